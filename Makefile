@@ -1,0 +1,37 @@
+# Two commands on a fresh machine with python3, pip and make: `make demo` and `make test`.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/pip install --disable-pip-version-check --quiet --constraint constraints.txt
+NATIVE := pyproject.toml CMakeLists.txt constraints.txt $(wildcard src/fabula/_kernels/*.cpp src/fabula/_kernels/*.hpp)
+
+.PHONY: demo test lint bench clean
+
+demo: $(VENV)/.installed
+	$(BIN)/fabula demo --out demo-report
+
+test: $(VENV)/.test-ready lint
+	$(BIN)/python -m pytest $(ARGS)
+
+lint: $(VENV)/.test-ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/.test-ready
+	for script in bench/*.py; do $(BIN)/python $$script || exit 1; done
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+# Editable: a changed .py is live at once, a changed .cpp reinstalls.
+$(VENV)/.installed: $(NATIVE) | $(VENV)/bin/python
+	$(PIP) --editable .
+	touch $@
+
+$(VENV)/.test-ready: $(NATIVE) | $(VENV)/bin/python
+	$(PIP) --editable '.[test]'
+	touch $@ $(VENV)/.installed
+
+clean:
+	rm -rf $(VENV) build demo-report

@@ -1,0 +1,44 @@
+"""Chooses between the compiled kernels and their Python twins; FABULA_KERNELS=python|native forces one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import ModuleType
+
+from fabula.core.errors import KernelError
+
+try:
+    from fabula._kernels import _native
+
+    NATIVE: ModuleType | None = _native
+except ImportError:
+    NATIVE = None
+
+CHOICES = ("auto", "python", "native")
+_choice = os.environ.get("FABULA_KERNELS", "auto")
+
+
+def native() -> ModuleType | None:
+    """The compiled module, or None where the Python twins serve."""
+    if _choice not in CHOICES:
+        raise KernelError(f"FABULA_KERNELS is {_choice!r}; it may be {', '.join(CHOICES)}")
+    if _choice == "native" and NATIVE is None:
+        raise KernelError(
+            "FABULA_KERNELS=native, but this install has no compiled kernels; "
+            "reinstall with a C++17 compiler at hand, or unset FABULA_KERNELS to use the Python twins"
+        )
+    return None if _choice == "python" else NATIVE
+
+
+@contextmanager
+def using(choice: str) -> Iterator[None]:
+    """Force a choice for a while: `with using("python"): ...` (tests and benchmarks)."""
+    global _choice
+    before, _choice = _choice, choice
+    try:
+        native()
+        yield
+    finally:
+        _choice = before

@@ -1,0 +1,58 @@
+"""The error tree. Every failure a user can cause is a FabulaError; the command line turns it into one line and exit 2.
+
+FabulaError
+├── InputError      a file, a video or a field is not what it should be: says file, place, what was seen, what to do
+├── SpecError       a metric, protocol, task or option name that does not exist or does not fit
+├── MatrixError     a matrix that cannot be matched: says where the bad entry is
+├── MissingExtra    an optional dependency is absent: says the pip line
+├── KernelError     the compiled kernels were demanded and are not there
+└── CacheError      a cached index cannot be built, read or written
+"""
+
+from __future__ import annotations
+
+
+class FabulaError(Exception):
+    """Something a user can mend; the message says how."""
+
+
+class InputError(FabulaError):
+    """`file: video 'x': field: seen …; what to do`."""
+
+    def __init__(
+        self, problem: str, *, file: object = None, video: object = None, field: str | None = None, hint: str | None = None
+    ) -> None:
+        self.problem, self.file, self.video, self.field, self.hint = problem, file, video, field, hint
+        place = [str(file)] if file is not None else []
+        place += [f"video {shown(video)}"] if video is not None else []
+        place += [field] if field else []
+        super().__init__(": ".join([*place, problem]) + (f"; {hint}" if hint else ""))
+
+
+class SpecError(FabulaError):
+    """A name that does not exist, or a value that does not fit it."""
+
+
+class MatrixError(FabulaError):
+    """A matrix with an entry that no matching can use."""
+
+
+class MissingExtra(FabulaError):  # noqa: N818  (reads better than MissingExtraError)
+    """An optional dependency is absent."""
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(f"{what} needs an optional dependency; install it with: pip install 'fabula[{extra}]'")
+
+
+class KernelError(FabulaError):
+    """The compiled kernels were demanded and are not there."""
+
+
+class CacheError(FabulaError):
+    """A cached index cannot be built, read or written."""
+
+
+def shown(value: object, limit: int = 60) -> str:
+    """The repr of what was seen, short enough for one line."""
+    text = repr(value[: limit * 4] if isinstance(value, str) else value)
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"

@@ -1,0 +1,1 @@
+"""One task metric per file, file name = metric name: unit(ref, pred, ctx) → row, combine(rows) → values."""

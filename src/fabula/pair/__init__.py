@@ -1,0 +1,1 @@
+"""Two lists → a [G, P] matrix: temporal IoU and caption scores; no pair is chosen here."""

@@ -1,0 +1,1 @@
+"""One small file per published evaluator: which metrics, which settings, paper, repository, commit."""

@@ -1,0 +1,1 @@
+"""Result in, text or JSON or HTML out; no arithmetic here."""
