@@ -1,1 +1,1 @@
-"""Matrix → pairs: ordered (SODA), soft_ordered (SoftSODA), hungarian, greedy; what the matrix means is not known here."""
+"""Matrix → pairs: ordered (SODA), soft_ordered (SoftSODA), hungarian, greedy; its meaning is not known here."""

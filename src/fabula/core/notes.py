@@ -1,0 +1,41 @@
+"""What was noticed on the way: each kind once, counted, the first places named. Nothing is fixed in silence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from fabula.core.errors import shown
+
+NAMED = 3  # how many examples a warning names
+
+
+@dataclass(slots=True)
+class Notes:
+    """Collects remarks by text. `{n}` in the text stands for the count."""
+
+    kinds: dict[str, list[str]] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+
+    def add(self, text: str, example: str | None = None, count: int = 1) -> None:
+        names = self.kinds.setdefault(text, [])
+        self.counts[text] = self.counts.get(text, 0) + count
+        if example is not None and len(names) < NAMED and example not in names:
+            names.append(example)
+
+    def extend(self, other: Notes) -> None:
+        for text, names in other.kinds.items():
+            self.add(text, count=other.counts[text])
+            self.kinds[text] += [n for n in names if n not in self.kinds[text]][: NAMED - len(self.kinds[text])]
+
+    def lines(self) -> list[str]:
+        """One line a kind: `12 predicted events match nothing …: 'v_a' event 3, …`."""
+        out = []
+        for text, names in self.kinds.items():
+            more = ", …" if self.counts[text] > len(names) else ""
+            out.append(text.replace("{n}", str(self.counts[text])) + (f": {', '.join(names)}{more}" if names else ""))
+        return out
+
+
+def named(video: object, event: int | None = None) -> str:
+    """How a warning names a place."""
+    return shown(video) + (f" event {event}" if event is not None else "")

@@ -1,0 +1,98 @@
+"""The nouns: Segment, Event, Story, Corpus. Frozen; seconds everywhere; ids as they were given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fabula.core.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A stretch of time, in seconds. Model output may hold one that is no stretch at all: see `sound`."""
+
+    start: float
+    end: float
+
+    @property
+    def length(self) -> float:
+        return self.end - self.start
+
+    @property
+    def sound(self) -> bool:
+        """False for reversed, zero-length and negative segments: they match nothing."""
+        return 0 <= self.start < self.end
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One thing that happens: when, and in which words (None where the data has no words)."""
+
+    segment: Segment
+    caption: str | None = None
+    score: float | None = None  # the system's own confidence, where it gives one
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """What happens in one video, in the order in which the file tells it."""
+
+    id: str
+    events: tuple[Event, ...] = ()
+    duration: float | None = None
+
+    def __len__(self) -> int:
+        return len(self.events)
+
+    @property
+    def spans(self) -> NDArray[np.float64]:
+        """Starts and ends. [N, 2]"""
+        return np.array([(e.segment.start, e.segment.end) for e in self.events], dtype=np.float64).reshape(-1, 2)
+
+    @property
+    def captions(self) -> list[str]:
+        """The words of every event; an error where there are none."""
+        words = [e.caption for e in self.events if e.caption is not None]
+        if len(words) < len(self.events):
+            raise InputError(
+                f"{len(self.events) - len(words)} of {len(self.events)} events have no caption",
+                video=self.id,
+                hint="a metric that compares captions needs them; SODA_d, mIoU and PRF do not",
+            )
+        return words
+
+    def in_order(self) -> Story:
+        """The same story told in time: sorted by start; on ties the file's order stays."""
+        return replace(self, events=tuple(sorted(self.events, key=lambda e: e.segment.start)))
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus(Mapping[str, Story]):
+    """Stories by video id, in file order, and where they came from."""
+
+    stories: Mapping[str, Story]
+    name: str = ""
+    format: str = ""
+    external: Mapping[str, object] = field(default_factory=dict)  # a submission's header, written back as read
+
+    def __getitem__(self, id: str) -> Story:
+        return self.stories[id]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.stories)
+
+    def __len__(self) -> int:
+        return len(self.stories)
+
+    @property
+    def captioned(self) -> bool:
+        """True when at least one event says something."""
+        return any(e.caption for story in self.stories.values() for e in story.events)
+
+    @property
+    def events(self) -> int:
+        return sum(len(story) for story in self.stories.values())

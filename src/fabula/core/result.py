@@ -1,0 +1,56 @@
+"""Score and Result: numbers with the names of every choice that made them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from fabula.core.rows import Rows
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """The numbers of one metric. `primary` names the one that a table prints when there is room for one."""
+
+    name: str
+    values: Mapping[str, float]
+    primary: str
+    signature: str
+    ci: Mapping[str, tuple[float, float]] | None = None
+    scale: float = 100.0  # tables print value × scale
+
+    @property
+    def value(self) -> float:
+        return self.values[self.primary]
+
+    def to_dict(self) -> dict[str, Any]:
+        ci = None if self.ci is None else list(self.ci[self.primary])
+        return {**self.values, "value": self.value, "signature": self.signature, "ci": ci}
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What `fabula.score` returns: scores by metric name, counts, warnings, and the rows they were folded from."""
+
+    fabula: str
+    task: str
+    protocol: str
+    scores: Mapping[str, Score]
+    counts: Mapping[str, int]
+    warnings: tuple[str, ...] = ()
+    rows: Mapping[str, Rows] = field(default_factory=dict)
+
+    def __getitem__(self, metric: str) -> Score:
+        return self.scores[metric]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The published JSON: keys are stable (docs/result-json.md)."""
+        return {
+            "fabula": self.fabula,
+            "task": self.task,
+            "protocol": self.protocol,
+            "scores": {name: score.to_dict() for name, score in self.scores.items()},
+            "counts": dict(self.counts),
+            "warnings": list(self.warnings),
+        }

@@ -1,0 +1,89 @@
+"""Segments that are no stretch of time: reversed, zero-length, negative. What happens to them is said, never silent.
+
+Predictions keep them as events that match nothing (they cost precision), and a warning counts and names them;
+strict refuses them. In references they are an error unless `repair` says how. A protocol that judges nothing reads raw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from fabula.core.errors import InputError, SpecError
+from fabula.core.notes import Notes, named
+from fabula.core.nouns import Corpus, Event, Segment, Story
+
+REPAIRS = {
+    "swap": "exchange the ends of a reversed segment",
+    "clip": "let a segment that starts before 0 start at 0",
+    "drop": "leave the event out",
+    "keep": "keep it as an event that matches nothing",
+}
+
+
+def fault(segment: Segment) -> str | None:
+    if segment.sound:
+        return None
+    if segment.start < 0 or segment.end < 0:
+        return "negative"
+    return "reversed" if segment.end < segment.start else "zero-length"
+
+
+def check_predictions(corpus: Corpus, notes: Notes, strict: bool = False) -> Corpus:
+    for video, story in corpus.items():
+        for i, event in enumerate(story.events):
+            if what := fault(event.segment):
+                if strict:
+                    raise refused(corpus, video, i, event, what, "mend the predictions, or leave --strict out")
+                notes.add(
+                    "{n} predicted events are reversed, zero-length or negative and match nothing", named(video, i)
+                )
+    return corpus
+
+
+def check_references(corpus: Corpus, notes: Notes, repair: Sequence[str] = ()) -> Corpus:
+    """The corpus with every faulty segment repaired in the ways named, tried in their order."""
+    for way in repair:
+        if way not in REPAIRS:
+            raise SpecError(f"no repair is called {way!r}; there are: {', '.join(REPAIRS)}")
+    stories: dict[str, Story] = {}
+    for video, story in corpus.items():
+        if all(e.segment.sound for e in story.events):
+            stories[video] = story
+            continue
+        kept: list[Event] = []
+        for i, event in enumerate(story.events):
+            taken, mended = mend(event, repair)
+            if mended is None and taken != "drop":
+                what = fault(event.segment) or ""
+                ways = ", ".join(f"--repair {w}" for w in REPAIRS)
+                raise refused(corpus, video, i, event, what, f"mend the file, or say how: {ways}")
+            if taken:
+                notes.add(f"{{n}} reference events were repaired ({taken}: {REPAIRS[taken]})", named(video, i))
+            kept += [mended] if mended is not None else []
+        stories[video] = replace(story, events=tuple(kept))
+    return replace(corpus, stories=stories)
+
+
+def mend(event: Event, repair: Sequence[str]) -> tuple[str | None, Event | None]:
+    """(the way that worked, the event) — (None, event) when nothing was wrong, (None, None) when no way works."""
+    segment = event.segment
+    if segment.sound:
+        return None, event
+    for way in repair:
+        if way == "drop":
+            return way, None
+        if way == "keep":
+            return way, event
+        if way == "swap" and segment.end < segment.start:
+            segment = Segment(segment.end, segment.start)
+        elif way == "clip" and segment.start < 0:
+            segment = Segment(0.0, segment.end)
+        if segment.sound:
+            return way, replace(event, segment=segment)
+    return None, None
+
+
+def refused(corpus: Corpus, video: str, i: int, event: Event, what: str, hint: str) -> InputError:
+    seen = f"a {what} segment [{event.segment.start:g}, {event.segment.end:g}]"
+    return InputError(seen, file=corpus.name or None, video=video, field=f"event {i}", hint=hint)
