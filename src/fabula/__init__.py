@@ -1,3 +1,43 @@
 """Fabula: scores, matches, trains and builds data for systems that tell the story of a video."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 __version__ = "0.1.0"
+
+__all__ = ["FabulaError", "__version__", "match", "metric", "protocol", "read", "score", "uniform", "write"]
+
+# Names are loaded when they are first used: `import fabula` costs little more than Python itself.
+_HOMES = {
+    "FabulaError": "fabula.core.errors",
+    "metric": "fabula.metrics",
+    "protocol": "fabula.protocols",
+    "read": "fabula.io",
+    "score": "fabula.verbs",
+    "uniform": "fabula.baselines.uniform",
+    "write": "fabula.io",
+}
+
+if TYPE_CHECKING:
+    from fabula import match
+    from fabula.baselines.uniform import uniform
+    from fabula.core.errors import FabulaError
+    from fabula.io import read, write
+    from fabula.metrics import metric
+    from fabula.protocols import protocol
+    from fabula.verbs import score
+
+
+def __getattr__(name: str) -> Any:
+    import importlib
+
+    if name == "match":
+        return importlib.import_module("fabula.match")
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'fabula' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +39,7 @@ class Event:
     score: float | None = None  # the system's own confidence, where it gives one
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # no slots: spans and captions are kept once made
 class Story:
     """What happens in one video, in the order in which the file tells it."""
 
@@ -48,12 +50,12 @@ class Story:
     def __len__(self) -> int:
         return len(self.events)
 
-    @property
+    @cached_property
     def spans(self) -> NDArray[np.float64]:
         """Starts and ends. [N, 2]"""
         return np.array([(e.segment.start, e.segment.end) for e in self.events], dtype=np.float64).reshape(-1, 2)
 
-    @property
+    @cached_property
     def captions(self) -> list[str]:
         """The words of every event; an error where there are none."""
         words = [e.caption for e in self.events if e.caption is not None]
@@ -67,6 +69,8 @@ class Story:
 
     def in_order(self) -> Story:
         """The same story told in time: sorted by start; on ties the file's order stays."""
+        if all(a.segment.start <= b.segment.start for a, b in pairwise(self.events)):
+            return self
         return replace(self, events=tuple(sorted(self.events, key=lambda e: e.segment.start)))
 
 

@@ -24,7 +24,7 @@ def key(name: str) -> str:
 
 
 class Room:
-    """The public modules of a package; each offers one thing under the room's attribute name."""
+    """The public modules of a package that offer one thing under the room's attribute name."""
 
     def __init__(self, package: str, attribute: str, noun: str) -> None:
         self.package, self.attribute, self.noun = package, attribute, noun
@@ -34,16 +34,17 @@ class Room:
         return sorted({m.name for m in pkgutil.iter_modules(path) if not m.name.startswith("_")})
 
     def load(self, module: str) -> Any:
-        return getattr(importlib.import_module(f"{self.package}.{module}"), self.attribute)
+        """None where the module is a helper of the room and offers nothing."""
+        return getattr(importlib.import_module(f"{self.package}.{module}"), self.attribute, None)
 
     def all(self) -> Iterator[Any]:
-        return (self.load(m) for m in self.modules())
+        return (thing for m in self.modules() if (thing := self.load(m)) is not None)
 
     def names(self) -> list[str]:
         return [thing.name for thing in self.all()]
 
     def get(self, name: str) -> Any:
         """By file name, whatever the case; a wrong name names its nearest neighbour."""
-        if key(name) in self.modules():
-            return self.load(key(name))
+        if key(name) in self.modules() and (thing := self.load(key(name))) is not None:
+            return thing
         raise SpecError(f"no {self.noun} is called {name!r}; {close_to(name, self.names())}")

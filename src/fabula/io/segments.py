@@ -29,15 +29,15 @@ def fault(segment: Segment) -> str | None:
     return "reversed" if segment.end < segment.start else "zero-length"
 
 
-def check_predictions(corpus: Corpus, notes: Notes, strict: bool = False) -> Corpus:
+def check_predictions(corpus: Corpus, notes: Notes, strict: bool = False, judged: bool = True) -> Corpus:
+    """Warn of, or with strict refuse, what is no stretch of time; `judged=False`: the protocol takes it as it comes."""
+    fate = "match nothing" if judged else "are taken as they are, as the protocol's evaluator does"
     for video, story in corpus.items():
         for i, event in enumerate(story.events):
             if what := fault(event.segment):
                 if strict:
                     raise refused(corpus, video, i, event, what, "mend the predictions, or leave --strict out")
-                notes.add(
-                    "{n} predicted events are reversed, zero-length or negative and match nothing", named(video, i)
-                )
+                notes.add(f"{{n}} predicted events are reversed, zero-length or negative and {fate}", named(video, i))
     return corpus
 
 

@@ -1,1 +1,16 @@
 """One small file per published evaluator: which metrics, which settings, paper, repository, commit."""
+
+from __future__ import annotations
+
+from fabula.core.registry import Room
+from fabula.protocols._protocol import Protocol
+
+__all__ = ["Protocol", "protocol", "room"]
+
+room = Room(__name__, "PROTOCOL", "protocol")
+
+
+def protocol(name: str) -> Protocol:
+    """A published evaluator by name: soda-2021, pss-2022, procnets, …"""
+    made: Protocol = room.get(name)
+    return made

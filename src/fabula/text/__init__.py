@@ -1,1 +1,32 @@
 """(candidate, references) → number: one caption metric per file, its equation on top; no video is seen here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fabula.core.registry import Room
+from fabula.text._scorer import Scorer
+
+__all__ = ["Scorer", "room", "scorer", "tokenize_all"]
+
+room = Room(__name__, "SCORER", "caption scorer")
+
+
+def scorer(name: str) -> Scorer:
+    """A caption scorer by name: what `SODA_c(text=…)` may say."""
+    made: Scorer = room.get(name)
+    return made
+
+
+def tokenize_all(sentences: Sequence[str], tok: str, ascii_only: bool = False) -> list[str]:
+    """Each sentence as its tokens, one blank between them."""
+    if tok == "none":
+        return [ascii(s) for s in sentences] if ascii_only else list(sentences)
+    from fabula.text import ptb
+
+    return ptb.tokenize_all(sentences, remove_nonascii=ascii_only)
+
+
+def ascii(sentence: str) -> str:
+    """Every non-ASCII character replaced by one blank, as densevid_eval and SODA do."""
+    return "".join(c if c < "\x80" else " " for c in sentence)

@@ -1,0 +1,1 @@
+"""Systems that see no video: what a metric gives to somebody who guesses."""

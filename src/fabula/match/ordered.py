@@ -1,0 +1,74 @@
+"""Ordered one-to-one matching (SODA: Fujita et al., ECCV 2020; supplement, Algorithm 1).
+
+    S[i][j] = max(S[i−1][j], S[i−1][j−1] + C[i][j], S[i][j−1]),    S[0][·] = S[·][0] = 0
+
+The value S[G][P] is the largest sum over pairs whose indices grow strictly on both sides.
+
+Ties. Algorithm 1 makes three tests in a row, so the last that holds wins: UPPER (skip prediction j) before
+DIAGONAL (match) before LEFT (skip reference i). We keep that order. Its listing exchanges |P| and |G| in the
+borders and LEFT and UPPER in the back-track, and never leaves the border; we follow what it means: "from S[i−1][j]"
+lowers i, "from S[i][j−1]" lowers j, and the walk ends at a border. A pair that adds nothing (C = 0) is therefore
+never returned, nor one with C < 0, and the pairs always sum to the value.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from fabula import _kernels
+from fabula.match._matrix import Matrix, Pairs, matrix
+
+
+def ordered(C: ArrayLike) -> tuple[float, Pairs]:
+    """The best ordered matching of a score matrix C [G, P]: its value, and its pairs (i, j) in order."""
+    C = matrix(C)
+    native = _kernels.native()
+    return native.ordered(C) if native else ordered_python(C)
+
+
+def table(C: Matrix) -> Matrix:
+    """S, one row at a time: what comes from above, then the running maximum from the left. [G + 1, P + 1]"""
+    G, P = C.shape
+    S = np.zeros((G + 1, P + 1))
+    for i in range(G):
+        S[i + 1, 1:] = np.maximum(S[i, 1:], S[i, :-1] + C[i])
+        S[i + 1] = np.maximum.accumulate(S[i + 1])
+    return S
+
+
+def ordered_python(C: Matrix) -> tuple[float, Pairs]:
+    """The readable twin of the compiled kernel."""
+    S = table(C)
+    k, l = C.shape  # noqa: E741  (the paper's letters)
+    pairs: Pairs = []
+    while k > 0 and l > 0:
+        if S[k, l] == S[k, l - 1]:  # UPPER: prediction l is skipped
+            l -= 1  # noqa: E741
+        elif S[k, l] == S[k - 1, l - 1] + C[k - 1, l - 1]:  # DIAGONAL: a(g_k) = l
+            k, l = k - 1, l - 1  # noqa: E741
+            pairs.append((k, l))
+        else:  # LEFT: reference k is skipped
+            k -= 1
+    return float(S[-1, -1]), pairs[::-1]
+
+
+def marked_pairs(C: Matrix) -> Pairs:
+    """The pairs SODA's published code extracts (commit 9cb3e2c): not a back-track.
+
+    A cell is marked "match" where neither skip reaches its value (ties go to the skips; the first cell is always
+    marked). From the last row up, the right-most mark left of the previous pair is taken, whether or not the best
+    path runs through it. So the pairs may sum to less than the value, and one pair comes out even of zeros.
+    """
+    S = table(C)
+    marked = S[1:, 1:] > np.maximum(S[:-1, 1:], S[1:, :-1])  # [G, P]
+    if marked.size:
+        marked[0, 0] = True
+    pairs: Pairs = []
+    limit = C.shape[1]
+    for i in reversed(range(len(C))):
+        marks = np.flatnonzero(marked[i, :limit])
+        if marks.size:
+            limit = int(marks[-1])
+            pairs.append((i, limit))
+    return pairs[::-1]

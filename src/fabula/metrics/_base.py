@@ -1,0 +1,55 @@
+"""What a metric is: a value that prints itself, turns one unit into a row, and folds rows into numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from fabula.core.rows import Rows
+from fabula.core.spec import Spec
+
+Row = dict[str, float]
+Values = dict[str, float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric(Spec):
+    """Base of all metrics. A subclass measures in `unit`; the file name is its name unless it gives one."""
+
+    paper: ClassVar[str] = ""  # authors, venue, year
+    tasks: ClassVar[tuple[str, ...]] = ()  # which tasks show it by default
+    fields: ClassVar[tuple[str, ...]] = ("value",)  # the numbers it reports
+    primary: ClassVar[str] = "value"  # the one a table prints when there is room for one
+    scale: ClassVar[float] = 100.0  # tables print number × scale
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "name" not in cls.__dict__:
+            cls.name = cls.__module__.rpartition(".")[2]
+
+    def combine(self, rows: Rows) -> Values:
+        """Rows of one reference set → numbers. Unless told otherwise, the mean of each field's column."""
+        return {f: float(rows[f].mean()) for f in self.fields}
+
+    def fold(self, rows: Rows) -> Values:
+        """All rows → numbers: each reference set on its own, then the plain mean over sets."""
+        sets = [self.combine(part) for part in rows.sets()]
+        return {f: sum(v[f] for v in sets) / len(sets) for f in self.fields}
+
+    def about(self) -> Mapping[str, str]:
+        """What else the signature must name: tokeniser, versions of what it leans on."""
+        return {}
+
+    def signature(self, facts: Mapping[str, object]) -> str:
+        """Every choice that has ever changed a published number, then the facts of this run."""
+        return "|".join([self.full(), *(f"{k}:{v}" for k, v in (*self.about().items(), *facts.items()))])
+
+
+def mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values) if values else 0.0
+
+
+def f1(precision: float, recall: float) -> float:
+    """2PR/(P+R); 0 when both are 0."""
+    return 2 * precision * recall / (precision + recall) if precision + recall > 0 else 0.0

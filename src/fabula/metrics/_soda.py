@@ -1,0 +1,85 @@
+"""SODA, story-oriented dense video captioning evaluation (Fujita et al., ECCV 2020): what its four variants share.
+
+S = Σ_{(g,p) matched} score(g, p)     matching: one-to-one, in order, the largest sum of C (match/ordered.py)
+Precision = S/|P|    Recall = S/|G|    F1 = 2PR/(P+R)        per video, then the mean over videos of each
+
+variant   C                      score(g, p)
+a         IoU, 0 below τ         caption score        mean over τ ∈ {.3, .5, .7, .9}
+b         IoU                    caption score
+c         IoU × caption score    C
+d         IoU                    C
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from fabula.core.nouns import Corpus, Story
+from fabula.match._matrix import Pairs
+from fabula.match.ordered import marked_pairs, ordered
+from fabula.metrics._base import Row, f1
+from fabula.metrics._story import StoryMetric, prf_row
+from fabula.pair.captions import Captions, Roles
+from fabula.pair.tiou import Matrix
+
+PAPER = "Fujita et al., ECCV 2020"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Soda(StoryMetric):
+    """Precision, recall and F1 of a sum S over ordered one-to-one pairs."""
+
+    paper: ClassVar[str] = PAPER
+    fields: ClassVar[tuple[str, ...]] = ("precision", "recall", "f1")
+    primary: ClassVar[str] = "f1"
+
+    def prf(self, ref: Story, pred: Story, S: float) -> Row:
+        precision, recall = (S / len(pred), S / len(ref)) if len(pred) else (0.0, 0.0)
+        return prf_row(ref, pred, S, precision, recall, f1(precision, recall))
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaptionSoda(Soda):
+    """A variant that reads captions.
+
+    roles: the published evaluator hands its scorer the two sides exchanged, so that the gold sentence is the
+    hypothesis; METEOR is not symmetric, and rankings flip. The default is the right way round.
+    """
+
+    tasks: ClassVar[tuple[str, ...]] = ("dense",)
+    threaded: ClassVar[bool] = True
+
+    text: str = "meteor"
+    roles: Roles = "prediction-as-hypothesis"
+    tok: Literal["ptb", "none"] = "ptb"
+    nonascii: Literal["keep", "blank"] = "keep"  # blank: every non-ASCII character becomes a blank before tokenising
+
+    def captions(self) -> Captions:
+        return Captions(self.text, self.roles, self.tok, self.nonascii == "blank")
+
+    def prepare(self, refs: Sequence[Corpus], preds: Corpus) -> Captions:
+        captions = self.captions()
+        sides = [*refs, {v: preds[v] for v in preds if any(v in r for r in refs)}]
+        captions.tokenize(c for side in sides for story in side.values() for c in story.captions)
+        return captions
+
+    def about(self) -> Mapping[str, str]:
+        return self.captions().about()
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairSoda(CaptionSoda):
+    """a and b: captions are summed over pairs that IoU chose, so it matters how pairs are read off the table.
+
+    backtrack: exact follows the best path; marked is what the published code does (match/ordered.marked_pairs).
+    """
+
+    backtrack: Literal["exact", "marked"] = "exact"
+
+    def pairs(self, C: Matrix) -> Pairs:
+        return marked_pairs(C) if self.backtrack == "marked" else ordered(C)[1]
+
+    def sum(self, C: Matrix, captions: Matrix) -> float:
+        return float(sum(captions[i, j] for i, j in self.pairs(C)))

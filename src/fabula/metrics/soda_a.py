@@ -1,0 +1,46 @@
+"""SODA_a (Fujita et al., ECCV 2020): captions summed over the pairs that IoU ≥ τ chooses, averaged over τ.
+
+C = IoU where IoU ≥ τ, else 0;    S_τ = Σ caption score over the pairs;    mean over τ of P, R and F1
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from fabula.core.nouns import Story
+from fabula.core.spec import show
+from fabula.metrics._base import Row, mean
+from fabula.metrics._soda import PairSoda
+from fabula.pair.captions import Captions
+
+NUMBERS = ("S", "precision", "recall", "f1")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric(PairSoda):
+    name: ClassVar[str] = "SODA_a"
+    at: ClassVar[str | None] = "tiou"
+
+    tiou: tuple[float, ...] = (0.3, 0.5, 0.7, 0.9)
+
+    def unit(self, ref: Story, pred: Story, ctx: Captions) -> Row:
+        iou, captions = self.iou(ref, pred), ctx.matrix(ref, pred)  # [G, P]
+        row: Row = {}
+        for tau in self.tiou:
+            at = self.prf(ref, pred, self.sum(np.where(iou >= tau, iou, 0.0), captions))
+            row |= {f"{n}@{show(tau)}": at[n] for n in NUMBERS} | {n: at[n] for n in ("n_ref", "n_pred")}
+        return self.averaged(row)
+
+    def averaged(self, row: Row) -> Row:
+        return row | {n: mean([row[f"{n}@{show(tau)}"] for tau in self.tiou]) for n in NUMBERS}
+
+    def best(self, rows: list[Row]) -> Row:
+        """The published evaluator chooses the reference set for each τ on its own."""
+        row = dict(rows[0])
+        for tau in map(show, self.tiou):
+            top = max(rows, key=lambda r: r[f"f1@{tau}"])
+            row |= {f"{n}@{tau}": top[f"{n}@{tau}"] for n in NUMBERS}
+        return self.averaged(row)

@@ -1,0 +1,35 @@
+"""Temporal intersection over union of every reference with every prediction.
+
+    inter = max(0, min(e_g, e_p) − max(s_g, s_p))
+    union = (e_g − s_g) + (e_p − s_p) − inter
+    IoU   = inter / (union + ε)
+
+Published evaluators add ε = 1e-8, so that a perfect match falls just short of 1; ours adds nothing.
+A segment that is reversed, zero-length or negative overlaps nothing.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Spans = NDArray[np.float64]  # [N, 2] start, end in seconds
+Matrix = NDArray[np.float64]  # [G, P]
+
+
+def intersection(g: Spans, p: Spans) -> Matrix:
+    """Seconds shared. [G, P]"""
+    shared: Matrix = np.minimum(g[:, None, 1], p[None, :, 1]) - np.maximum(g[:, None, 0], p[None, :, 0])
+    return np.maximum(0.0, shared)
+
+
+def tiou(g: Spans, p: Spans, eps: float = 0.0, raw: bool = False) -> Matrix:
+    """IoU of references g and predictions p. `raw` judges no segment: the published evaluators' arithmetic. [G, P]"""
+    inter = intersection(g, p)  # 0 wherever a segment is reversed or empty
+    if not raw:
+        inter = inter * ((g[:, 0] >= 0)[:, None] & (p[:, 0] >= 0)[None, :])
+    union = (g[:, 1] - g[:, 0])[:, None] + (p[:, 1] - p[:, 0])[None, :]
+    hull = np.maximum(g[:, None, 1], p[None, :, 1]) - np.minimum(g[:, None, 0], p[None, :, 0])
+    union = np.minimum(hull, union)  # overlapping: the hull is the union
+    iou: Matrix = np.divide(inter, union + eps, out=np.zeros_like(inter), where=inter > 0)
+    return iou

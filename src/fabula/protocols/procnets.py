@@ -1,0 +1,24 @@
+"""ProcNets' evaluation of YouCook2 segments (Zhou et al., AAAI 2018): P and R at τ = .5, mIoU, mJaccard."""
+
+from __future__ import annotations
+
+from fabula.metrics import miou, mjaccard, prf
+from fabula.protocols._protocol import Protocol
+
+PROTOCOL = Protocol(
+    name="procnets",
+    task="procedure",
+    paper="Zhou et al., AAAI 2018",
+    repository="github.com/LuoweiZhou/ProcNets-YouCook2",
+    commit="815ae58",
+    metrics=(
+        prf.Metric(top=15, refs="best", best_by="each", f1="means", order="file"),
+        miou.Metric(),
+        mjaccard.Metric(),
+    ),
+    quirks=(
+        "Only the first 15 predictions of a video count, in file order.",
+        "With several references the best precision and the best recall are taken on their own.",
+        "mJaccard divides by the length of the prediction, which rewards short segments.",
+    ),
+)

@@ -1,0 +1,20 @@
+"""Procedure segmentation as the PSS paper reports it (Batra et al., BMVC 2022): SODA-D beside mIoU and mJaccard."""
+
+from __future__ import annotations
+
+from fabula.metrics import miou, mjaccard, soda_d
+from fabula.protocols._protocol import Protocol
+
+PROTOCOL = Protocol(
+    name="pss-2022",
+    task="procedure",
+    paper="Batra et al., BMVC 2022",
+    repository="github.com/anilbatra2185/pss_soda_matching",
+    commit="as read in 2026",
+    metrics=(
+        soda_d.Metric(refs="single", eps=1e-8),
+        miou.Metric(refs="single"),
+        mjaccard.Metric(refs="single"),
+    ),
+    quirks=("mJaccard divides by the length of the prediction, which rewards short segments.",),
+)
