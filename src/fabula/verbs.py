@@ -82,6 +82,8 @@ def score(
         counts=counts,
         warnings=tuple(notes.lines()),
         rows=rows,
+        refs=tuple(sets),
+        predictions=pred,
     )
 
 
@@ -148,7 +150,7 @@ def measure(
         )
     facts = {
         "sets": len(sets),
-        "videos": len(set(rows.video)),
+        "videos": len(set(rows.keys)),
         "missing": counts["missing"],
         "fabula": fabula.__version__,
     }
