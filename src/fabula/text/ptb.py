@@ -6,11 +6,12 @@ The evaluation runs `PTBTokenizer -preserveLines -lowerCase` over all captions a
 
 Two habits of the official run are worth knowing. It lower-cases *before* it drops `-LRB-` and its kin, so brackets
 stay. And it looks over line ends: whether "plan B." keeps its dot depends on the next caption. Here a caption is read
-alone, so its tokens are its own; `strict=True` gives the official, neighbour-dependent tokens.
+alone, as a line with nothing after it, so its tokens are its own; `strict=True` gives the official tokens, neighbours
+and all.
 
-A caption never becomes two: the official run turns only \\n into a blank, so a carriage return, VT, FF, U+2028 or U+2029
-inside a caption adds a line and shifts all captions after it. Here these separate tokens and nothing more. (U+0085
-is an ellipsis to the tokenizer, a Windows leftover.) Lone surrogates, which no file can hold, are read as U+FFFD.
+A caption never becomes two. The official run turns only \\n into a blank, so a carriage return, VT, FF, U+2028 or
+U+2029 inside a caption adds a line and shifts all captions after it; here they separate tokens and nothing more.
+(U+0085 is an ellipsis to the tokenizer, a Windows leftover.) Lone surrogates, which no file can hold, are U+FFFD.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Protocol
 
-from fabula._kernels import native
 from fabula.core.errors import InputError, shown
 from fabula.text import ptb_rules
 from fabula.text.scanner import Automaton, Scanner, compile_rules
@@ -87,7 +87,7 @@ def ascii_only(text: str) -> str:
 
 def raw_lines(texts: Iterable[str]) -> list[str]:
     """One line of lower-cased tokens for each text, each read alone."""
-    return [lowered(line) for line in engine().lines([text.replace("\n", " ") for text in texts])]
+    return [lowered(line[:-1]) for line in engine().lines([text.replace("\n", " ") + "\n" for text in texts])]
 
 
 def batch_lines(texts: Sequence[str]) -> list[str]:

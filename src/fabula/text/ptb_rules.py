@@ -22,7 +22,7 @@ LETTERS = """
     9f0-9f1 a05-a0a a0f-a10 a13-a28 a2a-a30 a32-a33 a35-a36 a38-a39 a59-a5c a5e a72-a74 a85-a8d a8f-a91 a93-aa8
     aaa-ab0 ab2-ab3 ab5-ab9 abd ad0 ae0-ae1 b05-b0c b0f-b10 b13-b28 b2a-b30 b32-b33 b35-b39 b3d b5c-b5d b5f-b61
     b71 b83 b85-b8a b8e-b90 b92-b95 b99-b9a b9c b9e-b9f ba3-ba4 ba8-baa bae-bb9 bd0 c05-c0c c0e-c10 c12-c28
-    c2a-c33 c35-c39 c3d c58-c59 c60-c61 c85-c8c c8e-c90 c92-ca8 caa- cb3 cb5-cb9 cbd cde ce0-ce1 cf1-cf2 d05-d0c
+    c2a-c33 c35-c39 c3d c58-c59 c60-c61 c85-c8c c8e-c90 c92-ca8 caa-cb3 cb5-cb9 cbd cde ce0-ce1 cf1-cf2 d05-d0c
     d0e-d10 d12-d3a d3d d4e d60-d61 d7a-d7f d85-d96 d9a-db1 db3-dbb dbd dc0-dc6 e01-e30 e32-e33 e40-e46 e81-e82
     e84 e87-e88 e8a e8d e94-e97 e99-e9f ea1-ea3 ea5 ea7 eaa-eab ead-eb0 eb2-eb3 ebd ec0-ec4 ec6 edc-edf f00
     f40-f47 f49-f6c f88-f8c 1000-102a 103f 1050-1055 105a-105d 1061 1065-1066 106e-1070 1075-1081 108e 10a0-10c5
@@ -100,8 +100,8 @@ def capitalised(words: str) -> str:
 # Keep their dot; at the end of a sentence a second dot is made.
 CLOSING = any_of(r"""
     jan feb mar apr jun jul aug sep sept oct nov dec  mon tue tues wed thu thurs fri
-    ala ariz calif colo conn ct dak fla ga ind kan kans ky md mich minn mo mont neb nev okla penn tenn va vt wis wisc wyo
-    inc co cos corp pp?t[ye]s? ltd plc rt bancorp bhd assn univ intl sys
+    ala ariz calif colo conn ct dak fla ga ind kan kans ky md mich minn mo mont neb nev okla penn tenn va vt wis wisc
+    wyo  inc co cos corp pp?t[ye]s? ltd plc rt bancorp bhd assn univ intl sys
     tel est ext sq  jr sr bros (ed|ph)\.d blvd rd esq  etc al seq bldg
 """)
 CLOSING_STATES = capitalised("Az Ark Del Ill La Mass Miss Ore Pa Tex Wash")
@@ -123,8 +123,8 @@ SENTENCE_STARTS = capitalised(r"""
 """)
 
 FILE_TYPES = any_of("""
-    bat bmp c class cgi cpp dll doc docx exe gif gz h htm html jar java jpeg jpg mov mp3 pdf php pl png ppt ps py sql tar
-    txt wav x xml zip
+    bat bmp c class cgi cpp dll doc docx exe gif gz h htm html jar java jpeg jpg mov mp3 pdf php pl png ppt ps py sql
+    tar txt wav x xml zip
 """)
 
 # ── vocabulary ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -231,8 +231,8 @@ MARKUP = [
 ]
 APOSTROPHES = [  # words that keep an apostrophe
     Rule(
-        "{apos}n({apos})?|[lLdDjJ]{apos}|dunkin{apos}|somethin{apos}|ol{apos}|{apos}em|[A-HJ-XZn]{ticks}{letter}{2}{letter}*"
-        "|{apos}[2-9]0s|{apos}till?|{letter}+[aeiouyAEIOUY]{ticks}[aeiouA-Z]{letter}*|{apos}cause|cont'd\\.?|'twas"
+        "{apos}n({apos})?|[lLdDjJ]{apos}|dunkin{apos}|somethin{apos}|ol{apos}|{apos}em"
+        "|[A-HJ-XZn]{ticks}{letter}{2}{letter}*|{apos}[2-9]0s|{apos}till?|{letter}+[aeiouyAEIOUY]{ticks}[aeiouA-Z]{letter}*|{apos}cause|cont'd\\.?|'twas"
         "|nor'easter|c'mon|e'er|s'mores|ev'ry|li'l|nat'l|o{ticks}o"
     ),
     Rule("y{apos}", "{letter}"),
