@@ -18,8 +18,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cache
+from types import ModuleType
 from typing import Protocol
 
+from fabula._kernels import native
 from fabula.core.errors import InputError, shown
 from fabula.text import ptb_rules
 from fabula.text.scanner import Automaton, Scanner, compile_rules
@@ -47,8 +49,20 @@ def python_engine() -> Engine:
     return Scanner(automaton())
 
 
+@cache
+def native_engine(kernels: ModuleType) -> Engine:
+    a = automaton()
+    rules = [
+        (ahead, rule.cut, rule.again, rule.kind, rule.whole, rule.empty, list(rule.edits))
+        for rule, ahead in zip(a.rules, a.ahead, strict=True)
+    ]
+    made: Engine = kernels.Scanner(a.classes, a.members, a.follow, a.accept, a.first, rules, "".join(sorted(a.blanks)))
+    return made
+
+
 def engine() -> Engine:
-    return python_engine()
+    kernels = native()
+    return python_engine() if kernels is None else native_engine(kernels)
 
 
 def raw_tokens(text: str) -> list[str]:
