@@ -25,5 +25,6 @@ def convert(source: Path, target: Path, to: str, from_: str | None) -> None:
     corpus, notes = io.read(source, from_)
     for line in notes.lines():
         say(f"warning: {line}", style="yellow")
-    io.write(corpus, target, to)
+    for line in io.write(corpus, target, to).lines():
+        say(f"warning: {line}", style="yellow")
     say(f"{len(corpus):,} videos, {corpus.events:,} events: {corpus.format} → {to} ({target})")

@@ -19,7 +19,7 @@ from fabula.verbs import score as score_verb
 
 @click.command(cls=Several)
 @click.argument("predictions", type=click.Path(path_type=Path))
-@click.option("--refs", "-r", multiple=True, required=True, type=click.Path(path_type=Path), help="Reference file(s).")
+@click.option("--refs", "-r", multiple=True, type=click.Path(path_type=Path), help="Reference file(s).")
 @click.option("--task", help=f"{', '.join(TASKS)}. Default: dense when the predictions have captions, else procedure.")
 @click.option("--protocol", "-p", help="A published evaluator to reproduce (fabula list protocols).")
 @click.option("--metrics", "-m", help='Metrics, comma separated: "SODA_c,PRF@0.5,SODA_c(refs=best)".')
@@ -32,6 +32,7 @@ from fabula.verbs import score as score_verb
 @click.option(
     "--strict", is_flag=True, help="Refuse malformed predicted segments instead of letting them match nothing."
 )
+@click.option("--tok", type=click.Choice(["ptb", "none"]), help="How captions are tokenised. Default: ptb.")
 @click.option("--format", help="Format of the predictions (fabula list formats). Default: known by its shape.")
 @click.option("--refs-format", help="Format of the references. Default: known by its shape.")
 def score(
@@ -45,6 +46,7 @@ def score(
     html: Path | None,
     repair: str | None,
     strict: bool,
+    tok: str | None,
     format: str | None,
     refs_format: str | None,
 ) -> None:
@@ -53,6 +55,8 @@ def score(
     \b
     fabula score preds.json --refs val_1.json val_2.json
     fabula score preds.json --refs val_1.json --protocol soda-2021 --metrics SODA_c --json out.json
+    fabula score caps.json --refs coco_annotations.json --task captions
+    fabula score pairs.jsonl --task captions --rows rows.jsonl
     """
     if rows:
         report_rows.check_suffix(rows)
@@ -65,6 +69,7 @@ def score(
             metrics=metrics,
             repair=[r.strip() for r in repair.split(",")] if repair else (),
             strict=strict,
+            tok=tok,
             format=format,
             refs_format=refs_format,
             progress=progress,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
@@ -12,22 +10,19 @@ from typing import Any
 from fabula.core.errors import InputError, SpecError, shown
 from fabula.core.notes import Notes, named
 from fabula.core.nouns import Corpus, Story
-from fabula.core.registry import close_to, key
+from fabula.core.registry import Room, close_to, key
 from fabula.io import _files
 from fabula.io._fields import Source, encodable
 from fabula.io._format import Format
 
 __all__ = ["Format", "formats", "read", "write"]
 
-HELPERS = ("segments", "ids")  # public modules of this room that are not formats
+room = Room(__name__, "FORMAT", "format")
 
 
 def formats() -> list[Format]:
-    """Every format of this room, by file name."""
-    names = sorted(
-        m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_") and m.name not in HELPERS
-    )
-    return [importlib.import_module(f"{__name__}.{name}").FORMAT for name in names]
+    """Every format of stories in this room, by file name."""
+    return list(room.all())
 
 
 def find(name: str) -> tuple[Format, str | None]:

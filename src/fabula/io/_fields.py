@@ -49,12 +49,13 @@ class Source:
     path: Path
     notes: Notes = field(default_factory=Notes)
     argument: str | None = None  # what follows the colon of `youcook2:validation`
+    noun: str = "video"  # what an id names: a video, or an item of captions
     extras: dict[str, dict[str, int]] = field(default_factory=dict)  # whose field → its name → how often
 
     def wrong(
         self, problem: str, video: object = None, field: str | None = None, hint: str | None = None
     ) -> InputError:
-        return InputError(problem, file=self.path, video=video, field=field, hint=hint)
+        return InputError(problem, file=self.path, video=video, field=field, hint=hint, noun=self.noun)
 
     def mapping(self, value: Any, what: str, video: object = None, hint: str | None = None) -> dict[str, Any]:
         if not isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""BLEU_1 (Papineni et al., ACL 2002): n-gram precision up to order 1 with a brevity penalty; equation in text/bleu.py."""
+"""BLEU_1 (Papineni et al., ACL 2002): n-gram precision up to order 1 and brevity penalty; equation in text/bleu.py."""
 
 from __future__ import annotations
 

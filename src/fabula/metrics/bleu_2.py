@@ -1,4 +1,4 @@
-"""BLEU_2 (Papineni et al., ACL 2002): n-gram precision up to order 2 with a brevity penalty; equation in text/bleu.py."""
+"""BLEU_2 (Papineni et al., ACL 2002): n-gram precision up to order 2 and brevity penalty; equation in text/bleu.py."""
 
 from __future__ import annotations
 

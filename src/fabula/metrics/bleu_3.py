@@ -1,4 +1,4 @@
-"""BLEU_3 (Papineni et al., ACL 2002): n-gram precision up to order 3 with a brevity penalty; equation in text/bleu.py."""
+"""BLEU_3 (Papineni et al., ACL 2002): n-gram precision up to order 3 and brevity penalty; equation in text/bleu.py."""
 
 from __future__ import annotations
 

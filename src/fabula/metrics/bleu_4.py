@@ -1,4 +1,4 @@
-"""BLEU_4 (Papineni et al., ACL 2002): n-gram precision up to order 4 with a brevity penalty; equation in text/bleu.py."""
+"""BLEU_4 (Papineni et al., ACL 2002): n-gram precision up to order 4 and brevity penalty; equation in text/bleu.py."""
 
 from __future__ import annotations
 

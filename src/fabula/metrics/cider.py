@@ -1,4 +1,4 @@
-"""CIDEr (CIDEr-D: Vedantam et al., CVPR 2015); equation in text/cider.py. Mean over items, in its own scale (10 at most).
+"""CIDEr (CIDEr-D: Vedantam et al., CVPR 2015); equation in text/cider.py. Mean over items, 10 at most.
 
 idf: where document frequencies come from, which decides the number: corpus (all items scored together, as COCO does),
 batch:N (consecutive batches, MICap's 16), or file:PATH (a saved Idf).

@@ -26,7 +26,6 @@ def columns(result: Result) -> list[str]:
 def rich_table(result: Result, title: str) -> Group:
     """Scores, then their signatures and the counts, in small print."""
     from rich.console import Group
-    from rich.table import Table as RichTable
     from rich.table import Table
     from rich.text import Text
 

@@ -142,3 +142,16 @@ def _similarity(c: Vector, r: Vector) -> float:
         if norm_c and norm_r:
             cosine += sum(min(x, g_r[w]) * g_r[w] for w, x in g_c.items() if w in g_r) / (norm_c * norm_r)
     return 10 * cosine / 4 * math.exp(-((c.l - r.l) ** 2) / (2 * SIGMA**2))
+
+
+class CiderD:
+    """CIDEr-D as SODA's caption scorer: document frequencies of the sentences that play reference in this one video."""
+
+    name = "cider"
+    version = "cider-d(idf=video)"
+
+    def pairs(self, candidates: Sequence[str], references: Sequence[str]) -> NDArray[np.float64]:
+        return pairs(candidates, references, Idf.from_references([[r] for r in references]))
+
+
+SCORER = CiderD()

@@ -43,7 +43,9 @@ def score(candidate: str, references: Sequence[str]) -> Segment:
     return segments([candidate], [references])[0]
 
 
-def segments(candidates: Sequence[str], references: Sequence[Sequence[str]], *, threads: int | None = None) -> list[Segment]:
+def segments(
+    candidates: Sequence[str], references: Sequence[Sequence[str]], *, threads: int | None = None
+) -> list[Segment]:
     """One segment per candidate, each with its own list of references."""
     if len(candidates) != len(references):
         raise InputError(f"{len(candidates)} candidates, but {len(references)} lists of references")
@@ -171,3 +173,16 @@ def _text(value: object, place: str) -> str:
 @lru_cache(CACHED_SENTENCES)
 def _sentence(text: str, index: Index) -> Sentence:
     return Sentence(normalise(text, *index.prefix_words), index)
+
+
+class Meteor:
+    """METEOR as SODA's caption scorer: the score of each segment on its own."""
+
+    name = "meteor"
+    version = "1.5-en-norm"
+
+    def pairs(self, candidates: Sequence[str], references: Sequence[str]) -> NDArray[np.float64]:
+        return pairs(candidates, references)
+
+
+SCORER = Meteor()

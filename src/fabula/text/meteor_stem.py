@@ -34,7 +34,26 @@ STEP_3 = {
     **{"ful": "", "ness": "", "ative": ""},  # -ative only in R2
 }
 STEP_4 = dict.fromkeys(
-    "al ance ence er ic able ible ant ement ment ent ism ate iti ous ive ize ion".split(),
+    [
+        "al",
+        "ance",
+        "ence",
+        "er",
+        "ic",
+        "able",
+        "ible",
+        "ant",
+        "ement",
+        "ment",
+        "ent",
+        "ism",
+        "ate",
+        "iti",
+        "ous",
+        "ive",
+        "ize",
+        "ion",
+    ],
     "",  # -ion only after s or t
 )
 

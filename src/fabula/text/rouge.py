@@ -77,3 +77,16 @@ def lcs_python(A: list[list[int]], B: list[list[int]]) -> NDArray[np.int64]:
                 V = ((V + (V & M)) | (V & ~M)) & ones
             L[i, j] = len(a) - V.bit_count()
     return L
+
+
+class RougeL:
+    """ROUGE-L as SODA's caption scorer."""
+
+    name = "rouge"
+    version = "rouge-l(beta=1.2)"
+
+    def pairs(self, candidates: Sequence[str], references: Sequence[str]) -> NDArray[np.float64]:
+        return pairs(candidates, references)
+
+
+SCORER = RougeL()
