@@ -125,7 +125,7 @@ class Child:
             self._look()
 
     def _look(self) -> None:
-        if sys.platform != "linux":
+        if sys.platform != "linux" or self.process.returncode is not None:  # a reaped pid may be another's by now
             return
         try:
             status = Path(f"/proc/{self.process.pid}/status").read_text(encoding="ascii", errors="replace")
