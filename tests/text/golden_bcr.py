@@ -1,4 +1,4 @@
-"""Reads the outputs of the official tools, which live beside the repository; a test is skipped where they are absent."""
+"""Reads the outputs of the official tools, which live beside the repository; without them a test is skipped."""
 
 import gzip
 import json

@@ -89,22 +89,22 @@ def pairs(candidates: Sequence[str], references: Sequence[str], idf: Idf) -> NDA
     Goes through an inverted index, n-gram → (the references that have it, their weights g), candidate by candidate.
     """
     vector = _vectoriser(idf)
-    R = list(dict.fromkeys(_check.sentences(references, "references")))
-    refs = [vector(text) for text in R]
-    where: dict[str, list[int]] = {}
-    weights: dict[str, list[float]] = {}
-    for j, r in enumerate(refs):
+    cands = {text: vector(text) for text in dict.fromkeys(_check.sentences(candidates, "candidates"))}
+    refs = {text: vector(text) for text in dict.fromkeys(_check.sentences(references, "references"))}
+    where: dict[str, list[int]] = {w: [] for c in cands.values() for g in c.g for w in g}
+    weights: dict[str, list[float]] = {w: [] for w in where}
+    for j, r in enumerate(refs.values()):
         for g in r.g:
             for w, weight in g.items():
-                where.setdefault(w, []).append(j)
-                weights.setdefault(w, []).append(weight)
-    index = {w: (np.array(where[w]), np.array(weights[w])) for w in where}
-    norm = np.array([r.norm for r in refs]).reshape(len(R), 4).T  # [4, R]
-    l_r = np.array([r.l for r in refs])
+                if w in where:
+                    where[w].append(j)
+                    weights[w].append(weight)
+    index = {w: (np.array(at), np.array(weights[w])) for w, at in where.items() if at}
+    norm = np.array([r.norm for r in refs.values()]).reshape(len(refs), 4).T  # [4, R]
+    l_r = np.array([r.l for r in refs.values()])
     rows: dict[str, NDArray[np.float64]] = {}
-    for text in dict.fromkeys(_check.sentences(candidates, "candidates")):
-        c = vector(text)
-        dot = np.zeros((4, len(R)))
+    for text, c in cands.items():
+        dot = np.zeros((4, len(refs)))
         for n in range(4):
             for w, weight in c.g[n].items():
                 if w in index:
@@ -113,7 +113,7 @@ def pairs(candidates: Sequence[str], references: Sequence[str], idf: Idf) -> NDA
         norms = np.array(c.norm)[:, None] * norm
         cosine = np.divide(dot, norms, out=np.zeros_like(dot), where=norms != 0)
         rows[text] = 10 * cosine.mean(axis=0) * np.exp(-((c.l - l_r) ** 2) / (2 * SIGMA**2))
-    order = {text: j for j, text in enumerate(R)}
+    order = {text: j for j, text in enumerate(refs)}
     columns = np.array([order[text] for text in references], int)
     return np.array([rows[text][columns] for text in candidates]).reshape(len(candidates), len(references))
 
