@@ -48,6 +48,13 @@ class Rows:
         kinds = np.unique(self.refset)
         return [self] if len(kinds) < 2 else [self.take(np.flatnonzero(self.refset == k)) for k in kinds]
 
+    def by_video(self, column: str) -> dict[str, float]:
+        """One number a video: the mean over its reference sets."""
+        found: dict[str, list[float]] = {}
+        for video, number in zip(self.video, self[column].tolist(), strict=True):
+            found.setdefault(video, []).append(number)
+        return {video: sum(numbers) / len(numbers) for video, numbers in found.items()}
+
     def dicts(self) -> Iterator[dict[str, Any]]:
         """The inverse of `of`."""
         for i, key in enumerate(self.keys):
