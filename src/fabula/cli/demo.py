@@ -34,13 +34,16 @@ def demo(out: Path, metrics: str | None) -> None:
     results: dict[str, Result] = {}
     with bar() as progress:
         for name, path in bundled.SYSTEMS.items():
-            results[name] = score(path, list(bundled.REFERENCES), metrics=metrics, progress=progress)
+            results[name] = score(path, list(bundled.REFERENCES.values()), metrics=metrics, progress=progress)
     for name, result in results.items():
         for warning in result.warnings:
             say(f"warning: {name}: {warning}", style="yellow")
         dump_json(out / f"{name}.json", result.to_dict(), indent=2)
         rows.write_rows(result.rows, out / f"{name}.rows.jsonl")
-        write_text(out / f"{name}.html", [page(result, f"Fabula demo: {name}")])
+        write_text(
+            out / f"{name}.html",
+            [page(result, result.refs, result.predictions or result.refs[0], f"Fabula demo: {name}")],
+        )
     if sys.stdout.isatty():
         from rich.console import Console
 

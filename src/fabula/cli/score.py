@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from fabula.cli._console import Several, bar, say, tell
+from fabula.core.errors import SpecError
 from fabula.core.result import Result
 from fabula.io._files import dump_json, write_text
 from fabula.io.segments import REPAIRS
@@ -60,6 +61,8 @@ def score(
     """
     if rows:
         report_rows.check_suffix(rows)
+    if html and task == "captions":
+        raise SpecError("the page draws stories on a time axis; for single captions write --rows")
     with bar() as progress:
         result = score_verb(
             predictions,
@@ -76,10 +79,10 @@ def score(
         )
     if rows:
         report_rows.write_rows(result.rows, rows)
-    if html:
+    if html and result.predictions is not None:
         from fabula.report.html import page
 
-        write_text(html, [page(result, predictions.name)])
+        write_text(html, [page(result, result.refs, result.predictions, predictions.name)])
     if json_ and str(json_) != "-":
         dump_json(json_, result.to_dict(), indent=2)
     show(result, predictions.name, as_json=str(json_) == "-")

@@ -48,12 +48,12 @@ class Rows:
         kinds = np.unique(self.refset)
         return [self] if len(kinds) < 2 else [self.take(np.flatnonzero(self.refset == k)) for k in kinds]
 
-    def by_video(self, column: str) -> dict[str, float]:
-        """One number a video: the mean over its reference sets."""
-        found: dict[str, list[float]] = {}
-        for video, number in zip(self.video, self[column].tolist(), strict=True):
-            found.setdefault(video, []).append(number)
-        return {video: sum(numbers) / len(numbers) for video, numbers in found.items()}
+    def by_key(self, column: str) -> dict[str | int, float]:
+        """One number a video (or item): the mean over its reference sets."""
+        found: dict[str | int, list[float]] = {}
+        for key, number in zip(self.keys, self[column].tolist(), strict=True):
+            found.setdefault(key, []).append(number)
+        return {key: sum(numbers) / len(numbers) for key, numbers in found.items()}
 
     def dicts(self) -> Iterator[dict[str, Any]]:
         """The inverse of `of`."""

@@ -79,10 +79,10 @@ def page(result: Result, refs: Sequence[Corpus], pred: Corpus, title: str, limit
 """
 
 
-def worst_first(result: Result, refs: Sequence[Corpus]) -> tuple[list[str], dict[str, Mapping[str, float]]]:
+def worst_first(result: Result, refs: Sequence[Corpus]) -> tuple[list[str], dict[str, Mapping[str | int, float]]]:
     """Videos by the first metric's number, then those it did not count; and every metric's number by video."""
-    values: dict[str, Mapping[str, float]] = {
-        name: result.rows[name].by_video(score.primary)
+    values: dict[str, Mapping[str | int, float]] = {
+        name: result.rows[name].by_key(score.primary)
         for name, score in result.scores.items()
         if name in result.rows and score.primary in result.rows[name].columns
     }
@@ -133,7 +133,7 @@ def warnings(lines: Sequence[str]) -> str:
     return f'<ul class="warnings">{"".join(f"<li>{safe(line)}</li>" for line in lines)}</ul>'
 
 
-def chips(video: str, result: Result, values: Mapping[str, Mapping[str, float]]) -> str:
+def chips(video: str, result: Result, values: Mapping[str, Mapping[str | int, float]]) -> str:
     """The numbers of one video, as a line."""
     items = [
         f"<li>{safe(name)} <b>{number(by_video[video], result.scores[name])}</b></li>"
