@@ -160,7 +160,7 @@ def test_a_video_counts_once_over_its_reference_sets():
     rows = fabula.score(
         corpus("p", story("v1", (0, 10, "x"))), [REF, corpus("r", story("v1", (0, 10, "x")))], metrics=["mIoU"]
     ).rows["mIoU"]
-    assert rows.by_video("value") == {"v1": (1 / 2 + 1) / 2}
+    assert rows.by_key("value") == {"v1": (1 / 2 + 1) / 2}
 
 
 def test_ids_meet_as_they_do_in_scoring():

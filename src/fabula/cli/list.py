@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import click
 
-from fabula import io, metrics, protocols, text
+from fabula import io, metrics, protocols, tasks, text
 from fabula.cli._console import tell
 from fabula.report.table import plain_rows
 
@@ -42,18 +42,23 @@ def scorer_table() -> Table:
     return ("scorer", "version", "what it is"), rows
 
 
+def task_table() -> Table:
+    return ("task", "what it is"), [[t.name, t.about] for t in tasks.room.all()]
+
+
 TABLES: dict[str, Callable[[], Table]] = {
     "metrics": metric_table,
     "protocols": protocol_table,
     "formats": format_table,
     "scorers": scorer_table,
+    "tasks": task_table,
 }
 
 
 @click.command("list")
 @click.argument("what", type=click.Choice(list(TABLES)))
 def list_(what: str) -> None:
-    """List metrics, protocols, formats or caption scorers."""
+    """List metrics, protocols, formats, tasks or caption scorers."""
     head, rows = TABLES[what]()
     if not sys.stdout.isatty():
         tell(plain_rows(head, rows))

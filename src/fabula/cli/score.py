@@ -14,14 +14,13 @@ from fabula.io._files import dump_json, write_text
 from fabula.io.segments import REPAIRS
 from fabula.report import rows as report_rows
 from fabula.report import table
-from fabula.verbs import TASKS
 from fabula.verbs import score as score_verb
 
 
 @click.command(cls=Several)
 @click.argument("predictions", type=click.Path(path_type=Path))
 @click.option("--refs", "-r", multiple=True, type=click.Path(path_type=Path), help="Reference file(s).")
-@click.option("--task", help=f"{', '.join(TASKS)}. Default: dense when the predictions have captions, else procedure.")
+@click.option("--task", help="fabula list tasks. Default: dense when the predictions have captions, else procedure.")
 @click.option("--protocol", "-p", help="A published evaluator to reproduce (fabula list protocols).")
 @click.option("--metrics", "-m", help='Metrics, comma separated: "SODA_c,PRF@0.5,SODA_c(refs=best)".')
 @click.option(
@@ -34,6 +33,7 @@ from fabula.verbs import score as score_verb
     "--strict", is_flag=True, help="Refuse malformed predicted segments instead of letting them match nothing."
 )
 @click.option("--tok", type=click.Choice(["ptb", "none"]), help="How captions are tokenised. Default: ptb.")
+@click.option("--sets", type=click.Path(path_type=Path), help="Which clips belong together (task identity).")
 @click.option("--format", help="Format of the predictions (fabula list formats). Default: known by its shape.")
 @click.option("--refs-format", help="Format of the references. Default: known by its shape.")
 def score(
@@ -48,6 +48,7 @@ def score(
     repair: str | None,
     strict: bool,
     tok: str | None,
+    sets: Path | None,
     format: str | None,
     refs_format: str | None,
 ) -> None:
@@ -73,6 +74,7 @@ def score(
             repair=[r.strip() for r in repair.split(",")] if repair else (),
             strict=strict,
             tok=tok,
+            sets=sets,
             format=format,
             refs_format=refs_format,
             progress=progress,
