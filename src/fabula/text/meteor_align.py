@@ -29,7 +29,16 @@ MOST_MATCHES = 1_000_000  # proposed matches of one pair: the search costs up to
 
 # WordNet's rules of detachment: nouns, verbs, adjectives; the first that gives a lemma wins.
 DETACHMENT = [
-    *[("s", ""), ("ses", "s"), ("xes", "x"), ("zes", "z"), ("ches", "ch"), ("shes", "sh"), ("men", "man"), ("ies", "y")],
+    *[
+        ("s", ""),
+        ("ses", "s"),
+        ("xes", "x"),
+        ("zes", "z"),
+        ("ches", "ch"),
+        ("shes", "sh"),
+        ("men", "man"),
+        ("ies", "y"),
+    ],
     *[("s", ""), ("ies", "y"), ("es", "e"), ("es", ""), ("ed", "e"), ("ed", ""), ("ing", "e"), ("ing", "")],
     *[("er", ""), ("est", ""), ("er", "e"), ("est", "e")],
 ]
@@ -153,7 +162,10 @@ def base_form(word: str, index: Index) -> str:
 def proposals(hyp: Sentence, ref: Sentence) -> list[list[Match]]:
     """Per reference position the matches that start there, in the order in which the modules find them."""
     if len(hyp) * len(ref) > MOST_CELLS:
-        raise InputError(f"{len(hyp)} × {len(ref)} words are too many for METEOR's aligner (at most {MOST_CELLS})", hint="shorten one")
+        raise InputError(
+            f"{len(hyp)} × {len(ref)} words are too many for METEOR's aligner (at most {MOST_CELLS})",
+            hint="shorten one",
+        )
     found: list[list[Match]] = [[] for _ in range(len(ref))]
     room = MOST_MATCHES
 
@@ -161,7 +173,9 @@ def proposals(hyp: Sentence, ref: Sentence) -> list[list[Match]]:
         nonlocal room
         room -= 1
         if room < 0:
-            raise InputError(f"more than {MOST_MATCHES} ways to match words", hint="METEOR's search would not end; shorten the text")
+            raise InputError(
+                f"more than {MOST_MATCHES} ways to match words", hint="METEOR's search would not end; shorten the text"
+            )
         found[match.ref].append(match)
 
     _words(hyp, ref, 0, propose)
@@ -227,7 +241,14 @@ class Path:
 
     def copy(self) -> Path:
         return Path(
-            self.used, self.at, self.hyp_matches, self.ref_matches, self.chunks, self.distance, self.open_end, [*self.chosen]
+            self.used,
+            self.at,
+            self.hyp_matches,
+            self.ref_matches,
+            self.chunks,
+            self.distance,
+            self.open_end,
+            [*self.chosen],
         )
 
     @property

@@ -51,7 +51,12 @@ SECTION = struct.Struct("<16s4sQQ")  # name, element type, offset, elements
 FUNCTION, IRREGULAR, LEMMA = 1, 2, 4  # bits of word_flags
 MOST_WORDS = 65536  # the trie keeps words in 16 bits
 CHUNK = 1 << 24
-JAR_MEMBERS = ("synonym/english.synsets", "synonym/english.exceptions", "function/english.words", "nonbreaking/english.prefixes")
+JAR_MEMBERS = (
+    "synonym/english.synsets",
+    "synonym/english.exceptions",
+    "function/english.words",
+    "nonbreaking/english.prefixes",
+)
 INSTALL = "install it with: pip install 'pycocoevalcap>=1.2,<2'"
 
 
@@ -72,7 +77,11 @@ class Tables:
             tables = cls(folder / "meteor-1.5.jar", folder / "data" / "paraphrase-en.gz")
             if tables.jar.is_file() and tables.paraphrases.is_file():
                 return tables
-        seen = f"no METEOR tables in {places[0]}" if places else "pycocoevalcap, which carries METEOR's tables, is not installed"
+        seen = (
+            f"no METEOR tables in {places[0]}"
+            if places
+            else "pycocoevalcap, which carries METEOR's tables, is not installed"
+        )
         raise InputError(seen, hint=INSTALL)
 
     def fingerprint(self) -> bytes:
@@ -120,7 +129,10 @@ class Index:
     @cached_property
     def prefix_words(self) -> tuple[frozenset[str], frozenset[str]]:
         """(always, before a number): words whose final dot stays."""
-        always, number = (frozenset(section.tobytes().decode().split("\n")) - {""} for section in (self.prefixes, self.prefixes_number))
+        always, number = (
+            frozenset(section.tobytes().decode().split("\n")) - {""}
+            for section in (self.prefixes, self.prefixes_number)
+        )
         return always, number
 
     @property
@@ -203,7 +215,9 @@ def load(path: Path, fingerprint: bytes) -> Index | None:
         return None
     magic, version, crc, made_from, count = HEAD.unpack_from(data)
     checked_from = HEAD.size - 36  # right behind the CRC itself
-    if (magic, version, made_from) != (MAGIC, VERSION, fingerprint) or zlib.crc32(memoryview(data)[checked_from:]) != crc:
+    if (magic, version, made_from) != (MAGIC, VERSION, fingerprint) or zlib.crc32(
+        memoryview(data)[checked_from:]
+    ) != crc:
         return None
     sections: dict[str, Array] = {}
     for k in range(count):
@@ -262,7 +276,10 @@ def write(path: Path, fingerprint: bytes, sections: dict[str, Array]) -> None:
         with os.fdopen(handle, "wb") as file:
             file.write(bytes(HEAD.size))
             crc = zlib.crc32(fingerprint + struct.pack("<I", len(sections)))
-            pieces = [table, *(memoryview(np.ascontiguousarray(array)).cast("B") for array in sections.values() if array.size)]
+            pieces = [
+                table,
+                *(memoryview(np.ascontiguousarray(array)).cast("B") for array in sections.values() if array.size),
+            ]
             for piece in pieces:
                 file.write(piece)
                 crc = zlib.crc32(piece, crc)
@@ -294,7 +311,9 @@ def build(tables: Tables, report: Progress) -> dict[str, Array]:
         numbers.default_factory = numbers.__len__  # a new word gets the next number
         sections = phrase_sections(tables.paraphrases, numbers, report)
     except (zipfile.BadZipFile, zlib.error, EOFError, UnicodeDecodeError, gzip.BadGzipFile) as error:
-        raise InputError(f"METEOR's tables are damaged ({error})", file=tables.jar.parent, hint="reinstall pycocoevalcap") from error
+        raise InputError(
+            f"METEOR's tables are damaged ({error})", file=tables.jar.parent, hint="reinstall pycocoevalcap"
+        ) from error
     sections |= word_sections(numbers, synsets, exceptions, function)
     sections |= prefix_sections(prefixes)
     report("done", 1.0)
@@ -387,7 +406,9 @@ def phrase_sections(paraphrases: Path, numbers: defaultdict[bytes, int], report:
     S = len(source_lengths)
     source_of_run, records_of_run = nodes[:S], np.concatenate(per_source) if per_source else np.zeros(0, np.int64)
     target_node = nodes[S:]
-    if np.any(np.diff(source_of_run.astype(np.int64)) <= 0):  # runs come in any order: sort, keeping the table's order within a source
+    if np.any(
+        np.diff(source_of_run.astype(np.int64)) <= 0
+    ):  # runs come in any order: sort, keeping the table's order within a source
         of_record = np.repeat(source_of_run, records_of_run)
         order = np.argsort(of_record, kind="stable")
         target_node = target_node[order]

@@ -79,7 +79,9 @@ def split(line: str) -> list[str]:
 def _hide_dots(line: str) -> str:
     """The dot rules as METEOR repeats them: they differ from one substitution only if a text spells out DOTMULTI itself."""
     if "." * MOST_DOTS in line:
-        raise InputError(f"a text that contains DOTMULTI and more than {MOST_DOTS} dots in a row", hint="shorten the dots")
+        raise InputError(
+            f"a text that contains DOTMULTI and more than {MOST_DOTS} dots in a row", hint="shorten the dots"
+        )
     while "DOTMULTI." in line:
         for pattern, to in _HIDE:
             line = pattern.sub(to, line)
