@@ -2,6 +2,8 @@
 //
 // The twin makes states as texts ask for them; here the whole table is made once (subset construction), so that lines()
 // only reads and may run in many threads without the GIL.
+#include "kernel.hpp"
+
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
@@ -251,7 +253,7 @@ class Scanner {
 
 }  // namespace
 
-void bind_scanner(nb::module_ &m) {
+FABULA_KERNEL(m) {
     nb::class_<Scanner>(m, "Scanner", "Twin of fabula.text.scanner.Scanner.")
         .def(nb::init<nb::bytes, const std::vector<nb::bytes> &, const std::vector<std::vector<int32_t>> &,
                       const std::vector<int32_t> &, const std::vector<int32_t> &, const std::vector<RuleData> &, nb::str>(),
