@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from fabula.core.errors import InputError
 from fabula.text import _check
 from fabula.text._idf import Idf, ngrams
+from fabula.text._scorer import OneByOne
 
 __all__ = ["NAME", "Idf", "batch_scope", "corpus_scope", "pairs", "score", "scores", "scores_within"]
 
@@ -144,11 +145,12 @@ def _similarity(c: Vector, r: Vector) -> float:
     return 10 * cosine / 4 * math.exp(-((c.l - r.l) ** 2) / (2 * SIGMA**2))
 
 
-class CiderD:
+class CiderD(OneByOne):
     """CIDEr-D as SODA's caption scorer: document frequencies of the sentences that play reference in this one video."""
 
     name = "cider"
     version = "cider-d(idf=video)"
+    alone = False  # a pair's score depends on the other references of its video
 
     def pairs(self, candidates: Sequence[str], references: Sequence[str]) -> NDArray[np.float64]:
         return pairs(candidates, references, Idf.from_references([[r] for r in references]))

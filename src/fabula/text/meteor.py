@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from fabula._kernels import native
 from fabula.core.errors import InputError, shown
+from fabula.text._scorer import Block
 from fabula.text.meteor_align import Sentence, align
 from fabula.text.meteor_index import Index, open_index
 from fabula.text.meteor_norm import normalise
@@ -247,9 +248,13 @@ class Meteor:
 
     name = "meteor"
     version = "1.5-en-norm"
+    alone = True
 
     def pairs(self, candidates: Sequence[str], references: Sequence[str]) -> NDArray[np.float64]:
         return pairs(candidates, references)
+
+    def pairs_many(self, blocks: Sequence[Block]) -> list[NDArray[np.float64]]:
+        return pairs_many(blocks)
 
 
 SCORER = Meteor()
