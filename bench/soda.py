@@ -71,11 +71,9 @@ def main() -> None:
     except Unavailable as why:
         print(f"official  not measured: {why}")
         return
-    seconds, rss = official.cost.seconds, official.cost.peak_rss
-    print(
-        f"official  P {official.precision:.6f} R {official.recall:.6f} F {official.f1:.6f}  {seconds:.2f} s  {rss / 2**20:,.0f} MB"
-    )
-    print(f"wall time {seconds / took:.0f}× less, memory {rss / peak:.1f}× less")
+    rss = official.meteor.peak_rss
+    show("official", official.precision, official.recall, official.f1, official.seconds, rss)
+    print(f"wall time {official.seconds / took:.0f}× less, memory {rss / peak:.1f}× less")
 
 
 if __name__ == "__main__":
