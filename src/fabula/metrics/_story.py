@@ -7,6 +7,7 @@ refs     mean: each reference set alone, numbers averaged over sets · best: per
 missing  zero: a reference video without predictions counts as 0 · drop: it does not count
 order    start: both sides sorted by start time · predictions: only the predictions · file: neither
 segments checked: reversed, zero-length and negative ones match nothing · raw: no segment is judged
+         swap: not judged either, and the ends of a reversed one are exchanged
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any, ClassVar, Literal
 
 from fabula.core.nouns import Corpus, Story
 from fabula.metrics._base import Metric, Row
-from fabula.pair.tiou import Matrix, tiou
+from fabula.pair.tiou import Matrix, forward, tiou
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +31,7 @@ class StoryMetric(Metric):
     refs: Literal["mean", "best", "merged", "single"] = "mean"
     missing: Literal["zero", "drop"] = "zero"
     order: Literal["start", "predictions", "file"] = "start"
-    segments: Literal["checked", "raw"] = "checked"
+    segments: Literal["checked", "raw", "swap"] = "checked"
     eps: float = 0.0  # added to the union in every IoU
 
     @abstractmethod
@@ -46,7 +47,10 @@ class StoryMetric(Metric):
 
     def iou(self, ref: Story, pred: Story) -> Matrix:
         """[G, P]"""
-        return tiou(ref.spans, pred.spans, self.eps, raw=self.segments == "raw")
+        g, p = ref.spans, pred.spans
+        if self.segments == "swap":
+            g, p = forward(g), forward(p)
+        return tiou(g, p, self.eps, raw=self.segments != "checked")
 
     def rows(self, video: str, refs: Sequence[Story | None], pred: Story | None, ctx: Any) -> list[dict[str, Any]]:
         """The rows of one video under the rules above; none when it does not count."""
