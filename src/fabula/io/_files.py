@@ -161,7 +161,7 @@ def write_bytes(path: Path, pieces: Iterable[bytes]) -> None:
             with path.open("wb") as raw:
                 pour(pieces, raw, path)
             return
-        target = path.resolve()  # through a symbolic link
+        target = Path(os.path.realpath(path))  # through a symbolic link; unlike resolve(), no RuntimeError for a loop
         handle, temporary = tempfile.mkstemp(prefix=f".{target.name[:40]}.", suffix=".tmp", dir=target.parent)
         with os.fdopen(handle, "wb") as raw:
             pour(pieces, raw, path)
