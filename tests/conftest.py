@@ -5,6 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("house", deadline=None)  # a busy machine is no failure; a test about time sets its own
+settings.load_profile("house")
 
 
 @pytest.fixture(scope="session")
