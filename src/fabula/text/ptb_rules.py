@@ -76,8 +76,8 @@ def digits() -> int:
 
 def capitals() -> int:
     """Upper-case units of Unicode 6: Cherokee had no case yet; Roman numerals and circled letters count."""
-    letters = unit_set(LETTERS) & ~unit_set("13a0-13ff") | unit_set("2160-216f 24b6-24cf")
-    return sum(1 << unit for unit in range(0xFFFF) if letters >> unit & 1 and chr(unit).isupper())
+    upper = "".join(f" {unit:x}" for unit in range(0xFFFF) if chr(unit).isupper())
+    return unit_set(upper) & (unit_set(LETTERS) & ~unit_set("13a0-13ff") | unit_set("2160-216f 24b6-24cf"))
 
 
 def bracket(chars: str) -> str:
@@ -293,7 +293,7 @@ BRACKETS_AND_FACES = [
     Rule(">|&gt;", whole=">"),
     Rule(r"[<>]?[:;=][\-o*']?[()DPdpO\\{@|\[\]]", "[^A-Za-z0-9]", edits=ROUND),
     Rule(
-        r"[\^x=~<>]\.\[\^x=~<>\]|{face}_{face}|\({face}[_.]?{face}\)|\([\^x=~<>']\-[\^x=~<>'`]\)",
+        r"[\^x=~<>]\.\[\^x=[^<]*<>\]|{face}_{face}|\({face}[_.]?{face}\)|\([\^x=~<>']\-[\^x=~<>'`]\)",
         edits=ROUND,
     ),
     Rule("\\{", whole="-LCB-"),

@@ -258,9 +258,10 @@ def compile_rules(rules: Sequence[Rule], vocabulary: Mapping[str, str | int], bl
         length = width(ahead)
         lengths.append(-1 if length is None else length)
     table, examples = classes_of(positions.sets)
+    reads = {units: bytes(units >> unit & 1 for unit in examples) for units in set(positions.sets)}
     return Automaton(
         classes=table,
-        members=[bytes(units >> unit & 1 for unit in examples) for units in positions.sets],
+        members=[reads[units] for units in positions.sets],
         follow=[sorted(nexts) for nexts in positions.follow],
         accept=[accept.get(p, NO_RULE) for p in range(len(positions.sets))],
         first=first,
