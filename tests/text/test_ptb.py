@@ -6,6 +6,7 @@ import gzip
 import json
 import random
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -247,6 +248,15 @@ def test_words_of_plain_letters_are_never_split_or_lost(kernels: str) -> None:
     draw = random.Random(7)
     words = ["".join(draw.choices("bcdfghjklpqrtvwz", k=draw.randint(2, 9))) for _ in range(500)]
     assert ptb.tokenize(" ".join(words)) == " ".join(words)
+
+
+def test_threads_share_an_engine(kernels: str) -> None:
+    draw = random.Random(11)
+    texts = ["".join(draw.choices(PIECES, k=40)) for _ in range(200)]
+    ptb.python_engine.cache_clear()  # states are made while all threads read
+    with ThreadPoolExecutor(8) as pool:
+        together = list(pool.map(ptb.tokenize, texts * 3))
+    assert together == [ptb.tokenize(text) for text in texts] * 3
 
 
 def test_official_lines(kernels: str) -> None:
