@@ -1,0 +1,69 @@
+"""Small stories, written so that a reader can redo the arithmetic."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from fabula.core.nouns import Corpus, Event, Segment, Story
+from fabula.core.rows import Rows
+from fabula.engine.local import story_rows
+from fabula.metrics import Metric, metric
+
+Told = tuple[float, float] | tuple[float, float, str]
+
+
+def story(*events: Told, id: str = "v", duration: float | None = None) -> Story:
+    """story((0, 10, "a dog runs"), (12, 20, "it stops")); without words: story((0, 10), (12, 20))."""
+    made = tuple(Event(Segment(float(e[0]), float(e[1])), e[2] if len(e) == 3 else None) for e in events)
+    return Story(id, made, duration)
+
+
+def corpus(stories: dict[str, Sequence[Told]], name: str = "", duration: float | None = None) -> Corpus:
+    """corpus({"v1": [(0, 10, "a dog runs")], "v2": []})"""
+    return Corpus({v: story(*events, id=v, duration=duration) for v, events in stories.items()}, name=name)
+
+
+def rows(text: str | Metric, refs: Corpus | Sequence[Corpus], pred: Corpus) -> Rows:
+    sets = [refs] if isinstance(refs, Corpus) else refs
+    return story_rows(metric(text) if isinstance(text, str) else text, sets, pred, threads=1)
+
+
+def fold(text: str | Metric, refs: Corpus | Sequence[Corpus], pred: Corpus) -> dict[str, float]:
+    """The numbers of a metric: no file read, no segment judged beforehand."""
+    made = metric(text) if isinstance(text, str) else text
+    return made.fold(rows(made, refs, pred))
+
+
+def one(text: str | Metric, ref: Story, pred: Story) -> dict[str, float]:
+    """The row of one video."""
+    table = rows(text, Corpus({"v": ref}), Corpus({"v": pred}))
+    assert len(table) == 1
+    return {name: float(column[0]) for name, column in table.columns.items()}
+
+
+# The toy of Batra et al. (BMVC 2022), notebook of the official repository: 3 references, 6 proposals.
+GOLD = np.array([(5, 10), (11, 19), (28, 32)], dtype=float)
+PROPOSALS = np.array([(3, 7), (4, 14), (15, 33), (24, 30), (25, 33), (37, 45)], dtype=float)
+
+# Its Fig. 3: 3 references, 4 proposals; what the figure does not state is 0.
+FIG3 = np.array([(0.26, 0.32, 0, 0), (0, 0.49, 0, 0), (0, 0, 0, 0.75)])
+
+# End-to-end toy, measured with SODA's published evaluator; predictions unsorted, v_c not predicted.
+GOLD_STORIES = {
+    "v_a": [
+        (0, 10, "a man is playing a guitar"),
+        (12, 30, "he sings a song on the stage"),
+        (35, 58, "the crowd claps and cheers"),
+    ],
+    "v_b": [(5, 20, "add oil to the hot pan"), (22, 40, "chop the onion and stir it")],
+    "v_c": [(0, 4, "a dog runs")],
+}
+PREDICTED_STORIES = {
+    "v_a": [
+        (40, 60, "the crowd is cheering."),
+        (1, 11, "a man plays the guitar on stage."),
+        (10, 28, "he sings a song"),
+        (11, 33, "a man sings"),
+    ],
+    "v_b": [(21, 24, "add oil to a pan"), (6, 19, "chop an onion")],
+}
