@@ -1,28 +1,10 @@
 """Caption matrices: shape, roles, tokens made once."""
 
-import numpy as np
 import pytest
 
-from fabula import text
 from fabula.core.errors import InputError, SpecError
 from fabula.pair.captions import Captions
-from tests.toys import story
-
-
-class Share:
-    """Which share of the candidate's words the reference has: not symmetric, and easy to redo by hand."""
-
-    name, version = "share", "0"
-
-    def pairs(self, candidates, references):
-        words = [[set(c.split()), set(r.split())] for c in candidates for r in references]
-        return np.array([len(c & r) / max(len(c), 1) for c, r in words]).reshape(len(candidates), len(references))
-
-
-@pytest.fixture
-def share(monkeypatch):
-    found = text.room.get
-    monkeypatch.setattr(text.room, "get", lambda name: Share() if name == "share" else found(name))
+from tests.toys import share, story  # noqa: F401
 
 
 def bound(ref, pred, scorer="exact", roles="prediction-as-hypothesis", ascii_only=False):
@@ -37,7 +19,8 @@ def test_rows_are_references_columns_are_predictions():
     assert bound(ref, pred, roles="gold-as-hypothesis").tolist() == [[0, 0], [1, 0], [0, 1]]
 
 
-def test_roles(share):
+@pytest.mark.usefixtures("share")
+def test_roles():
     ref, pred = story((0, 1, "a b c d"), (1, 2, "e")), story((0, 1, "a b"))
     assert bound(ref, pred, "share").tolist() == [[2 / 2], [0]]  # all words of the prediction are right
     assert bound(ref, pred, "share", "gold-as-hypothesis").tolist() == [[2 / 4], [0]]
