@@ -9,12 +9,22 @@ from fabula.core.errors import InputError
 from fabula.core.nouns import Corpus, Event, Segment, Story
 from tests.toys import corpus, story
 
-NAN = float("nan")
+NAN, INF = float("nan"), float("inf")
 
 
 @pytest.mark.parametrize(
     ("start", "end", "sound"),
-    [(0, 1, True), (0, 0, False), (2, 1, False), (-1, 1, False), (-2, -1, False), (NAN, 1, False), (0, NAN, False)],
+    [
+        (0, 1, True),
+        (0, 0, False),
+        (2, 1, False),
+        (-1, 1, False),
+        (-2, -1, False),
+        (NAN, 1, False),
+        (0, NAN, False),
+        (0, INF, False),
+        (INF, INF, False),
+    ],
 )
 def test_sound_segments(start, end, sound):
     assert Segment(start, end).sound is sound

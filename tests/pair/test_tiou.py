@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from fabula.pair.tiou import intersection, tiou
 from tests.toys import GOLD_STORIES, PREDICTED_STORIES, story
 
+INF, NAN = float("inf"), float("nan")
 SPAN = st.tuples(st.floats(-10, 100), st.floats(-10, 100))
 SOUND = st.tuples(st.floats(0, 100), st.floats(0.01, 100)).map(lambda t: (t[0], t[0] + t[1]))
 
@@ -27,6 +28,9 @@ CASES = {
     "both reversed": ((10, 0), (10, 0), 0),
     "both zero length": ((3, 3), (3, 3), 0),
     "starts before 0": ((0, 10), (-5, 10), 0),
+    "endless": ((0, 10), (0, INF), 0),
+    "both endless": ((0, INF), (0, INF), 0),
+    "no number": ((0, 10), (NAN, 10), 0),
 }
 
 
