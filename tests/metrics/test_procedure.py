@@ -2,6 +2,8 @@
 
 import pytest
 
+from fabula.core.errors import SpecError
+from fabula.metrics import metric
 from tests.toys import FIG3, corpus, fold, one, story
 
 # g1 [0,10] g2 [20,30]; p1 [0,5] IoU 1/2 with g1; p2 [0,30] IoU 1/3 with both
@@ -66,6 +68,12 @@ def test_top_counts_in_file_order():
     assert one("PRF(top=1)", ref, pred)["precision"] == 0
     assert one("PRF(top=1)", ref, story((0, 10), (50, 60)))["precision"] == 1
     assert one("PRF(top=15)", ref, pred) == one("PRF", ref, pred)
+
+
+@pytest.mark.parametrize("top", [0, -1])
+def test_top_is_a_count(top):
+    with pytest.raises(SpecError, match=f"top={top}; it must be at least 1"):
+        metric(f"PRF(top={top})")
 
 
 def test_two_rules_for_f1():

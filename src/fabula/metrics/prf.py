@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
+from fabula.core.errors import SpecError
 from fabula.core.nouns import Story
 from fabula.core.rows import Rows
 from fabula.metrics._base import Row, Values, f1
@@ -29,6 +30,11 @@ class Metric(StoryMetric):
     top: int | None = None  # only the first N predictions of the file count
     f1: Literal["videos", "means"] = "videos"  # mean of the videos' F1, or the F1 of mean P and mean R
     best_by: Literal["f1", "each"] = "f1"  # refs=best: one set for all, or the best P and the best R on their own
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.top is not None and self.top < 1:
+            raise SpecError(f"{self.name}: top={self.top}; it must be at least 1, or none")
 
     def rows(self, video: str, refs: Any, pred: Story | None, ctx: Any) -> list[dict[str, Any]]:
         if pred is not None and self.top is not None:
