@@ -34,7 +34,7 @@ def score(
     task: str | None = None,
     protocol: str | None = None,
     metrics: Sequence[str | Metric] | str | None = None,
-    repair: Sequence[str] = (),
+    repair: Sequence[str] | str = (),
     strict: bool = False,
     format: str | None = None,
     refs_format: str | None = None,
@@ -62,7 +62,8 @@ def score(
     judged = chosen_protocol is None or chosen_protocol.judges_segments
     pred = check_predictions(pred, notes, strict, judged)
     if judged:
-        sets = [check_references(ref, notes, repair) for ref in sets]
+        ways = [repair] if isinstance(repair, str) else repair
+        sets = [check_references(ref, notes, ways) for ref in sets]
     sets = [sets[0], *(reconcile(ref, sets[0], notes) for ref in sets[1:])]
     pred = reconcile(pred, [v for ref in sets for v in ref], notes)
     counts = count(pred, sets, notes)
@@ -70,9 +71,9 @@ def score(
     scores: dict[str, Score] = {}
     rows: dict[str, Rows] = {}
     for metric in chosen:
-        if metric.name in scores or str(metric) in scores:
-            raise SpecError(f"the metric {metric} is asked for twice")
         name = metric.name if sum(m.name == metric.name for m in chosen) == 1 else str(metric)
+        if name in scores:
+            raise SpecError(f"the metric {metric} is asked for twice")
         scores[name], rows[name] = measure(metric, sets, pred, counts, progress)
     return Result(
         fabula=fabula.__version__,
