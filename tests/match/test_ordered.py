@@ -204,7 +204,8 @@ def test_5000_by_5000_in_less_than_a_second():
     taken = []
     for _ in range(3):
         start = time.perf_counter()
-        value, pairs = ordered(C)
+        with _kernels.using("native"):
+            value, pairs = ordered(C)
         taken.append(time.perf_counter() - start)
         if taken[-1] < 1:
             break
