@@ -133,6 +133,14 @@ def test_an_id_that_fits_stays():
     assert not any("prefix" in w for w in result.warnings)
 
 
+def test_a_prediction_under_both_ids_keeps_its_own():
+    pred = corpus({"v_x": [(50, 60)], "x": [(0, 10)]}, name="p")
+    for told in (pred, corpus({"x": [(0, 10)], "v_x": [(50, 60)]}, name="p")):
+        result = score(told, corpus({"x": [(0, 10)]}))
+        assert result["SODA_d"].value == 1
+        assert result.counts["unknown"] == 1
+
+
 def test_ids_that_never_meet():
     with pytest.raises(InputError, match=r"pred\.json: no predicted video is among the references; compare the ids"):
         score(corpus({"other": [(0, 1)]}, name="pred.json"))

@@ -23,6 +23,12 @@ def test_refs_mean():
     ]
 
 
+def test_refs_mean_weighs_sets_not_videos():
+    # the first set has three videos at 1, the second one at 0: half, not three quarters
+    sets = [corpus({v: [(0, 10)] for v in ("v1", "v2", "v3")}), corpus({"v4": [(0, 10)]})]
+    assert fold("mIoU", sets, corpus({v: [(0, 10)] for v in ("v1", "v2", "v3")}))["value"] == 1 / 2
+
+
 def test_refs_best():
     assert fold("mIoU(refs=best)", [FIRST, SECOND], PRED)["value"] == pytest.approx((1 + 1 / 2 + 2 / 10) / 3)
     assert fold("mIoU(refs=best)", [SECOND, FIRST], PRED)["value"] == pytest.approx((1 + 1 / 2 + 2 / 10) / 3)
