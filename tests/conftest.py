@@ -1,4 +1,6 @@
-"""What all tests share: real data where it is at hand, and both kinds of kernels."""
+"""What every room's tests may use: real data where it is at hand, and both kinds of kernels."""
+
+from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,10 +12,11 @@ from fabula import _kernels
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
-    data = Path(__file__).resolve().parents[2] / "shared" / "data"
-    if not data.is_dir():
+    """Real data sets that stand beside the project and are no part of it."""
+    folder = Path(__file__).resolve().parents[2] / "shared" / "data"
+    if not folder.is_dir():
         pytest.skip("../shared/data is not here: real-data checks need it")
-    return data
+    return folder
 
 
 @pytest.fixture(params=("python", "native"))

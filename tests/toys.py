@@ -10,6 +10,7 @@ from fabula.core.nouns import Corpus, Event, Segment, Story
 from fabula.core.rows import Rows
 from fabula.engine.local import story_rows
 from fabula.metrics import Metric, metric
+from fabula.text._scorer import OneByOne
 
 Told = tuple[float, float] | tuple[float, float, str]
 
@@ -25,7 +26,7 @@ def corpus(stories: dict[str, Sequence[Told]], name: str = "", duration: float |
     return Corpus({v: story(*events, id=v, duration=duration) for v, events in stories.items()}, name=name)
 
 
-class Share:
+class Share(OneByOne):
     """A caption scorer that is not symmetric: the share of the candidate's words that the reference has."""
 
     name, version = "share", "0"
@@ -44,7 +45,7 @@ def share(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def rows(asked: str | Metric, refs: Corpus | Sequence[Corpus], pred: Corpus) -> Rows:
     sets = [refs] if isinstance(refs, Corpus) else refs
-    return story_rows(metric(asked) if isinstance(asked, str) else asked, sets, pred, threads=1)
+    return story_rows(metric(asked) if isinstance(asked, str) else asked, sets, pred)
 
 
 def fold(asked: str | Metric, refs: Corpus | Sequence[Corpus], pred: Corpus) -> dict[str, float]:

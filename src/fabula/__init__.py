@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-__all__ = ["FabulaError", "__version__", "match", "metric", "protocol", "read", "score", "uniform", "write"]
+__all__ = ["FabulaError", "__version__", "match", "metric", "protocol", "read", "reward", "score", "uniform", "write"]
 
 # Names are loaded when they are first used: `import fabula` costs little more than Python itself.
 _HOMES = {
@@ -14,6 +14,7 @@ _HOMES = {
     "metric": "fabula.metrics",
     "protocol": "fabula.protocols",
     "read": "fabula.io",
+    "reward": "fabula.verbs",
     "score": "fabula.verbs",
     "uniform": "fabula.baselines.uniform",
     "write": "fabula.io",
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from fabula.io import read, write
     from fabula.metrics import metric
     from fabula.protocols import protocol
-    from fabula.verbs import score
+    from fabula.verbs import reward, score
 
 
 def __getattr__(name: str) -> Any:

@@ -17,7 +17,7 @@ def test_round_trip():
     assert list(rows.dicts()) == TABLE
     assert list(Rows.of(rows.dicts()).dicts()) == TABLE
     assert len(rows) == 3
-    assert rows.video == ("a", "b", "a")
+    assert rows.keys == ("a", "b", "a")
     assert rows["value"].tolist() == [1, 0.5, 0.25]
 
 
@@ -27,17 +27,17 @@ def test_the_reference_set_is_0_unless_told():
 
 def test_take_repeats_and_reorders():
     rows = Rows.of(TABLE).take([2, 0, 0])
-    assert rows.video == ("a", "a", "a")
+    assert rows.keys == ("a", "a", "a")
     assert rows["n"].tolist() == [4, 2, 2]
     assert rows.refset.tolist() == [1, 0, 0]
     assert len(Rows.of(TABLE).take([])) == 0
-    assert Rows.of(TABLE).take(np.array([1])).video == ("b",)
+    assert Rows.of(TABLE).take(np.array([1])).keys == ("b",)
 
 
 def test_sets():
     rows = Rows.of(TABLE)
-    assert [part.video for part in rows.sets()] == [("a", "b"), ("a",)]
-    assert rows.take([0, 1]).sets()[0].video == ("a", "b")
+    assert [part.keys for part in rows.sets()] == [("a", "b"), ("a",)]
+    assert rows.take([0, 1]).sets()[0].keys == ("a", "b")
     assert len(rows.take([2]).sets()) == 1
 
 

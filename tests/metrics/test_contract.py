@@ -8,24 +8,26 @@ import numpy as np
 import pytest
 
 import fabula
-from fabula.core.nouns import Corpus
+from fabula.core.nouns import Corpus, Item
 from fabula.core.rows import Rows
 from fabula.core.spec import choices, hints
+from fabula.engine.captions import Tokenised, caption_rows
 from fabula.metrics import Metric, default, metric, room
+from fabula.metrics._caption import CaptionMetric
 from fabula.metrics._story import StoryMetric
 from tests.toys import corpus, rows
 
 SEED = 7
 WORDS = ("a dog runs", "she chops the onion", "the crowd claps", "he sings")
+OWN_SCALE = {"CIDEr"}  # all others lie in [0, 1]
 PLAIN = {"text": "exact", "tok": "none"}  # captions compared without tables or tokenisers
 
 ALL = {cls.name: cls for cls in room.all()}
 every = pytest.mark.parametrize("cls", ALL.values(), ids=ALL.keys())
-every_story = pytest.mark.parametrize(
-    "cls",
-    [c for c in ALL.values() if issubclass(c, StoryMetric)],
-    ids=[n for n, c in ALL.items() if issubclass(c, StoryMetric)],
-)
+OF_CAPTIONS = {name: cls for name, cls in ALL.items() if issubclass(cls, CaptionMetric)}
+every_caption = pytest.mark.parametrize("cls", OF_CAPTIONS.values(), ids=OF_CAPTIONS.keys())
+OF_STORIES = {name: cls for name, cls in ALL.items() if issubclass(cls, StoryMetric)}
+every_story = pytest.mark.parametrize("cls", OF_STORIES.values(), ids=OF_STORIES.keys())
 
 
 def plain(cls: type[Metric], **params: object) -> Metric:
@@ -130,6 +132,11 @@ def test_the_file_opens_with_what_it_is(cls):
     assert module.__name__.rpartition(".")[2] == cls.name.lower()
 
 
+@every
+def test_is_of_a_known_kind(cls):
+    assert cls.name in {**OF_STORIES, **OF_CAPTIONS}, "say in this file what is owed by a new kind of metric"
+
+
 # What it computes ---------------------------------------------------------------------------------------------------
 
 
@@ -140,7 +147,7 @@ def test_fold_gives_its_fields(cls, sets):
         values = m.fold(rows(m, sets, PRED))
         assert tuple(values) == cls.fields, str(m)
         assert all(type(v) is float for v in values.values()), str(m)
-        if cls.scale == 100:
+        if cls.name not in OWN_SCALE:
             assert all(0 <= v <= 1 for v in values.values()), (str(m), values)
 
 
@@ -149,7 +156,7 @@ def test_rows_hold_the_fields_and_are_numbers(cls):
     table = rows(plain(cls), SETS, PRED)
     assert set(cls.fields) <= set(table.columns)
     assert all(np.isfinite(column).all() for column in table.columns.values())
-    assert set(table.video) == set(SETS[0]) | set(SETS[1])
+    assert set(table.keys) == set(SETS[0]) | set(SETS[1])
 
 
 @every_story
@@ -158,7 +165,7 @@ def test_a_perfect_prediction_cannot_be_beaten(cls):
     perfect = m.fold(rows(m, SETS[0], SETS[0]))
     other = m.fold(rows(m, SETS[0], PRED))
     assert perfect[cls.primary] >= other[cls.primary]
-    if cls.scale == 100:
+    if cls.name not in OWN_SCALE:
         assert perfect == pytest.approx(dict.fromkeys(cls.fields, 1.0))
 
 
@@ -215,3 +222,67 @@ def test_score_prints_it(cls):
     assert score.value == score.values[cls.primary]
     assert metric(score.signature) == plain(cls)
     assert "sets:2" in score.signature.split("|")
+
+
+# Metrics of single captions -----------------------------------------------------------------------------------------
+
+REFERENCES = (
+    ("a man plays a guitar on the stage", "someone is playing the guitar"),
+    ("the crowd claps and cheers loudly",),
+    ("she chops the onion into small pieces", "an onion is cut with a knife"),
+    ("a dog runs across the green field",),
+)
+PERFECT = [Item(n, references[0], references) for n, references in enumerate(REFERENCES)]
+SO_SO = [Item(n, f"a man {i.candidate.split()[-1]} today", i.references) for n, i in enumerate(PERFECT)]
+
+
+def of_items(m: CaptionMetric, items: list[Item]) -> Rows:
+    return caption_rows(m, Tokenised(items))
+
+
+@every_caption
+def test_captions_fold_to_its_fields(cls):
+    for m in variants(cls):
+        table = of_items(m, SO_SO)
+        assert table.unit == "id"
+        assert table.keys == (0, 1, 2, 3)
+        values = m.fold(table)
+        assert tuple(values) == cls.fields, str(m)
+        if cls.name not in OWN_SCALE:
+            assert all(0 <= v <= 1 for v in values.values()), (str(m), values)
+
+
+@every_caption
+def test_a_perfect_caption_cannot_be_beaten(cls):
+    m = plain(cls)
+    perfect, other = m.fold(of_items(m, PERFECT))[cls.primary], m.fold(of_items(m, SO_SO))[cls.primary]
+    assert perfect > other >= 0
+    if cls.name not in OWN_SCALE:
+        assert perfect == pytest.approx(1)
+
+
+@every_caption
+def test_missing_and_empty_captions(cls):
+    nothing = [dataclasses.replace(i, candidate=None) for i in PERFECT]
+    empty = [dataclasses.replace(i, candidate="") for i in PERFECT]
+    m = plain(cls)
+    assert m.fold(of_items(m, nothing)) == m.fold(of_items(m, empty)) == pytest.approx({cls.primary: 0}, abs=1e-6)
+    half = [*PERFECT[:2], *nothing[2:]]
+    assert len(of_items(m, half)) == 4
+    assert len(of_items(plain(cls, missing="drop"), half)) == 2
+
+
+@every_caption
+def test_the_order_of_items_does_not_matter(cls):
+    for m in variants(cls):
+        there, back = m.fold(of_items(m, SO_SO)), m.fold(of_items(m, SO_SO[::-1]))
+        assert back == pytest.approx(there, abs=1e-12), str(m)
+
+
+@every_caption
+def test_shards_of_items_fold_to_the_whole(cls):
+    m = plain(cls)
+    whole = of_items(m, SO_SO)
+    shards = [whole.take([0, 2]), whole.take([1]), whole.take([3])]
+    joined = Rows.of((row for shard in shards for row in shard.dicts()), unit="id")
+    assert m.fold(joined) == pytest.approx(m.fold(whole), abs=1e-12)

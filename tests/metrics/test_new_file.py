@@ -68,7 +68,7 @@ def test_listed_parsed_scored_and_printed():
         "FirstHit(refs=mean,missing=zero,order=start,segments=checked,eps=0)@0.5"
     )
     assert result.to_dict()["scores"]["FirstHit"]["value"] == 1 / 2
-    assert result.rows["FirstHit"].video == ("v1", "v2")
+    assert result.rows["FirstHit"].keys == ("v1", "v2")
 
 
 def test_it_is_gone_afterwards():

@@ -8,7 +8,7 @@ import fabula
 from fabula.core.errors import SpecError
 from fabula.metrics import metric
 from fabula.protocols import Protocol, protocol, room
-from fabula.verbs import TASKS
+from fabula.tasks import room as tasks
 from tests.toys import GOLD_STORIES, PREDICTED_STORIES, corpus
 
 ALL = list(room.all())
@@ -32,7 +32,7 @@ def test_says_where_it_was_read(made):
     assert any(word.isdigit() for word in made.paper.replace(",", " ").split()), made.paper
     assert made.repository.startswith("github.com/")
     assert made.commit
-    assert made.task in TASKS
+    assert made.task in tasks.names()
     assert all(q.endswith(".") for q in made.quirks)
 
 

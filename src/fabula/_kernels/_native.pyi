@@ -1,4 +1,32 @@
+from collections.abc import Callable, Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
+def lcs(A: list[list[int]], B: list[list[int]]) -> NDArray[np.int64]: ...
 def ordered(C: NDArray[np.float64]) -> tuple[float, list[tuple[int, int]]]: ...
+
+class Scanner:
+    def __init__(
+        self,
+        classes: bytes,
+        members: list[bytes],
+        follow: list[list[int]],
+        accept: list[int],
+        first: list[int],
+        rules: list[tuple[int, int, int, str, str | None, str, list[tuple[str, str]]]],
+        blanks: str,
+    ) -> None: ...
+    def lines(self, texts: list[str]) -> list[str]: ...
+
+class Meteor:
+    def __init__(self, sections: dict[str, NDArray[np.generic]], normalise: Callable[[str], str]) -> None: ...
+    def pairs_many(
+        self, blocks: Sequence[tuple[Sequence[str], Sequence[str]]], threads: int
+    ) -> NDArray[np.float64]: ...
+    def segments(
+        self, candidates: Sequence[str], references: Sequence[Sequence[str]], threads: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+    def normalise(self, text: str) -> str: ...
+
+def meteor_stem(word: str) -> str: ...

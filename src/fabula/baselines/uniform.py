@@ -40,4 +40,4 @@ def uniform(
 def cut(story: Story, D: float, n: int) -> Story:
     bounds = [D * i / n for i in range(n)] + [D] if n else []
     events = tuple(Event(Segment(bounds[i], bounds[i + 1]), "") for i in range(n))
-    return Story(story.id, events, story.duration)
+    return Story(story.id, events)

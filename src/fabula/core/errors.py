@@ -27,10 +27,11 @@ class InputError(FabulaError):
         video: object = None,
         field: str | None = None,
         hint: str | None = None,
+        noun: str = "video",
     ) -> None:
         self.problem, self.file, self.video, self.field, self.hint = problem, file, video, field, hint
         place = [str(file)] if file is not None else []
-        place += [f"video {shown(video)}"] if video is not None else []
+        place += [f"{noun} {shown(video)}"] if video is not None else []
         place += [field] if field else []
         super().__init__(": ".join([*place, problem]) + (f"; {hint}" if hint else ""))
 

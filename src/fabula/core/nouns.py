@@ -1,4 +1,4 @@
-"""The nouns: Segment, Event, Story, Corpus. Frozen; seconds everywhere; ids as they were given."""
+"""The nouns: Segment, Event, Story, Corpus; Item. Frozen; seconds everywhere; ids as they were given."""
 
 from __future__ import annotations
 
@@ -101,3 +101,12 @@ class Corpus(Mapping[str, Story]):
     @property
     def events(self) -> int:
         return sum(len(story) for story in self.stories.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One candidate caption and what it is compared with. The id is whatever the file gives, number or text."""
+
+    id: str | int
+    candidate: str | None  # None where a system left the item out
+    references: tuple[str, ...]

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from fabula.core.nouns import Corpus
 from fabula.core.rows import Rows
 
 
@@ -40,6 +41,8 @@ class Result:
     counts: Mapping[str, int]
     warnings: tuple[str, ...] = ()
     rows: Mapping[str, Rows] = field(default_factory=dict)
+    refs: tuple[Corpus, ...] = ()  # what was compared, for reports; not in the JSON
+    predictions: Corpus | None = None
 
     def __getitem__(self, metric: str) -> Score:
         return self.scores[metric]

@@ -1,4 +1,4 @@
-"""Rows: the table a metric keeps, one line per video (and reference set). Every score is a fold over it."""
+"""Rows: the table a metric keeps, one line per video (and reference set) or per item. Every score is a fold over it."""
 
 from __future__ import annotations
 
@@ -12,25 +12,27 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Columns of equal length. `video` and `refset` say whose row it is; the others are numbers of the metric."""
+    """Columns of equal length. `keys` and `refset` say whose row it is; the others are numbers of the metric."""
 
-    video: tuple[str, ...]
+    keys: tuple[str | int, ...]
     refset: NDArray[np.int64]  # [R] which reference set, 0 where sets are merged or the best one was taken
-    columns: Mapping[str, NDArray[np.float64]]  # name → [R]
+    columns: Mapping[str, NDArray[np.float64]]  # name → [R], or [R, k] for a column of k statistics
+    unit: str = "video"  # what a row is: "video", or "id" of an item
 
     @classmethod
-    def of(cls, dicts: Iterable[Mapping[str, Any]]) -> Rows:
-        """From one mapping per row: {"video": id, "refset": k, column: number, …}."""
+    def of(cls, dicts: Iterable[Mapping[str, Any]], unit: str = "video") -> Rows:
+        """From one mapping per row: {unit: id, "refset": k, column: number, …}."""
         table = list(dicts)
-        names = [n for n in table[0] if n not in ("video", "refset")] if table else []
+        names = [n for n in table[0] if n not in (unit, "refset")] if table else []
         return cls(
-            video=tuple(r["video"] for r in table),
+            keys=tuple(r[unit] for r in table),
+            unit=unit,
             refset=np.array([r.get("refset", 0) for r in table], dtype=np.int64),
             columns={n: np.array([r[n] for r in table], dtype=np.float64) for n in names},
         )
 
     def __len__(self) -> int:
-        return len(self.video)
+        return len(self.keys)
 
     def __getitem__(self, column: str) -> NDArray[np.float64]:
         return self.columns[column]
@@ -38,14 +40,22 @@ class Rows:
     def take(self, index: Sequence[int] | NDArray[np.int64]) -> Rows:
         """The rows at these places, as often as they are named: a bootstrap sample, a shard, a slice."""
         at = np.asarray(index, dtype=np.int64)
-        return Rows(tuple(self.video[i] for i in at), self.refset[at], {n: c[at] for n, c in self.columns.items()})
+        columns = {n: c[at] for n, c in self.columns.items()}
+        return Rows(tuple(self.keys[i] for i in at), self.refset[at], columns, self.unit)
 
     def sets(self) -> list[Rows]:
         """One table per reference set."""
         kinds = np.unique(self.refset)
         return [self] if len(kinds) < 2 else [self.take(np.flatnonzero(self.refset == k)) for k in kinds]
 
+    def by_key(self, column: str) -> dict[str | int, float]:
+        """One number a video (or item): the mean over its reference sets."""
+        found: dict[str | int, list[float]] = {}
+        for key, number in zip(self.keys, self[column].tolist(), strict=True):
+            found.setdefault(key, []).append(number)
+        return {key: sum(numbers) / len(numbers) for key, numbers in found.items()}
+
     def dicts(self) -> Iterator[dict[str, Any]]:
-        """The inverse of `of`; whole numbers stay whole in JSON."""
-        for i, video in enumerate(self.video):
-            yield {"video": video, "refset": int(self.refset[i])} | {n: float(c[i]) for n, c in self.columns.items()}
+        """The inverse of `of`."""
+        for i, key in enumerate(self.keys):
+            yield {self.unit: key, "refset": int(self.refset[i])} | {n: c[i].tolist() for n, c in self.columns.items()}

@@ -1,62 +1,78 @@
-"""File ↔ core: one file per format; each says in its report what it fixed."""
+"""File ↔ core: one file per format; each says in its report what it fixed and what it lost."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from fabula.core.errors import InputError, SpecError
+from fabula.core.errors import InputError, SpecError, shown
 from fabula.core.notes import Notes, named
 from fabula.core.nouns import Corpus, Story
-from fabula.core.registry import close_to
+from fabula.core.registry import Room, close_to, key
 from fabula.io import _files
-from fabula.io._fields import Source
+from fabula.io._fields import Source, encodable
 from fabula.io._format import Format
 
 __all__ = ["Format", "formats", "read", "write"]
 
-HELPERS = ("segments", "ids")  # public modules of this room that are not formats
+room = Room(__name__, "FORMAT", "format")
 
 
 def formats() -> list[Format]:
-    """Every format of this room, by file name."""
-    import importlib
-    import pkgutil
-
-    names = sorted(
-        m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_") and m.name not in HELPERS
-    )
-    return [importlib.import_module(f"{__name__}.{name}").FORMAT for name in names]
+    """Every format of stories in this room, by file name."""
+    return list(room.all())
 
 
-def find(name: str) -> Format:
+def find(name: str) -> tuple[Format, str | None]:
+    """The format called `name`, or `name:argument`, and the argument."""
+    called, colon, argument = name.partition(":")
     for format in formats():
-        if format.name == name:
-            return format
-    raise SpecError(f"no format is called {name!r}; {close_to(name, [f.name for f in formats()])}")
+        if key(format.name) == key(called):
+            if colon and format.argument is None:
+                raise SpecError(f"the format {format.name!r} takes no argument; leave {colon + argument!r} out")
+            if colon and not argument:
+                raise SpecError(f"{name!r}: nothing follows the colon; it may be {format.argument}")
+            return format, argument or None
+    raise SpecError(f"no format is called {called!r}; {close_to(called, [f.name for f in formats()])}")
 
 
 def read(path: str | Path, format: str | None = None) -> tuple[Corpus, Notes]:
     """A file as a corpus, and what the reader noticed. The format is known by its shape unless it is named."""
-    path = Path(path)
-    source = Source(path)
-    lined = find(format).lines if format else ".jsonl" in path.suffixes[-2:]
-    document: Any = objects(path) if lined else _files.load_json(path)
-    if lined:
-        chosen = find(format) if format else next(f for f in formats() if f.lines and f.guess)
-        header: dict[str, object] = {}
+    path = usable(path)
+    chosen, argument = find(format) if format else (None, None)
+    source = Source(path, argument=argument)
+    document: Any
+    header: dict[str, object] = {}
+    if chosen.lines if chosen else path.name.endswith((".jsonl", ".jsonl.gz")):
+        document = objects(path)
+        if chosen is None:
+            first = next(document, None)
+            document = chain([] if first is None else [first], document)
+            chosen = sniffed({} if first is None else first[1], path, lines=True)
     else:
-        chosen = find(format) if format else sniffed(document, path)
+        document = _files.load_json(path)
+        chosen = chosen or sniffed(document, path)
         header = chosen.header(document) if isinstance(document, dict) else {}
     stories: dict[str, Story] = {}
     for story in chosen.read(document, source):
         if story.id in stories:
             raise source.wrong("this video id stands twice", story.id, None, "keep one of the two")
+        if not story.id.isascii() and not encodable(story.id):
+            raise source.wrong("half a character (a lone surrogate) in a video id", story.id, None, "mend the id")
         stories[story.id] = story
+    source.report()
     if not stories:
         source.notes.add("the file has no videos", named(str(path)))
-    return Corpus(stories, name=str(path), format=chosen.name, external=header), source.notes
+    name = chosen.name if argument is None else f"{chosen.name}:{argument}"
+    return Corpus(stories, name=str(path), format=name, external=header), source.notes
+
+
+def usable(path: str | Path) -> Path:
+    if "\0" in str(path):
+        raise InputError("a path cannot hold a NUL character", file=shown(str(path)), hint="check the path")
+    return Path(path)
 
 
 def objects(path: Path) -> Iterator[tuple[int, Any]]:
@@ -64,23 +80,28 @@ def objects(path: Path) -> Iterator[tuple[int, Any]]:
     return ((number, _files.parse_json(text, path, number)) for number, text in _files.lines(path))
 
 
-def sniffed(document: Any, path: Path) -> Format:
-    for format in formats():
-        if format.guess and not format.lines and format.sniff(document):
+def sniffed(document: Any, path: Path, lines: bool = False) -> Format:
+    """The first format, by file name, that knows the document (of JSON Lines: the first line) as its own."""
+    guessed = [f for f in formats() if f.guess and f.lines == lines]
+    for format in guessed:
+        if format.sniff(document) or (lines and document == {}):  # a file of no lines has no videos in any format
             return format
     seen = (
-        f"an object with {', '.join(map(repr, list(document)[:4])) or 'no keys'}"
+        f"an object with {', '.join(map(shown, list(document)[:4])) or 'no keys'}"
         if isinstance(document, dict)
         else (f"a list of {len(document)}" if isinstance(document, list) else f"{type(document).__name__}")
     )
-    shapes = "; ".join(f"{f.name} ({f.about})" for f in formats() if f.guess and not f.lines)
-    raise InputError(f"the root is {seen[:120]}: no known format", file=path, hint=f"known: {shapes}")
+    shapes = "; ".join(f"{f.name} ({f.about})" for f in guessed)
+    what = "the first line" if lines else "the root"
+    raise InputError(f"{what} is {seen}: no known format", file=path, hint=f"known: {shapes}")
 
 
-def write(corpus: Corpus, path: str | Path, format: str) -> None:
-    """The corpus in a format, whole or not at all."""
-    chosen = find(format)
+def write(corpus: Corpus, path: str | Path, format: str) -> Notes:
+    """The corpus in a format, whole or not at all; the notes say what the format could not carry."""
+    chosen, argument = find(format)
     if chosen.write is None:
         raise SpecError(f"the format {format!r} can be read but not written")
-    pieces: Iterable[str] = chosen.write(corpus)
-    _files.write_text(Path(path), pieces)
+    target = Source(usable(path), argument=argument)
+    pieces: Iterable[str] = chosen.write(corpus, target)
+    _files.write_text(target.path, pieces)
+    return target.notes

@@ -1,30 +1,61 @@
-"""Checks of single fields: a number is a number, a segment two finite ones, a caption text of bearable length."""
+"""Checks of single fields: a number is a number, a segment two finite ones, a caption text of bearable length.
+
+Each check has two gears. `plain_segment` and `plain_caption` pass what is beyond doubt and cost next to nothing;
+whatever they do not pass goes to `Source`, which accepts it or says what is wrong with it, where, and what to do.
+"""
 
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from fabula.core.errors import InputError, shown
-from fabula.core.notes import Notes
+from fabula.core.notes import Notes, named
 from fabula.core.nouns import Segment
 
 LONGEST_CAPTION = 100_000  # characters; the longest paragraph of any data set known to us has under 10,000
+VAST = 1e300  # between -VAST and VAST a number needs no closer look; NaN is not
+SURROGATE = re.compile("[\ud800-\udfff]")
+LISTED = 12  # how many unused fields a note names
+
+
+def plain_segment(value: Any) -> Segment | None:
+    """The segment when it is [number, number] beyond doubt, else None: ask Source.segment."""
+    if type(value) is list and len(value) == 2:
+        start, end = value
+        if (
+            (type(start) is float or type(start) is int)
+            and (type(end) is float or type(end) is int)
+            and -VAST < start < VAST
+            and -VAST < end < VAST
+        ):
+            return Segment(float(start), float(end))
+    return None
+
+
+def plain_caption(value: Any) -> str | None:
+    """The caption when it is short ASCII text, else None: ask Source.caption."""
+    return value if type(value) is str and value.isascii() and len(value) <= LONGEST_CAPTION else None
 
 
 @dataclass(slots=True)
 class Source:
-    """Where a reader is: every complaint names the file, every remark lands in the notes."""
+    """Where a reader (or a writer) is: every complaint names the file, every remark lands in the notes."""
 
     path: Path
     notes: Notes = field(default_factory=Notes)
+    argument: str | None = None  # what follows the colon of `youcook2:validation`
+    noun: str = "video"  # what an id names: a video, or an item of captions
+    extras: dict[str, dict[str, int]] = field(default_factory=dict)  # whose field → its name → how often
 
     def wrong(
         self, problem: str, video: object = None, field: str | None = None, hint: str | None = None
     ) -> InputError:
-        return InputError(problem, file=self.path, video=video, field=field, hint=hint)
+        return InputError(problem, file=self.path, video=video, field=field, hint=hint, noun=self.noun)
 
     def mapping(self, value: Any, what: str, video: object = None, hint: str | None = None) -> dict[str, Any]:
         if not isinstance(value, dict):
@@ -42,17 +73,22 @@ class Source:
             raise self.wrong(f"the key {key!r} is missing", video, at or None, f"it has {has}")
         return mapping[key]
 
+    def text(self, value: Any, what: str, video: object = None, hint: str | None = None) -> str:
+        if not isinstance(value, str):
+            raise self.wrong(f"expected text, saw {kind(value)}", video, what, hint or "write it as a JSON string")
+        return value
+
     def number(self, value: Any, what: str, video: object = None) -> float:
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise self.wrong(
-                f"expected a number, saw {kind(value)}", video, what, "write it as a JSON number, in seconds"
-            )
+            raise self.wrong(f"expected a number, saw {kind(value)}", video, what, "write it as a JSON number")
         try:
             number = float(value)
         except OverflowError:
             number = math.inf
         if not math.isfinite(number):
-            raise self.wrong(f"expected a finite number, saw {number}", video, what, "mend it or leave the event out")
+            raise self.wrong(
+                f"expected a finite number, saw {shown(value)}", video, what, "mend it or leave the event out"
+            )
         return number
 
     def segment(self, value: Any, what: str, video: object = None) -> Segment:
@@ -65,22 +101,51 @@ class Source:
         return Segment(self.number(pair[0], f"{what}[0]", video), self.number(pair[1], f"{what}[1]", video))
 
     def caption(self, value: Any, what: str, video: object = None) -> str:
-        if not isinstance(value, str):
-            raise self.wrong(f"expected text, saw {kind(value)}", video, what, "a caption is a JSON string")
-        if len(value) > LONGEST_CAPTION:
+        """Text; half a character (a lone surrogate, which no file can hold as UTF-8) becomes U+FFFD, with a note."""
+        text = self.text(value, what, video, "a caption is a JSON string; leave the field out where there are no words")
+        if len(text) > LONGEST_CAPTION:
             raise self.wrong(
-                f"a caption of {len(value):,} characters",
+                f"a caption of {len(text):,} characters",
                 video,
                 what,
                 f"the longest that is read has {LONGEST_CAPTION:,}",
             )
-        return value
+        if not encodable(text):
+            self.notes.add(
+                "{n} captions held half a character (a lone surrogate); U+FFFD stands there now", named(video)
+            )
+            return SURROGATE.sub("\ufffd", text)
+        return text
 
-    def duration(self, value: Any, video: object = None) -> float:
-        number = self.number(value, "duration", video)
+    def duration(self, value: Any, video: object = None, what: str = "duration") -> float:
+        number = self.number(value, what, video)
         if number <= 0:
-            raise self.wrong(f"a duration of {number:g} seconds", video, "duration", "a video is longer than nothing")
+            raise self.wrong(f"a duration of {number:g} seconds", video, what, "a video is longer than nothing")
         return number
+
+    def unused(self, entry: dict[str, Any], known: Set[str], whose: str) -> None:
+        """Count the fields that the reader does not keep; `report` says them once, in file order."""
+        if not entry.keys() <= known:
+            counts = self.extras.setdefault(whose, {})
+            for key in entry:
+                if key not in known:
+                    counts[key] = counts.get(key, 0) + 1
+
+    def report(self) -> None:
+        """One note for the unused fields of videos, one for those of events."""
+        for whose, counts in self.extras.items():
+            names = [f"{shown(key)} ({count})" for key, count in list(counts.items())[:LISTED]]
+            more = f" and {len(counts) - LISTED} more" if len(counts) > LISTED else ""
+            self.notes.add(f"fields of {whose} that were not used: {', '.join(names)}{more}")
+
+
+def encodable(text: str) -> bool:
+    """False for text with a lone surrogate: JSON can spell it, UTF-8 cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def kind(value: Any) -> str:

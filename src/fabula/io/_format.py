@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from fabula.core.notes import named
 from fabula.core.nouns import Corpus, Story
 from fabula.io._fields import Source
 
@@ -21,7 +22,25 @@ class Format:
     holds: Holds
     sniff: Callable[[Any], bool]
     read: Callable[[Any, Source], Iterator[Story]]  # a document; with `lines`, an iterator of (line number, object)
-    write: Callable[[Corpus], Iterable[str]] | None = None  # pieces of text
+    write: Callable[[Corpus, Source], Iterable[str]] | None = None  # pieces of text; what is lost goes to the notes
     lines: bool = False  # JSON Lines: read and written as a stream
     guess: bool = True  # False: same shape as another format, used only when it is named
     header: Callable[[Any], dict[str, object]] = lambda document: {}
+    argument: str | None = None  # what `name:argument` chooses, for the formats that take one
+
+
+def losses(
+    corpus: Corpus, target: Source, *, durations: bool = False, scores: bool = False, header: bool = True
+) -> None:
+    """Note what a format has no place for: True for each thing that will not be written."""
+    if durations:
+        for video, story in corpus.items():
+            if story.duration is not None:
+                target.notes.add("lost in writing: the durations of {n} videos", named(video))
+    if scores:
+        for video, story in corpus.items():
+            for i, event in enumerate(story.events):
+                if event.score is not None:
+                    target.notes.add("lost in writing: the scores of {n} events", named(video, i))
+    if header and corpus.external:
+        target.notes.add(f"lost in writing: the header ({', '.join(map(repr, corpus.external))})"[:200])

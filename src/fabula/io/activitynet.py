@@ -5,15 +5,17 @@ The same shape serves YouCook2 in PDVC's form, the PSS splits, Tasty and Activit
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from fabula.core.notes import named
 from fabula.core.nouns import Corpus, Event, Story
-from fabula.io._fields import Source
-from fabula.io._format import Format
+from fabula.io._fields import Source, plain_caption, plain_segment
+from fabula.io._files import json_text
+from fabula.io._format import Format, losses
 
 SHAPE = '{video: {"duration": s, "timestamps": [[start, end], …], "sentences": [text, …]}}'
+KNOWN = frozenset({"duration", "timestamps", "sentences"})
 
 
 def sniff(document: Any) -> bool:
@@ -23,29 +25,35 @@ def sniff(document: Any) -> bool:
 def read(document: Any, source: Source) -> Iterator[Story]:
     for video, entry in source.mapping(document, "the root", hint=f"ground truth is {SHAPE}").items():
         entry = source.mapping(entry, "its entry", video, f"ground truth is {SHAPE}")
-        times = source.listing(source.entry(entry, "timestamps", video), "timestamps", video)
-        segments = [source.segment(t, f"timestamps[{i}]", video) for i, t in enumerate(times)]
+        times = source.listing(source.entry(entry, "timestamps", video), "timestamps", video, "it is [[start, end], …]")
+        segments = [plain_segment(t) or source.segment(t, f"timestamps[{i}]", video) for i, t in enumerate(times)]
         captions: list[str | None] = [None] * len(segments)
         if "sentences" in entry:
-            words = source.listing(entry["sentences"], "sentences", video)
+            words = source.listing(entry["sentences"], "sentences", video, "it is [text, …]")
             if len(words) != len(segments):
                 both = f"{len(segments)} timestamps but {len(words)} sentences"
-                raise source.wrong(both, video, None, "give one sentence per timestamp")
-            captions = [source.caption(w, f"sentences[{i}]", video) for i, w in enumerate(words)]
+                raise source.wrong(both, video, "sentences", "give one sentence per timestamp")
+            captions = [plain_caption(w) or source.caption(w, f"sentences[{i}]", video) for i, w in enumerate(words)]
         duration = source.duration(entry["duration"], video) if "duration" in entry else None
+        source.unused(entry, KNOWN, "videos")
         yield Story(video, tuple(map(Event, segments, captions)), duration)
 
 
-def write(corpus: Corpus) -> Iterable[str]:
+def write(corpus: Corpus, target: Source) -> Iterable[str]:
+    losses(corpus, target, scores=True)
     document = {}
     for video, story in corpus.items():
         entry: dict[str, Any] = {} if story.duration is None else {"duration": story.duration}
         entry["timestamps"] = [[e.segment.start, e.segment.end] for e in story.events]
-        if all(e.caption is not None for e in story.events):
-            entry["sentences"] = story.captions
+        silent = [i for i, e in enumerate(story.events) if e.caption is None]
+        if len(silent) < len(story.events) or not story.events:
+            entry["sentences"] = [e.caption or "" for e in story.events]
+            for i in silent:  # sentences stand in a list beside the timestamps: all or none
+                target.notes.add(
+                    "{n} events without a caption stand beside captioned ones: written as ''", named(video, i)
+                )
         document[video] = entry
-    yield json.dumps(document, ensure_ascii=False)
-    yield "\n"
+    yield json_text(document, target.path)
 
 
 FORMAT = Format(

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from fabula.core.nouns import Corpus, Event, Story
-from fabula.io._fields import Source
-from fabula.io._format import Format
+from fabula.core.notes import named
+from fabula.core.nouns import Corpus, Event, Segment, Story
+from fabula.io._fields import Source, plain_caption, plain_segment
+from fabula.io._files import json_text
+from fabula.io._format import Format, losses
 
 SHAPE = '{"results": {video: [{"sentence": text, "timestamp": [start, end]}, …]}}'
-KNOWN = ("sentence", "timestamp")
+KNOWN = frozenset({"sentence", "timestamp"})
+HEAD = {"version": "VERSION 1.0", "external_data": {"used": False, "details": ""}}
 
 
 def sniff(document: Any) -> bool:
@@ -19,38 +21,59 @@ def sniff(document: Any) -> bool:
 
 
 def read(document: Any, source: Source) -> Iterator[Story]:
+    for video, entries in results(document, source):
+        events = []
+        for i, entry in enumerate(entries):
+            segment, caption = telling(entry, i, video, source)
+            if len(entry) > 1 + (caption is not None):
+                source.unused(entry, KNOWN, "predicted events")
+            events.append(Event(segment, caption))
+        yield Story(video, tuple(events))
+
+
+def results(document: Any, source: Source) -> Iterator[tuple[str, list[Any]]]:
+    """Each video and its list of events."""
     root = source.mapping(document, "the root", hint=f"a submission is {SHAPE}")
-    results = source.mapping(source.entry(root, "results"), "results", hint=f"a submission is {SHAPE}")
-    for video, entries in results.items():
-        yield Story(video, tuple(event(e, i, video, source) for i, e in enumerate(events_of(entries, video, source))))
+    for video, entries in source.mapping(source.entry(root, "results"), "results", None, f"it is {SHAPE}").items():
+        yield video, source.listing(entries, "its events", video, 'events are a list of {"sentence", "timestamp"}')
 
 
-def events_of(entries: Any, video: str, source: Source) -> list[Any]:
-    return source.listing(entries, "its events", video, 'events are a list of {"sentence", "timestamp"}')
-
-
-def event(entry: Any, i: int, video: str, source: Source, known: tuple[str, ...] = KNOWN) -> Event:
-    """One predicted event; a submission without sentences is a segmentation."""
-    entry = source.mapping(entry, f"event {i}", video, 'an event is {"sentence", "timestamp"}')
-    segment = source.segment(source.entry(entry, "timestamp", video, f"event {i}"), f"event {i} timestamp", video)
-    caption = source.caption(entry["sentence"], f"event {i} sentence", video) if "sentence" in entry else None
-    for extra in entry.keys() - set(known):
-        source.notes.add(f"the field {extra!r} of {{n}} predicted events was not used", None)
-    return Event(segment, caption)
+def telling(entry: Any, i: int, video: str, source: Source) -> tuple[Segment, str | None]:
+    """When and what of one predicted event; a submission without sentences is a segmentation."""
+    if type(entry) is not dict:
+        source.mapping(entry, f"event {i}", video, 'an event is {"sentence", "timestamp"}')
+    segment = plain_segment(entry.get("timestamp"))
+    if segment is None:
+        times = source.entry(entry, "timestamp", video, f"event {i}")
+        segment = source.segment(times, f"event {i} timestamp", video)
+    caption = plain_caption(entry.get("sentence"))
+    if caption is None and "sentence" in entry:
+        caption = source.caption(entry["sentence"], f"event {i} sentence", video)
+    return segment, caption
 
 
 def header(document: Any) -> dict[str, object]:
     return {k: v for k, v in document.items() if k != "results"}
 
 
-def write(corpus: Corpus) -> Iterable[str]:
-    results = {
-        video: [{"sentence": e.caption or "", "timestamp": [e.segment.start, e.segment.end]} for e in story.events]
-        for video, story in corpus.items()
-    }
-    head = {"version": "VERSION 1.0", "external_data": {"used": False, "details": ""}} | dict(corpus.external)
-    yield json.dumps({"version": head.pop("version"), "results": results, **head}, ensure_ascii=False)
-    yield "\n"
+def write(corpus: Corpus, target: Source) -> Iterable[str]:
+    losses(corpus, target, durations=True, scores=True, header=False)
+    found = {v: [told(e, v, i, target) for i, e in enumerate(story.events)] for v, story in corpus.items()}
+    yield json_text(enveloped(found, corpus), target.path)
+
+
+def told(event: Event, video: str, i: int, target: Source) -> dict[str, Any]:
+    entry: dict[str, Any] = {} if event.caption is None else {"sentence": event.caption}
+    if not entry:
+        target.notes.add(
+            "{n} events have no caption and no 'sentence': densevid_eval cannot read them", named(video, i)
+        )
+    return entry | {"timestamp": [event.segment.start, event.segment.end]}
+
+
+def enveloped(found: dict[str, Any], corpus: Corpus) -> dict[str, Any]:
+    """The results under the header that was read; what the challenge's evaluator demands of it is filled in."""
+    return HEAD | dict(corpus.external) | {"results": found}
 
 
 FORMAT = Format(

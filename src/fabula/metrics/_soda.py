@@ -49,7 +49,6 @@ class CaptionSoda(Soda):
     """
 
     tasks: ClassVar[tuple[str, ...]] = ("dense",)
-    threaded: ClassVar[bool] = True
 
     text: str = "meteor"
     roles: Roles = "prediction-as-hypothesis"
@@ -64,6 +63,9 @@ class CaptionSoda(Soda):
         sides = [*refs, {v: preds[v] for v in preds if any(v in r for r in refs)}]
         captions.tokenize(c for side in sides for story in side.values() for c in story.captions)
         return captions
+
+    def warm(self, block: Sequence[tuple[Sequence[Story | None], Story | None]], ctx: Captions) -> None:
+        ctx.score_all([([r for r in refs if r is not None], pred) for refs, pred in block if pred is not None])
 
     def about(self) -> Mapping[str, str]:
         return self.captions().about()

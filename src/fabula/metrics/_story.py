@@ -26,7 +26,6 @@ class StoryMetric(Metric):
     """Base of metrics over stories. Write `unit`; leave the rest."""
 
     tasks: ClassVar[tuple[str, ...]] = ("dense", "procedure")
-    threaded: ClassVar[bool] = False  # True where `unit` spends its time in kernels that let go of the GIL
 
     refs: Literal["mean", "best", "merged", "single"] = "mean"
     missing: Literal["zero", "drop"] = "zero"
@@ -41,6 +40,9 @@ class StoryMetric(Metric):
     def prepare(self, refs: Sequence[Corpus], preds: Corpus) -> Any:
         """What all units share, made once: tokenised sentences, corpus statistics. Passed on as `ctx`."""
         return None
+
+    def warm(self, block: Sequence[tuple[Sequence[Story | None], Story | None]], ctx: Any) -> None:
+        """Work that is cheaper for many videos at once, done before their units; its results are kept in `ctx`."""
 
     def iou(self, ref: Story, pred: Story) -> Matrix:
         """[G, P]"""

@@ -10,7 +10,7 @@ PROTOCOL = Protocol(
     task="procedure",
     paper="Batra et al., BMVC 2022",
     repository="github.com/anilbatra2185/pss_soda_matching",
-    commit="as read in 2026",
+    commit="a57c624",
     metrics=(
         soda_d.Metric(refs="single", eps=1e-8),
         miou.Metric(refs="single"),

@@ -22,9 +22,9 @@ def tokenize_all(sentences: Sequence[str], tok: str, ascii_only: bool = False) -
     """Each sentence as its tokens, one blank between them."""
     if tok == "none":
         return [ascii(s) for s in sentences] if ascii_only else list(sentences)
-    from fabula.text import ptb
+    from fabula.text.ptb import tokenize_all as ptb
 
-    return ptb.tokenize_all(sentences, remove_nonascii=ascii_only)
+    return ptb(sentences, remove_nonascii=ascii_only)
 
 
 def ascii(sentence: str) -> str:

@@ -1,0 +1,263 @@
+// Longest-match scanner over UTF-16 units, twin of fabula/text/scanner.py: same automaton, same tokens.
+//
+// The twin makes states as texts ask for them; here the whole table is made once (subset construction), so that lines()
+// only reads and may run in many threads without the GIL.
+#include "kernel.hpp"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+namespace nb = nanobind;
+
+namespace {
+
+constexpr int32_t DEAD = -1, NO_RULE = -1;
+constexpr size_t OVERSHOT = 64, NOTE_EVERY = 16;  // as in the twin
+
+enum Kind { TOKEN, SKIP, LINE };
+
+struct Rule {
+    int ahead = 0;  // units of look-ahead, or -1: from the match's first blank
+    int cut = 0, again = 0;
+    Kind kind = TOKEN;
+    bool fixed = false;
+    std::u16string whole, empty;
+    std::vector<std::pair<std::u16string, std::u16string>> edits;
+};
+
+// (ahead, cut, again, kind, whole or None, empty, edits), as text/ptb.py hands them over.
+using RuleData = std::tuple<int, int, int, std::string, nb::object, nb::str, std::vector<std::pair<nb::str, nb::str>>>;
+
+// The UTF-16 units of a Python string; a lone surrogate becomes U+FFFD.
+void append_units(PyObject *text, std::u16string &out) {
+    const auto size = static_cast<size_t>(PyUnicode_GET_LENGTH(text));
+    const int kind = PyUnicode_KIND(text);
+    const void *data = PyUnicode_DATA(text);
+    out.reserve(out.size() + size);
+    if (kind == PyUnicode_1BYTE_KIND) {
+        const auto *bytes = static_cast<const Py_UCS1 *>(data);
+        out.append(bytes, bytes + size);
+        return;
+    }
+    for (size_t i = 0; i < size; ++i) {
+        const Py_UCS4 c = PyUnicode_READ(kind, data, i);
+        if (c > 0xFFFF) {
+            out.push_back(static_cast<char16_t>(0xD800 + ((c - 0x10000) >> 10)));
+            out.push_back(static_cast<char16_t>(0xDC00 + ((c - 0x10000) & 0x3FF)));
+        } else {
+            out.push_back(c >= 0xD800 && c <= 0xDFFF ? u'\uFFFD' : static_cast<char16_t>(c));
+        }
+    }
+}
+
+std::u16string units_of(nb::handle text) {
+    std::u16string out;
+    append_units(text.ptr(), out);
+    return out;
+}
+
+nb::object python_string(const std::u16string &units) {
+    const bool ascii = std::all_of(units.begin(), units.end(), [](char16_t c) { return c < 0x80; });
+    PyObject *made;
+    if (ascii) {
+        made = PyUnicode_New(static_cast<Py_ssize_t>(units.size()), 127);
+        if (made) std::copy(units.begin(), units.end(), PyUnicode_1BYTE_DATA(made));
+    } else {
+        int order = 0;  // the machine's own
+        made = PyUnicode_DecodeUTF16(reinterpret_cast<const char *>(units.data()),
+                                     static_cast<Py_ssize_t>(units.size() * sizeof(char16_t)), "replace", &order);
+    }
+    if (!made) throw nb::python_error();
+    return nb::steal(made);
+}
+
+void replace_all(std::u16string &text, const std::u16string &old, const std::u16string &with) {
+    for (size_t at = 0; (at = text.find(old, at)) != std::u16string::npos; at += with.size()) text.replace(at, old.size(), with);
+}
+
+struct Hash {
+    size_t operator()(const std::vector<int32_t> &positions) const {
+        uint64_t h = 1469598103934665603ull;
+        for (const int32_t p : positions) h = (h ^ static_cast<uint64_t>(p)) * 1099511628211ull, h ^= h >> 29;
+        return static_cast<size_t>(h);
+    }
+};
+
+class Scanner {
+  public:
+    Scanner(nb::bytes classes, const std::vector<nb::bytes> &members, const std::vector<std::vector<int32_t>> &follow,
+            const std::vector<int32_t> &accept, const std::vector<int32_t> &first, const std::vector<RuleData> &rules,
+            nb::str blanks)
+        : blanks_(units_of(blanks)) {
+        if (classes.size() != 65536 || members.empty()) throw std::invalid_argument("not an automaton");
+        const auto *c = static_cast<const uint8_t *>(classes.data());
+        class_of_.assign(c, c + 65536);
+        width_ = members[0].size();
+        for (const auto &data : rules) rules_.push_back(rule_of(data));
+        std::vector<std::vector<int32_t>> reads;  // the classes each position reads
+        for (const auto &row : members) {
+            reads.emplace_back();
+            for (size_t k = 0; k < width_; ++k)
+                if (static_cast<const uint8_t *>(row.data())[k]) reads.back().push_back(static_cast<int32_t>(k));
+        }
+        nb::gil_scoped_release release;
+        determinise(reads, follow, accept, first);
+    }
+
+    nb::list lines(nb::list texts) const {
+        std::vector<std::u16string> in, out;
+        for (nb::handle text : texts) {
+            if (!PyUnicode_Check(text.ptr())) throw nb::type_error("a text is a string");
+            in.emplace_back();
+            append_units(text.ptr(), in.back());
+        }
+        {
+            nb::gil_scoped_release release;
+            out.reserve(in.size());
+            for (const auto &units : in) out.push_back(line(units));
+        }
+        nb::list made;
+        for (const auto &units : out) made.append(python_string(units));
+        return made;
+    }
+
+  private:
+    std::vector<uint8_t> class_of_;
+    size_t width_ = 0;
+    std::vector<int32_t> next_;     // [states, classes]
+    std::vector<int32_t> accepts_;  // [states]
+    std::vector<Rule> rules_;
+    std::u16string blanks_;
+
+    static Rule rule_of(const RuleData &data) {
+        Rule rule;
+        const auto &[ahead, cut, again, kind, whole, empty, edits] = data;
+        rule.ahead = ahead, rule.cut = cut, rule.again = again;
+        rule.kind = kind == "line" ? LINE : kind == "skip" ? SKIP : TOKEN;
+        rule.fixed = !whole.is_none();
+        if (rule.fixed) rule.whole = units_of(whole);
+        rule.empty = units_of(empty);
+        for (const auto &[old, with] : edits) rule.edits.emplace_back(units_of(old), units_of(with));
+        return rule;
+    }
+
+    void determinise(const std::vector<std::vector<int32_t>> &reads, const std::vector<std::vector<int32_t>> &follow,
+                     const std::vector<int32_t> &accept, const std::vector<int32_t> &first) {
+        std::unordered_map<std::vector<int32_t>, int32_t, Hash> numbers;
+        std::vector<std::vector<int32_t>> states;
+        const auto number = [&](const std::vector<int32_t> &positions) {
+            const auto [found, fresh] = numbers.emplace(positions, static_cast<int32_t>(states.size()));
+            if (fresh) {
+                states.push_back(positions);
+                int32_t rule = NO_RULE;
+                for (const int32_t p : positions)
+                    if (accept[p] != NO_RULE && (rule == NO_RULE || accept[p] < rule)) rule = accept[p];
+                accepts_.push_back(rule);
+            }
+            return found->second;
+        };
+        number({});  // state 0: nothing read yet
+        std::vector<uint32_t> seen(reads.size(), 0);
+        std::vector<std::vector<int32_t>> targets(width_);
+        for (size_t state = 0; state < states.size(); ++state) {
+            for (auto &target : targets) target.clear();
+            std::vector<int32_t> nexts;
+            if (state == 0) nexts = first;
+            else
+                for (const int32_t p : states[state])
+                    for (const int32_t q : follow[p])
+                        if (seen[q] != state) seen[q] = static_cast<uint32_t>(state), nexts.push_back(q);
+            std::sort(nexts.begin(), nexts.end());
+            for (const int32_t q : nexts)
+                for (const int32_t k : reads[q]) targets[k].push_back(q);
+            next_.resize((state + 1) * width_, DEAD);
+            for (size_t k = 0; k < width_; ++k)
+                if (!targets[k].empty()) next_[state * width_ + k] = number(targets[k]);
+        }
+    }
+
+    // The match at `start`; `doomed` holds (place, state) from where no match is ever reached.
+    std::pair<size_t, int32_t> longest(const std::u16string &units, size_t start,
+                                       std::unordered_set<uint64_t> &doomed) const {
+        int32_t state = 0, rule = NO_RULE, state_at_end = 0;
+        size_t at = start, end = start;
+        while (at < units.size() && (doomed.empty() || !doomed.count(key(at, state)))) {
+            const int32_t target = next_[state * width_ + class_of_[units[at]]];
+            if (target == DEAD) break;
+            state = target, ++at;
+            if (accepts_[state] != NO_RULE) end = at, rule = accepts_[state], state_at_end = state;
+        }
+        if (at - end > OVERSHOT) {
+            state = state_at_end;
+            for (size_t place = end; place < at; ++place) {
+                if (place % NOTE_EVERY == 0 && place > end) doomed.insert(key(place, state));
+                state = next_[state * width_ + class_of_[units[place]]];
+            }
+        }
+        return {end, rule};
+    }
+
+    static uint64_t key(size_t place, int32_t state) { return static_cast<uint64_t>(place) << 20 | static_cast<uint64_t>(state); }
+
+    std::u16string line(const std::u16string &units) const {
+        std::u16string out;
+        out.reserve(units.size() + units.size() / 8 + 8);
+        std::unordered_set<uint64_t> doomed;
+        bool fresh = true;
+        for (size_t at = 0; at < units.size();) {
+            auto [end, number] = longest(units, at, doomed);
+            if (number == NO_RULE) throw std::invalid_argument("no rule matches a unit");
+            const Rule &rule = rules_[number];
+            end = rule.ahead >= 0 ? end - rule.ahead : units.find_first_of(blanks_, at);
+            end -= rule.cut;
+            if (rule.kind == TOKEN) {
+                if (!fresh) out.push_back(u' ');
+                fresh = false;
+                append_token(rule, units, at, end, out);
+            } else if (rule.kind == LINE && units.find(u'\n', at) < end) {
+                out.push_back(u'\n');
+                fresh = true;
+            }
+            at = end - rule.again;
+        }
+        return out;
+    }
+
+    // The token, its ASCII letters in lower case; other letters are lowered by the caller, who knows their rules.
+    static void append_token(const Rule &rule, const std::u16string &units, size_t at, size_t end, std::u16string &out) {
+        const size_t start = out.size();
+        if (rule.fixed) out += rule.whole;
+        else if (rule.edits.empty()) out.append(units, at, end - at);
+        else {
+            std::u16string match = units.substr(at, end - at);
+            for (const auto &[old, with] : rule.edits) replace_all(match, old, with);
+            out += match.empty() ? rule.empty : match;
+        }
+        for (size_t i = start; i < out.size(); ++i)
+            if (out[i] >= u'A' && out[i] <= u'Z') out[i] += u'a' - u'A';
+    }
+};
+
+}  // namespace
+
+FABULA_KERNEL(m) {
+    nb::class_<Scanner>(m, "Scanner", "Twin of fabula.text.scanner.Scanner.")
+        .def(nb::init<nb::bytes, const std::vector<nb::bytes> &, const std::vector<std::vector<int32_t>> &,
+                      const std::vector<int32_t> &, const std::vector<int32_t> &, const std::vector<RuleData> &, nb::str>(),
+             nb::arg("classes"), nb::arg("members"), nb::arg("follow"), nb::arg("accept"), nb::arg("first"),
+             nb::arg("rules"), nb::arg("blanks"))
+        .def("lines", &Scanner::lines, nb::arg("texts"), "The tokens of each text joined by blanks.");
+}

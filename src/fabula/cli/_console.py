@@ -1,0 +1,77 @@
+"""What the verbs share: printing, the bar that shows itself after a second, options that take several files."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+PATIENCE = 1.0  # seconds before a progress bar shows itself
+
+
+def say(line: str, style: str | None = None) -> None:
+    """A line to the person, on standard error, with unprintable text made printable."""
+    text = f"fabula: {line}".replace("\n", " ")
+    click.secho(text.encode(errors="backslashreplace").decode(), err=True, fg=style)
+
+
+def tell(lines: Iterator[str]) -> None:
+    """Lines of output."""
+    for line in lines:
+        click.echo(line.encode(errors="backslashreplace").decode())
+
+
+@contextmanager
+def bar() -> Iterator[Callable[[str, int, int], None]]:
+    """A progress callback. Only for a terminal, and only when it takes more than a second."""
+    if not sys.stderr.isatty():
+        yield lambda what, done, total: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    progress = Progress(*columns, console=Console(stderr=True), transient=True)
+    started, tasks = time.monotonic(), dict[str, Any]()
+
+    def show(what: str, done: int, total: int) -> None:
+        if what not in tasks:
+            tasks[what] = progress.add_task(what, total=total)
+        progress.update(tasks[what], completed=done, total=total, visible=done < total)
+        if not progress.live.is_started and time.monotonic() - started > PATIENCE:
+            progress.start()
+
+    try:
+        yield show
+    finally:
+        progress.stop()
+
+
+class Several(click.Command):
+    """A command whose `--refs A B C` takes every following word up to the next option."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        many = {o for p in self.params if isinstance(p, click.Option) and p.multiple for o in p.opts}
+        flat: list[str] = []
+        open_option: str | None = None
+        fresh = False  # the option has not had a value yet
+        for i, arg in enumerate(args):
+            if arg == "--":
+                flat += args[i:]
+                break
+            if arg in many:
+                open_option, fresh = arg, True
+                flat.append(arg)
+            elif arg.startswith("-") and len(arg) > 1:
+                open_option = None
+                flat.append(arg)
+            elif open_option and not fresh:
+                flat += [open_option, arg]
+            else:
+                fresh = False
+                flat.append(arg)
+        return super().parse_args(ctx, flat)

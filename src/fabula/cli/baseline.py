@@ -1,0 +1,52 @@
+"""fabula baseline: predictions of systems that see no video."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from fabula import io
+from fabula.baselines.uniform import uniform as cut
+from fabula.cli._console import say
+from fabula.core.errors import SpecError
+
+
+@click.group()
+def baseline() -> None:
+    """Write the predictions of a system that sees no video."""
+
+
+@baseline.command()
+@click.option(
+    "--refs", "-r", required=True, type=click.Path(path_type=Path), help="Reference file: videos and durations."
+)
+@click.option("--count", type=int, help="This many segments in every video.")
+@click.option("--duration", type=float, help="About this many seconds a segment: ⌈D / duration⌉ equal parts.")
+@click.option("--reference-count", is_flag=True, help="As many segments as the reference has.")
+@click.option("--raw-duration", is_flag=True, help="Take durations as they are; the paper's table rounds them up.")
+@click.option("--refs-format", help="Format of the references. Default: known by its shape.")
+@click.option("--out", "-o", required=True, type=click.Path(path_type=Path), help="Submission file to write.")
+def uniform(
+    refs: Path,
+    count: int | None,
+    duration: float | None,
+    reference_count: bool,
+    raw_duration: bool,
+    refs_format: str | None,
+    out: Path,
+) -> None:
+    """Cut every video into equal segments (Batra et al., BMVC 2022).
+
+    \b
+    fabula baseline uniform --refs yc2_my_test.json --count 8 -o uniform8.json
+    fabula score uniform8.json --refs yc2_my_test.json --protocol pss-2022
+    """
+    if (count is not None) + (duration is not None) + reference_count != 1:
+        raise SpecError("say exactly one of --count, --duration, --reference-count")
+    corpus, notes = io.read(refs, refs_format)
+    for line in notes.lines():
+        say(f"warning: {line}", style="yellow")
+    made = cut(corpus, count, duration, reference_count, whole=not raw_duration)
+    io.write(made, out, "submission")
+    say(f"{len(made):,} videos, {made.events:,} segments → {out}")

@@ -1,0 +1,38 @@
+"""fabula doctor: what this install has, and what to do about what it has not."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import platform
+import sys
+
+import click
+
+from fabula import __version__, _kernels
+
+EXTRAS = {"parquet": "pyarrow", "hungarian": "scipy"}  # extra → the module it brings
+
+
+def kernel_state() -> tuple[bool, str]:
+    if _kernels.NATIVE is None:
+        return False, "Python twins only (slower, same numbers); reinstall with a C++17 compiler for the compiled ones"
+    return True, "compiled" if _kernels.native() else "compiled ones are there, FABULA_KERNELS=python turns them off"
+
+
+def extra_state(extra: str, module: str) -> tuple[bool, str]:
+    if importlib.util.find_spec(module) is None:
+        return False, f"absent (optional): pip install 'fabula[{extra}]'"
+    return True, f"{module} {importlib.metadata.version(module)}"
+
+
+@click.command()
+def doctor() -> None:
+    """Say what this install has and what it lacks."""
+    checks = [
+        ("fabula", (True, f"{__version__} on Python {platform.python_version()}, {sys.platform}")),
+        ("kernels", kernel_state()),
+        *((f"[{extra}]", extra_state(extra, module)) for extra, module in EXTRAS.items()),
+    ]
+    for name, (good, what) in checks:
+        click.echo(f"{'✓' if good else '·'} {name:<12} {what}")

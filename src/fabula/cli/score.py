@@ -1,0 +1,106 @@
+"""fabula score: predictions against references, one table, a signature on each number."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from fabula.cli._console import Several, bar, say, tell
+from fabula.core.errors import SpecError
+from fabula.core.result import Result
+from fabula.io._files import dump_json, write_text
+from fabula.io.segments import REPAIRS
+from fabula.report import rows as report_rows
+from fabula.report import table
+from fabula.verbs import score as score_verb
+
+
+@click.command(cls=Several)
+@click.argument("predictions", type=click.Path(path_type=Path))
+@click.option("--refs", "-r", multiple=True, type=click.Path(path_type=Path), help="Reference file(s).")
+@click.option("--task", help="fabula list tasks. Default: dense when the predictions have captions, else procedure.")
+@click.option("--protocol", "-p", help="A published evaluator to reproduce (fabula list protocols).")
+@click.option("--metrics", "-m", help='Metrics, comma separated: "SODA_c,PRF@0.5,SODA_c(refs=best)".')
+@click.option(
+    "--json", "json_", type=click.Path(path_type=Path), help="Write the result as JSON; - for standard output."
+)
+@click.option("--rows", type=click.Path(path_type=Path), help="Write a row per video (.jsonl, .jsonl.gz, .parquet).")
+@click.option("--html", type=click.Path(path_type=Path), help="Write the report as one self-contained page.")
+@click.option("--repair", help=f"What to do with malformed reference segments: {', '.join(REPAIRS)}; several in order.")
+@click.option(
+    "--strict", is_flag=True, help="Refuse malformed predicted segments instead of letting them match nothing."
+)
+@click.option("--tok", type=click.Choice(["ptb", "none"]), help="How captions are tokenised. Default: ptb.")
+@click.option("--sets", type=click.Path(path_type=Path), help="Which clips belong together (task identity).")
+@click.option("--format", help="Format of the predictions (fabula list formats). Default: known by its shape.")
+@click.option("--refs-format", help="Format of the references. Default: known by its shape.")
+def score(
+    predictions: Path,
+    refs: tuple[Path, ...],
+    task: str | None,
+    protocol: str | None,
+    metrics: str | None,
+    json_: Path | None,
+    rows: Path | None,
+    html: Path | None,
+    repair: str | None,
+    strict: bool,
+    tok: str | None,
+    sets: Path | None,
+    format: str | None,
+    refs_format: str | None,
+) -> None:
+    """Score PREDICTIONS against one or more reference files.
+
+    \b
+    fabula score preds.json --refs val_1.json val_2.json
+    fabula score preds.json --refs val_1.json --protocol soda-2021 --metrics SODA_c --json out.json
+    fabula score caps.json --refs coco_annotations.json --task captions
+    fabula score pairs.jsonl --task captions --rows rows.jsonl
+    """
+    if rows:
+        report_rows.check_suffix(rows)
+    if html and task == "captions":
+        raise SpecError("the page draws stories on a time axis; for single captions write --rows")
+    with bar() as progress:
+        result = score_verb(
+            predictions,
+            list(refs),
+            task=task,
+            protocol=protocol,
+            metrics=metrics,
+            repair=[r.strip() for r in repair.split(",")] if repair else (),
+            strict=strict,
+            tok=tok,
+            sets=sets,
+            format=format,
+            refs_format=refs_format,
+            progress=progress,
+        )
+    if rows:
+        report_rows.write_rows(result.rows, rows)
+    if html and result.predictions is not None:
+        from fabula.report.html import page
+
+        write_text(html, [page(result, result.refs, result.predictions, predictions.name)])
+    if json_ and str(json_) != "-":
+        dump_json(json_, result.to_dict(), indent=2)
+    show(result, predictions.name, as_json=str(json_) == "-")
+
+
+def show(result: Result, name: str, as_json: bool = False) -> None:
+    """Warnings to standard error; the table to a terminal, plain lines to a pipe."""
+    for warning in result.warnings:
+        say(f"warning: {warning}", style="yellow")
+    if as_json:
+        import json
+
+        click.echo(json.dumps(result.to_dict(), ensure_ascii=True, indent=2))
+    elif sys.stdout.isatty():
+        from rich.console import Console
+
+        Console().print(table.rich_table(result, f"{name} · {result.task} · protocol {result.protocol} · ×100"))
+    else:
+        tell(table.plain_lines(result))

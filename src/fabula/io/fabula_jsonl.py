@@ -1,0 +1,76 @@
+"""Fabula's own JSON Lines: one video per line, {"id", "duration"?, "events": [{"start", "end", "caption"?, "score"?}]}.
+
+The only format that carries all that a corpus knows of its videos, and the only one that is streamed both ways.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from fabula.core.nouns import Corpus, Event, Segment, Story
+from fabula.io._fields import Source, plain_caption, plain_segment
+from fabula.io._files import json_text
+from fabula.io._format import Format, losses
+
+SHAPE = '{"id": video, "duration": s, "events": [{"start": s, "end": s, "caption": text, "score": x}, …]}'
+KNOWN = frozenset({"id", "duration", "events"})
+KNOWN_OF_EVENT = frozenset({"start", "end", "caption", "score"})
+
+
+def sniff(document: Any) -> bool:
+    return isinstance(document, dict) and "id" in document and "events" in document
+
+
+def read(document: Any, source: Source) -> Iterator[Story]:
+    seen: dict[str, int] = {}
+    for number, line in document:
+        at = f"line {number}"
+        line = source.mapping(line, at, None, f"a line is {SHAPE}")
+        video = source.text(source.entry(line, "id", None, at), f"{at} id", None, "an id is a JSON string")
+        if video in seen:
+            twice = f"this video id stands twice, first on line {seen[video]}"
+            raise source.wrong(twice, video, at, "keep one of the two")
+        seen[video] = number
+        duration = source.duration(line["duration"], video, f"{at} duration") if "duration" in line else None
+        entries = source.listing(source.entry(line, "events", video, at), f"{at} events", video, f"a line is {SHAPE}")
+        source.unused(line, KNOWN, "videos")
+        yield Story(video, tuple(event(e, f"{at} events[{i}]", video, source) for i, e in enumerate(entries)), duration)
+
+
+def event(entry: Any, at: str, video: str, source: Source) -> Event:
+    entry = source.mapping(entry, at, video, 'an event is {"start", "end", "caption", "score"}')
+    segment = plain_segment([entry.get("start"), entry.get("end")])
+    if segment is None:
+        start, end = source.entry(entry, "start", video, at), source.entry(entry, "end", video, at)
+        segment = Segment(source.number(start, f"{at} start", video), source.number(end, f"{at} end", video))
+    caption = plain_caption(entry.get("caption"))
+    if caption is None and "caption" in entry:
+        caption = source.caption(entry["caption"], f"{at} caption", video)
+    score = source.number(entry["score"], f"{at} score", video) if "score" in entry else None
+    source.unused(entry, KNOWN_OF_EVENT, "events")
+    return Event(segment, caption, score)
+
+
+def write(corpus: Corpus, target: Source) -> Iterable[str]:
+    losses(corpus, target)
+    for video, story in corpus.items():
+        line: dict[str, Any] = {"id": video} | ({} if story.duration is None else {"duration": story.duration})
+        line["events"] = [
+            {"start": e.segment.start, "end": e.segment.end}
+            | ({} if e.caption is None else {"caption": e.caption})
+            | ({} if e.score is None else {"score": e.score})
+            for e in story.events
+        ]
+        yield json_text(line, target.path)
+
+
+FORMAT = Format(
+    name="fabula",
+    about="Fabula's own JSON Lines, one video per line: {id, duration, events: [{start, end, caption, score}]}",
+    holds="either",
+    sniff=sniff,
+    read=read,
+    write=write,
+    lines=True,
+)

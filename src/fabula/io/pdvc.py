@@ -1,0 +1,73 @@
+"""PDVC's prediction files (Wang et al., ICCV 2021): a submission whose events carry proposal_score, vid_duration, ….
+
+`proposal_score` becomes the event's score and `vid_duration` the story's duration. `raw_box`, `sentence_score`,
+`query_id` and `pred_event_count` are not kept, and a note says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from fabula.core.notes import named
+from fabula.core.nouns import Corpus, Event, Story
+from fabula.io._fields import Source
+from fabula.io._files import json_text
+from fabula.io._format import Format
+from fabula.io.submission import enveloped, header, results, telling, told
+
+OWN = frozenset({"proposal_score", "vid_duration", "raw_box", "sentence_score", "query_id", "pred_event_count"})
+KNOWN = frozenset({"sentence", "timestamp", "proposal_score", "vid_duration"})
+
+
+def sniff(document: Any) -> bool:
+    """A submission whose first event has a field of PDVC's."""
+    found = document.get("results") if isinstance(document, dict) else None
+    if not isinstance(found, dict):
+        return False
+    first = next((entries[0] for entries in found.values() if isinstance(entries, list) and entries), None)
+    return isinstance(first, dict) and not OWN.isdisjoint(first)
+
+
+def read(document: Any, source: Source) -> Iterator[Story]:
+    for video, entries in results(document, source):
+        events, duration = [], None
+        for i, entry in enumerate(entries):
+            segment, caption = telling(entry, i, video, source)
+            score = None
+            if "proposal_score" in entry:
+                score = source.number(entry["proposal_score"], f"event {i} proposal_score", video)
+            if "vid_duration" in entry:
+                seconds = source.duration(entry["vid_duration"], video, f"event {i} vid_duration")
+                if duration is not None and seconds != duration:
+                    both = f"{seconds:g} seconds, but {duration:g} in an earlier event"
+                    raise source.wrong(both, video, f"event {i} vid_duration", "one video has one duration")
+                duration = seconds
+            source.unused(entry, KNOWN, "predicted events")
+            events.append(Event(segment, caption, score))
+        yield Story(video, tuple(events), duration)
+
+
+def write(corpus: Corpus, target: Source) -> Iterable[str]:
+    found = {}
+    for video, story in corpus.items():
+        if story.duration is not None and not story.events:
+            target.notes.add("lost in writing: the durations of {n} videos without events", named(video))
+        found[video] = [
+            told(event, video, i, target)
+            | ({} if event.score is None else {"proposal_score": event.score})
+            | ({} if story.duration is None else {"vid_duration": story.duration})
+            for i, event in enumerate(story.events)
+        ]
+    yield json_text(enveloped(found, corpus), target.path)
+
+
+FORMAT = Format(
+    name="pdvc",
+    about="PDVC predictions: a submission whose events carry proposal_score and vid_duration",
+    holds="predictions",
+    sniff=sniff,
+    read=read,
+    write=write,
+    header=header,
+)

@@ -1,0 +1,37 @@
+"""The YouCook2 splits of procedure step segmentation (PSS; Batra et al., BMVC 2022), in ActivityNet's shape.
+
+The shape does not say whose split it is, so the format must be named; then a file that is none of the three is noted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from fabula.core.nouns import Story
+from fabula.io import activitynet
+from fabula.io._fields import Source
+from fabula.io._format import Format
+
+SPLITS = {840: "yc2_my_train", 183: "yc2_my_val", 180: "yc2_my_test"}  # videos → file
+
+
+def read(document: Any, source: Source) -> Iterator[Story]:
+    videos = 0
+    for story in activitynet.read(document, source):
+        videos += 1
+        yield story
+    if videos not in SPLITS:
+        known = ", ".join(f"{name} {count}" for count, name in SPLITS.items())
+        source.notes.add(f"{videos} videos: not a whole split of PSS ({known})")
+
+
+FORMAT = Format(
+    name="pss",
+    about="the PSS splits of YouCook2 (yc2_my_train, _val, _test), in ActivityNet's shape",
+    holds="references",
+    sniff=activitynet.sniff,
+    read=read,
+    write=activitynet.write,
+    guess=False,
+)

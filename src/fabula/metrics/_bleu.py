@@ -1,0 +1,41 @@
+"""BLEU_1 … BLEU_4 (Papineni et al., ACL 2002): what the four share; statistics per item, summed over the corpus."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar
+
+from fabula.core.nouns import Item
+from fabula.core.rows import Rows
+from fabula.metrics._base import Values
+from fabula.metrics._caption import CaptionMetric
+from fabula.text import bleu
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bleu(CaptionMetric):
+    """BLEU up to n-grams of order n; a row keeps guess_1..4, correct_1..4, c and r."""
+
+    paper: ClassVar[str] = "Papineni et al., ACL 2002"
+    n: ClassVar[int]
+
+    def units(self, items: Sequence[Item]) -> list[dict[str, Any]]:
+        rows = []
+        for item in items:
+            stats = counted(item.candidate or "", item.references, item.id)
+            rows.append(
+                {"value": bleu.segment(stats)[self.n - 1], "stats": [*stats.guess, *stats.correct, stats.c, stats.r]}
+            )
+        return rows
+
+    def combine(self, rows: Rows) -> Values:
+        s = [int(x) for x in rows["stats"].sum(axis=0)]
+        total = bleu.BleuStats((s[0], s[1], s[2], s[3]), (s[4], s[5], s[6], s[7]), s[8], s[9])
+        return {"value": bleu.segment(total)[self.n - 1]}
+
+
+@lru_cache(maxsize=1 << 16)  # the four orders share one count
+def counted(candidate: str, references: tuple[str, ...], item: object) -> bleu.BleuStats:
+    return bleu.stats(candidate, references, item=item)

@@ -1,0 +1,40 @@
+"""METEOR 1.5 (Denkowski & Lavie, WMT 2014), to the jar's digit; equation in text/meteor.py.
+
+agg: corpus scores the summed statistics, as the jar and COCO do; mean averages the items' scores. They differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from fabula.core.nouns import Item
+from fabula.core.rows import Rows
+from fabula.metrics._base import Values
+from fabula.metrics._caption import CaptionMetric
+from fabula.text import meteor
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric(CaptionMetric):
+    name: ClassVar[str] = "METEOR"
+    paper: ClassVar[str] = "Denkowski & Lavie, WMT 2014"
+
+    agg: Literal["corpus", "mean"] = "corpus"
+
+    def units(self, items: Sequence[Item]) -> list[dict[str, Any]]:
+        segments = meteor.segments([i.candidate or "" for i in items], [i.references for i in items])
+        return [{"value": s.score, "stats": s.stats} for s in segments]
+
+    def combine(self, rows: Rows) -> Values:
+        if self.agg == "mean":
+            return super().combine(rows)
+        segments = (
+            meteor.Segment(tuple(map(float, stats)), float(value))
+            for stats, value in zip(rows["stats"], rows["value"], strict=True)
+        )
+        return {"value": meteor.aggregate(segments)}
+
+    def about(self) -> Mapping[str, str]:
+        return {"meteor": meteor.SCORER.version}

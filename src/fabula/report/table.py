@@ -1,0 +1,93 @@
+"""A result as a table: for a terminal with rich, and as plain tab-separated lines for a pipe. Numbers × 100."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from fabula.core.result import Result, Score
+
+if TYPE_CHECKING:
+    from rich.console import Group
+    from rich.table import Table as RichTable
+
+SHORT = {"precision": "P", "recall": "R", "f1": "F1", "value": ""}
+
+
+def number(score: Score, field: str) -> str:
+    return f"{score.values[field] * score.scale:.2f}"
+
+
+def columns(result: Result) -> list[str]:
+    """Every field any metric reports, precision and recall first."""
+    return sorted({f for s in result.scores.values() for f in s.values}, key=lambda f: (f == "value", "prf".find(f[0])))
+
+
+def rich_table(result: Result, title: str) -> Group:
+    """Scores, then their signatures and the counts, in small print."""
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, header_style="dim")
+    table.add_column("metric")
+    fields = [f for f in columns(result) if f != "value"]
+    single = any("value" in s.values for s in result.scores.values())
+    for field in fields:
+        table.add_column(SHORT.get(field, field), justify="right")
+    if single:
+        table.add_column("value", justify="right")
+    for name, score in result.scores.items():
+        cells = [cell(score, f) for f in (*fields, *(["value"] if single else []))]
+        table.add_row(Text(name, style="bold"), *cells)
+    signatures = [Text(s.signature, style="dim", overflow="fold") for s in result.scores.values()]
+    return Group(table, Text(), *signatures, Text(), Text(counts(result), style="dim"))
+
+
+def cell(score: Score, field: str) -> str:
+    if field not in score.values:
+        return ""
+    shown = number(score, field)
+    return f"[bold]{shown}[/]" if field == score.primary else shown
+
+
+def counts(result: Result) -> str:
+    return " · ".join(f"{n:,} {what}" for what, n in result.counts.items() if n or what in ("videos", "missing"))
+
+
+def plain_lines(result: Result) -> Iterator[str]:
+    """metric ⇥ field ⇥ number × 100 ⇥ signature: one line a number."""
+    for name, score in result.scores.items():
+        for field, value in score.values.items():
+            yield "\t".join([name, field, f"{value * score.scale:.4f}", score.signature])
+
+
+def plain_rows(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    yield "\t".join(head)
+    yield from ("\t".join(row) for row in rows)
+
+
+def compared(results: Mapping[str, Result]) -> Iterator[list[str]]:
+    """A line per metric: its primary number for each system."""
+    first = next(iter(results.values()))
+    for name, score in first.scores.items():
+        field = "" if score.primary == "value" else f" {SHORT.get(score.primary, score.primary)}"
+        yield [f"{name}{field}", *(number(r[name], score.primary) for r in results.values())]
+
+
+def plain_comparison(results: Mapping[str, Result]) -> Iterator[str]:
+    return plain_rows(["metric", *results], list(compared(results)))
+
+
+def rich_comparison(results: Mapping[str, Result], title: str) -> RichTable:
+    """The highest number of each line in bold."""
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, header_style="dim")
+    table.add_column("metric")
+    for name in results:
+        table.add_column(name, justify="right")
+    for metric, *cells in compared(results):
+        top = max(cells, key=float)
+        table.add_row(metric, *(f"[bold green]{c}[/]" if c == top else c for c in cells))
+    return table

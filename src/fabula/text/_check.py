@@ -1,0 +1,39 @@
+"""What every caption metric asks of its input: a candidate is a str, the references are a non-empty list of str."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fabula.core.errors import InputError, shown
+
+
+def sentences(texts: Sequence[str], what: str, *, item: object = None) -> Sequence[str]:
+    """`texts` itself if it is a list of str; else an InputError that names the item and the place in the list."""
+    place = f"{_of(item)}{what}"
+    if isinstance(texts, str) or not isinstance(texts, Sequence):
+        raise InputError(
+            f"seen {shown(texts)}, expected a list of str", field=place, hint="put the sentences into a list"
+        )
+    for i, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise InputError(f"seen {shown(text)}, expected a str", field=f"{place}[{i}]")
+    return texts
+
+
+def references(texts: Sequence[str], *, item: object = None) -> Sequence[str]:
+    """The same for the references of one item, of which there must be at least one."""
+    if not sentences(texts, "references", item=item):
+        hint = "give at least one sentence ('' counts as one)"
+        raise InputError("the list is empty", field=f"{_of(item)}references", hint=hint)
+    return texts
+
+
+def pair(candidate: str, texts: Sequence[str], *, item: object = None) -> None:
+    """Refuse a candidate that is not a str, and references that are none; an empty candidate is fine."""
+    if not isinstance(candidate, str):
+        raise InputError(f"seen {shown(candidate)}, expected a str", field=f"{_of(item)}candidate")
+    references(texts, item=item)
+
+
+def _of(item: object) -> str:
+    return "" if item is None else f"item {item}: "

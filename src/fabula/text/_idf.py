@@ -1,0 +1,66 @@
+"""Document frequencies for CIDEr (Vedantam et al., CVPR 2015): counted, merged, saved and loaded.
+
+df(ω) = |{items: some reference of the item has the n-gram ω}|,   n = 1..4,   over N items
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fabula.core.errors import InputError, shown
+from fabula.text import _check
+
+
+@dataclass(frozen=True, slots=True)
+class Idf:
+    """In how many of N items each n-gram (its words joined by a blank) occurs."""
+
+    N: int
+    df: Mapping[str, int]
+
+    @classmethod
+    def from_references(cls, references: Sequence[Sequence[str]]) -> Idf:
+        """Count the references of each item; an n-gram counts once per item."""
+        df: Counter[str] = Counter()
+        for i, texts in enumerate(references):
+            df.update({w for text in _check.references(texts, item=i) for n in ngrams(text) for w in n})
+        return cls(len(references), dict(df))
+
+    def merge(self, *others: Idf) -> Idf:
+        """The Idf of all items together: shards are counted apart and merged."""
+        df = Counter(self.df)
+        for other in others:
+            df.update(other.df)
+        return Idf(self.N + sum(other.N for other in others), dict(df))
+
+    def save(self, file: str | Path) -> None:
+        """Write JSON, compressed if the name ends in .gz; the same counts give the same bytes."""
+        text = json.dumps({"N": self.N, "df": dict(self.df)}, sort_keys=True).encode()
+        Path(file).write_bytes(gzip.compress(text, mtime=0) if str(file).endswith(".gz") else text)
+
+    @classmethod
+    def load(cls, file: str | Path) -> Idf:
+        """Read what `save` wrote."""
+        try:
+            data = Path(file).read_bytes()
+            seen = json.loads(gzip.decompress(data) if str(file).endswith(".gz") else data)
+        except (OSError, EOFError, ValueError) as error:
+            raise InputError(f"cannot be read ({error})", file=file, hint="write it with Idf.save") from error
+        N, df = (seen.get("N"), seen.get("df")) if isinstance(seen, dict) else (None, None)
+        if type(N) is not int or not isinstance(df, dict):
+            raise InputError(f'seen {shown(seen)}, expected {{"N": items, "df": {{n-gram: items}}}}', file=file)
+        for ngram, count in df.items():
+            if type(count) is not int or not 0 < count <= N:
+                raise InputError(f"df of {shown(ngram)} is {shown(count)}, expected 1 to N = {N}", file=file)
+        return cls(N, df)
+
+
+def ngrams(text: str) -> list[list[str]]:
+    """The n-grams of a sentence for n = 1..4, repetitions kept."""
+    words = text.split()
+    return [[" ".join(words[i : i + n]) for i in range(len(words) - n + 1)] for n in range(1, 5)]

@@ -1,0 +1,159 @@
+"""CIDEr-D (Vedantam et al., CVPR 2015) as pycocoevalcap 1.2 computes it; the document frequencies are an argument.
+
+    g(ω)          = tf(ω) · (log N − log max(1, df(ω)))                          for each n-gram ω of a sentence
+    CIDEr-D(c, r) = 10/4 Σ_{n=1..4} e^{−(l_c − l_r)²/2σ²} · Σ_ω min(g_c(ω), g_r(ω)) g_r(ω) / (‖g_c‖ ‖g_r‖),   σ = 6
+
+averaged over the references r. df(ω) is the number of items of which some reference has ω, and N the number of items;
+l is the number of *bigrams*. An n without n-grams contributes 0, so two perfect words have 5, not 10, and one item
+alone (log 1 = 0) has 0. Which items are counted, the scope, decides the number: published ones use a corpus (COCO),
+one video (dense captioning), a batch of 16 (MICap) or a file. Here it is an Idf, or a label per item.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fabula.core.errors import InputError
+from fabula.text import _check
+from fabula.text._idf import Idf, ngrams
+from fabula.text._scorer import OneByOne
+
+__all__ = ["NAME", "Idf", "batch_scope", "corpus_scope", "pairs", "score", "scores", "scores_within"]
+
+NAME = "cider"
+SIGMA = 6.0
+Item = tuple[str, Sequence[str]]  # candidate, references
+
+
+class Vector(NamedTuple):
+    """One sentence: for each n the weights g of its n-grams and their norm, and the number of its bigrams."""
+
+    g: list[dict[str, float]]
+    norm: list[float]
+    l: int  # noqa: E741  (the paper's letter)
+
+
+def score(candidate: str, references: Sequence[str], idf: Idf, *, item: object = None) -> float:
+    """CIDEr-D of one candidate; `item` is what an error calls it."""
+    _check.pair(candidate, references, item=item)
+    return _score(candidate, references, _vectoriser(idf))
+
+
+def scores(items: Iterable[Item], idf: Idf) -> list[float]:
+    """CIDEr-D of each item; a sentence that occurs often is counted once."""
+    vector = cache(_vectoriser(idf))
+    values = []
+    for i, (candidate, references) in enumerate(items):
+        _check.pair(candidate, references, item=i)
+        values.append(_score(candidate, references, vector))
+    return values
+
+
+def scores_within(items: Sequence[Item], groups: Sequence[Hashable]) -> list[float]:
+    """CIDEr-D of each item with the Idf of its own group: the label is the scope."""
+    if len(groups) != len(items):
+        raise InputError(f"{len(groups)} group labels for {len(items)} items", hint="give one label per item")
+    members: dict[Hashable, list[int]] = {}
+    for i, (label, (candidate, references)) in enumerate(zip(groups, items, strict=True)):
+        _check.pair(candidate, references, item=i)
+        members.setdefault(label, []).append(i)
+    values = [0.0] * len(items)
+    for group in members.values():
+        idf = Idf.from_references([items[i][1] for i in group])
+        for i, value in zip(group, scores([items[i] for i in group], idf), strict=True):
+            values[i] = value
+    return values
+
+
+def corpus_scope(count: int) -> list[int]:
+    """Labels that put all items into one group, as COCO does."""
+    return [0] * count
+
+
+def batch_scope(count: int, size: int = 16) -> list[int]:
+    """Labels of consecutive batches; 16 is MICap's (which then averages the means of the batches)."""
+    if size < 1:
+        raise InputError(f"a batch of {size} items", hint="give a size of at least 1")
+    return [i // size for i in range(count)]  # the scope of a video needs no helper: its ids are the labels
+
+
+def pairs(candidates: Sequence[str], references: Sequence[str], idf: Idf) -> NDArray[np.float64]:
+    """CIDEr-D of each candidate against each single reference: [len(candidates), len(references)].
+
+    Goes through an inverted index, n-gram → (the references that have it, their weights g), candidate by candidate.
+    """
+    vector = _vectoriser(idf)
+    cands = {text: vector(text) for text in dict.fromkeys(_check.sentences(candidates, "candidates"))}
+    refs = {text: vector(text) for text in dict.fromkeys(_check.sentences(references, "references"))}
+    where: dict[str, list[int]] = {w: [] for c in cands.values() for g in c.g for w in g}
+    weights: dict[str, list[float]] = {w: [] for w in where}
+    for j, r in enumerate(refs.values()):
+        for g in r.g:
+            for w, weight in g.items():
+                if w in where:
+                    where[w].append(j)
+                    weights[w].append(weight)
+    index = {w: (np.array(at), np.array(weights[w])) for w, at in where.items() if at}
+    norm = np.array([r.norm for r in refs.values()]).reshape(len(refs), 4).T  # [4, R]
+    l_r = np.array([r.l for r in refs.values()])
+    rows: dict[str, NDArray[np.float64]] = {}
+    for text, c in cands.items():
+        dot = np.zeros((4, len(refs)))
+        for n in range(4):
+            for w, weight in c.g[n].items():
+                if w in index:
+                    at, g_r = index[w]
+                    dot[n, at] += np.minimum(weight, g_r) * g_r
+        norms = np.array(c.norm)[:, None] * norm
+        cosine = np.divide(dot, norms, out=np.zeros_like(dot), where=norms != 0)
+        rows[text] = 10 * cosine.mean(axis=0) * np.exp(-((c.l - l_r) ** 2) / (2 * SIGMA**2))
+    order = {text: j for j, text in enumerate(refs)}
+    columns = np.array([order[text] for text in references], int)
+    return np.array([rows[text][columns] for text in candidates]).reshape(len(candidates), len(references))
+
+
+def _vectoriser(idf: Idf) -> Callable[[str], Vector]:
+    if idf.N < 1:
+        raise InputError("the Idf counts no items", field="idf", hint="build it with Idf.from_references")
+    log_N, df = math.log(idf.N), idf.df
+
+    def vector(text: str) -> Vector:
+        grams = ngrams(text)
+        g = [{w: tf * (log_N - math.log(max(1, df.get(w, 1)))) for w, tf in Counter(n).items()} for n in grams]
+        return Vector(g, [math.sqrt(sum(x * x for x in n.values())) for n in g], len(grams[1]))
+
+    return vector
+
+
+def _score(candidate: str, references: Sequence[str], vector: Callable[[str], Vector]) -> float:
+    c = vector(candidate)
+    return sum(_similarity(c, vector(text)) for text in references) / len(references)
+
+
+def _similarity(c: Vector, r: Vector) -> float:
+    cosine = 0.0
+    for g_c, g_r, norm_c, norm_r in zip(c.g, r.g, c.norm, r.norm, strict=True):
+        if norm_c and norm_r:
+            cosine += sum(min(x, g_r[w]) * g_r[w] for w, x in g_c.items() if w in g_r) / (norm_c * norm_r)
+    return 10 * cosine / 4 * math.exp(-((c.l - r.l) ** 2) / (2 * SIGMA**2))
+
+
+class CiderD(OneByOne):
+    """CIDEr-D as SODA's caption scorer: document frequencies of the sentences that play reference in this one video."""
+
+    name = "cider"
+    version = "cider-d(idf=video)"
+    alone = False  # a pair's score depends on the other references of its video
+
+    def pairs(self, candidates: Sequence[str], references: Sequence[str]) -> NDArray[np.float64]:
+        return pairs(candidates, references, Idf.from_references([[r] for r in references]))
+
+
+SCORER = CiderD()

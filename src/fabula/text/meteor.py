@@ -1,0 +1,260 @@
+"""METEOR 1.5, English, normalised (Denkowski & Lavie 2014), without Java; digit for digit what the jar of pycocoevalcap prints.
+
+With h, r the candidate and a reference, m_i the words matched by module i, split into content (c) and function words (f):
+
+    P = Σ_i w_i (δ·m_i(h_c) + (1−δ)·m_i(h_f)) / (δ·|h_c| + (1−δ)·|h_f|)         R likewise over the reference
+    F = P·R / (α·P + (1−α)·R)          Pen = γ·(chunks / matches)^β          score = (1 − Pen)·F
+
+α, β, γ, δ = 0.85, 0.2, 0.6, 0.75; w = 1, 0.6, 0.8, 0.6 for exact, stem, synonym and paraphrase matches. Of several references the one with
+the best score counts. A corpus is scored on the sums of the statistics of its segments, which is not the mean of their scores.
+"""
+
+from __future__ import annotations
+
+import atexit
+import math
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fabula._kernels import native
+from fabula.core.errors import InputError, shown
+from fabula.text._scorer import Block
+from fabula.text.meteor_align import Sentence, align
+from fabula.text.meteor_index import Index, open_index
+from fabula.text.meteor_norm import normalise
+
+ALPHA, BETA, GAMMA, DELTA = 0.85, 0.2, 0.6, 0.75
+WEIGHTS = (1.0, 0.6, 0.8, 0.6)  # exact, stem, synonym, paraphrase
+CACHED_SENTENCES = 16384
+
+Statistics = tuple[float, ...]  # 23, in the jar's order: see `statistics`
+
+
+class Segment(NamedTuple):
+    """One candidate's statistics against its best reference, and its score."""
+
+    stats: Statistics
+    score: float
+
+
+def score(candidate: str, references: Sequence[str]) -> Segment:
+    """METEOR of one candidate; of several references the first with the greatest score counts."""
+    return segments([candidate], [references])[0]
+
+
+def segments(
+    candidates: Sequence[str], references: Sequence[Sequence[str]], *, threads: int | None = None
+) -> list[Segment]:
+    """One segment per candidate, each with its own list of references."""
+    if len(candidates) != len(references):
+        raise InputError(f"{len(candidates)} candidates, but {len(references)} lists of references")
+    for k, texts in enumerate(references):
+        if not texts or isinstance(texts, str):
+            raise InputError(f"references of item {k}: expected a list of at least one text, saw {shown(texts)}")
+    index = open_index()
+    if engine := _engine(index):
+        with _as_input_error(lambda: _check_segments(candidates, references)):
+            stats, scores = engine.segments(candidates, references, threads or os.cpu_count() or 1)
+        return [Segment(tuple(row), value) for row, value in zip(stats.tolist(), scores.tolist(), strict=True)]
+    _check_segments(candidates, references)
+    return [
+        _best(k, candidate, texts, index)
+        for k, (candidate, texts) in enumerate(zip(candidates, references, strict=True))
+    ]
+
+
+def aggregate(rows: Iterable[Segment]) -> float:
+    """The corpus score: the score of the summed statistics; a perfect segment adds no chunk."""
+    total = [0.0] * 23
+    for segment in rows:
+        perfect = is_perfect(segment.stats)
+        for k, value in enumerate(segment.stats):
+            total[k] += 0.0 if k == 20 and perfect else value
+    return score_of(tuple(total))
+
+
+def pairs(candidates: Sequence[str], references: Sequence[str], *, threads: int | None = None) -> NDArray[np.float64]:
+    """[C, R] scores of every candidate against every single reference."""
+    return pairs_many([(candidates, references)], threads=threads)[0]
+
+
+def pairs_many(
+    blocks: Sequence[tuple[Sequence[str], Sequence[str]]], *, threads: int | None = None
+) -> list[NDArray[np.float64]]:
+    """`pairs` of many videos in one call."""
+    index = open_index()
+    if engine := _engine(index):
+        with _as_input_error(lambda: _check_blocks(blocks)):
+            flat = engine.pairs_many(blocks, threads or os.cpu_count() or 1)
+        shapes = [(len(candidates), len(references)) for candidates, references in blocks]
+        ends = np.cumsum([C * R for C, R in shapes]).tolist()
+        return [flat[end - C * R : end].reshape(C, R) for end, (C, R) in zip(ends, shapes, strict=True)]
+    _check_blocks(blocks)
+    return [_matrix(b, candidates, references, index) for b, (candidates, references) in enumerate(blocks)]
+
+
+# --- the readable twin of the compiled kernel --------------------------------------------------------------------------------
+
+
+def _best(k: int, candidate: str, references: Sequence[str], index: Index) -> Segment:
+    hyp, best = _sentence(candidate, index), Segment((), -1.0)
+    for r, reference in enumerate(references):
+        stats = _pair(hyp, _sentence(reference, index), f"item {k}: candidate 0, reference {r}")
+        if (value := score_of(stats)) > best.score:
+            best = Segment(stats, value)
+    return best
+
+
+def _matrix(b: int, candidates: Sequence[str], references: Sequence[str], index: Index) -> NDArray[np.float64]:
+    hyps, refs = [_sentence(text, index) for text in candidates], [_sentence(text, index) for text in references]
+    scores = np.zeros((len(hyps), len(refs)))
+    for h, hyp in enumerate(hyps):
+        for r, ref in enumerate(refs):
+            scores[h, r] = score_of(_pair(hyp, ref, f"block {b}: candidate {h}, reference {r}"))
+    return scores
+
+
+def statistics(hyp: Sentence, ref: Sentence) -> Statistics:
+    """The jar's 23 numbers: words, function words, per module matched content and function words, chunks, matched words."""
+    matched = [0] * 16  # 4 modules × (hyp content, ref content, hyp function, ref function)
+    chunks, hyp_end, ref_end = 0, -1, -1
+    hyp_words = ref_words = 0
+    for match in align(hyp, ref):
+        base = 4 * match.module
+        for j in range(match.hyp, match.hyp + match.hyp_words):
+            matched[base + 2 * hyp.is_function[j]] += 1
+        for i in range(match.ref, match.ref + match.ref_words):
+            matched[base + 1 + 2 * ref.is_function[i]] += 1
+        hyp_words += match.hyp_words
+        ref_words += match.ref_words
+        chunks += match.ref != ref_end or match.hyp != hyp_end
+        hyp_end, ref_end = match.hyp + match.hyp_words, match.ref + match.ref_words
+    lengths = (len(hyp), len(ref), sum(hyp.is_function), sum(ref.is_function))
+    return tuple(map(float, (*lengths, *matched, chunks, hyp_words, ref_words)))
+
+
+def score_of(stats: Statistics) -> float:
+    """The score of one segment's statistics, or of a corpus's sums; divisions by zero follow IEEE 754 as in Java."""
+    hyp_len, ref_len, hyp_function, ref_function = stats[:4]
+    chunks, hyp_words, ref_words = stats[20:]
+    m_h = m_r = 0.0
+    for i, w in enumerate(WEIGHTS):
+        m_h += stats[4 + 4 * i] * w * DELTA
+        m_r += stats[5 + 4 * i] * w * DELTA
+    for i, w in enumerate(WEIGHTS):
+        m_h += stats[6 + 4 * i] * w * (1.0 - DELTA)
+        m_r += stats[7 + 4 * i] * w * (1.0 - DELTA)
+    P = _divide(m_h, DELTA * (hyp_len - hyp_function) + (1.0 - DELTA) * hyp_function)
+    R = _divide(m_r, DELTA * (ref_len - ref_function) + (1.0 - DELTA) * ref_function)
+    F = _divide(1.0, _divide(1.0 - ALPHA, P) + _divide(ALPHA, R))
+    fragmentation = 0.0 if is_perfect(stats) else _divide(chunks, (hyp_words + ref_words) / 2.0)
+    value = F * (1.0 - GAMMA * fragmentation**BETA)
+    return 0.0 if math.isnan(value) else max(0.0, value)
+
+
+def is_perfect(stats: Statistics) -> bool:
+    """All words of both sides matched, in one chunk."""
+    return stats[21] == stats[0] and stats[22] == stats[1] and stats[20] == 1.0
+
+
+def as_pycocoevalcap(candidate: str, references: Sequence[str]) -> tuple[str, list[str]]:
+    """What pycocoevalcap's line protocol makes of a pair: `|||` and double blanks leave the candidate, `|||` splits a reference.
+
+    Not done by default: `score` takes texts as they are, and a `|||` in a reference does not make it two.
+    """
+    cleaned = candidate.replace("|||", "").replace("  ", " ")
+    return cleaned, [part for reference in references for part in reference.split("|||")]
+
+
+def _divide(a: float, b: float) -> float:
+    if b:
+        return a / b
+    return math.nan if a == 0 or math.isnan(a) else math.copysign(math.inf, a) * math.copysign(1.0, b)
+
+
+def _pair(hyp: Sentence, ref: Sentence, place: str) -> Statistics:
+    try:
+        return statistics(hyp, ref)
+    except InputError as error:
+        raise InputError(f"{place}: {error}") from None
+
+
+def _check_text(value: object, place: str) -> None:
+    if not isinstance(value, str):
+        raise InputError(f"{place}: expected a text, saw {shown(value)}")
+
+
+def _check_texts(values: object, place: str, what: str) -> None:
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise InputError(f"{place}: expected a list of {what}s, saw {shown(values)}")
+    for k, value in enumerate(values):
+        _check_text(value, f"{place}: {what} {k}")
+
+
+def _check_segments(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> None:
+    for k, (candidate, texts) in enumerate(zip(candidates, references, strict=True)):
+        _check_text(candidate, f"item {k}: candidate")
+        _check_texts(texts, f"item {k}", "reference")
+
+
+def _check_blocks(blocks: Sequence[tuple[Sequence[str], Sequence[str]]]) -> None:
+    for b, block in enumerate(blocks):
+        if isinstance(block, str) or not isinstance(block, Sequence) or len(block) != 2:
+            raise InputError(f"block {b}: expected (candidates, references), saw {shown(block)}")
+        _check_texts(block[0], f"block {b}", "candidate")
+        _check_texts(block[1], f"block {b}", "reference")
+
+
+@contextmanager
+def _as_input_error(check: Callable[[], None]) -> Iterator[None]:
+    """The kernel stops at a value that is no text without saying where, and says where a text is too long."""
+    try:
+        yield
+    except TypeError:
+        check()
+        raise
+    except ValueError as error:
+        raise InputError(str(error)) from None
+
+
+@lru_cache(CACHED_SENTENCES)
+def _sentence(text: str, index: Index) -> Sentence:
+    return Sentence(normalise(text, *index.prefix_words), index)
+
+
+@lru_cache(4)
+def _compiled(index: Index) -> Any:
+    module = native()
+    assert module is not None
+    return module.Meteor(index.sections, lambda text: normalise(text, *index.prefix_words))
+
+
+atexit.register(_compiled.cache_clear)  # before the interpreter takes the kernel's module apart
+
+
+def _engine(index: Index) -> Any:
+    """The compiled kernel over this index, or None where the twin serves."""
+    return _compiled(index) if native() else None
+
+
+class Meteor:
+    """METEOR as SODA's caption scorer: the score of each segment on its own."""
+
+    name = "meteor"
+    version = "1.5-en-norm"
+    alone = True
+
+    def pairs(self, candidates: Sequence[str], references: Sequence[str]) -> NDArray[np.float64]:
+        return pairs(candidates, references)
+
+    def pairs_many(self, blocks: Sequence[Block]) -> list[NDArray[np.float64]]:
+        return pairs_many(blocks)
+
+
+SCORER = Meteor()

@@ -1,0 +1,497 @@
+"""METEOR 1.5's tables as one memory-mapped file (synsets, function words, paraphrases; Denkowski & Lavie 2014).
+
+The tables come from the installed `pycocoevalcap` wheel, which is found but never imported: its jar is read as a zip, its
+paraphrase table as gzip text. They are compiled once into a file in the user's cache folder. The file is:
+
+    magic · format version · CRC-32 of all that follows · sources' fingerprint · number of sections
+    per section: name, element type, offset, length
+    the sections, each aligned to 64 bytes
+
+Phrases are nodes of one trie in breadth-first order. Nodes 0 … P−1 are the words of the paraphrase table; the children of node
+n are the nodes trie_first[n] … trie_first[n+1]−1, sorted by their word. An entry (source phrase → target phrase) is a node number
+in target_node; the entries of source s keep the order of the table.
+
+Whole or not: the CRC covers every byte behind it and is checked each time the file is opened. That costs about 25 ms for the
+50 MB of the real tables, and means that a cut or flipped file is noticed always, not only by luck; it is then built again.
+The fingerprint is made of the CRCs that the zip directory and the gzip trailer already carry, so no source is read to compare it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import importlib.util
+import mmap
+import os
+import struct
+import sys
+import tempfile
+import threading
+import time
+import zipfile
+import zlib
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fabula.core.errors import CacheError, InputError
+
+Progress = Callable[[str, float], None]  # what is being done, how far (0 … 1)
+Array = NDArray[np.generic]
+
+MAGIC = b"FABULA-METEOR\0\0\0"
+VERSION = 1
+HEAD = struct.Struct("<16sII32sI")  # magic, version, crc, fingerprint, sections
+SECTION = struct.Struct("<16s4sQQ")  # name, element type, offset, elements
+FUNCTION, IRREGULAR, LEMMA = 1, 2, 4  # bits of word_flags
+MOST_WORDS = 65536  # the trie keeps words in 16 bits
+CHUNK = 1 << 24
+JAR_MEMBERS = (
+    "synonym/english.synsets",
+    "synonym/english.exceptions",
+    "function/english.words",
+    "nonbreaking/english.prefixes",
+)
+INSTALL = "install it with: pip install 'pycocoevalcap>=1.2,<2'"
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """Where METEOR's own tables are: the jar and the paraphrase text."""
+
+    jar: Path
+    paraphrases: Path
+
+    @classmethod
+    def installed(cls) -> Tables:
+        """The tables of the installed pycocoevalcap."""
+        spec = importlib.util.find_spec("pycocoevalcap")
+        places = list(spec.submodule_search_locations or []) if spec else []
+        for place in places:
+            folder = Path(place) / "meteor"
+            tables = cls(folder / "meteor-1.5.jar", folder / "data" / "paraphrase-en.gz")
+            if tables.jar.is_file() and tables.paraphrases.is_file():
+                return tables
+        seen = (
+            f"no METEOR tables in {places[0]}"
+            if places
+            else "pycocoevalcap, which carries METEOR's tables, is not installed"
+        )
+        raise InputError(seen, hint=INSTALL)
+
+    def fingerprint(self) -> bytes:
+        """32 bytes that change with the tables' contents; reads a few hundred bytes, not the tables."""
+        try:
+            with zipfile.ZipFile(self.jar) as jar:
+                crcs = [jar.getinfo(member).CRC for member in JAR_MEMBERS]
+            with self.paraphrases.open("rb") as file:
+                file.seek(-8, os.SEEK_END)
+                crc, length = struct.unpack("<II", file.read(8))
+                return struct.pack("<6IQ", *crcs, crc, length, file.tell())
+        except (OSError, KeyError, ValueError, zipfile.BadZipFile, struct.error) as error:
+            raise InputError(f"METEOR's tables cannot be read ({error})", file=self.jar.parent, hint=INSTALL) from error
+
+
+class Index:
+    """The tables, ready for look-up; each section is a read-only array over the mapped file."""
+
+    word_start: NDArray[np.uint32]  # [V+1] into word_bytes
+    word_bytes: NDArray[np.uint8]  # the words, UTF-8, without separators
+    word_flags: NDArray[np.uint8]  # [V] FUNCTION | IRREGULAR | LEMMA
+    synset_start: NDArray[np.uint32]  # [V+1] into synset_ids
+    synset_ids: NDArray[np.uint32]  # synsets of the word itself, sorted
+    base_start: NDArray[np.uint32]  # [V+1] into base_ids
+    base_ids: NDArray[np.uint32]  # synsets of the bases of an irregular form, sorted
+    prefixes: NDArray[np.uint8]  # words that keep their dot, one per line
+    prefixes_number: NDArray[np.uint8]  # words that keep it before a number, one per line
+    trie_word: NDArray[np.uint16]  # [N] last word of a phrase
+    trie_first: NDArray[np.uint32]  # [N+1] first child
+    source_node: NDArray[np.uint32]  # [S] sorted
+    source_first: NDArray[np.uint32]  # [S+1] into target_node
+    target_node: NDArray[np.uint32]  # [E]
+
+    def __init__(self, path: Path, sections: dict[str, Array]) -> None:
+        self.path = path
+        self.sections = sections
+        self.__dict__.update(sections)
+
+    @cached_property
+    def words(self) -> dict[str, int]:
+        """Every word of the tables and its number."""
+        text, start = self.word_bytes.tobytes(), self.word_start.tolist()
+        return {text[a:b].decode(): k for k, (a, b) in enumerate(zip(start, start[1:], strict=False))}
+
+    @cached_property
+    def prefix_words(self) -> tuple[frozenset[str], frozenset[str]]:
+        """(always, before a number): words whose final dot stays."""
+        always, number = (
+            frozenset(section.tobytes().decode().split("\n")) - {""}
+            for section in (self.prefixes, self.prefixes_number)
+        )
+        return always, number
+
+    @property
+    def phrase_words(self) -> int:
+        """P: words with a lower number are words of the paraphrase table."""
+        return int(self.trie_first[0])
+
+    def child(self, node: int, word: int) -> int | None:
+        """The phrase `node` followed by `word`."""
+        a, b = int(self.trie_first[node]), int(self.trie_first[node + 1])
+        k = a + int(np.searchsorted(self.trie_word[a:b], np.uint16(word)))
+        return k if k < b and self.trie_word[k] == word else None
+
+    def entries(self, node: int) -> range:
+        """The entries whose source is this phrase, in the table's order: numbers into target_node."""
+        k = int(np.searchsorted(self.source_node, np.uint32(node)))
+        if k == len(self.source_node) or self.source_node[k] != node:
+            return range(0)
+        return range(int(self.source_first[k]), int(self.source_first[k + 1]))
+
+
+# --- opening -----------------------------------------------------------------------------------------------------------------
+
+_open: dict[tuple[Tables | None, Path | None], Index] = {}
+_open_lock = threading.Lock()
+
+
+def cache_folder() -> Path:
+    """Where compiled tables live: $FABULA_CACHE, else the platform's cache folder."""
+    if chosen := os.environ.get("FABULA_CACHE"):
+        return Path(chosen)
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "fabula" / "Cache"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "fabula"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fabula"
+
+
+def open_index(tables: Tables | None = None, cache: Path | None = None, progress: Progress | None = None) -> Index:
+    """The index of these tables: mapped if the cache holds it whole, built first otherwise; kept for the life of the process."""
+    with _open_lock:
+        key = (tables, cache or cache_folder())
+        if key not in _open:
+            _open[key] = load_or_build(tables or Tables.installed(), key[1] or cache_folder(), progress)
+        return _open[key]
+
+
+def load_or_build(tables: Tables, cache: Path, progress: Progress | None = None) -> Index:
+    """One process builds, the others wait for it; whoever dies leaves no lock and at most a temporary file, removed here."""
+    fingerprint = tables.fingerprint()
+    path = cache / f"meteor-{VERSION}-{zlib.crc32(fingerprint):08x}.index"
+    if index := load(path, fingerprint):
+        return index
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        with locked(path.with_suffix(".lock")) as alone:
+            if index := load(path, fingerprint):  # somebody else built it while we waited
+                return index
+            remove_leftovers(path, older_than=0 if alone else 3600)
+            with shown(progress) as report:
+                write(path, fingerprint, build(tables, report))
+    except OSError as error:
+        raise CacheError(
+            f"the METEOR tables cannot be cached in {cache} ({error.strerror or error}); "
+            "make the folder writable, or set FABULA_CACHE to one that is (it needs about 50 MB)"
+        ) from error
+    if index := load(path, fingerprint):
+        return index
+    raise CacheError(f"{path} was just written and is not readable; the disk or its file system is at fault")
+
+
+def load(path: Path, fingerprint: bytes) -> Index | None:
+    """The index in this file, or None if there is none, it is of other tables, or one bit of it is wrong."""
+    try:
+        with path.open("rb") as file:
+            data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except (OSError, ValueError):  # absent; empty
+        return None
+    if len(data) < HEAD.size:
+        return None
+    magic, version, crc, made_from, count = HEAD.unpack_from(data)
+    checked_from = HEAD.size - 36  # right behind the CRC itself
+    if (magic, version, made_from) != (MAGIC, VERSION, fingerprint) or zlib.crc32(
+        memoryview(data)[checked_from:]
+    ) != crc:
+        return None
+    sections: dict[str, Array] = {}
+    for k in range(count):
+        name, kind, offset, length = SECTION.unpack_from(data, HEAD.size + k * SECTION.size)
+        sections[name.rstrip(b"\0").decode()] = np.frombuffer(data, kind.rstrip(b"\0").decode(), length, offset)
+    return Index(path, sections)
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[bool]:
+    """Hold an advisory lock that dies with the process; yields whether we are really alone."""
+    with path.open("ab") as file:
+        try:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX)
+        except (ImportError, OSError):  # a system or file system without locks: each builds its own, the last one wins
+            yield False
+        else:
+            yield True
+
+
+def remove_leftovers(path: Path, older_than: float) -> None:
+    """Temporary files of builders that were killed."""
+    for leftover in path.parent.glob(f"{path.stem}.*.tmp"):
+        with contextlib.suppress(OSError):
+            if time.time() - leftover.stat().st_mtime >= older_than:
+                leftover.unlink()
+
+
+@contextlib.contextmanager
+def shown(progress: Progress | None) -> Iterator[Progress]:
+    """The caller's progress call; without one, a bar if somebody looks at stderr, otherwise silence."""
+    if progress is not None or not sys.stderr.isatty():
+        yield progress or (lambda what, share: None)
+        return
+    from rich.console import Console
+    from rich.progress import Progress as Bar
+
+    with Bar(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("METEOR tables, once", total=1.0)
+        yield lambda what, share: bar.update(task, completed=share, description=f"METEOR tables, once: {what}")
+
+
+# --- building ----------------------------------------------------------------------------------------------------------------
+
+
+def write(path: Path, fingerprint: bytes, sections: dict[str, Array]) -> None:
+    """Write beside the target, flush to the disk, then take the target's name in one step."""
+    table, offset = b"", align(HEAD.size + SECTION.size * len(sections))
+    for name, array in sections.items():
+        table += SECTION.pack(name.encode(), array.dtype.str.encode(), offset, array.size)
+        offset = align(offset + array.nbytes)
+    handle, temporary = tempfile.mkstemp(prefix=f"{path.stem}.", suffix=".tmp", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(bytes(HEAD.size))
+            crc = zlib.crc32(fingerprint + struct.pack("<I", len(sections)))
+            pieces = [
+                table,
+                *(memoryview(np.ascontiguousarray(array)).cast("B") for array in sections.values() if array.size),
+            ]
+            for piece in pieces:
+                file.write(piece)
+                crc = zlib.crc32(piece, crc)
+                padding = bytes(align(file.tell()) - file.tell())
+                file.write(padding)
+                crc = zlib.crc32(padding, crc)
+            file.seek(0)
+            file.write(HEAD.pack(MAGIC, VERSION, crc, fingerprint, len(sections)))
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)  # noqa: PTH105
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)  # noqa: PTH108
+        raise
+
+
+def align(offset: int) -> int:
+    return -(-offset // 64) * 64
+
+
+def build(tables: Tables, report: Progress) -> dict[str, Array]:
+    """All sections of the index."""
+    report("words", 0.0)
+    try:
+        with zipfile.ZipFile(tables.jar) as jar:
+            synsets, exceptions, function, prefixes = (jar.read(member).decode().split("\n") for member in JAR_MEMBERS)
+        numbers: defaultdict[bytes, int] = defaultdict()
+        numbers.default_factory = numbers.__len__  # a new word gets the next number
+        sections = phrase_sections(tables.paraphrases, numbers, report)
+    except (zipfile.BadZipFile, zlib.error, EOFError, UnicodeDecodeError, gzip.BadGzipFile) as error:
+        raise InputError(
+            f"METEOR's tables are damaged ({error})", file=tables.jar.parent, hint="reinstall pycocoevalcap"
+        ) from error
+    sections |= word_sections(numbers, synsets, exceptions, function)
+    sections |= prefix_sections(prefixes)
+    report("done", 1.0)
+    return sections
+
+
+def word_sections(
+    numbers: defaultdict[bytes, int], synsets: list[str], exceptions: list[str], function: list[str]
+) -> dict[str, Array]:
+    """Words with their synsets. A lemma of several words (`hot_dog`) is left out: no normalised word but `_` itself has a `_`."""
+    lemmas = {
+        numbers[lemma.encode()]: sorted({int(synset) for synset in ids.split()})
+        for lemma, ids in zip(synsets[::2], synsets[1::2], strict=False)
+        if "_" not in lemma or lemma == "_"
+    }
+    bases: defaultdict[int, set[int]] = defaultdict(set)
+    for base, forms in zip(exceptions[::2], exceptions[1::2], strict=False):
+        for form in forms.split():
+            bases[numbers[form.encode()]].update(lemmas.get(numbers[base.encode()], ()))
+    function_words = {numbers[word.strip().encode()] for word in function if word.strip()}
+
+    V = len(numbers)
+    flags = np.zeros(V, np.uint8)
+    flags[sorted(function_words)] |= FUNCTION
+    flags[sorted(bases)] |= IRREGULAR
+    flags[sorted(lemmas)] |= LEMMA
+    synset_start, synset_ids = ragged([lemmas.get(k, ()) for k in range(V)])
+    base_start, base_ids = ragged([sorted(bases.get(k, ())) for k in range(V)])
+    word_start = np.zeros(V + 1, np.uint32)
+    np.cumsum([len(word) for word in numbers], out=word_start[1:])
+    return {
+        "word_start": word_start,
+        "word_bytes": np.frombuffer(b"".join(numbers), np.uint8),
+        "word_flags": flags,
+        "synset_start": synset_start,
+        "synset_ids": synset_ids,
+        "base_start": base_start,
+        "base_ids": base_ids,
+    }
+
+
+def ragged(rows: list[object]) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+    """Rows of unequal length as (start, values)."""
+    start = np.zeros(len(rows) + 1, np.uint32)
+    np.cumsum([len(row) for row in rows], out=start[1:])  # type: ignore[arg-type]
+    return start, np.fromiter((value for row in rows for value in row), np.uint32, int(start[-1]))  # type: ignore[attr-defined]
+
+
+def prefix_sections(lines: list[str]) -> dict[str, Array]:
+    always, number = [], []
+    for line in lines:
+        words = line.split()
+        if words and not words[0].startswith("#"):
+            (number if "#NUMERIC_ONLY#" in line else always).append(words[0])
+    return {
+        name: np.frombuffer("\n".join(words).encode() or b"\n", np.uint8)
+        for name, words in (("prefixes", always), ("prefixes_number", number))
+    }
+
+
+def phrase_sections(paraphrases: Path, numbers: defaultdict[bytes, int], report: Progress) -> dict[str, Array]:
+    """The trie of all phrases, and per source its targets in the table's order."""
+    sources, targets = Phrases(numbers), Phrases(numbers)
+    per_source: list[NDArray[np.int64]] = []
+    last: bytes | None = None
+    for share, lines in record_lines(paraphrases):
+        report("paraphrases", 0.7 * share)
+        # Neighbouring records share their source: keep it once, with the number of its records.
+        all_sources = lines[1::3]
+        starts = [k for k, source in enumerate(all_sources) if source != (all_sources[k - 1] if k else last)]
+        counts = np.diff([*starts, len(all_sources)])
+        carried = starts[0] if starts else len(all_sources)
+        if carried:
+            per_source[-1][-1] += carried
+        if starts:
+            sources.add([all_sources[k] for k in starts])
+            per_source.append(counts)
+        targets.add(lines[2::3])
+        last = all_sources[-1]
+    if len(numbers) >= MOST_WORDS:
+        raise CacheError(f"{paraphrases}: {len(numbers)} distinct words; the index can hold {MOST_WORDS - 1}")
+
+    P = len(numbers)
+    source_words, source_lengths = sources.arrays()
+    target_words, target_lengths = targets.arrays()
+    words = np.concatenate([source_words, target_words])
+    lengths = np.concatenate([source_lengths, target_lengths])
+    del source_words, target_words, sources, targets
+    trie_word, trie_first, nodes = trie(words, lengths, P, report)
+    S = len(source_lengths)
+    source_of_run, records_of_run = nodes[:S], np.concatenate(per_source) if per_source else np.zeros(0, np.int64)
+    target_node = nodes[S:]
+    if np.any(
+        np.diff(source_of_run.astype(np.int64)) <= 0
+    ):  # runs come in any order: sort, keeping the table's order within a source
+        of_record = np.repeat(source_of_run, records_of_run)
+        order = np.argsort(of_record, kind="stable")
+        target_node = target_node[order]
+        source_node, records = np.unique(of_record, return_counts=True)
+    else:
+        source_node, records = source_of_run, records_of_run
+    source_first = np.zeros(len(source_node) + 1, np.uint32)
+    np.cumsum(records, out=source_first[1:])
+    return {
+        "trie_word": trie_word,
+        "trie_first": trie_first,
+        "source_node": source_node.astype(np.uint32),
+        "source_first": source_first,
+        "target_node": target_node.astype(np.uint32),
+    }
+
+
+class Phrases:
+    """Phrases as numbers of their words, collected block by block."""
+
+    def __init__(self, numbers: defaultdict[bytes, int]) -> None:
+        self.numbers = numbers
+        self.words: list[NDArray[np.uint16]] = []
+        self.lengths: list[NDArray[np.uint8]] = []
+
+    def add(self, phrases: list[bytes]) -> None:
+        words = b" ".join(phrases).split(b" ")
+        self.lengths.append(np.fromiter((phrase.count(b" ") + 1 for phrase in phrases), np.uint8, len(phrases)))
+        ids = np.fromiter(map(self.numbers.__getitem__, words), np.uint32, len(words))
+        self.words.append(ids.astype(np.uint16))
+
+    def arrays(self) -> tuple[NDArray[np.uint16], NDArray[np.uint8]]:
+        if not self.words:
+            return np.zeros(0, np.uint16), np.zeros(0, np.uint8)
+        return np.concatenate(self.words), np.concatenate(self.lengths)
+
+
+def record_lines(paraphrases: Path) -> Iterator[tuple[float, list[bytes]]]:
+    """(share read, lines) in blocks of whole three-line records: probability, source, target."""
+    size = max(1, paraphrases.stat().st_size)
+    with paraphrases.open("rb") as raw, gzip.open(raw) as text:
+        rest: list[bytes] = []
+        tail = b""
+        while block := text.read(CHUNK):
+            lines = (tail + block).split(b"\n")
+            tail = lines.pop()
+            lines = rest + lines
+            whole = len(lines) - len(lines) % 3
+            rest = lines[whole:]
+            if whole:
+                yield raw.tell() / size, lines[:whole]
+        if tail:
+            rest.append(tail)
+        if len(rest) == 3:
+            yield 1.0, rest
+
+
+def trie(
+    words: NDArray[np.uint16], lengths: NDArray[np.uint8], P: int, report: Progress
+) -> tuple[NDArray[np.uint16], NDArray[np.uint32], NDArray[np.uint32]]:
+    """Number all prefixes of all phrases breadth first; returns (trie_word, trie_first, node of each phrase)."""
+    start = np.zeros(len(lengths), np.uint32)
+    np.cumsum(lengths[:-1], out=start[1:])
+    node = words[start].astype(np.uint32)  # level 1: a word's node is its number
+    trie_word = [np.arange(P, dtype=np.uint16)]
+    parents = []
+    N, longest = P, int(lengths.max(initial=1))
+    for depth in range(1, longest):
+        report("phrases", 0.7 + 0.3 * depth / longest)
+        longer = np.flatnonzero(lengths > depth)
+        key = (node[longer].astype(np.uint64) << np.uint64(16)) | words[start[longer] + np.uint32(depth)]
+        order = np.argsort(key)
+        key = key[order]
+        new = np.concatenate([np.ones(1, bool), key[1:] != key[:-1]])
+        rank = np.cumsum(new, dtype=np.uint32) - np.uint32(1)
+        node[longer[order]] = rank + np.uint32(N)
+        key = key[new]
+        trie_word.append((key & np.uint64(0xFFFF)).astype(np.uint16))
+        parents.append((key >> np.uint64(16)).astype(np.uint32))
+        N += len(key)
+    parent = np.concatenate(parents) if parents else np.zeros(0, np.uint32)
+    children = np.bincount(parent, minlength=N)
+    trie_first = np.zeros(N + 1, np.uint32)
+    trie_first[0] = P
+    trie_first[1:] = P + np.cumsum(children)
+    return np.concatenate(trie_word), trie_first, node

@@ -1,0 +1,93 @@
+"""ROUGE-L (Lin, 2004) as pycocoevalcap 1.2 computes it.
+
+    P = max_r LCS(c, r) / |c|      R = max_r LCS(c, r) / |r|      F = (1 + β²) P R / (R + β² P),   β = 1.2
+
+where LCS is the length of the longest common subsequence of tokens. The two maxima are taken independently: P and R
+may come from different references. A sentence is split on each single blank, so '' is one (empty) token, and '' against
+'' scores 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fabula import _kernels
+from fabula.text import _check
+from fabula.text._scorer import OneByOne
+
+NAME = "rouge"
+BETA = 1.2
+
+
+def score(candidate: str, references: Sequence[str], *, item: object = None) -> float:
+    """F of one candidate against all its references; `item` is what an error calls it."""
+    _check.pair(candidate, references, item=item)
+    P, R = _precision_recall([candidate], references)  # [1, R]
+    return float(_f(P.max(axis=1), R.max(axis=1))[0])
+
+
+def pairs(candidates: Sequence[str], references: Sequence[str]) -> NDArray[np.float64]:
+    """F of each candidate against each single reference: [len(candidates), len(references)]."""
+    _check.sentences(candidates, "candidates")
+    _check.sentences(references, "references")
+    return _f(*_precision_recall(candidates, references))
+
+
+def _precision_recall(
+    candidates: Sequence[str], references: Sequence[str]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    ids: dict[str, int] = {}
+    A = [[ids.setdefault(token, len(ids)) for token in text.split(" ")] for text in candidates]
+    B = [[ids.setdefault(token, len(ids)) for token in text.split(" ")] for text in references]
+    L = lcs(A, B)  # [C, R]
+    return L / np.array([len(a) for a in A], float)[:, None], L / np.array([len(b) for b in B], float)[None, :]
+
+
+def _f(P: NDArray[np.float64], R: NDArray[np.float64]) -> NDArray[np.float64]:
+    F = np.zeros_like(P)
+    np.divide((1 + BETA**2) * P * R, R + BETA**2 * P, out=F, where=(P != 0) & (R != 0))
+    return F
+
+
+def lcs(A: list[list[int]], B: list[list[int]]) -> NDArray[np.int64]:
+    """LCS lengths of all pairs of token-id lists: [len(A), len(B)]."""
+    native = _kernels.native()
+    L: NDArray[np.int64] = lcs_python(A, B) if native is None else native.lcs(A, B)
+    return L
+
+
+def lcs_python(A: list[list[int]], B: list[list[int]]) -> NDArray[np.int64]:
+    """Twin of _kernels/lcs.cpp, one bit per token of a (Hyyrö, 2004).
+
+    Bit i of V is 0 where row i of the LCS table steps up by one; a token of b with the match mask M turns V into
+    (V + (V & M)) | (V & ~M), and in the end the zeros of V are the LCS. A Python int is as long as it needs to be.
+    """
+    L = np.zeros((len(A), len(B)), np.int64)
+    for i, a in enumerate(A):
+        match: dict[int, int] = {}
+        for position, token in enumerate(a):
+            match[token] = match.get(token, 0) | 1 << position
+        ones = (1 << len(a)) - 1
+        for j, b in enumerate(B):
+            V = ones
+            for token in b:
+                M = match.get(token, 0)
+                V = ((V + (V & M)) | (V & ~M)) & ones
+            L[i, j] = len(a) - V.bit_count()
+    return L
+
+
+class RougeL(OneByOne):
+    """ROUGE-L as SODA's caption scorer."""
+
+    name = "rouge"
+    version = "rouge-l(beta=1.2)"
+
+    def pairs(self, candidates: Sequence[str], references: Sequence[str]) -> NDArray[np.float64]:
+        return pairs(candidates, references)
+
+
+SCORER = RougeL()
