@@ -36,9 +36,7 @@ def test_one_annotator_against_the_other(val_1, val_2, expected, kernels):
 
 def test_a_video_llm_on_youcook2(shared_data, expected, kernels):
     folder = shared_data / "timechat_yc2_dvc"
-    (pred,) = folder.glob("*pred*anet_format*")
-    (gold,) = folder.glob("*gt*anet_format*")
-    scored = soda_d(pred, gold)
+    scored = soda_d(folder / "pred_anet_format.json", folder / "gt_anet_format.json")
     assert scored == pytest.approx((0.187412, 0.193269, 0.177411), abs=1e-6)
     measured = expected["timechat_yc2 (gt_anet_format/pred_anet_format)"]["d"]
     assert [100 * v for v in scored] == pytest.approx(measured, abs=6e-5)
@@ -48,6 +46,23 @@ def test_the_sample_submission(shared_data, val_1, expected):
     scored = soda_d(shared_data / "anet_captions" / "densevid_tiny_sample.json", val_1)
     assert scored[2] == pytest.approx(0.336656, abs=1e-6)
     assert [100 * v for v in scored] == pytest.approx(expected["densevid_tiny_sample vs val_1"]["d"], abs=6e-5)
+
+
+def test_all_variants_with_meteor(shared_data, val_1, expected):
+    folder = shared_data / "timechat_yc2_dvc"
+    runs = {
+        "timechat_yc2 (gt_anet_format/pred_anet_format)": (
+            folder / "pred_anet_format.json",
+            folder / "gt_anet_format.json",
+        ),
+        "densevid_tiny_sample vs val_1": (shared_data / "anet_captions" / "densevid_tiny_sample.json", val_1),
+    }
+    for name, (pred, gold) in runs.items():
+        result = fabula.score(pred, gold, protocol="soda-2021")
+        for variant, measured in expected[name].items():
+            values = result[f"SODA_{variant}"].values
+            scored = [100 * values[f] for f in ("precision", "recall", "f1")]
+            assert scored == pytest.approx(measured, abs=6e-5), (name, variant)
 
 
 def test_a_set_against_itself_is_perfect(val_1):

@@ -81,6 +81,32 @@ def test_soda_2021_on_the_measured_toy():
     assert result.counts["missing"] == 1
 
 
+def test_soda_2021_with_meteor_on_the_measured_toy():
+    result = fabula.score(corpus(PREDICTED_STORIES), corpus(GOLD_STORIES), protocol="soda-2021")
+    assert result["SODA_c"].values == pytest.approx(
+        {"precision": 0.1007450, "recall": 0.1343267, "f1": 0.1151371}, abs=1e-6
+    )
+    S = {name: rows.by_key("S")["v_a"] for name, rows in result.rows.items()}
+    assert S["SODA_c"] == pytest.approx(0.8059599, abs=1e-6)
+    assert S["SODA_b"] == pytest.approx(0.7272601, abs=1e-6)
+    assert result.rows["SODA_c"].by_key("S")["v_b"] == 0  # captions crossed
+    at = {tau: result.rows["SODA_a"].by_key(f"S@{tau}")["v_a"] for tau in ("0.3", "0.5", "0.7", "0.9")}
+    # at τ = .9 nothing overlaps enough, and the published code still credits the first pair
+    assert at == pytest.approx({"0.3": 0.7272601, "0.5": 0.7272601, "0.7": 0.7272601, "0.9": 0.2986127}, abs=1e-6)
+    exact = fabula.score(
+        corpus(PREDICTED_STORIES), corpus(GOLD_STORIES), protocol="soda-2021", metrics="SODA_a(backtrack=exact)"
+    )
+    assert exact.rows["SODA_a"].by_key("S@0.9")["v_a"] == 0
+
+
+def test_the_right_way_round_the_toy_scores_differently():
+    asked = "SODA_c(roles=prediction-as-hypothesis)"
+    result = fabula.score(corpus(PREDICTED_STORIES), corpus(GOLD_STORIES), protocol="soda-2021", metrics=asked)
+    rows = result.rows["SODA_c"]
+    assert rows.by_key("S")["v_a"] == pytest.approx(0.7141870, abs=1e-6)
+    assert rows.by_key("f1")["v_a"] == pytest.approx(0.2040534, abs=1e-6)
+
+
 def test_the_default_counts_the_missing_video():
     result = fabula.score(corpus(PREDICTED_STORIES), corpus(GOLD_STORIES), metrics="SODA_d")
     assert result["SODA_d"].value == pytest.approx(0.579606 * 2 / 3, abs=1e-6)
