@@ -6,8 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from fabula import _kernels
+
+settings.register_profile("house", deadline=None)  # a busy machine is no failure; a test about time sets its own
+settings.load_profile("house")
 
 
 @pytest.fixture(scope="session")

@@ -10,6 +10,7 @@ from fabula.core.nouns import Corpus, Event, Segment, Story
 from fabula.core.rows import Rows
 from fabula.engine.local import story_rows
 from fabula.metrics import Metric, metric
+from fabula.metrics._paragraph import Paragraph
 from fabula.text._scorer import OneByOne
 
 Told = tuple[float, float] | tuple[float, float, str]
@@ -45,7 +46,8 @@ def share(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def rows(asked: str | Metric, refs: Corpus | Sequence[Corpus], pred: Corpus) -> Rows:
     sets = [refs] if isinstance(refs, Corpus) else refs
-    return story_rows(metric(asked) if isinstance(asked, str) else asked, sets, pred)
+    made = metric(asked) if isinstance(asked, str) else asked
+    return made.table(sets, pred) if isinstance(made, Paragraph) else story_rows(made, sets, pred)
 
 
 def fold(asked: str | Metric, refs: Corpus | Sequence[Corpus], pred: Corpus) -> dict[str, float]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fabula.core.errors import InputError
 from fabula.core.nouns import Segment
-from fabula.io._fields import LONGEST_CAPTION, Source, kind, plain_caption, plain_segment
+from fabula.io._fields import LONGEST_CAPTION, Source, kind, plain_caption, plain_number, plain_segment
 
 
 @pytest.fixture
@@ -63,6 +63,8 @@ def test_the_fast_gear_agrees_with_the_slow_one(value: Any) -> None:
         assert type(quick.start) is float
     if (words := plain_caption(value)) is not None:
         assert words == source.caption(value, "c")
+    if (number := plain_number(value)) is not None:
+        assert number == source.number(value, "n")
     assert not source.notes.lines()
 
 

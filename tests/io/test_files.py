@@ -218,3 +218,12 @@ def test_a_long_file_name_can_be_written(tmp_path: Path) -> None:
     path = tmp_path / ("x" * 250)
     _files.write_text(path, ["new"])
     assert path.read_text() == "new"
+
+
+def test_a_symbolic_link_to_itself_is_not_read_but_may_be_replaced(tmp_path: Path) -> None:
+    loop = tmp_path / "loop.json"
+    loop.symlink_to(loop)
+    with pytest.raises(InputError, match="cannot be read"):
+        io.read(loop)
+    _files.write_text(loop, ["new"])
+    assert loop.read_text() == "new"

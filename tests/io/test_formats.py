@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,7 @@ from fabula.core.errors import InputError, SpecError
 from fabula.core.nouns import Corpus, Story
 from tests.io.stories import DOCUMENTS, anything, corpus_of, seconds, stories, words
 
+PAGES = Path(__file__).parents[2] / "docs" / "formats"
 WRITERS = [f.name for f in io.formats() if f.write]
 
 
@@ -23,8 +25,13 @@ def test_every_format_has_a_document_here() -> None:
 
 
 def test_every_format_has_a_page() -> None:
-    folder = Path(__file__).parents[2] / "docs" / "formats"
-    assert {p.stem for p in folder.glob("*.md")} == {f.name for f in io.formats()} | {"README"}
+    assert {p.stem for p in PAGES.glob("*.md")} == {f.name for f in io.formats()} | {"README"}
+
+
+@pytest.mark.parametrize("name", sorted(DOCUMENTS))
+def test_the_sample_of_its_page_is_read(name: str, put: Callable[..., Path]) -> None:
+    sample = (PAGES / f"{name}.md").read_text().split("```json\n")[1].split("```")[0]
+    assert io.read(put(sample), name)[0].events > 0
 
 
 @pytest.mark.parametrize("format", io.formats(), ids=lambda f: f.name)
@@ -75,6 +82,15 @@ def test_unknown_shapes(document: object, seen: str, refused: Callable[..., Inpu
     error = refused(document)
     assert seen in str(error)
     assert "no known format; known: activitynet (" in str(error)
+
+
+def test_the_collector_is_as_it_was(put: Callable[..., Path]) -> None:
+    for on in (False, True):  # ends switched on, as it was found
+        (gc.enable if on else gc.disable)()
+        io.read(put(DOCUMENTS["submission"]))
+        with pytest.raises(InputError):
+            io.read(put("{"))
+        assert gc.isenabled() is on
 
 
 # Round trips: what a format carries comes back equal; what it does not is said ------------------------------

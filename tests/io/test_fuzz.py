@@ -21,7 +21,7 @@ from tests.io.stories import DOCUMENTS
 NAMES = sorted(DOCUMENTS)
 fuzzing = settings(
     max_examples=100,
-    deadline=3000,  # milliseconds for one document of a few hundred bytes: nothing here may be slow
+    deadline=5000,  # milliseconds for one document of a few hundred bytes: nothing here may be slow
     suppress_health_check=[HealthCheck.too_slow],
 )
 

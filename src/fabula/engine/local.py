@@ -7,6 +7,7 @@ from typing import Any
 
 from fabula.core.nouns import Corpus
 from fabula.core.rows import Rows
+from fabula.metrics._paragraph import Paragraph
 from fabula.metrics._story import StoryMetric
 
 Progress = Callable[[str, int, int], None]  # what is being done, how far, of how many
@@ -17,8 +18,12 @@ def silent(what: str, done: int, total: int) -> None:
     """The progress of a library call: none."""
 
 
-def story_rows(metric: StoryMetric, refs: Sequence[Corpus], preds: Corpus, progress: Progress = silent) -> Rows:
+def story_rows(
+    metric: StoryMetric | Paragraph, refs: Sequence[Corpus], preds: Corpus, progress: Progress = silent
+) -> Rows:
     """The rows of every reference video, in the order of first appearance."""
+    if isinstance(metric, Paragraph):
+        return metric.table(refs, preds)
     videos = list(dict.fromkeys(v for ref in refs for v in ref))
     progress(metric.name, 0, len(videos))
     ctx = metric.prepare(refs, preds)

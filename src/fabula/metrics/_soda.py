@@ -46,6 +46,8 @@ class CaptionSoda(Soda):
 
     roles: the published evaluator hands its scorer the two sides exchanged, so that the gold sentence is the
     hypothesis; METEOR is not symmetric, and rankings flip. The default is the right way round.
+    columns: three copies of the evaluator name predictions by strings and score them in the order of sorted names, so
+    that from 11 predictions on captions are compared at the wrong place.
     """
 
     tasks: ClassVar[tuple[str, ...]] = ("dense",)
@@ -54,9 +56,10 @@ class CaptionSoda(Soda):
     roles: Roles = "prediction-as-hypothesis"
     tok: Literal["ptb", "none"] = "ptb"
     nonascii: Literal["keep", "blank"] = "keep"  # blank: every non-ASCII character becomes a blank before tokenising
+    columns: Literal["index", "sorted"] = "index"  # sorted: the caption scores of prediction 0, 1, 10, 11, 2, …
 
     def captions(self) -> Captions:
-        return Captions(self.text, self.roles, self.tok, self.nonascii == "blank")
+        return Captions(self.text, self.roles, self.tok, self.nonascii == "blank", self.columns == "sorted")
 
     def prepare(self, refs: Sequence[Corpus], preds: Corpus) -> Captions:
         captions = self.captions()

@@ -22,8 +22,9 @@ class Captions:
     numbers until the next block comes; `matrix` reads them, or scores on the spot what it does not find.
     """
 
-    def __init__(self, text: str, roles: Roles, tok: str, ascii_only: bool) -> None:
+    def __init__(self, text: str, roles: Roles, tok: str, ascii_only: bool, sorted_columns: bool = False) -> None:
         self.scorer, self.roles, self.tok, self.ascii_only = scorer(text), roles, tok, ascii_only
+        self.sorted_columns = sorted_columns
         self.tokens: dict[str, str] = {}
         self.kept: dict[str, tuple[Index, Index, Matrix]] = {}  # video → gold sentences, predicted ones, scores
 
@@ -45,6 +46,11 @@ class Captions:
 
     def matrix(self, ref: Story, pred: Story) -> Matrix:
         """[G, P]"""
+        scores = self.in_order(ref, pred)
+        return scores[:, sorted(range(len(pred)), key=str)] if self.sorted_columns else scores
+
+    def in_order(self, ref: Story, pred: Story) -> Matrix:
+        """Column j is prediction j. [G, P]"""
         if not len(ref) or not len(pred):
             return np.zeros((len(ref), len(pred)))
         if pred.id in self.kept:

@@ -23,6 +23,11 @@ def intersection(g: Spans, p: Spans) -> Matrix:
     return np.maximum(0.0, shared)
 
 
+def forward(spans: Spans) -> Spans:
+    """The ends of reversed segments exchanged, as scenic's evaluators do. [N, 2]"""
+    return np.sort(spans, axis=1)
+
+
 def tiou(g: Spans, p: Spans, eps: float = 0.0, raw: bool = False) -> Matrix:
     """IoU of references g and predictions p. `raw` judges no segment: the published evaluators' arithmetic. [G, P]"""
     inter = intersection(g, p)  # 0 wherever a segment is reversed or empty

@@ -71,7 +71,8 @@ def measured(
     rows: dict[str, Rows] = {}
     chosen = request.chosen(task)
     for metric in chosen:
-        name = metric.name if sum(m.name == metric.name for m in chosen) == 1 else str(metric)
+        short = metric.label or metric.name
+        name = short if sum((m.label or m.name) == short for m in chosen) == 1 else str(metric)
         if name in scores:
             raise SpecError(f"the metric {metric} is asked for twice")
         table = rows_of(metric)
@@ -79,7 +80,7 @@ def measured(
             raise InputError("nothing is left to score", hint="missing=drop leaves out what has no prediction")
         run_facts = {f"{table.unit}s" if table.unit != "id" else "items": len(set(table.keys)), **facts}
         signature = metric.signature({**run_facts, "fabula": __version__})
-        scores[name] = Score(metric.name, metric.fold(table), metric.primary, signature, scale=metric.scale)
+        scores[name] = Score(short, metric.fold(table), metric.primary, signature, scale=metric.scale)
         rows[name] = table
     protocol = request.protocol.name if request.protocol else "default"
     return Result(__version__, task, protocol, scores, counts, tuple(notes.lines()), rows)
