@@ -138,3 +138,8 @@ def test_with_params_changes_a_copy():
     assert made.with_params({"@": "0.9"}) == Toy(top=3, tau=0.9)
     assert made == Toy(top=3)
     assert made.with_params({"top": "none"}) == Toy()
+
+
+def test_one_number_serves_where_several_may_stand():
+    assert Toy(taus=0.3) == Toy(taus=[0.3]) == Toy(taus=(0.3,)) == toy("Toy(taus=0.3)")
+    assert hash(Toy(taus=[0.3, 0.5])) == hash(Toy())
