@@ -90,6 +90,8 @@ def test_malformed_predictions_match_nothing_and_cost_precision():
     assert one("SODA_d", ref, pred)["recall"] == 1 / 2
     assert one("PRF@0.3", ref, pred)["precision"] == 1 / 4
     assert one("OrderedPRF@0.3", ref, pred)["precision"] == 1 / 4
+    assert one("StartPRF", ref, pred)["precision"] == 1 / 4
+    assert one("StartPRF(segments=raw)", ref, pred)["precision"] == 2 / 4  # [-1, 20] starts near [0, 10]
     assert one("mIoU", ref, pred)["value"] == 1 / 2
     assert one("mJaccard", ref, pred)["value"] == 1 / 2
 
