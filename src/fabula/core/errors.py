@@ -20,13 +20,7 @@ class InputError(FabulaError):
     """`file: video 'x': field: seen …; what to do`."""
 
     def __init__(
-        self,
-        problem: str,
-        *,
-        file: object = None,
-        video: object = None,
-        field: str | None = None,
-        hint: str | None = None,
+        self, problem: str, *, file: object = None, video: object = None, field: str | None = None, hint: str | None = None
     ) -> None:
         self.problem, self.file, self.video, self.field, self.hint = problem, file, video, field, hint
         place = [str(file)] if file is not None else []

@@ -45,7 +45,7 @@ Progress = Callable[[str, float], None]  # what is being done, how far (0 … 1)
 Array = NDArray[np.generic]
 
 MAGIC = b"FABULA-METEOR\0\0\0"
-VERSION = 1
+VERSION = 2
 HEAD = struct.Struct("<16sII32sI")  # magic, version, crc, fingerprint, sections
 SECTION = struct.Struct("<16s4sQQ")  # name, element type, offset, elements
 FUNCTION, IRREGULAR, LEMMA = 1, 2, 4  # bits of word_flags
@@ -111,7 +111,8 @@ class Index:
     prefixes_number: NDArray[np.uint8]  # words that keep it before a number, one per line
     trie_word: NDArray[np.uint16]  # [N] last word of a phrase
     trie_first: NDArray[np.uint32]  # [N+1] first child
-    source_node: NDArray[np.uint32]  # [S] sorted
+    source_bits: NDArray[np.uint64]  # [N/64] one bit per node: is it the source of entries?
+    source_rank: NDArray[np.uint32]  # [N/64] sources before this word of bits
     source_first: NDArray[np.uint32]  # [S+1] into target_node
     target_node: NDArray[np.uint32]  # [E]
 
@@ -148,10 +149,11 @@ class Index:
 
     def entries(self, node: int) -> range:
         """The entries whose source is this phrase, in the table's order: numbers into target_node."""
-        k = int(np.searchsorted(self.source_node, np.uint32(node)))
-        if k == len(self.source_node) or self.source_node[k] != node:
+        bits, bit = int(self.source_bits[node // 64]), 1 << node % 64
+        if not bits & bit:
             return range(0)
-        return range(int(self.source_first[k]), int(self.source_first[k + 1]))
+        s = int(self.source_rank[node // 64]) + (bits & (bit - 1)).bit_count()
+        return range(int(self.source_first[s]), int(self.source_first[s + 1]))
 
 
 # --- opening -----------------------------------------------------------------------------------------------------------------
@@ -417,10 +419,15 @@ def phrase_sections(paraphrases: Path, numbers: defaultdict[bytes, int], report:
         source_node, records = source_of_run, records_of_run
     source_first = np.zeros(len(source_node) + 1, np.uint32)
     np.cumsum(records, out=source_first[1:])
+    is_source = np.zeros(align(len(trie_word)), np.uint8)
+    is_source[source_node] = 1
+    bits = np.packbits(is_source, bitorder="little").view(np.uint64)
+    rank = (np.cumsum(is_source.reshape(-1, 64).sum(axis=1)) - is_source.reshape(-1, 64).sum(axis=1)).astype(np.uint32)
     return {
         "trie_word": trie_word,
         "trie_first": trie_first,
-        "source_node": source_node.astype(np.uint32),
+        "source_bits": bits,
+        "source_rank": rank,
         "source_first": source_first,
         "target_node": target_node.astype(np.uint32),
     }
