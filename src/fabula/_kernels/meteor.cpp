@@ -101,6 +101,7 @@ class Engine {
         t_.source_first = section<uint32_t>(sections, "source_first");
         t_.target_node = section<uint32_t>(sections, "target_node");
         t_.prepare();
+        words_.prepare();
     }
 
     Doubles pairs_many(nb::sequence blocks, size_t threads) {

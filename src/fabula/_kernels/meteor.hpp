@@ -3,12 +3,11 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
-#include <shared_mutex>
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -78,20 +77,20 @@ struct Word {
     SynsetMask mask;
     std::vector<uint32_t> synsets;  // sorted
 };
-Word word_of(std::string_view word, const Tables &tables);
+Word word_of(std::string_view word, uint32_t number, const Tables &tables);
 
-// Words met before, shared by the threads; emptied when full.
+// The tables' words, analysed when first met and shared by the threads without locks; other words are analysed each time.
 class Words {
   public:
     explicit Words(const Tables &tables) : tables_(tables) {}
-    // Calls `use` with each word of a normalised text, in order.
-    template <class Use> void each(const std::string &text, Use use);
+    ~Words();
+    void prepare() { known_ = std::vector<std::atomic<const Word *>>(tables_.word_flags.size); }
+    // The word of a number, or `other` filled in.
+    const Word &get(std::string_view text, Word &other);
 
   private:
-    static constexpr size_t MOST = 65536, LONGEST = 64;
     const Tables &tables_;
-    std::shared_mutex lock_;
-    std::unordered_map<std::string, Word> known_;
+    std::vector<std::atomic<const Word *>> known_;
 };
 
 // A normalised sentence and all that the matchers ask of it, worked out once.

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <bitset>
-#include <mutex>
+#include <deque>
 #include <utility>
 
 namespace meteor {
@@ -236,9 +236,9 @@ uint32_t base_form(std::string_view word, size_t length, uint32_t number, const 
 
 }  // namespace
 
-Word word_of(std::string_view text, const Tables &t) {
+Word word_of(std::string_view text, uint32_t number, const Tables &t) {
     const std::u16string units = utf16(text);
-    Word word{t.number(text), java_hash(units), java_hash(stem(units)), false, {}, {}};
+    Word word{number, java_hash(units), java_hash(stem(units)), false, {}, {}};
     const uint8_t flags = word.number == UNKNOWN ? 0 : t.word_flags[word.number];
     word.is_function = flags & FUNCTION;
     const auto add = [&](const Span<uint32_t> &start, const Span<uint32_t> &ids, uint32_t n) {
@@ -256,50 +256,58 @@ Word word_of(std::string_view text, const Tables &t) {
     return word;
 }
 
-template <class Use> void Words::each(const std::string &text, Use use) {
-    std::vector<std::string> parts;
-    for (size_t k = 0; k < text.size();) {
-        const size_t end = std::min(text.find(' ', k), text.size());
-        parts.emplace_back(text, k, end - k);
-        k = end + 1;
+Words::~Words() {
+    for (const auto &word : known_) delete word.load();
+}
+
+const Word &Words::get(std::string_view text, Word &other) {
+    const uint32_t number = tables_.number(text);
+    if (number == UNKNOWN) return other = word_of(text, UNKNOWN, tables_);
+    const Word *known = known_[number].load(std::memory_order_acquire);
+    if (!known) {
+        const Word *fresh = new Word(word_of(text, number, tables_));
+        if (known_[number].compare_exchange_strong(known, fresh, std::memory_order_acq_rel)) known = fresh;
+        else delete fresh;  // another thread was first
     }
-    std::shared_lock<std::shared_mutex> reading(lock_);
-    for (const std::string &part : parts) {
-        const auto found = known_.find(part);
-        if (found != known_.end()) {
-            use(found->second);
-            continue;
-        }
-        reading.unlock();
-        const Word word = word_of(part, tables_);
-        use(word);
-        if (part.size() <= LONGEST) {
-            std::unique_lock<std::shared_mutex> writing(lock_);
-            if (known_.size() >= MOST) known_.clear();
-            known_.emplace(part, word);
-        }
-        reading.lock();
-    }
+    return *known;
 }
 
 Sentence::Sentence(std::string normalised, const Tables &t, Words &words) : text(std::move(normalised)) {
-    std::vector<uint32_t> numbers;
+    std::vector<const Word *> found;
+    std::deque<Word> others;  // words that the tables do not have
+    size_t synsets = 0;
+    Word other;
+    for (size_t k = 0; k < text.size();) {
+        const size_t end = std::min(text.find(' ', k), text.size());
+        const Word *word = &words.get(std::string_view(text).substr(k, end - k), other);
+        if (word == &other) word = &others.emplace_back(std::move(other));
+        found.push_back(word);
+        synsets += word->synsets.size();
+        k = end + 1;
+    }
+    hashes.reserve(found.size());
+    stems.reserve(found.size());
+    is_function.reserve(found.size());
+    synset_mask.reserve(found.size());
+    synset_ids.reserve(synsets);
+    synset_start.reserve(found.size() + 1);
     synset_start.push_back(0);
-    words.each(text, [&](const Word &word) {
-        numbers.push_back(word.number);
-        hashes.push_back(word.hash);
-        stems.push_back(word.stem);
-        is_function.push_back(word.is_function);
-        function_words += word.is_function;
-        synset_ids.insert(synset_ids.end(), word.synsets.begin(), word.synsets.end());
+    for (const Word *word : found) {
+        hashes.push_back(word->hash);
+        stems.push_back(word->stem);
+        is_function.push_back(word->is_function);
+        function_words += word->is_function;
+        synset_ids.insert(synset_ids.end(), word->synsets.begin(), word->synsets.end());
         synset_start.push_back(static_cast<uint32_t>(synset_ids.size()));
-        synset_mask.push_back(word.mask);
-    });
+        synset_mask.push_back(word->mask);
+    }
+    places.reserve(3 * found.size());
+    sources.reserve(2 * found.size());
     const uint32_t P = t.phrase_words();
-    for (uint32_t at = 0; at < numbers.size(); ++at) {
+    for (uint32_t at = 0; at < found.size(); ++at) {
         uint32_t node = UNKNOWN;
-        for (uint32_t k = at; k < numbers.size() && numbers[k] < P; ++k) {
-            node = k == at ? numbers[k] : t.child(node, numbers[k]);
+        for (uint32_t k = at; k < found.size() && found[k]->number < P; ++k) {
+            node = k == at ? found[k]->number : t.child(node, found[k]->number);
             if (node == UNKNOWN) break;
             places.push_back({node, at, k - at + 1});
             const uint64_t bits = t.source_bits[node / 64], bit = uint64_t{1} << (node % 64);
