@@ -39,11 +39,11 @@ bool share(const uint32_t *a, const uint32_t *a_end, const uint32_t *b, const ui
 
 void Aligner::propose(const Sentence &hyp, const Sentence &ref, const Hit *hits, size_t hit_count) {
     const uint32_t H = static_cast<uint32_t>(hyp.size()), R = static_cast<uint32_t>(ref.size());
+    if (std::max(H, R) > MOST_WORDS)
+        throw TooMuch(std::to_string(std::max(H, R)) + " words in one text (at most " + std::to_string(MOST_WORDS) + "); shorten it");
     if (uint64_t{H} * R > MOST_CELLS)
         throw TooMuch(std::to_string(H) + " × " + std::to_string(R) + " words are too many for METEOR's aligner (at most " +
                       std::to_string(MOST_CELLS) + "); shorten one");
-    if (std::max(H, R) > MOST_WORDS)
-        throw TooMuch(std::to_string(std::max(H, R)) + " words in one text (at most " + std::to_string(MOST_WORDS) + "); shorten it");
     const bool identical = hyp.text == ref.text;
     found_.clear();
     found_start_.assign(1, 0);
