@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from hypothesis import settings
 
 from fabula import _kernels
 
+os.environ.setdefault("FABULA_CACHE", str(Path(__file__).parents[1] / ".cache"))  # METEOR's index: built once
 settings.register_profile("house", deadline=None)  # a busy machine is no failure; a test about time sets its own
 settings.load_profile("house")
 
