@@ -12,7 +12,9 @@ from fabula.cli.baseline import baseline
 from fabula.cli.convert import convert
 from fabula.cli.demo import demo
 from fabula.cli.doctor import doctor
+from fabula.cli.lint import lint
 from fabula.cli.list import list_
+from fabula.cli.parse import parse
 from fabula.cli.score import score
 from fabula.core.errors import FabulaError
 
@@ -32,7 +34,7 @@ def fabula() -> None:
     """
 
 
-for command in (score, list_, baseline, convert, doctor, demo):
+for command in (score, list_, baseline, convert, parse, lint, doctor, demo):
     fabula.add_command(command)
 
 
