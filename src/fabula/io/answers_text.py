@@ -164,7 +164,7 @@ def joined(a: Time, b: Time, plain: str, rows: Sequence[tuple[int, int]], free: 
         return None
     whole = OF_VIDEO.match(plain, high)
     if not a.told and not b.told:
-        if whole and 0 <= min(a.value, b.value) and max(a.value, b.value) <= 1:
+        if whole and min(a.value, b.value) >= 0 and max(a.value, b.value) <= 1:
             a, b = replace(a, unit="fraction"), replace(b, unit="fraction")
         elif not (bracketed or kind in ("end", "start", "length") or before in ("label", "start")) and not ends_well(
             plain[high : rows[last][1]], a, b, at_head or before in ("from", "between")

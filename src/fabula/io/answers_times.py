@@ -27,24 +27,45 @@ UNITS = {
 SPELLED = {
     word: float(value)
     for value, word in enumerate(
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
-        "sixteen seventeen eighteen nineteen twenty".split()
+        [
+            "zero",
+            "one",
+            "two",
+            "three",
+            "four",
+            "five",
+            "six",
+            "seven",
+            "eight",
+            "nine",
+            "ten",
+            "eleven",
+            "twelve",
+            "thirteen",
+            "fourteen",
+            "fifteen",
+            "sixteen",
+            "seventeen",
+            "eighteen",
+            "nineteen",
+            "twenty",
+        ]
     )
 } | {"thirty": 30.0, "forty": 40.0, "fifty": 50.0, "sixty": 60.0, "half a": 0.5}
 SECONDS_IN = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 
 # Signs that mean the same, one character for one, so that places in the text stay what they are.
 PLAIN = str.maketrans(
-    {c: "-" for c in "‐‑‒–—―−﹣－﹘"}
-    | {c: "~" for c in "～〜∼"}
-    | {c: " " for c in "\u00a0\u2002\u2003\u2007\u2009\u200a\u202f\u3000\t"}
-    | {c: "'" for c in "’‘′"}
-    | {c: '"' for c in "“”″„"}
-    | {"→": "~", "➔": "~", "⇒": "~", "…": "~", "：": ":", "％": "%", "，": ",", "。": ".", "｜": "|"}  # noqa: RUF001
-    | {c: "[" for c in "【［〔"}  # noqa: RUF001
-    | {c: "]" for c in "】］〕"}  # noqa: RUF001
-    | {c: "(" for c in "（"}  # noqa: RUF001
-    | {c: ")" for c in "）"}  # noqa: RUF001
+    dict.fromkeys("‐‑‒–—―−﹣－﹘", "-")
+    | dict.fromkeys("～〜∼", "~")
+    | dict.fromkeys("\xa0\u2002\u2003\u2007\u2009\u200a\u202f\u3000\t", " ")
+    | dict.fromkeys("’‘′", "'")
+    | dict.fromkeys("“”″„", '"')
+    | {"→": "~", "➔": "~", "⇒": "~", "…": "~", "：": ":", "％": "%", "，": ",", "。": ".", "｜": "|"}
+    | dict.fromkeys("【［〔", "[")
+    | dict.fromkeys("】］〕", "]")
+    | dict.fromkeys("（", "(")
+    | dict.fromkeys("）", ")")
     | {chr(0xFF10 + d): str(d) for d in range(10)}
 )
 
@@ -122,7 +143,7 @@ def made(match: re.Match[str]) -> Time:
 
 def composed(big: Time, small: Time, text: str) -> Time | None:
     """1 h + 2 min + 3 s, where they stand side by side; the unit is that of the last, so that more can follow."""
-    order = "h m s ms".split()
+    order = ["h", "m", "s", "ms"]
     if big.unit not in order or small.unit not in order or order.index(small.unit) <= order.index(big.unit):
         return None
     if small.value * SECONDS_IN[small.unit] >= SECONDS_IN[big.unit]:
