@@ -53,15 +53,18 @@ def lint(
     """
     if fix and fix.exists() and file.exists() and fix.samefile(file):
         raise SpecError("--fix writes a copy, never the file itself; give it another name")
-    captions = format == "captions" or (format is None and of_captions(file))
-    if captions:
+    document: dict[str, Any] = {"file": str(file)}
+    stories = None if format == "captions" else read_stories(file, format)
+    if stories is None:
         if fix:
             raise SpecError("--fix mends segments; single captions have none, and words are never touched")
-        report, document = look_at_captions(file, refs), {"file": str(file), "format": "captions"}
+        report = look_at_captions(file, refs)
+        document["format"] = "captions"
     else:
-        corpus, notes = io.read(file, format)
+        corpus, notes = stories
         sets = [io.read(path, refs_format)[0] for path in refs]
-        report, document = room.examine(corpus, sets, notes), {"file": str(file), "format": corpus.format}
+        report = room.examine(corpus, sets, notes)
+        document["format"] = corpus.format
         if fix:
             document |= mend(corpus, sets, fix)
     document |= report.to_dict()
@@ -86,8 +89,18 @@ def mend(corpus: Corpus, sets: list[Corpus], target: Path) -> dict[str, Any]:
     return done
 
 
+def read_stories(path: Path, format: str | None) -> tuple[Corpus, Notes] | None:
+    """The stories of a file, or None where it holds single captions."""
+    try:
+        return io.read(path, format)
+    except InputError as error:
+        if format is None and error.problem.endswith("no known format") and of_captions(path):
+            return None
+        raise
+
+
 def of_captions(path: Path) -> bool:
-    """Whether the file holds single captions: COCO results or annotations, or pairs."""
+    """Whether the file holds COCO results or annotations, or pairs."""
     if path.name.endswith((".jsonl", ".jsonl.gz")):
         first: Any = next((entry for _, entry in io.objects(path)), None)
         return isinstance(first, dict) and {"refs", "cand"} <= first.keys()
@@ -128,9 +141,8 @@ def show(report: room.Report, document: dict[str, Any], as_json: bool = False) -
     told = f", {n['told']:.1%} of their time told" if "told" in n else ""
     met = f", {n['found']:,} of {n['references']:,} reference ids" if "found" in n else ""
     levels = ", ".join(f"{count:,} {level}" for level, count in document["levels"].items())
-    say(
-        f"{document['file']} ({document['format']}): {n['videos']:,} ids, {n['events']:,} captions or events{told}{met}: {levels}"
-    )
+    what = f"{n['videos']:,} ids, {n['events']:,} captions or events{told}{met}"
+    say(f"{document['file']} ({document['format']}): {what}: {levels}")
 
 
 def plain_lines(report: room.Report) -> Iterator[str]:
@@ -153,6 +165,6 @@ def rich_table(report: room.Report, document: dict[str, Any]) -> None:
     for name in ("level", "check", "count", "where", "what it means", "fix"):
         table.add_column(name, justify="right" if name == "count" else "left", overflow="fold")
     for f in report.findings:
-        cells = [Text(f.check, style="bold"), f"{len(f.places):,}", Text(places(f)), Text(f.about), f.fix or ""]
-        table.add_row(Text(f.level, style=STYLES[f.level]), *cells)
+        level, check = Text(f.level, style=STYLES[f.level]), Text(f.check, style="bold")
+        table.add_row(level, check, f"{len(f.places):,}", Text(places(f)), Text(f.about), f.fix or "")
     Console().print(table if report.findings else Text("nothing is odd", style="green"))

@@ -21,7 +21,7 @@ from fabula.io import answers_json, opened, usable
 from fabula.io._fields import LONGEST_CAPTION, SURROGATE, Source
 from fabula.io._format import Format
 from fabula.io.answers_text import Span, told
-from fabula.io.answers_times import PLAIN, UNITS, Clock, Options, Time, UnclearError
+from fabula.io.answers_times import PLAIN, UNITS, Clock, Options, Time, UnclearError, scan
 
 SHAPE = '{"id": video, "answer": text, "duration": s}'
 IDS = ("id", "video", "video_id", "vid", "image_id")
@@ -93,7 +93,7 @@ def from_json(found: answers_json.Found, options: Options) -> Answer:
         tally.count(tally.repaired, repair)
     tally.refused += [Refused(entry, why) for entry, why in found.refused]
     for line in found.outside:
-        if any(t.told for t in answers_json.scan(line.translate(PLAIN))):
+        if any(t.told for t in scan(line.translate(PLAIN))):
             tally.refused.append(Refused(line, "a time beside the JSON"))
         elif any(c.isalnum() for c in line):
             tally.prose.append(line)

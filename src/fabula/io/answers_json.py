@@ -79,7 +79,7 @@ def found(text: str) -> Found | None:
 
 
 def pieces(text: str) -> list[tuple[int, int, str]]:
-    """The stretches that look like JSON: what stands in fences, or else the rest of the text from the first bracket on."""
+    """The stretches that look like JSON: what stands in fences, or else all from the first bracket on."""
     fenced = [(m.start(), m.end(), m["body"]) for m in FENCE.finditer(text) if "{" in m["body"] or "[" in m["body"]]
     if fenced:
         return fenced

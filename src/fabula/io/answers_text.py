@@ -16,19 +16,21 @@ MARK = r"(?:about|around|approximately|approx\.?|roughly|exactly|the|at|timestam
 LABEL = r"(?:[_ ]?(?:time|times|at|timestamps?|stamp|seconds?|secs?|sec|frames?|frame|point))"
 START = rf"(?:starts?|started|starting|begins?|beginning|began|start|from){LABEL}{{0,2}}"
 END = rf"(?:ends?|ended|ending|finish(?:es|ed|ing)?|stops?|stopped|stopping|concludes?|concluding){LABEL}{{0,2}}"
-TAIL = rf"(?:\s?\(s(?:ec(?:ond)?s?)?\))?['\"*]{{0,3}}\s{{0,2}}[:=]?\s{{0,2}}['\"*]{{0,3}}\s{{0,2}}(?:{MARK}\s{{1,2}}){{0,3}}"
+SIGNS = r"['\"*]{0,3}\s{0,2}[:=]?\s{0,2}['\"*]{0,3}\s{0,2}"
+TAIL = rf"(?:\s?\(s(?:ec(?:ond)?s?)?\))?{SIGNS}(?:{MARK}\s{{1,2}}){{0,3}}"
 STRONG = re.compile(
     rf"(?:-{{1,3}}>?|~|=>|\.{{2,3}}|(?:up )?to|until|till?|through|thru)\s{{0,2}}(?:{MARK}\s{{0,2}}){{0,3}}", re.I
 )
 AND = re.compile(rf"(?:and|&)\s{{0,2}}(?:{MARK}\s{{0,2}}){{0,3}}", re.I)
 LIST = re.compile(r"[,;|/]")
-THEN = r"(?:[,;|.\-]|\band\b|\bthen\b|\bbut\b|\buntil it\b|\bto\b|\bit\b|\bthe\b|\bevent\b|\bhe\b|\bshe\b|\bthey\b|\bwhich\b|\s){0,8}"
+THEN = r"(?:[,;|.\-]|\b(?:and|then|but|until|to|it|the|event|he|she|they|which)\b|\s){0,8}"
 TO_END = re.compile(rf"[\"'*]{{0,3}}{THEN}[-*\s\"'(]{{0,6}}{END}{TAIL}", re.I)
 TO_START = re.compile(rf"[\"'*]{{0,3}}{THEN}[-*\s\"'(]{{0,6}}{START}{TAIL}", re.I)
 LASTS = re.compile(
     rf"{THEN}(?:lasts?|lasting|lasted|goes on|continues|continuing)\s(?:for\s)?(?:{MARK}\s{{1,2}}){{0,2}}", re.I
 )
 WRAP = " \n\t)]}>\"'*`([{<"
+HEAD = 80  # characters: what counts as the head of a line
 OPEN = "\"'*`([{<"
 
 BEFORE = re.compile(
@@ -85,15 +87,27 @@ def told(text: str, plain: str) -> Told:
     rows = list(lines(plain))
     tabular = tables(plain, rows)
     spans: list[Span] = []
-    covered = {n for n, _ in tabular}
-    free = [t for t in scan(plain) if line_of(rows, t.start) not in covered]
+    covered = {n for n, _, _ in tabular}
+    bare = {n for n, span, data in tabular if span is None and data}
+    free = [t for t in scan(plain) if (n := line_of(rows, t.start)) not in covered and not counts(t, plain, rows[n])]
     for span in paired(free, plain, rows, covered):
         span.lines = list(range(line_of(rows, span.low), line_of(rows, span.high) + 1))
         spans.append(span)
     words(spans, text, plain, rows, covered)
-    spans += [span for _, span in tabular if span is not None]
+    spans += [span for _, span, _ in tabular if span is not None]
     spans.sort(key=lambda s: (s.lines[0], s.low))
-    return sorted_out(spans, plain, rows, covered, free)
+    return sorted_out(spans, plain, rows, bare, free)
+
+
+def bullet_end(plain: str, line: tuple[int, int]) -> int:
+    """Where the words of a line begin, after its bullet, number or "Step 3"."""
+    found = BULLET.match(plain, line[0], min(line[1], line[0] + HEAD))
+    return found.end() if found else line[0]
+
+
+def counts(time: Time, plain: str, line: tuple[int, int]) -> bool:
+    """Whether this number only counts the lines of a list."""
+    return not time.told and time.start - line[0] < HEAD and time.end <= bullet_end(plain, line)
 
 
 def line_of(rows: Sequence[tuple[int, int]], at: int) -> int:
@@ -105,7 +119,7 @@ def line_of(rows: Sequence[tuple[int, int]], at: int) -> int:
 
 
 def sorted_out(
-    spans: list[Span], plain: str, rows: Sequence[tuple[int, int]], covered: set[int], times: Sequence[Time]
+    spans: list[Span], plain: str, rows: Sequence[tuple[int, int]], bare: set[int], times: Sequence[Time]
 ) -> Told:
     """Every line that is no part of an event is refused with a reason, or prose."""
     out = Told(spans)
@@ -115,12 +129,12 @@ def sorted_out(
         line = plain[low:high]
         if n in used or not line.strip():
             continue
-        if n in timed:
-            out.refused.append((n, "one time, or times that make no span"))
-        elif (ITEM.match(line) or not spans) and any(c.isalnum() for c in line):
-            out.refused.append((n, "no time"))
-        elif n in covered and any(c.isdigit() for c in line):
+        if n in bare:
             out.refused.append((n, "a row without two times"))
+        elif n in timed:
+            out.refused.append((n, "one time, or times that make no span"))
+        elif not spans or (ITEM.match(line) and any(c.isalnum() for c in line)):
+            out.refused.append((n, "no time"))
         else:
             out.prose.append(n)
     return out
@@ -158,8 +172,10 @@ def joined(a: Time, b: Time, plain: str, rows: Sequence[tuple[int, int]], free: 
         return None
     low, high = extent(a.start, b.end, plain, first, rows[last][1])
     bracketed = plain[low : a.start].strip("\"'*`_ \n").endswith(("[", "(", "{", "<"))
-    head = BULLET.match(plain, rows[line][0], rows[line][1])
-    at_head = not plain[rows[line][0] : low].strip() or bool(head and not plain[head.end() : low].strip())
+    head = rows[line]
+    at_head = low - head[0] < HEAD and not (
+        plain[head[0] : low].strip() and plain[bullet_end(plain, head) : low].strip()
+    )
     if kind == "list" and not (bracketed or (at_head and csv(plain, b.end))):
         return None
     whole = OF_VIDEO.match(plain, high)
@@ -167,7 +183,7 @@ def joined(a: Time, b: Time, plain: str, rows: Sequence[tuple[int, int]], free: 
         if whole and min(a.value, b.value) >= 0 and max(a.value, b.value) <= 1:
             a, b = replace(a, unit="fraction"), replace(b, unit="fraction")
         elif not (bracketed or kind in ("end", "start", "length") or before in ("label", "start")) and not ends_well(
-            plain[high : rows[last][1]], a, b, at_head or before in ("from", "between")
+            plain[high : min(high + HEAD, rows[last][1])], a, b, at_head or before in ("from", "between")
         ):
             return None
     if whole and a.unit != "s":
@@ -277,8 +293,7 @@ def beside(span: Span, rows: Sequence[tuple[int, int]], plain: str, held: set[in
 
 def share(group: list[Span], text: str, plain: str, low: int, high: int) -> None:
     """The words of one line among its spans: after each, or before each where the line ends with one."""
-    bullet = BULLET.match(plain, low, group[0].low)
-    start = bullet.end() if bullet and bullet.end() <= group[0].low else low
+    start = bullet_end(plain, (low, group[0].low))
     head, tail = tidy(text[start : group[0].low]), tidy(text[group[-1].high : high])
     if len(group) == 1:
         group[0].caption = met(head, tail)
@@ -293,7 +308,7 @@ def share(group: list[Span], text: str, plain: str, low: int, high: int) -> None
 
 
 def met(head: str, tail: str) -> str:
-    return head + tail if tail and not tail[0].isalnum() and tail[0] in ".!?" else f"{head} {tail}".strip()
+    return f"{head} {tail}".strip()
 
 
 def tidy(words: str) -> str:
@@ -301,7 +316,7 @@ def tidy(words: str) -> str:
     words = words.strip()
     said = SAID.match(words)
     words = words[said.end() :] if said else words
-    words = words.strip(" \t\n*_`|>").lstrip(":,;-–—.)]}= ").rstrip("([{:;,-–—| \t").strip(" *_`")
+    words = words.strip(" \t\n*_`|>").lstrip(":,;-–—.)]}= ：，。").rstrip("([{:;,-–—| \t").strip(" *_`")
     said = SAID.match(words)
     words = (words[said.end() :] if said else words).strip()
     for left, right in ('""', "''", "“”", "‘’"):
@@ -315,9 +330,9 @@ def tidy(words: str) -> str:
 # Tables -----------------------------------------------------------------------------------------------------
 
 
-def tables(plain: str, rows: Sequence[tuple[int, int]]) -> list[tuple[int, Span | None]]:
-    """Rows of | cells |, and of start,end,caption files: (line, its span, or None for a head or a ruler)."""
-    found: list[tuple[int, Span | None]] = []
+def tables(plain: str, rows: Sequence[tuple[int, int]]) -> list[tuple[int, Span | None, bool]]:
+    """Rows of | cells |, and of start,end,caption files: (line, its span, whether it is no head and no ruler)."""
+    found: list[tuple[int, Span | None, bool]] = []
     names: list[str] | None = None
     sign = "|"
     for n, (low, high) in enumerate(rows):
@@ -328,19 +343,19 @@ def tables(plain: str, rows: Sequence[tuple[int, int]]) -> list[tuple[int, Span 
         if len(cells) < 2 or (sign == "|" and line.count("|") < 2 and not names):
             if headed(comma := split(line, ",")) and len(comma) > 1:
                 names, sign = [c.lower() for c in comma], ","
-                found.append((n, None))
+                found.append((n, None, False))
             elif not line.strip() or sign != "|":
                 names, sign = (names, sign) if names and line.strip() and sign == "," else (None, "|")
             continue
         if headed(cells):
             names = [c.lower() for c in cells]
-            found.append((n, None))
+            found.append((n, None, False))
         elif not any(c.isalnum() for c in line):
-            found.append((n, None))
+            found.append((n, None, False))
         elif (span := row(cells, names, low, n)) is not None:
-            found.append((n, span))
-        elif sign == "|":
-            found.append((n, None))
+            found.append((n, span, True))
+        elif sign == "|" and (names or line.lstrip().startswith("|")):
+            found.append((n, None, True))
     return found
 
 

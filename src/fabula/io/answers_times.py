@@ -101,6 +101,7 @@ class Time:
     start: int = 0  # its place in the text
     end: int = 0
     repair: str | None = None  # what had to be mended to read it
+    scale: float | None = 1.0  # seconds of its unit; None where several units add up
     signed: bool = False  # a minus stands before it, which may as well be a dash
 
     @property
@@ -110,7 +111,7 @@ class Time:
 
 
 def scan(text: str) -> list[Time]:
-    """Every number of the text that could be a time, in order; hours, minutes and seconds that belong together joined."""
+    """Every number of the text that could be a time, in order; hours, minutes and seconds side by side are one."""
     found: list[Time] = []
     for match in ATOM.finditer(text):
         time = made(match)
@@ -118,7 +119,12 @@ def scan(text: str) -> list[Time]:
             found[-1] = joined
         else:
             found.append(time)
-    return [replace(t, value=t.value * SECONDS_IN[t.unit], unit="s") if t.unit in SECONDS_IN else t for t in found]
+    return [in_seconds(t) if t.unit in SECONDS_IN else t for t in found]
+
+
+def in_seconds(time: Time) -> Time:
+    seconds = SECONDS_IN[time.unit]
+    return replace(time, value=time.value * seconds, unit="s", scale=time.scale and seconds)
 
 
 def made(match: re.Match[str]) -> Time:
@@ -152,7 +158,7 @@ def composed(big: Time, small: Time, text: str) -> Time | None:
     if len(gap) > 7 or not GAP.fullmatch(gap) or (gap.strip().lower() == "and" and between(text, big.start)):
         return None
     total = big.value * SECONDS_IN[big.unit] + small.value * SECONDS_IN[small.unit]
-    return Time(total / SECONDS_IN[small.unit], small.unit, big.start, small.end)
+    return Time(total / SECONDS_IN[small.unit], small.unit, big.start, small.end, scale=None)
 
 
 def between(text: str, at: int) -> bool:
@@ -255,9 +261,14 @@ class Clock:
                 raise UnclearError(self.why)
             return self.told(a.value, self.bare, 0), self.told(b.value, self.bare, 1), self.deduced
         unit = units.pop()
-        if unit == "clock" and not (a.told and b.told):
-            raise UnclearError("a clock time beside a number without a unit")
-        return self.told(a.value, unit, 0), self.told(b.value, unit, 1), None
+        scale = 1.0
+        if not (a.told and b.told):  # "12 to 30 seconds": one unit for both
+            shared = (a if a.told else b).scale
+            if unit == "clock" or shared is None:
+                raise UnclearError("a number without a unit beside a clock time, or beside minutes and seconds")
+            scale = shared if unit == "s" else 1.0
+        start, end = (t.value if t.told else t.value * scale for t in (a, b))
+        return self.told(start, unit, 0), self.told(end, unit, 1), None
 
     def told(self, value: float, unit: str, end: int) -> float:
         match unit:

@@ -1,4 +1,4 @@
-"""Checks of the events of one video against each other: order, overlap, the same thing twice, time that nobody tells."""
+"""Checks of the events of one video against each other: order, overlap, the same thing twice, untold time."""
 
 from __future__ import annotations
 

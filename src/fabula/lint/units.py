@@ -1,4 +1,4 @@
-"""Checks of the file as a whole: are these numbers seconds? They look at all videos together, for one proves nothing."""
+"""Checks of the file as a whole: are these numbers seconds? Looks at all videos together, for one proves nothing."""
 
 from __future__ import annotations
 
