@@ -21,7 +21,7 @@ def ratios(facts: Facts) -> list[float]:
 
 
 def whole(facts: Facts) -> bool:
-    return all(e.segment.start.is_integer() and e.segment.end.is_integer() for _, _, e in facts.events())
+    return all(t == int(t) for _, _, e in facts.events() for t in (e.segment.start, e.segment.end))
 
 
 def normalised(facts: Facts) -> Iterator[Place]:
