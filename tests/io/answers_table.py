@@ -256,7 +256,7 @@ STYLES: dict[str, list[Row]] = {
         row("Answer: 12s - 30s", (12, 30, "Answer")),
         row("The relevant moment is 00:12 - 00:30.", (12, 30, "The relevant moment is")),
         row("Note that 3 people are there.\n- 0:01-0:02: One waves.", (1, 2, "One waves.")),
-        row("<think>Perhaps at 12 s?</think>\n0:12-0:30: A man runs.", (12, 30, "A man runs."), refused=1),
+        row("<think>Perhaps at 12 s?</think>\n0:12-0:30: A man runs.", (12, 30, "A man runs.")),
     ],
     "words below the time": [
         row("00:12 - 00:30\nA man runs.\n\n00:31 - 00:40\nHe sits.", (12, 30, "A man runs."), (31, 40, "He sits.")),
@@ -311,6 +311,25 @@ STYLES: dict[str, list[Row]] = {
         row("00:12 - 00:30 “a man runs”", (12, 30, "a man runs")),
         row("00:12\t-\t00:30\ta man runs", (12, 30, "a man runs")),
         row("00:12-00:30: er läuft über die Straße", (12, 30, "er läuft über die Straße")),
+    ],
+    "lengths and counts in the words": [
+        row("0:12-0:30: bake for 10 to 15 minutes", (12, 30, "bake for 10 to 15 minutes")),
+        row(
+            "12s - 30s: stir 10-15 seconds until 2 to 3 cups are left",
+            (12, 30, "stir 10-15 seconds until 2 to 3 cups are left"),
+        ),
+        row("From 1 to 9 s, 2-3 people (aged 20-30) clap", (1, 9, "2-3 people (aged 20-30) clap")),
+        row("Bake for 10-15 minutes.", refused=1),
+        row("Boil 5-10 minutes.", refused=1),
+        row("Filmed 12:30 - 13:45 PM.", refused=1),
+    ],
+    "tags and bare windows": [
+        row("<answer>12.5 to 30.2</answer>", (12.5, 30.2, None)),
+        row("<think>hm</think>\n<answer>[12.5, 30.2]</answer>", (12.5, 30.2, None)),
+        row("<12.5> to <30.2>", (12.5, 30.2, None)),
+        row("12.5, 30.2", (12.5, 30.2, None)),
+        row("0–10: A; 10–20: B.", (0, 10, "A"), (10, 20, "B.")),
+        row("**[00:00 – 00:05] Opening:** 3 people.", (0, 5, "Opening: 3 people.")),
     ],
     "nothing to read": [
         row("", refused=1),

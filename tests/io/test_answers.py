@@ -117,7 +117,7 @@ def test_long_answers_take_no_time(unit: str) -> None:
     began = time.process_time()
     parse(text)
     parse("From 1 to 2 s, " + text + " from 3 to 4 s.")
-    assert time.process_time() - began < 10  # about 0.3 s; what grows with the square takes minutes
+    assert time.process_time() - began < 10  # about 1 s; what grows with the square takes minutes
 
 
 def test_deep_json() -> None:
@@ -126,9 +126,9 @@ def test_deep_json() -> None:
 
 
 def test_too_long() -> None:
-    answer = parse("From 1 to 2 s, x.\n" * 100_000)
+    answer = parse("From 1 to 2 s, x.\n" * 20_000)
     assert answer.audit.unparsed
-    assert "1,800,000 characters" in answer.audit.refused[0].why
+    assert "360,000 characters" in answer.audit.refused[0].why
 
 
 def test_repairs_and_deductions_are_counted() -> None:

@@ -27,7 +27,7 @@ SHAPE = '{"id": video, "answer": text, "duration": s}'
 IDS = ("id", "video", "video_id", "vid", "image_id")
 TEXTS = ("answer", "text", "output", "response", "prediction")
 KNOWN = frozenset({*IDS, *TEXTS, "duration", "fps", "frames"})
-LONGEST = 1_000_000  # characters of one answer
+LONGEST = 200_000  # characters of one answer
 FARTHEST = 1e9  # seconds
 
 
@@ -47,7 +47,7 @@ class Audit:
     repaired: Mapping[str, int] = field(default_factory=dict)  # what was mended → in how many events
     deduced: Mapping[str, int] = field(default_factory=dict)  # what the text did not say → in how many events
     refused: tuple[Refused, ...] = ()
-    prose: tuple[str, ...] = ()  # lines around the events that hold no time
+    prose: tuple[str, ...] = ()  # lines around the events that hold no time, and reasoning up to </think>
 
     @property
     def unparsed(self) -> bool:
@@ -80,9 +80,11 @@ def parse(text: str, options: Options | None = None) -> Answer:
     text = SURROGATE.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n"))
     if not text.strip():
         return Answer((), Audit(refused=(Refused(text, "the answer is empty"),)))
-    if found := answers_json.found(text):
-        return from_json(found, options)
-    return from_text(text, options)
+    thought, _, text = text.rpartition("</think>")  # what a model says to itself is no answer
+    found = answers_json.found(text)
+    answer = from_json(found, options) if found else from_text(text, options)
+    aside = tuple(line for line in thought.split("\n") if line.strip())
+    return replace(answer, audit=replace(answer.audit, prose=aside + answer.audit.prose)) if aside else answer
 
 
 def from_json(found: answers_json.Found, options: Options) -> Answer:

@@ -29,6 +29,7 @@ TO_START = re.compile(rf"[\"'*]{{0,3}}{THEN}[-*\s\"'(]{{0,6}}{START}{TAIL}", re.
 LASTS = re.compile(
     rf"{THEN}(?:lasts?|lasting|lasted|goes on|continues|continuing)\s(?:for\s)?(?:{MARK}\s{{1,2}}){{0,2}}", re.I
 )
+SPELLED_UNIT = re.compile(r"(?:sec|min|hour)[a-z]{0,5}$", re.I)
 WRAP = " \n\t)]}>\"'*`([{<"
 HEAD = 80  # characters: what counts as the head of a line
 OPEN = "\"'*`([{<"
@@ -43,8 +44,9 @@ OF_VIDEO = re.compile(
     r"\s?(?:of|into|through)\s(?:the\s)?(?:(?:whole|total|entire|full)\s)?(?:video(?:'s)?(?:\s(?:duration|length))?|clip|duration|length)\b",
     re.I,
 )
+TAG = re.compile(r"</?[a-z_]{1,12}>", re.I)
 BULLET = re.compile(
-    r"\s*(?:(?:[-*•·‣▪◦>#]+|\+)\s+)*(?:\*\*|__)?\s?"
+    r"\s*(?:</?[a-z_]{1,12}>\s*)?(?:(?:[-*•·‣▪◦>#]+|\+)\s+)*(?:\*\*|__)?\s?"
     r"(?:(?:event|scene|step|segment|clip|part|shot|moment|action|chapter|caption|phase|activity)\s?\#?\d{1,4}\b(?!:\d|\s?(?:s|sec|seconds)\b)"
     r"|\(?\d{1,4}(?:[.)]|:(?=\s))(?!\d)|\[\d{1,4}\](?=\s)|\#\d{1,4}\b|[a-z]\)(?=\s))?"
     r"(?:\*\*|__)?\s{0,3}(?:[:.)]|-(?=\s))?\s*(?:\*\*|__)?",
@@ -71,6 +73,13 @@ class Span:
     caption: str = ""
     lines: list[int] = field(default_factory=list)  # the lines it was read from
     entry: str = ""  # where it came from JSON: the entry
+
+
+class Length:
+    """Two numbers in the words of an event: bake for 10 to 15 minutes, stir 10-15 seconds."""
+
+
+LENGTH = Length()
 
 
 @dataclass(slots=True)
@@ -147,22 +156,24 @@ def paired(times: Sequence[Time], plain: str, rows: Sequence[tuple[int, int]], c
     spans: list[Span] = []
     i, free = 0, 0  # the next time, and where the text begins that no span has taken
     while i + 1 < len(times):
-        span = joined(times[i], times[i + 1], plain, rows, free, covered)
-        if span is not None and span.low >= free:
-            spans.append(span)
-            free = span.high
-            i += 2
-        else:
-            i += 1
+        found = joined(times[i], times[i + 1], plain, rows, free, covered)
+        if isinstance(found, Span) and found.low >= free:
+            spans.append(found)
+            free = found.high
+        i += 1 if found is None else 2
     return spans
 
 
-def joined(a: Time, b: Time, plain: str, rows: Sequence[tuple[int, int]], free: int, covered: set[int]) -> Span | None:
-    """The span that two neighbouring times make, or None."""
+def joined(
+    a: Time, b: Time, plain: str, rows: Sequence[tuple[int, int]], free: int, covered: set[int]
+) -> Span | Length | None:
+    """The span that two neighbouring times make; None where they do not belong together."""
     line, last = line_of(rows, a.start), line_of(rows, b.start)
-    if b.start - a.end > 60 or any(n in covered for n in range(line, last + 1)):
-        return None
     gap = plain[a.end : b.start]
+    if len(gap) > 60 or any(n in covered for n in range(line, last + 1)):
+        return None
+    if not gap.strip() and not b.signed and b.unit != "token":
+        return None
     if b.signed and not STRONG.fullmatch(gap.strip(WRAP)):
         gap, b = gap + "-", Time(-b.value, "", b.start, b.end)
     first = max(free, rows[line][0])
@@ -170,20 +181,30 @@ def joined(a: Time, b: Time, plain: str, rows: Sequence[tuple[int, int]], free: 
     kind = "strong" if a.unit == b.unit == "token" and len(gap) < 4 and "\n" not in gap else link(gap, before)
     if kind is None:
         return None
+    if before == "for":
+        return LENGTH
     low, high = extent(a.start, b.end, plain, first, rows[last][1])
     bracketed = plain[low : a.start].strip("\"'*`_ \n").endswith(("[", "(", "{", "<"))
     head = rows[line]
     at_head = low - head[0] < HEAD and not (
         plain[head[0] : low].strip() and plain[bullet_end(plain, head) : low].strip()
     )
-    if kind == "list" and not (bracketed or (at_head and csv(plain, b.end))):
+    if kind == "list" and not (bracketed or (at_head and csv(plain, a, b, rows[last][1]))):
         return None
+    ahead = plain[max(first, low - 8) : low].rstrip()
+    clause = not ahead or ahead[-1] in ".;,!?:-"  # a new clause begins with the span
+    loose = not (bracketed or at_head or clause or before) and bool(SPELLED_UNIT.search(plain, b.start, b.end))
+    if loose and (first > head[0] or b.scale == 60):
+        return LENGTH
     whole = OF_VIDEO.match(plain, high)
     if not a.told and not b.told:
         if whole and min(a.value, b.value) >= 0 and max(a.value, b.value) <= 1:
             a, b = replace(a, unit="fraction"), replace(b, unit="fraction")
         elif not (bracketed or kind in ("end", "start", "length") or before in ("label", "start")) and not ends_well(
-            plain[high : min(high + HEAD, rows[last][1])], a, b, at_head or before in ("from", "between")
+            plain[high : min(high + HEAD, rows[last][1])],
+            a,
+            b,
+            at_head or before in ("from", "between") or (clause and plain[high : high + 2].strip()[:1] == ":"),
         ):
             return None
     if whole and a.unit != "s":
@@ -223,9 +244,11 @@ def introduced(plain: str, low: int, first: int) -> int:
     return at + found.start() if found else low
 
 
-def csv(plain: str, at: int) -> bool:
-    """12, 30, words: a third field follows, and it is no number."""
-    rest = plain[at : at + 4].lstrip(" ")
+def csv(plain: str, a: Time, b: Time, end: int) -> bool:
+    """12, 30, words: a third field follows that is no number; or the line is nothing but two decimal numbers."""
+    rest = plain[b.end : min(b.end + 4, end)].lstrip(" ")
+    if not plain[b.end : min(b.end + HEAD, end)].strip():
+        return "." in plain[a.start : a.end] and "." in plain[b.start : b.end]
     return rest[:1] in (",", ";") and not rest[1:].strip()[:1].isdigit()
 
 
@@ -234,7 +257,7 @@ def ends_well(rest: str, a: Time, b: Time, introduced: bool) -> bool:
     if not introduced:
         return False
     follows = rest.strip()[:1]
-    if not follows or follows in ":,.;|-)]}~*\"'?!":
+    if not follows or follows in ":,.;|-)]}~*\"'?!<":
         return True
     return a.value != int(a.value) or b.value != int(b.value) or not follows.islower()
 
@@ -313,7 +336,7 @@ def met(head: str, tail: str) -> str:
 
 def tidy(words: str) -> str:
     """The words without the signs that stood between them and their times."""
-    words = words.strip()
+    words = TAG.sub(" ", words.replace("**", "")).strip()
     said = SAID.match(words)
     words = words[said.end() :] if said else words
     words = words.strip(" \t\n*_`|>").lstrip(":,;-–—.)]}= ：，。").rstrip("([{:;,-–—| \t").strip(" *_`")
