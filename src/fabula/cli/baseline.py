@@ -12,12 +12,12 @@ from fabula.cli._console import say
 from fabula.core.errors import SpecError
 
 
-@click.group()
-def baseline() -> None:
+@click.group("baseline")
+def command() -> None:
     """Write the predictions of a system that sees no video."""
 
 
-@baseline.command()
+@command.command()
 @click.option(
     "--refs", "-r", required=True, type=click.Path(path_type=Path), help="Reference file: videos and durations."
 )
