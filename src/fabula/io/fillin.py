@@ -5,7 +5,6 @@ A third file says which clips belong together: a line a set, its clips between t
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -17,7 +16,6 @@ from fabula.io._files import lines, write_text
 
 NO_BLANK = "_"
 LINE = "a line is: clip, tab, ids with commas between them (_ for no blank)"
-LISTED = re.compile(r"\[[^][]*,[^][]*\]")  # [25, 26]: a Python list in one bracket
 
 Labels = dict[str, tuple[str, ...]]  # in file order
 
@@ -55,12 +53,6 @@ def table(source: Source) -> Labels:
         field, tab, _ = rest.partition("\t")
         if tab:
             notes.add(f"{{n}} lines of {source.path} have more than two columns; the others are not used", named(clip))
-        if LISTED.fullmatch(field.strip()):
-            notes.add(
-                f"{{n}} clips of {source.path} have their ids in one bracket, as in '[1, 2]'; labels=exact (which "
-                "lsmdc-fillin does) takes '[1' and ' 1]' for two people, labels=clean takes them for one",
-                named(clip),
-            )
         found[clip] = tuple(field.strip().split(",")) if rest else ()
     return found
 

@@ -26,6 +26,8 @@ def run(request: Request) -> Result:
     files = predictions, refs[0], Path(request.sets)
     sets, given = read(files, notes)
     check(sets, predictions, request.strict, notes)
+    if any(getattr(metric, "labels", "") == "exact" for metric in request.chosen("identity")):
+        say_lists(sets, notes)
     scored = [s for s in sets if s.blanks >= 2]
     if not scored:
         raise InputError("no set has two blanks", file=files[2], hint="there is nothing to compare")
@@ -75,6 +77,18 @@ def check(sets: Sequence[ClipSet], file: Path, strict: bool, notes: Notes) -> No
         else:
             what = "more predicted ids than blanks (short=zero: the first ones count)"
         notes.add(f"{{n}} clips have {what}", named(clip.id))
+
+
+def say_lists(sets: Sequence[ClipSet], notes: Notes) -> None:
+    """`[1, 1]` between commas is `[1` and ` 1]`: two people, if text is taken as it stands."""
+    for clip in (c for s in sets for c in s.clips if c.truth and len(c.given or ()) > 1):
+        first = (clip.given or ("",))[0]
+        if first.startswith("[") and not first.endswith("]"):
+            notes.add(
+                "{n} clips have their ids in one bracket, as in '[1, 1]'; labels=exact takes '[1' and ' 1]' for two "
+                "people, as the published evaluator does; labels=clean takes them for one",
+                named(clip.id),
+            )
 
 
 TASK = Task(name="identity", about="who is who across the clips of a movie: fill-in-the-blanks", run=run)
