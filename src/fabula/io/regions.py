@@ -187,8 +187,8 @@ class Watch:
             return
         if form == "xywh" and self.rising == self.boxes:
             self.source.notes.add(
-                f"in all {self.boxes:,} {role} boxes of {name} the third number is above the first, the fourth above the "
-                "second, as in xyxy; they were read as xywh"
+                f"in all {self.boxes:,} {role} boxes of {name} the third number is above the first, the fourth above "
+                "the second, as in xyxy; they were read as xywh"
             )
         if form == "xcycwh" and self.before > self.boxes / 5:
             self.source.notes.add(

@@ -20,16 +20,16 @@ def merged(iou: Matrix, threshold: float) -> list[list[int]]:
     """Groups of boxes, by their IoU with one another. [G, G] → indices, each once"""
     good = iou >= threshold
     np.fill_diagonal(good, True)
-    neighbours = good.sum(axis=1)
-    free = np.ones(len(good), dtype=bool)
+    near: dict[int, set[int]] = {}  # boxes with neighbours, in their order
+    for i, j in np.argwhere(good & (good.sum(axis=1) > 1)[:, None]).tolist():
+        near.setdefault(i, set()).add(j)
     groups: list[list[int]] = []
-    while len(good) and neighbours[top := int(neighbours.argmax())] > 1:
-        group = np.flatnonzero(good[top] & free)
-        free[group] = False
-        neighbours -= good[:, group].sum(axis=1)
-        neighbours[~free] = 0
-        groups.append(group.tolist())
-    return groups + [[int(i)] for i in np.flatnonzero(free)]  # the rest stand alone, in their order
+    alone = set(range(len(good)))
+    while near and len(group := near[max(near, key=lambda i: len(near[i]))]) > 1:  # of equals, max takes the first
+        groups.append(sorted(group))
+        alone -= group
+        near = {i: those - group for i, those in near.items() if i not in group}
+    return groups + [[i] for i in sorted(alone)]
 
 
 class Served(NamedTuple):
@@ -38,24 +38,27 @@ class Served(NamedTuple):
     picked: Ints  # which reference; −1: it overlaps none
     iou: Matrix
     first: NDArray[np.bool_]  # nobody had picked that reference before
-    prior: Matrix  # the best IoU among those who had
 
 
 def serve(iou: Matrix, stray: int = -1) -> Served:
     """Over IoU [G, P], detections in the order of service. `stray`: what one that overlaps nothing picks."""
     P = iou.shape[1]
     if not iou.shape[0]:
-        return Served(np.full(P, -1), np.zeros(P), np.zeros(P, dtype=bool), np.zeros(P))
+        return Served(np.full(P, -1), np.zeros(P), np.zeros(P, dtype=bool))
     picked = iou.argmax(axis=0)
     best = iou[picked, np.arange(P)]
     picked[best <= 0] = stray if stray >= 0 else -1
     first = np.zeros(P, dtype=bool)
     first[np.unique(picked, return_index=True)[1]] = True
     first &= picked >= 0
-    prior = np.zeros(P)
+    return Served(picked, best, first)
+
+
+def priors(served: Served) -> Matrix:
+    """The best IoU among the detections that had picked the same reference before; 0 for the first. [P]"""
+    prior = np.zeros(len(served.iou))
     seen: dict[int, float] = {}
-    for d, (j, value) in enumerate(zip(picked.tolist(), best.tolist(), strict=True)):
-        before = seen.get(j, 0.0)
-        prior[d] = before
+    for d, (j, value) in enumerate(zip(served.picked.tolist(), served.iou.tolist(), strict=True)):
+        prior[d] = before = seen.get(j, 0.0)
         seen[j] = max(before, value)
-    return Served(picked, best, first, prior)
+    return prior

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from fabula.core.errors import SpecError
 from fabula.core.regions import Picture
-from fabula.match.boxes import merged, serve
+from fabula.match.boxes import merged, priors, serve
 from fabula.metrics._base import Metric
 from fabula.pair.box_iou import box_iou
 from fabula.text.meteor import as_pycocoevalcap
@@ -38,7 +38,7 @@ class Records:
     score: Floats
     ok: Floats  # 1 where the detection is the first to pick its reference
     iou: Floats
-    prior: Floats  # the best IoU among detections that picked the reference before
+    prior: Floats  # claim=threshold: the best IoU among detections that picked the reference before
     meteor: Floats  # 0 until it is filled in; stays 0 where it can change nothing
     asked: tuple[Asked, ...]  # the captions that METEOR must compare
 
@@ -78,13 +78,16 @@ class RegionMetric(Metric):
         order = np.argsort(-pred.scores, kind="stable")
         iou = box_iou(boxes, pred.corners(pixel)[order], pixel)
         served = serve(iou, len(boxes) - 1 if self.stray == "last" else -1)
-        live = served.iou >= max(min(self.ious), np.nextafter(0, 1))
-        live &= served.first if self.claim == "best" else served.prior < max(self.ious)
-        asked = [
-            (d, *self.passed(pred.captions[order[d]], texts[served.picked[d]])) for d in np.flatnonzero(live).tolist()
-        ]
+        prior = priors(served) if self.claim == "threshold" else np.zeros(len(order))
+        live = (served.iou > 0) & (served.iou >= min(self.ious))
+        live &= served.first if self.claim == "best" else prior < max(self.ious)
+        places, own = order[live].tolist(), served.picked[live].tolist()
+        asked = tuple(
+            (d, *self.passed(pred.captions[i], texts[j]))
+            for d, i, j in zip(np.flatnonzero(live).tolist(), places, own, strict=True)
+        )
         ok, meteor = served.first.astype(np.float64), np.zeros(len(order))
-        return Records(len(boxes), pred.scores[order], ok, served.iou, served.prior, meteor, tuple(asked))
+        return Records(len(boxes), pred.scores[order], ok, served.iou, prior, meteor, asked)
 
     def passed(self, candidate: str, texts: Sequence[str]) -> tuple[str, Sequence[str]]:
         return as_pycocoevalcap(candidate, texts) if self.passing == "pipe" else (candidate, texts)
@@ -98,5 +101,8 @@ def references(ref: Picture | None, merge: float, pixel: int) -> tuple[Floats, l
     groups = merged(box_iou(corners, corners, pixel), merge)
     if len(groups) == len(corners):
         return corners, [[caption] for caption in ref.captions]
-    boxes = np.stack([corners[group].mean(axis=0) for group in groups])
+    boxes = corners[[group[0] for group in groups]]
+    for i, group in enumerate(groups):
+        if len(group) > 1:
+            boxes[i] = corners[group].mean(axis=0)
     return boxes, [[ref.captions[i] for i in group] for group in groups]

@@ -16,14 +16,21 @@ from fabula.pair.tiou import Matrix
 
 def box_iou(g: Boxes, p: Boxes, pixel: int = 0) -> Matrix:
     """IoU of boxes given as x1, y1, x2, y2. [G, P]"""
-    gx1, gy1, gx2, gy2 = g.T[:, :, None]  # [G, 1] each
-    px1, py1, px2, py2 = p.T[:, None, :]  # [1, P] each
-    iw = np.minimum(gx2, px2) - np.maximum(gx1, px1) + pixel
-    ih = np.minimum(gy2, py2) - np.maximum(gy1, py1) + pixel
-    inter = np.where((iw > 0) & (ih > 0), iw * ih, 0.0)
-    union = area(g, pixel)[:, None] + area(p, pixel)[None, :] - inter
-    iou: Matrix = np.divide(inter, union, out=np.zeros_like(inter), where=inter > 0)
-    return iou
+    inter = shared(g, p, 0, pixel)
+    inter *= shared(g, p, 1, pixel)
+    union = area(g, pixel)[:, None] + area(p, pixel)[None, :]
+    union -= inter
+    union[inter == 0] = 1.0  # 0 / 1
+    inter /= union
+    return inter
+
+
+def shared(g: Boxes, p: Boxes, axis: int, pixel: int = 0) -> Matrix:
+    """The length that each two boxes share in width (0) or height (1). [G, P]"""
+    length: Matrix = np.minimum(g[:, None, axis + 2], p[None, :, axis + 2])
+    length -= np.maximum(g[:, None, axis], p[None, :, axis])
+    length += pixel
+    return np.maximum(length, 0.0, out=length)
 
 
 def area(boxes: Boxes, pixel: int = 0) -> Boxes:
