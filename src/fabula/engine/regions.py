@@ -32,7 +32,7 @@ def region_rows(
     refs: Mapping[str, Picture],
     preds: Iterable[Picture],
     progress: Progress = silent,
-    judge: Judge = meteors,
+    judge: Judge | None = None,
 ) -> Rows:
     """The rows of every reference image, in the references' order; predictions are read as a stream."""
     found: dict[str, Records] = {}
@@ -40,7 +40,7 @@ def region_rows(
     progress(metric.name, 0, len(refs))
     while block := list(islice(stream, BLOCK)):
         records = {pred.id: metric.unit(refs[pred.id], pred) for pred in block if len(pred)}
-        fill(list(records.values()), judge)
+        fill(list(records.values()), judge or meteors)
         found |= records
         progress(metric.name, len(found), len(refs))
     ids = [id for id in refs if id in found or metric.missing == "zero"]

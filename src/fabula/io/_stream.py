@@ -9,11 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from fabula.core.errors import InputError
+from fabula.core.errors import InputError, shown
 from fabula.io._files import DECODER, TwiceError, failures_named, parse_json
 
 PIECE = 1 << 20  # bytes
 BLANKS = " \t\r\n"
+ENDS = set(f",:]}}{BLANKS}")  # what may follow a value
 
 
 class Reader:
@@ -51,7 +52,7 @@ class Reader:
         """The next character, which must be one of these."""
         found = self.peek()
         if not found or found not in wanted:
-            raise self.broken()
+            raise self.unexpected(" or ".join(wanted))
         self.at += 1
         return found
 
@@ -62,7 +63,7 @@ class Reader:
         while True:
             try:
                 value, end = DECODER.raw_decode(self.text, self.at)
-                if self.ended or self.text[end : end + 1].strip(BLANKS):  # a number may go on in the next piece
+                if self.ended or self.text[end : end + 1] in ENDS:  # a number may go on in the next piece
                     self.at = end
                     return value
             except (json.JSONDecodeError, TwiceError, RecursionError, ValueError) as error:
@@ -76,10 +77,18 @@ class Reader:
         try:
             parse_json(self.text[self.at :], self.path)
         except InputError as error:
-            place = f"line {self.lines + 1 + self.text.count(chr(10), 0, self.at)} and on"
-            return InputError(error.problem, file=self.path, field=place, hint=error.hint)
-        problem = f"not JSON (unexpected {self.text[self.at : self.at + 10]!r})"
-        return InputError(problem, file=self.path, hint="mend the file there")
+            return InputError(error.problem, file=self.path, field=f"{self.place()} and on", hint=error.hint)
+        return self.unexpected("a value")
+
+    def unexpected(self, wanted: str) -> InputError:
+        if not self.peek():
+            hint = "the file is truncated: write it again"
+            return InputError("the JSON ends too early", file=self.path, field=self.place(), hint=hint)
+        problem = f"expected {wanted}, saw {shown(self.text[self.at : self.at + 10])}"
+        return InputError(problem, file=self.path, field=self.place(), hint="mend the file there")
+
+    def place(self) -> str:
+        return f"line {self.lines + 1 + self.text.count(chr(10), 0, self.at)}"
 
     def elements(self) -> Iterator[Any]:
         """The elements of the list that begins here."""
@@ -101,7 +110,7 @@ class Reader:
         seen = set[str]()
         while True:
             if self.peek() != '"':
-                raise self.broken()
+                raise self.unexpected('"')
             key = self.value()
             if key in seen:
                 hint = "keep one of the two; readers that take the last one lose the other in silence"

@@ -136,7 +136,7 @@ def mended(picture: Picture, source: Source, repair: Sequence[str]) -> Picture:
         hint = f"mend it, declare another form with --refs-format, or say --repair {', '.join(REPAIRS)}"
         problem = f"[{box}] as {picture.form} is turned round or has no size"
         raise source.wrong(problem, picture.id, f"region {bad[0]}", hint)
-    source.notes.add(f"{{n}} reference boxes without size: {ways[0]}", named(picture.id, int(bad[0])), len(bad))
+    source.notes.add(f"{{n}} reference boxes without size: {ways[0]}", f"{named(picture.id)} region {bad[0]}", len(bad))
     if ways[0] == "keep":
         return picture
     if ways[0] == "swap":
