@@ -188,7 +188,7 @@ def test_random_images_agree_with_the_plain_evaluator(plain, seed, pixel, stray)
     told, said = [], []
     theirs = plain(pixel, negative_index=stray == "last", vectorised=bool(seed % 2))
     for i in range(6):
-        boxes = rng.integers(0, 40, (int(rng.integers(0, 9)), 4)) + [0, 0, 30, 30]
+        boxes = rng.integers(0, 40, (int(rng.integers(0, 9)), 4)) + np.array([0, 0, 30, 30])
         near = np.concatenate([boxes + rng.integers(-9, 9, boxes.shape), rng.integers(0, 120, (6, 4))])
         told.append(refs(*boxes.tolist(), id=str(i)))
         said.append(dets(*[(rng.normal(), b, round(rng.random() * 0.4, 2)) for b in near.tolist()], id=str(i)))
