@@ -26,7 +26,7 @@ namespace {
 using Sentences = std::vector<std::shared_ptr<const Sentence>>;
 using Doubles = nb::ndarray<nb::numpy, double>;
 
-constexpr size_t CACHED_SENTENCES = 16384, CACHED_WORDS = 400'000;  // together about 100 MB at most
+constexpr size_t CACHED_SENTENCES = 32768, CACHED_WORDS = 500'000;  // together about 100 MB at most
 constexpr size_t BATCH_TEXTS = 8192, BATCH_BYTES = 1 << 20;
 constexpr size_t TILE = 32, TILE_WORDS = 1024;  // sentences and words on one side of a tile
 constexpr char NORMALISED = '\x02';             // marks a key that went through the Python normaliser
@@ -98,10 +98,12 @@ class Engine {
         t_.prefixes_number = section<uint8_t>(sections, "prefixes_number");
         t_.trie_word = section<uint16_t>(sections, "trie_word");
         t_.trie_first = section<uint32_t>(sections, "trie_first");
-        t_.source_node = section<uint32_t>(sections, "source_node");
+        t_.source_bits = section<uint64_t>(sections, "source_bits");
+        t_.source_rank = section<uint32_t>(sections, "source_rank");
         t_.source_first = section<uint32_t>(sections, "source_first");
         t_.target_node = section<uint32_t>(sections, "target_node");
         t_.prepare();
+        words_.prepare();
     }
 
     Doubles pairs_many(nb::sequence blocks, size_t threads) {
@@ -206,7 +208,7 @@ class Engine {
         in_threads((missing.size() + 15) / 16, threads, [&] {
             return [&](size_t job) {
                 for (size_t m = 16 * job; m < std::min(16 * job + 16, missing.size()); ++m)
-                    found[missing[m]] = std::make_shared<const Sentence>(normalised(*keys[missing[m]]), t_);
+                    found[missing[m]] = std::make_shared<const Sentence>(normalised(*keys[missing[m]]), t_, words_);
             };
         });
         std::lock_guard<std::mutex> guard(lock_);
@@ -274,6 +276,7 @@ class Engine {
     nb::dict sections_;  // keeps the mapping alive
     nb::callable normalise_;
     Tables t_;
+    Words words_{t_};
     std::mutex lock_;
     std::unordered_map<std::string, std::shared_ptr<const Sentence>> cache_;
     size_t cached_words_ = 0;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -14,6 +15,7 @@ namespace meteor {
 
 constexpr size_t BEAM = 40;
 constexpr uint64_t MOST_CELLS = 25'000'000;  // candidate words x reference words
+constexpr uint64_t MOST_WORDS = 250'000;  // in one text; keeps distances within Key's 38 bits
 constexpr uint64_t MOST_MATCHES = 1'000'000;
 constexpr uint8_t FUNCTION = 1, IRREGULAR = 2, LEMMA = 4;  // bits of word_flags
 constexpr uint32_t UNKNOWN = 0xFFFFFFFF;
@@ -29,7 +31,8 @@ struct Tables {
     Span<uint32_t> word_start, synset_start, synset_ids, base_start, base_ids;
     Span<uint8_t> word_bytes, word_flags, prefixes, prefixes_number;
     Span<uint16_t> trie_word;
-    Span<uint32_t> trie_first, source_node, source_first, target_node;
+    Span<uint32_t> trie_first, source_rank, source_first, target_node;
+    Span<uint64_t> source_bits;
 
     std::vector<uint32_t> slots;  // open addressing: word -> number
     std::unordered_set<std::string> keep_dot, keep_dot_before_number;
@@ -55,16 +58,51 @@ struct Place {  // a phrase of the sentence that the trie knows
     uint32_t node, at, words;
 };
 
+// One bit per synset: no common bit, no common synset.
+struct SynsetMask {
+    uint64_t bits[4] = {0, 0, 0, 0};
+    void add(uint32_t synset) {
+        const uint32_t bit = synset * 2654435761u >> 24;
+        bits[bit / 64] |= uint64_t{1} << (bit % 64);
+    }
+    bool meets(const SynsetMask &other) const {
+        return (bits[0] & other.bits[0]) | (bits[1] & other.bits[1]) | (bits[2] & other.bits[2]) | (bits[3] & other.bits[3]);
+    }
+};
+
+// What the matchers ask of a word.
+struct Word {
+    uint32_t number, hash, stem;
+    bool is_function;
+    SynsetMask mask;
+    std::vector<uint32_t> synsets;  // sorted
+};
+Word word_of(std::string_view word, uint32_t number, const Tables &tables);
+
+// The tables' words, analysed when first met and shared by the threads without locks; other words are analysed each time.
+class Words {
+  public:
+    explicit Words(const Tables &tables) : tables_(tables) {}
+    ~Words();
+    void prepare() { known_ = std::vector<std::atomic<const Word *>>(tables_.word_flags.size); }
+    // The word of a number, or `other` filled in.
+    const Word &get(std::string_view text, Word &other);
+
+  private:
+    const Tables &tables_;
+    std::vector<std::atomic<const Word *>> known_;
+};
+
 // A normalised sentence and all that the matchers ask of it, worked out once.
 struct Sentence {
-    Sentence(std::string normalised, const Tables &tables);
+    Sentence(std::string normalised, const Tables &tables, Words &words);
     size_t size() const { return hashes.size(); }
 
     std::string text;
     std::vector<uint32_t> hashes, stems;
     std::vector<uint8_t> is_function;
     std::vector<uint32_t> synset_start, synset_ids;  // sorted per word
-    std::vector<uint64_t> synset_mask;               // one bit per synset: no common bit, no common synset
+    std::vector<SynsetMask> synset_mask;
     std::vector<Source> sources;                     // sorted by entry
     std::vector<Place> places;
     uint32_t function_words = 0;
@@ -98,15 +136,25 @@ class Aligner {
   private:
     struct Path {
         uint32_t at, matched, chunks, open_end;
-        int64_t distance;
+        uint64_t distance;
         int32_t last;  // in history_
     };
     struct Child {
-        uint64_t rank;  // more words first, then fewer chunks
-        int64_t distance;
-        uint32_t order;
-        int32_t parent, match;  // match -1: none taken
+        uint32_t parent;
+        int32_t match;  // -1: none taken
         uint32_t open_end, at;
+    };
+    // METEOR's order of paths, smaller is better: more words, fewer chunks, smaller distance, and the earlier of equals.
+    struct Key {
+        uint64_t high = 0, low = 0;
+        Key() = default;
+        Key(uint32_t matched, uint32_t chunks, uint64_t distance, size_t order)
+            : high(uint64_t{~matched} << 32 | chunks), low(distance << 26 | order) {}
+        bool operator<(const Key &other) const { return high != other.high ? high < other.high : low < other.low; }
+        uint32_t matched() const { return ~static_cast<uint32_t>(high >> 32); }
+        uint32_t chunks() const { return static_cast<uint32_t>(high); }
+        uint64_t distance() const { return low >> 26; }
+        size_t order() const { return low & 0x3FFFFFF; }
     };
     struct Step {
         uint32_t match;
@@ -114,7 +162,7 @@ class Aligner {
     };
     void propose(const Sentence &hyp, const Sentence &ref, const Hit *hits, size_t hit_count);
     bool fix(size_t hyp_size, size_t ref_size);
-    void search(size_t hyp_size, size_t ref_size);
+    template <bool SMALL> void search(size_t hyp_size, size_t ref_size);
 
     std::vector<Match> found_;
     std::vector<uint32_t> found_start_, hyp_cover_, ref_cover_;
@@ -123,6 +171,7 @@ class Aligner {
     std::vector<uint64_t> hyp_fixed_, bits_, next_bits_;
     std::vector<Path> paths_, next_;
     std::vector<Child> children_;
+    std::vector<Key> keys_;
     std::vector<Step> history_;
 };
 

@@ -9,13 +9,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <tuple>
 
 namespace meteor {
 namespace {
 
 constexpr uint32_t CLOSED = 0xFFFFFFFF;  // no chunk is open
+
+uint64_t bits(uint32_t start, uint32_t size) { return (size >= 64 ? ~uint64_t{0} : (uint64_t{1} << size) - 1) << start; }
 
 [[noreturn]] void too_many_matches(size_t pair) {
     TooMuch error("more than " + std::to_string(MOST_MATCHES) + " ways to match words; METEOR's search would not end; shorten the text");
@@ -38,6 +39,8 @@ bool share(const uint32_t *a, const uint32_t *a_end, const uint32_t *b, const ui
 
 void Aligner::propose(const Sentence &hyp, const Sentence &ref, const Hit *hits, size_t hit_count) {
     const uint32_t H = static_cast<uint32_t>(hyp.size()), R = static_cast<uint32_t>(ref.size());
+    if (std::max(H, R) > MOST_WORDS)
+        throw TooMuch(std::to_string(std::max(H, R)) + " words in one text (at most " + std::to_string(MOST_WORDS) + "); shorten it");
     if (uint64_t{H} * R > MOST_CELLS)
         throw TooMuch(std::to_string(H) + " × " + std::to_string(R) + " words are too many for METEOR's aligner (at most " +
                       std::to_string(MOST_CELLS) + "); shorten one");
@@ -45,20 +48,20 @@ void Aligner::propose(const Sentence &hyp, const Sentence &ref, const Hit *hits,
     found_.clear();
     found_start_.assign(1, 0);
     const uint32_t *h = hyp.hashes.data(), *hs = hyp.stems.data();
-    const uint64_t *hm = hyp.synset_mask.data();
+    const SynsetMask *hm = hyp.synset_mask.data();
     const Hit *hit = hits, *hits_end = hits + (identical ? 0 : hit_count);
     for (uint32_t i = 0; i < R; ++i) {
         const uint32_t word = ref.hashes[i], word_stem = ref.stems[i];
-        const uint64_t mask = ref.synset_mask[i];
+        const SynsetMask mask = ref.synset_mask[i];
         for (uint32_t j = 0; j < H; ++j)
             if (h[j] == word) found_.push_back({i, j, 1, 1, 0});
         if (!identical) {
             for (uint32_t j = 0; j < H; ++j)
                 if (hs[j] == word_stem && h[j] != word) found_.push_back({i, j, 1, 1, 1});
-            if (mask) {
+            if (ref.synset_start[i] != ref.synset_start[i + 1]) {
                 const uint32_t *mine = ref.synset_ids.data() + ref.synset_start[i], *mine_end = ref.synset_ids.data() + ref.synset_start[i + 1];
                 for (uint32_t j = 0; j < H; ++j)
-                    if ((hm[j] & mask) && h[j] != word &&
+                    if (hm[j].meets(mask) && h[j] != word &&
                         share(mine, mine_end, hyp.synset_ids.data() + hyp.synset_start[j], hyp.synset_ids.data() + hyp.synset_start[j + 1]))
                         found_.push_back({i, j, 1, 1, 2});
             }
@@ -98,32 +101,34 @@ bool Aligner::fix(size_t H, size_t R) {
 
 // --- search ----------------------------------------------------------------------------------------------------------------
 
-void Aligner::search(size_t H, size_t R) {
-    const size_t W = (H + 63) / 64;
-    const auto rank = [](uint32_t matched, uint32_t chunks) { return (uint64_t{0xFFFFFFFF - matched} << 32) | chunks; };
+// SMALL: the candidate has at most 64 words and one word of bits is enough to know which are taken.
+template <bool SMALL> void Aligner::search(size_t H, size_t R) {
+    const size_t W = SMALL ? 1 : (H + 63) / 64;
     // A match adds its words on both sides; of the modules with weight 0.5 half of them, cut to an integer on each side.
     const auto gain = [](const Match &m) { return m.module ? m.hyp_words / 2 + m.ref_words / 2 : m.hyp_words + m.ref_words; };
-    const auto better = [](const Child &a, const Child &b) {
-        if (a.rank != b.rank) return a.rank < b.rank;
-        if (a.distance != b.distance) return a.distance < b.distance;
-        return a.order < b.order;
+    const auto away = [](const Match &m) { return m.ref > m.hyp ? m.ref - m.hyp : m.hyp - m.ref; };
+    const auto is_free = [W](const uint64_t *used, const Match &m) {
+        if (SMALL) return !(used[0] & bits(m.hyp, m.hyp_words));
+        for (uint32_t j = m.hyp; j < m.hyp + m.hyp_words; ++j)
+            if (used[j / 64] >> (j % 64) & 1) return false;
+        return true;
     };
-    const auto away = [](const Match &m) { return std::abs(static_cast<int64_t>(m.ref) - static_cast<int64_t>(m.hyp)); };
 
     history_.clear();
     paths_.assign(1, Path{0, 0, 0, CLOSED, 0, -1});
-    bits_.assign(BEAM * W, 0);
+    bits_.resize(BEAM * W);
     next_bits_.resize(BEAM * W);
     std::copy(hyp_fixed_.begin(), hyp_fixed_.end(), bits_.begin());
     for (uint32_t position = 0; position < R; ++position) {
         const uint32_t first = found_start_[position], last = found_start_[position + 1];
         const bool fixed = chosen_[position] >= 0;
         children_.clear();
-        for (size_t p = 0; p < paths_.size(); ++p) {
+        keys_.clear();
+        for (uint32_t p = 0; p < paths_.size(); ++p) {
             Path &path = paths_[p];
             const auto child = [&](uint32_t matched, uint32_t chunks, int32_t match, uint32_t open_end, uint32_t at) {
-                const uint32_t order = static_cast<uint32_t>(children_.size());
-                children_.push_back({rank(matched, chunks), path.distance, order, static_cast<int32_t>(p), match, open_end, at});
+                keys_.push_back(Key(matched, chunks, path.distance, children_.size()));
+                children_.push_back({p, match, open_end, at});
             };
             if (position < path.at) {  // inside a match
                 child(path.matched, path.chunks, -1, path.open_end, path.at);
@@ -133,52 +138,50 @@ void Aligner::search(size_t H, size_t R) {
                 const bool breaks = path.open_end != CLOSED && path.open_end != m.hyp;
                 child(path.matched + gain(m), path.chunks + breaks, -1, m.hyp + m.hyp_words, m.ref + m.ref_words);
             } else {
-                const uint64_t *used = bits_.data() + p * W;
                 for (uint32_t k = first; k < last; ++k) {
                     const Match &m = found_[k];
-                    bool free = true;
-                    for (uint32_t j = m.hyp; j < m.hyp + m.hyp_words; ++j) free = free && !(used[j / 64] >> (j % 64) & 1);
+                    bool free = is_free(bits_.data() + p * W, m);
                     for (uint32_t i = 1; i < m.ref_words; ++i) free = free && !ref_fixed_[m.ref + i];
                     if (!free) continue;
                     const bool breaks = path.open_end != CLOSED && path.open_end != m.hyp;
-                    child(path.matched + gain(m), path.chunks + breaks, static_cast<int32_t>(k), m.hyp + m.hyp_words, m.ref + m.ref_words);
+                    const uint32_t hyp_end = m.hyp + m.hyp_words, ref_end = m.ref + m.ref_words;
+                    child(path.matched + gain(m), path.chunks + breaks, static_cast<int32_t>(k), hyp_end, ref_end);
                     path.distance += away(m);  // on the path that does not take it, as published
                 }
                 child(path.matched, path.chunks + (path.open_end != CLOSED), -1, CLOSED, position + 1);
             }
         }
-        if (children_.size() > BEAM) {
-            std::partial_sort(children_.begin(), children_.begin() + BEAM, children_.end(), better);
-            children_.resize(BEAM);
-        } else if (children_.size() > 1) {
-            std::sort(children_.begin(), children_.end(), better);
+        if (keys_.size() > BEAM) {
+            std::nth_element(keys_.begin(), keys_.begin() + BEAM, keys_.end());
+            keys_.resize(BEAM);
         }
+        if (keys_.size() > 1) std::sort(keys_.begin(), keys_.end());
         next_.clear();
-        for (size_t c = 0; c < children_.size(); ++c) {
-            const Child &child = children_[c];
-            const size_t p = static_cast<size_t>(child.parent);
-            std::copy_n(bits_.begin() + static_cast<ptrdiff_t>(p * W), W, next_bits_.begin() + static_cast<ptrdiff_t>(c * W));
-            int32_t step = paths_[p].last;
+        for (size_t c = 0; c < keys_.size(); ++c) {
+            const Key &key = keys_[c];
+            const Child &child = children_[key.order()];
+            int32_t step = paths_[child.parent].last;
+            std::copy_n(bits_.data() + child.parent * W, W, next_bits_.data() + c * W);
             if (child.match >= 0) {
                 const Match &m = found_[static_cast<size_t>(child.match)];
                 for (uint32_t j = m.hyp; j < m.hyp + m.hyp_words; ++j) next_bits_[c * W + j / 64] |= uint64_t{1} << (j % 64);
                 history_.push_back({static_cast<uint32_t>(child.match), step});
                 step = static_cast<int32_t>(history_.size()) - 1;
             }
-            const uint32_t matched = 0xFFFFFFFF - static_cast<uint32_t>(child.rank >> 32);
-            next_.push_back({child.at, matched, static_cast<uint32_t>(child.rank), child.open_end, child.distance, step});
+            next_.push_back({child.at, key.matched(), key.chunks(), child.open_end, key.distance(), step});
         }
         paths_.swap(next_);
         bits_.swap(next_bits_);
     }
     // The end closes open chunks and the order is looked at once more; the first of equals stays first.
-    const Path *best = nullptr;
-    std::tuple<uint64_t, int64_t> best_key;
-    for (const Path &path : paths_) {
-        const std::tuple<uint64_t, int64_t> key(rank(path.matched, path.chunks + (path.open_end != CLOSED)), path.distance);
-        if (!best || key < best_key) best = &path, best_key = key;
+    size_t best = 0;
+    Key best_key;
+    for (size_t p = 0; p < paths_.size(); ++p) {
+        const Path &path = paths_[p];
+        const Key key(path.matched, path.chunks + (path.open_end != CLOSED), path.distance, p);
+        if (p == 0 || key < best_key) best = p, best_key = key;
     }
-    for (int32_t step = best->last; step >= 0; step = history_[static_cast<size_t>(step)].before) {
+    for (int32_t step = paths_[best].last; step >= 0; step = history_[static_cast<size_t>(step)].before) {
         const uint32_t k = history_[static_cast<size_t>(step)].match;
         chosen_[found_[k].ref] = static_cast<int32_t>(k);
     }
@@ -193,7 +196,10 @@ void Aligner::statistics(const Sentence &hyp, const Sentence &ref, const Hit *hi
     out[2] = hyp.function_words;
     out[3] = ref.function_words;
     propose(hyp, ref, hits, hit_count);
-    if (fix(hyp.size(), ref.size())) search(hyp.size(), ref.size());
+    if (fix(hyp.size(), ref.size())) {
+        if (hyp.size() <= 64) search<true>(hyp.size(), ref.size());
+        else search<false>(hyp.size(), ref.size());
+    }
     uint32_t hyp_end = CLOSED, ref_end = CLOSED;
     for (int32_t k : chosen_) {
         if (k < 0) continue;

@@ -7,7 +7,7 @@
 namespace meteor {
 namespace {
 
-using Word = std::u16string;
+using Letters = std::u16string;
 using View = std::u16string_view;
 
 bool vowel(char16_t c) { return c == u'a' || c == u'e' || c == u'i' || c == u'o' || c == u'u' || c == u'y'; }
@@ -57,7 +57,7 @@ bool ends_short(View w) {
     return n == 2 && !vowel(w[1]) && vowel(w[0]);
 }
 
-void step_1a(Word &w) {
+void step_1a(Letters &w) {
     for (View mark : {View(u"'s'"), View(u"'s"), View(u"'")})
         if (ends(w, mark)) {
             w.resize(w.size() - mark.size());
@@ -69,7 +69,7 @@ void step_1a(Word &w) {
     else if (ends(w, u"s") && !ends(w, u"us") && !ends(w, u"ss") && n >= 2 && has_vowel(View(w).substr(0, n - 2))) w.resize(n - 1);
 }
 
-void step_1b(Word &w, size_t p1) {
+void step_1b(Letters &w, size_t p1) {
     for (View suffix : STEP_1B) {
         if (!ends(w, suffix)) continue;
         const size_t n = w.size() - suffix.size();
@@ -86,7 +86,7 @@ void step_1b(Word &w, size_t p1) {
     }
 }
 
-void step_2(Word &w, size_t p1) {
+void step_2(Letters &w, size_t p1) {
     for (const auto &[suffix, to] : STEP_2) {
         if (!ends(w, suffix)) continue;
         const size_t n = w.size() - suffix.size();
@@ -99,7 +99,7 @@ void step_2(Word &w, size_t p1) {
     }
 }
 
-void step_3(Word &w, size_t p1, size_t p2) {
+void step_3(Letters &w, size_t p1, size_t p2) {
     for (const auto &[suffix, to] : STEP_3) {
         if (!ends(w, suffix)) continue;
         const size_t n = w.size() - suffix.size();
@@ -110,7 +110,7 @@ void step_3(Word &w, size_t p1, size_t p2) {
     }
 }
 
-void step_4(Word &w, size_t p2) {
+void step_4(Letters &w, size_t p2) {
     for (View suffix : STEP_4) {
         if (!ends(w, suffix)) continue;
         const size_t n = w.size() - suffix.size();
@@ -120,7 +120,7 @@ void step_4(Word &w, size_t p2) {
     }
 }
 
-void step_5(Word &w, size_t p1, size_t p2) {
+void step_5(Letters &w, size_t p1, size_t p2) {
     if (w.empty()) return;
     const size_t n = w.size() - 1;
     if (w[n] == u'e') {
@@ -135,7 +135,7 @@ void step_5(Word &w, size_t p1, size_t p2) {
 std::u16string stem(std::u16string w) {
     if (w.size() <= 6)
         for (const auto &[word, to] : WHOLE_WORDS)
-            if (w == word) return Word(to);
+            if (w == word) return Letters(to);
     if (w.size() < 3) return w;
     if (w[0] == u'\'') w.erase(0, 1);
     bool marked = false;

@@ -3,6 +3,8 @@
 #include "meteor.hpp"
 
 #include <algorithm>
+#include <bitset>
+#include <deque>
 #include <utility>
 
 namespace meteor {
@@ -234,51 +236,84 @@ uint32_t base_form(std::string_view word, size_t length, uint32_t number, const 
 
 }  // namespace
 
-Sentence::Sentence(std::string normalised, const Tables &t) : text(std::move(normalised)) {
-    std::vector<uint32_t> numbers;
-    synset_start.push_back(0);
+Word word_of(std::string_view text, uint32_t number, const Tables &t) {
+    const std::u16string units = utf16(text);
+    Word word{number, java_hash(units), java_hash(stem(units)), false, {}, {}};
+    const uint8_t flags = word.number == UNKNOWN ? 0 : t.word_flags[word.number];
+    word.is_function = flags & FUNCTION;
+    const auto add = [&](const Span<uint32_t> &start, const Span<uint32_t> &ids, uint32_t n) {
+        if (n != UNKNOWN) word.synsets.insert(word.synsets.end(), ids.data + start[n], ids.data + start[n + 1]);
+    };
+    add(t.synset_start, t.synset_ids, word.number);
+    if (flags & IRREGULAR) {
+        add(t.base_start, t.base_ids, word.number);
+    } else {
+        const uint32_t base = base_form(text, units.size(), word.number, t);
+        if (base != word.number) add(t.synset_start, t.synset_ids, base);
+    }
+    std::sort(word.synsets.begin(), word.synsets.end());
+    for (uint32_t synset : word.synsets) word.mask.add(synset);
+    return word;
+}
+
+Words::~Words() {
+    for (const auto &word : known_) delete word.load();
+}
+
+const Word &Words::get(std::string_view text, Word &other) {
+    const uint32_t number = tables_.number(text);
+    if (number == UNKNOWN) return other = word_of(text, UNKNOWN, tables_);
+    const Word *known = known_[number].load(std::memory_order_acquire);
+    if (!known) {
+        const Word *fresh = new Word(word_of(text, number, tables_));
+        if (known_[number].compare_exchange_strong(known, fresh, std::memory_order_acq_rel)) known = fresh;
+        else delete fresh;  // another thread was first
+    }
+    return *known;
+}
+
+Sentence::Sentence(std::string normalised, const Tables &t, Words &words) : text(std::move(normalised)) {
+    std::vector<const Word *> found;
+    std::deque<Word> others;  // words that the tables do not have
+    size_t synsets = 0;
+    Word other;
     for (size_t k = 0; k < text.size();) {
         const size_t end = std::min(text.find(' ', k), text.size());
-        const std::string_view word(text.data() + k, end - k);
-        const std::u16string units = utf16(word);
-        const uint32_t number = t.number(word);
-        const uint8_t flags = number == UNKNOWN ? 0 : t.word_flags[number];
-        numbers.push_back(number);
-        hashes.push_back(java_hash(units));
-        stems.push_back(java_hash(stem(units)));
-        is_function.push_back(flags & FUNCTION ? 1 : 0);
-        function_words += is_function.back();
-
-        const size_t before = synset_ids.size();
-        const auto add = [&](const Span<uint32_t> &start, const Span<uint32_t> &ids, uint32_t n) {
-            if (n != UNKNOWN) synset_ids.insert(synset_ids.end(), ids.data + start[n], ids.data + start[n + 1]);
-        };
-        add(t.synset_start, t.synset_ids, number);
-        if (flags & IRREGULAR) {
-            add(t.base_start, t.base_ids, number);
-        } else {
-            const uint32_t base = base_form(word, units.size(), number, t);
-            if (base != number) add(t.synset_start, t.synset_ids, base);
-        }
-        std::sort(synset_ids.begin() + static_cast<ptrdiff_t>(before), synset_ids.end());
-        synset_start.push_back(static_cast<uint32_t>(synset_ids.size()));
-        uint64_t mask = 0;
-        for (size_t s = before; s < synset_ids.size(); ++s) mask |= uint64_t{1} << ((synset_ids[s] * 2654435761u) >> 26);
-        synset_mask.push_back(mask);
+        const Word *word = &words.get(std::string_view(text).substr(k, end - k), other);
+        if (word == &other) word = &others.emplace_back(std::move(other));
+        found.push_back(word);
+        synsets += word->synsets.size();
         k = end + 1;
     }
+    hashes.reserve(found.size());
+    stems.reserve(found.size());
+    is_function.reserve(found.size());
+    synset_mask.reserve(found.size());
+    synset_ids.reserve(synsets);
+    synset_start.reserve(found.size() + 1);
+    synset_start.push_back(0);
+    for (const Word *word : found) {
+        hashes.push_back(word->hash);
+        stems.push_back(word->stem);
+        is_function.push_back(word->is_function);
+        function_words += word->is_function;
+        synset_ids.insert(synset_ids.end(), word->synsets.begin(), word->synsets.end());
+        synset_start.push_back(static_cast<uint32_t>(synset_ids.size()));
+        synset_mask.push_back(word->mask);
+    }
+    places.reserve(3 * found.size());
+    sources.reserve(2 * found.size());
     const uint32_t P = t.phrase_words();
-    for (uint32_t at = 0; at < numbers.size(); ++at) {
+    for (uint32_t at = 0; at < found.size(); ++at) {
         uint32_t node = UNKNOWN;
-        for (uint32_t k = at; k < numbers.size() && numbers[k] < P; ++k) {
-            node = k == at ? numbers[k] : t.child(node, numbers[k]);
+        for (uint32_t k = at; k < found.size() && found[k]->number < P; ++k) {
+            node = k == at ? found[k]->number : t.child(node, found[k]->number);
             if (node == UNKNOWN) break;
             places.push_back({node, at, k - at + 1});
-            const uint32_t *end = t.source_node.data + t.source_node.size;
-            const uint32_t *s = std::lower_bound(t.source_node.data, end, node);
-            if (s != end && *s == node) {
-                const size_t n = static_cast<size_t>(s - t.source_node.data);
-                sources.push_back({t.source_first[n], t.source_first[n + 1], at, k - at + 1});
+            const uint64_t bits = t.source_bits[node / 64], bit = uint64_t{1} << (node % 64);
+            if (bits & bit) {
+                const size_t s = t.source_rank[node / 64] + std::bitset<64>(bits & (bit - 1)).count();
+                sources.push_back({t.source_first[s], t.source_first[s + 1], at, k - at + 1});
             }
         }
     }

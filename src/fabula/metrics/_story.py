@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
+from fabula.core.errors import SpecError
 from fabula.core.nouns import Corpus, Story
 from fabula.metrics._base import Metric, Row
 from fabula.pair.tiou import Matrix, forward, tiou
@@ -33,6 +34,17 @@ class StoryMetric(Metric):
     order: Literal["start", "predictions", "file"] = "start"
     segments: Literal["checked", "raw", "swap"] = "checked"
     eps: float = 0.0  # added to the union in every IoU
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        top = getattr(self, "top", None)
+        if top is not None and top < 1:
+            raise SpecError(f"{self.name}: top={top}; it must be at least 1, or none")
+        for field in ("tau", "tiou"):
+            levels = getattr(self, field, ())
+            for level in levels if isinstance(levels, tuple) else (levels,):
+                if not 0 <= level <= 1:
+                    raise SpecError(f"{self.name}: {field}={level}; an overlap lies between 0 and 1")
 
     @abstractmethod
     def unit(self, ref: Story, pred: Story, ctx: Any) -> Row:

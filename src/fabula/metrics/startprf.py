@@ -28,4 +28,7 @@ class Metric(Covered):
 
     def hits(self, ref: Story, pred: Story) -> Hits:
         apart = np.abs(ref.spans[:, None, 0] - pred.spans[None, :, 0])  # [G, P]
+        if self.segments == "checked":  # what is no stretch of time matches nothing
+            g, p = (np.array([e.segment.sound for e in story.events], dtype=bool) for story in (ref, pred))
+            apart = np.where(g[:, None] & p[None, :], apart, np.inf)
         return lambda d: apart < d

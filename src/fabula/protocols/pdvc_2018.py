@@ -1,4 +1,4 @@
-"""PDVC's evaluation, version 2018, its default (Wang et al., ICCV 2021): densevid, SODA_c per reference file, paragraphs."""
+"""PDVC's evaluation, version 2018, its default (Wang et al., ICCV 2021): densevid, SODA_c per file, paragraphs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PDVC's evaluation, version 2021, with random letters (Wang et al., ICCV 2021): densevid, SODA_c per reference file, paragraphs."""
+"""PDVC's evaluation, version 2021 (Wang et al., ICCV 2021): densevid, SODA_c per reference file, paragraphs."""
 
 from __future__ import annotations
 

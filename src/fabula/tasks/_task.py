@@ -34,6 +34,7 @@ class Request:
     refs_format: str | None = None
     sets: Path | None = None  # which clips belong together, for the tasks that group them
     progress: Progress = silent
+    kept: dict[str, Rows] | None = None  # rows by a metric's full spec, where several requests share them
 
     def chosen(self, task: str) -> list[Metric]:
         """The metrics to compute; with `tok`, those that tokenise do it that way."""
@@ -75,7 +76,8 @@ def measured(
         name = short if sum((m.label or m.name) == short for m in chosen) == 1 else str(metric)
         if name in scores:
             raise SpecError(f"the metric {metric} is asked for twice")
-        table = rows_of(metric)
+        kept = {} if request.kept is None else request.kept
+        table = kept[metric.full()] if metric.full() in kept else kept.setdefault(metric.full(), rows_of(metric))
         if not len(table):
             raise InputError("nothing is left to score", hint="missing=drop leaves out what has no prediction")
         run_facts = {f"{table.unit}s" if table.unit != "id" else "items": len(set(table.keys)), **facts}

@@ -1,12 +1,14 @@
-"""METEOR 1.5, English, normalised (Denkowski & Lavie 2014), without Java; digit for digit what the jar of pycocoevalcap prints.
+"""METEOR 1.5, English, normalised (Denkowski & Lavie 2014): digit for digit what pycocoevalcap's jar prints.
 
-With h, r the candidate and a reference, m_i the words matched by module i, split into content (c) and function words (f):
+With h, r the candidate and a reference, m_i the words matched by module i, split into content (c) and function
+words (f):
 
     P = Σ_i w_i (δ·m_i(h_c) + (1−δ)·m_i(h_f)) / (δ·|h_c| + (1−δ)·|h_f|)         R likewise over the reference
     F = P·R / (α·P + (1−α)·R)          Pen = γ·(chunks / matches)^β          score = (1 − Pen)·F
 
-α, β, γ, δ = 0.85, 0.2, 0.6, 0.75; w = 1, 0.6, 0.8, 0.6 for exact, stem, synonym and paraphrase matches. Of several references the one with
-the best score counts. A corpus is scored on the sums of the statistics of its segments, which is not the mean of their scores.
+α, β, γ, δ = 0.85, 0.2, 0.6, 0.75; w = 1, 0.6, 0.8, 0.6 for exact, stem, synonym and paraphrase matches. Of
+several references the one with the best score counts. A corpus is scored on the sums of the statistics of its
+segments, which is not the mean of their scores.
 """
 
 from __future__ import annotations
@@ -99,7 +101,7 @@ def pairs_many(
     return [_matrix(b, candidates, references, index) for b, (candidates, references) in enumerate(blocks)]
 
 
-# --- the readable twin of the compiled kernel --------------------------------------------------------------------------------
+# --- the readable twin of the compiled kernel ------------------------------------------------------------------------
 
 
 def _best(k: int, candidate: str, references: Sequence[str], index: Index) -> Segment:
@@ -121,7 +123,7 @@ def _matrix(b: int, candidates: Sequence[str], references: Sequence[str], index:
 
 
 def statistics(hyp: Sentence, ref: Sentence) -> Statistics:
-    """The jar's 23 numbers: words, function words, per module matched content and function words, chunks, matched words."""
+    """The jar's 23 numbers: words, function words, matched content and function words per module, chunks, matches."""
     matched = [0] * 16  # 4 modules × (hyp content, ref content, hyp function, ref function)
     chunks, hyp_end, ref_end = 0, -1, -1
     hyp_words = ref_words = 0
@@ -164,7 +166,7 @@ def is_perfect(stats: Statistics) -> bool:
 
 
 def as_pycocoevalcap(candidate: str, references: Sequence[str]) -> tuple[str, list[str]]:
-    """What pycocoevalcap's line protocol makes of a pair: `|||` and double blanks leave the candidate, `|||` splits a reference.
+    """What pycocoevalcap's line protocol makes of a pair: `|||` leaves the candidate, and splits a reference in two.
 
     Not done by default: `score` takes texts as they are, and a `|||` in a reference does not make it two.
     """
