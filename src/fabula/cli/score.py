@@ -79,6 +79,8 @@ def command(
             refs_format=refs_format,
             progress=progress,
         )
+    if html and result.predictions is None:
+        raise SpecError(f"the page draws stories on a time axis; for the task {result.task} write --rows")
     if rows:
         report_rows.write_rows(result.rows, rows)
     if html and result.predictions is not None:
