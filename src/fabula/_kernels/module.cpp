@@ -5,11 +5,13 @@ namespace nb = nanobind;
 
 void bind_lcs(nb::module_ &m);
 void bind_ordered(nb::module_ &m);
+void bind_rows(nb::module_ &m);
 void bind_scanner(nb::module_ &m);
 
 NB_MODULE(_native, m) {
     m.doc() = "Compiled kernels of Fabula. Their specification is the Python twin named in each docstring.";
     bind_lcs(m);
     bind_ordered(m);
+    bind_rows(m);
     bind_scanner(m);
 }
