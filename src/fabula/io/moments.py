@@ -28,9 +28,17 @@ def formats() -> list[MomentFormat]:
 
 
 def queries(
-    paths: Sequence[str | Path], notes: Notes, format: str | None = None, repair: Sequence[str] = ()
+    paths: Sequence[str | Path],
+    notes: Notes,
+    format: str | None = None,
+    repair: Sequence[str] = (),
+    judged: bool = True,
 ) -> dict[Id, Query]:
-    """The queries of one or more files by id. Windows that are no stretch of time are refused or repaired as told."""
+    """The queries of one or more files by id. Windows that are no stretch of time are refused or repaired as told;
+    `judged=False`: the protocol takes them as they come."""
+    for way in repair:
+        if way not in REPAIRS:
+            raise SpecError(f"no repair is called {way!r}; there are: {', '.join(REPAIRS)}")
     found: dict[Id, Query] = {}
     for path in paths:
         source = Source(usable(path), notes, noun="query")
@@ -39,7 +47,7 @@ def queries(
         for query in chosen.queries(source):
             if query.id in found:
                 raise source.wrong("this query id stands twice", query.id, None, "keep one of the two")
-            found[query.id] = checked(query, source, repair)
+            found[query.id] = checked(query, source, repair, judged or bool(repair))
         source.report()
     return found
 
@@ -121,14 +129,15 @@ def top_keys(line: str) -> list[str]:
     return keys
 
 
-def checked(query: Query, source: Source, repair: Sequence[str]) -> Query:
+def checked(query: Query, source: Source, repair: Sequence[str], judged: bool) -> Query:
     """The query with every faulty window repaired in the ways named; without them a fault is an error."""
-    for way in repair:
-        if way not in REPAIRS:
-            raise SpecError(f"no repair is called {way!r}; there are: {', '.join(REPAIRS)}")
     if query.duration is not None and any(end > query.duration for _, end in query.windows):
         source.notes.add("{n} queries have a window that ends after its video; it is kept as it is", named(query.id))
     if all(0 <= start < end for start, end in query.windows):
+        return query
+    if not judged:
+        text = "{n} queries have a reversed, zero-length or negative window, taken as it is, as the evaluator does"
+        source.notes.add(text, named(query.id))
         return query
     kept = []
     for i, (start, end) in enumerate(query.windows):

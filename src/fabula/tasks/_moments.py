@@ -26,7 +26,7 @@ def run(request: Request, task: str) -> Result:
         if not isinstance(metric, MomentMetric):
             raise wrong_task(metric, task)
         chosen.append(metric)
-    queries = files.queries(refs, notes, request.refs_format, request.repair)
+    queries = files.queries(refs, notes, request.refs_format, request.repair, judged=request.protocol is None)
     if not queries:
         raise InputError("no query", file=refs[0], hint="check the reference file")
     absent = {}
