@@ -1,13 +1,17 @@
-// A JSON array of equally long arrays of numbers, read straight into a table; twin of fabula/io/_tables.py.
+// JSON arrays of equally long arrays of numbers, lifted out of a text as tables; twin of fabula/io/_tables.py.
 //
 // Plain JSON and nothing else: what is not such a table is left to the reader that can say what is wrong with it.
 #include <Python.h>
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
+#include <functional>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -25,51 +29,44 @@ struct Reader {
         return at < end;
     }
 
-    bool digits() {
+    // Digits into `mantissa`; a text ends in NUL, which is no digit.
+    bool digits(uint64_t &mantissa) {
         const char *from = at;
-        while (at < end && *at >= '0' && *at <= '9') ++at;
+        for (unsigned d; (d = static_cast<unsigned>(*at) - '0') < 10; ++at) mantissa = mantissa * 10 + d;
         return at > from;
     }
 
     // One JSON number: 1 read, 0 no number, -1 the text may end inside it.
     int number(double &value) {
+        static const double tens[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                      1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
         const char *from = at;
-        if (*at == '-') ++at;
-        if (at == end) return -1;
+        const bool negative = *at == '-';
+        at += negative;
         const char *whole = at;
-        if (!digits()) return 0;
-        if (*whole == '0' && at - whole > 1) return 0;
-        bool exact = true;
         uint64_t mantissa = 0;
-        int scale = 0;
-        const char *whole_end = at, *fraction = at, *fraction_end = at;
-        if (at < end && *at == '.') {
-            fraction = ++at;
-            if (at == end) return -1;
-            if (!digits()) return 0;
-            fraction_end = at;
+        if (!digits(mantissa)) return at == end ? -1 : 0;
+        if (*whole == '0' && at - whole > 1) return 0;
+        ptrdiff_t length = at - whole, scale = 0;
+        if (*at == '.') {
+            const char *fraction = ++at;
+            if (!digits(mantissa)) return at == end ? -1 : 0;
+            scale = at - fraction;
+            length += scale;
         }
-        if (at < end && (*at == 'e' || *at == 'E')) {
-            exact = false;
+        if (*at == 'e' || *at == 'E') {
+            length = 99;
             ++at;
-            if (at < end && (*at == '+' || *at == '-')) ++at;
-            if (at == end) return -1;
-            if (!digits()) return 0;
+            if (*at == '+' || *at == '-') ++at;
+            uint64_t exponent = 0;
+            if (!digits(exponent)) return at == end ? -1 : 0;
         }
         if (at == end) return -1;
-        // Up to 15 digits and 10^22 both are exact doubles, and one division rounds once (Clinger 1990).
-        scale = static_cast<int>(fraction_end - fraction);
-        if (exact && (whole_end - whole) + scale <= 15) {
-            for (const char *c = whole; c < whole_end; ++c) mantissa = mantissa * 10 + static_cast<uint64_t>(*c - '0');
-            for (const char *c = fraction; c < fraction_end; ++c)
-                mantissa = mantissa * 10 + static_cast<uint64_t>(*c - '0');
-            static const double tens[] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10,
-                                          1e11, 1e12, 1e13, 1e14, 1e15};
-            value = static_cast<double>(mantissa) / tens[scale];
-            if (*from == '-') value = -value;
-            return 1;
-        }
-        return slow(from, value);
+        // Up to 15 digits and 10^15 are exact doubles, and one division rounds once (Clinger 1990).
+        if (length > 15) return slow(from, value);
+        value = static_cast<double>(mantissa) / tens[scale];
+        if (negative) value = -value;
+        return 1;
     }
 
     int slow(const char *from, double &value) {
@@ -87,52 +84,102 @@ struct Reader {
     }
 };
 
-nb::object failed(int64_t status) { return nb::make_tuple(status, nb::none()); }
-
-nb::object number_rows(nb::bytes text, int64_t start) {
-    const char *data = text.c_str();
-    Reader r{data + start, data + text.size()};
-    std::vector<double> values;
-    size_t rows = 0, columns = 0;
-    if (start < 0 || r.at >= r.end || *r.at != '[') return failed(NOT_PLAIN);
+// The array at r.at as rows appended to `values`; its end, NOT_PLAIN or MORE.
+int64_t table(Reader &r, const char *data, std::vector<double> &values, int64_t &rows, int64_t &columns) {
+    rows = columns = 0;
+    if (r.at >= r.end || *r.at != '[') return NOT_PLAIN;
     ++r.at;
-    if (!r.blank()) return failed(MORE);
-    if (*r.at == ']') ++r.at;
-    else
+    if (!r.blank()) return MORE;
+    if (*r.at == ']') return ++r.at - data;
+    for (;;) {
+        if (*r.at != '[') return NOT_PLAIN;
+        ++r.at;
+        int64_t width = 0;
         for (;;) {
-            if (*r.at != '[') return failed(NOT_PLAIN);
-            ++r.at;
-            size_t width = 0;
-            for (;;) {
-                if (!r.blank()) return failed(MORE);
-                double value = 0.0;
-                const int got = r.number(value);
-                if (got < 1) return failed(got < 0 ? MORE : NOT_PLAIN);
-                values.push_back(value);
-                ++width;
-                if (!r.blank()) return failed(MORE);
-                const char c = *r.at++;
-                if (c == ']') break;
-                if (c != ',') return failed(NOT_PLAIN);
-            }
-            if (rows == 0) columns = width;
-            else if (width != columns) return failed(NOT_PLAIN);
-            ++rows;
-            if (!r.blank()) return failed(MORE);
+            if (!r.blank()) return MORE;
+            double value = 0.0;
+            const int got = r.number(value);
+            if (got < 1) return got < 0 ? MORE : NOT_PLAIN;
+            values.push_back(value);
+            ++width;
+            if (!r.blank()) return MORE;
             const char c = *r.at++;
             if (c == ']') break;
-            if (c != ',') return failed(NOT_PLAIN);
-            if (!r.blank()) return failed(MORE);
+            if (c != ',') return NOT_PLAIN;
         }
-    auto *kept = new std::vector<double>(std::move(values));
-    nb::capsule owner(kept, [](void *p) noexcept { delete static_cast<std::vector<double> *>(p); });
-    nb::ndarray<nb::numpy, double, nb::ndim<2>> table(kept->data(), {rows, columns}, owner);
-    return nb::make_tuple(static_cast<int64_t>(r.at - data), nb::cast(table));
+        if (rows == 0) columns = width;
+        else if (width != columns) return NOT_PLAIN;
+        ++rows;
+        if (!r.blank()) return MORE;
+        const char c = *r.at++;
+        if (c == ']') return r.at - data;
+        if (c != ',') return NOT_PLAIN;
+        if (!r.blank()) return MORE;
+    }
+}
+
+template <class T> nb::object owned(std::vector<T> &&from, std::initializer_list<size_t> shape) {
+    auto *kept = new std::vector<T>(std::move(from));
+    nb::capsule owner(kept, [](void *p) noexcept { delete static_cast<std::vector<T> *>(p); });
+    return nb::cast(nb::ndarray<nb::numpy, T>(kept->data(), shape.size(), shape.begin(), owner));
+}
+
+// Every plain table that follows `"key": ` is lifted out of the text; `"\\u0000k"` marks the place of the k-th.
+nb::object lift(nb::bytes text, const std::string &key, int64_t first, bool whole) {
+    const char *data = text.c_str(), *end = data + text.size();
+    const std::string name = '"' + key + '"';
+    std::string left;
+    std::vector<double> values;
+    std::vector<int64_t> shapes;
+    values.reserve(text.size() / 8);
+    const std::boyer_moore_horspool_searcher finder(name.begin(), name.end());
+    const char *done = data, *from = data;
+    while (done < end) {
+        const char *found = std::search(from, end, finder);
+        if (found == end) {
+            // A key may be cut in two by the end of the text.
+            const char *safe = whole ? end : std::max(from, end - std::min<int64_t>(end - data, name.size() - 1));
+            safe = std::max(done, safe);
+            left.append(done, safe);
+            done = safe;
+            break;
+        }
+        Reader r{found + name.size(), end};
+        const bool colon = r.blank() && *r.at == ':';
+        if (colon) ++r.at;
+        const bool there = colon && r.blank();
+        if (!whole && !there && r.at >= end) {  // the text ends before it is known what follows
+            left.append(done, found);
+            done = found;
+            break;
+        }
+        const char *open = r.at;
+        int64_t rows = 0, columns = 0, stop = NOT_PLAIN;
+        const size_t before = values.size();
+        if (there) stop = table(r, data, values, rows, columns);
+        if (stop < 0) values.resize(before);
+        if (stop == MORE && !whole) {
+            left.append(done, found);
+            done = found;
+            break;
+        }
+        left.append(done, open);
+        done = from = open;
+        if (stop >= 0) {
+            left += "\"\\u0000" + std::to_string(first + static_cast<int64_t>(shapes.size() / 2)) + '"';
+            shapes.push_back(rows);
+            shapes.push_back(columns);
+            done = from = data + stop;
+        }
+    }
+    const size_t tables = shapes.size() / 2, numbers = values.size();
+    return nb::make_tuple(nb::bytes(left.data(), left.size()), static_cast<int64_t>(done - data),
+                          owned(std::move(values), {numbers}), owned(std::move(shapes), {tables, size_t{2}}));
 }
 
 }  // namespace
 
 void bind_rows(nb::module_ &m) {
-    m.def("number_rows", &number_rows, nb::arg("text"), nb::arg("start"),
-          "Twin of fabula.io._tables.number_rows_python.");
+    m.def("lift", &lift, nb::arg("text"), nb::arg("key"), nb::arg("first"), nb::arg("whole"),
+          "Twin of fabula.io._tables.lift_python.");
 }

@@ -69,7 +69,8 @@ def moment_rows(
     progress(what, 0, len(order))
 
     def flush(listed: Listed) -> None:
-        score(listed, order, numbers, notes, strict)
+        out.answers += listed.held
+        out.empty += score(listed, order, numbers, notes, strict)
         progress(what, max(len(entry.seen) for entry in lists.values()), len(order))
 
     for name, ranking in answers:
@@ -79,7 +80,9 @@ def moment_rows(
             listed = lists[name] = Listed(name, readers, parts={m: [] for m in readers})
         if not listed.metrics:
             continue
-        place = find(ranking.id, place_of, notes)
+        place = place_of.get(ranking.id)
+        if place is None:
+            place = twin(ranking.id, place_of, notes)
         if place is None:
             out.unknown += 1
             notes.add(
@@ -92,11 +95,7 @@ def moment_rows(
             raise InputError("this query is answered twice", video=ranking.id, noun="query", field=where, hint=hint)
         listed.seen.add(place)
         listed.waiting.append((place, ranking))
-        listed.held += len(ranking)
-        listed.saliency |= ranking.saliency is not None
-        listed.windows |= len(ranking) > 0
-        out.answers += len(ranking)
-        out.empty += len(ranking) == 0
+        listed.held += len(ranking.spans)
         if listed.held >= ANSWERS or len(listed.waiting) >= QUERIES:
             flush(listed)
     for listed in lists.values():
@@ -108,26 +107,27 @@ def moment_rows(
     return out
 
 
-def find(id: Id, places: Mapping[Id, int], notes: Notes) -> int | None:
-    """The query's place; an id that is text on one side and a number on the other still means one query."""
-    if id in places:
-        return places[id]
-    twin: Id | None = str(id) if isinstance(id, int) else int(id) if id.isascii() and id.isdigit() else None
-    if twin is None or twin not in places or str(twin) != str(id):
+def twin(id: Id, places: Mapping[Id, int], notes: Notes) -> int | None:
+    """An id that is text on one side and a number on the other still means one query: its place."""
+    other: Id | None = str(id) if isinstance(id, int) else int(id) if id.isascii() and id.isdigit() else None
+    if other is None or other not in places or str(other) != str(id):
         return None
     notes.add("{n} query ids were matched though one file writes them as text, the other as numbers", named(id))
-    return places[twin]
+    return places[other]
 
 
-def score(listed: Listed, order: Sequence[Query], numbers: VideoNumbers, notes: Notes, strict: bool) -> None:
-    """What waits, as a block, through every metric of the list."""
+def score(listed: Listed, order: Sequence[Query], numbers: VideoNumbers, notes: Notes, strict: bool) -> int:
+    """What waits, as a block, through every metric of the list; how many rankings were empty."""
     at = [place for place, _ in listed.waiting]
-    block = Block.made([(order[place], ranking) for place, ranking in listed.waiting], numbers)
+    block = Block.made([order[place] for place in at], [ranking for _, ranking in listed.waiting], numbers)
+    listed.saliency |= any(ranking.saliency is not None for _, ranking in listed.waiting)
+    listed.windows |= len(block.of) > 0
     if any(m.needs == "windows" for m in listed.metrics):
         remark(block, listed, notes, strict)
     for metric in listed.metrics:
         listed.parts[metric].append((at, metric.units(block)))
     listed.waiting, listed.held = [], 0
+    return int((block.counts == 0).sum())
 
 
 def remark(block: Block, listed: Listed, notes: Notes, strict: bool) -> None:
@@ -185,7 +185,7 @@ def collect(
     if metric.missing == "zero":
         for start in range(0, len(lost), QUERIES):
             some = lost[start : start + QUERIES]
-            parts.append((some, metric.units(Block.made([(queries[ids[i]], None) for i in some], numbers))))
+            parts.append((some, metric.units(Block.made([queries[ids[i]] for i in some], [None] * len(some), numbers))))
     at = np.array([i for places, _ in parts for i in places], dtype=np.int64)
     sorted_ = np.argsort(at, kind="stable")
     columns = {n: np.concatenate([c[n] for _, c in parts])[sorted_] for n in (parts[0][1] if parts else {})}

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fabula.core.moments import Id, Query, Ranking, Span, VideoNumbers
-from fabula.io._fields import Source, kind, plain_segment
+from fabula.io._fields import VAST, Source, kind, plain_caption
 from fabula.io._tables import Table
 from fabula.io.coco import identity
 
@@ -33,13 +33,20 @@ class MomentFormat:
         return "either" if self.queries and self.answers else "references" if self.queries else "predictions"
 
 
-def id_of(entry: Mapping[str, Any], key: str, at: str, source: Source) -> Id:
-    return identity(source.entry(dict(entry), key, at=at), f"{at} {key}", source)
+def id_of(entry: dict[str, Any], key: str, at: str, source: Source) -> Id:
+    id = entry.get(key)
+    if type(id) is int or type(id) is str:
+        return id
+    return identity(source.entry(entry, key, at=at), f"{at} {key}", source)
 
 
 def window(value: Any, at: str, id: Id, source: Source) -> Span:
     """[start, end] in seconds. Order and sign are judged later, where it is known what to do about them."""
-    segment = plain_segment(value) or source.segment(value, at, id)
+    if type(value) is list and len(value) == 2 and type(value[0]) is float and type(value[1]) is float:
+        start, end = value
+        if -VAST < start < VAST and -VAST < end < VAST:
+            return start, end
+    segment = source.segment(value, at, id)
     return segment.start, segment.end
 
 
@@ -56,7 +63,8 @@ def duration_of(entry: Mapping[str, Any], id: Id, source: Source) -> float | Non
 
 
 def text_of(entry: Mapping[str, Any], key: str, id: Id, source: Source) -> str | None:
-    return source.caption(entry[key], key, id) if entry.get(key) is not None else None
+    value = entry.get(key)
+    return value if value is None else plain_caption(value) or source.caption(value, key, id)
 
 
 def checked_rows(value: Any, shape: str, least: int, at: str, id: Id, source: Source) -> Table:
@@ -83,14 +91,6 @@ def spans_and_scores(
     if not len(rows):
         return np.zeros((0, 2)), None
     return rows[:, :2], rows[:, 2] if rows.shape[1] > 2 else None
-
-
-def whole_numbers(column: NDArray[np.float64], at: str, id: Id, source: Source, what: str) -> NDArray[np.int64]:
-    numbers = column.astype(np.int64)
-    if not (numbers == column).all():
-        i = int(np.flatnonzero(numbers != column)[0])
-        raise source.wrong(f"expected {what}, saw {column[i]:g}", id, f"{at}[{i}]", "give a whole number")
-    return numbers
 
 
 def saliency_of(value: Any, at: str, id: Id, source: Source) -> NDArray[np.float64]:

@@ -1,7 +1,7 @@
 """Tables of numbers inside JSON, read without a Python object per number: what makes 10,000,000 answers bearable.
 
-`number_rows` reads `[[1, 2.5], [3, 4]]` at a place of the text as a [N, C] array. It passes only what is beyond doubt;
-whatever it does not pass stays in the JSON, whose reader says what is wrong with it.
+`lift` takes every `[[1, 2.5], [3, 4]]` that follows a key out of a text, and leaves a mark in its place. It takes only
+what is beyond doubt; whatever it does not take stays in the JSON, whose reader says what is wrong with it.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import gzip
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -17,28 +18,64 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fabula._kernels import native
+from fabula.core.errors import InputError
 from fabula.io._files import decode, failures_named, parse_json
 
 Table = NDArray[np.float64]  # [N, C]
+Lifted = tuple[bytes, int, NDArray[np.float64], NDArray[np.int64]]
 
 NOT_PLAIN, MORE = -1, -2  # not a table of numbers · the text ends before the table does
 CHUNK = 1 << 22  # bytes read at a time
-HELD = "\0"  # how the place of a table begins in what is left of the text; no JSON file holds a bare NUL
+MARK = "\0"  # how a mark begins: the string "\u00007" stands where table 7 was
 
 ROWS = re.compile(rb"\[\s*(?:\[[-+.\deE,\s]+\]\s*(?:,\s*(?=\[)|(?=\])))*\]")
 PARTIAL = re.compile(rb"[-+.\deE,\s\[\]]*")
 
 
-def number_rows(text: bytes, start: int) -> tuple[int, Table | None]:
-    """The table that begins at `start`, and where it ends; (NOT_PLAIN or MORE, None) where there is none."""
+def lift(text: bytes, key: str, first: int = 0, whole: bool = True) -> Lifted:
+    """Every plain table that follows `"key": ` in the text.
+
+    Gives what is left, with marks numbered from `first`; how much of the text was used (all of it when it is `whole`,
+    else up to a key or a table that its end cuts in two); the tables' numbers end to end; their shapes. [K, 2]
+    """
     kernels = native()
     if kernels is None:
-        return number_rows_python(text, start)
-    return cast(tuple[int, Table | None], kernels.number_rows(text, start))
+        return lift_python(text, key, first, whole)
+    return cast(Lifted, kernels.lift(text, key, first, whole))
 
 
-def number_rows_python(text: bytes, start: int) -> tuple[int, Table | None]:
+def lift_python(text: bytes, key: str, first: int, whole: bool) -> Lifted:
     """The specification of the kernel."""
+    name = f'"{key}"'.encode()
+    follows = re.compile(re.escape(name) + rb"[ \n\t\r]*(?::[ \n\t\r]*)?")
+    left, done, at = [], 0, 0
+    values: list[Table] = []
+    while done < len(text):
+        match = follows.search(text, at)
+        if match is None:
+            safe = max(done, len(text) if whole else max(at, len(text) - len(name) + 1))
+            left.append(text[done:safe])
+            done = safe
+            break
+        stop, table = (NOT_PLAIN, None)
+        if b":" in match.group()[len(name) :]:
+            stop, table = number_rows(text, match.end())
+        if not whole and (match.end() == len(text) or stop == MORE):
+            left.append(text[done : match.start()])
+            done = match.start()
+            break
+        left.append(text[done : match.end()])
+        done = at = match.end()
+        if table is not None:
+            left.append(json.dumps(f"{MARK}{first + len(values)}").encode())
+            values.append(table)
+            done = at = stop
+    shapes = np.array([t.shape for t in values], dtype=np.int64).reshape(-1, 2)
+    return b"".join(left), done, np.concatenate([t.ravel() for t in values] or [np.zeros(0)]), shapes
+
+
+def number_rows(text: bytes, start: int) -> tuple[int, Table | None]:
+    """The table that begins at `start`, and where it ends; (NOT_PLAIN or MORE, None) where there is none."""
     match = ROWS.match(text, start)
     if match is None:
         rest = PARTIAL.match(text, start)
@@ -52,27 +89,80 @@ def number_rows_python(text: bytes, start: int) -> tuple[int, Table | None]:
     return (match.end(), table) if np.isfinite(table).all() else (NOT_PLAIN, None)
 
 
-def key_pattern(key: str) -> re.Pattern[bytes]:
-    """`"key": [`, up to the bracket."""
-    return re.compile(rb'"' + re.escape(key.encode()) + rb'"\s{0,8}:\s{0,8}(?=\[)')
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """The tables of one piece of text, end to end, and their numbers from `first` on."""
+
+    first: int
+    values: NDArray[np.float64]
+    shapes: NDArray[np.int64]  # [K, 2]
+
+    def __len__(self) -> int:
+        return len(self.shapes)
+
+    def __iter__(self) -> Iterator[Table]:
+        at = 0
+        for rows, columns in self.shapes.tolist():
+            yield self.values[at : at + rows * columns].reshape(rows, columns)
+            at += rows * columns
 
 
-def lifted(line: bytes, key: re.Pattern[bytes], path: Path, number: int) -> tuple[Any, Table | None]:
-    """A line's object, and the table under the key when it is a plain one: then the object holds HELD there."""
-    if match := key.search(line):
-        end, table = number_rows(line, match.end())
-        if table is not None:
-            line = line[: match.end()] + json.dumps(HELD).encode() + line[end:]
-            return parse_json(decode(line, path, number).strip(), path, number), table
-    return parse_json(decode(line, path, number).strip(), path, number), None
+def pieces(path: Path, key: str, chunk: int = CHUNK) -> Iterator[tuple[bytes, Tables]]:
+    """A document as a stream: what is left of its text, and its tables. Memory: one chunk, or the largest table."""
+    with opened(path) as stream, failures_named(path):
+        buffer, first, ended = b"", 0, False
+        while not ended:
+            fresh = stream.read(max(chunk, len(buffer)))
+            ended = not fresh
+            left, used, values, shapes = lift(buffer + fresh if buffer else fresh, key, first, whole=ended)
+            yield left, Tables(first, values, shapes)
+            buffer, first = (buffer + fresh)[used:], first + len(shapes)
 
 
-def byte_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Numbered lines of a file as bytes, streamed; blank lines are passed over."""
-    with opened(path) as stream:
-        for number, line in enumerate(stream, 1):
-            if not line.isspace():
-                yield number, line
+def line_pieces(path: Path, key: str, chunk: int = CHUNK) -> Iterator[tuple[list[tuple[int, Any]], Tables]]:
+    """A file of JSON lines as a stream: the objects of some numbered lines without their tables, and the tables."""
+    number, first = 0, 0
+    with opened(path) as stream, failures_named(path):
+        while fresh := stream.read(chunk):
+            fresh += stream.readline()
+            left, _, values, shapes = lift(fresh, key, first, whole=True)
+            yield objects(left, path, number), Tables(first, values, shapes)
+            number, first = number + fresh.count(b"\n"), first + len(shapes)
+
+
+def objects(text: bytes, path: Path, before: int = 0) -> list[tuple[int, Any]]:
+    """The objects of some lines with their numbers, from `before` + 1; blank lines are passed over.
+
+    They are read as one list, which is quicker; where that fails, one by one, to name the line.
+    """
+    numbered = [(n, line) for n, line in enumerate(text.split(b"\n"), before + 1) if line and not line.isspace()]
+    try:
+        found = parse_json(decode(b"[" + b",".join(line for _, line in numbered) + b"]", path, before + 2), path)
+        if len(found) == len(numbered):
+            return [(n, thing) for (n, _), thing in zip(numbered, found, strict=True)]
+    except InputError:
+        pass
+    return [(n, parse_json(decode(line, path, n).strip(), path, n)) for n, line in numbered]
+
+
+def line_objects(path: Path) -> Iterator[tuple[int, Any]]:
+    """The objects of a .jsonl(.gz) file with their line numbers, streamed."""
+    number = 0
+    with opened(path) as stream, failures_named(path):
+        while fresh := stream.read(CHUNK):
+            fresh += stream.readline()
+            yield from objects(fresh, path, number)
+            number += fresh.count(b"\n")
+
+
+def skeleton(path: Path, key: str) -> str:
+    """The document's text with marks in the place of its tables."""
+    return decode(b"".join(left for left, _ in pieces(path, key)), path)
+
+
+def marked(value: Any) -> int | None:
+    """Which table stood there, None where none did."""
+    return int(value[1:]) if type(value) is str and value[:1] == MARK and value[1:].isdigit() else None
 
 
 def opened(path: Path) -> IO[bytes]:
@@ -84,57 +174,3 @@ def head(path: Path, size: int = 1 << 16) -> str:
     """The beginning of a file, to know its format by."""
     with opened(path) as stream, failures_named(path):
         return stream.read(size).decode("utf-8-sig", errors="replace")
-
-
-def pieces(path: Path, key: re.Pattern[bytes], chunk: int = CHUNK) -> Iterator[bytes | Table]:
-    """A document as a stream: its text in pieces, and each plain table under the key in its place.
-
-    Memory: one chunk and the largest table.
-    """
-    with opened(path) as stream, failures_named(path):
-        buffer, at, ended = b"", 0, False
-
-        def more() -> None:
-            nonlocal buffer, at, ended
-            fresh = stream.read(chunk)
-            ended = not fresh
-            buffer, at = buffer[at:] + fresh, 0
-
-        while True:
-            match = key.search(buffer, at)
-            if match is None:
-                tail = len(buffer) if ended else max(at, len(buffer) - 256)  # a key may be cut in two
-                yield buffer[at:tail]
-                at = tail
-                if ended:
-                    return
-                more()
-                continue
-            end, table = number_rows(buffer, match.end())
-            if end == MORE and not ended:
-                yield buffer[at : match.start()]
-                at = match.start()
-                more()
-                continue
-            yield buffer[at : match.end()]
-            at = match.end()
-            if table is not None:
-                yield table
-                at = end
-
-
-def skeleton(path: Path, key: re.Pattern[bytes]) -> str:
-    """The document's text with `HELD k` in the place of its k-th table."""
-    out, k = [], 0
-    for piece in pieces(path, key):
-        if isinstance(piece, bytes):
-            out.append(piece)
-        else:
-            out.append(json.dumps(f"{HELD}{k}").encode())
-            k += 1
-    return decode(b"".join(out), path)
-
-
-def held(value: Any) -> int | None:
-    """Which table stands there, None where none does."""
-    return int(value[1:]) if isinstance(value, str) and value[:1] == HELD and value[1:].isdigit() else None

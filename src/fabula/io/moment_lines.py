@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fabula.core.moments import Id, Query, Ranking, VideoNumbers
-from fabula.io import objects
 from fabula.io._fields import Source
 from fabula.io._files import json_text
 from fabula.io._moments import (
@@ -31,18 +30,18 @@ from fabula.io._moments import (
     text_of,
     windows,
 )
-from fabula.io._tables import byte_lines, key_pattern, lifted
+from fabula.io._tables import line_objects, line_pieces, marked
 from fabula.io.qvhighlights import saliency
 
 QUERY = '{"id", "video", "windows": [[start, end], …]}'
 ROW = "[start, end, score]"
 ENTRY = f'{{"id", "windows": [{ROW}, …], "videos": [name, …], "saliency": [number, …]}}'
-KEY = key_pattern("windows")
+ANSWER = frozenset({"id", "windows", "videos", "saliency"})
 KNOWN = frozenset({"id", "video", "windows", "duration", "text", "clips", "marks"})
 
 
 def queries(source: Source) -> Iterator[Query]:
-    for number, entry in objects(source.path):
+    for number, entry in line_objects(source.path):
         at = f"line {number}"
         entry = object_of(entry, at, source, QUERY)
         id = id_of(entry, "id", at, source)
@@ -55,19 +54,23 @@ def queries(source: Source) -> Iterator[Query]:
 
 
 def answers(source: Source, numbers: VideoNumbers) -> Answers:
-    for number, line in byte_lines(source.path):
-        at = f"line {number}"
-        entry, table = lifted(line, KEY, source.path, number)
-        entry = object_of(entry, at, source, ENTRY)
-        id = id_of(entry, "id", at, source)
-        if table is None and "windows" in entry:
-            table = checked_rows(entry["windows"], ROW, 2, "windows", id, source)
-        if table is None and "saliency" not in entry:
-            raise source.wrong("neither windows nor saliency", id, at, f"a line is {ENTRY}")
-        spans, scores = spans_and_scores(np.zeros((0, 0)) if table is None else table, "windows", id, source, ROW)
-        clips = saliency_of(entry["saliency"], "saliency", id, source) if "saliency" in entry else None
-        source.unused(entry, {"id", "windows", "videos", "saliency"}, "predictions")
-        yield "", Ranking(id, spans, scores, videos_of(entry, len(spans), id, numbers, source), clips)
+    for lines, lifted in line_pieces(source.path, "windows"):
+        tables = list(lifted)
+        for number, entry in lines:
+            at = f"line {number}"
+            entry = object_of(entry, at, source, ENTRY)
+            id = id_of(entry, "id", at, source)
+            rows = np.zeros((0, 0))
+            if (k := marked(entry.get("windows"))) is not None:
+                rows = tables[k - lifted.first]
+            elif "windows" in entry:
+                rows = checked_rows(entry["windows"], ROW, 2, "windows", id, source)
+            elif "saliency" not in entry:
+                raise source.wrong("neither windows nor saliency", id, at, f"a line is {ENTRY}")
+            spans, scores = spans_and_scores(rows, "windows", id, source, ROW)
+            clips = saliency_of(entry["saliency"], "saliency", id, source) if "saliency" in entry else None
+            source.unused(entry, ANSWER, "predictions")
+            yield "", Ranking(id, spans, scores, videos_of(entry, len(spans), id, numbers, source), clips)
 
 
 def videos_of(

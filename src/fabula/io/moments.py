@@ -131,9 +131,13 @@ def top_keys(line: str) -> list[str]:
 
 def checked(query: Query, source: Source, repair: Sequence[str], judged: bool) -> Query:
     """The query with every faulty window repaired in the ways named; without them a fault is an error."""
-    if query.duration is not None and any(end > query.duration for _, end in query.windows):
-        source.notes.add("{n} queries have a window that ends after its video; it is kept as it is", named(query.id))
-    if all(0 <= start < end for start, end in query.windows):
+    sound = True
+    for start, end in query.windows:
+        sound &= 0 <= start < end
+        if query.duration is not None and end > query.duration:
+            text = "{n} reference windows end after their video's duration and are kept as they are"
+            source.notes.add(text, named(query.id))
+    if sound:
         return query
     if not judged:
         text = "{n} queries have a reversed, zero-length or negative window, taken as it is, as the evaluator does"

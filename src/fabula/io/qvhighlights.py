@@ -11,16 +11,16 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from fabula.core.moments import Id, Query, Saliency
-from fabula.io import objects
 from fabula.io._fields import Source
 from fabula.io._moments import MomentFormat, duration_of, id_of, object_of, text_of, windows
+from fabula.io._tables import line_objects
 
 QUERY = '{"qid", "vid", "duration", "relevant_windows", "relevant_clip_ids", "saliency_scores"}'
 KNOWN = frozenset({"qid", "query", "vid", "duration", "relevant_windows", "relevant_clip_ids", "saliency_scores"})
 
 
 def queries(source: Source) -> Iterator[Query]:
-    for number, entry in objects(source.path):
+    for number, entry in line_objects(source.path):
         at = f"line {number}"
         entry = object_of(entry, at, source, QUERY)
         id = id_of(entry, "qid", at, source)

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from fabula.core.moments import Ranking, VideoNumbers
-from fabula.io import objects
 from fabula.io._fields import Source
 from fabula.io._moments import (
     Answers,
@@ -24,6 +23,7 @@ from fabula.io._moments import (
     saliency_of,
     spans_and_scores,
 )
+from fabula.io._tables import line_objects
 
 ROW = "[start, end, score]"
 ENTRY = f'{{"qid", "pred_relevant_windows": [{ROW}, …], "pred_saliency_scores": [number, …]}}'
@@ -31,7 +31,7 @@ KNOWN = frozenset({"qid", "query", "vid", "pred_relevant_windows", "pred_salienc
 
 
 def answers(source: Source, numbers: VideoNumbers) -> Answers:
-    for number, entry in objects(source.path):
+    for number, entry in line_objects(source.path):
         at = f"line {number}"
         entry = object_of(entry, at, source, ENTRY)
         id = id_of(entry, "qid", at, source)

@@ -9,30 +9,33 @@ from collections.abc import Mapping
 from typing import Any
 
 from fabula.core.errors import shown
-from fabula.core.moments import VideoNumbers
+from fabula.core.moments import Id, VideoNumbers
 from fabula.io._fields import Source
 from fabula.io._moments import Answers, MomentFormat, id_of, object_of
-from fabula.io._tables import byte_lines, lifted
-from fabula.io.tvr_predictions import ENTRY, KEY, LISTS, Known, known_videos, ranking, slow_ranking
+from fabula.io._tables import line_pieces, marked
+from fabula.io.tvr_predictions import ENTRY, KEY, LISTS, Known, known_videos, rankings, slow_ranking
 
 
 def answers(source: Source, numbers: VideoNumbers) -> Answers:
     known: Known | None = None
-    for number, line in byte_lines(source.path):
-        at = f"line {number}"
-        entry, table = lifted(line, KEY, source.path, number)
-        entry = object_of(entry, at, source, ENTRY)
-        if set(entry) == {"video2idx"}:
-            known = known_videos(entry["video2idx"], numbers, source)
-            continue
-        name = source.text(entry.get("task", "VCMR"), f"{at} task")
-        if name not in LISTS:
-            raise source.wrong(f"a list called {shown(name)}", None, f"{at} task", f"it may be {', '.join(LISTS)}")
-        id = id_of(entry, "desc_id", at, source)
-        if table is None:
-            yield name, slow_ranking(id, source.entry(entry, "predictions", id, at), known, numbers, source)
-        else:
-            yield name, ranking(id, table, known, source)
+    for lines, tables in line_pieces(source.path, KEY):
+        owners: list[tuple[str, Id] | None] = [None] * len(tables)
+        for number, entry in lines:
+            at = f"line {number}"
+            entry = object_of(entry, at, source, ENTRY)
+            if "video2idx" in entry and len(entry) == 1:
+                known = known_videos(entry["video2idx"], numbers, source)
+                continue
+            name = entry.get("task", "VCMR")
+            if name not in LISTS:
+                raise source.wrong(f"a list called {shown(name)}", None, f"{at} task", f"it may be {', '.join(LISTS)}")
+            id = id_of(entry, "desc_id", at, source)
+            rows = source.entry(entry, "predictions", id, at)
+            if (k := marked(rows)) is not None:
+                owners[k - tables.first] = name, id
+            else:
+                yield name, slow_ranking(id, rows, known, numbers, source)
+        yield from rankings(owners, tables, known, source)
 
 
 def sniff(text: str, first: Mapping[str, Any]) -> bool:

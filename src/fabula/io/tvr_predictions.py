@@ -7,7 +7,7 @@ stream, once for its frame and once for its tables, so that memory stays small. 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,15 +24,14 @@ from fabula.io._moments import (
     checked_rows,
     id_of,
     object_of,
-    whole_numbers,
 )
-from fabula.io._tables import Table, held, key_pattern, pieces, skeleton
+from fabula.io._tables import Table, Tables, marked, pieces, skeleton
 
 LISTS = ("VCMR", "SVMR", "VR")
 ENTRY = '{"desc_id", "predictions": [[video, start, end, score], …]}'
 ROW = "[video, start, end, score]"
 DOCUMENT = f'{{"video2idx": {{name: number}}, "VCMR": [{ENTRY}, …], "SVMR": …, "VR": …}}'
-KEY = key_pattern("predictions")
+KEY = "predictions"
 BEGINS = re.compile(r'\s*\{\s*"(video2idx|VCMR|SVMR|VR)"\s*:')
 
 
@@ -55,22 +54,18 @@ def answers(source: Source, numbers: VideoNumbers) -> Answers:
         raise source.wrong("no list of predictions", None, None, f"TVR predictions are {DOCUMENT}")
     source.unused(root, {"video2idx", *LISTS}, "the root")
     del document, root
-    places = {}  # table number → entry number; what is no table is read where it stands
-    for n, (name, i, entry) in enumerate(entries):
+    owners: dict[int, tuple[str, Id]] = {}  # table number → whose it is
+    for name, i, entry in entries:
         entry = object_of(entry, f"{name}[{i}]", source, ENTRY)
         id = id_of(entry, "desc_id", f"{name}[{i}]", source)
         rows = source.entry(entry, "predictions", id, f"{name}[{i}]")
-        if (k := held(rows)) is not None:
-            places[k], rows = n, None
-        entries[n] = (name, i, (id, rows))
-    for name, _, (id, rows) in entries:
-        if rows is not None:
+        if (k := marked(rows)) is not None:
+            owners[k] = name, id
+        else:
             yield name, slow_ranking(id, rows, known, numbers, source)
-    tables = (piece for piece in pieces(source.path, KEY) if not isinstance(piece, bytes))
-    for k, table in enumerate(tables):
-        if k in places:
-            name, _, (id, _) = entries[places[k]]
-            yield name, ranking(id, table, known, source)
+    del entries
+    for _, tables in pieces(source.path, KEY):
+        yield from rankings([owners.get(tables.first + k) for k in range(len(tables))], tables, known, source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,15 +75,17 @@ class Known:
     theirs: NDArray[np.int64]
     ours: NDArray[np.int64]
 
-    def translate(self, videos: NDArray[np.int64], id: Id, source: Source) -> NDArray[np.int64]:
-        at = np.searchsorted(self.theirs, videos).clip(max=max(len(self.theirs) - 1, 0))
-        unknown = self.theirs[at] != videos if len(self.theirs) else np.ones(len(videos), dtype=bool)
-        if unknown.any():
-            i = int(np.flatnonzero(unknown)[0])
-            hint = f"video2idx holds {len(self.theirs)} videos"
-            raise source.wrong(f"no video has the number {videos[i]}", id, f"predictions[{i}][0]", hint)
-        found: NDArray[np.int64] = self.ours[at]
-        return found
+    def translated(self, videos: NDArray[np.float64]) -> NDArray[np.int64] | None:
+        """Our numbers for theirs; None where one is not whole, or names no video."""
+        whole = videos.astype(np.int64)
+        last = len(self.theirs) - 1
+        if last < 0:
+            return None
+        if self.theirs[last] - self.theirs[0] == last:  # without gaps, as they mostly are
+            at = (whole - self.theirs[0]).clip(0, last)
+        else:
+            at = np.searchsorted(self.theirs, whole).clip(max=last)
+        return self.ours[at] if (self.theirs[at] == videos).all() else None
 
 
 def known_videos(value: Any, numbers: VideoNumbers, source: Source) -> Known | None:
@@ -120,6 +117,26 @@ def slow_ranking(id: Id, value: Any, known: Known | None, numbers: VideoNumbers,
     return ranking(id, checked_rows(rows, ROW, 3, "predictions", id, source), known, source)
 
 
+def rankings(owners: Sequence[tuple[str, Id] | None], tables: Tables, known: Known | None, source: Source) -> Answers:
+    """The rankings of many tables at once; those that nobody owns stood elsewhere in the file."""
+    widths = {columns for rows, columns in tables.shapes.tolist() if rows}
+    width = widths.pop() if len(widths) == 1 else 0
+    answers = tables.values.reshape(-1, width) if width else tables.values
+    videos = known.translated(answers[:, 0]) if known is not None and width > 2 else None
+    if videos is None:  # one by one, to name the first that is wrong
+        for owner, table in zip(owners, tables, strict=True):
+            if owner is not None:
+                yield owner[0], ranking(owner[1], table, known, source)
+        return
+    spans, scores = answers[:, 1:3], answers[:, 3] if width > 3 else None
+    start = 0
+    for owner, n in zip(owners, tables.shapes[:, 0].tolist(), strict=True):
+        part = slice(start, start + n)
+        start += n
+        if owner is not None:
+            yield owner[0], Ranking(owner[1], spans[part], None if scores is None else scores[part], videos[part])
+
+
 def ranking(id: Id, table: Table, known: Known | None, source: Source) -> Ranking:
     if not len(table):
         return Ranking(id, np.zeros((0, 2)), None, np.zeros(0, dtype=np.int64))
@@ -128,7 +145,11 @@ def ranking(id: Id, table: Table, known: Known | None, source: Source) -> Rankin
     if known is None:
         hint = "its numbers name no videos without it; add it, or put names where the numbers are"
         raise source.wrong("the file has no 'video2idx' before this", id, "predictions", hint)
-    videos = known.translate(whole_numbers(table[:, 0], "predictions", id, source, "the number of a video"), id, source)
+    videos = known.translated(table[:, 0])
+    if videos is None:
+        i = next(i for i, video in enumerate(table[:, 0]) if known.translated(np.array([video])) is None)
+        hint = f"video2idx numbers {len(known.theirs)} videos"
+        raise source.wrong(f"no video has the number {table[i, 0]:g}", id, f"predictions[{i}][0]", hint)
     return Ranking(id, table[:, 1:3], table[:, 3] if table.shape[1] > 3 else None, videos)
 
 

@@ -9,16 +9,16 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from fabula.core.moments import Query
-from fabula.io import objects
 from fabula.io._fields import Source
 from fabula.io._moments import MomentFormat, duration_of, id_of, object_of, text_of, window
+from fabula.io._tables import line_objects
 
 QUERY = '{"desc_id", "video", "duration", "time": [start, end], "fig_desc"}'
 KNOWN = frozenset({"desc_id", "video", "duration", "time", "cog_desc", "fig_desc", "fig_desc_score"})
 
 
 def queries(source: Source) -> Iterator[Query]:
-    for number, entry in objects(source.path):
+    for number, entry in line_objects(source.path):
         at = f"line {number}"
         entry = object_of(entry, at, source, QUERY)
         id = id_of(entry, "desc_id", at, source)

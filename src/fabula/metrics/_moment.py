@@ -29,6 +29,7 @@ class Block:
 
     queries: Sequence[Query]
     rankings: Sequence[Ranking | None]  # None: the predictions do not name the query
+    counts: Ints  # [Q] how many answers each has
     of: Ints  # [M] which query
     place: Ints  # [M] from 0, as listed
     spans: Floats  # [M, 2]
@@ -37,25 +38,27 @@ class Block:
     right: NDArray[np.bool_]  # [M] is it the query's video
 
     @classmethod
-    def made(cls, pairs: Sequence[tuple[Query, Ranking | None]], numbers: VideoNumbers) -> Block:
-        counts = np.array([0 if r is None else len(r) for _, r in pairs], dtype=np.int64)
-        of = np.repeat(np.arange(len(pairs)), counts)
-        target = np.array([numbers[q.video] for q, _ in pairs], dtype=np.int64)[of]
-        given = [r for _, r in pairs if r is not None and len(r)]
-        spans = np.concatenate([r.spans for r in given]) if given else EMPTY
-        scores = [np.full(len(r), np.nan) if r.scores is None else r.scores for r in given]
-        own = (target[s : s + n] for s, n in zip(np.cumsum(counts) - counts, counts, strict=True) if n)
-        videos = [v if r.videos is None else r.videos for r, v in zip(given, own, strict=True)]
+    def made(cls, queries: Sequence[Query], rankings: Sequence[Ranking | None], numbers: VideoNumbers) -> Block:
+        counts = np.array([0 if r is None else len(r.spans) for r in rankings], dtype=np.int64)
+        of = np.repeat(np.arange(len(queries)), counts)
+        target = np.array([numbers[q.video] for q in queries], dtype=np.int64)
+        given = [
+            (i, r, n) for i, (r, n) in enumerate(zip(rankings, counts.tolist(), strict=True)) if r is not None and n
+        ]
+        spans = np.concatenate([r.spans for _, r, _ in given]) if given else EMPTY
+        scores = [np.full(n, np.nan) if r.scores is None else r.scores for _, r, n in given]
+        videos = [np.full(n, target[i]) if r.videos is None else r.videos for i, r, n in given]
         joined = np.concatenate(videos) if videos else np.zeros(0, dtype=np.int64)
         return cls(
-            [q for q, _ in pairs],
-            [r for _, r in pairs],
+            queries,
+            rankings,
+            counts,
             of,
-            places(of, len(pairs)),
+            np.arange(len(of)) - np.repeat(np.cumsum(counts) - counts, counts),
             spans,
             np.concatenate(scores) if scores else np.zeros(0),
             joined,
-            joined == target,
+            joined == target[of],
         )
 
     def __len__(self) -> int:
@@ -65,21 +68,26 @@ class Block:
         """The queries' windows, NaN where a query has fewer [Q, W, 2]; and how many each has [Q]."""
         counts = np.array([len(q.windows) for q in self.queries], dtype=np.int64)
         out = np.full((len(self), int(counts.max(initial=1)), 2), np.nan)
-        for i, query in enumerate(self.queries):
-            out[i, : counts[i]] = query.windows
+        out[np.arange(out.shape[1]) < counts[:, None]] = [w for q in self.queries for w in q.windows] or EMPTY
         return out, counts
 
-    def ranked(self, order: str, top: int | None) -> tuple[Ints, Ints]:
-        """The answers that count, query by query and best first: which [K], and at which place [K]."""
+    def ranked(self, order: str, top: int | None, right: bool = False) -> tuple[Ints, Ints]:
+        """The answers that count, query by query and best first: which [K], and at which place [K].
+
+        With `right`, of these the ones in the query's video, at the place they have among all.
+        """
         if order == "score":  # on ties, and where there is no score, as listed
             at = np.lexsort((self.place, -self.scores, self.of))
             place = places(self.of[at], len(self))
+            kept = np.full(len(at), True) if top is None else place < top
+            kept &= self.right[at] | (not right)
+            return at[kept], place[kept]
+        if right:
+            at = np.flatnonzero(self.right)
+            at = at if top is None else at[self.place[at] < top]
         else:
-            at, place = np.arange(len(self.of)), self.place
-        if top is None:
-            return at, place
-        kept = place < top
-        return at[kept], place[kept]
+            at = np.arange(len(self.of)) if top is None else np.flatnonzero(self.place < top)
+        return at, self.place[at]
 
 
 def places(of: Ints, n: int) -> Ints:

@@ -78,9 +78,11 @@ class MomentRecall(Ranked):
 
     def moment_ranks(self, block: Block, own_video_only: bool) -> Columns:
         """R@k at every τ. With `own_video_only`, answers in other videos are taken out before places are counted."""
-        at, place = block.ranked(self.order, self.top) if self.nms is None else self.suppressed(block)
-        right = block.right[at]
-        at, place = at[right], place[right]
+        if self.nms is None:
+            at, place = block.ranked(self.order, self.top, right=True)
+        else:
+            at, place = self.suppressed(block)
+            at, place = at[block.right[at]], place[block.right[at]]
         of = block.of[at]
         if own_video_only:
             place = places(of, len(block))

@@ -39,8 +39,7 @@ class Metric(MomentMetric):
 
 def first_iou(block: Block, order: str, windows: np.ndarray | None = None) -> np.ndarray:
     """IoU of each query's first answer with the window it fits best; 0 without an answer, or in another video. [Q]"""
-    at, _ = block.ranked(order, 1)
-    at = at[block.right[at]]
+    at, _ = block.ranked(order, 1, right=True)
     of = block.of[at]
     found = hull_iou(block.spans[at][:, None], (block.windows()[0] if windows is None else windows)[of])
     best = np.zeros(len(block))
