@@ -3,6 +3,8 @@
 //   S[i][j] = max(S[i-1][j], S[i-1][j-1] + C[i][j], S[i][j-1]),   S[0][.] = S[.][0] = 0
 //
 // Two rows of S and one byte per cell for the back-track: memory G*P bytes, no recursion.
+#include "kernel.hpp"
+
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/pair.h>
@@ -56,6 +58,6 @@ std::pair<double, Pairs> ordered(Matrix C) {
 
 }  // namespace
 
-void bind_ordered(nb::module_ &m) {
+FABULA_KERNEL(m) {
     m.def("ordered", &ordered, nb::arg("C"), "Twin of fabula.match.ordered.ordered_python.");
 }

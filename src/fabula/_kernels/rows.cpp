@@ -1,6 +1,8 @@
 // JSON arrays of equally long arrays of numbers, lifted out of a text as tables; twin of fabula/io/_tables.py.
 //
 // Plain JSON and nothing else: what is not such a table is left to the reader that can say what is wrong with it.
+#include "kernel.hpp"
+
 #include <Python.h>
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -179,7 +181,7 @@ nb::object lift(nb::bytes text, const std::string &key, int64_t first, bool whol
 
 }  // namespace
 
-void bind_rows(nb::module_ &m) {
+FABULA_KERNEL(m) {
     m.def("lift", &lift, nb::arg("text"), nb::arg("key"), nb::arg("first"), nb::arg("whole"),
           "Twin of fabula.io._tables.lift_python.");
 }

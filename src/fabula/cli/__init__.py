@@ -13,6 +13,7 @@ from fabula.cli.convert import convert
 from fabula.cli.demo import demo
 from fabula.cli.doctor import doctor
 from fabula.cli.list import list_
+from fabula.cli.protocols import protocols
 from fabula.cli.score import score
 from fabula.core.errors import FabulaError
 
@@ -27,12 +28,13 @@ def fabula() -> None:
     \b
     fabula score preds.json --refs val_1.json val_2.json     every metric of the task, one table
     fabula score preds.json --refs val_1.json --protocol soda-2021
+    fabula protocols preds.json --refs val_1.json            under every published evaluator, and why they differ
     fabula list metrics                                      what there is
     fabula demo                                              try it on the bundled stories
     """
 
 
-for command in (score, list_, baseline, convert, doctor, demo):
+for command in (score, protocols, list_, baseline, convert, doctor, demo):
     fabula.add_command(command)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -43,30 +43,33 @@ def read(path: str | Path, format: str | None = None) -> tuple[Corpus, Notes]:
     path = usable(path)
     chosen, argument = find(format) if format else (None, None)
     source = Source(path, argument=argument)
-    document: Any
-    header: dict[str, object] = {}
-    if chosen.lines if chosen else path.name.endswith((".jsonl", ".jsonl.gz")):
-        document = objects(path)
-        if chosen is None:
-            first = next(document, None)
-            document = chain([] if first is None else [first], document)
-            chosen = sniffed({} if first is None else first[1], path, lines=True)
-    else:
-        document = _files.load_json(path)
-        chosen = chosen or sniffed(document, path)
+    with _files.collector_paused():
+        document, chosen = opened(path, chosen)
         header = chosen.header(document) if isinstance(document, dict) else {}
-    stories: dict[str, Story] = {}
-    for story in chosen.read(document, source):
-        if story.id in stories:
-            raise source.wrong("this video id stands twice", story.id, None, "keep one of the two")
-        if not story.id.isascii() and not encodable(story.id):
-            raise source.wrong("half a character (a lone surrogate) in a video id", story.id, None, "mend the id")
-        stories[story.id] = story
+        stories: dict[str, Story] = {}
+        for story in chosen.read(document, source):
+            if story.id in stories:
+                raise source.wrong("this video id stands twice", story.id, None, "keep one of the two")
+            if not story.id.isascii() and not encodable(story.id):
+                raise source.wrong("half a character (a lone surrogate) in a video id", story.id, None, "mend the id")
+            stories[story.id] = story
     source.report()
     if not stories:
         source.notes.add("the file has no videos", named(str(path)))
     name = chosen.name if argument is None else f"{chosen.name}:{argument}"
     return Corpus(stories, name=str(path), format=name, external=header), source.notes
+
+
+def opened(path: Path, chosen: Format | None) -> tuple[Any, Format]:
+    """The document, or the stream of a file of lines, and its format."""
+    if not (chosen.lines if chosen else path.name.endswith((".jsonl", ".jsonl.gz"))):
+        document = _files.load_json(path)
+        return document, chosen or sniffed(document, path)
+    stream = objects(path)
+    if chosen:
+        return stream, chosen
+    first = list(islice(stream, 1))
+    return chain(first, stream), sniffed(first[0][1] if first else {}, path, lines=True)
 
 
 def usable(path: str | Path) -> Path:

@@ -17,11 +17,13 @@ Values = dict[str, float]
 class Metric(Spec):
     """Base of all metrics. A subclass measures in `unit`; the file name is its name unless it gives one."""
 
+    label: ClassVar[str] = ""  # what a result calls it, where that is not its name: DVC_METEOR is METEOR in its task
     paper: ClassVar[str] = ""  # authors, venue, year
     tasks: ClassVar[tuple[str, ...]] = ()  # which tasks show it by default
     fields: ClassVar[tuple[str, ...]] = ("value",)  # the numbers it reports
     primary: ClassVar[str] = "value"  # the one a table prints when there is room for one
     scale: ClassVar[float] = 100.0  # tables print number × scale
+    shown: ClassVar[bool] = True  # False: computed only when asked for
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

@@ -15,6 +15,7 @@ from fabula.engine.local import story_rows
 from fabula.io.ids import reconcile
 from fabula.io.segments import check_predictions, check_references
 from fabula.metrics import Metric
+from fabula.metrics._paragraph import Paragraph
 from fabula.metrics._story import StoryMetric
 from fabula.tasks._task import Readable, Request, measured, wrong_task
 
@@ -23,13 +24,14 @@ def run(request: Request, task: str | None) -> Result:
     """Score stories; without a task, predictions that say something are dense captions, others a procedure."""
     notes = Notes()
     sets, pred = gather(request, notes)
-    task = task or ("dense" if pred.captioned else "procedure")
+    told = pred if pred.events else sets[0]
+    task = task or ("dense" if told.captioned else "procedure")
     counts = count(pred, sets, notes)
 
     def rows_of(metric: Metric) -> Rows:
-        if not isinstance(metric, StoryMetric):
+        if not isinstance(metric, StoryMetric | Paragraph):
             raise wrong_task(metric, task)
-        if metric.refs == "single" and len(sets) > 1:
+        if isinstance(metric, StoryMetric) and metric.refs == "single" and len(sets) > 1:
             raise SpecError(f"{metric} takes one reference set, {len(sets)} were given; say refs=mean, best or merged")
         return story_rows(metric, sets, pred, request.progress)
 

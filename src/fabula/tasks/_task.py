@@ -35,6 +35,7 @@ class Request:
     refs_format: str | None = None
     sets: Path | None = None  # which clips belong together, for the tasks that group them
     progress: Progress = silent
+    kept: dict[str, Rows] | None = None  # rows by a metric's full spec, where several requests share them
 
     def chosen(self, task: str) -> list[Metric]:
         """The metrics to compute; with `tok`, those that tokenise do it that way."""
@@ -72,15 +73,17 @@ def measured(
     rows: dict[str, Rows] = {}
     chosen = request.chosen(task)
     for metric in chosen:
-        name = metric.name if sum(m.name == metric.name for m in chosen) == 1 else str(metric)
+        short = metric.label or metric.name
+        name = short if sum((m.label or m.name) == short for m in chosen) == 1 else str(metric)
         if name in scores:
             raise SpecError(f"the metric {metric} is asked for twice")
-        table = rows_of(metric)
+        kept = {} if request.kept is None else request.kept
+        table = kept[metric.full()] if metric.full() in kept else kept.setdefault(metric.full(), rows_of(metric))
         if not len(table):
             raise InputError("nothing is left to score", hint="missing=drop leaves out what has no prediction")
         run_facts = {PLURAL.get(table.unit, f"{table.unit}s"): len(set(table.keys)), **facts}
         signature = metric.signature({**run_facts, "fabula": __version__})
-        scores[name] = Score(metric.name, metric.fold(table), metric.primary, signature, scale=metric.scale)
+        scores[name] = Score(short, metric.fold(table), metric.primary, signature, scale=metric.scale)
         rows[name] = table
     protocol = request.protocol.name if request.protocol else "default"
     return Result(__version__, task, protocol, scores, counts, tuple(notes.lines()), rows)
