@@ -19,11 +19,11 @@ ORDER = [
     "metrics",
     "protocols",
     "baselines",
+    "engine",
+    "tasks",
     "stats",
     "diagnose",
     "report",
-    "engine",
-    "tasks",
     "verbs",
     "cli",
 ]

@@ -26,7 +26,7 @@ NAMED = 3  # places a table names
 STYLES = {"error": "red", "warning": "yellow", "info": "dim"}
 
 
-@click.command(cls=Several)
+@click.command("lint", cls=Several)
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--refs", "-r", multiple=True, type=click.Path(path_type=Path), help="Reference file(s): ids, durations.")
 @click.option("--format", help="Format of the file (fabula list formats), or 'captions'. Default: known by its shape.")
@@ -37,7 +37,7 @@ STYLES = {"error": "red", "warning": "yellow", "info": "dim"}
 @click.option(
     "--fix", type=click.Path(path_type=Path), help="Write a repaired copy, and FIX.fixes.json: what was done."
 )
-def lint(
+def command(
     file: Path,
     refs: tuple[Path, ...],
     format: str | None,

@@ -15,7 +15,7 @@ from fabula.io._files import dump_json
 from fabula.io.ids import others
 
 
-@click.command(cls=Several)
+@click.command("parse", cls=Several)
 @click.argument("source", type=click.Path(path_type=Path))
 @click.option("--out", "-o", required=True, type=click.Path(path_type=Path), help="Events to write.")
 @click.option("--to", default="fabula", show_default=True, help="Format to write (fabula list formats).")
@@ -23,7 +23,7 @@ from fabula.io.ids import others
 @click.option("--unit", help="What numbers without a unit are: seconds, percent, 'frames,fps=2', 'tokens,bins=100', ….")
 @click.option("--refs", "-r", multiple=True, type=click.Path(path_type=Path), help="Files to take durations from.")
 @click.option("--refs-format", help="Format of these files. Default: known by its shape.")
-def parse(
+def command(
     source: Path,
     out: Path,
     to: str,

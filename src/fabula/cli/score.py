@@ -17,7 +17,7 @@ from fabula.report import table
 from fabula.verbs import score as score_verb
 
 
-@click.command(cls=Several)
+@click.command("score", cls=Several)
 @click.argument("predictions", type=click.Path(path_type=Path))
 @click.option("--refs", "-r", multiple=True, type=click.Path(path_type=Path), help="Reference file(s).")
 @click.option("--task", help="fabula list tasks. Default: dense when the predictions have captions, else procedure.")
@@ -36,7 +36,7 @@ from fabula.verbs import score as score_verb
 @click.option("--sets", type=click.Path(path_type=Path), help="Which clips belong together (task identity).")
 @click.option("--format", help="Format of the predictions (fabula list formats). Default: known by its shape.")
 @click.option("--refs-format", help="Format of the references. Default: known by its shape.")
-def score(
+def command(
     predictions: Path,
     refs: tuple[Path, ...],
     task: str | None,
@@ -79,8 +79,12 @@ def score(
             refs_format=refs_format,
             progress=progress,
         )
+    if html and result.predictions is None:
+        raise SpecError(f"the page draws stories on a time axis; for the task {result.task} write --rows")
     if rows:
         report_rows.write_rows(result.rows, rows)
+    if html and result.predictions is None:
+        raise SpecError(f"the page draws stories on a time axis; for the task {result.task} write --rows")
     if html and result.predictions is not None:
         from fabula.report.html import page
 

@@ -20,8 +20,9 @@ from fabula.core.nouns import Corpus, Event, Segment, Story
 from fabula.io import answers_json, opened, usable
 from fabula.io._fields import LONGEST_CAPTION, SURROGATE, Source
 from fabula.io._format import Format
-from fabula.io.answers_text import Span, told
+from fabula.io.answers_text import told
 from fabula.io.answers_times import PLAIN, UNITS, Clock, Options, Time, UnclearError, scan
+from fabula.io.answers_words import Span
 
 SHAPE = '{"id": video, "answer": text, "duration": s}'
 IDS = ("id", "video", "video_id", "vid", "image_id")

@@ -15,8 +15,9 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from fabula.io.answers_text import Span, column_unit, span_of
+from fabula.io.answers_text import column_unit, span_of, told
 from fabula.io.answers_times import PLAIN, Time, scan
+from fabula.io.answers_words import Span
 
 FENCE = re.compile(r"```[ \t]{0,3}[\w-]{0,12}[ \t]{0,3}\n?(?P<body>.*?)(?:```|\Z)", re.DOTALL)
 OBJECT = re.compile(r"\{[^{}]*\}")
@@ -179,11 +180,11 @@ def of_object(entry: dict[str, Any], depth: int) -> Iterator[tuple[Any, Span | s
     parallel = [k for k, v in entry.items() if PAIRS.search(k) and nested(v)]
     if parallel:
         times = entry[parallel[0]]
-        told = next((v for k, v in entry.items() if said(k) and isinstance(v, list) and len(v) == len(times)), None)
+        texts = next((v for k, v in entry.items() if said(k) and isinstance(v, list) and len(v) == len(times)), None)
         for i, time in enumerate(times):
             pair = pair_of(time, parallel[0])
-            one = {parallel[0]: time} | ({"caption": told[i]} if told else {})
-            yield one, span(*pair, told[i] if told else "") if pair else "no time"
+            one = {parallel[0]: time} | ({"caption": texts[i]} if texts else {})
+            yield one, span(*pair, texts[i] if texts else "") if pair else "no time"
         return
     start = next((k for k in entry if STARTS.match(k)), None)
     end = next((k for k in entry if ENDS.match(k)), None)
@@ -281,8 +282,6 @@ def pair_of(value: Any, name: str) -> tuple[Time, Time] | None:
 
 def worded(text: str) -> Span | None:
     """A string in a list that tells its own times: "0-10s: a man runs"."""
-    from fabula.io.answers_text import told
-
     spans = told(text, text.translate(PLAIN)).spans
     return spans[0] if len(spans) == 1 else None
 

@@ -17,6 +17,7 @@ from fabula.metrics import Metric
 from fabula.protocols import Protocol
 
 Readable = str | Path | Corpus
+PLURAL = {"id": "items", "query": "queries"}  # what rows are, in a signature
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +35,7 @@ class Request:
     refs_format: str | None = None
     sets: Path | None = None  # which clips belong together, for the tasks that group them
     progress: Progress = silent
+    kept: dict[str, Rows] | None = None  # rows by a metric's full spec, where several requests share them
 
     def chosen(self, task: str) -> list[Metric]:
         """The metrics to compute; with `tok`, those that tokenise do it that way."""
@@ -75,10 +77,11 @@ def measured(
         name = short if sum((m.label or m.name) == short for m in chosen) == 1 else str(metric)
         if name in scores:
             raise SpecError(f"the metric {metric} is asked for twice")
-        table = rows_of(metric)
+        kept = {} if request.kept is None else request.kept
+        table = kept[metric.full()] if metric.full() in kept else kept.setdefault(metric.full(), rows_of(metric))
         if not len(table):
             raise InputError("nothing is left to score", hint="missing=drop leaves out what has no prediction")
-        run_facts = {f"{table.unit}s" if table.unit != "id" else "items": len(set(table.keys)), **facts}
+        run_facts = {PLURAL.get(table.unit, f"{table.unit}s"): len(set(table.keys)), **facts}
         signature = metric.signature({**run_facts, "fabula": __version__})
         scores[name] = Score(short, metric.fold(table), metric.primary, signature, scale=metric.scale)
         rows[name] = table
