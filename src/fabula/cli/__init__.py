@@ -9,6 +9,7 @@ import click
 from fabula import __version__
 from fabula.cli._console import say
 from fabula.cli.baseline import baseline
+from fabula.cli.compare import compare
 from fabula.cli.convert import convert
 from fabula.cli.demo import demo
 from fabula.cli.doctor import doctor
@@ -29,12 +30,13 @@ def fabula() -> None:
     fabula score preds.json --refs val_1.json val_2.json     every metric of the task, one table
     fabula score preds.json --refs val_1.json --protocol soda-2021
     fabula protocols preds.json --refs val_1.json            under every published evaluator, and why they differ
+    fabula compare a.json b.json --refs val_1.json           paired tests over videos
     fabula list metrics                                      what there is
     fabula demo                                              try it on the bundled stories
     """
 
 
-for command in (score, protocols, list_, baseline, convert, doctor, demo):
+for command in (score, compare, protocols, list_, baseline, convert, doctor, demo):
     fabula.add_command(command)
 
 

@@ -1,6 +1,6 @@
 """Rows in, interval or p-value out. Knows no metric: it is told how rows are folded into a number."""
 
-from fabula.stats.bootstrap import Interval, bca, bootstrap, interval, percentile
+from fabula.stats.bootstrap import Interval, Resampling, bca, bootstrap, interval, percentile
 from fabula.stats.compare import Comparison, Duel, Line, compare
 from fabula.stats.holm import holm
 from fabula.stats.paired import difference, paired_bootstrap, randomisation
@@ -13,6 +13,7 @@ __all__ = [
     "Interval",
     "Line",
     "Mean",
+    "Resampling",
     "Sample",
     "bca",
     "bootstrap",

@@ -11,6 +11,7 @@ B times, V videos are drawn with replacement; θ*_b is the score of draw b. With
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Literal, NamedTuple
 
@@ -30,6 +31,24 @@ NORMAL = NormalDist()
 class Interval(NamedTuple):
     low: float
     high: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resampling:
+    """How an interval is made: all that is needed to make it again."""
+
+    method: Method = "bca"
+    level: float = 0.95
+    resamples: int = 10_000
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_level(self.level, self.method)
+        if self.resamples < 1:
+            raise SpecError(f"{self.resamples} resamples; there must be at least 1")
+
+    def __str__(self) -> str:
+        return f"{self.method}-{self.level:g}-{self.resamples}-seed{self.seed}"
 
 
 def draws(videos: int, resamples: int, seed: int) -> Iterator[Array]:

@@ -64,6 +64,7 @@ class Comparison:
     alpha: float
     videos: int
     signatures: Mapping[str, str]
+    warnings: tuple[str, ...] = ()
 
     def __getitem__(self, metric: str) -> Line:
         return self.lines[metric]

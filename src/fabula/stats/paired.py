@@ -3,8 +3,8 @@
 approximate randomisation (Noreen 1989)   under the null it does not matter which system told a video: T times, each
     video's rows are exchanged between the systems with probability ½; δ*_t is the difference that results.
         p = (c + 1) / (T + 1),   c = #{t : |δ*_t| ≥ |δ̂|}
-    The + 1 counts the data as they are: p is never 0. Where all 2^V exchanges are no more than T, each is made once, and
-    p = c / 2^V is exact.
+    The + 1 counts the data as they are: p is never 0. Where all 2^V exchanges are no more than T, each is made once,
+    and p = c / 2^V is exact.
 paired bootstrap (Efron & Tibshirani 1993, ch. 16)   B draws of videos, both systems on the same ones; the draws' spread
     around δ̂ stands for that under the null around 0:
         p = (c + 1) / (B + 1),   c = #{b : |δ*_b − δ̂| ≥ |δ̂|}
@@ -63,7 +63,7 @@ def randomisations(duels: Sequence[tuple[Sample, Sample]], *, trials: int = 10_0
     """Of many pairs of systems over the same videos, with one set of exchanges."""
     check([s for duel in duels for s in duel], trials)
     V = len(duels[0][0].videos)
-    every = 2**V <= trials
+    every = trials >= 2**V
     deltas, c = [b.value - a.value for a, b in duels], [0] * len(duels)
     for M in exchanges_all(V) if every else exchanges(V, trials, seed):
         for k, (a, b) in enumerate(duels):
