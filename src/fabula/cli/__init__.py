@@ -12,10 +12,12 @@ from fabula.cli.baseline import baseline
 from fabula.cli.compare import compare
 from fabula.cli.convert import convert
 from fabula.cli.demo import demo
+from fabula.cli.diagnose import diagnose
 from fabula.cli.doctor import doctor
 from fabula.cli.list import list_
 from fabula.cli.protocols import protocols
 from fabula.cli.score import score
+from fabula.cli.stress import stress
 from fabula.core.errors import FabulaError
 
 __all__ = ["fabula", "main"]
@@ -31,12 +33,14 @@ def fabula() -> None:
     fabula score preds.json --refs val_1.json --protocol soda-2021
     fabula protocols preds.json --refs val_1.json            under every published evaluator, and why they differ
     fabula compare a.json b.json --refs val_1.json           paired tests over videos
+    fabula diagnose preds.json --refs val_1.json             what each kind of error costs
+    fabula stress                                            which metric notices what
     fabula list metrics                                      what there is
     fabula demo                                              try it on the bundled stories
     """
 
 
-for command in (score, compare, protocols, list_, baseline, convert, doctor, demo):
+for command in (score, compare, diagnose, stress, protocols, list_, baseline, convert, doctor, demo):
     fabula.add_command(command)
 
 
