@@ -17,6 +17,7 @@ from fabula.core.nouns import Corpus, Event, Item, Segment, Story
 from fabula.core.result import Result
 from fabula.engine.captions import Tokenised, caption_rows
 from fabula.engine.local import Progress, silent, story_rows
+from fabula.io.captions import is_items
 from fabula.metrics import Metric
 from fabula.metrics._caption import CaptionMetric
 from fabula.metrics._story import StoryMetric
@@ -35,7 +36,7 @@ def score(
     *,
     task: str | None = None,
     protocol: str | None = None,
-    metrics: Sequence[str | Metric] | str | None = None,
+    metrics: Sequence[str | Metric] | str | Metric | None = None,
     repair: Sequence[str] | str = (),
     strict: bool = False,
     tok: str | None = None,
@@ -53,7 +54,9 @@ def score(
     gives each primary number an interval: True, or a Resampling that says how.
     """
     named = protocols.protocol(protocol) if protocol else None
-    chosen = choose(metrics, named)
+    if task is None and named is None and metrics is not None and tells_stories(predictions):
+        task = "dense" if mentions_dense(metrics) else None
+    chosen = choose(metrics, named, task)
     request = Request(
         predictions=predictions,
         refs=[refs] if isinstance(refs, str | Path | Corpus) else refs,
@@ -143,6 +146,17 @@ def by_name(systems: Sequence[Readable]) -> dict[str, Readable]:
     return dict(zip(stems, systems, strict=True))
 
 
+def tells_stories(predictions: Readable) -> bool:
+    """Stories and caption items both have a METEOR: what the file looks like decides which is meant."""
+    return isinstance(predictions, Corpus) or not is_items(predictions)
+
+
+def mentions_dense(wanted: Sequence[str | Metric] | str | Metric) -> bool:
+    """True where a name means another metric for stories than for single captions."""
+    names = spec.split(wanted) if isinstance(wanted, str) else [] if isinstance(wanted, Metric) else wanted
+    return any(metrics.ambiguous(spec.parse(name)[0]) for name in names if isinstance(name, str))
+
+
 def agreed_task(task: str | None, protocol: Protocol | None, chosen: Sequence[Metric] | None) -> str | None:
     """The task that was named, or the one the protocol or all metrics belong to; None: the stories must tell."""
     if task is not None:
@@ -157,14 +171,18 @@ def agreed_task(task: str | None, protocol: Protocol | None, chosen: Sequence[Me
     return task
 
 
-def choose(wanted: Sequence[str | Metric] | str | None, protocol: Protocol | None) -> list[Metric] | None:
+def choose(
+    wanted: Sequence[str | Metric] | str | Metric | None, protocol: Protocol | None, task: str | None
+) -> list[Metric] | None:
     """The metrics asked for, or all of the protocol; None where the task decides."""
     if wanted is None:
         return list(protocol.metrics) if protocol else None
+    if isinstance(wanted, Metric):
+        wanted = [wanted]
     names = spec.split(wanted) if isinstance(wanted, str) else wanted
     if not names:
         raise SpecError("no metric is named; leave --metrics out to get all")
-    make = protocol.metric if protocol else metrics.metric
+    make = protocol.metric if protocol else lambda name: metrics.metric(name, task)
     return [make(name) if isinstance(name, str) else name for name in names]
 
 

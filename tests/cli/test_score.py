@@ -158,3 +158,12 @@ def test_bad_pairs_name_the_item(fabula, tmp_path, line, said):
     (tmp_path / "pairs.jsonl").write_text('{"id": 0, "cand": "a", "refs": ["a"]}\n' + line + "\n")
     ran = fabula("score", "pairs.jsonl", "--task", "captions", "-m", "ROUGE_L")
     assert ran.code == 2 and said in ran.err and "line 2" in ran.err and len(ran.err) < 500
+
+
+def test_a_name_that_two_tasks_share_is_told_by_the_file(fabula, tmp_path):
+    ran = fabula("score", "preds.json", "--refs", "refs.json", "-m", "ROUGE_L", "--json", "-")
+    result = json.loads(ran.out)
+    assert result["task"] == "dense" and result["scores"]["ROUGE_L"]["signature"].startswith("DVC_ROUGE_L(")
+    (tmp_path / "pairs.jsonl").write_text('{"id": 1, "cand": "a dog", "refs": ["a dog"]}\n')
+    result = json.loads(fabula("score", "pairs.jsonl", "-m", "ROUGE_L", "--json", "-").out)
+    assert result["task"] == "captions" and result["scores"]["ROUGE_L"]["value"] == 1.0

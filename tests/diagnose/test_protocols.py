@@ -42,7 +42,7 @@ def test_rules_that_find_nothing_to_act_on_are_not_reasons():
 
 
 def test_every_fitting_protocol_has_a_column_the_default_first():
-    seen = overview(corpus(**{v: s for v, s in PRED.items()}), [REF], task="dense")
+    seen = overview(PRED, [REF], task="dense")
     fitting = [p.name for p in protocols.room.all() if p.task in ("dense", "procedure")]
     assert [c.name for c in seen.columns] == ["default", *fitting]
     assert all(c.result is not None for c in seen.columns)

@@ -33,7 +33,7 @@ from fabula.verbs import compare as compare_verb
 @click.option("--json", "json_", type=click.Path(path_type=Path), help="Write JSON; - for standard output.")
 @click.option("--names", help="What to call the systems, comma separated. Default: their files' names.")
 @click.option("--tok", type=click.Choice(["ptb", "none"]), help="How captions are tokenised. Default: ptb.")
-def compare(
+def command(
     systems: tuple[Path, ...],
     refs: tuple[Path, ...],
     task: str | None,

@@ -36,7 +36,7 @@ DEFAULT = Limits()
 @click.option("--repair", help=f"What to do with malformed reference segments: {', '.join(REPAIRS)}; several in order.")
 @click.option("--format", help="Format of the predictions. Default: known by its shape.")
 @click.option("--refs-format", help="Format of the references. Default: known by its shape.")
-def diagnose(
+def command(
     predictions: Path,
     refs: tuple[Path, ...],
     metric: str | None,

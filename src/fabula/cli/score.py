@@ -18,7 +18,7 @@ from fabula.stats.bootstrap import METHODS, Resampling
 from fabula.verbs import score as score_verb
 
 
-@click.command(cls=Several)
+@click.command("score", cls=Several)
 @click.argument("predictions", type=click.Path(path_type=Path))
 @click.option("--refs", "-r", multiple=True, type=click.Path(path_type=Path), help="Reference file(s).")
 @click.option("--task", help="fabula list tasks. Default: dense when the predictions have captions, else procedure.")
@@ -42,7 +42,7 @@ from fabula.verbs import score as score_verb
 @click.option("--method", type=click.Choice(METHODS), default="bca", show_default=True, help="Kind of interval.")
 @click.option("--format", help="Format of the predictions (fabula list formats). Default: known by its shape.")
 @click.option("--refs-format", help="Format of the references. Default: known by its shape.")
-def score(
+def command(
     predictions: Path,
     refs: tuple[Path, ...],
     task: str | None,
@@ -93,6 +93,8 @@ def score(
             refs_format=refs_format,
             progress=progress,
         )
+    if html and result.predictions is None:
+        raise SpecError(f"the page draws stories on a time axis; for the task {result.task} write --rows")
     if rows:
         report_rows.write_rows(result.rows, rows)
     if html and result.predictions is not None:

@@ -28,7 +28,7 @@ from fabula.stats.bootstrap import Resampling
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the copies and of the intervals.")
 @click.option("--resamples", type=click.IntRange(1), default=2000, show_default=True, help="Draws of the intervals.")
 @click.option("--json", "json_", type=click.Path(path_type=Path), help="Write JSON; - for standard output.")
-def stress(
+def command(
     metrics: tuple[str, ...],
     corpus: Path | None,
     ways: str | None,

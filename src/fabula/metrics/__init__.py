@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from fabula.core import spec
-from fabula.core.registry import Room, key
+from fabula.core.errors import SpecError
+from fabula.core.registry import Room, close_to, key
 from fabula.metrics._base import Metric
 
 __all__ = ["Metric", "default", "metric", "room"]
@@ -19,8 +20,11 @@ def metric(text: str, task: str | None = None, **params: Any) -> Metric:
     A task may call another metric by the same name: in `dense`, METEOR is DVC_METEOR.
     """
     name, given = spec.parse(text)
-    made: Metric = named(name, task)(**params)
-    return made.with_params(given)
+    cls = named(name, task)
+    for field in params:
+        if field not in cls.defaults():
+            raise SpecError(f"{cls.name} has no parameter {field!r}; {close_to(field, list(cls.defaults()))}")
+    return cls(**params).with_params(given)
 
 
 def named(name: str, task: str | None) -> type[Metric]:

@@ -114,5 +114,13 @@ def apart(rows: Rows, some: set[str | int]) -> tuple[Rows, Rows]:
 
 
 def joined(first: Rows, second: Rows) -> Rows:
-    columns = {n: np.concatenate([c, second[n]]) for n, c in first.columns.items() if n in second.columns}
+    columns = {n: laid(c, second[n]) for n, c in first.columns.items() if n in second.columns}
     return Rows(first.keys + second.keys, np.concatenate([first.refset, second.refset]), columns, first.unit)
+
+
+def laid(first: Array, second: Array) -> Array:
+    """One below the other; lists of detections that are padded with zeros, to the longer of the two."""
+    if first.ndim == 1:
+        return np.concatenate([first, second])
+    width = max(first.shape[1], second.shape[1])
+    return np.concatenate([np.pad(c, ((0, 0), (0, width - c.shape[1]))) for c in (first, second)])

@@ -64,6 +64,7 @@ class Sample:
     rows: Rows
     folding: Folding
     videos: tuple[Key, ...]  # V; a video without rows (missing=drop) adds nothing
+    at: NDArray[np.int64]  # [R] the video of each row
     totals: Array | None  # [V, K, k + 1] what is summed, and how many rows there are; None: fold each resample
 
     @classmethod
@@ -71,15 +72,15 @@ class Sample:
         if not len(rows):
             raise SpecError("there are no rows to resample")
         videos = tuple(dict.fromkeys(rows.keys)) if videos is None else tuple(videos)
-        sums = folding.sums(rows)
-        if sums is None:
-            return cls(rows, folding, videos, None)
         place = {v: i for i, v in enumerate(videos)}
         at = np.array([place[key] for key in rows.keys])
+        sums = folding.sums(rows)
+        if sums is None:
+            return cls(rows, folding, videos, at, None)
         sets, k = np.unique(rows.refset, return_inverse=True)
         totals = np.zeros((len(videos), len(sets), sums.shape[1] + 1))
         np.add.at(totals, (at, k), np.column_stack([sums, np.ones(len(rows))]))
-        return cls(rows, folding, videos, totals)
+        return cls(rows, folding, videos, at, totals)
 
     @property
     def value(self) -> float:
@@ -105,17 +106,8 @@ class Sample:
 
     def folded(self, w: Array) -> float:
         """θ by the fold itself."""
-        where = self.places
-        index = np.array([i for v, n in enumerate(w) for i in where[v] * round(n)], dtype=np.int64)
+        index = np.repeat(np.arange(len(self.rows)), np.rint(w[self.at]).astype(np.int64))
         return float(self.folding.fold(self.rows.take(index))[self.folding.primary]) if len(index) else 0.0
-
-    @property
-    def places(self) -> list[list[int]]:
-        """The rows of each video."""
-        found: dict[Key, list[int]] = {v: [] for v in self.videos}
-        for i, key in enumerate(self.rows.keys):
-            found[key].append(i)
-        return list(found.values())
 
 
 def samples(tables: Sequence[tuple[Rows, Folding]]) -> list[Sample]:

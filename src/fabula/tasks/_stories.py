@@ -24,7 +24,8 @@ def run(request: Request, task: str | None) -> Result:
     """Score stories; without a task, predictions that say something are dense captions, others a procedure."""
     notes = Notes()
     sets, pred = gather(request, notes)
-    task = task or ("dense" if pred.captioned else "procedure")
+    told = pred if pred.events else sets[0]
+    task = task or ("dense" if told.captioned else "procedure")
     counts = count(pred, sets, notes)
 
     def rows_of(metric: Metric) -> Rows:

@@ -188,7 +188,7 @@ def open_index(tables: Tables | None = None, cache: Path | None = None, progress
 def load_or_build(tables: Tables, cache: Path, progress: Progress | None = None) -> Index:
     """One process builds, others wait; who dies leaves no lock and at most a temporary file, which is removed here."""
     fingerprint = tables.fingerprint()
-    path = cache / f"meteor-{VERSION}-{zlib.crc32(fingerprint):08x}.index"
+    path = place(fingerprint, cache)
     if index := load(path, fingerprint):
         return index
     try:
@@ -207,6 +207,16 @@ def load_or_build(tables: Tables, cache: Path, progress: Progress | None = None)
     if index := load(path, fingerprint):
         return index
     raise CacheError(f"{path} was just written and is not readable; the disk or its file system is at fault")
+
+
+def place(fingerprint: bytes, cache: Path) -> Path:
+    return cache / f"meteor-{VERSION}-{zlib.crc32(fingerprint):08x}.index"
+
+
+def find_index(tables: Tables, cache: Path) -> Index | None:
+    """The index of these tables if the cache holds it whole; nothing is built."""
+    fingerprint = tables.fingerprint()
+    return load(place(fingerprint, cache), fingerprint)
 
 
 def load(path: Path, fingerprint: bytes) -> Index | None:
