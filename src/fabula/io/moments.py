@@ -146,12 +146,13 @@ def checked(query: Query, source: Source, repair: Sequence[str], judged: bool) -
     kept = []
     for i, (start, end) in enumerate(query.windows):
         taken, event = mend(Event(Segment(start, end)), repair)
-        if event is None and taken != "drop":
+        if not taken and not Segment(start, end).sound:
             seen = f"a {fault(Segment(start, end))} window [{start:g}, {end:g}]"
             ways = ", ".join(f"--repair {w}" for w in REPAIRS)
             raise source.wrong(seen, query.id, f"window {i}", f"mend the file, or say how: {ways}")
         if taken:
-            source.notes.add(f"{{n}} reference windows were repaired ({taken}: {REPAIRS[taken]})", named(query.id))
+            how = ", ".join(f"{way}: {REPAIRS[way]}" for way in taken)
+            source.notes.add(f"{{n}} reference windows were repaired ({how})", named(query.id))
         kept += [] if event is None else [(event.segment.start, event.segment.end)]
     if not kept:
         raise source.wrong("no window is left", query.id, None, "take the query out of the file")
