@@ -17,7 +17,7 @@ from fabula.stats.bootstrap import METHODS, Method, Resampling
 DEFAULT = Limits()
 
 
-@click.command(cls=Several)
+@click.command("diagnose", cls=Several)
 @click.argument("predictions", type=click.Path(path_type=Path))
 @click.option("--refs", "-r", multiple=True, required=True, type=click.Path(path_type=Path), help="Reference file(s).")
 @click.option("--metric", "-m", help="The score to explain. Default: SODA_c; SODA_d where there are no captions.")
