@@ -49,7 +49,7 @@ def test_stress_on_a_file(fabula):
     ("arguments", "said"),
     [
         (("diagnose", "preds.json", "--refs", "refs.json", "-m", "SODA_x"), "did you mean"),
-        (("diagnose", "preds.json", "--refs", "refs.json", "-m", "CIDEr(idf=batch:2)"), "does not"),
+        (("diagnose", "preds.json", "--refs", "refs.json", "-m", "DenseCap_mAP"), "does not score stories"),
         (("diagnose", "preds.json", "--refs", "refs.json", "--near", "0.9"), "above right"),
         (("diagnose", "preds.json", "--refs", "nothing.json"), "no such file"),
         (("stress", "SODA_x"), "did you mean"),

@@ -66,7 +66,11 @@ def test_ways_of_the_story():
     told = story((0, 10, "one two three"), (10, 20, "four five"), (20, 40, "six seven"), (40, 50, "eight nine"))
     whole = " ".join(told.captions)
     for s in spoiled("shuffle", told):
-        assert sorted(s.captions) == sorted(told.captions) != s.captions and (s.spans == told.spans).all()
+        assert (
+            sorted(s.captions) == sorted(told.captions)
+            and s.captions != told.captions
+            and (s.spans == told.spans).all()
+        )
     for s in spoiled("split", told):
         assert len(s) == 6 and " ".join(s.captions) == whole
     for s in spoiled("merge", told):
@@ -80,7 +84,7 @@ def test_ways_of_the_story():
 
 
 def test_paraphrase_by_synsets():
-    assert "auto" in synonyms("car") and "with" not in synonyms("into") and not synonyms("walks")
+    assert "auto" in synonyms("car") and not synonyms("into") and not synonyms("walks")
     told = story((0, 5, "They push the car into the street."))
     (changed,) = {s.captions[0] for s in spoiled("paraphrase", told, 1)}
     assert changed != told.captions[0] and len(changed.split()) == 7 and changed.endswith(".")
