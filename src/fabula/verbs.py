@@ -54,8 +54,8 @@ def score(
     gives each primary number an interval: True, or a Resampling that says how.
     """
     named = protocols.protocol(protocol) if protocol else None
-    if task is None and named is None and metrics is not None and tells_stories(predictions):
-        task = "dense" if mentions_dense(metrics) else None
+    if task is None and named is None and metrics is not None and mentions_dense(metrics):
+        task = "dense" if tells_stories(predictions) else None
     chosen = choose(metrics, named, task)
     request = Request(
         predictions=predictions,

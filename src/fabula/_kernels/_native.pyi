@@ -5,6 +5,9 @@ from numpy.typing import NDArray
 
 def lcs(A: list[list[int]], B: list[list[int]]) -> NDArray[np.int64]: ...
 def ordered(C: NDArray[np.float64]) -> tuple[float, list[tuple[int, int]]]: ...
+def lift(
+    text: bytes, key: str, first: int, whole: bool
+) -> tuple[bytes, int, NDArray[np.float64], NDArray[np.int64]]: ...
 
 class Scanner:
     def __init__(
