@@ -60,3 +60,16 @@ def test_stress_on_a_file(fabula):
 def test_a_mistake_costs_one_line(fabula, arguments, said):
     ran = fabula(*arguments)
     assert ran.code == 2 and said in ran.err and "Traceback" not in ran.err, ran.err
+
+
+def test_diagnose_moments(fabula, tmp_path):
+    from tests.diagnose.test_retrieval import ANSWERS, QUERIES
+    from tests.moment_toys import tvr_predictions, tvr_queries
+
+    files = tvr_predictions(tmp_path / "p.json", VCMR=ANSWERS), tvr_queries(tmp_path / "q.jsonl", QUERIES)
+    ask = ("diagnose", files[0].name, "--refs", files[1].name, "--task", "moments", "--resamples", 50)
+    lines = fabula(*ask).out.splitlines()
+    assert lines[1].startswith("right (R@1, IoU ≥ 0.5)\t1\t16.67\t") and lines[2].startswith("rank wrong\t2\t33.33\t")
+    assert json.loads(fabula(*ask, "--json", "-").out)["faults"]["video"]["queries"] == 2
+    ran = fabula(*ask, "--metric", "VCMR")
+    assert ran.code == 2 and "--k and --iou" in ran.err

@@ -14,7 +14,7 @@ merge       half the pairs of neighbours become one event, their captions joined
 shift       every event moves by a quarter of its length, all in one direction
 truncate    the story ends after half its events
 duplicate   half the events are told twice
-paraphrase  a quarter of the content words are replaced by a synonym (a word that shares most synsets in METEOR's tables)
+paraphrase  a quarter of the content words give way to a synonym (sharing most synsets in METEOR's tables)
 """
 
 from __future__ import annotations
