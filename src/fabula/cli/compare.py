@@ -16,7 +16,7 @@ from fabula.stats.compare import TESTS
 from fabula.verbs import compare as compare_verb
 
 
-@click.command(cls=Several)
+@click.command("compare", cls=Several)
 @click.argument("systems", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--refs", "-r", multiple=True, type=click.Path(path_type=Path), help="Reference file(s).")
 @click.option("--task", help="fabula list tasks. Default: dense when the predictions have captions, else procedure.")

@@ -20,7 +20,7 @@ from fabula.report import stress as report
 from fabula.stats.bootstrap import Resampling
 
 
-@click.command(cls=Several)
+@click.command("stress", cls=Several)
 @click.argument("metrics", nargs=-1)
 @click.option("--corpus", "-c", type=click.Path(path_type=Path), help="Reference stories. Default: the bundled ones.")
 @click.option("--ways", "-w", help=f"Ways to spoil them, comma separated: {', '.join(CHANGES)}. Default: all.")

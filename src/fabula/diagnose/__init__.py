@@ -2,6 +2,7 @@
 
 from fabula.diagnose.errors import Diagnosis, Limits, errors
 from fabula.diagnose.factors import Factors, factors
+from fabula.diagnose.retrieval import Retrieval, retrieval
 from fabula.diagnose.stress import Stress, stress
 
-__all__ = ["Diagnosis", "Factors", "Limits", "Stress", "errors", "factors", "stress"]
+__all__ = ["Diagnosis", "Factors", "Limits", "Retrieval", "Stress", "errors", "factors", "retrieval", "stress"]

@@ -14,7 +14,7 @@ merge       half the pairs of neighbours become one event, their captions joined
 shift       every event moves by a quarter of its length, all in one direction
 truncate    the story ends after half its events
 duplicate   half the events are told twice
-paraphrase  a quarter of the content words are replaced by a synonym (a word of the same synset in METEOR's tables)
+paraphrase  a quarter of the content words give way to a synonym (sharing most synsets in METEOR's tables)
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ def lemmas() -> tuple[dict[str, list[int]], dict[int, list[str]]]:
     of_word = {
         w: ids[start[k] : start[k + 1]]
         for k, w in enumerate(index.words)
-        if flags[k] & LEMMA and not flags[k] & FUNCTION and len(w) > 3 and w.isascii() and w.isalpha()
+        if flags[k] & LEMMA and not flags[k] & FUNCTION and len(w) > 2 and w.isascii() and w.isalpha()
     }
     of_synset: dict[int, list[str]] = {}
     for w, synsets in of_word.items():
@@ -196,9 +196,10 @@ def lemmas() -> tuple[dict[str, list[int]], dict[int, list[str]]]:
 
 @lru_cache(maxsize=4096)
 def synonyms(word: str) -> tuple[str, ...]:
-    """Other words of its synsets; none for a word that is not in its base form, nor for a name."""
+    """The words that share most synsets with it; none for a word that is not in its base form, nor for a name."""
     of_word, of_synset = lemmas()
-    return tuple(sorted({w for s in of_word.get(word, ()) for w in of_synset[s]} - {word}))
+    shared = Counter(w for s in of_word.get(word, ()) for w in of_synset[s] if w != word)
+    return tuple(sorted(w for w, n in shared.items() if n == max(shared.values())))
 
 
 CHANGES: dict[str, Change] = {

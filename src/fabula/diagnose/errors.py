@@ -3,9 +3,9 @@
 How errors are found, for one video and one reference set (thresholds are parameters; IoU and inter over time):
 
 split         a reference g told in pieces: two or more predictions with inter(g, p)/|p| ≥ inside, none with
-              IoU(g, p) ≥ right, whose hull has IoU ≥ right with g. Repair: one prediction over the hull, in the words
+              IoU(g, p) > right, whose hull has IoU ≥ right with g. Repair: one prediction over the hull, in the words
               of the piece that overlaps g most.
-merged        a prediction p over two or more references: inter(g, p)/|g| ≥ inside, none with IoU ≥ right, their hull
+merged        a prediction p over two or more references: inter(g, p)/|g| ≥ inside, none with IoU > right, their hull
               has IoU ≥ right with p. Repair: p cut into its intersections with them, each with the words of p.
   The rest is matched one to one: greedy, the largest IoU first (or in order, the largest sum), where IoU ≥ near.
 mislocated    a pair with IoU < right. Repair: the prediction gets the reference's segment.
@@ -147,7 +147,7 @@ def find(ref: Story, pred: Story, captions: Matrix | None, limits: Limits, in_ti
 
 def apart(iou: Matrix, some: list[int], limits: Limits) -> bool:
     """Two or more, and nothing stands right already."""
-    return len(some) > 1 and bool((iou < limits.right).all())
+    return len(some) > 1 and bool((iou <= limits.right).all())
 
 
 def hull_iou(some: Matrix, one: Matrix) -> float:

@@ -55,8 +55,7 @@ class Metric(Spec):
 
     def of_sums(self, totals: Array) -> Array:
         """The primary number of totals [B, k] → [B]."""
-        mean: Array = totals[:, 0] / totals[:, 1]
-        return mean
+        return np.divide(totals[:, 0], totals[:, 1], out=np.zeros(len(totals)), where=totals[:, 1] > 0)
 
     def about(self) -> Mapping[str, str]:
         """What else the signature must name: tokeniser, versions of what it leans on."""

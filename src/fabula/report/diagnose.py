@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fabula.diagnose.errors import Diagnosis
 from fabula.diagnose.factors import CHAIN
+from fabula.diagnose.retrieval import Retrieval
 from fabula.report.table import plain_rows
 
 if TYPE_CHECKING:
@@ -109,5 +110,30 @@ def as_json(seen: Diagnosis) -> dict[str, Any]:
         "limits": asdict(seen.limits),
         "ci": asdict(seen.how),
         "counts": seen.counts,
+        "warnings": list(seen.warnings),
+    }
+
+
+def retrieval_plain(seen: Retrieval) -> Iterator[str]:
+    """What is wrong with the queries."""
+    said = {"right": f"right (R@{seen.k}, IoU ≥ {seen.iou:g})"}
+    head = ["queries", "number", "share", "interval"]
+    lines = [
+        [said.get(f.kind, f"{f.kind} wrong"), f"{f.queries:,}", f"{f.share * 100:.2f}", spread(*f.interval, 100)]
+        for f in seen.faults
+    ]
+    yield from plain_rows(head, lines)
+    yield ""
+    yield f"queries:{seen.queries}|k:{seen.k}|iou:{seen.iou:g}|ci:{seen.how}"
+
+
+def retrieval_json(seen: Retrieval) -> dict[str, Any]:
+    return {
+        "task": "moments",
+        "k": seen.k,
+        "iou": seen.iou,
+        "queries": seen.queries,
+        "faults": {f.kind: {"queries": f.queries, "share": f.share, "ci": list(f.interval)} for f in seen.faults},
+        "ci": asdict(seen.how),
         "warnings": list(seen.warnings),
     }

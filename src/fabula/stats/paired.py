@@ -109,13 +109,15 @@ def exchanged_rows(a: Sample, b: Sample, moved: np.ndarray[tuple[int], np.dtype[
 
 def apart(rows: Rows, some: set[str | int]) -> tuple[Rows, Rows]:
     """The rows of the other videos, and those of these."""
-    inside = np.array([key in some for key in rows.keys], dtype=bool)
+    inside = np.array([key in some for key in rows.drawn], dtype=bool)
     return rows.take(np.flatnonzero(~inside)), rows.take(np.flatnonzero(inside))
 
 
 def joined(first: Rows, second: Rows) -> Rows:
     columns = {n: laid(c, second[n]) for n, c in first.columns.items() if n in second.columns}
-    return Rows(first.keys + second.keys, np.concatenate([first.refset, second.refset]), columns, first.unit)
+    clusters = None if first.clusters is None else first.drawn + second.drawn
+    refset = np.concatenate([first.refset, second.refset])
+    return Rows(first.keys + second.keys, refset, columns, first.unit, clusters)
 
 
 def laid(first: Array, second: Array) -> Array:

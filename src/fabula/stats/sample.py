@@ -1,7 +1,8 @@
 """A sample: rows laid out by video, so that a resample is a weight for each video.
 
-A video is the unit that is drawn: all its rows (every reference set, every caption) come along or stay away together,
-because they are not independent of each other. With w_v how often video v was drawn, and k the reference sets,
+A video is the unit that is drawn: all its rows (every reference set, every caption, every query) come along or stay
+away together, because they are not independent of each other. With w_v how often video v was drawn, and k the
+reference sets,
 
     θ(w) = mean over k of  f( Σ_v w_v·x_vk )        x_vk: what the metric sums, added up over the rows of v in set k
 
@@ -71,9 +72,9 @@ class Sample:
     def of(cls, rows: Rows, folding: Folding, videos: Sequence[Key] | None = None) -> Sample:
         if not len(rows):
             raise SpecError("there are no rows to resample")
-        videos = tuple(dict.fromkeys(rows.keys)) if videos is None else tuple(videos)
+        videos = tuple(dict.fromkeys(rows.drawn)) if videos is None else tuple(videos)
         place = {v: i for i, v in enumerate(videos)}
-        at = np.array([place[key] for key in rows.keys])
+        at = np.array([place[key] for key in rows.drawn])
         sums = folding.sums(rows)
         if sums is None:
             return cls(rows, folding, videos, at, None)
@@ -112,5 +113,5 @@ class Sample:
 
 def samples(tables: Sequence[tuple[Rows, Folding]]) -> list[Sample]:
     """Samples over the same videos, so that one draw serves them all."""
-    videos = tuple(dict.fromkeys(key for rows, _ in tables for key in rows.keys))
+    videos = tuple(dict.fromkeys(key for rows, _ in tables for key in rows.drawn))
     return [Sample.of(rows, folding, videos) for rows, folding in tables]
