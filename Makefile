@@ -19,6 +19,7 @@ lint: $(VENV)/.test-ready
 	$(BIN)/mypy
 
 bench: $(VENV)/.test-ready
+	$(PIP) --editable '.[bench]'
 	for script in bench/*.py; do $(BIN)/python $$script || exit 1; done
 
 $(VENV)/bin/python:
@@ -29,8 +30,10 @@ $(VENV)/.installed: $(NATIVE) | $(VENV)/bin/python
 	$(PIP) --editable .
 	touch $@
 
+# torch first and by itself, as constraints.txt says: what comes after must not choose another build of it.
 $(VENV)/.test-ready: $(NATIVE) | $(VENV)/bin/python
-	$(PIP) --editable '.[test]'
+	if $(PIP) torch; then $(PIP) --editable '.[test,learn]'; \
+	else echo "no torch for this machine: the tests of fabula.learn will be skipped"; $(PIP) --editable '.[test]'; fi
 	touch $@ $(VENV)/.installed
 
 clean:
