@@ -13,7 +13,10 @@ from fabula.cli.convert import convert
 from fabula.cli.demo import demo
 from fabula.cli.doctor import doctor
 from fabula.cli.list import list_
+from fabula.cli.predict import predict
 from fabula.cli.score import score
+from fabula.cli.simulate import simulate
+from fabula.cli.train import train
 from fabula.core.errors import FabulaError
 
 __all__ = ["fabula", "main"]
@@ -32,7 +35,7 @@ def fabula() -> None:
     """
 
 
-for command in (score, list_, baseline, convert, doctor, demo):
+for command in (score, list_, baseline, convert, doctor, demo, simulate, train, predict):
     fabula.add_command(command)
 
 

@@ -42,7 +42,9 @@ def read(path: str | Path, weights_only: bool = False) -> tuple[dict[str, Tensor
             names = [n for n in file.keys() if not weights_only or n.startswith("model.")]  # noqa: SIM118
             tensors = {n: file.get_tensor(n) for n in names} if header else {}
     except (SafetensorError, OSError, ValueError) as error:
-        raise InputError(f"not a readable checkpoint ({error})", file=path, hint="name a .safetensors of a run") from None
+        raise InputError(
+            f"not a readable checkpoint ({error})", file=path, hint="name a .safetensors of a run"
+        ) from None
     if not isinstance(header, dict) or "model" not in header:
         raise InputError("safetensors, but no checkpoint of fabula train", file=path, hint="name a checkpoint of a run")
     if header.get("format") != FORMAT:

@@ -81,7 +81,9 @@ class Vocabulary:
         """An error where a checkpoint's vocabulary is not the data's: its embeddings would mean other words."""
         if self.words != seen.words:
             first = next((i for i, (a, b) in enumerate(zip(self.words, seen.words, strict=False)) if a != b), None)
-            where = "" if first is None else f"; word {first} is {seen.words[first]!r} there, {self.words[first]!r} here"
+            where = (
+                "" if first is None else f"; word {first} is {seen.words[first]!r} there, {self.words[first]!r} here"
+            )
             raise InputError(
                 f"vocabulary mismatch: {len(seen)} words in the checkpoint, {len(self)} words here{where}",
                 file=file,

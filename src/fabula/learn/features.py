@@ -124,7 +124,9 @@ def checked(raw: Any, video: str, file: Path | None = None, dim: int | None = No
     bad = ~np.isfinite(array)
     if bad.any():
         t, c = np.argwhere(bad)[0]
-        seen = f"features hold {array[t, c]} at frame {t}, channel {c} ({int(bad.sum())} of {array.size} are not finite)"
+        seen = (
+            f"features hold {array[t, c]} at frame {t}, channel {c} ({int(bad.sum())} of {array.size} are not finite)"
+        )
         raise InputError(seen, file=file, video=video, hint=wrong)
     return np.ascontiguousarray(array, dtype=np.float32)
 

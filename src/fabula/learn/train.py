@@ -152,7 +152,9 @@ def train(
             losses: dict[str, Tensor] = wrapped.loss(batch)
             if not torch.isfinite(losses["loss"]):
                 seen = ", ".join(f"{n} {v.item():g}" for n, v in losses.items())
-                raise TrainingError(f"the loss is not finite at step {state.step} on {batch.videos} ({seen}); lower --lr")
+                raise TrainingError(
+                    f"the loss is not finite at step {state.step} on {batch.videos} ({seen}); lower --lr"
+                )
             optimizer.zero_grad(set_to_none=True)
             fabric.backward(losses["loss"])
             if settings.clip_norm is not None:
@@ -165,7 +167,9 @@ def train(
             values = {n: v.item() for n, v in losses.items()}
             state.add(values)
             if first:
-                write_line(out / "steps.csv", {"step": state.step, "epoch": epoch, "lr": lr_at(settings, epoch), **values})
+                write_line(
+                    out / "steps.csv", {"step": state.step, "epoch": epoch, "lr": lr_at(settings, epoch), **values}
+                )
                 fabric.log_dict(values, step=state.step)
                 head = " · ".join(f"{n} {v:.3f}" for n, v in values.items() if not n[-1].isdigit())
                 watch(f"epoch {epoch + 1}/{settings.epochs} · {head}", state.step, total)
@@ -187,7 +191,9 @@ def train(
             if state.best is None or scores[key] > state.best:
                 state.best = scores[key]
                 weights = {f"model.{n}": t for n, t in model.state_dict().items()}
-                header = checkpoint.header_of(model, epoch=epoch, step=state.step, scores=scores, about=dict(about or {}))
+                header = checkpoint.header_of(
+                    model, epoch=epoch, step=state.step, scores=scores, about=dict(about or {})
+                )
                 checkpoint.write(out / "best.safetensors", weights, header)
         if first:
             line["seconds"] = round(time.monotonic() - began, 3)
@@ -233,9 +239,7 @@ class Place:
         return self
 
 
-def save(
-    out: Path, model: nn.Module, optimizer: Any, fabric: Fabric, settings: Settings, state: Place
-) -> None:
+def save(out: Path, model: nn.Module, optimizer: Any, fabric: Fabric, settings: Settings, state: Place) -> None:
     """last.safetensors, by the first process; the others send it their random state."""
     random = fabric.all_gather(torch.get_rng_state()[None].to(torch.int32)).reshape(fabric.world_size, -1)
     if not fabric.is_global_zero:
@@ -263,7 +267,13 @@ def continue_from(
 
 
 def prepare(
-    out: Path, model: nn.Module, settings: Settings, about: Mapping[str, Any], resume: bool, overwrite: bool, first: bool
+    out: Path,
+    model: nn.Module,
+    settings: Settings,
+    about: Mapping[str, Any],
+    resume: bool,
+    overwrite: bool,
+    first: bool,
 ) -> None:
     """The run's folder. A run that is there is continued when asked to, replaced when told to, and never by accident."""
     wanted = {"model": model.name, "config": asdict(model.config), "settings": asdict(settings), **about}  # type: ignore[call-overload]
@@ -279,7 +289,9 @@ def prepare(
     ours = ("config.json", "steps.csv", "epochs.csv", "last.safetensors", "best.safetensors")
     if any((out / name).exists() for name in ours):
         if not overwrite:
-            raise InputError("holds a run already", file=out, hint="say --resume to go on with it, --overwrite to lose it")
+            raise InputError(
+                "holds a run already", file=out, hint="say --resume to go on with it, --overwrite to lose it"
+            )
         for name in ours:
             (out / name).unlink(missing_ok=True)
     try:

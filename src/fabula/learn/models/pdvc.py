@@ -75,8 +75,12 @@ class Config:
     # matching
     matcher: Literal["hungarian", "ordered", "soft"] = "hungarian"
     gamma: float = 0.01  # temperature of the soft matcher
-    smooth: Literal["expectation", "logsumexp"] = "expectation"  # smoothMin: as the PSS code runs it, or soft-DTW's form
-    missing: Literal["auto", "no", "random", "cheapest"] = "auto"  # queries for unmatched steps; auto: PSS code, see top
+    smooth: Literal["expectation", "logsumexp"] = (
+        "expectation"  # smoothMin: as the PSS code runs it, or soft-DTW's form
+    )
+    missing: Literal["auto", "no", "random", "cheapest"] = (
+        "auto"  # queries for unmatched steps; auto: PSS code, see top
+    )
     compat_independent_sort: bool = False  # sort centres and lengths independently (the PSS code's bug)
     cost_class: float = 2.0  # weights of the matching cost
     cost_giou: float = 4.0
@@ -92,7 +96,9 @@ class Config:
     focal_gamma: float = 2.0
     count_rates: tuple[float, ...] = ACTIVITYNET_COUNTS  # frequency of each count; () weighs all alike
     # inference
-    ec_alpha: float = 1.0  # weight of the caption's score in the ranking (1.0 for YouCook2, the option's default is 0.3)
+    ec_alpha: float = (
+        1.0  # weight of the caption's score in the ranking (1.0 for YouCook2, the option's default is 0.3)
+    )
     length_power: float = 2.0  # a caption's log-probability is divided by words ** this
     proposals: Literal["learned", "gt"] = "learned"  # gt: queries are the true segments; only captions are learnt
 
@@ -151,7 +157,9 @@ class Deformable(nn.Module):
     V is read at x by linear interpolation between frame centres (i + ½)/T, beyond the ends its border value.
     """
 
-    def __init__(self, hidden: int, heads: int, levels: int, points: int, query_dim: int, weighted: bool = True) -> None:
+    def __init__(
+        self, hidden: int, heads: int, levels: int, points: int, query_dim: int, weighted: bool = True
+    ) -> None:
         super().__init__()
         self.heads, self.levels, self.points = heads, levels, points
         self.value = nn.Linear(hidden, hidden)
@@ -197,7 +205,9 @@ class Deformable(nn.Module):
             found.append(F.grid_sample(v, at, mode="bilinear", padding_mode="border", align_corners=False))
         return found
 
-    def forward(self, query: Tensor, reference: Tensor, memory: Tensor, padding: Tensor, lengths: Sequence[int]) -> Tensor:
+    def forward(
+        self, query: Tensor, reference: Tensor, memory: Tensor, padding: Tensor, lengths: Sequence[int]
+    ) -> Tensor:
         B, Q, _ = query.shape
         H, L, P = self.heads, self.levels, self.points
         assert self.weight is not None and self.out is not None
@@ -238,7 +248,9 @@ class Pyramid(nn.Module):
             nn.init.zeros_(conv.bias)  # type: ignore[arg-type]
         nn.init.normal_(self.level)
 
-    def forward(self, features: Tensor, mask: Tensor, duration: Tensor) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
+    def forward(
+        self, features: Tensor, mask: Tensor, duration: Tensor
+    ) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
         """[B, T, C] → per level: features [B, T_l, D], positions [B, T_l, D], mask [B, T_l]."""
         raw = (features * mask[..., None]).transpose(1, 2)  # [B, C, T]
         levels: list[Tensor] = []
@@ -386,7 +398,13 @@ class Captioner(nn.Module):
         return (a * clip).sum(2)
 
     def step(
-        self, word: Tensor, state: tuple[Tensor, Tensor], query: Tensor, reference: Tensor, value: Tensor, memory: Memory
+        self,
+        word: Tensor,
+        state: tuple[Tensor, Tensor],
+        query: Tensor,
+        reference: Tensor,
+        value: Tensor,
+        memory: Memory,
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         """One word further for K captions of B videos. word [B, K] → log-probabilities [B, K, V + 1]"""
         B, K, D = query.shape
@@ -589,7 +607,9 @@ class Model(nn.Module):
             C = C + c.cost_l1 * torch.cdist(boxes, targets, p=1)
         return C
 
-    def matched(self, layer: Layer, targets: Tensor, mask: Tensor) -> tuple[tuple[Tensor, Tensor, Tensor], Tensor | None]:
+    def matched(
+        self, layer: Layer, targets: Tensor, mask: Tensor
+    ) -> tuple[tuple[Tensor, Tensor, Tensor], Tensor | None]:
         """Pairs as (video, query, step) indices, and the soft matcher's loss. Ordered matchers see both sides by centre.
 
         Where an ordered matching is empty (every cost is positive), step i takes the i-th query, as in the PSS code.
@@ -607,7 +627,9 @@ class Model(nn.Module):
             boxes = layer.boxes.sort(1).values
         C = self.cost(layer.logits.gather(1, by_query), boxes, targets.gather(1, by_step[..., None].expand(-1, -1, 2)))
         found = self.match(C, (None, m))
-        pairs = [(q, t) if len(q) else empty_start(min(int(k), c.queries), q) for (q, t), k in zip(found, m, strict=True)]
+        pairs = [
+            (q, t) if len(q) else empty_start(min(int(k), c.queries), q) for (q, t), k in zip(found, m, strict=True)
+        ]
         b = torch.cat([torch.full_like(q, i) for i, (q, _) in enumerate(pairs)])
         q, t = torch.cat([q for q, _ in pairs]), torch.cat([t for _, t in pairs])
         return (b, by_query[b, q], by_step[b, t]), None if found.loss is None else found.loss.mean()
@@ -652,10 +674,14 @@ class Model(nn.Module):
         b, q, t = pairs
         if not len(b):
             return layer.hidden.sum() * 0.0 + sum(p.sum() * 0.0 for p in self.captioner.parameters())
-        slot = torch.cat([torch.arange(int(m), device=b.device) for m in torch.bincount(b, minlength=len(batch.videos))])
+        slot = torch.cat(
+            [torch.arange(int(m), device=b.device) for m in torch.bincount(b, minlength=len(batch.videos))]
+        )
         B, M = len(batch.videos), int(slot.max()) + 1
         query = layer.hidden.new_zeros(B, M, layer.hidden.shape[-1]).index_put((b, slot), layer.hidden[b, q])
-        reference = layer.reference.new_zeros(B, M, layer.reference.shape[-1]).index_put((b, slot), layer.reference[b, q])
+        reference = layer.reference.new_zeros(B, M, layer.reference.shape[-1]).index_put(
+            (b, slot), layer.reference[b, q]
+        )
         tokens = batch.tokens.new_zeros(B, M, batch.tokens.shape[-1]).index_put((b, slot), batch.tokens[b, t])
         counted = batch.token_mask[b, t][:, 1:]  # [N, W − 1]
         logp = self.captioner(query, scaled(reference, memory), tokens, memory)[b, slot]  # [N, W − 1, V + 1]

@@ -176,7 +176,12 @@ class Model(nn.Module):
         steps = batch.spans * features.shape[1] + 1  # frames, the first is 1
         proposal, boundary = self.proposal_losses(p, steps, batch.span_mask)
         sequence = self.sequence_loss(features, p, steps, batch.span_mask)
-        return {"loss": proposal + boundary + sequence, "proposal": proposal, "boundary": boundary, "sequence": sequence}
+        return {
+            "loss": proposal + boundary + sequence,
+            "proposal": proposal,
+            "boundary": boundary,
+            "sequence": sequence,
+        }
 
     def proposal_losses(self, p: Proposals, steps: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         c = self.config
@@ -186,7 +191,9 @@ class Model(nn.Module):
             bounds, logits, true = p.bounds[b].flatten(0, 1), p.logits[b].flatten(), steps[b, mask[b]]
             with torch.no_grad():
                 overlap = iou(bounds, true)  # [A·T, K]
-                inside = (bounds[:, 0] > 0) & (bounds[:, 1] <= T)  # all anchors, also where they do not fit: as published
+                inside = (bounds[:, 0] > 0) & (
+                    bounds[:, 1] <= T
+                )  # all anchors, also where they do not fit: as published
                 best, which = overlap.max(1)
                 positive = (inside & (best >= c.positive)).nonzero()[:, 0]
                 negative = (inside & (best < c.negative)).nonzero()[:, 0]
