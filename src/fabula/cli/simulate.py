@@ -8,7 +8,7 @@ import click
 
 from fabula import io
 from fabula.cli._console import say
-from fabula.core.nouns import Corpus
+from fabula.core.nouns import Corpus, Story
 
 
 @click.command()
@@ -30,7 +30,7 @@ def simulate(
     from fabula.learn.simulate import Recipe
     from fabula.learn.simulate import simulate as make
 
-    stories = {}
+    stories: dict[str, Story] = {}
     for path in annotations:
         corpus, notes = io.read(path, format)
         for line in notes.lines():

@@ -92,7 +92,7 @@ def load_model(path: str | Path) -> tuple[nn.Module, dict[str, Any]]:
     """The model of a checkpoint, ready to predict, and the header."""
     tensors, header = read(path, weights_only=True)
     cls = room.get(header["model"])
-    model: nn.Module = cls(config_of(cls.Config, header["config"], path))
+    model: nn.Module = cls(config_of(cls.config_class, header["config"], path))
     restore(model, tensors, header, path)
     return model.eval(), header
 

@@ -105,8 +105,8 @@ class Batch:
     token_mask: Tensor  # [B, K, W] the two 0 of a caption count, padding does not
 
     def to(self, device: torch.device | str) -> Batch:
-        values = {f.name: getattr(self, f.name) for f in fields(self)}
-        return Batch(**{n: v.to(device) if isinstance(v, Tensor) else v for n, v in values.items()})
+        values: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
+        return Batch(**{n: v if n == "videos" else v.to(device) for n, v in values.items()})
 
 
 @dataclass(frozen=True)
@@ -194,7 +194,7 @@ def checked(video: str, story: Story, features: Features, targets: bool, file: o
 
 
 def read_split(path: str | Path, split: str, format: str | None = None) -> tuple[Corpus, Notes]:
-    """The `split` (train, val, test) of a folder with one file per split, of YouCook2's one file, or a file as it is."""
+    """The `split` (train, val, test) of a folder with a file per split, of YouCook2's one file, or a file as it is."""
     path = Path(path)
     if path.is_dir():
         found = [f for f in sorted(path.glob("*.json*")) if split in re.split(r"[^a-z0-9]+", f.name.lower())]

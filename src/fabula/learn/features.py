@@ -77,9 +77,9 @@ class Features(Mapping[str, Frames]):
             file = safe_open(self.path, "numpy")
         except (SafetensorError, OSError) as error:
             raise InputError(f"not a safetensors file ({error})", file=self.path, hint="write it again") from None
-        self._ids = dict.fromkeys(file.keys())
+        self._ids = dict.fromkeys(file.keys())  # type: ignore[no-untyped-call]
         self._read = file.get_tensor
-        self.metadata = json.loads((file.metadata() or {}).get("fabula", "{}"))
+        self.metadata = json.loads((file.metadata() or {}).get("fabula", "{}"))  # type: ignore[no-untyped-call]
 
     @property
     def dim(self) -> int:
@@ -137,7 +137,8 @@ def resize(x: Frames, frames: int) -> Frames:
     if frames < 1:
         raise InputError(f"cannot resize features to {frames} frames", hint="200 for YouCook2, 150 for Tasty")
     at = np.arange(frames) * ((T - 1) / (frames - 1) if frames > 1 else 0.0)
-    return x[np.ceil(at - 0.5).astype(np.int64).clip(0, T - 1)]
+    kept: Frames = x[np.ceil(at - 0.5).astype(np.int64).clip(0, T - 1)]
+    return kept
 
 
 def write_features(

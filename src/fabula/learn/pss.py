@@ -1,6 +1,6 @@
 """Procedure segmentation and summarisation (PSS; Batra et al., BMVC 2022): data, model and loop put together.
 
-`train_pss` is `fabula train pss`, `predict_pss` is `fabula predict pss`. Predictions are a Corpus, as `fabula.score` takes it.
+`train_pss` is `fabula train pss`, `predict_pss` is `fabula predict pss`. Predictions are a Corpus, for `fabula.score`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from torch import nn
 
 from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Notes
-from fabula.core.nouns import Corpus
+from fabula.core.nouns import Corpus, Story
 from fabula.core.registry import close_to
 from fabula.learn import checkpoint
 from fabula.learn.data import Steps, Vocabulary, durations_as_corpus, only_with, read_split
@@ -70,7 +70,8 @@ def train_pss(
 
     Model = room.get(task.model)
     chosen = configured(
-        Model.Config.tiny() if task.tiny else Model.Config(), {"feature_dim": features.dim, **(config or {})}
+        Model.config_class.tiny() if task.tiny else Model.config_class(),
+        {"feature_dim": features.dim, **(config or {})},
     )
     vocabulary = None
     if getattr(chosen, "captioner", "none") != "none":
@@ -153,7 +154,7 @@ def parsed(text: str, like: Any, name: str) -> Any:
 def predictions(model: nn.Module, data: Steps, batch_size: int = 8, watch: Watch | None = None) -> Corpus:
     """What the model says about every video of a data set."""
     device = next(model.parameters()).device
-    stories = {}
+    stories: dict[str, Story] = {}
     for i in range(0, len(data), batch_size):
         batch = data.collate([data[k] for k in range(i, min(i + batch_size, len(data)))]).to(device)
         stories |= {story.id: story for story in model.predict(batch)}  # type: ignore[operator]

@@ -22,7 +22,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,7 +58,7 @@ def hashing(dim: int = 128) -> Embedder:
         out = np.zeros((len(sentences), dim), dtype=np.float32)
         for i, sentence in enumerate(sentences):
             words = sentence.lower().replace(",", " ").replace(".", " ").split()
-            for token in [*words, *(f"{a} {b}" for a, b in zip(words, words[1:], strict=False))]:
+            for token in [*words, *(f"{a} {b}" for a, b in pairwise(words))]:
                 out[i] += np.random.default_rng(digest(token)).standard_normal(dim).astype(np.float32)
         return out
 
@@ -91,7 +93,7 @@ def digest(*parts: object) -> int:
     return int.from_bytes(hashlib.blake2b("\0".join(map(str, parts)).encode(), digest_size=8).digest(), "little")
 
 
-def unit(x: Vectors) -> Vectors:
+def unit(x: NDArray[Any]) -> Vectors:
     return np.asarray(x / np.maximum(np.linalg.norm(x, axis=-1, keepdims=True), 1e-12), dtype=np.float32)
 
 

@@ -31,7 +31,7 @@ from typing import Any, Protocol
 
 import torch
 from lightning_fabric import Fabric
-from lightning_fabric.loggers import Logger
+from lightning_fabric.loggers.logger import Logger
 from torch import Tensor, nn
 
 from fabula.core.errors import FabulaError, InputError, SpecError
@@ -92,7 +92,7 @@ def lr_at(settings: Settings, epoch: int) -> float:
 
 
 def batches(n: int, settings: Settings, epoch: int, rank: int = 0, world: int = 1) -> list[list[int]]:
-    """Which examples each step of this epoch takes on this process: one permutation, dealt out; the end wraps around."""
+    """The examples of each step of this epoch on this process: one permutation, dealt out; the end wraps around."""
     generator = torch.Generator().manual_seed(settings.seed * 1_000_003 + epoch)
     order: list[int] = torch.randperm(n, generator=generator).tolist()
     each = settings.batch_size * world
@@ -241,7 +241,10 @@ class Place:
 
 def save(out: Path, model: nn.Module, optimizer: Any, fabric: Fabric, settings: Settings, state: Place) -> None:
     """last.safetensors, by the first process; the others send it their random state."""
-    random = fabric.all_gather(torch.get_rng_state()[None].to(torch.int32)).reshape(fabric.world_size, -1)
+    mine = torch.get_rng_state().to(torch.int32)
+    gathered = fabric.all_gather(mine) if fabric.world_size > 1 else mine
+    assert isinstance(gathered, Tensor)
+    random = gathered.reshape(fabric.world_size, -1)
     if not fabric.is_global_zero:
         return
     kept, numbers = checkpoint.optimizer_tensors(optimizer)
@@ -275,7 +278,7 @@ def prepare(
     overwrite: bool,
     first: bool,
 ) -> None:
-    """The run's folder. A run that is there is continued when asked to, replaced when told to, and never by accident."""
+    """The run's folder. A run that is there is continued when asked to, replaced when told to, never by accident."""
     wanted = {"model": model.name, "config": asdict(model.config), "settings": asdict(settings), **about}  # type: ignore[call-overload]
     wanted = json.loads(json.dumps(wanted))  # tuples as the file has them
     there = out / "config.json"
@@ -322,7 +325,7 @@ def make_fabric(out: Path, tensorboard: bool) -> Fabric:
     loggers: list[Logger] = []
     if tensorboard:
         try:
-            from lightning_fabric.loggers import TensorBoardLogger
+            from lightning_fabric.loggers.tensorboard import TensorBoardLogger
 
             loggers = [TensorBoardLogger(out, name="tensorboard", version="")]
         except ModuleNotFoundError:
@@ -338,7 +341,7 @@ def make_fabric(out: Path, tensorboard: bool) -> Fabric:
 
 
 def write_line(path: Path, line: Mapping[str, float]) -> None:
-    """A line at the end; the head when the file is new. A line with columns the head has not (a first validation) rewrites it."""
+    """A line at the end; the head when the file is new. A line with new columns (a first validation) rewrites it."""
     text = {n: format(v, ".10g") for n, v in line.items()}
     head: list[str] = []
     if path.exists():

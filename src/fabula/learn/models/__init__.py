@@ -2,7 +2,7 @@
 
 The contract (learn/train.py) is small:
 
-    Model(config)                  `config` is a dataclass of plain values; `Model.Config` is its type
+    Model(config)                  `config` is a dataclass of plain values; `Model.config_class` is its type
     Model.name, Model.recipe       the file's name; the training settings of the paper
     model.loss(batch)  → dict      named losses, "loss" is their weighted sum
     model.predict(batch) → list    one answer per video, such as a Story

@@ -1,4 +1,4 @@
-"""Full definition of PDVC (Wang et al., ICCV 2021), all of it in this single file; ordered matching of Batra et al. (BMVC 2022).
+"""Full definition of PDVC (Wang et al., ICCV 2021), all of it in this single file; matching of Batra et al., BMVC 2022.
 
 End-to-end dense video captioning with parallel decoding: a fixed set of event queries reads a multi-scale encoding of
 the video; each query says how likely it is an event, where it lies and in which words; a counter says how many to keep.
@@ -34,7 +34,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import torch
-import torch.nn.functional as F
+import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
 from fabula.core.errors import SpecError
@@ -129,7 +129,7 @@ def to_box(span: Tensor) -> Tensor:
 
 
 def giou(a: Tensor, b: Tensor, eps: float = 1e-5) -> Tensor:
-    """Generalised IoU of spans, every a with every b: IoU − (hull − union)/hull. [..., N, 2], [..., M, 2] → [..., N, M]"""
+    """Generalised IoU of all spans a, b: IoU − (hull − union)/hull. [..., N, 2], [..., M, 2] → [..., N, M]"""
     a, b = a[..., :, None, :], b[..., None, :, :]
     inter = (torch.minimum(a[..., 1], b[..., 1]) - torch.maximum(a[..., 0], b[..., 0])).clamp(min=0)
     union = (a[..., 1] - a[..., 0]) + (b[..., 1] - b[..., 0]) - inter
@@ -188,7 +188,7 @@ class Deformable(nn.Module):
         return v.masked_fill(padding[..., None], 0.0)
 
     def samples(self, query: Tensor, reference: Tensor, value: Tensor, lengths: Sequence[int]) -> list[Tensor]:
-        """V at the sampled positions, level by level. query [B, Q, E], reference [B, Q, L, 1|2] → L × [B·H, D/H, Q, P]"""
+        """V at the sampled positions by level. query [B, Q, E], reference [B, Q, L, 1|2] → L × [B·H, D/H, Q, P]"""
         B, Q, _ = query.shape
         H, L, P = self.heads, self.levels, self.points
         delta = self.offset(query).view(B, Q, H, L, P)
@@ -199,7 +199,7 @@ class Deformable(nn.Module):
             x = reference[:, :, None, :, :1] + delta / P * reference[:, :, None, :, 1:] * 0.5
         grid = x.permute(3, 0, 2, 1, 4).reshape(L, B * H, Q, P) * 2 - 1
         found = []
-        for level, v in enumerate(value.split(list(lengths), dim=1)):
+        for level, v in enumerate(torch.split(value, list(lengths), dim=1)):
             v = v.view(B, lengths[level], H, -1).permute(0, 2, 3, 1).flatten(0, 1)[:, :, None]  # [B·H, D/H, 1, T_l]
             at = torch.stack([grid[level], torch.zeros_like(grid[level])], -1)
             found.append(F.grid_sample(v, at, mode="bilinear", padding_mode="border", align_corners=False))
@@ -395,7 +395,8 @@ class Captioner(nn.Module):
         found = self.clip.samples(torch.cat([h, query], -1), reference, value, lengths)
         clip = torch.cat(found, -1).permute(0, 2, 3, 1)  # [B, K, L·P, D]
         a = self.energy(torch.tanh(self.from_clip(clip) + self.from_state(h)[:, :, None])).softmax(2)
-        return (a * clip).sum(2)
+        mixed: Tensor = (a * clip).sum(2)
+        return mixed
 
     def step(
         self,
@@ -407,7 +408,7 @@ class Captioner(nn.Module):
         memory: Memory,
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         """One word further for K captions of B videos. word [B, K] → log-probabilities [B, K, V + 1]"""
-        B, K, D = query.shape
+        B, K, _ = query.shape
         parts = [self.words(word), query]
         if self.attends:
             h = state[0].view(B, K, -1)
@@ -459,7 +460,7 @@ class Captioner(nn.Module):
 
 class Model(nn.Module):
     name: ClassVar[str] = "pdvc"
-    Config: ClassVar[type[Config]] = Config
+    config_class: ClassVar[type[Config]] = Config
     recipe: ClassVar[dict[str, Any]] = {
         "epochs": 30, "batch_size": 1, "lr": 5e-5, "weight_decay": 1e-4, "betas": (0.9, 0.999),
         "decay": 0.5, "decay_from": 8, "decay_every": 3, "clip_norm": 100.0,
@@ -545,12 +546,12 @@ class Model(nn.Module):
         D = self.config.hidden
         unused: Tensor | None = None
         if self.config.proposals == "learned":
-            place, q = self.queries.weight[None].expand(B, -1, -1).split(D, -1)
+            place, q = torch.chunk(self.queries.weight[None].expand(B, -1, -1), 2, -1)
             reference = self.reference(place).sigmoid()  # [B, Q, 1]
         else:
             reference, unused = to_box(batch.spans), ~batch.span_mask  # [B, K, 2]
             code = torch.cat([sines(reference[..., 0], D // 2), sines(reference[..., 1], D // 2)], -1)
-            place, q = self.from_box_norm(self.from_box(code)).split(D, -1)
+            place, q = torch.chunk(self.from_box_norm(self.from_box(code)), 2, -1)
         layers = []
         for i, layer in enumerate(self.decoder):
             looked = reference[:, :, None] * memory.ratios[:, None, :, None]  # [B, Q, L, 1|2]
@@ -597,7 +598,7 @@ class Model(nn.Module):
         return {"loss": total, **named}
 
     def cost(self, logits: Tensor, boxes: Tensor, targets: Tensor) -> Tensor:
-        """C[q, t] = 2·class + 4·(−GIoU) + 0·L1, class as a focal difference of being and not being an event. [B, Q, K]"""
+        """C[q, t] = 2·class + 4·(−GIoU) + 0·L1; class: focal cost of an event less that of none. [B, Q, K]"""
         c = self.config
         p = logits.sigmoid()
         event = c.focal_alpha * (1 - p) ** c.focal_gamma * -(p + 1e-8).log()
@@ -610,7 +611,7 @@ class Model(nn.Module):
     def matched(
         self, layer: Layer, targets: Tensor, mask: Tensor
     ) -> tuple[tuple[Tensor, Tensor, Tensor], Tensor | None]:
-        """Pairs as (video, query, step) indices, and the soft matcher's loss. Ordered matchers see both sides by centre.
+        """Pairs as (video, query, step), and the soft matcher's loss. Ordered matchers see both sides by centre.
 
         Where an ordered matching is empty (every cost is positive), step i takes the i-th query, as in the PSS code.
         """
@@ -686,7 +687,8 @@ class Model(nn.Module):
         counted = batch.token_mask[b, t][:, 1:]  # [N, W − 1]
         logp = self.captioner(query, scaled(reference, memory), tokens, memory)[b, slot]  # [N, W − 1, V + 1]
         nll = -logp.gather(-1, batch.tokens[b, t][:, 1:, None])[..., 0] * counted
-        return (nll.sum(1) / counted.sum(1)).mean()
+        mean: Tensor = (nll.sum(1) / counted.sum(1)).mean()
+        return mean
 
     # -- inference ----------------------------------------------------------------------------------------------------
 

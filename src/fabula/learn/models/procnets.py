@@ -27,7 +27,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import torch
-import torch.nn.functional as F
+import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
 from fabula.core.errors import SpecError
@@ -95,7 +95,7 @@ class Proposals:
 
 class Model(nn.Module):
     name: ClassVar[str] = "procnets"
-    Config: ClassVar[type[Config]] = Config
+    config_class: ClassVar[type[Config]] = Config
     recipe: ClassVar[dict[str, Any]] = {
         "epochs": 30, "batch_size": 1, "lr": 4e-5, "weight_decay": 1e-3, "betas": (0.8, 0.999),
         "decay": 1.0, "clip_norm": None, "clip_value": 1.0,
