@@ -78,10 +78,11 @@ def minilm() -> Embedder:
 def wordllama() -> Embedder:
     """WordLlama, static token embeddings of a language model. 256 dimensions."""
     try:
-        from wordllama import WordLlama
+        import wordllama as package
     except ImportError:
         raise MissingExtra("the embedder wordllama", "simulate") from None
-    model = WordLlama.load()
+    here = Path(package.__file__).parent  # its weights and tokenizer are in the wheel; nothing is downloaded
+    model = package.WordLlama.load(cache_dir=here, disable_download=True)
     return lambda sentences: np.asarray(model.embed(list(sentences)), dtype=np.float32)
 
 

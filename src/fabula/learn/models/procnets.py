@@ -68,8 +68,7 @@ class Config:
     def tiny(cls, **changes: Any) -> Config:
         """Runs on a laptop in minutes."""
         small = cls(
-            frames=100, hidden=64, anchor_low=3, anchor_high=31, anchor_step=4, pool_anchors=4, pool_frames=4,
-            dropout=0.0, samples=64,
+            frames=200, hidden=64, anchor_low=5, anchor_high=67, anchor_step=2, dropout=0.0
         )  # fmt: skip
         return replace(small, **changes)
 
