@@ -86,8 +86,8 @@ def test_stopped_and_resumed_is_the_same_curve(small, run, tmp_path, monkeypatch
 def command(small, out: Path, *more: str) -> list[str]:
     settings = [f"--set={n}={v}" for n, v in SMALL.items()]
     return ["-m", "fabula", "train", "pss", "--data", str(small.annotations), "--features", str(small.features),
-            "--tiny", "--matcher", "soft", "--batch-size", "4", "--lr", "1e-3", "--threads", "1", "--out", str(out), *settings,
-            *more]  # fmt: skip
+            "--tiny", "--matcher", "soft", "--batch-size", "4", "--lr", "1e-3", "--threads", "1", "--out", str(out),
+            *settings, *more]  # fmt: skip
 
 
 @pytest.mark.slow
@@ -109,6 +109,7 @@ def test_killed_and_resumed(small, tmp_path):
         assert float(a["loss"]) == pytest.approx(float(b["loss"]), abs=1e-6)
 
 
+@pytest.mark.slow
 def test_two_processes(small, tmp_path):
     """torchrun, gloo: both see half the videos, and the weights of one process with twice the batch come out."""
     launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]

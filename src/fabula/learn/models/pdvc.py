@@ -16,6 +16,8 @@ github.com/anilbatra2185/pss_soda_matching) disagree or are silent:
 - Steps that an ordered matcher leaves out: with "ordered" they have no loss, unless all are left out (then step i takes
   the i-th query by centre); with "soft" each takes a random free query. Both as the PSS code; `missing` chooses.
 - The soft matcher's loss has weight 1 per layer (the published code has no weight for it: its criterion is not public).
+- The soft loss differentiates the whole matching cost, whose class term falls without end (to −27 per step) as p → 1:
+  it rewards any sure query, wherever it lies. `soft_class=False` lets its gradient reach the boxes alone.
 - Every step of a video is a target (data.py); the published default drops all but 10.
 - Sampling outside a level takes its border value (the PyTorch path; Deformable-DETR's CUDA kernel takes 0).
 - The captioner's attention returns its 16 samples unweighted; the unused weight and output layers are not built.
@@ -92,6 +94,9 @@ class Config:
     weight_counter: float = 0.5
     weight_caption: float = 2.0
     weight_soft: float = 1.0  # the soft matcher's value ÷ steps, once per layer
+    soft_class: bool = (
+        True  # its gradient reaches the class logits too (PSS code), where it has no lower bound, see top
+    )
     focal_alpha: float = 0.25
     focal_gamma: float = 2.0
     count_rates: tuple[float, ...] = ACTIVITYNET_COUNTS  # frequency of each count; () weighs all alike
@@ -626,7 +631,8 @@ class Model(nn.Module):
         boxes = layer.boxes.gather(1, by_query[..., None].expand(-1, -1, 2))
         if c.compat_independent_sort:
             boxes = layer.boxes.sort(1).values
-        C = self.cost(layer.logits.gather(1, by_query), boxes, targets.gather(1, by_step[..., None].expand(-1, -1, 2)))
+        logits = layer.logits if c.soft_class else layer.logits.detach()
+        C = self.cost(logits.gather(1, by_query), boxes, targets.gather(1, by_step[..., None].expand(-1, -1, 2)))
         found = self.match(C, (None, m))
         pairs = [
             (q, t) if len(q) else empty_start(min(int(k), c.queries), q) for (q, t), k in zip(found, m, strict=True)
