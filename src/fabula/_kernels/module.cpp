@@ -6,10 +6,12 @@ namespace nb = nanobind;
 void bind_lcs(nb::module_ &m);
 void bind_ordered(nb::module_ &m);
 void bind_scanner(nb::module_ &m);
+void bind_soft_ordered(nb::module_ &m);
 
 NB_MODULE(_native, m) {
     m.doc() = "Compiled kernels of Fabula. Their specification is the Python twin named in each docstring.";
     bind_lcs(m);
     bind_ordered(m);
     bind_scanner(m);
+    bind_soft_ordered(m);
 }

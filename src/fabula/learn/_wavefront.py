@@ -128,18 +128,16 @@ def seeds(like: Tensor, n: Tensor, m: Tensor) -> Tensor:
     return ((i == n[:, None])[:, :, None] & (j == m[:, None])[:, None, :]).to(like.dtype)
 
 
-def value_and_flow(
-    cost: Tensor, n: Tensor, m: Tensor, gamma: float, smooth: str, want: str
-) -> tuple[Tensor, Tensor | None]:
-    """S[n][m] of each item [B], and per `want` nothing, its gradient or its expected alignment [B, N, M]."""
+def value_and_flow(cost: Tensor, n: Tensor, m: Tensor, gamma: float, smooth: str, want: str) -> tuple[Tensor, Tensor]:
+    """S[n][m] of each item [B], and its gradient or expected alignment [B, N, M] (zeros if only the value is asked)."""
     B, N, M = cost.shape
     if N == 0 or M == 0:
-        return cost.new_zeros(B), (None if want == "value" else torch.zeros_like(cost))
+        return cost.new_zeros(B), torch.zeros_like(cost)
     skew = Skew.of(N, M)
     table, seed = forward(skew.to(cost), skew, gamma, smooth), skew.to(seeds(cost, n, m))
     value = (table.T[2:, :, 1:] * seed).sum((0, 2))
     if want == "value":
-        return value, None
+        return value, torch.zeros_like(cost)
     p = table.w if want == "alignment" else table.p
     return value, skew.back(pull(p, seed) * p[2])
 

@@ -35,7 +35,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fabula.core.errors import MatrixError, MissingExtra, SpecError
-from fabula.learn.soft import Mask, Smooth, batch, check, expected_alignment, inside, lengths, soft_ordered
+from fabula.learn._batch import Integers, Mask, batch, check, inside, lengths, ordered_batch
+from fabula.learn.soft import Smooth, check_options, expected_alignment, soft_ordered
 
 __all__ = [
     "HungarianMatcher",
@@ -54,7 +55,7 @@ Call = TypeVar("Call", bound=Callable[..., Any])
 
 def _eager(call: Call) -> Call:
     """torch.compile leaves this call to Python: the sizes of what it returns depend on the data."""
-    return cast(Call, torch.compiler.disable(call))
+    return cast(Call, torch.compiler.disable(call))  # type: ignore[no-untyped-call]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,10 +93,12 @@ class HungarianMatcher:
     @_eager
     def __call__(self, cost: Tensor, mask: Mask = None, centres: Tensor | None = None) -> Matching:
         """cost [B, N, M]; mask as for `soft_ordered`; centres are not needed and ignored."""
-        C, n, m = _host(cost, mask)
-        found = [_assign(C[b, : n[b], : m[b]]) for b in range(len(C))]
-        queries, targets = [i for i, _ in found], [j for _, j in found]
-        return Matching(_tensors(queries, targets, cost.device), [0] * len(C))
+        c, n, m = _checked(cost, mask)
+        C = c.numpy()
+        found = [_assign(C[b, :rows, :columns]) for b, (rows, columns) in enumerate(_sizes(n, m))]
+        none = np.empty(0, np.int64)
+        i, j = np.concatenate([none, *(i for i, _ in found)]), np.concatenate([none, *(j for _, j in found)])
+        return Matching(_tensors(i, j, [len(i) for i, _ in found], cost.device), [0] * len(found))
 
     def __repr__(self) -> str:
         return "HungarianMatcher()"
@@ -119,29 +122,36 @@ class OrderedMatcher:
         return self._match(cost, mask, None if centres is None else _by_centre(cost, mask, centres))
 
     def _match(self, cost: Tensor, mask: Mask, order: Tensor | None) -> Matching:
-        C, n, m = _host(cost if order is None else _rows(cost, order), mask)
-        queries, targets = ordered_batch(C, n, m)
-        added = [0] * len(C)
+        c, n, m = _checked(cost if order is None else _rows(cost, order), mask)
+        i, j, counts = ordered_batch(c, n, m)
+        added = np.zeros_like(counts)
         if self.add_missing_targets != "no":
-            for b in range(len(C)):
-                more = self._missing(C[b, : n[b], : m[b]], queries[b], targets[b])
-                queries[b], targets[b] = (np.concatenate(x) for x in zip((queries[b], targets[b]), more, strict=True))
-                added[b] = len(more[0])
+            i, j, added = self._fill(c.numpy(), n, m, i, j, counts)
+        counts = counts + added
         if order is not None:
-            back = order.cpu().numpy()
-            queries = [back[b][i] for b, i in enumerate(queries)]
-        return Matching(_tensors(queries, targets, cost.device), added)
+            b = np.repeat(np.arange(len(counts)), counts)
+            i = order.cpu().numpy()[b, i]
+        return Matching(_tensors(i, j, counts.tolist(), cost.device), added.tolist())
 
-    def _missing(
-        self, C: NDArray[np.float64], i: NDArray[np.int64], j: NDArray[np.int64]
-    ) -> tuple[NDArray[np.int64], ...]:
-        """Pairs for the targets that are left, while unused queries last."""
-        unused, missing = np.setdiff1d(np.arange(C.shape[0]), i), np.setdiff1d(np.arange(C.shape[1]), j)
-        if self.add_missing_targets == "cheapest":
-            q, t = _assign(C[np.ix_(unused, missing)])
-            return unused[q], missing[t]
-        drawn = torch.randperm(len(unused), generator=self.generator).numpy()[: len(missing)]
-        return unused[drawn], missing[: len(drawn)]
+    def _fill(
+        self, C: NDArray[Any], n: Tensor, m: Tensor, i: Integers, j: Integers, counts: Integers
+    ) -> tuple[Integers, Integers, Integers]:
+        """The pairs of each item, followed by pairs for the targets that are left while unused queries last."""
+        all_i, all_j, added = [i[:0]], [j[:0]], np.zeros_like(counts)
+        ends = np.cumsum(counts)
+        for b, (rows, columns) in enumerate(_sizes(n, m)):
+            own = slice(ends[b] - counts[b], ends[b])
+            unused, missing = np.setdiff1d(np.arange(rows), i[own]), np.setdiff1d(np.arange(columns), j[own])
+            if self.add_missing_targets == "cheapest":
+                row, column = _assign(C[b][np.ix_(unused, missing)])
+                more_i, more_j = unused[row], missing[column]
+            else:
+                drawn = torch.randperm(len(unused), generator=self.generator).numpy()
+                more_i, more_j = unused[drawn[: len(missing)]], missing[: len(unused)]
+            all_i += [i[own], more_i]
+            all_j += [j[own], more_j]
+            added[b] = len(more_i)
+        return np.concatenate(all_i), np.concatenate(all_j), added
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(add_missing_targets={self.add_missing_targets!r})"
@@ -162,6 +172,7 @@ class SoftOrderedMatcher(OrderedMatcher):
         generator: torch.Generator | int | None = None,
     ) -> None:
         super().__init__(add_missing_targets, generator)
+        check_options(gamma, smooth)
         self.gamma, self.smooth = gamma, smooth
 
     @_eager
@@ -180,26 +191,13 @@ class SoftOrderedMatcher(OrderedMatcher):
         )
 
 
-def ordered_batch(
-    C: NDArray[np.float64], n: NDArray[np.int64], m: NDArray[np.int64]
-) -> tuple[list[NDArray[np.int64]], list[NDArray[np.int64]]]:
-    """Rows and columns of the ordered matching of each item, minimising. [B, N, M], [B], [B]"""
-    from fabula.match.ordered import ordered
-
-    queries, targets = [], []
-    for b in range(len(C)):
-        pairs = np.array(ordered(-C[b, : n[b], : m[b]])[1], dtype=np.int64).reshape(-1, 2)
-        queries.append(pairs[:, 0])
-        targets.append(pairs[:, 1])
-    return queries, targets
-
-
-def _host(cost: Tensor, mask: Mask) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
-    """The checked costs and lengths in main memory."""
+def _checked(cost: Tensor, mask: Mask) -> tuple[Tensor, Tensor, Tensor]:
+    """Costs without gradient and lengths, in main memory and fit to be matched. [B, N, M], [B], [B]"""
     c = batch(cost.detach())
     n, m = lengths(mask, c)
+    c, n, m = c.cpu(), n.cpu(), m.cpu()
     check(c, n, m)
-    return c.cpu().double().numpy(), n.cpu().numpy(), m.cpu().numpy()
+    return c, n, m
 
 
 def _by_centre(cost: Tensor, mask: Mask, centres: Tensor) -> Tensor:
@@ -220,7 +218,7 @@ def _rows(cost: Tensor, order: Tensor) -> Tensor:
     return cost.gather(1, order[:, :, None].expand_as(cost))
 
 
-def _assign(C: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _assign(C: NDArray[Any]) -> tuple[Integers, Integers]:
     try:
         from scipy.optimize import linear_sum_assignment
     except ImportError:
@@ -229,7 +227,11 @@ def _assign(C: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64
     return i, j
 
 
-def _tensors(queries: list[NDArray[np.int64]], targets: list[NDArray[np.int64]], device: torch.device) -> list[Pairs]:
-    return [
-        (torch.from_numpy(i).to(device), torch.from_numpy(j).to(device)) for i, j in zip(queries, targets, strict=True)
-    ]
+def _sizes(n: Tensor, m: Tensor) -> Iterator[tuple[int, int]]:
+    return zip(n.tolist(), m.tolist(), strict=True)
+
+
+def _tensors(i: Integers, j: Integers, counts: list[int], device: torch.device) -> list[Pairs]:
+    """Pairs of all items in a row → the pairs of each; one copy to the device for all."""
+    queries, targets = torch.from_numpy(i).to(device), torch.from_numpy(j).to(device)
+    return list(zip(torch.split(queries, counts), torch.split(targets, counts), strict=True))

@@ -15,20 +15,18 @@ Inside torch.compile both functions are one opaque operator (`fabula::soft_order
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from fabula import _kernels
 from fabula.core.errors import MatrixError, SpecError
 from fabula.learn import _wavefront
-from fabula.match.ordered import ordered
+from fabula.learn._batch import Mask, batch, check, inside, lengths, ordered_batch
 
 Smooth = Literal["logsumexp", "expectation"]
-Lengths = Tensor | Sequence[int] | None
-Mask = tuple[Lengths, Lengths] | None
 
 SMALLEST_GAMMA = 1e-12
 
@@ -59,63 +57,11 @@ def expected_alignment(cost: Tensor, mask: Mask = None, gamma: float = 0.01, smo
     return E
 
 
-def lengths(mask: Mask, cost: Tensor) -> tuple[Tensor, Tensor]:
-    """The mask as two tensors of B lengths on the device of the costs; −1 marks a boolean mask with a hole."""
-    B, N, M = cost.shape
-    if mask is None:
-        mask = (None, None)
-    if not isinstance(mask, tuple) or len(mask) != 2:
-        raise MatrixError("mask is a pair (queries, targets) of lengths [B] or booleans [B, N], [B, M]")
-    sides = []
-    for what, given, size in (("queries", mask[0], N), ("targets", mask[1], M)):
-        if given is None:
-            sides.append(torch.full((B,), size, dtype=torch.int64, device=cost.device))
-            continue
-        side = torch.as_tensor(given, device=cost.device)
-        if side.dtype == torch.bool:
-            if side.shape != (B, size):
-                raise MatrixError(
-                    f"mask of {what} has shape {tuple(side.shape)}; booleans are [B, {size}] here, B = {B}"
-                )
-            hole = (side[:, 1:] & ~side[:, :-1]).any(1)
-            side = side.sum(1).masked_fill(hole, -1)
-        elif side.shape != (B,) or side.is_floating_point():
-            raise MatrixError(f"mask of {what} has shape {tuple(side.shape)} and {side.dtype}; give {B} whole lengths")
-        sides.append(side.to(torch.int64))
-    return sides[0], sides[1]
-
-
-def check(cost: Tensor, n: Tensor, m: Tensor) -> None:
-    """Every real cost is finite and every length fits, or an error that says which item and cell is at fault."""
-    B, N, M = cost.shape
-    for what, side, size in (("queries", n, N), ("targets", m, M)):
-        for b in torch.nonzero((side < 0) | (side > size))[:1, 0].tolist():
-            if side[b] == -1:
-                raise MatrixError(f"mask of {what}, item {b}: True after False; padding must come last")
-            raise MatrixError(f"mask of {what}, item {b}: length {int(side[b])}, but the costs have {size} {what}")
-    if bool(torch.isfinite(cost).all()):
-        return
-    bad = ~torch.isfinite(cost) & inside(cost, n, m)
-    for b, i, j in torch.nonzero(bad)[:1].tolist():
-        raise MatrixError(
-            f"cost of item {b}, query {i}, target {j} is {cost[b, i, j].item()} "
-            f"({int(bad[b].sum())} of {int(n[b] * m[b])} costs of this item are not finite, "
-            f"{int(bad.any(2).any(1).sum())} of {B} items have such); mend the model's output before matching"
-        )
-
-
-def inside(cost: Tensor, n: Tensor, m: Tensor) -> Tensor:
-    """True where a cost is real. [B, N, M]"""
-    _, N, M = cost.shape
-    i, j = torch.arange(N, device=cost.device), torch.arange(M, device=cost.device)
-    return (i < n[:, None])[:, :, None] & (j < m[:, None])[:, None, :]
-
-
-def batch(cost: Tensor) -> Tensor:
-    """Costs as [B, N, M], float32 or float64."""
-    if cost.dim() != 3 or not cost.is_floating_point():
-        raise MatrixError(f"cost has shape {tuple(cost.shape)} and {cost.dtype}; a batch of real costs is [B, N, M]")
-    return cost if cost.dtype in (torch.float32, torch.float64) else cost.float()
+def check_options(gamma: float, smooth: str) -> None:
+    if smooth not in ("logsumexp", "expectation"):
+        raise SpecError(f"smooth is {smooth!r}; it may be logsumexp or expectation")
+    if not (math.isfinite(gamma) and (gamma == 0 or gamma >= SMALLEST_GAMMA)):
+        raise SpecError(f"gamma is {gamma}; it must be 0 (hard) or a finite number ≥ {SMALLEST_GAMMA}")
 
 
 def _needs_grad(cost: Tensor) -> bool:
@@ -123,10 +69,7 @@ def _needs_grad(cost: Tensor) -> bool:
 
 
 def _call(cost: Tensor, mask: Mask, gamma: float, smooth: str, want: str) -> tuple[Tensor, Tensor]:
-    if smooth not in ("logsumexp", "expectation"):
-        raise SpecError(f"smooth is {smooth!r}; it may be logsumexp or expectation")
-    if not (math.isfinite(gamma) and (gamma == 0 or gamma >= SMALLEST_GAMMA)):
-        raise SpecError(f"gamma is {gamma}; it must be 0 (hard) or a finite number ≥ {SMALLEST_GAMMA}")
+    check_options(gamma, smooth)
     if cost.dim() == 2:
         if mask is not None:
             raise MatrixError("mask is for a batch [B, N, M]; cut a single matrix [N, M] to its real part instead")
@@ -146,15 +89,26 @@ _SCHEMA = "(Tensor cost, Tensor n, Tensor m, float gamma, str smooth, str want) 
 
 def _forward(cost: Tensor, n: Tensor, m: Tensor, gamma: float, smooth: str, want: str) -> tuple[Tensor, Tensor]:
     check(cost, n, m)
-    real = _sums(cost).masked_fill(~inside(cost, n, m), 0.0)
     if gamma == 0:
-        value, flow = _hard(real, n, m)
+        value, flow = _hard(cost, n, m)
+    elif cost.device.type == "cpu" and _kernels.native():
+        value, flow = _compiled(cost, n, m, gamma, smooth, want)
     else:
-        value, maybe = _wavefront.value_and_flow(real, n, m, gamma, smooth, want)
-        flow = cost.new_empty(0) if maybe is None else maybe
+        real = _sums(cost).masked_fill(~inside(cost, n, m), 0.0)
+        value, flow = _wavefront.value_and_flow(real, n, m, gamma, smooth, want)
     if want == "value":
         flow = cost.new_empty(0)
     return value.to(cost.dtype), flow.to(cost.dtype).contiguous()
+
+
+def _compiled(cost: Tensor, n: Tensor, m: Tensor, gamma: float, smooth: str, want: str) -> tuple[Tensor, Tensor]:
+    value = torch.empty(len(cost), dtype=torch.float64)
+    flow = cost.new_zeros((0, 0, 0) if want == "value" else cost.shape)
+    form = "walk" if smooth == "expectation" and want == "alignment" else smooth
+    arrays = (x.detach().contiguous().numpy() for x in (cost, n, m))
+    native: Any = _kernels.native()
+    native.soft_ordered(*arrays, gamma, form, value.numpy(), flow.numpy(), torch.get_num_threads())
+    return value, flow
 
 
 def _sums(cost: Tensor) -> Tensor:
@@ -163,14 +117,12 @@ def _sums(cost: Tensor) -> Tensor:
 
 
 def _hard(cost: Tensor, n: Tensor, m: Tensor) -> tuple[Tensor, Tensor]:
-    value, flow = cost.new_zeros(len(cost)), torch.zeros_like(cost)
-    for b, (rows, columns) in enumerate(zip(n.tolist(), m.tolist(), strict=True)):
-        best, pairs = ordered(-cost[b, :rows, :columns].double().cpu().numpy())
-        value[b] = 0.0 - best
-        if pairs:
-            i, j = np.array(pairs).T
-            flow[b, i, j] = 1.0
-    return value, flow
+    """γ = 0: the sum of the costs of the best pairs, and 1 at each of them."""
+    i, j, counts = ordered_batch(cost, n, m)
+    b = np.repeat(np.arange(len(counts)), counts)
+    pairs = torch.zeros_like(cost)
+    pairs[b, i, j] = 1.0
+    return (_sums(cost).where(pairs > 0, 0.0)).sum((1, 2)), pairs
 
 
 _op = torch.library.custom_op("fabula::soft_ordered", _forward, mutates_args=(), schema=_SCHEMA)
