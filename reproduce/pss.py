@@ -40,7 +40,7 @@ VARIANTS = {  # name → changes of the model's settings
     "soft, boxes only": {"matcher": "soft", "soft_class": False},
 }
 REDUCED = {"captioner": "none", "frames": 100, "hidden": 64, "heads": 4, "levels": 3, "queries": 30, "dropout": 0.1}
-LOOP = {"batch_size": 8, "lr": 1e-3, "decay_from": 6, "decay_every": 2, "threads": 1, "save_every": 200}
+LOOP = {"batch_size": 8, "lr": 1e-3, "decay_from": 6, "decay_every": 2, "threads": 1, "save_every": 200, "validate_every": 2}
 COLUMNS = {"SODA_d": "SODA-D F1", "precision": "precision", "recall": "recall", "mIoU": "mIoU"}
 
 
@@ -50,8 +50,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=HERE / "build" / "reproduce-pss")
     parser.add_argument("--doc", type=Path, default=HERE / "docs" / "reproduction.md")
     parser.add_argument("--embedder", default="wordllama", help="or minilm, or hashing, which needs no further package")
-    parser.add_argument("--videos", type=int, default=400, help="training videos, of 840")
-    parser.add_argument("--epochs", type=int, default=12)
+    parser.add_argument("--videos", type=int, default=300, help="training videos, of 840")
+    parser.add_argument("--epochs", type=int, default=8)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--one", nargs=2, metavar=("VARIANT", "SEED"), help="one run (used by the script itself)")
@@ -129,7 +129,7 @@ def write(args: argparse.Namespace, seconds: float) -> None:
         found = scored(fabula.uniform(refs, **cut), refs)
         table.append(f"| *{label}* | " + " | ".join(f"{100 * found[c]:.2f}" for c in COLUMNS) + " |")
     command = f"python reproduce/pss.py --data ../shared/data/{args.data.name}"
-    for option, default in (("embedder", "wordllama"), ("videos", 400), ("epochs", 12), ("seeds", 3)):
+    for option, default in (("embedder", "wordllama"), ("videos", 300), ("epochs", 8), ("seeds", 3)):
         if getattr(args, option) != default:
             command += f" --{option} {shlex.quote(str(getattr(args, option)))}"
     text = TEMPLATE.format(
