@@ -39,8 +39,8 @@ VARIANTS = {  # name → changes of the model's settings
     "soft (SoftSODA)": {"matcher": "soft"},
     "soft, boxes only": {"matcher": "soft", "soft_class": False},
 }
-REDUCED = {"captioner": "none", "frames": 100, "hidden": 64, "heads": 4, "levels": 3, "queries": 30, "dropout": 0.1}
-LOOP = {"batch_size": 8, "lr": 1e-3, "decay_from": 6, "decay_every": 2, "threads": 1, "save_every": 200, "validate_every": 2}
+REDUCED = {"captioner": "none", "frames": 64, "hidden": 64, "heads": 4, "levels": 3, "queries": 30, "dropout": 0.1}
+LOOP = {"batch_size": 8, "lr": 1e-3, "decay_from": 6, "decay_every": 2, "threads": 1, "validate_every": 2}
 COLUMNS = {"SODA_d": "SODA-D F1", "precision": "precision", "recall": "recall", "mIoU": "mIoU"}
 
 
@@ -50,7 +50,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=HERE / "build" / "reproduce-pss")
     parser.add_argument("--doc", type=Path, default=HERE / "docs" / "reproduction.md")
     parser.add_argument("--embedder", default="wordllama", help="or minilm, or hashing, which needs no further package")
-    parser.add_argument("--videos", type=int, default=300, help="training videos, of 840")
+    parser.add_argument("--videos", type=int, default=200, help="training videos, of 840")
     parser.add_argument("--epochs", type=int, default=8)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--processes", type=int, default=2)
@@ -129,7 +129,7 @@ def write(args: argparse.Namespace, seconds: float) -> None:
         found = scored(fabula.uniform(refs, **cut), refs)
         table.append(f"| *{label}* | " + " | ".join(f"{100 * found[c]:.2f}" for c in COLUMNS) + " |")
     command = f"python reproduce/pss.py --data ../shared/data/{args.data.name}"
-    for option, default in (("embedder", "wordllama"), ("videos", 300), ("epochs", 8), ("seeds", 3)):
+    for option, default in (("embedder", "wordllama"), ("videos", 200), ("epochs", 8), ("seeds", 3)):
         if getattr(args, option) != default:
             command += f" --{option} {shlex.quote(str(getattr(args, option)))}"
     text = TEMPLATE.format(
@@ -141,7 +141,7 @@ def write(args: argparse.Namespace, seconds: float) -> None:
         seeds=args.seeds,
         seed_list=", ".join(str(777 + s) for s in range(args.seeds)),
         reduced=", ".join(f"{k} {v}" for k, v in REDUCED.items()),
-        loop=", ".join(f"{k} {v}" for k, v in LOOP.items() if k not in ("threads", "save_every")),
+        loop=", ".join(f"{k} {v}" for k, v in LOOP.items() if k not in ("threads",)),
         recipe=", ".join(f"{k} {v}" for k, v in vars(Recipe(rate=0.5)).items()),
         cpu=math.ceil(cpu / 60),
         wall=math.ceil(seconds / 60),

