@@ -219,6 +219,18 @@ def test_sorting_columns_apart_is_the_published_bug():
     assert right is not None and wrong is not None and right.item() < wrong.item() - 1
 
 
+@pytest.mark.parametrize("soft_class", [False, True])
+def test_whom_the_soft_loss_moves(soft_class):
+    """The boxes always; the class logits only the published way."""
+    layer = hand_layer([1.0, 1.0], [(0.3, 0.4), (0.8, 0.1)], 20)
+    layer.logits.requires_grad_()
+    layer.boxes.requires_grad_()
+    targets, mask = torch.tensor([[[0.3, 0.3], [0.7, 0.1]]]), torch.ones(1, 2, dtype=torch.bool)
+    soft = Model(replace(TINY, matcher="soft", soft_class=soft_class)).matched(layer, targets, mask)[1]
+    soft.backward()
+    assert layer.boxes.grad.abs().sum() > 0 and (layer.logits.grad is not None) == soft_class
+
+
 def test_where_nothing_matches_the_first_queries_serve():
     """All costs positive (nothing looks like an event yet): step i takes the i-th query by centre."""
     layer = hand_layer([-9.0] * 4, [(0.9, 0.01), (0.7, 0.01), (0.8, 0.01), (0.6, 0.01)], 20)
@@ -254,7 +266,7 @@ def test_caption_loss_is_the_mean_of_means():
 @pytest.mark.parametrize("matcher", ["hungarian", "ordered", "soft"])
 def test_losses_fall_and_every_weight_learns(matcher, captioner):
     torch.manual_seed(0)
-    config = replace(TINY, matcher=matcher, captioner=captioner, caption_dropout=0.0)
+    config = replace(TINY, matcher=matcher, captioner=captioner, caption_dropout=0.0, soft_class=True)
     if matcher == "ordered":  # else the sum grows with every step that finds its query
         config = replace(config, missing="cheapest")
     model = Model(config)
