@@ -95,9 +95,7 @@ class Config:
     weight_counter: float = 0.5
     weight_caption: float = 2.0
     weight_soft: float = 1.0  # the soft matcher's value ÷ steps, once per layer
-    soft_class: bool = (
-        True  # its gradient reaches the class logits too (PSS code), where it has no lower bound, see top
-    )
+    soft_class: bool = False  # its gradient reaches the class logits too, as in the PSS code: see top
     focal_alpha: float = 0.25
     focal_gamma: float = 2.0
     count_rates: tuple[float, ...] = ACTIVITYNET_COUNTS  # frequency of each count; () weighs all alike
