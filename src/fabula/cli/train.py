@@ -140,18 +140,22 @@ def pss(
         validate_every=validate_every,
         threads=threads,
     )
-    with watching() if lead() else silent() as watch:
-        train_pss(
-            task,
-            out,
-            config,
-            settings,
-            resume=resume,
-            overwrite=overwrite,
-            tensorboard=tensorboard,
-            watch=watch,
-            warn=lambda line: say(f"warning: {line}", style="yellow") if lead() else None,
-        )
+    try:
+        with watching() if lead() else silent() as watch:
+            train_pss(
+                task,
+                out,
+                config,
+                settings,
+                resume=resume,
+                overwrite=overwrite,
+                tensorboard=tensorboard,
+                watch=watch,
+                warn=lambda line: say(f"warning: {line}", style="yellow") if lead() else None,
+            )
+    except KeyboardInterrupt:
+        say(f"stopped; --resume goes on from {out}/last.safetensors, if it is there")
+        sys.exit(130)
     if lead():
         say(f"run in {out}/: predict with: fabula predict pss {out} --features {features} -o submission.json")
 
