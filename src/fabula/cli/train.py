@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import logging
 import os
 import sys
@@ -37,12 +38,8 @@ def lead() -> bool:
 
 
 def need_learn() -> None:
-    try:
-        import lightning_fabric  # noqa: F401
-        import safetensors  # noqa: F401
-        import torch  # noqa: F401
-    except ImportError:
-        raise MissingExtra("training and predicting", "learn") from None
+    if not all(importlib.util.find_spec(module) for module in ("torch", "lightning_fabric", "safetensors")):
+        raise MissingExtra("training and predicting", "learn")
 
 
 def changes(pairs: tuple[str, ...]) -> dict[str, str]:

@@ -45,7 +45,7 @@ def cell(seen: Comparison, line: Line, system: str) -> str:
 
 
 def p_value(p: float) -> str:
-    return f"{p:.4f}" if p >= 0.0001 else f"{p:.1e}"
+    return f"{p:.4f}" if p >= 0.00005 else f"{p:.1e}"
 
 
 def duel_cells(seen: Comparison, line: Line, duel: Duel) -> list[str]:
