@@ -155,7 +155,8 @@ def promote_quantified(g: Graph) -> None:
             continue
         g.remove(nmod, q, noun)
         g.remove("case", noun, of)
-        g.remove(label, head, q)
+        for name, parent in list(g.heads[q]):
+            g.remove(name, parent, q)
         g.add(label, head, noun)
         for name, kid in list(g.kids[q]):
             if kid in words:
