@@ -13,8 +13,10 @@ from __future__ import annotations
 import argparse
 import glob
 import gzip
+import itertools
 import json
 import random
+import re
 import time
 import zlib
 from collections import Counter
@@ -42,7 +44,14 @@ LABELS = (
 HELD_BACK = 20  # one caption in so many judges
 TAG, LABEL = ({name: k for k, name in enumerate(names)} for names in (TAGS, LABELS))
 
-Sentence = tuple[list[str], list[int], list[int], list[int]]  # words, tags, heads (0 is the root), labels
+DEPTHS = 21  # how many more brackets two neighbours share than the two before them: −10 … 10
+PHRASES = (
+    "? ROOT S SBAR SBARQ SINV SQ NP VP PP ADVP ADJP WHNP WHADVP WHPP WHADJP PRT NP-TMP QP CONJP FRAG INTJ LST NAC NX PRN RRC UCP X"
+).split()
+PHRASE = {name: k for k, name in enumerate(PHRASES)}
+
+# words, tags, heads (0 is the root), labels, and of the phrase tree: depth steps and lowest common phrases of neighbours
+Sentence = tuple[list[str], list[int], list[int], list[int], list[int], list[int]]
 
 
 def corpus(file: Path) -> Iterator[tuple[str, Sentence]]:
@@ -50,7 +59,7 @@ def corpus(file: Path) -> Iterator[tuple[str, Sentence]]:
         for row in map(json.loads, rows):
             for sentence in row["sentences"]:
                 arcs = [(label, int(head), int(child)) for label, head, child in sentence["basic"]]
-                yield row["text"], made([t[0] for t in sentence["tokens"]], [t[1] for t in sentence["tokens"]], arcs)
+                yield row["text"], made([t[0] for t in sentence["tokens"]], [t[1] for t in sentence["tokens"]], arcs, sentence["tree"])
 
 
 def corenlp(files: Iterable[str]) -> Iterator[tuple[str, Sentence]]:
@@ -62,15 +71,37 @@ def corenlp(files: Iterable[str]) -> Iterator[tuple[str, Sentence]]:
         for s in sentences:
             arcs = [(d["dep"].lower(), int(d["governor"]), int(d["dependent"])) for d in s["basic-dependencies"]]
             words = [t["word"] for t in s["tokens"]]
-            yield " ".join(words), made(words, [t["pos"] for t in s["tokens"]], arcs)
+            yield " ".join(words), made(words, [t["pos"] for t in s["tokens"]], arcs, s["parse"])
 
 
-def made(words: list[str], tags: list[str], arcs: list[tuple[str, int, int]]) -> Sentence:
+def made(words: list[str], tags: list[str], arcs: list[tuple[str, int, int]], tree: str) -> Sentence:
     """Punctuation has no arc in the teacher's output: it hangs on the root as `punct`."""
     heads, labels = [0] * len(words), [LABEL["punct"]] * len(words)
     for label, head, child in arcs:
         heads[child - 1], labels[child - 1] = head, LABEL.get(label, LABEL["dep"])
-    return words, [TAG.get(tag, TAG["NN"]) for tag in tags], heads, labels
+    return words, [TAG.get(tag, TAG["NN"]) for tag in tags], heads, labels, *brackets(tree, len(words))
+
+
+def brackets(tree: str, n: int) -> tuple[list[int], list[int]]:
+    """The phrase tree as two labels for each word (Gómez-Rodríguez & Vilares, EMNLP 2018); more for the network to learn from."""
+    paths: list[list[tuple[int, str]]] = []
+    stack: list[tuple[int, str]] = []
+    for number, piece in enumerate(re.findall(r"\(\S+|\)|[^\s()]+", tree)):
+        if piece[0] == "(":
+            stack.append((number, piece[1:]))
+        elif piece == ")":
+            stack.pop()
+        else:
+            paths.append(stack[:-1])
+    if len(paths) != n:
+        return [-1] * n, [-1] * n
+    depths, phrases, before = [], [], 0
+    for a, b in itertools.pairwise(paths):
+        shared = [x for x, y in zip(a, b, strict=False) if x == y]
+        depths.append(max(-10, min(10, len(shared) - before)) + 10)
+        phrases.append(PHRASE.get(shared[-1][1], 0))
+        before = len(shared)
+    return [*depths, -1], [*phrases, -1]
 
 
 class Vocabulary:
@@ -117,9 +148,10 @@ class Parser(nn.Module):
         nn.init.normal_(self.arc, std=0.02)
         nn.init.normal_(self.lab, std=0.02)
         nn.init.normal_(self.root, std=0.1)
+        self.aux = nn.Linear(2 * H, DEPTHS + len(PHRASES))  # only while learning
         self.A, self.L, self.drop = A, L, drop
 
-    def forward(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    def forward(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
         """x [B, T, 5] → tags [B, T, tags], arcs [B, T, T+1] (head 0 is the root), and what labels are made of."""
         e = sum(table(x[..., k]) for k, table in enumerate(self.embed))
         h = shared_dropout(e, self.drop * 0.7, self.training)
@@ -127,14 +159,14 @@ class Parser(nn.Module):
             packed = pack_padded_sequence(h, lengths, batch_first=True)
             h, _ = pad_packed_sequence(layer(packed)[0], batch_first=True)
             h = shared_dropout(h, self.drop, self.training)
-        tags = self.tag(h)
+        tags, aux = self.tag(h), self.aux(h)
         h = torch.cat([self.root.expand(len(h), 1, -1), h], 1)
         m = F.leaky_relu(self.mlp(h), 0.1)
         m = shared_dropout(m, self.drop, self.training)
         child, head, lc, lh = m.split([self.A, self.A, self.L, self.L], -1)
         child = F.pad(child[:, 1:], (0, 1), value=1.0)
         arcs = child @ self.arc @ head.transpose(1, 2)
-        return tags, arcs, F.pad(lc[:, 1:], (0, 1), value=1.0), F.pad(lh, (0, 1), value=1.0)
+        return tags, aux, arcs, F.pad(lc[:, 1:], (0, 1), value=1.0), F.pad(lh, (0, 1), value=1.0)
 
     def labels(self, lc: Tensor, lh: Tensor) -> Tensor:
         """[N, L+1] children and their heads → [N, labels]."""
@@ -162,21 +194,22 @@ def batches(data: list[Any], tokens: int, rng: random.Random | None) -> Iterator
     yield from groups
 
 
-def tensors(group: list[Any]) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+def tensors(group: list[Any]) -> tuple[Tensor, Tensor, Tensor]:
     group = sorted(group, key=lambda row: -len(row[0]))
     lengths = torch.tensor([len(row[0]) for row in group])
     x = torch.zeros(len(group), int(lengths[0]), 5, dtype=torch.long)
-    rest = torch.full((3, len(group), int(lengths[0])), -1, dtype=torch.long)
+    rest = torch.full((5, len(group), int(lengths[0])), -1, dtype=torch.long)
     for b, row in enumerate(group):
         n = len(row[0])
         x[b, :n] = torch.tensor(row[0])
-        for k in range(3):
+        for k in range(5):
             rest[k, b, :n] = torch.tensor(row[k + 1])
-    return x, lengths, rest[0], rest[1], rest[2]
+    return x, lengths, rest
 
 
-def losses(model: Parser, x: Tensor, lengths: Tensor, tags: Tensor, heads: Tensor, labels: Tensor) -> tuple[Tensor, Any]:
-    t, arcs, lc, lh = model(x, lengths)
+def losses(model: Parser, x: Tensor, lengths: Tensor, wanted: Tensor) -> tuple[Tensor, Any]:
+    tags, heads, labels, depths, phrases = wanted
+    t, aux, arcs, lc, lh = model(x, lengths)
     B, T, _ = arcs.shape
     beyond = torch.arange(T + 1)[None] > lengths[:, None]
     arcs = arcs.masked_fill(beyond[:, None], -1e4)
@@ -186,7 +219,9 @@ def losses(model: Parser, x: Tensor, lengths: Tensor, tags: Tensor, heads: Tenso
     loss = (
         F.cross_entropy(arcs[b, i], gold)
         + 0.7 * F.cross_entropy(scored, labels[b, i])
-        + 0.5 * F.cross_entropy(t[b, i], tags[b, i])
+        + 0.7 * F.cross_entropy(t[b, i], tags[b, i])
+        + 0.3 * F.cross_entropy(aux[..., :DEPTHS].flatten(0, 1), depths.flatten(), ignore_index=-1)
+        + 0.3 * F.cross_entropy(aux[..., DEPTHS:].flatten(0, 1), phrases.flatten(), ignore_index=-1)
     )
     with torch.no_grad():
         found = arcs[b, i].argmax(-1)
@@ -210,7 +245,7 @@ def judged(model: Parser, data: list[Any]) -> tuple[float, float, float]:
 
 def save(model: Parser, vocabulary: Vocabulary, file: Path) -> None:
     """Half-precision arrays by name, in an npz without pickles."""
-    state = {name: value.numpy().astype(np.float16) for name, value in model.state_dict().items()}
+    state = {name: value.numpy().astype(np.float16) for name, value in model.state_dict().items() if "aux" not in name}
     for name, words in zip(("words", "suffix3", "suffix2", "prefix3"), vocabulary.lists, strict=True):
         state[f"names.{name}"] = np.frombuffer("\n".join(words).encode(), np.uint8)
     for name, words in (("tags", TAGS), ("labels", LABELS)):
@@ -255,7 +290,7 @@ def main() -> None:
     sizes = [len(names) + 1 for names in vocabulary.lists]
     model = Parser(sizes, *o.sizes, o.drop)
     if o.resume:
-        model.load_state_dict(stored["model"])
+        model.load_state_dict(stored["model"], strict=False)
     held = [zlib.crc32(text.encode()) % HELD_BACK == 0 for text, _ in rows]
     data = [(vocabulary.rows(s[0]), *s[1:]) for _, s in rows if s[0]]
     train = [row for row, out in zip(data, held, strict=True) if not out]
@@ -277,9 +312,9 @@ def main() -> None:
                 break
             for g in optimiser.param_groups:
                 g["lr"] = o.rate * min(1.0, (step + 1) / o.warm) * (0.5 + 0.5 * np.cos(np.pi * decay)) + 1e-5
-            x, *rest = tensors(group)
+            x, lengths, wanted = tensors(group)
             x[..., 0][torch.rand(x.shape[:2]) < blank[x[..., 0]]] = 0
-            loss, _ = losses(model, x, *rest)
+            loss, _ = losses(model, x, lengths, wanted)
             optimiser.zero_grad()
             loss.backward()
             nn.utils.clip_grad_norm_(model.parameters(), 5.0)
