@@ -20,7 +20,21 @@ from pathlib import Path
 from fabula.text import meteor_index, ptb
 
 Edit = Callable[[list[str], random.Random], list[str]]
-INJECTED = ["ca n't", "$ 5.50", "-lrb- red -rrb-", "u.s.", "café", "&", "'s", "42", "o'clock", "t-shirt", "50 %", "#3", "|"]
+INJECTED = [
+    "ca n't",
+    "$ 5.50",
+    "-lrb- red -rrb-",
+    "u.s.",
+    "café",
+    "&",
+    "'s",
+    "42",
+    "o'clock",
+    "t-shirt",
+    "50 %",
+    "#3",
+    "|",
+]
 INSERTED = "the a red man of very and then is it not with two them on".split()
 NAMES = "monica rachel joey chandler ross phoebe sheldon leonard penny howard raj amy bernadette house cuddy wilson foreman chase castle beckett ryan esposito ted marshall lily robin barney meredith derek izzie george cristina alex".split()
 PEOPLE = re.compile(

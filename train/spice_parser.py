@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor, distributed as dist, nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
@@ -41,6 +41,7 @@ LABELS = (
     "csubjpass dep det det:predet discourse dobj expl foreign goeswith iobj list mark mwe name neg nmod nmod:npmod nmod:poss "
     "nmod:tmod nsubj nsubjpass nummod parataxis punct remnant vocative xcomp"
 ).split()
+MEETING = 8  # steps between two averagings
 HELD_BACK = 20  # one caption in so many judges
 TAG, LABEL = ({name: k for k, name in enumerate(names)} for names in (TAGS, LABELS))
 
@@ -59,7 +60,12 @@ def corpus(file: Path) -> Iterator[tuple[str, Sentence]]:
         for row in map(json.loads, rows):
             for sentence in row["sentences"]:
                 arcs = [(label, int(head), int(child)) for label, head, child in sentence["basic"]]
-                yield row["text"], made([t[0] for t in sentence["tokens"]], [t[1] for t in sentence["tokens"]], arcs, sentence["tree"])
+                yield (
+                    row["text"],
+                    made(
+                        [t[0] for t in sentence["tokens"]], [t[1] for t in sentence["tokens"]], arcs, sentence["tree"]
+                    ),
+                )
 
 
 def corenlp(files: Iterable[str]) -> Iterator[tuple[str, Sentence]]:
@@ -269,11 +275,20 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--sizes", type=int, nargs=4, default=[128, 128, 128, 64], metavar=("E", "H", "A", "L"))
     parser.add_argument("--drop", type=float, default=0.25)
+    parser.add_argument(
+        "--ranks", type=int, default=1, help="processes that learn from shares of the data and average their weights"
+    )
+    parser.add_argument("--rank", type=int, default=0)
+    parser.add_argument(
+        "--meet", type=Path, default=Path("meet"), help="a file through which the processes find each other"
+    )
     parser.add_argument("--seconds", type=float, default=1e9, help="stop the schedule after so long")
     o = parser.parse_args()
-    torch.manual_seed(o.seed)
+    torch.manual_seed(o.seed + o.rank)
     torch.set_num_threads(o.threads)
     rng = random.Random(o.seed)
+    if o.ranks > 1:
+        dist.init_process_group("gloo", init_method=f"file://{o.meet.resolve()}", rank=o.rank, world_size=o.ranks)
 
     rows = [*corpus(o.captions)]
     if o.more:
@@ -301,15 +316,31 @@ def main() -> None:
     blank = 0.3 / (0.3 + known)
     optimiser = torch.optim.Adam(model.parameters(), lr=o.rate, betas=(0.9, 0.95), eps=1e-8)
     average = {k: v.clone() for k, v in model.state_dict().items()}
-    steps = int(o.epochs * sum(1 for _ in batches(train, o.tokens, None)))
+    per_epoch = sum(1 for _ in batches(train, o.tokens, None)) // o.ranks
+    steps = int(o.epochs * per_epoch)
+    weights = [p for p in model.parameters()]
     step, epoch, began, decay = 0, 0, time.time(), 0.0
     while decay < 1:
         model.train()
         total, number = 0.0, 0
-        for group in batches(train, o.tokens, rng):
-            decay = max(step / steps, (time.time() - began) / o.seconds)
+        for group in itertools.islice(batches(train, o.tokens, rng), o.rank, per_epoch * o.ranks, o.ranks):
+            if o.ranks > 1 and step % MEETING == 0:  # local steps, then all take the mean
+                clock = torch.tensor([time.time() - began if o.rank == 0 else 0.0])
+                flat = torch.cat([p.data.flatten() for p in weights] + [clock])
+                dist.all_reduce(flat)
+                elapsed = flat[-1].item()
+                for p, part in zip(weights, (flat[:-1] / o.ranks).split([p.numel() for p in weights]), strict=True):
+                    p.data.copy_(part.view_as(p))
+            elif o.ranks == 1:
+                elapsed = time.time() - began
+            decay = max(step / steps, elapsed / o.seconds)
             if decay >= 1:
                 break
+            keep = min(0.998, (step + 1) / (step + 10))
+            if step % MEETING == 0:
+                with torch.no_grad():
+                    for k, v in model.state_dict().items():
+                        average[k].mul_(keep**MEETING).add_(v, alpha=1 - keep**MEETING)
             for g in optimiser.param_groups:
                 g["lr"] = o.rate * min(1.0, (step + 1) / o.warm) * (0.5 + 0.5 * np.cos(np.pi * decay)) + 1e-5
             x, lengths, wanted = tensors(group)
@@ -319,19 +350,19 @@ def main() -> None:
             loss.backward()
             nn.utils.clip_grad_norm_(model.parameters(), 5.0)
             optimiser.step()
-            keep = min(0.998, (step + 1) / (step + 10))
-            if step % 4 == 0:
-                with torch.no_grad():
-                    for k, v in model.state_dict().items():
-                        average[k].mul_(keep**4).add_(v, alpha=1 - keep**4)
             total, number, step = total + loss.item(), number + 1, step + 1
             if number % 100 == 0:
                 print(f"  step {step}/{steps} loss {total / number:.4f} {time.time() - began:.0f} s", flush=True)
         epoch += 1
+        if o.rank:
+            continue
         now = {k: v.clone() for k, v in model.state_dict().items()}
         model.load_state_dict(average)
         tag, uas, las = judged(model, test)
-        print(f"epoch {epoch} loss {total / max(1, number):.4f} tags {tag:.4f} heads {uas:.4f} labelled {las:.4f}", flush=True)
+        print(
+            f"epoch {epoch} loss {total / max(1, number):.4f} tags {tag:.4f} heads {uas:.4f} labelled {las:.4f}",
+            flush=True,
+        )
         save(model, vocabulary, o.out)
         if o.checkpoint:
             torch.save({"model": average, "lists": vocabulary.lists, "counts": vocabulary.counts}, o.checkpoint)

@@ -25,7 +25,8 @@ Floats = NDArray[np.float32]
 Parse = tuple[list[str], list[int], list[str]]  # tags, heads (0 is the root), labels
 
 FILE = "spice_parser.npz"
-TOGETHER = 64  # sentences in one pass
+TOGETHER = 128  # sentences in one pass
+KNOWN = 20000  # words whose part of the first layer is kept (4 KB each)
 
 
 class Model:
@@ -58,19 +59,39 @@ class Model:
         A = self.arc.shape[1]
         L = self.lab.shape[1] - 1
         self.cuts = (A, 2 * A, 2 * A + L)
-        self.cache: dict[tuple[str, bool], Floats] = {}
+        R, L1, _ = self.lab.shape
+        self.lab_W = np.ascontiguousarray(self.lab[:, :L].transpose(1, 0, 2)).reshape(L, R * L1)
+        self.lab_b = np.ascontiguousarray(self.lab[:, L]).reshape(R * L1)
+        # the first layer's input part depends on the word alone: worked out once per word
+        self.first_W = np.concatenate([self.layers[0][0], self.layers[1][0]], 1)
+        self.first_b = np.concatenate([self.layers[0][1], self.layers[1][1]])
+        self.second_W = np.concatenate([self.layers[2][0], self.layers[3][0]], 1)
+        self.second_b = np.concatenate([self.layers[2][1], self.layers[3][1]])
+        self.rows: dict[tuple[str, bool], int] = {}
+        self.table = np.zeros((0, self.first_W.shape[1]), np.float32)
+
+    def inputs(self, sentences: Sequence[Sequence[str]], T: int) -> Floats:
+        """[T, B, 8H]: both directions' gates of the first layer before the recurrent part; zeros behind the end."""
+        keys = [[(word, t == 0) for t, word in enumerate(words)] for words in sentences]
+        fresh = list(dict.fromkeys(key for row in keys for key in row if key not in self.rows))
+        if len(self.rows) + len(fresh) > KNOWN:
+            self.rows, self.table = {}, self.table[:0]
+            fresh = list(dict.fromkeys(key for row in keys for key in row))
+        if fresh:
+            e = np.stack([self.embedding(*key) for key in fresh])
+            self.rows.update((key, len(self.table) + k) for k, key in enumerate(fresh))
+            self.table = np.vstack([self.table, e @ self.first_W + self.first_b])
+        numbers = np.zeros((T, len(sentences)), np.int64)
+        for b, row in enumerate(keys):
+            numbers[: len(row), b] = [self.rows[key] for key in row]
+        return self.table[numbers]
 
     def embedding(self, word: str, first: bool) -> Floats:
-        found = self.cache.get((word, first))
-        if found is None:
-            *names, shape = features(word, first)
-            found = self.embed[4][shape] + sum(
-                table[number.get(name, 0)] for table, number, name in zip(self.embed, self.number, names, strict=False)
-            )
-            if len(self.cache) > 50000:
-                self.cache.clear()
-            self.cache[word, first] = found
-        return found
+        *names, shape = features(word, first)
+        e: Floats = self.embed[4][shape].copy()
+        for table, number, name in zip(self.embed, self.number, names, strict=False):
+            e += table[number.get(name, 0)]
+        return e
 
     def parse(self, sentences: Sequence[Sequence[str]]) -> list[Parse]:
         """One tree per sentence."""
@@ -86,15 +107,16 @@ class Model:
         """Sentences in order of falling length."""
         lengths = np.array([len(words) for words in sentences])
         T, B = int(lengths[0]), len(sentences)
-        E = self.embed[0].shape[1]
-        x = np.zeros((T, B, E), np.float32)
-        for b, words in enumerate(sentences):
-            for t, word in enumerate(words):
-                x[t, b] = self.embedding(word, t == 0)
         alive = [int((lengths > t).sum()) for t in range(T)]
-        h = x
-        for k in (0, 2):
-            h = np.concatenate([recur(h, alive, *self.layers[k], False), recur(h, alive, *self.layers[k + 1], True)], 2)
+        H4 = self.layers[0][2].shape[1]
+        z = self.inputs(sentences, T)
+        h = np.empty((T, B, H4 // 2), np.float32)
+        recur(z[..., :H4], alive, self.layers[0][2], h[..., : H4 // 4], False)
+        recur(z[..., H4:], alive, self.layers[1][2], h[..., H4 // 4 :], True)
+        z = (h.reshape(T * B, -1) @ self.second_W + self.second_b).reshape(T, B, -1)
+        h = np.empty((T, B, H4 // 2), np.float32)
+        recur(z[..., :H4], alive, self.layers[2][2], h[..., : H4 // 4], False)
+        recur(z[..., H4:], alive, self.layers[3][2], h[..., H4 // 4 :], True)
         flat = h.transpose(1, 0, 2)[np.arange(T)[None] < lengths[:, None]]  # [N, 2H], sentence by sentence
         tags = (flat @ self.tag_W + self.tag_b).argmax(1).tolist()
         m = leaky(np.vstack([self.root[None], flat]) @ self.mlp_W + self.mlp_b)
@@ -122,8 +144,7 @@ class Model:
     def label(self, lc: Floats, ld: Floats) -> list[int]:
         R, L1, _ = self.lab.shape
         L = L1 - 1
-        left = lc @ self.lab[:, :L].transpose(1, 0, 2).reshape(L, R * L1) + self.lab[:, L].reshape(R * L1)
-        left = left.reshape(-1, R, L1)
+        left = (lc @ self.lab_W + self.lab_b).reshape(-1, R, L1)
         scores = np.matmul(left[:, :, :L], ld[:, :, None])[:, :, 0] + left[:, :, L]
         found: list[int] = scores.argmax(1).tolist()
         return found
@@ -137,29 +158,35 @@ def leaky(x: Floats) -> Floats:
     return np.maximum(x, 0.1 * x)
 
 
-def recur(x: Floats, alive: list[int], W: Floats, b: Floats, U: Floats, back: bool) -> Floats:
-    """One direction of an LSTM over [T, B, E]; sentence b lives as long as alive[t] > b."""
-    T, B, E = x.shape
+def recur(z: Floats, alive: list[int], U: Floats, out: Floats, back: bool) -> None:
+    """One direction of an LSTM over the inputs' part z [T, B, 4H] into out [T, B, H]; sentence b lives while alive[t] > b."""
+    T, B, _ = z.shape
     H = U.shape[0]
-    z = (x.reshape(T * B, E) @ W + b).reshape(T, B, 4 * H)
-    out = np.zeros((T, B, H), np.float32)
     h, c = np.zeros((B, H), np.float32), np.zeros((B, H), np.float32)
     for t in range(T - 1, -1, -1) if back else range(T):
         n = alive[t]
-        gates = np.tanh(z[t, :n] + h[:n] @ U)
-        i, f, o = (0.5 + 0.5 * gates[:, k * H : (k + 1) * H] for k in (0, 1, 3))
-        c[:n] = f * c[:n] + i * gates[:, 2 * H : 3 * H]
-        h[:n] = o * np.tanh(c[:n])
+        gates = h[:n] @ U
+        gates += z[t, :n]
+        np.tanh(gates, out=gates)
+        g = gates[:, 2 * H : 3 * H].copy()
+        gates *= 0.5
+        gates += 0.5
+        g *= gates[:, :H]
+        now = c[:n]
+        now *= gates[:, H : 2 * H]
+        now += g
+        np.tanh(now, out=g)
+        np.multiply(g, gates[:, 3 * H :], out=h[:n])
         out[t, :n] = h[:n]
-    return out
+        out[t, n:] = 0.0
 
 
 def eisner(arcs: Floats) -> NDArray[np.int64]:
     """Heads of the best projective tree with exactly one word under the root; arcs[i, j] is word i+1 under head j."""
     kernels = native()
-    if kernels is not None and hasattr(kernels, "eisner"):
-        return np.asarray(kernels.eisner(np.ascontiguousarray(arcs, np.float32)), np.int64)
-    return eisner_python(arcs)
+    if kernels is None:
+        return eisner_python(arcs)
+    return np.array(kernels.eisner(arcs), np.int64)
 
 
 def eisner_python(arcs: Floats) -> NDArray[np.int64]:

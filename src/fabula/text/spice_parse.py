@@ -1,0 +1,81 @@
+"""Captions → sentences of tokens with tag, lemma and dependency graph, as SPICE reads them.
+
+    text ─ptb→ tokens ─split at . ! ?→ sentences ─spice_model→ tags, tree ─spice_lemma→ lemmas ─spice_collapse→ graph
+
+A sentence of more than LONGEST tokens is cut into pieces of that length, which bounds time and memory; a warning in the log says so.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from fabula.text import ptb, spice_model
+from fabula.text.spice_collapse import collapse
+from fabula.text.spice_graph import Edge, Graph, Token, Tuple, tuples
+from fabula.text.spice_lemma import lemma
+
+LONGEST = 120
+ENDS = frozenset([".", "!", "?"])
+AFTER_END = frozenset(["''", '"', "'", ")", "-RRB-", ".", "!", "?"])
+log = logging.getLogger(__name__)
+
+
+class Sentence(NamedTuple):
+    """Tokens, edges (label, head, child) between nodes 0 … n + copies, and which words the copies copy."""
+
+    tokens: list[Token]
+    edges: list[Edge]
+    copies: list[int]
+
+
+def split(text: str) -> list[list[str]]:
+    """Tokens by sentence; case is kept, as raw captions need it."""
+    found: list[list[str]] = []
+    words: list[str] = []
+    ended = False
+    for token in raw(text):
+        if ended and token not in AFTER_END:
+            found.append(words)
+            words, ended = [], False
+        words.append(token)
+        ended = ended or token in ENDS
+    if words:
+        found.append(words)
+    pieces = [words[a : a + LONGEST] for words in found for a in range(0, len(words), LONGEST)]
+    if len(pieces) > len(found):
+        log.warning("a sentence of %d tokens was cut into pieces of %d", max(map(len, found)), LONGEST)
+    return pieces
+
+
+def raw(text: str) -> list[str]:
+    """The tokenizer's tokens with their case; a caption that is tokens already stays as it is."""
+    if text.isascii() and text.islower() and text.replace(" ", "").isalpha():
+        return text.split()
+    line = ptb.engine().lines([text.replace("\n", " ") + "\n"])[0].strip()
+    return [token for token in line.split(" ") if token]
+
+
+def parse_all(captions: Sequence[str]) -> list[list[Sentence]]:
+    """The sentences of each caption; all go through the network together."""
+    words = [split(text) for text in captions]
+    flat = [sentence for sentences in words for sentence in sentences]
+    parses = iter(spice_model.load().parse(flat))
+    out: list[list[Sentence]] = []
+    for sentences in words:
+        made = []
+        for sentence in sentences:
+            tags, heads, labels = next(parses)
+            tokens = [Token(word, tag, lemma(word, tag)) for word, tag in zip(sentence, tags, strict=True)]
+            made.append(Sentence(tokens, *collapse(tokens, heads, labels)))
+        out.append(made)
+    return out
+
+
+def tuples_all(captions: Sequence[str]) -> list[list[Tuple]]:
+    """The proposed tuples of each caption, its sentences pooled."""
+    return [
+        [t for tokens, edges, copies in sentences for t in tuples(Graph(tokens, edges, copies))]
+        for sentences in parse_all(captions)
+    ]
