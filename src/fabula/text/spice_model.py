@@ -144,9 +144,11 @@ class Model:
     def label(self, lc: Floats, ld: Floats) -> list[int]:
         R, L1, _ = self.lab.shape
         L = L1 - 1
-        left = (lc @ self.lab_W + self.lab_b).reshape(-1, R, L1)
-        scores = np.matmul(left[:, :, :L], ld[:, :, None])[:, :, 0] + left[:, :, L]
-        found: list[int] = scores.argmax(1).tolist()
+        found: list[int] = []
+        for k in range(0, len(lc), 256):  # what fits the cache
+            left = (lc[k : k + 256] @ self.lab_W + self.lab_b).reshape(-1, R, L1)
+            right = np.matmul(left[:, :, :L], ld[k : k + 256, :, None])[:, :, 0]
+            found += (right + left[:, :, L]).argmax(1).tolist()
         return found
 
 
