@@ -2,8 +2,9 @@
 
     python train/spice_lemmas.py LEMMAS.tsv --out src/fabula/text/spice_lemmas.tsv
 
-LEMMAS.tsv holds word, tag, lemma per line, as the teacher's lemmatiser answers (CoreNLP's `Morphology -stem word_TAG …`). A rule is
-kept where the words with an ending do not do what the shorter ending says; a whole word (written ^word) is the longest ending.
+LEMMAS.tsv holds word, tag, lemma per line, as the teacher's lemmatiser answers (CoreNLP's `Morphology -stem word_TAG
+…`). A rule is kept where the words with an ending do not do what the shorter ending says; a whole word (written
+^word) is the longest ending.
 """
 
 from __future__ import annotations

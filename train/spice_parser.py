@@ -1,13 +1,15 @@
-"""Train the caption parser of text/spice_parse.py on a teacher's output (torch, CPU; nothing of it is needed to use the parser).
+"""Train the caption parser of text/spice_model.py on a teacher's output (torch, CPU; not needed to use the parser).
 
-    python train/spice_parser.py CAPTIONS.jsonl.gz --more OUT/*.json --words captions.txt --epochs 14 --seed 1 --out spice.npz
+    python train/spice_parser.py CAPTIONS.jsonl.gz --more "OUT/*.json" --words captions.txt --seed 1 --out spice.npz
 
-CAPTIONS.jsonl.gz has a caption per line with "sentences": tokens [word, tag, …] and "basic" dependencies [label, head, child];
-`--more` are CoreNLP's JSON files. One caption in twenty (by the CRC-32 of its text) is never trained on and judges each epoch.
-The model is two layers of BiLSTM over word, affix and shape embeddings, a tag for each token, a biaffine score for each arc and
-for each label (Dozat & Manning, ICLR 2017); the average of the weights over the last steps is what is written.
+CAPTIONS.jsonl.gz has a caption per line with "sentences": tokens [word, tag, …] and "basic" dependencies [label,
+head, child]; `--more` are CoreNLP's JSON files. One caption in twenty (by the CRC-32 of its text) is never trained on
+and judges each epoch. The model is two layers of BiLSTM over word, affix and shape embeddings, a tag for each token,
+a biaffine score for each arc and for each label (Dozat & Manning, ICLR 2017); the average of the weights over the
+last steps is what is written.
 """
 
+# ruff: noqa: SIM905  (word lists read better as text)
 from __future__ import annotations
 
 import argparse
@@ -26,20 +28,21 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, distributed as dist, nn
-from torch.nn import functional as F
+from torch import Tensor, nn
+from torch import distributed as dist
+from torch.nn import functional as F  # noqa: N812
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from fabula.text.spice_features import SHAPES, features
 
 TAGS = (
-    "# $ '' , -LRB- -RRB- . : CC CD DT EX FW IN JJ JJR JJS LS MD NN NNP NNPS NNS PDT POS PRP PRP$ RB RBR RBS RP SYM TO UH "
-    "VB VBD VBG VBN VBP VBZ WDT WP WP$ WRB `` ADD AFX GW HYPH NFP XX"
+    "# $ '' , -LRB- -RRB- . : CC CD DT EX FW IN JJ JJR JJS LS MD NN NNP NNPS NNS PDT POS PRP PRP$ RB RBR RBS RP "
+    "SYM TO UH VB VBD VBG VBN VBP VBZ WDT WP WP$ WRB `` ADD AFX GW HYPH NFP XX"
 ).split()
 LABELS = (
-    "root acl acl:relcl advcl advmod amod appos aux auxpass case cc cc:preconj ccomp compound compound:prt conj cop csubj "
-    "csubjpass dep det det:predet discourse dobj expl foreign goeswith iobj list mark mwe name neg nmod nmod:npmod nmod:poss "
-    "nmod:tmod nsubj nsubjpass nummod parataxis punct remnant vocative xcomp"
+    "root acl acl:relcl advcl advmod amod appos aux auxpass case cc cc:preconj ccomp compound compound:prt conj "
+    "cop csubj csubjpass dep det det:predet discourse dobj expl foreign goeswith iobj list mark mwe name neg "
+    "nmod nmod:npmod nmod:poss nmod:tmod nsubj nsubjpass nummod parataxis punct remnant vocative xcomp"
 ).split()
 MEETING = 8  # steps between two averagings
 HELD_BACK = 20  # one caption in so many judges
@@ -47,11 +50,12 @@ TAG, LABEL = ({name: k for k, name in enumerate(names)} for names in (TAGS, LABE
 
 DEPTHS = 21  # how many more brackets two neighbours share than the two before them: −10 … 10
 PHRASES = (
-    "? ROOT S SBAR SBARQ SINV SQ NP VP PP ADVP ADJP WHNP WHADVP WHPP WHADJP PRT NP-TMP QP CONJP FRAG INTJ LST NAC NX PRN RRC UCP X"
+    "? ROOT S SBAR SBARQ SINV SQ NP VP PP ADVP ADJP WHNP WHADVP WHPP WHADJP PRT NP-TMP QP CONJP FRAG INTJ LST "
+    "NAC NX PRN RRC UCP X"
 ).split()
 PHRASE = {name: k for k, name in enumerate(PHRASES)}
 
-# words, tags, heads (0 is the root), labels, and of the phrase tree: depth steps and lowest common phrases of neighbours
+# words, tags, heads (0 is the root), labels; of the phrase tree: depth steps and lowest common phrases of neighbours
 Sentence = tuple[list[str], list[int], list[int], list[int], list[int], list[int]]
 
 
@@ -89,7 +93,7 @@ def made(words: list[str], tags: list[str], arcs: list[tuple[str, int, int]], tr
 
 
 def brackets(tree: str, n: int) -> tuple[list[int], list[int]]:
-    """The phrase tree as two labels for each word (Gómez-Rodríguez & Vilares, EMNLP 2018); more for the network to learn from."""
+    """The phrase tree as two labels for each word (Gómez-Rodríguez & Vilares, EMNLP 2018): more to learn from."""
     paths: list[list[tuple[int, str]]] = []
     stack: list[tuple[int, str]] = []
     for number, piece in enumerate(re.findall(r"\(\S+|\)|[^\s()]+", tree)):
@@ -216,7 +220,7 @@ def tensors(group: list[Any]) -> tuple[Tensor, Tensor, Tensor]:
 def losses(model: Parser, x: Tensor, lengths: Tensor, wanted: Tensor) -> tuple[Tensor, Any]:
     tags, heads, labels, depths, phrases = wanted
     t, aux, arcs, lc, lh = model(x, lengths)
-    B, T, _ = arcs.shape
+    T = arcs.shape[1]
     beyond = torch.arange(T + 1)[None] > lengths[:, None]
     arcs = arcs.masked_fill(beyond[:, None], -1e4)
     b, i = torch.nonzero(heads >= 0, as_tuple=True)
@@ -318,7 +322,7 @@ def main() -> None:
     average = {k: v.clone() for k, v in model.state_dict().items()}
     per_epoch = sum(1 for _ in batches(train, o.tokens, None)) // o.ranks
     steps = int(o.epochs * per_epoch)
-    weights = [p for p in model.parameters()]
+    weights = list(model.parameters())
     step, epoch, began, decay = 0, 0, time.time(), 0.0
     while decay < 1:
         model.train()

@@ -1,4 +1,4 @@
-"""The official SPICE's output beside the repository (../shared/data): tuples, scores, parses; without it a test is skipped."""
+"""The official SPICE's output, beside the repository (../shared/data); without it a test is skipped."""
 
 import gzip
 import json

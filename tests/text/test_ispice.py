@@ -1,4 +1,4 @@
-"""iSPICE: the paper's three worked examples (Fig. 7) from their tuples, ids by first appearance, the two ways to average."""
+"""iSPICE: the paper's three worked examples (Fig. 7), ids by first appearance, the two ways to average."""
 
 import math
 

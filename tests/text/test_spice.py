@@ -1,4 +1,4 @@
-"""SPICE: merging and counting by hand, bad input, the compiled tree against its twin, and the official scores where they are."""
+"""SPICE: merging and counting by hand, bad input, the compiled tree against its twin, the official scores."""
 
 import logging
 import time
@@ -81,7 +81,9 @@ def test_other_subject_other_score():
     assert (("horse",), True) in s.candidate
 
 
-@pytest.mark.parametrize("text", ["", " ", "dog", "the", "of of of", "一只狗在跑", "собака бежит", "🐶 🐶", "!?", "\u2028", "\ud800"])
+@pytest.mark.parametrize(
+    "text", ["", " ", "dog", "the", "of of of", "一只狗在跑", "собака бежит", "🐶 🐶", "!?", "\u2028", "\ud800"]
+)
 def test_odd_text_has_a_score(text):
     s = spice.score(text, ["a dog runs"])
     assert 0.0 <= s.f <= 1.0
@@ -103,7 +105,10 @@ def test_two_thousand_words(caplog):
 
 
 def test_sentences_are_split_and_keep_their_case():
-    assert spice_parse.split("P1 enters the room. She sits.") == [["P1", "enters", "the", "room", "."], ["She", "sits", "."]]
+    assert spice_parse.split("P1 enters the room. She sits.") == [
+        ["P1", "enters", "the", "room", "."],
+        ["She", "sits", "."],
+    ]
 
 
 @pytest.mark.parametrize(
@@ -131,7 +136,7 @@ def test_java_absent_says_the_pip_line(monkeypatch):
         spice_java.scores(["a"], [["a"]])
 
 
-# --- the parser's parts ------------------------------------------------------------------------------------------------------
+# --- the parser's parts -------------------------------------------------------------------------------------
 
 
 @NATIVE
@@ -182,7 +187,7 @@ def test_a_sentence_is_parsed_alike_alone_and_in_company():
     assert together == [model.parse([text.split()])[0] for text in texts]
 
 
-# --- the official SPICE ------------------------------------------------------------------------------------------------------
+# --- the official SPICE -------------------------------------------------------------------------------------
 
 
 def test_golden_scores_from_the_official_tuples():

@@ -63,7 +63,8 @@ def test_conjoined_verbs_share_their_subject():
 def test_conjoined_prepositions_copy_the_verb():
     found = proposed(
         "a/DT cat/NN walks/VBZ out/RP of/IN a/DT room/NN and/CC down/IN a/DT hall/NN",
-        "root(0,3) det(2,1) nsubj(3,2) compound:prt(3,4) case(7,5) det(7,6) nmod(3,7) cc(7,8) case(11,9) det(11,10) conj(7,11)",
+        "root(0,3) det(2,1) nsubj(3,2) compound:prt(3,4) case(7,5) det(7,6) nmod(3,7) "
+        "cc(7,8) case(11,9) det(11,10) conj(7,11)",
     )
     assert found[:2] == [("cat", "room", "walk out of"), ("cat", "hall", "walk down")]
 

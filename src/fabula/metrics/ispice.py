@@ -1,4 +1,4 @@
-"""iSPICE (Raajesh et al., CVPR 2024): do the people, known by ids P1, P2, …, do what they should; equation in text/ispice.py.
+"""iSPICE (Raajesh et al., CVPR 2024): do people with ids P1, P2, … do what they should; equation in text/ispice.py.
 
 ids         the greatest id that counts: 11 as published, any for all
 boundary    word: an id may touch punctuation or 's · blank: the published rule, blanks on both sides

@@ -1,6 +1,6 @@
 """SPICE 1.0 (Anderson et al., ECCV 2016): F of scene-graph tuples; equation in text/spice.py. Mean over items.
 
-spice: native is our parser, made after the original's (docs/spice.md: how well they agree) · java runs the original's jar,
+spice: native is our parser, learned from the original's (docs/spice.md: how well they agree) · java runs the original,
 from the extra [spice-java].
 """
 

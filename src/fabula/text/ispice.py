@@ -1,4 +1,4 @@
-"""iSPICE (Raajesh et al., CVPR 2024): do the people of a caption, known by ids P1, P2, …, do what the reference says they do?
+"""iSPICE (Raajesh et al., CVPR 2024): do the people of a caption, with ids P1, P2, …, do what the reference says?
 
 Of the scene-graph tuples of SPICE (after merging, as text) only those that name an id count:
 
@@ -6,10 +6,11 @@ Of the scene-graph tuples of SPICE (after merging, as text) only those that name
     F(c, r): common = |{t ∈ c : t ∈ r}|, P = common/|c|, R = common/|r|, F = 2PR/(P + R), 0 if a side is empty
     iSPICE = F(A(candidate), A(reference)) · F(I(candidate), I(reference))
 
-Elements are compared as strings, without synonyms. Before parsing, ids are renamed by their first appearance in each text, so that
-"P4 carries P3" and "P1 carries P2" are one caption.
+Elements are compared as strings, without synonyms. Before parsing, ids are renamed by their first appearance in each
+text, so that "P4 carries P3" and "P1 carries P2" are one caption.
 
-The published code leaves a captionset out of the mean if its candidate has no action tuple (`skip_empty`); the honest mean counts it as 0.
+The published code leaves a captionset out of the mean if its candidate has no action tuple (`skip_empty`); the honest
+mean counts it as 0.
 """
 
 from __future__ import annotations
@@ -55,7 +56,9 @@ def normalise(text: str, boundary: Boundary = "word") -> str:
     return START.sub(lambda m: m[1] + m[2].upper(), text)
 
 
-def score(candidate: str, reference: str, *, ids: int | None = OFFICIAL_IDS, boundary: Boundary = "word") -> ISpiceScore:
+def score(
+    candidate: str, reference: str, *, ids: int | None = OFFICIAL_IDS, boundary: Boundary = "word"
+) -> ISpiceScore:
     """iSPICE of one captionset, given as raw text ("P1 enters. P2 smiles at P1.")."""
     return scores([candidate], [reference], ids=ids, boundary=boundary)[0]
 

@@ -1,16 +1,18 @@
-"""SPICE 1.0 (Anderson et al., ECCV 2016) without Java: how many of the candidate's scene-graph tuples the references have.
+"""SPICE 1.0 (Anderson et al., ECCV 2016) without Java: which scene-graph tuples do candidate and references share?
 
 With T(c) the tuples of the candidate's scene graph and T(R) those of the one graph of all references,
 
-    tp = |{t ∈ T(c) : some r ∈ T(R) is like t at every place}|      P = tp / |T(c)|      R = tp / |T(R)|      F = 2PR / (P + R)
+    tp = |{t ∈ T(c) : some r ∈ T(R) is like t at every place}|   P = tp / |T(c)|   R = tp / |T(R)|   F = 2PR / (P + R)
 
-Two concepts are alike if they share a word or a WordNet synset. A reference tuple may serve several candidate tuples, so what the
-original calls false negatives, |T(R)| − tp, may be negative. F is 0 where P and R are. A subset without any tuple has no score (None).
+Two concepts are alike if they share a word or a WordNet synset. A reference tuple may serve several candidate tuples,
+so what the original calls false negatives, |T(R)| − tp, may be negative. F is 0 where P and R are. A subset without any
+tuple has no score (None).
 
-Captions come tokenised as text/ptb.py does it, but raw text is read, too. The parser is ours, learned from the original's
-(docs/spice.md says how, and how often they agree); everything behind it follows the original's rules.
+Captions come tokenised as text/ptb.py does it, but raw text is read, too. The parser is ours, learned from the
+original's (docs/spice.md says how, and how often they agree); everything behind it follows the original's rules.
 """
 
+# ruff: noqa: SIM905  (word lists read better as text)
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -30,13 +32,14 @@ COLORS = frozenset(
 )
 NUMBERS = frozenset("one two three four five six seven eight nine ten".split())
 SIZES = frozenset(
-    """baby beefy big bony boundless brawny broad bulky chunky colossal compact corpulent cosmic cubby curvy elfin emaciated
-    endless enormous epic expansive extensive fat fleshy full-size gargantuan gaunt giant gigantic grand great heavy hefty huge
-    hulking illimitable immeasurable immense infinitesimal lanky large lean life-size limitless little mammoth massive meager
-    measly microscopic mini miniature minuscule minute narrow obese outsized oversize overweight paltry petite pint-size plump
-    pocket-size portly pudgy puny rotund scanty scraggy scrawny short sizable skeletal skimpy skinny slender slim small squat
-    stocky stout strapping sturdy tall teensy teeny teeny-tiny teeny-weeny thick thickset thin tiny titanic towering trifling
-    trim tubby undersized underweight unlimited vast wee whopping wide""".split()
+    """baby beefy big bony boundless brawny broad bulky chunky colossal compact corpulent cosmic cubby curvy elfin
+    emaciated endless enormous epic expansive extensive fat fleshy full-size gargantuan gaunt giant gigantic
+    grand great heavy hefty huge hulking illimitable immeasurable immense infinitesimal lanky large lean
+    life-size limitless little mammoth massive meager measly microscopic mini miniature minuscule minute narrow
+    obese outsized oversize overweight paltry petite pint-size plump pocket-size portly pudgy puny rotund scanty
+    scraggy scrawny short sizable skeletal skimpy skinny slender slim small squat stocky stout strapping sturdy
+    tall teensy teeny teeny-tiny teeny-weeny thick thickset thin tiny titanic towering trifling trim tubby
+    undersized underweight unlimited vast wee whopping wide""".split()
 )
 SUBSETS: dict[str, Callable[[Parts], bool]] = {
     "Object": lambda t: len(t) == 1,
@@ -72,7 +75,7 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class SpiceScore:
-    """One item: F, precision, recall, each subset's counts (None without tuples), and the merged tuples with what was matched."""
+    """One item: F, precision, recall, the subsets' counts (None without tuples), the merged tuples, matched or not."""
 
     f: float
     precision: float
@@ -117,9 +120,7 @@ def score_tuples(candidate: Sequence[Tuple], references: Sequence[Sequence[Tuple
         mine, theirs = [k for k, t in enumerate(test) if belongs(t)], sum(map(belongs, wanted))
         subsets[name] = counted([hit[k] for k in mine], theirs) if mine or theirs else None
     total = counted(hit, len(wanted))
-    return SpiceScore(
-        total.f, total.precision, total.recall, total, subsets, printed(test, hit), printed(wanted, used)
-    )
+    return SpiceScore(total.f, total.precision, total.recall, total, subsets, printed(test, hit), printed(wanted, used))
 
 
 def counted(hit: Sequence[bool], wanted: int) -> Counts:

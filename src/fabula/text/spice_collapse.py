@@ -7,6 +7,7 @@ Prepositions of several words become one, `nmod` and its like take the name of t
 conjunction; then what is conjoined shares the head of its first part and, if it is a verb, the subject.
 """
 
+# ruff: noqa: SIM905  (word lists read better as text)
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -14,18 +15,18 @@ from collections.abc import Sequence
 from fabula.text.spice_graph import Edge, Token
 
 TWO = frozenset(
-    "across_from along_with alongside_of apart_from as_for as_from as_of as_per as_to aside_from based_on close_by close_to "
-    "contrary_to compared_to compared_with due_to depending_on except_for exclusive_of far_from followed_by inside_of "
-    "irrespective_of next_to near_to off_of out_of outside_of owing_to preliminary_to preparatory_to previous_to prior_to "
-    "pursuant_to regardless_of subsequent_to thanks_to together_with".split()
+    "across_from along_with alongside_of apart_from as_for as_from as_of as_per as_to aside_from based_on "
+    "close_by close_to contrary_to compared_to compared_with due_to depending_on except_for exclusive_of far_from "
+    "followed_by inside_of irrespective_of next_to near_to off_of out_of outside_of owing_to preliminary_to "
+    "preparatory_to previous_to prior_to pursuant_to regardless_of subsequent_to thanks_to together_with".split()
 )
 TWO_COMPLEX = frozenset(
-    "apart_from as_from aside_from away_from close_by close_to contrary_to far_from next_to near_to out_of outside_of "
-    "pursuant_to regardless_of together_with".split()
+    "apart_from as_from aside_from away_from close_by close_to contrary_to far_from next_to near_to out_of "
+    "outside_of pursuant_to regardless_of together_with".split()
 )
 THREE = frozenset(
-    "by_means_of in_accordance_with in_addition_to in_case_of in_front_of in_lieu_of in_place_of in_spite_of on_account_of "
-    "on_behalf_of on_top_of with_regard_to with_respect_to".split()
+    "by_means_of in_accordance_with in_addition_to in_case_of in_front_of in_lieu_of in_place_of in_spite_of "
+    "on_account_of on_behalf_of on_top_of with_regard_to with_respect_to".split()
 )
 NAMED = frozenset(["nmod", "advcl", "acl"])
 AND = frozenset(["as_well_as", "as_well", "&"])  # said as "and"
@@ -82,9 +83,25 @@ def join_prepositions(a: Arcs) -> None:
             noun, of = k + 1, k + 2
             obj = head[of]
             # in →case front, of →case object, object →nmod front
-            if head[k] == noun and head[obj] == noun and label[of] in ("case", "mark") and label[obj] in ("nmod", "acl", "advcl"):
+            if (
+                head[k] == noun
+                and head[obj] == noun
+                and label[of] in ("case", "mark")
+                and label[obj] in ("nmod", "acl", "advcl")
+            ):
                 kind = label[obj]
-                if label[noun] in ("nmod", "acl", "advcl", "dep", "root", "conj", "xcomp", "ccomp", "advmod", "acl:relcl"):
+                if label[noun] in (
+                    "nmod",
+                    "acl",
+                    "advcl",
+                    "dep",
+                    "root",
+                    "conj",
+                    "xcomp",
+                    "ccomp",
+                    "advmod",
+                    "acl:relcl",
+                ):
                     outer = head[noun]
                     outer_label = kind if label[noun] == "nmod" else label[noun]
                     a.move(obj, outer, outer_label if label[noun] != "nmod" else "nmod" if kind == "nmod" else kind)
@@ -95,7 +112,12 @@ def join_prepositions(a: Arcs) -> None:
                     a.move(noun, k, "mwe")
                     a.move(of, k, "mwe")
                     continue
-        if two in TWO and label[k] in ("case", "mark", "advmod") and label[k + 1] in ("case", "mark") and head[k] == head[k + 1]:
+        if (
+            two in TWO
+            and label[k] in ("case", "mark", "advmod")
+            and label[k + 1] in ("case", "mark")
+            and head[k] == head[k + 1]
+        ):
             a.move(k, head[k], label[k + 1])
             a.move(k + 1, k, "mwe")
         elif two in TWO_COMPLEX:
@@ -133,7 +155,7 @@ def name_of(a: Arcs, k: int) -> str:
 
 
 def split_prepositions(a: Arcs, edges: list[Edge], conj: list[tuple[int, int]]) -> list[int]:
-    """ "walks out of a room and down a hall": the second phrase hangs on a copy of the verb, which is conjoined with it."""
+    """ "walks out of a room and down a hall": the second phrase hangs on a copy of the verb."""
     copies: list[int] = []
     for first, other in list(conj):
         if a.label[first] not in NAMED or not has_case(a, first) or not has_case(a, other):
@@ -150,7 +172,9 @@ def split_prepositions(a: Arcs, edges: list[Edge], conj: list[tuple[int, int]]) 
         joined = name_of(a, other)
         a.label[other] = a.label[first]
         edges[:] = [
-            (label, verb if child in cc and label == "cc" else head, child) for label, head, child in edges if child != other
+            (label, verb if child in cc and label == "cc" else head, child)
+            for label, head, child in edges
+            if child != other
         ]
         edges += [(joined, verb, copy), (name_of(a, other), copy, other)]
         conj.remove((first, other))

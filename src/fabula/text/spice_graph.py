@@ -1,15 +1,17 @@
-"""From a dependency graph to scene-graph tuples: SPICE's reading of a sentence (Anderson et al., ECCV 2016; Schuster et al., 2015).
+"""From a dependency graph to scene-graph tuples (SPICE: Anderson et al., ECCV 2016; Schuster et al., 2015).
 
     "a young girl is standing on a table"  →  (girl, young) (girl, table, stand on) (girl) (table)
 
-In this order, per sentence: quantifying phrases give their place to the noun ("a couple of dogs" → dogs), pronouns become
-the noun that they probably stand for, then fifteen rules propose tuples. A tuple is (object,), (object, attribute) or
-(subject, object, relation); a tuple may be proposed twice. All words are lemmas in lower case.
+In this order, per sentence: quantifying phrases give their place to the noun ("a couple of dogs" → dogs), pronouns
+become the noun that they probably stand for, then fifteen rules propose tuples. A tuple is (object,), (object,
+attribute) or (subject, object, relation); a tuple may be proposed twice. All words are lemmas in lower case.
 
-Where several words match a rule, the original goes through its graph in an order that a hash table decides. That order is
-reproduced: words are visited parents first (reverse post-order of a depth-first walk), children by `position % 16`.
+Where several words match a rule, the original goes through its graph in an order that a hash table decides. That
+order is reproduced: words are visited parents first (reverse post-order of a depth-first walk), children by `position
+% 16`.
 """
 
+# ruff: noqa: SIM905  (word lists read better as text)
 from __future__ import annotations
 
 import re
@@ -27,10 +29,12 @@ ADJECTIVE = frozenset(["JJ", "JJR", "JJS"])
 SINGULAR = frozenset("i me my mine he she it him her his hers its one himself herself itself myself".split())
 
 OF_A = frozenset(
-    "lot assortment number couple bunch handful litany sheaf slew dozen series variety multitude wad clutch wave mountain array "
-    "spate string ton range plethora heap sort form kind type version bit pair triple total".split()
+    "lot assortment number couple bunch handful litany sheaf slew dozen series variety multitude wad clutch wave "
+    "mountain array spate string ton range plethora heap sort form kind type version bit pair triple total".split()
 )
-OF_MANY = re.compile(r"lots|many|several|plenty|tons|dozens|multitudes|mountains|loads|pairs|tens|hundreds|thousands|millions|billions|trillions|[0-9]+s")
+OF_MANY = re.compile(
+    r"lots|many|several|plenty|tons|dozens|multitudes|mountains|loads|pairs|tens|hundreds|thousands|millions|billions|trillions|[0-9]+s"
+)
 OF_THE = re.compile(
     r"some|all|both|neither|everyone|nobody|one|two|three|four|five|six|seven|eight|nine|ten|hundred|thousand|million|billion|"
     r"trillion|[0-9]+"
@@ -46,7 +50,7 @@ class Token(NamedTuple):
 
 
 class Graph:
-    """Words 1 … n and copies of words, with labelled edges; children are kept in the order in which the rules see them."""
+    """Words 1 … n and copies of words, with labelled edges; children in the order in which the rules see them."""
 
     __slots__ = ("heads", "kids", "lemma", "position", "tag", "word")
 
@@ -129,7 +133,7 @@ def tuples(graph: Graph) -> list[Tuple]:
     return propose(graph)
 
 
-# --- quantifiers and pronouns ------------------------------------------------------------------------------------------------
+# --- quantifiers and pronouns ---------------------------------------------------------------------------------------
 
 
 def promote_quantified(g: Graph) -> None:
@@ -208,7 +212,7 @@ def antecedent(g: Graph, start: int, wanted: frozenset[str]) -> int:
     return 0
 
 
-# --- the fifteen rules -------------------------------------------------------------------------------------------------------
+# --- the fifteen rules ----------------------------------------------------------------------------------------------
 
 
 def propose(g: Graph) -> list[Tuple]:
@@ -290,9 +294,9 @@ def propose(g: Graph) -> list[Tuple]:
         if any(label == "nsubj" and tag[k] in PLURAL_NOUN for label, k in kids[node]):
             of_plural.update(plural_objects(g, node))
     for node in order:
-        if tag[node] in PLURAL_NOUN and node not in of_plural:
-            if not any(label in ("nsubj", "root") for label, _ in g.heads[node]):
-                out += counted(g, node)
+        governed = any(label in ("nsubj", "root") for label, _ in g.heads[node])
+        if tag[node] in PLURAL_NOUN and node not in of_plural and not governed:
+            out += counted(g, node)
     # 13, 15: compounds and objects
     compound = set()
     for node in order:

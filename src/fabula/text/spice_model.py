@@ -3,8 +3,8 @@
     e_i = Σ embeddings of word, ends and shape      h = BiLSTM(BiLSTM(e))      tag_i = argmax W_t h_i
     m = leaky(W_m [root; h])     arc[i, j] = [child_i; 1]ᵀ U head_j     label[i, j, r] = [c_i; 1]ᵀ V_r [d_j; 1]
 
-(Dozat & Manning, ICLR 2017.) The tree is the best projective one with one root word (Eisner, COLING 1996). Sentences go through
-the network together, sorted by length, so that the work is in large matrix products.
+(Dozat & Manning, ICLR 2017.) The tree is the best projective one with one root word (Eisner, COLING 1996). Sentences go
+through the network together, sorted by length, so that the work is in large matrix products.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class Model:
         chosen = ld[np.concatenate(all_heads)]
         labels = self.label(lc[1:], chosen)
         a = 0
-        for tags_, heads_, labels_ in out:
+        for tags_, _, labels_ in out:
             n = len(tags_)
             labels_ += [self.labels[r] for r in labels[a : a + n]]
             a += n
@@ -161,7 +161,7 @@ def leaky(x: Floats) -> Floats:
 
 
 def recur(z: Floats, alive: list[int], U: Floats, out: Floats, back: bool) -> None:
-    """One direction of an LSTM over the inputs' part z [T, B, 4H] into out [T, B, H]; sentence b lives while alive[t] > b."""
+    """One direction of an LSTM: inputs' part z [T, B, 4H] → out [T, B, H]; sentence b lives while alive[t] > b."""
     T, B, _ = z.shape
     H = U.shape[0]
     h, c = np.zeros((B, H), np.float32), np.zeros((B, H), np.float32)

@@ -2,7 +2,8 @@
 
     text ─ptb→ tokens ─split at . ! ?→ sentences ─spice_model→ tags, tree ─spice_lemma→ lemmas ─spice_collapse→ graph
 
-A sentence of more than LONGEST tokens is cut into pieces of that length, which bounds time and memory; a warning in the log says so.
+A sentence of more than LONGEST tokens is cut into pieces of that length, which bounds time and memory; a warning in
+the log says so.
 """
 
 from __future__ import annotations

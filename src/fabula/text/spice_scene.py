@@ -1,10 +1,10 @@
 """Scene graphs: tuples of one or several captions merged by meaning, as SPICE counts them (Anderson et al., ECCV 2016).
 
-A concept is a set of words and the set of their WordNet synsets. An object joins the node that has the same concept; else the node
-that is most similar (1 if they share a word, else |A ∩ B| / |A ∪ B| of the synsets), if any is; else it becomes a node. Attributes
-of a node and relations between two nodes join the first that shares a word or a synset. A node that was joined grows by the
-words and synsets of what joined it, so the order of tuples matters. Ties go to the oldest node (in the original a hash of
-addresses decides; no score was ever seen to depend on it).
+A concept is a set of words and the set of their WordNet synsets. An object joins the node that has the same concept;
+else the node that is most similar (1 if they share a word, else |A ∩ B| / |A ∪ B| of the synsets), if any is; else it
+becomes a node. Attributes of a node and relations between two nodes join the first that shares a word or a synset. A
+node that was joined grows by the words and synsets of what joined it, so the order of tuples matters. Ties go to the
+oldest node (in the original a hash of addresses decides; no score was ever seen to depend on it).
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ class Scene:
         return out
 
 
-# --- synsets -----------------------------------------------------------------------------------------------------------------
+# --- synsets ------------------------------------------------------------------------------------------------
 
 
 @cache
