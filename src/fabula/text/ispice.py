@@ -89,9 +89,11 @@ def score_tuples(
     candidate: Iterable[Sequence[str]], reference: Iterable[Sequence[str]], *, ids: int | None = OFFICIAL_IDS
 ) -> ISpiceScore:
     """From merged tuples, whose elements may stand in any order as long as it is the same on both sides."""
-    sides = [[tuple(e.lower() for e in t) for t in tuples] for tuples in (candidate, reference)]
+    sides: list[list[Tuple]] = [[tuple(e.lower() for e in t) for t in tuples] for tuples in (candidate, reference)]
     acts = [[t for t in side if len(t) > 1 and any(is_id(e, ids) for e in t)] for side in sides]
-    alone = [list(dict.fromkeys(t for t in side if len(t) == 1 and is_id(t[0], ids))) for side in sides]
+    alone: list[list[Tuple]] = [
+        list(dict.fromkeys(t for t in side if len(t) == 1 and is_id(t[0], ids))) for side in sides
+    ]
     A, I = f1(*acts), f1(*alone)  # noqa: E741  (the letters of the equation)
     return ISpiceScore(A * I, A, I, not acts[0], *(tuple(a + b) for a, b in zip(acts, alone, strict=True)))
 

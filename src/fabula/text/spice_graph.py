@@ -298,7 +298,7 @@ def propose(g: Graph) -> list[Tuple]:
         if tag[node] in PLURAL_NOUN and node not in of_plural and not governed:
             out += counted(g, node)
     # 13, 15: compounds and objects
-    compound = set()
+    compound: set[int] = set()
     for node in order:
         if tag[node] in NOUN:
             for label, kid in kids[node]:

@@ -157,7 +157,8 @@ def to_columns(W: Floats) -> Floats:
 
 
 def leaky(x: Floats) -> Floats:
-    return np.maximum(x, 0.1 * x)
+    made: Floats = np.maximum(x, 0.1 * x)
+    return made
 
 
 def recur(z: Floats, alive: list[int], U: Floats, out: Floats, back: bool) -> None:
