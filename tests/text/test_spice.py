@@ -65,9 +65,9 @@ def test_colors_numbers_sizes():
 
 
 def test_simple_sentences():
-    assert set(spice.tuples("a man rides a horse")) == {("man", "horse", "ride"), ("man",), ("horse",)}
-    assert ("dog", "brown") in spice.tuples("a brown dog runs on the grass")
-    assert ("dog", "grass", "run on") in spice.tuples("a brown dog runs on the grass")
+    found = spice.tuples("a young girl is standing on a table")
+    assert set(found) == {("girl", "young"), ("girl", "table", "stand on"), ("girl",), ("table",)}
+    assert {("dog", "brown"), ("dog",)} <= set(spice.tuples("a brown dog is running on the grass"))
 
 
 def test_score_of_itself_is_one():
@@ -105,8 +105,9 @@ def test_two_thousand_words(caplog):
 
 
 def test_sentences_are_split_and_keep_their_case():
-    assert spice_parse.split("P1 enters the room. She sits.") == [
-        ["P1", "enters", "the", "room", "."],
+    text = "P1 enters McDonald's (a room). She sits."
+    assert spice_parse.split(text) == [
+        ["P1", "enters", "McDonald", "'s", "-LRB-", "a", "room", "-RRB-", "."],
         ["She", "sits", "."],
     ]
 

@@ -20,6 +20,7 @@ from fabula.text.spice_lemma import lemma
 LONGEST = 120
 ENDS = frozenset([".", "!", "?"])
 AFTER_END = frozenset(["''", '"', "'", ")", "-RRB-", ".", "!", "?"])
+BRACKETS = {"(": "-LRB-", ")": "-RRB-", "[": "-LSB-", "]": "-RSB-", "{": "-LCB-", "}": "-RCB-"}
 log = logging.getLogger(__name__)
 
 
@@ -51,11 +52,31 @@ def split(text: str) -> list[list[str]]:
 
 
 def raw(text: str) -> list[str]:
-    """The tokenizer's tokens with their case; a caption that is tokens already stays as it is."""
+    """The tokenizer's tokens with the case of the text; a caption that is tokens already stays as it is."""
     if text.isascii() and text.islower() and text.replace(" ", "").isalpha():
         return text.split()
     line = ptb.engine().lines([text.replace("\n", " ") + "\n"])[0].strip()
-    return [token for token in line.split(" ") if token]
+    tokens = [token for token in line.split(" ") if token]
+    return tokens if text == text.lower() and not BRACKETS.keys() & set(text) else cased(text, tokens)
+
+
+def cased(text: str, tokens: Sequence[str]) -> list[str]:
+    """Tokens in lower case, with the case that they have in the text."""
+    found, at = [], 0
+    small = text.lower() if len(text.lower()) == len(text) else "".join(c.lower() if c.isascii() else c for c in text)
+    for token in tokens:
+        while at < len(text) and text[at].isspace():
+            at += 1
+        sign = BRACKETS.get(text[at : at + 1], "")
+        if sign.lower() == token:
+            found.append(sign)
+            at += 1
+        elif (start := small.find(token, at, at + len(token) + 8)) >= 0:
+            found.append(text[start : start + len(token)])
+            at = start + len(token)
+        else:  # the tokenizer rewrote it
+            found.append(token)
+    return found
 
 
 def parse_all(captions: Sequence[str]) -> list[list[Sentence]]:
