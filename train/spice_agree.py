@@ -43,7 +43,9 @@ def golden(data: Path) -> None:
     mine = np.array([s.f for s in found])
     theirs = np.array([r["scores"]["All"]["f"] or 0.0 for r in official])
     print(f"golden: {len(official)} pairs, tuple F1 {f1([p for kind in tuples.values() for p in kind]):.4f}")
-    print(f"  Pearson {np.corrcoef(mine, theirs)[0, 1]:.4f}, corpus {100 * mine.mean():.2f} vs {100 * theirs.mean():.2f}")
+    print(
+        f"  Pearson {np.corrcoef(mine, theirs)[0, 1]:.4f}, corpus {100 * mine.mean():.2f} vs {100 * theirs.mean():.2f}"
+    )
     print("  by kind: " + ", ".join(f"{kind} {f1(pairs):.3f}" for kind, pairs in sorted(tuples.items())))
     ours, want = [], []
     for s, r in zip(found, official, strict=True):
@@ -88,7 +90,7 @@ def flickr8k(data: Path) -> None:
             candidates.append(captions[source][int(number)])
             references.append(captions[image])
             marks.append([int(m) for m in three])
-    texts = list({t for t in (*candidates, *(t for r in references for t in r))})
+    texts = list({*candidates, *(t for r in references for t in r)})
     tokens = dict(zip(texts, ptb.tokenize_all(texts), strict=True))
     found = spice.scores([tokens[c] for c in candidates], [[tokens[t] for t in r] for r in references])
     values = np.repeat([s.f for s in found], 3)

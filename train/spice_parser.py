@@ -268,8 +268,8 @@ def losses(model: Parser, x: Tensor, lengths: Tensor, wanted: Tensor) -> tuple[T
         F.cross_entropy(arcs[b, i], gold)
         + 0.7 * F.cross_entropy(scored, labels[b, i])
         + 0.7 * F.cross_entropy(t[b, i], tags[b, i])
-        + 0.3 * F.cross_entropy(aux[..., :DEPTHS].flatten(0, 1), depths.flatten(), ignore_index=-1)
-        + 0.3 * F.cross_entropy(aux[..., DEPTHS:].flatten(0, 1), phrases.flatten(), ignore_index=-1)
+        + 0.3 * mean_loss(aux[..., :DEPTHS], depths)
+        + 0.3 * mean_loss(aux[..., DEPTHS:], phrases)
     )
     with torch.no_grad():
         found = arcs[b, i].argmax(-1)
@@ -280,6 +280,12 @@ def losses(model: Parser, x: Tensor, lengths: Tensor, wanted: Tensor) -> tuple[T
             len(b),
         )
     return loss, right
+
+
+def mean_loss(scores: Tensor, wanted: Tensor) -> Tensor:
+    """0 where nothing is wanted."""
+    total = F.cross_entropy(scores.flatten(0, 1), wanted.flatten(), ignore_index=-1, reduction="sum")
+    return total / max(1, int((wanted >= 0).sum()))
 
 
 def judged(model: Parser, data: list[Any]) -> tuple[float, float, float]:
@@ -311,6 +317,7 @@ def main() -> None:
     parser.add_argument("--resume", type=Path)
     parser.add_argument("--epochs", type=float, default=14)
     parser.add_argument("--rate", type=float, default=2.5e-3)
+    parser.add_argument("--keep", type=float, default=0.995, help="how much of the average a step keeps")
     parser.add_argument("--warm", type=int, default=300)
     parser.add_argument("--tokens", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
@@ -382,7 +389,7 @@ def main() -> None:
             decay = max(step / steps, elapsed / o.seconds)
             if decay >= 1:
                 break
-            keep = min(0.998, (step + 1) / (step + 10))
+            keep = min(o.keep, (step + 1) / (step + 10))
             if step % MEETING == 0:
                 with torch.no_grad():
                     for k, v in model.state_dict().items():

@@ -9,6 +9,7 @@ the log says so.
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -18,8 +19,8 @@ from fabula.text.spice_graph import Edge, Graph, Token, Tuple, tuples
 from fabula.text.spice_lemma import lemma
 
 LONGEST = 120
-ENDS = frozenset([".", "!", "?"])
-AFTER_END = frozenset(["''", '"', "'", ")", "-RRB-", ".", "!", "?"])
+END = re.compile(r"\.|[!?]+")
+AFTER_END = re.compile(r"''|[\"')]|-R[RSC]B-|\.|[!?]+")  # belongs to the sentence that has ended
 BRACKETS = {"(": "-LRB-", ")": "-RRB-", "[": "-LSB-", "]": "-RSB-", "{": "-LCB-", "}": "-RCB-"}
 log = logging.getLogger(__name__)
 
@@ -38,11 +39,11 @@ def split(text: str) -> list[list[str]]:
     words: list[str] = []
     ended = False
     for token in raw(text):
-        if ended and token not in AFTER_END:
+        if ended and not AFTER_END.fullmatch(token):
             found.append(words)
             words, ended = [], False
         words.append(token)
-        ended = ended or token in ENDS
+        ended = ended or END.fullmatch(token) is not None
     if words:
         found.append(words)
     pieces = [words[a : a + LONGEST] for words in found for a in range(0, len(words), LONGEST)]
