@@ -312,6 +312,7 @@ def main() -> None:
     parser.add_argument("captions", type=Path)
     parser.add_argument("--more", default="", help="pattern of CoreNLP JSON files")
     parser.add_argument("--words", type=Path, help="unparsed captions: their words join the vocabulary")
+    parser.add_argument("--without", type=Path, help="pairs_tok.jsonl.gz: captions that judge and are not learned from")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--checkpoint", type=Path, help="written each epoch; with --resume training goes on from it")
     parser.add_argument("--resume", type=Path)
@@ -344,6 +345,12 @@ def main() -> None:
     natural = len(rows)
     if o.more:
         rows += [*corenlp(sorted(glob.glob(o.more)))]  # noqa: PTH207
+    if o.without:
+        with gzip.open(o.without, "rt", encoding="utf-8") as pairs:
+            left_out = {text.lower() for row in map(json.loads, pairs) for text in (row["cand"], *row["refs"])}
+        kept = [text.lower().rstrip(" .") not in left_out for text, _ in rows]
+        natural = sum(kept[:natural])
+        rows = list(itertools.compress(rows, kept))
     texts = [s[0] for _, s in rows]
     if o.words:
         texts += [line.split() for line in o.words.read_text(encoding="utf-8").splitlines()]
