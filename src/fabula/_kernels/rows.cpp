@@ -76,6 +76,7 @@ struct Reader {
         const auto read = std::from_chars(from, at, value);
         if (read.ec == std::errc() && read.ptr == at) return std::isfinite(value) ? 1 : 0;
 #endif
+        nb::gil_scoped_acquire python;
         const std::string text(from, at);  // too large or too small for from_chars, or no from_chars: as Python does
         value = PyOS_string_to_double(text.c_str(), nullptr, nullptr);
         if (PyErr_Occurred()) {
@@ -136,42 +137,45 @@ nb::object lift(nb::bytes text, const std::string &key, int64_t first, bool whol
     values.reserve(text.size() / 8);
     const std::boyer_moore_horspool_searcher finder(name.begin(), name.end());
     const char *done = data, *from = data;
-    while (done < end) {
-        const char *found = std::search(from, end, finder);
-        if (found == end) {
-            // A key may be cut in two by the end of the text.
-            const char *safe = whole ? end : std::max(from, end - std::min<int64_t>(end - data, name.size() - 1));
-            safe = std::max(done, safe);
-            left.append(done, safe);
-            done = safe;
-            break;
-        }
-        Reader r{found + name.size(), end};
-        const bool colon = r.blank() && *r.at == ':';
-        if (colon) ++r.at;
-        const bool there = colon && r.blank();
-        if (!whole && !there && r.at >= end) {  // the text ends before it is known what follows
-            left.append(done, found);
-            done = found;
-            break;
-        }
-        const char *open = r.at;
-        int64_t rows = 0, columns = 0, stop = NOT_PLAIN;
-        const size_t before = values.size();
-        if (there) stop = table(r, data, values, rows, columns);
-        if (stop < 0) values.resize(before);
-        if (stop == MORE && !whole) {
-            left.append(done, found);
-            done = found;
-            break;
-        }
-        left.append(done, open);
-        done = from = open;
-        if (stop >= 0) {
-            left += "\"\\u0000" + std::to_string(first + static_cast<int64_t>(shapes.size() / 2)) + '"';
-            shapes.push_back(rows);
-            shapes.push_back(columns);
-            done = from = data + stop;
+    {
+        nb::gil_scoped_release others;
+        while (done < end) {
+            const char *found = std::search(from, end, finder);
+            if (found == end) {
+                // A key may be cut in two by the end of the text.
+                const char *safe = whole ? end : std::max(from, end - std::min<int64_t>(end - data, name.size() - 1));
+                safe = std::max(done, safe);
+                left.append(done, safe);
+                done = safe;
+                break;
+            }
+            Reader r{found + name.size(), end};
+            const bool colon = r.blank() && *r.at == ':';
+            if (colon) ++r.at;
+            const bool there = colon && r.blank();
+            if (!whole && !there && r.at >= end) {  // the text ends before it is known what follows
+                left.append(done, found);
+                done = found;
+                break;
+            }
+            const char *open = r.at;
+            int64_t rows = 0, columns = 0, stop = NOT_PLAIN;
+            const size_t before = values.size();
+            if (there) stop = table(r, data, values, rows, columns);
+            if (stop < 0) values.resize(before);
+            if (stop == MORE && !whole) {
+                left.append(done, found);
+                done = found;
+                break;
+            }
+            left.append(done, open);
+            done = from = open;
+            if (stop >= 0) {
+                left += "\"\\u0000" + std::to_string(first + static_cast<int64_t>(shapes.size() / 2)) + '"';
+                shapes.push_back(rows);
+                shapes.push_back(columns);
+                done = from = data + stop;
+            }
         }
     }
     const size_t tables = shapes.size() / 2, numbers = values.size();

@@ -10,9 +10,10 @@ import gzip
 import json
 import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,7 @@ from fabula.core.errors import InputError
 from fabula.io._files import decode, failures_named, parse_json
 
 Table = NDArray[np.float64]  # [N, C]
+Piece = TypeVar("Piece")
 Lifted = tuple[bytes, int, NDArray[np.float64], NDArray[np.int64]]
 
 NOT_PLAIN, MORE = -1, -2  # not a table of numbers · the text ends before the table does
@@ -107,8 +109,21 @@ class Tables:
             at += rows * columns
 
 
+def ahead(stream: Iterator[Piece]) -> Iterator[Piece]:
+    """The same, the next one being made in a thread while this one is used: the kernel lets go of the GIL."""
+    with ThreadPoolExecutor(1) as worker:
+        coming = worker.submit(next, stream, None)
+        while (piece := coming.result()) is not None:
+            coming = worker.submit(next, stream, None)
+            yield piece
+
+
 def pieces(path: Path, key: str, chunk: int = CHUNK) -> Iterator[tuple[bytes, Tables]]:
-    """A document as a stream: what is left of its text, and its tables. Memory: one chunk, or the largest table."""
+    """A document as a stream: what is left of its text, and its tables. Memory: a few chunks, or the largest table."""
+    return ahead(cut(path, key, chunk))
+
+
+def cut(path: Path, key: str, chunk: int) -> Iterator[tuple[bytes, Tables]]:
     with opened(path) as stream, failures_named(path):
         buffer, first, ended = b"", 0, False
         while not ended:
@@ -121,13 +136,19 @@ def pieces(path: Path, key: str, chunk: int = CHUNK) -> Iterator[tuple[bytes, Ta
 
 def line_pieces(path: Path, key: str, chunk: int = CHUNK) -> Iterator[tuple[list[tuple[int, Any]], Tables]]:
     """A file of JSON lines as a stream: the objects of some numbered lines without their tables, and the tables."""
-    number, first = 0, 0
+    number = 0
+    for left, tables in ahead(cut_lines(path, key, chunk)):
+        yield objects(left, path, number), tables
+        number += left.count(b"\n")
+
+
+def cut_lines(path: Path, key: str, chunk: int) -> Iterator[tuple[bytes, Tables]]:
+    first = 0
     with opened(path) as stream, failures_named(path):
         while fresh := stream.read(chunk):
-            fresh += stream.readline()
-            left, _, values, shapes = lift(fresh, key, first, whole=True)
-            yield objects(left, path, number), Tables(first, values, shapes)
-            number, first = number + fresh.count(b"\n"), first + len(shapes)
+            left, _, values, shapes = lift(fresh + stream.readline(), key, first, whole=True)
+            yield left, Tables(first, values, shapes)
+            first += len(shapes)
 
 
 def objects(text: bytes, path: Path, before: int = 0) -> list[tuple[int, Any]]:

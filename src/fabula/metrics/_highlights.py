@@ -41,12 +41,12 @@ class Highlights(MomentMetric):
 
     def units(self, block: Block) -> Columns:
         out = {level: np.zeros(len(block)) for level in LEVELS}
-        for i, (query, ranking) in enumerate(zip(block.queries, block.rankings, strict=True)):
+        for i, (query, saliency) in enumerate(zip(block.queries, block.saliency, strict=True)):
             marks = self.marks(query)
-            if ranking is None or ranking.saliency is None or not len(ranking.saliency) or not len(marks):
+            if saliency is None or not len(saliency) or not len(marks):
                 continue
             for level, least in LEVELS.items():
-                out[level][i] = self.unit((marks >= least).astype(np.float64), ranking.saliency)
+                out[level][i] = self.unit((marks >= least).astype(np.float64), saliency)
         return out
 
     def marks(self, query: Query) -> Floats:
