@@ -25,6 +25,7 @@ constexpr int64_t NOT_PLAIN = -1, MORE = -2;  // not a table of numbers · the t
 
 struct Reader {
     const char *at, *end;
+    bool keep;  // False: numbers are looked at, not read
 
     bool blank() {  // passes over white space; false at the end of the text
         while (at < end && (*at == ' ' || *at == '\n' || *at == '\t' || *at == '\r')) ++at;
@@ -66,6 +67,7 @@ struct Reader {
         if (at == end) return -1;
         // Up to 15 digits and 10^15 are exact doubles, and one division rounds once (Clinger 1990).
         if (length > 15) return slow(from, value);
+        if (!keep) return 1;
         value = static_cast<double>(mantissa) / tens[scale];
         if (negative) value = -value;
         return 1;
@@ -103,7 +105,7 @@ int64_t table(Reader &r, const char *data, std::vector<double> &values, int64_t 
             double value = 0.0;
             const int got = r.number(value);
             if (got < 1) return got < 0 ? MORE : NOT_PLAIN;
-            values.push_back(value);
+            if (r.keep) values.push_back(value);
             ++width;
             if (!r.blank()) return MORE;
             const char c = *r.at++;
@@ -128,13 +130,13 @@ template <class T> nb::object owned(std::vector<T> &&from, std::initializer_list
 }
 
 // Every plain table that follows `"key": ` is lifted out of the text; `"\\u0000k"` marks the place of the k-th.
-nb::object lift(nb::bytes text, const std::string &key, int64_t first, bool whole) {
+nb::object lift(nb::bytes text, const std::string &key, int64_t first, bool whole, bool keep) {
     const char *data = text.c_str(), *end = data + text.size();
     const std::string name = '"' + key + '"';
     std::string left;
     std::vector<double> values;
     std::vector<int64_t> shapes;
-    values.reserve(text.size() / 8);
+    if (keep) values.reserve(text.size() / 8);
     const std::boyer_moore_horspool_searcher finder(name.begin(), name.end());
     const char *done = data, *from = data;
     {
@@ -149,7 +151,7 @@ nb::object lift(nb::bytes text, const std::string &key, int64_t first, bool whol
                 done = safe;
                 break;
             }
-            Reader r{found + name.size(), end};
+            Reader r{found + name.size(), end, keep};
             const bool colon = r.blank() && *r.at == ':';
             if (colon) ++r.at;
             const bool there = colon && r.blank();
@@ -186,6 +188,6 @@ nb::object lift(nb::bytes text, const std::string &key, int64_t first, bool whol
 }  // namespace
 
 FABULA_KERNEL(m) {
-    m.def("lift", &lift, nb::arg("text"), nb::arg("key"), nb::arg("first"), nb::arg("whole"),
+    m.def("lift", &lift, nb::arg("text"), nb::arg("key"), nb::arg("first"), nb::arg("whole"), nb::arg("keep"),
           "Twin of fabula.io._tables.lift_python.");
 }

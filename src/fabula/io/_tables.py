@@ -34,19 +34,20 @@ ROWS = re.compile(rb"\[\s*(?:\[[-+.\deE,\s]+\]\s*(?:,\s*(?=\[)|(?=\])))*\]")
 PARTIAL = re.compile(rb"[-+.\deE,\s\[\]]*")
 
 
-def lift(text: bytes, key: str, first: int = 0, whole: bool = True) -> Lifted:
+def lift(text: bytes, key: str, first: int = 0, whole: bool = True, keep: bool = True) -> Lifted:
     """Every plain table that follows `"key": ` in the text.
 
     Gives what is left, with marks numbered from `first`; how much of the text was used (all of it when it is `whole`,
-    else up to a key or a table that its end cuts in two); the tables' numbers end to end; their shapes. [K, 2]
+    else up to a key or a table that its end cuts in two); the tables' numbers end to end, none with `keep=False`; and
+    their shapes. [K, 2]
     """
     kernels = native()
     if kernels is None:
-        return lift_python(text, key, first, whole)
-    return cast(Lifted, kernels.lift(text, key, first, whole))
+        return lift_python(text, key, first, whole, keep)
+    return cast(Lifted, kernels.lift(text, key, first, whole, keep))
 
 
-def lift_python(text: bytes, key: str, first: int, whole: bool) -> Lifted:
+def lift_python(text: bytes, key: str, first: int, whole: bool, keep: bool = True) -> Lifted:
     """The specification of the kernel."""
     name = f'"{key}"'.encode()
     follows = re.compile(re.escape(name) + rb"[ \n\t\r]*(?::[ \n\t\r]*)?")
@@ -73,7 +74,7 @@ def lift_python(text: bytes, key: str, first: int, whole: bool) -> Lifted:
             values.append(table)
             done = at = stop
     shapes = np.array([t.shape for t in values], dtype=np.int64).reshape(-1, 2)
-    return b"".join(left), done, np.concatenate([t.ravel() for t in values] or [np.zeros(0)]), shapes
+    return b"".join(left), done, np.concatenate([np.zeros(0), *(t.ravel() for t in values if keep)]), shapes
 
 
 def number_rows(text: bytes, start: int) -> tuple[int, Table | None]:
@@ -120,16 +121,16 @@ def ahead(stream: Iterator[Piece]) -> Iterator[Piece]:
 
 def pieces(path: Path, key: str, chunk: int = CHUNK) -> Iterator[tuple[bytes, Tables]]:
     """A document as a stream: what is left of its text, and its tables. Memory: a few chunks, or the largest table."""
-    return ahead(cut(path, key, chunk))
+    return ahead(cut(path, key, chunk, keep=True))
 
 
-def cut(path: Path, key: str, chunk: int) -> Iterator[tuple[bytes, Tables]]:
+def cut(path: Path, key: str, chunk: int, keep: bool) -> Iterator[tuple[bytes, Tables]]:
     with opened(path) as stream, failures_named(path):
         buffer, first, ended = b"", 0, False
         while not ended:
             fresh = stream.read(max(chunk, len(buffer)))
             ended = not fresh
-            left, used, values, shapes = lift(buffer + fresh if buffer else fresh, key, first, whole=ended)
+            left, used, values, shapes = lift(buffer + fresh if buffer else fresh, key, first, ended, keep)
             yield left, Tables(first, values, shapes)
             buffer, first = (buffer + fresh)[used:], first + len(shapes)
 
@@ -178,7 +179,7 @@ def line_objects(path: Path) -> Iterator[tuple[int, Any]]:
 
 def skeleton(path: Path, key: str) -> str:
     """The document's text with marks in the place of its tables."""
-    return decode(b"".join(left for left, _ in pieces(path, key)), path)
+    return decode(b"".join(left for left, _ in cut(path, key, CHUNK, keep=False)), path)
 
 
 def marked(value: Any) -> int | None:
