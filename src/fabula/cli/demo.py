@@ -17,12 +17,12 @@ from fabula.report.html import page
 from fabula.verbs import score
 
 
-@click.command()
+@click.command("demo")
 @click.option(
     "--out", "-o", type=click.Path(path_type=Path), default=Path("demo-report"), help="Folder for the reports."
 )
 @click.option("--metrics", "-m", help="Metrics, comma separated. Default: all of dense video captioning.")
-def demo(out: Path, metrics: str | None) -> None:
+def command(out: Path, metrics: str | None) -> None:
     """Score three systems on the bundled demo corpus and write their reports.
 
     The stories are our own: 15 short videos told by two annotators, and three systems that fail in different ways.

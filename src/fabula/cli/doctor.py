@@ -40,8 +40,8 @@ def extra_state(extra: str, module: str) -> tuple[bool, str]:
     return True, f"{module} {importlib.metadata.version(module)}"
 
 
-@click.command()
-def doctor() -> None:
+@click.command("doctor")
+def command() -> None:
     """Say what this install has and what it lacks."""
     checks = [
         ("fabula", (True, f"{__version__} on Python {platform.python_version()}, {sys.platform}")),

@@ -59,7 +59,7 @@ TABLES: dict[str, Callable[[], Table]] = {
 
 @click.command("list")
 @click.argument("what", type=click.Choice(list(TABLES)))
-def list_(what: str) -> None:
+def command(what: str) -> None:
     """List metrics, protocols, formats, tasks or caption scorers."""
     head, rows = TABLES[what]()
     if not sys.stdout.isatty():

@@ -20,7 +20,7 @@ SCALE = 100
 NAMED = 3  # videos a sentence names; --explain lists them all
 
 
-@click.command(cls=Several)
+@click.command("protocols", cls=Several)
 @click.argument("predictions", type=click.Path(path_type=Path))
 @click.option("--refs", "-r", multiple=True, required=True, type=click.Path(path_type=Path), help="Reference file(s).")
 @click.option("--explain", nargs=2, metavar="A B", help="List what parts protocol A from protocol B, video by video.")
@@ -29,7 +29,7 @@ NAMED = 3  # videos a sentence names; --explain lists them all
 @click.option("--json", "json_", type=click.Path(path_type=Path), help="Write the table and the reasons as JSON.")
 @click.option("--format", help="Format of the predictions. Default: known by its shape.")
 @click.option("--refs-format", help="Format of the references. Default: known by its shape.")
-def protocols(
+def command(
     predictions: Path,
     refs: tuple[Path, ...],
     explain: tuple[str, str] | None,

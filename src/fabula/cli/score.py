@@ -14,10 +14,11 @@ from fabula.io._files import dump_json, write_text
 from fabula.io.segments import REPAIRS
 from fabula.report import rows as report_rows
 from fabula.report import table
+from fabula.stats.bootstrap import METHODS, Resampling
 from fabula.verbs import score as score_verb
 
 
-@click.command(cls=Several)
+@click.command("score", cls=Several)
 @click.argument("predictions", type=click.Path(path_type=Path))
 @click.option("--refs", "-r", multiple=True, type=click.Path(path_type=Path), help="Reference file(s).")
 @click.option("--task", help="fabula list tasks. Default: dense when the predictions have captions, else procedure.")
@@ -34,9 +35,14 @@ from fabula.verbs import score as score_verb
 )
 @click.option("--tok", type=click.Choice(["ptb", "none"]), help="How captions are tokenised. Default: ptb.")
 @click.option("--sets", type=click.Path(path_type=Path), help="Which clips belong together (task identity).")
+@click.option("--ci", is_flag=True, help="Give every primary number an interval: a bootstrap over videos.")
+@click.option("--resamples", type=click.IntRange(1), default=10_000, show_default=True, help="Draws for --ci.")
+@click.option("--seed", type=int, default=0, show_default=True, help="The seed of the draws.")
+@click.option("--level", type=float, default=0.95, show_default=True, help="The level of the interval.")
+@click.option("--method", type=click.Choice(METHODS), default="bca", show_default=True, help="Kind of interval.")
 @click.option("--format", help="Format of the predictions (fabula list formats). Default: known by its shape.")
 @click.option("--refs-format", help="Format of the references. Default: known by its shape.")
-def score(
+def command(
     predictions: Path,
     refs: tuple[Path, ...],
     task: str | None,
@@ -49,6 +55,11 @@ def score(
     strict: bool,
     tok: str | None,
     sets: Path | None,
+    ci: bool,
+    resamples: int,
+    seed: int,
+    level: float,
+    method: str,
     format: str | None,
     refs_format: str | None,
 ) -> None:
@@ -59,7 +70,9 @@ def score(
     fabula score preds.json --refs val_1.json --protocol soda-2021 --metrics SODA_c --json out.json
     fabula score caps.json --refs coco_annotations.json --task captions
     fabula score pairs.jsonl --task captions --rows rows.jsonl
+    fabula score preds.json --refs val_1.json --ci --seed 1
     """
+    how = Resampling(method="bca" if method == "bca" else "percentile", level=level, resamples=resamples, seed=seed)
     if rows:
         report_rows.check_suffix(rows)
     if html and task == "captions":
@@ -75,10 +88,13 @@ def score(
             strict=strict,
             tok=tok,
             sets=sets,
+            ci=how if ci else False,
             format=format,
             refs_format=refs_format,
             progress=progress,
         )
+    if html and result.predictions is None:
+        raise SpecError(f"the page draws stories on a time axis; for the task {result.task} write --rows")
     if rows:
         report_rows.write_rows(result.rows, rows)
     if html and result.predictions is None:

@@ -200,4 +200,5 @@ def collect(
     sorted_ = np.argsort(at, kind="stable")
     columns = {n: np.concatenate([c[n] for _, c in parts])[sorted_] for n in (parts[0][1] if parts else {})}
     keys = tuple(ids[i] for i in at[sorted_].tolist())
-    out.rows[metric] = Rows(keys, np.zeros(len(keys), dtype=np.int64), columns, unit="query")
+    videos = tuple(queries[key].video for key in keys)  # the queries of a video are not independent
+    out.rows[metric] = Rows(keys, np.zeros(len(keys), dtype=np.int64), columns, unit="query", clusters=videos)

@@ -176,6 +176,10 @@ class MomentMetric(Metric):
             out[field] = float(rows[field].sum()) / total if total else 0.0
         return out
 
+    def sums(self, rows: Rows) -> Floats | None:
+        weight = rows.columns.get(self.weight(self.primary))
+        return np.stack([rows[self.primary], np.ones(len(rows)) if weight is None else weight], axis=1)
+
     def weight(self, field: str) -> str:
         """The column that says which queries a field is averaged over."""
         return f"n {field}"

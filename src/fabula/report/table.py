@@ -47,9 +47,11 @@ def rich_table(result: Result, title: str) -> Group:
         table.add_column(SHORT.get(field, field), justify="right")
     if single:
         table.add_column("value", justify="right")
+    if any(s.ci for s in result.scores.values()):
+        table.add_column("interval", justify="right")
     for name, score in result.scores.items():
         cells = [cell(score, f) for f in (*fields, *(["value"] if single else []))]
-        table.add_row(Text(name, style="bold"), *cells)
+        table.add_row(Text(name, style="bold"), *cells, *([Text(interval(score))] if score.ci else []))
     return Group(table, *small_print)
 
 
@@ -60,14 +62,23 @@ def cell(score: Score, field: str) -> str:
     return f"[bold]{shown}[/]" if field == score.primary else shown
 
 
+def interval(score: Score) -> str:
+    """[low, high] of the primary number."""
+    low, high = (score.ci or {})[score.primary]
+    return f"[{low * score.scale:.2f}, {high * score.scale:.2f}]"
+
+
 def counts(result: Result) -> str:
     return " · ".join(f"{n:,} {what}" for what, n in result.counts.items() if n or what in ("videos", "missing"))
 
 
 def plain_lines(result: Result) -> Iterator[str]:
-    """metric ⇥ field ⇥ number × 100 ⇥ signature: one line a number."""
+    """metric ⇥ field ⇥ number × 100 ⇥ signature: one line a number; an interval is two more, field.low and .high."""
     for name, score in result.scores.items():
-        for field, value in score.values.items():
+        bounds = {
+            f"{f}.{end}": x for f, ci in (score.ci or {}).items() for end, x in zip(("low", "high"), ci, strict=True)
+        }
+        for field, value in {**score.values, **bounds}.items():
             yield "\t".join([name, field, f"{value * score.scale:.4f}", score.signature])
 
 
