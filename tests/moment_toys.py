@@ -80,7 +80,7 @@ def plain_ap(windows: list, answers: list, tau: float) -> float:
     return sum(steps) / len(windows)
 
 
-def random_corpus(seed: int, n: int = 120) -> tuple[dict, dict, dict]:
+def random_corpus(seed: int, n: int = 40) -> tuple[dict, dict, dict]:
     """Queries, lists and video numbers with times on a coarse grid, so that IoU falls on the border often."""
     rng = np.random.default_rng(seed)
     videos = {f"v{i}": 7 + 2 * i for i in range(6)}

@@ -45,6 +45,8 @@ def test_a_table_is_lifted(text, kernels):
     assert used == len(text) + 18
     assert shapes.tolist() == [[len(expected), len(expected[0]) if expected else 0]]
     assert values.tolist() == [float(x) for row in expected for x in row]
+    again = lift(b'{"rows": ' + text + b', "x": 1}', "rows", first=5, keep=False)
+    assert (again[0], again[1], again[2].tolist(), again[3].tolist()) == (left, used, [], shapes.tolist())
 
 
 @pytest.mark.parametrize("text", NOT_PLAIN)

@@ -25,6 +25,7 @@ constexpr int64_t NOT_PLAIN = -1, MORE = -2;  // not a table of numbers · the t
 
 struct Reader {
     const char *at, *end;
+    bool keep;  // False: numbers are looked at, not read
 
     bool blank() {  // passes over white space; false at the end of the text
         while (at < end && (*at == ' ' || *at == '\n' || *at == '\t' || *at == '\r')) ++at;
@@ -66,6 +67,7 @@ struct Reader {
         if (at == end) return -1;
         // Up to 15 digits and 10^15 are exact doubles, and one division rounds once (Clinger 1990).
         if (length > 15) return slow(from, value);
+        if (!keep) return 1;
         value = static_cast<double>(mantissa) / tens[scale];
         if (negative) value = -value;
         return 1;
@@ -76,6 +78,7 @@ struct Reader {
         const auto read = std::from_chars(from, at, value);
         if (read.ec == std::errc() && read.ptr == at) return std::isfinite(value) ? 1 : 0;
 #endif
+        nb::gil_scoped_acquire python;
         const std::string text(from, at);  // too large or too small for from_chars, or no from_chars: as Python does
         value = PyOS_string_to_double(text.c_str(), nullptr, nullptr);
         if (PyErr_Occurred()) {
@@ -102,7 +105,7 @@ int64_t table(Reader &r, const char *data, std::vector<double> &values, int64_t 
             double value = 0.0;
             const int got = r.number(value);
             if (got < 1) return got < 0 ? MORE : NOT_PLAIN;
-            values.push_back(value);
+            if (r.keep) values.push_back(value);
             ++width;
             if (!r.blank()) return MORE;
             const char c = *r.at++;
@@ -127,51 +130,54 @@ template <class T> nb::object owned(std::vector<T> &&from, std::initializer_list
 }
 
 // Every plain table that follows `"key": ` is lifted out of the text; `"\\u0000k"` marks the place of the k-th.
-nb::object lift(nb::bytes text, const std::string &key, int64_t first, bool whole) {
+nb::object lift(nb::bytes text, const std::string &key, int64_t first, bool whole, bool keep) {
     const char *data = text.c_str(), *end = data + text.size();
     const std::string name = '"' + key + '"';
     std::string left;
     std::vector<double> values;
     std::vector<int64_t> shapes;
-    values.reserve(text.size() / 8);
+    if (keep) values.reserve(text.size() / 8);
     const std::boyer_moore_horspool_searcher finder(name.begin(), name.end());
     const char *done = data, *from = data;
-    while (done < end) {
-        const char *found = std::search(from, end, finder);
-        if (found == end) {
-            // A key may be cut in two by the end of the text.
-            const char *safe = whole ? end : std::max(from, end - std::min<int64_t>(end - data, name.size() - 1));
-            safe = std::max(done, safe);
-            left.append(done, safe);
-            done = safe;
-            break;
-        }
-        Reader r{found + name.size(), end};
-        const bool colon = r.blank() && *r.at == ':';
-        if (colon) ++r.at;
-        const bool there = colon && r.blank();
-        if (!whole && !there && r.at >= end) {  // the text ends before it is known what follows
-            left.append(done, found);
-            done = found;
-            break;
-        }
-        const char *open = r.at;
-        int64_t rows = 0, columns = 0, stop = NOT_PLAIN;
-        const size_t before = values.size();
-        if (there) stop = table(r, data, values, rows, columns);
-        if (stop < 0) values.resize(before);
-        if (stop == MORE && !whole) {
-            left.append(done, found);
-            done = found;
-            break;
-        }
-        left.append(done, open);
-        done = from = open;
-        if (stop >= 0) {
-            left += "\"\\u0000" + std::to_string(first + static_cast<int64_t>(shapes.size() / 2)) + '"';
-            shapes.push_back(rows);
-            shapes.push_back(columns);
-            done = from = data + stop;
+    {
+        nb::gil_scoped_release others;
+        while (done < end) {
+            const char *found = std::search(from, end, finder);
+            if (found == end) {
+                // A key may be cut in two by the end of the text.
+                const char *safe = whole ? end : std::max(from, end - std::min<int64_t>(end - data, name.size() - 1));
+                safe = std::max(done, safe);
+                left.append(done, safe);
+                done = safe;
+                break;
+            }
+            Reader r{found + name.size(), end, keep};
+            const bool colon = r.blank() && *r.at == ':';
+            if (colon) ++r.at;
+            const bool there = colon && r.blank();
+            if (!whole && !there && r.at >= end) {  // the text ends before it is known what follows
+                left.append(done, found);
+                done = found;
+                break;
+            }
+            const char *open = r.at;
+            int64_t rows = 0, columns = 0, stop = NOT_PLAIN;
+            const size_t before = values.size();
+            if (there) stop = table(r, data, values, rows, columns);
+            if (stop < 0) values.resize(before);
+            if (stop == MORE && !whole) {
+                left.append(done, found);
+                done = found;
+                break;
+            }
+            left.append(done, open);
+            done = from = open;
+            if (stop >= 0) {
+                left += "\"\\u0000" + std::to_string(first + static_cast<int64_t>(shapes.size() / 2)) + '"';
+                shapes.push_back(rows);
+                shapes.push_back(columns);
+                done = from = data + stop;
+            }
         }
     }
     const size_t tables = shapes.size() / 2, numbers = values.size();
@@ -182,6 +188,6 @@ nb::object lift(nb::bytes text, const std::string &key, int64_t first, bool whol
 }  // namespace
 
 FABULA_KERNEL(m) {
-    m.def("lift", &lift, nb::arg("text"), nb::arg("key"), nb::arg("first"), nb::arg("whole"),
+    m.def("lift", &lift, nb::arg("text"), nb::arg("key"), nb::arg("first"), nb::arg("whole"), nb::arg("keep"),
           "Twin of fabula.io._tables.lift_python.");
 }

@@ -5,7 +5,7 @@ A Ranking is kept as arrays, because there are many: 100 answers cost 3 kB inste
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -95,6 +95,25 @@ class Ranking:
 
     def __len__(self) -> int:
         return len(self.spans)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rankings:
+    """Rankings of many queries end to end, as a reader that has them so hands them on. Q queries, M answers."""
+
+    ids: Sequence[Id]
+    counts: NDArray[np.int64]  # [Q] how many answers each has
+    spans: NDArray[np.float64]  # [M, 2]
+    scores: NDArray[np.float64] | None  # [M]
+    videos: NDArray[np.int64]  # [M]
+
+    def __iter__(self) -> Iterator[Ranking]:
+        """One by one."""
+        start = 0
+        for id, n in zip(self.ids, self.counts.tolist(), strict=True):
+            part = slice(start, start + n)
+            yield Ranking(id, self.spans[part], None if self.scores is None else self.scores[part], self.videos[part])
+            start += n
 
 
 EndRule = Literal["inside", "past"]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from fabula.core.errors import InputError, shown
-from fabula.core.moments import Id, Query, Ranking, VideoNumbers
+from fabula.core.moments import Id, Query, Ranking, Rankings, VideoNumbers
 from fabula.core.notes import Notes, named
 from fabula.core.rows import Rows
 from fabula.engine.local import Progress, silent
@@ -50,13 +50,14 @@ class Listed:
 def moment_rows(
     metrics: Sequence[MomentMetric],
     queries: Mapping[Id, Query],
-    answers: Iterable[tuple[str, Ranking]],
+    answers: Iterable[tuple[str, Ranking | Rankings]],
     numbers: VideoNumbers | None = None,
     notes: Notes | None = None,
     strict: bool = False,
     progress: Progress = silent,
 ) -> Scored:
-    """Rows of every metric from one pass over (list, ranking) pairs; the list is "" where there is only one.
+    """Rows of every metric from one pass over (list, ranking) pairs; the list is "" where there is only one, and
+    many rankings may come at once.
 
     `numbers` numbers the videos that the rankings name; without it all rankings are about their query's own video.
     """
@@ -68,36 +69,49 @@ def moment_rows(
     what = metrics[0].name if len(metrics) == 1 else "moments"
     progress(what, 0, len(order))
 
-    def flush(listed: Listed) -> None:
-        out.answers += listed.held
-        out.empty += score(listed, order, numbers, notes, strict)
+    def measured(listed: Listed, at: list[int], block: Block) -> None:
+        score(listed, at, block, notes, strict)
+        out.answers += len(block.of)
+        out.empty += int((block.counts == 0).sum())
         progress(what, max(len(entry.seen) for entry in lists.values()), len(order))
 
-    for name, ranking in answers:
+    def flush(listed: Listed) -> None:
+        at, rankings = [place for place, _ in listed.waiting], [ranking for _, ranking in listed.waiting]
+        listed.waiting, listed.held = [], 0
+        measured(listed, at, Block.made([order[place] for place in at], rankings, numbers))
+
+    for name, some in answers:
         listed = lists.get(name)
         if listed is None:
             readers = [m for m in metrics if name in ("", m.answers)]
             listed = lists[name] = Listed(name, readers, parts={m: [] for m in readers})
         if not listed.metrics:
             continue
-        place = place_of.get(ranking.id)
-        if place is None:
-            place = twin(ranking.id, place_of, notes)
-        if place is None:
-            out.unknown += 1
-            notes.add(
-                "{n} rankings answer queries that are not in the references and are not scored", named(ranking.id)
-            )
-            continue
-        if place in listed.seen:
-            where = f"list {name}" if name else None
-            hint = "keep one of the two"
-            raise InputError("this query is answered twice", video=ranking.id, noun="query", field=where, hint=hint)
-        listed.seen.add(place)
-        listed.waiting.append((place, ranking))
-        listed.held += len(ranking.spans)
-        if listed.held >= ANSWERS or len(listed.waiting) >= QUERIES:
-            flush(listed)
+        if isinstance(some, Rankings):
+            at = [place for id in some.ids if (place := place_of.get(id)) is not None]
+            fresh = set(at)
+            if len(fresh) == len(some.ids) and listed.seen.isdisjoint(fresh):
+                listed.seen |= fresh
+                there = [order[place] for place in at]
+                measured(listed, at, Block.joined(there, some.counts, some.spans, some.scores, some.videos, numbers))
+                continue
+        for ranking in some if isinstance(some, Rankings) else (some,):
+            place = place_of.get(ranking.id)
+            if place is None:
+                place = twin(ranking.id, place_of, notes)
+            if place is None:
+                out.unknown += 1
+                text = "{n} rankings answer queries that are not in the references and are not scored"
+                notes.add(text, named(ranking.id))
+                continue
+            if place in listed.seen:
+                where, hint = f"list {name}" if name else None, "keep one of the two"
+                raise InputError("this query is answered twice", video=ranking.id, noun="query", field=where, hint=hint)
+            listed.seen.add(place)
+            listed.waiting.append((place, ranking))
+            listed.held += len(ranking.spans)
+            if listed.held >= ANSWERS or len(listed.waiting) >= QUERIES:
+                flush(listed)
     for listed in lists.values():
         if listed.waiting:
             flush(listed)
@@ -116,18 +130,14 @@ def twin(id: Id, places: Mapping[Id, int], notes: Notes) -> int | None:
     return places[other]
 
 
-def score(listed: Listed, order: Sequence[Query], numbers: VideoNumbers, notes: Notes, strict: bool) -> int:
-    """What waits, as a block, through every metric of the list; how many rankings were empty."""
-    at = [place for place, _ in listed.waiting]
-    block = Block.made([order[place] for place in at], [ranking for _, ranking in listed.waiting], numbers)
-    listed.saliency |= any(ranking.saliency is not None for _, ranking in listed.waiting)
+def score(listed: Listed, at: list[int], block: Block, notes: Notes, strict: bool) -> None:
+    """A block of queries, whose places are `at`, through every metric of the list."""
+    listed.saliency |= any(saliency is not None for saliency in block.saliency)
     listed.windows |= len(block.of) > 0
     if any(m.needs == "windows" for m in listed.metrics):
         remark(block, listed, notes, strict)
     for metric in listed.metrics:
         listed.parts[metric].append((at, metric.units(block)))
-    listed.waiting, listed.held = [], 0
-    return int((block.counts == 0).sum())
 
 
 def remark(block: Block, listed: Listed, notes: Notes, strict: bool) -> None:

@@ -9,12 +9,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fabula.core.moments import Id, Query, Ranking, Span, VideoNumbers
+from fabula.core.moments import Id, Query, Ranking, Rankings, Span, VideoNumbers
 from fabula.io._fields import VAST, Source, kind, plain_caption
 from fabula.io._tables import Table
 from fabula.io.coco import identity
 
-Answers = Iterator[tuple[str, Ranking]]  # which list of the file ("" where it has one), and a query's ranking
+# Which list of the file ("" where it has one), and a query's ranking, or those of many.
+Answers = Iterator[tuple[str, Ranking | Rankings]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +60,10 @@ def windows(value: Any, at: str, id: Id, source: Source) -> tuple[Span, ...]:
 
 
 def duration_of(entry: Mapping[str, Any], id: Id, source: Source) -> float | None:
-    return source.duration(entry["duration"], id) if entry.get("duration") is not None else None
+    value = entry.get("duration")
+    if value is None or (type(value) is float and 0 < value < VAST):
+        return value
+    return source.duration(value, id)
 
 
 def text_of(entry: Mapping[str, Any], key: str, id: Id, source: Source) -> str | None:

@@ -10,9 +10,10 @@ import gzip
 import json
 import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,7 @@ from fabula.core.errors import InputError
 from fabula.io._files import decode, failures_named, parse_json
 
 Table = NDArray[np.float64]  # [N, C]
+Piece = TypeVar("Piece")
 Lifted = tuple[bytes, int, NDArray[np.float64], NDArray[np.int64]]
 
 NOT_PLAIN, MORE = -1, -2  # not a table of numbers · the text ends before the table does
@@ -32,19 +34,20 @@ ROWS = re.compile(rb"\[\s*(?:\[[-+.\deE,\s]+\]\s*(?:,\s*(?=\[)|(?=\])))*\]")
 PARTIAL = re.compile(rb"[-+.\deE,\s\[\]]*")
 
 
-def lift(text: bytes, key: str, first: int = 0, whole: bool = True) -> Lifted:
+def lift(text: bytes, key: str, first: int = 0, whole: bool = True, keep: bool = True) -> Lifted:
     """Every plain table that follows `"key": ` in the text.
 
     Gives what is left, with marks numbered from `first`; how much of the text was used (all of it when it is `whole`,
-    else up to a key or a table that its end cuts in two); the tables' numbers end to end; their shapes. [K, 2]
+    else up to a key or a table that its end cuts in two); the tables' numbers end to end, none with `keep=False`; and
+    their shapes. [K, 2]
     """
     kernels = native()
     if kernels is None:
-        return lift_python(text, key, first, whole)
-    return cast(Lifted, kernels.lift(text, key, first, whole))
+        return lift_python(text, key, first, whole, keep)
+    return cast(Lifted, kernels.lift(text, key, first, whole, keep))
 
 
-def lift_python(text: bytes, key: str, first: int, whole: bool) -> Lifted:
+def lift_python(text: bytes, key: str, first: int, whole: bool, keep: bool = True) -> Lifted:
     """The specification of the kernel."""
     name = f'"{key}"'.encode()
     follows = re.compile(re.escape(name) + rb"[ \n\t\r]*(?::[ \n\t\r]*)?")
@@ -71,7 +74,7 @@ def lift_python(text: bytes, key: str, first: int, whole: bool) -> Lifted:
             values.append(table)
             done = at = stop
     shapes = np.array([t.shape for t in values], dtype=np.int64).reshape(-1, 2)
-    return b"".join(left), done, np.concatenate([t.ravel() for t in values] or [np.zeros(0)]), shapes
+    return b"".join(left), done, np.concatenate([np.zeros(0), *(t.ravel() for t in values if keep)]), shapes
 
 
 def number_rows(text: bytes, start: int) -> tuple[int, Table | None]:
@@ -107,27 +110,46 @@ class Tables:
             at += rows * columns
 
 
+def ahead(stream: Iterator[Piece]) -> Iterator[Piece]:
+    """The same, the next one being made in a thread while this one is used: the kernel lets go of the GIL."""
+    with ThreadPoolExecutor(1) as worker:
+        coming = worker.submit(next, stream, None)
+        while (piece := coming.result()) is not None:
+            coming = worker.submit(next, stream, None)
+            yield piece
+
+
 def pieces(path: Path, key: str, chunk: int = CHUNK) -> Iterator[tuple[bytes, Tables]]:
-    """A document as a stream: what is left of its text, and its tables. Memory: one chunk, or the largest table."""
+    """A document as a stream: what is left of its text, and its tables. Memory: a few chunks, or the largest table."""
+    return ahead(cut(path, key, chunk, keep=True))
+
+
+def cut(path: Path, key: str, chunk: int, keep: bool) -> Iterator[tuple[bytes, Tables]]:
     with opened(path) as stream, failures_named(path):
         buffer, first, ended = b"", 0, False
         while not ended:
             fresh = stream.read(max(chunk, len(buffer)))
             ended = not fresh
-            left, used, values, shapes = lift(buffer + fresh if buffer else fresh, key, first, whole=ended)
+            left, used, values, shapes = lift(buffer + fresh if buffer else fresh, key, first, ended, keep)
             yield left, Tables(first, values, shapes)
             buffer, first = (buffer + fresh)[used:], first + len(shapes)
 
 
 def line_pieces(path: Path, key: str, chunk: int = CHUNK) -> Iterator[tuple[list[tuple[int, Any]], Tables]]:
     """A file of JSON lines as a stream: the objects of some numbered lines without their tables, and the tables."""
-    number, first = 0, 0
+    number = 0
+    for left, tables in ahead(cut_lines(path, key, chunk)):
+        yield objects(left, path, number), tables
+        number += left.count(b"\n")
+
+
+def cut_lines(path: Path, key: str, chunk: int) -> Iterator[tuple[bytes, Tables]]:
+    first = 0
     with opened(path) as stream, failures_named(path):
         while fresh := stream.read(chunk):
-            fresh += stream.readline()
-            left, _, values, shapes = lift(fresh, key, first, whole=True)
-            yield objects(left, path, number), Tables(first, values, shapes)
-            number, first = number + fresh.count(b"\n"), first + len(shapes)
+            left, _, values, shapes = lift(fresh + stream.readline(), key, first, whole=True)
+            yield left, Tables(first, values, shapes)
+            first += len(shapes)
 
 
 def objects(text: bytes, path: Path, before: int = 0) -> list[tuple[int, Any]]:
@@ -157,7 +179,7 @@ def line_objects(path: Path) -> Iterator[tuple[int, Any]]:
 
 def skeleton(path: Path, key: str) -> str:
     """The document's text with marks in the place of its tables."""
-    return decode(b"".join(left for left, _ in pieces(path, key)), path)
+    return decode(b"".join(left for left, _ in cut(path, key, CHUNK, keep=False)), path)
 
 
 def marked(value: Any) -> int | None:

@@ -85,9 +85,11 @@ def videos_of(
 
 
 def written(rankings: Iterable[Ranking], numbers: VideoNumbers, target: Source) -> Iterator[str]:
-    """Rankings as lines of text."""
-    names = {number: name for name, number in numbers.items()}
+    """Rankings as lines of text; `numbers` may still grow while they are made."""
+    names: dict[int, str] = {}
     for r in rankings:
+        if len(names) < len(numbers):
+            names = {number: name for name, number in numbers.items()}
         rows = r.spans if r.scores is None else np.column_stack([r.spans, r.scores])
         line: dict[str, Any] = {"id": r.id, "windows": rows.tolist()}
         line |= {} if r.videos is None else {"videos": [names[v] for v in r.videos.tolist()]}

@@ -14,7 +14,7 @@ from fabula.core.nouns import Event, Segment
 from fabula.core.registry import Room, close_to, key
 from fabula.io import moment_lines, usable
 from fabula.io._fields import Source
-from fabula.io._files import write_text
+from fabula.io._files import collector_paused, write_text
 from fabula.io._moments import Answers, MomentFormat
 from fabula.io._tables import head
 from fabula.io.segments import REPAIRS, fault, mend
@@ -44,10 +44,11 @@ def queries(
         source = Source(usable(path), notes, noun="query")
         chosen = chosen_format(source, format, "references")
         assert chosen.queries is not None
-        for query in chosen.queries(source):
-            if query.id in found:
-                raise source.wrong("this query id stands twice", query.id, None, "keep one of the two")
-            found[query.id] = checked(query, source, repair, judged or bool(repair))
+        with collector_paused():
+            for query in chosen.queries(source):
+                if query.id in found:
+                    raise source.wrong("this query id stands twice", query.id, None, "keep one of the two")
+                found[query.id] = checked(query, source, repair, judged or bool(repair))
         source.report()
     return found
 
@@ -145,13 +146,13 @@ def checked(query: Query, source: Source, repair: Sequence[str], judged: bool) -
         return query
     kept = []
     for i, (start, end) in enumerate(query.windows):
-        taken, event = mend(Event(Segment(start, end)), repair)
-        if not taken and not Segment(start, end).sound:
-            seen = f"a {fault(Segment(start, end))} window [{start:g}, {end:g}]"
-            ways = ", ".join(f"--repair {w}" for w in REPAIRS)
-            raise source.wrong(seen, query.id, f"window {i}", f"mend the file, or say how: {ways}")
-        if taken:
-            how = ", ".join(f"{way}: {REPAIRS[way]}" for way in taken)
+        ways, event = mend(Event(Segment(start, end)), repair)
+        if (what := fault(Segment(start, end))) and not ways:
+            options = ", ".join(f"--repair {w}" for w in REPAIRS)
+            seen = f"a {what} window [{start:g}, {end:g}]"
+            raise source.wrong(seen, query.id, f"window {i}", f"mend the file, or say how: {options}")
+        if ways:
+            how = "; ".join(f"{way}: {REPAIRS[way]}" for way in ways)
             source.notes.add(f"{{n}} reference windows were repaired ({how})", named(query.id))
         kept += [] if event is None else [(event.segment.start, event.segment.end)]
     if not kept:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fabula.core.errors import InputError, shown
-from fabula.core.moments import Id, Ranking, VideoNumbers
+from fabula.core.moments import Id, Ranking, Rankings, VideoNumbers
 from fabula.io._fields import Source, kind
 from fabula.io._files import load_json, parse_json
 from fabula.io._moments import (
@@ -129,12 +129,16 @@ def rankings(owners: Sequence[tuple[str, Id] | None], tables: Tables, known: Kno
                 yield owner[0], ranking(owner[1], table, known, source)
         return
     spans, scores = answers[:, 1:3], answers[:, 3] if width > 3 else None
-    start = 0
-    for owner, n in zip(owners, tables.shapes[:, 0].tolist(), strict=True):
-        part = slice(start, start + n)
-        start += n
+    lists = {None if owner is None else owner[0] for owner in owners}
+    whole = Rankings(
+        [-1 if owner is None else owner[1] for owner in owners], tables.shapes[:, 0], spans, scores, videos
+    )
+    if len(lists) == 1 and (name := lists.pop()) is not None:
+        yield name, whole
+        return
+    for owner, one in zip(owners, whole, strict=True):
         if owner is not None:
-            yield owner[0], Ranking(owner[1], spans[part], None if scores is None else scores[part], videos[part])
+            yield owner[0], one
 
 
 def ranking(id: Id, table: Table, known: Known | None, source: Source) -> Ranking:

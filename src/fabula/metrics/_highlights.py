@@ -17,6 +17,7 @@ from fabula.core.errors import InputError
 from fabula.core.moments import Query
 from fabula.metrics._moment import Block, Columns, Floats, MomentMetric
 
+MOST_CLIPS = 1_000_000
 LEVELS: Mapping[str, float] = {"fair": 2, "good": 3, "verygood": 4}
 
 
@@ -41,12 +42,12 @@ class Highlights(MomentMetric):
 
     def units(self, block: Block) -> Columns:
         out = {level: np.zeros(len(block)) for level in LEVELS}
-        for i, (query, ranking) in enumerate(zip(block.queries, block.rankings, strict=True)):
+        for i, (query, saliency) in enumerate(zip(block.queries, block.saliency, strict=True)):
             marks = self.marks(query)
-            if ranking is None or ranking.saliency is None or not len(ranking.saliency) or not len(marks):
+            if saliency is None or not len(saliency) or not len(marks):
                 continue
             for level, least in LEVELS.items():
-                out[level][i] = self.unit((marks >= least).astype(np.float64), ranking.saliency)
+                out[level][i] = self.unit((marks >= least).astype(np.float64), saliency)
         return out
 
     def marks(self, query: Query) -> Floats:
@@ -56,6 +57,10 @@ class Highlights(MomentMetric):
             hint = "leave the highlight metrics out: --metrics MR_R1,MR_mAP"
             raise InputError(f"the reference has no {lack}", video=query.id, noun="query", hint=hint)
         clips, marks = query.saliency.clips, query.saliency.marks
+        if not self.clip > 0 or query.duration / self.clip > MOST_CLIPS:
+            hint = f"a clip lasts 2 s in QVHighlights; more than {MOST_CLIPS:,} clips are not made"
+            problem = f"{query.duration:g} s in clips of {self.clip:g} s"
+            raise InputError(problem, video=query.id, noun="query", hint=hint)
         out = np.zeros((int(query.duration / self.clip), len(marks[0]) if marks else 1))
         if clips and max(clips) >= len(out):
             problem = f"clip {max(clips)} of a video of {len(out)} clips of {self.clip:g} s"

@@ -67,4 +67,5 @@ def weight_of(field: str) -> str:
 
 def empty_rankings(block: Block) -> Floats:
     """1 for the queries that the predictions name without a window. [Q]"""
-    return np.array([r is not None and not len(r) for r in block.rankings], dtype=np.float64)
+    empty: Floats = (block.answered & (block.counts == 0)).astype(np.float64)
+    return empty

@@ -28,7 +28,8 @@ class Block:
     """Some queries with their rankings laid end to end. Q queries, M answers."""
 
     queries: Sequence[Query]
-    rankings: Sequence[Ranking | None]  # None: the predictions do not name the query
+    answered: NDArray[np.bool_]  # [Q] False where the predictions do not name the query
+    saliency: Sequence[Floats | None]  # [Q] one number per clip, where there is one
     counts: Ints  # [Q] how many answers each has
     of: Ints  # [M] which query
     place: Ints  # [M] from 0, as listed
@@ -39,26 +40,48 @@ class Block:
 
     @classmethod
     def made(cls, queries: Sequence[Query], rankings: Sequence[Ranking | None], numbers: VideoNumbers) -> Block:
+        """From one ranking per query; None: the predictions do not name it."""
         counts = np.array([0 if r is None else len(r.spans) for r in rankings], dtype=np.int64)
-        of = np.repeat(np.arange(len(queries)), counts)
-        target = np.array([numbers[q.video] for q in queries], dtype=np.int64)
-        given = [
-            (i, r, n) for i, (r, n) in enumerate(zip(rankings, counts.tolist(), strict=True)) if r is not None and n
-        ]
+        given = [(q, r, len(r.spans)) for q, r in zip(queries, rankings, strict=True) if r is not None and len(r.spans)]
         spans = np.concatenate([r.spans for _, r, _ in given]) if given else EMPTY
         scores = [np.full(n, np.nan) if r.scores is None else r.scores for _, r, n in given]
-        videos = [np.full(n, target[i]) if r.videos is None else r.videos for i, r, n in given]
-        joined = np.concatenate(videos) if videos else np.zeros(0, dtype=np.int64)
+        videos = [np.full(n, numbers[q.video]) if r.videos is None else r.videos for q, r, n in given]
+        return cls.joined(
+            queries,
+            counts,
+            spans,
+            np.concatenate(scores) if scores else np.zeros(0),
+            np.concatenate(videos) if videos else np.zeros(0, dtype=np.int64),
+            numbers,
+            np.array([r is not None for r in rankings], dtype=bool),
+            [None if r is None else r.saliency for r in rankings],
+        )
+
+    @classmethod
+    def joined(
+        cls,
+        queries: Sequence[Query],
+        counts: Ints,
+        spans: Floats,
+        scores: Floats | None,
+        videos: Ints,
+        numbers: VideoNumbers,
+        answered: NDArray[np.bool_] | None = None,
+        saliency: Sequence[Floats | None] | None = None,
+    ) -> Block:
+        """From answers that are end to end already."""
+        of = np.repeat(np.arange(len(queries)), counts)
         return cls(
             queries,
-            rankings,
+            np.ones(len(queries), dtype=bool) if answered is None else answered,
+            [None] * len(queries) if saliency is None else saliency,
             counts,
             of,
             np.arange(len(of)) - np.repeat(np.cumsum(counts) - counts, counts),
             spans,
-            np.concatenate(scores) if scores else np.zeros(0),
-            joined,
-            joined == target[of],
+            np.full(len(of), np.nan) if scores is None else scores,
+            videos,
+            videos == np.repeat(np.array([numbers[q.video] for q in queries], dtype=np.int64), counts),
         )
 
     def __len__(self) -> int:

@@ -11,6 +11,7 @@ from fabula.core.result import Result
 from fabula.core.rows import Rows
 from fabula.engine.moments import Scored, moment_rows
 from fabula.io import moments as files
+from fabula.io._files import collector_paused
 from fabula.metrics import Metric
 from fabula.metrics._moment import MomentMetric
 from fabula.tasks._task import Request, measured, wrong_task
@@ -35,7 +36,8 @@ def run(request: Request, task: str) -> Result:
     numbers = VideoNumbers()
     stream, _ = files.answers(predictions, numbers, notes, request.format)
     able = [m for m in chosen if m not in absent]
-    scored = moment_rows(able, queries, stream, numbers, notes, request.strict, request.progress)
+    with collector_paused():  # rankings hold no cycles
+        scored = moment_rows(able, queries, stream, numbers, notes, request.strict, request.progress)
     absent |= scored.absent
     present = usable(request, chosen, absent, notes)
     say(scored, len(queries), predictions, notes)
