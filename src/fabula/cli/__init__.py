@@ -15,6 +15,7 @@ from fabula.cli.doctor import doctor
 from fabula.cli.list import list_
 from fabula.cli.protocols import protocols
 from fabula.cli.score import score
+from fabula.cli.serve import serve
 from fabula.core.errors import FabulaError
 
 __all__ = ["fabula", "main"]
@@ -34,7 +35,7 @@ def fabula() -> None:
     """
 
 
-for command in (score, protocols, list_, baseline, convert, doctor, demo):
+for command in (score, protocols, serve, list_, baseline, convert, doctor, demo):
     fabula.add_command(command)
 
 

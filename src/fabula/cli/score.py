@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 
 import click
@@ -28,6 +29,7 @@ from fabula.verbs import score as score_verb
 )
 @click.option("--rows", type=click.Path(path_type=Path), help="Write a row per video (.jsonl, .jsonl.gz, .parquet).")
 @click.option("--html", type=click.Path(path_type=Path), help="Write the report as one self-contained page.")
+@click.option("--against", type=click.Path(path_type=Path), help="A second system's predictions, compared in --html.")
 @click.option("--repair", help=f"What to do with malformed reference segments: {', '.join(REPAIRS)}; several in order.")
 @click.option(
     "--strict", is_flag=True, help="Refuse malformed predicted segments instead of letting them match nothing."
@@ -45,6 +47,7 @@ def score(
     json_: Path | None,
     rows: Path | None,
     html: Path | None,
+    against: Path | None,
     repair: str | None,
     strict: bool,
     tok: str | None,
@@ -57,17 +60,18 @@ def score(
     \b
     fabula score preds.json --refs val_1.json val_2.json
     fabula score preds.json --refs val_1.json --protocol soda-2021 --metrics SODA_c --json out.json
+    fabula score a.json --refs val_1.json --html report.html --against b.json
     fabula score caps.json --refs coco_annotations.json --task captions
     fabula score pairs.jsonl --task captions --rows rows.jsonl
     """
     if rows:
         report_rows.check_suffix(rows)
-    if html and task == "captions":
-        raise SpecError("the page draws stories on a time axis; for single captions write --rows")
+    if against and not html:
+        raise SpecError("--against puts a second system on the page; say where with --html")
     with bar() as progress:
-        result = score_verb(
-            predictions,
-            list(refs),
+        score_one = partial(
+            score_verb,
+            refs=list(refs),
             task=task,
             protocol=protocol,
             metrics=metrics,
@@ -79,12 +83,16 @@ def score(
             refs_format=refs_format,
             progress=progress,
         )
+        result = score_one(predictions)
+        other = score_one(against) if against else None
     if rows:
         report_rows.write_rows(result.rows, rows)
-    if html and result.predictions is not None:
+    if html:
         from fabula.report.html import page
 
-        write_text(html, [page(result, result.refs, result.predictions, predictions.name)])
+        names = [path.stem for path in (predictions, against) if path]
+        title = predictions.name if against is None else f"{predictions.name} and {against.name}"
+        write_text(html, [page(result, result.refs, result.predictions, title, other=other, names=names)])
     if json_ and str(json_) != "-":
         dump_json(json_, result.to_dict(), indent=2)
     show(result, predictions.name, as_json=str(json_) == "-")
