@@ -142,6 +142,7 @@ def test_opens_with_the_worst_video(browser, draw, results):
     worst = min(results["good"].rows["SODA_c"].by_key("f1").items(), key=lambda pair: pair[1])[0]
     assert browser.ids()[0] == worst == browser.title()
     assert len(browser.ids()) == 15
+    assert browser.texts("nav a") == ["Scores", "Counts and warnings", "Videos"]
     assert "15 videos, by SODA_c f1" in browser.texts("#status")[0]
     assert all(score.signature in browser.texts(".scores")[0] for score in results["good"].scores.values())
     browser.picture("report")
@@ -221,6 +222,18 @@ def test_hover_shows_captions_overlap_and_words(browser, draw):
     assert all(word in told for word in ("IoU", "METEOR", "annotator_1", "good"))
     assert browser.js("return document.querySelectorAll('.lit').length") == 3  # two bars and their line
     browser.picture("timeline", "#open")
+
+
+def test_next_follows_the_order_of_the_table(browser, draw):
+    browser.open(draw("good"))
+    browser.sort_by("Video")
+    browser.js("document.querySelectorAll('.rows tbody a')[2].click()")
+    browser.until(f"return document.querySelector('#open h3').textContent.includes('{browser.ids()[2]}')")
+    browser.sort_by("Video")  # the other way round
+    before, after = browser.all("#open .bar button")[:2]
+    assert before.is_enabled() and after.is_enabled()
+    after.click()
+    browser.until(f"return document.querySelector('#open h3').textContent.includes('{browser.ids()[13]}')")
 
 
 def test_an_address_opens_a_video(browser, draw):

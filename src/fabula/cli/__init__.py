@@ -30,6 +30,7 @@ def fabula() -> None:
     fabula score preds.json --refs val_1.json val_2.json     every metric of the task, one table
     fabula score preds.json --refs val_1.json --protocol soda-2021
     fabula protocols preds.json --refs val_1.json            under every published evaluator, and why they differ
+    fabula serve preds.json --refs val_1.json                look at timelines and pairs in a browser
     fabula list metrics                                      what there is
     fabula demo                                              try it on the bundled stories
     """

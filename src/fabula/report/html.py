@@ -19,6 +19,8 @@ from fabula.core.result import Result, Score
 from fabula.report import _data
 from fabula.report._data import file_name
 
+ROWS = {"stories": ("Videos", "video"), "items": ("Items", "item")}
+
 
 def page(
     result: Result,
@@ -52,6 +54,7 @@ def page(
     lead = " and ".join(f"<b>{safe(name)}</b>" for name in systems) + (
         f" against <b>{safe(against)}</b>" if against else ""
     )
+    jump = f' <a href="#rows">{ROWS[str(data["kind"])][0]}</a>' if data else ""
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -67,6 +70,7 @@ def page(
 <h1>{safe(title)}</h1>
 <p class="lead">{lead}</p>
 <p class="meta">task {safe(result.task)} · protocol {safe(result.protocol)} · fabula {safe(result.fabula)}</p>
+<nav aria-label="Parts of this page"><a href="#scores">Scores</a> <a href="#counts">Counts and warnings</a>{jump}</nav>
 </header>
 <main>
 <section aria-labelledby="scores">
@@ -88,7 +92,7 @@ def explorer(data: dict[str, object] | None, script: str) -> str:
     """Where the script draws, and what it draws from."""
     if data is None:
         return '<p class="meta">This result was saved without its videos: the scores are all there is to show.</p>'
-    what, one = ("Videos", "video") if data["kind"] == "stories" else ("Items", "item")
+    what, one = ROWS[str(data["kind"])]
     return f"""<section aria-labelledby="rows">
 <h2 id="rows">{what}</h2>
 <noscript><p class="fault">The table and the drawings of each {one} need JavaScript, which is switched off here. The

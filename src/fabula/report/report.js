@@ -39,6 +39,7 @@ const shown = (value, scale = 1) => (value === null || value === undefined ? "â€
 const signed = (value, scale) => (value === null ? "â€“" : (value > 0 ? "+" : "") + (value * scale).toFixed(2));
 const noun = () => (data.kind === "stories" ? "video" : "item"); // what a row is
 const count = (n, one) => `${n.toLocaleString("en")} ${one}${n === 1 ? "" : "s"}`;
+const titled = (m) => (data.metrics[m][1] === "value" ? data.metrics[m][0] : data.metrics[m].slice(0, 2).join(" "));
 const isMalformed = (event) => typeof event[0] === "string";
 const overlap = (a, b) => {
   const shared = Math.min(a[1], b[1]) - Math.max(a[0], b[0]);
@@ -96,11 +97,12 @@ function toldIn(row) {
 /** A column: its head, its width, what sorts it, what it shows. The chosen metric stands first. */
 function columns() {
   const stories = data.kind === "stories";
-  const out = [{ key: "id", head: stories ? "Video" : "Item", width: 210, value: (r) => String(r[0]), words: true }];
+  const width = innerWidth < 640 ? 130 : 210;
+  const out = [{ key: "id", head: stories ? "Video" : "Item", width, value: (r) => String(r[0]), words: true }];
   const metric = (m, s, head, about) => {
-    const [name, primary, scale] = data.metrics[m];
+    const [name, , scale] = data.metrics[m];
     const value = (r) => r[1][s][m];
-    out.push({ key: `${name}/${s}`, head, about: about ?? `${name} ${primary}`, width: 100, value, scale });
+    out.push({ key: `${name}/${s}`, head, about: about ?? titled(m), width: two && m === chosen ? 130 : 100, value, scale });
   };
   const delta = (r) => {
     const [a, b] = r[1].map((values) => values[chosen]);
@@ -112,7 +114,7 @@ function columns() {
       data.systems.forEach((system, s) => metric(chosen, s, system, `${name} of ${system}`));
       const about = `${name} of ${data.systems[1]} minus that of ${data.systems[0]}`;
       const scale = data.metrics[chosen][2];
-      out.push({ key: "delta", head: "Difference", about, width: 110, value: delta, scale, delta: true });
+      out.push({ key: "delta", head: "Difference", about, width: 126, value: delta, scale, delta: true });
     } else metric(chosen, 0, name);
   }
   if (stories) {
@@ -154,11 +156,13 @@ function arrange() {
   table.at = Math.max(0, table.view.indexOf(current.row));
   table.box.scrollTop = 0;
   const some = table.view.length === rows.length ? "" : `${table.view.length.toLocaleString("en")} of `;
-  const order = `by ${column.about ?? column.head}${table.down ? ", highest first" : ""}`;
+  const by = column.kind ? column.head.toLowerCase() : column.about ?? column.head;
+  const order = `by ${by}${table.down ? ", highest first" : ""}`;
   table.status.textContent = [some + count(rows.length, noun()), order, table.bin ? binName(table.bin) : null]
     .filter(Boolean).join(", ");
   drawHead();
   drawRows();
+  enableSteps();
 }
 
 function drawHead() {
@@ -320,10 +324,7 @@ function build(app) {
   const region = { class: "box", role: "region", "aria-label": stories ? "Videos" : "Items", tabindex: 0 };
   table.box = el("div", { ...region, scroll, keydown: walk }, table.el);
   current.el = el("article", { id: "open", "aria-label": stories ? "The chosen video" : "The chosen item" });
-  const choices = data.metrics.map(([name, primary], k) => {
-    const words = primary === "value" ? name : `${name} ${primary}`;
-    return el("option", { value: k, selected: k === chosen ? "" : null }, words);
-  });
+  const choices = data.metrics.map((_, m) => el("option", { value: m, selected: m === chosen ? "" : null }, titled(m)));
   const placeholder = stories ? "ids and captions" : "ids, candidates, references";
   app.append(
     el("div", { class: "bar tools" },
@@ -343,7 +344,8 @@ function build(app) {
   matchMedia("print").addEventListener("change", (e) => paper(e.matches));
   window.addEventListener("resize", drawRows);
   window.addEventListener("hashchange", route);
-  if (table.view.length) show(table.view[0], false);
+  const first = table.view.find((row) => data.kind === "items" || row[4].some(Boolean)) ?? table.view[0];
+  if (first) show(first, false); // the worst that has a prediction
   route();
 }
 

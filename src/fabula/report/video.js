@@ -7,7 +7,7 @@
 /** Both sentences with their matched words marked: by METEOR where the pair has its alignment, else equal words. */
 function wordsOf(pair, gold, guess) {
   const aligned = pair && pair.length > 4;
-  const cut = (text) => text.toLowerCase().match(/[\p{L}\p{N}]+(?:['’][\p{L}]+)*/gu) ?? [];
+  const cut = (text) => text.split(/([\p{L}\p{N}]+(?:['’]\p{L}+)*)/u); // every second piece is a word
   const [ref, hyp] = aligned ? [pair[4], pair[5]] : [cut(gold), cut(guess)];
   const marks = [new Map(), new Map()];
   if (aligned) {
@@ -17,16 +17,15 @@ function wordsOf(pair, gold, guess) {
       for (let k = j; k < j + less; k++) marks[1].set(k, [module, about]);
     }
   } else {
-    const taken = new Set();
     ref.forEach((word, i) => {
-      const j = hyp.findIndex((other, k) => other === word && !taken.has(k));
+      const same = (other, k) => k % 2 && !marks[1].has(k) && other.toLowerCase() === word.toLowerCase();
+      const j = i % 2 ? hyp.findIndex(same) : -1;
       if (j < 0) return;
-      taken.add(j);
       marks[0].set(i, [0, MODULES[0]]);
       marks[1].set(j, [0, MODULES[0]]);
     });
   }
-  const line = (list, mark) => list.map((word, k) => [k ? " " : "",
+  const line = (list, mark) => list.map((word, k) => [aligned && k ? " " : "",
     mark.has(k) ? el("mark", { class: `m${mark.get(k)[0]}`, title: mark.get(k)[1] }, word) : word]);
   const used = aligned ? [...new Set(pair[6].map((m) => m[4]))].sort() : [0];
   return {
@@ -40,7 +39,7 @@ function wordsOf(pair, gold, guess) {
 
 // --- one row in full -------------------------------------------------------------------------------------------------
 
-const current = { row: null, set: 0 };
+const current = { row: null, set: 0, steps: [] }; // what is open, against which set, and its two buttons
 const address = (row) => `#${noun()}=${encodeURIComponent(safely(String(row[0])))}`;
 const safely = (text) => (text.toWellFormed ? text.toWellFormed() : text);
 
@@ -59,6 +58,13 @@ function go(row) {
   else location.hash = address(row);
 }
 
+/** The row before or after the open one, in the order of the table. */
+const beside = (step) => table.view[table.view.indexOf(current.row) + step];
+
+function enableSteps() {
+  for (const [button, step] of current.steps) button.disabled = !beside(step);
+}
+
 function show(row, asked) {
   current.row = row;
   const place = table.view.indexOf(row);
@@ -73,9 +79,11 @@ function show(row, asked) {
 function drawOpen() {
   const row = current.row;
   const neighbour = (step, words) => {
-    const next = table.view[table.view.indexOf(row) + step];
-    return el("button", { type: "button", disabled: next ? null : "", click: () => go(next) }, words);
+    const button = el("button", { type: "button", click: () => go(beside(step)) }, words);
+    current.steps.push([button, step]);
+    return button;
   };
+  current.steps = [];
   const back = () => {
     table.box.scrollTop = Math.max(0, table.at * ROW - table.box.clientHeight / 2);
     drawRows();
@@ -91,6 +99,7 @@ function drawOpen() {
   current.el.replaceChildren(
     el("div", { class: "bar" }, el("h3", { tabindex: -1 }, String(row[0]), length), el("div", {}, buttons)),
     el("ul", { class: "chips" }, numbers), ...(stories ? storyOf(row) : itemOf(row)));
+  enableSteps();
 }
 
 function itemOf(row) {
@@ -154,7 +163,7 @@ function scene(row) {
 
 function storyOf(row) {
   const drawing = scene(row);
-  const card = el("div", { class: "card", "aria-live": "polite" }, el("p", { class: "meta" },
+  const card = el("div", { class: "card", "aria-live": "polite" }, el("p", { class: "meta hint" },
     "Point at an event or a line, or walk through the events with Tab and the arrow keys: captions, overlap and "
     + "matched words appear here."));
   const parts = [];
@@ -329,17 +338,18 @@ function wordTables({ strips, links }) {
     if (ref.role !== "reference") return;
     const mine = links.filter((l) => l.ref[0] === r && l.pred[0] === p);
     const cell = (event) => el("td", {}, el("small", {}, when(event)), ` ${event[2] ?? ""}`);
-    const none = () => el("td");
+    const none = (n) => Array.from({ length: n }, () => el("td"));
+    const between = data.text ? 2 : 1; // columns
     const lines = mine.map((l) => {
       const [gold, guess] = [ref.events[l.ref[1]], pred.events[l.pred[1]]];
-      const numbers = [el("td", {}, shown(l.pair[2])), el("td", {}, shown(l.pair[3], 100))];
+      const numbers = [el("td", {}, shown(l.pair[2])), data.text ? el("td", {}, shown(l.pair[3], 100)) : null];
       return [gold[0], el("tr", {}, cell(gold), numbers, cell(guess), el("td", {}, l.low ? tag("low") : "paired"))];
     });
     ref.events.forEach((event, i) => mine.some((l) => l.ref[1] === i)
-      || lines.push([event[0], el("tr", {}, cell(event), none(), none(), none(), el("td", {}, tag("missed")))]));
+      || lines.push([event[0], el("tr", {}, cell(event), none(between + 1), el("td", {}, tag("missed")))]));
     pred.events.forEach((event, i) => mine.some((l) => l.pred[1] === i)
-      || lines.push([event[0], el("tr", {}, none(), none(), none(), cell(event), el("td", {}, tag("extra")))]));
-    const heads = [ref.name, "IoU", data.text ?? "Words", pred.name, "Verdict"];
+      || lines.push([event[0], el("tr", {}, none(between + 1), cell(event), el("td", {}, tag("extra")))]));
+    const heads = [ref.name, "IoU", data.text, pred.name, "Verdict"].filter((head) => head !== null);
     const words = `Events in words: ${ref.name} and ${pred.name}`;
     out.push(el("details", { open: out.length ? null : "" }, el("summary", {}, words),
       el("div", { class: "wide" }, el("table", { class: "pairs" },
