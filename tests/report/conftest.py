@@ -22,6 +22,8 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     webdriver = pytest.importorskip(
         "selenium.webdriver", reason="selenium is not installed: pip install 'fabula[test]'"
     )
+    from selenium.common.exceptions import WebDriverException
+
     browser, driver = shutil.which("chromium"), shutil.which("chromedriver")
     if not browser or not driver:
         pytest.skip("no chromium and chromedriver here: apt-get install chromium chromium-driver")
@@ -30,7 +32,10 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('chromium')}"):
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    session = webdriver.Chrome(options=options, service=webdriver.ChromeService(executable_path=driver))
+    try:
+        session = webdriver.Chrome(options=options, service=webdriver.ChromeService(executable_path=driver))
+    except WebDriverException as error:
+        pytest.skip(f"chromium does not start here: {(error.msg or '').splitlines()[:1]}")
     session.set_page_load_timeout(120)
     session.set_script_timeout(120)
     yield session

@@ -395,3 +395,24 @@ def test_five_thousand_videos_stay_fluid(browser):
     box.send_keys(SELECT_ALL, DELETE)
     browser.until("return document.querySelector('#status').textContent.startsWith('5,000')")
     browser.picture("five-thousand")
+
+
+@pytest.mark.slow
+def test_all_of_activitynet(browser, shared_data):
+    """4,917 videos, two reference sets, BMT's published predictions."""
+    refs = [shared_data / "anet_captions" / f"val_{k}.json" for k in (1, 2)]
+    pred = shared_data / "anet_preds_bmt" / "captioning_results_val_1_e26.json"
+    result = fabula.score(pred, refs, metrics=["SODA_c", "SODA_d", "mIoU", "PRF"])
+    html = page(result, result.refs, result.predictions, "BMT on ActivityNet Captions")
+    assert len(html.encode()) < 15e6
+    paints = []
+    for _ in range(3):  # the best of three: other work on the machine is not the page's
+        browser.open(html)
+        paints.append(browser.js("return performance.getEntriesByName('first-contentful-paint')[0].startTime") / 1000)
+    assert min(paints) < 2
+    assert browser.texts("#status") == ["4,917 videos, by SODA_c f1"]
+    assert browser.all(".link") and len(browser.all(".rows tbody tr")) < 60
+    timing = {"bytes": len(html.encode()), "first paint s": paints}
+    (browser.screenshots / "activitynet.json").write_text(json.dumps(timing) + "\n")
+    browser.js("document.querySelector('.event.prediction').focus()")
+    browser.picture("activitynet")

@@ -6,7 +6,7 @@ word adds nothing to SODA_c; it is kept when it costs no other pair, so that an 
 for a missed one.
 
 The alignment of words is METEOR's own for the first ALIGNED pairs, worst videos first: it is found by the readable twin
-of the kernel, a millisecond or two a pair. Of further pairs the script marks equal words, and the page says which it is.
+of the kernel, a millisecond or two a pair. Of further pairs the script marks equal words, and the page says which.
 """
 
 from __future__ import annotations

@@ -40,6 +40,8 @@ const signed = (value, scale) => (value === null ? "–" : (value > 0 ? "+" : ""
 const noun = () => (data.kind === "stories" ? "video" : "item"); // what a row is
 const count = (n, one) => `${n.toLocaleString("en")} ${one}${n === 1 ? "" : "s"}`;
 const titled = (m) => (data.metrics[m][1] === "value" ? data.metrics[m][0] : data.metrics[m].slice(0, 2).join(" "));
+/** A long name without its middle: names of one family differ at the end. */
+const brief = (name, most = 16) => (name.length <= most ? name : `${name.slice(0, most / 2 - 1)}…${name.slice(-most / 2)}`);
 const isMalformed = (event) => typeof event[0] === "string";
 const overlap = (a, b) => {
   const shared = Math.min(a[1], b[1]) - Math.max(a[0], b[0]);
@@ -102,7 +104,8 @@ function columns() {
   const metric = (m, s, head, about) => {
     const [name, , scale] = data.metrics[m];
     const value = (r) => r[1][s][m];
-    out.push({ key: `${name}/${s}`, head, about: about ?? titled(m), width: two && m === chosen ? 130 : 100, value, scale });
+    const width = two && m === chosen ? 142 : 100;
+    out.push({ key: `${name}/${s}`, head, about: about ?? titled(m), width, value, scale });
   };
   const delta = (r) => {
     const [a, b] = r[1].map((values) => values[chosen]);
@@ -111,7 +114,7 @@ function columns() {
   if (data.metrics.length) {
     const name = data.metrics[chosen][0];
     if (two) {
-      data.systems.forEach((system, s) => metric(chosen, s, system, `${name} of ${system}`));
+      data.systems.forEach((system, s) => metric(chosen, s, brief(system), `${name} of ${system}`));
       const about = `${name} of ${data.systems[1]} minus that of ${data.systems[0]}`;
       const scale = data.metrics[chosen][2];
       out.push({ key: "delta", head: "Difference", about, width: 126, value: delta, scale, delta: true });
@@ -129,7 +132,7 @@ function columns() {
     out.push({ key: "preds", head: "Predicted", about: "predicted events", width: 98, value: predicted });
     out.push({ key: "length", head: "Length", width: 80, value: (r) => r.extent, text: clock });
   } else {
-    out.push({ key: "cand", head: data.systems[0], width: 380, value: (r) => r[2][0] ?? "", words: true });
+    out.push({ key: "cand", head: brief(data.systems[0], 40), width: 380, value: (r) => r[2][0] ?? "", words: true });
     out.push({ key: "refs", head: "References", width: 100, value: (r) => r[3].length });
   }
   data.metrics.forEach((m, k) => k === chosen || metric(k, 0, m[0], two ? `${m[0]} of ${data.systems[0]}` : undefined));

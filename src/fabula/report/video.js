@@ -250,8 +250,7 @@ function timeline(row, { strips, links }, card) {
   }
   let first = true;
   strips.forEach((strip, n) => {
-    const name = strip.name.length <= 17 ? strip.name : `${strip.name.slice(0, 16)}…`;
-    parts.push(svg("text", { class: "name", x: -14, y: strip.y + 16 }, name, svg("title", {}, strip.name)),
+    parts.push(svg("text", { class: "name", x: -14, y: strip.y + 16 }, brief(strip.name), svg("title", {}, strip.name)),
       svg("text", { class: "role", x: -14, y: strip.y + 30 }, strip.role === "other" ? "reference" : strip.role));
     strip.events.forEach((event, i) => {
       const kind = strip.kinds.get(i), mine = strip.links.get(i) ?? [];
