@@ -41,7 +41,9 @@ const noun = () => (data.kind === "stories" ? "video" : "item"); // what a row i
 const count = (n, one) => `${n.toLocaleString("en")} ${one}${n === 1 ? "" : "s"}`;
 const titled = (m) => (data.metrics[m][1] === "value" ? data.metrics[m][0] : data.metrics[m].slice(0, 2).join(" "));
 /** A long name without its middle: names of one family differ at the end. */
-const brief = (name, most = 16) => (name.length <= most ? name : `${name.slice(0, most / 2 - 1)}…${name.slice(-most / 2)}`);
+function brief(name, most = 16) {
+  return name.length <= most ? name : `${name.slice(0, most / 2 - 1)}…${name.slice(-most / 2)}`;
+}
 const isMalformed = (event) => typeof event[0] === "string";
 const overlap = (a, b) => {
   const shared = Math.min(a[1], b[1]) - Math.max(a[0], b[0]);
