@@ -5,18 +5,28 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/pip install --disable-pip-version-check --quiet --constraint constraints.txt
 NATIVE := pyproject.toml CMakeLists.txt constraints.txt $(wildcard src/fabula/_kernels/*.cpp src/fabula/_kernels/*.hpp)
 
-.PHONY: demo test lint bench reproduce clean
+.PHONY: demo test lint bench browser reproduce clean
 
 demo: $(VENV)/.installed
 	$(BIN)/fabula demo --out demo-report
 
-test: $(VENV)/.test-ready lint
+test: $(VENV)/.test-ready lint browser
 	$(BIN)/python -m pytest $(ARGS)
 
 lint: $(VENV)/.test-ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# The report's tests drive Chromium. Where apt-get may install it (root, Debian) it is installed; elsewhere they skip.
+browser:
+	@if command -v chromium >/dev/null && command -v chromedriver >/dev/null; then :; \
+	elif [ "$$(id -u)" = 0 ] && [ -e /etc/debian_version ] && command -v apt-get >/dev/null; then \
+		echo "installing chromium and chromium-driver"; export DEBIAN_FRONTEND=noninteractive; \
+		timeout 300 apt-get update -qq >/dev/null 2>&1; \
+		timeout 900 apt-get install -qq -y --no-install-recommends chromium chromium-driver >/dev/null 2>&1 \
+			|| echo "chromium could not be installed; the browser tests skip"; \
+	else echo "no chromium here, and no right to install it; the browser tests skip"; fi
 
 bench: $(VENV)/.test-ready
 	$(PIP) --editable '.[bench]'

@@ -65,7 +65,20 @@ def test_rows_suffix_is_checked_before_work(fabula):
 
 def test_html_is_written(fabula, tmp_path):
     assert fabula("score", "preds.json", "--refs", "refs.json", *SODA_D, "--html", "page.html").code == 0
-    assert "v_a" in (tmp_path / "page.html").read_text()
+    assert "<b>preds</b> against <b>refs</b>" in (tmp_path / "page.html").read_text()
+
+
+def test_html_of_two_systems(fabula, tmp_path):
+    two = ("--refs", "refs.json", *SODA_D, "--against", "preds.json")
+    assert "--html" in fabula("score", "preds.json", *two).err
+    assert fabula("score", "preds.json", *two, "--html", "page.html").code == 0
+    assert "<b>preds</b> and <b>preds (2)</b>" in (tmp_path / "page.html").read_text()
+
+
+def test_html_of_captions(fabula, tmp_path):
+    (tmp_path / "pairs.jsonl").write_text('{"id": 1, "cand": "a dog", "refs": ["a dog runs"]}\n')
+    ran = fabula("score", "pairs.jsonl", "--task", "captions", "--metrics", "ROUGE_L", "--html", "page.html")
+    assert ran.code == 0 and "ROUGE_L" in (tmp_path / "page.html").read_text()
 
 
 def test_prefixes_meet_with_a_warning(fabula, tmp_path):

@@ -40,6 +40,7 @@ def fabula() -> None:
     fabula compare a.json b.json --refs val_1.json           paired tests over videos
     fabula diagnose preds.json --refs val_1.json             what each kind of error costs
     fabula stress                                            which metric notices what
+    fabula serve preds.json --refs val_1.json                look at timelines and pairs in a browser
     fabula list metrics                                      what there is
     fabula demo                                              try it on the bundled stories
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 
 import click
@@ -29,6 +30,7 @@ from fabula.verbs import score as score_verb
 )
 @click.option("--rows", type=click.Path(path_type=Path), help="Write a row per video (.jsonl, .jsonl.gz, .parquet).")
 @click.option("--html", type=click.Path(path_type=Path), help="Write the report as one self-contained page.")
+@click.option("--against", type=click.Path(path_type=Path), help="A second system's predictions, compared in --html.")
 @click.option("--repair", help=f"What to do with malformed reference segments: {', '.join(REPAIRS)}; several in order.")
 @click.option(
     "--strict", is_flag=True, help="Refuse malformed predicted segments instead of letting them match nothing."
@@ -51,6 +53,7 @@ def command(
     json_: Path | None,
     rows: Path | None,
     html: Path | None,
+    against: Path | None,
     repair: str | None,
     strict: bool,
     tok: str | None,
@@ -68,6 +71,7 @@ def command(
     \b
     fabula score preds.json --refs val_1.json val_2.json
     fabula score preds.json --refs val_1.json --protocol soda-2021 --metrics SODA_c --json out.json
+    fabula score a.json --refs val_1.json --html report.html --against b.json
     fabula score caps.json --refs coco_annotations.json --task captions
     fabula score pairs.jsonl --task captions --rows rows.jsonl
     fabula score preds.json --refs val_1.json --ci --seed 1
@@ -75,12 +79,12 @@ def command(
     how = Resampling(method="bca" if method == "bca" else "percentile", level=level, resamples=resamples, seed=seed)
     if rows:
         report_rows.check_suffix(rows)
-    if html and task == "captions":
-        raise SpecError("the page draws stories on a time axis; for single captions write --rows")
+    if against and not html:
+        raise SpecError("--against puts a second system on the page; say where with --html")
     with bar() as progress:
-        result = score_verb(
-            predictions,
-            list(refs),
+        score_one = partial(
+            score_verb,
+            refs=list(refs),
             task=task,
             protocol=protocol,
             metrics=metrics,
@@ -93,16 +97,18 @@ def command(
             refs_format=refs_format,
             progress=progress,
         )
-    if html and result.predictions is None:
-        raise SpecError(f"the page draws stories on a time axis; for the task {result.task} write --rows")
+        result = score_one(predictions)
+        other = score_one(against) if against else None
+    if html and result.predictions is None and result.task != "captions":
+        raise SpecError(f"the page draws stories and captions; for the task {result.task} write --rows")
     if rows:
         report_rows.write_rows(result.rows, rows)
-    if html and result.predictions is None:
-        raise SpecError(f"the page draws stories on a time axis; for the task {result.task} write --rows")
-    if html and result.predictions is not None:
+    if html:
         from fabula.report.html import page
 
-        write_text(html, [page(result, result.refs, result.predictions, predictions.name)])
+        names = [path.stem for path in (predictions, against) if path]
+        title = predictions.name if against is None else f"{predictions.name} and {against.name}"
+        write_text(html, [page(result, result.refs, result.predictions, title, other=other, names=names)])
     if json_ and str(json_) != "-":
         dump_json(json_, result.to_dict(), indent=2)
     show(result, predictions.name, as_json=str(json_) == "-")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from fabula.core.errors import InputError
 from fabula.core.result import Result
 from fabula.core.rows import Rows
@@ -27,7 +29,8 @@ def run(request: Request) -> Result:
             raise wrong_task(metric, "captions")
         return caption_rows(metric, tokenised, request.progress)
 
-    return measured(request, "captions", rows_of, {"missing": missing}, counts, notes)
+    result = measured(request, "captions", rows_of, {"missing": missing}, counts, notes)
+    return replace(result, items=tuple(items))
 
 
 TASK = Task(name="captions", about="single captions against references: COCO results, or pairs", run=run)
