@@ -36,6 +36,10 @@ from fabula.verbs import score as score_verb
 @click.option("--sets", type=click.Path(path_type=Path), help="Which clips belong together (task identity).")
 @click.option("--format", help="Format of the predictions (fabula list formats). Default: known by its shape.")
 @click.option("--refs-format", help="Format of the references. Default: known by its shape.")
+@click.option("--engine", type=click.Choice(["local", "ray"]), default="local", help="Where it runs. Default: local.")
+@click.option("--address", help="A Ray cluster that is there, for --engine ray. Default: one of this machine.")
+@click.option("--work", type=click.Path(path_type=Path), help="Score shard by shard in this folder: can be resumed.")
+@click.option("--resume", is_flag=True, help="Go on with the run of --work where it broke off.")
 def command(
     predictions: Path,
     refs: tuple[Path, ...],
@@ -51,6 +55,10 @@ def command(
     sets: Path | None,
     format: str | None,
     refs_format: str | None,
+    engine: str,
+    address: str | None,
+    work: Path | None,
+    resume: bool,
 ) -> None:
     """Score PREDICTIONS against one or more reference files.
 
@@ -77,8 +85,14 @@ def command(
             sets=sets,
             format=format,
             refs_format=refs_format,
+            engine=engine,
+            address=address,
+            work=work,
+            resume=resume,
             progress=progress,
         )
+    if html and result.predictions is None and result.task in ("dense", "procedure"):
+        raise SpecError("the page needs all stories in memory, and these were streamed; write --rows instead")
     if html and result.predictions is None:
         raise SpecError(f"the page draws stories on a time axis; for the task {result.task} write --rows")
     if rows:
