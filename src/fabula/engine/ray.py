@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib.util
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, TypeVar
 
 from fabula.core.errors import FabulaError, MissingExtra
@@ -31,8 +31,11 @@ class Ray:
             raise MissingExtra("--engine ray", "ray")
         self.address, self.options = address, options
 
+    def ready(self) -> AbstractContextManager[Any]:
+        return cluster(self.address, self.options)
+
     def map(self, work: Callable[[J], T], jobs: Sequence[J]) -> Iterator[T]:
-        with cluster(self.address, self.options) as ray:
+        with self.ready() as ray:
             task = ray.remote(max_retries=RETRIES)(work)
             waiting = [task.remote(job) for job in jobs]
             try:

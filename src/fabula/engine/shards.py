@@ -22,7 +22,7 @@ import json
 import re
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -55,12 +55,18 @@ class Engine(Protocol):
     def map(self, work: Callable[[J], T], jobs: Sequence[J]) -> Iterator[T]:
         """What `work` returns for each job, in any order."""
 
+    def ready(self) -> AbstractContextManager[object]:
+        """Whatever must be running is kept running meanwhile, over several passes."""
+
 
 class Here:
     """The engine of this process: one shard after the other."""
 
     def map(self, work: Callable[[J], T], jobs: Sequence[J]) -> Iterator[T]:
         return map(work, jobs)
+
+    def ready(self) -> AbstractContextManager[object]:
+        return nullcontext()
 
 
 # ── the folder ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -191,7 +197,7 @@ def packed(places: NDArray[np.int64], rows: Rows) -> bytes:
 def unpacked(path: Path) -> tuple[NDArray[np.int64], Rows] | None:
     """None where the file is not there or not whole."""
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
             columns = {n.removeprefix("column "): file[n] for n in file.files if n.startswith("column ")}
             keys = tuple(json.loads(file["ids"].tobytes()))
             return file["places"], Rows(keys, file["refset"], columns)

@@ -63,8 +63,9 @@ def run_in(work: Work, request: Request, task: str | None) -> Result:
     sets = len(inputs) - 1
     chosen = [checked(m, task, sets) for m in request.chosen(task)]
     parts = [m for m in chosen if not (isinstance(m, Paragraph) and m.whole)]
-    counts = judge(shards.survey_all(work, n, parts, engine, request.progress), facts["names"], notes)
-    shards.score_all(work, n, parts, engine, request.progress)
+    with engine.ready():
+        counts = judge(shards.survey_all(work, n, parts, engine, request.progress), facts["names"], notes)
+        shards.score_all(work, n, parts, engine, request.progress)
 
     def rows_of(metric: Metric) -> Rows:
         assert isinstance(metric, StoryMetric | Paragraph)

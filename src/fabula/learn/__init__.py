@@ -1,0 +1,1 @@
+"""Training: the only folder that imports torch; no evaluation imports it."""
