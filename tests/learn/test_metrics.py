@@ -73,7 +73,7 @@ def test_several_references():
 
 
 def test_sums_stay_double():
-    made = SodaC(EXACT).to(torch.float16)
+    made = torch.nn.Sequential(SodaC(EXACT)).half().to(torch.float16)[0].set_dtype(torch.float16)
     made.update(PREDS, REFS)
     assert made.compute()["f1"].dtype == torch.float64
 

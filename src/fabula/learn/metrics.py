@@ -12,7 +12,7 @@ between processes is one number for each field, and the number of rows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fabula.core.errors import InputError, MissingExtra, SpecError, shown
@@ -63,8 +63,17 @@ class StoryScore(Base):
         self.add_state("n", torch.zeros((), dtype=torch.float64), dist_reduce_fx="sum")
 
     def set_dtype(self, dst_type: object) -> StoryScore:
-        """The sums stay in double precision, also where the model is cast."""
+        """The sums stay in double precision."""
         return self
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], *rest: Any, **more: Any) -> Any:
+        """Follows the model to its device, not to its precision; a device without doubles gets singles."""
+
+        def moved(state: Tensor) -> Tensor:
+            device = fn(torch.zeros(1, device=state.device)).device
+            return state.to(device, torch.float32 if device.type == "mps" else state.dtype)
+
+        return super()._apply(moved, *rest, **more)  # type: ignore[misc]
 
     def update(self, preds: Sequence[Told], refs: Sequence[Any]) -> None:
         """A batch: for each video a story, and a reference story or a list of them."""
