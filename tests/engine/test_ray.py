@@ -20,10 +20,6 @@ from fabula.engine.ray import Ray, cluster  # noqa: E402
 
 pytestmark = [
     pytest.mark.slow,
-    # Ray leaves the pipes and sockets of its own processes to the garbage collector.
-    pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning"),
-    pytest.mark.filterwarnings("ignore:subprocess \\d+ is still running:ResourceWarning"),
-    pytest.mark.filterwarnings("ignore:.*unclosed:pytest.PytestUnraisableExceptionWarning"),
 ]
 SMALL = {"num_cpus": 2, "object_store_memory": 100 << 20}
 

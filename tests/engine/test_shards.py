@@ -108,7 +108,8 @@ def test_the_same_errors(files, tmp_path):
     assert "reversed segment" in same_error(predictions=preds, refs=one, metrics="SODA_d")
     assert "reversed segment" in same_error(predictions=preds, refs=two, metrics="SODA_d", strict=True)
     assert "no repair is called" in same_error(predictions=preds, refs=two, metrics="SODA_d", repair="magic")
-    assert "no such file" in same_error(predictions=tmp_path / "no.jsonl", refs=two, metrics="SODA_d", task="dense")
+    for name in ("no.jsonl", "no.json"):
+        assert "no such file" in same_error(predictions=tmp_path / name, refs=two, metrics="SODA_d", task="dense")
     assert "takes one reference set" in same_error(predictions=preds, refs=[two, two], metrics="SODA_d(refs=single)")
     bare = corpus({"v_1": [(0, 1)]})
     assert "have no caption" in same_error(predictions=bare, refs=bare, metrics="SODA_c(text=exact,tok=none)")

@@ -116,11 +116,10 @@ class Work:
                 raise InputError(f"holds a run that differs in: {', '.join(other)}", file=self.folder, hint=hint)
             return int(kept["shards"])
         try:
-            if self.folder.exists() and any(self.folder.iterdir()):
+            if self.folder.exists() and any(not f.name.startswith(".manifest") for f in self.folder.iterdir()):
                 hint = "--work takes a new folder, an empty one, or that of an earlier run"
                 raise InputError("is not empty and holds no earlier run", file=self.folder, hint=hint)
-            for room in ("shards", "survey"):
-                self.path(room).mkdir(parents=True, exist_ok=True)
+            self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             problem = f"cannot be used as a work folder ({error.strerror or error})"
             raise InputError(problem, file=self.folder, hint="name another with --work") from None
@@ -129,6 +128,7 @@ class Work:
 
     def split(self, records: Iterable[Record], shards: int) -> None:
         """Every record into the shard of its id. Nothing but the open files is kept."""
+        self.path("shards").mkdir(exist_ok=True)
         with ExitStack() as stack:
             files = [
                 stack.enter_context(self.path("shards", f"{i:05}.jsonl").open("w", encoding="ascii"))
@@ -282,6 +282,7 @@ def survey(job: Job) -> int:
         return job.shard
     shard = read(job.work, [job.shard])
     if not target.exists():
+        target.parent.mkdir(exist_ok=True)
         dump_json(target, surveyed(shard))
     for metric in waiting:
         path = job.file("statistics", "json", metric)

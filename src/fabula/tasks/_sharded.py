@@ -23,7 +23,7 @@ from fabula.engine import shards
 from fabula.engine.local import story_rows
 from fabula.engine.shards import PREDICTIONS, Record, Surveyed, Work
 from fabula.io._fields import Source
-from fabula.io._files import dump_json
+from fabula.io._files import dump_json, failures_named
 from fabula.io.fabula_jsonl import twice
 from fabula.io.ids import matched
 from fabula.io.segments import check_predictions, check_references
@@ -41,7 +41,9 @@ def run(request: Request, task: str | None) -> Result:
     if request.resume and request.work is None:
         raise SpecError("--resume goes on with the run of a work folder; name it with --work")
     folder: AbstractContextManager[str | Path] = (
-        tempfile.TemporaryDirectory(prefix="fabula-") if request.work is None else nullcontext(request.work)
+        tempfile.TemporaryDirectory(prefix="fabula-", ignore_cleanup_errors=True)
+        if request.work is None
+        else nullcontext(request.work)
     )
     with folder as name:
         return run_in(Work(Path(name).absolute()), request, task)
@@ -117,7 +119,8 @@ class Input:
         if isinstance(self.readable, Corpus):
             return 100 * self.readable.events
         path = Path(self.readable)
-        return path.stat().st_size * (5 if path.suffix == ".gz" else 1)
+        with failures_named(path):
+            return path.stat().st_size * (5 if path.suffix == ".gz" else 1)
 
     def digest(self) -> str:
         """What stands in it; the same file elsewhere is the same."""
@@ -126,7 +129,7 @@ class Input:
             for story in self.readable.values():
                 made.update(Record(0, 0, 0, story).text().encode())
             return made.hexdigest()
-        with Path(self.readable).open("rb") as file:
+        with failures_named(Path(self.readable)), Path(self.readable).open("rb") as file:
             return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
 
     def stories(self, notes: Notes) -> Iterator[tuple[int, Story]]:
