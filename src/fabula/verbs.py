@@ -17,6 +17,7 @@ from fabula.core.nouns import Corpus, Event, Item, Segment, Story
 from fabula.core.result import Result
 from fabula.engine.captions import Tokenised, caption_rows
 from fabula.engine.local import Progress, silent, story_rows
+from fabula.engine.shards import Engine, engine_named
 from fabula.io.captions import is_items
 from fabula.metrics import Metric
 from fabula.metrics._caption import CaptionMetric
@@ -44,6 +45,10 @@ def score(
     refs_format: str | None = None,
     sets: Path | None = None,
     ci: bool | Resampling = False,
+    engine: str | Engine = "local",
+    address: str | None = None,
+    work: str | Path | None = None,
+    resume: bool = False,
     progress: Progress = silent,
 ) -> Result:
     """Score predictions against one or more reference sets.
@@ -52,6 +57,9 @@ def score(
     names or specs such as "SODA_c(refs=best)". `repair` says what to do with malformed reference segments, `tok`
     sets the tokeniser of every metric that has one, `sets` names the file that groups clips (task identity). `ci`
     gives each primary number an interval: True, or a Resampling that says how.
+
+    With `engine="ray"` or a `work` folder, stories are scored shard by shard, with the same numbers; `resume` goes on
+    with the run of a work folder (docs/engines.md).
     """
     named = protocols.protocol(protocol) if protocol else None
     if task is None and named is None and metrics is not None and mentions_dense(metrics):
@@ -68,9 +76,14 @@ def score(
         format=format,
         refs_format=refs_format,
         sets=sets,
+        engine=None if engine == "local" and address is None else made(engine, address),
+        work=None if work is None else Path(work),
+        resume=resume,
         progress=progress,
     )
     agreed = agreed_task(task, named, chosen)
+    if request.sharded and agreed not in (None, "dense", "procedure"):
+        raise SpecError(f"the task {agreed} is scored at once on this machine; leave --engine, --work and --resume out")
     result = tasks.task(agreed).run(request) if agreed else _stories.run(request, None)
     return with_intervals(result, Resampling() if ci is True else ci) if ci else result
 
@@ -144,6 +157,10 @@ def by_name(systems: Sequence[Readable]) -> dict[str, Readable]:
     if len(set(stems)) < len(stems):
         raise SpecError("the same file is named twice; a system is not compared with itself")
     return dict(zip(stems, systems, strict=True))
+
+
+def made(engine: str | Engine, address: str | None) -> Engine:
+    return engine_named(engine, address) if isinstance(engine, str) else engine
 
 
 def tells_stories(predictions: Readable) -> bool:

@@ -44,6 +44,10 @@ from fabula.verbs import score as score_verb
 @click.option("--method", type=click.Choice(METHODS), default="bca", show_default=True, help="Kind of interval.")
 @click.option("--format", help="Format of the predictions (fabula list formats). Default: known by its shape.")
 @click.option("--refs-format", help="Format of the references. Default: known by its shape.")
+@click.option("--engine", type=click.Choice(["local", "ray"]), default="local", help="Where it runs. Default: local.")
+@click.option("--address", help="A Ray cluster that is there, for --engine ray. Default: one of this machine.")
+@click.option("--work", type=click.Path(path_type=Path), help="Score shard by shard in this folder: can be resumed.")
+@click.option("--resume", is_flag=True, help="Go on with the run of --work where it broke off.")
 def command(
     predictions: Path,
     refs: tuple[Path, ...],
@@ -65,6 +69,10 @@ def command(
     method: str,
     format: str | None,
     refs_format: str | None,
+    engine: str,
+    address: str | None,
+    work: Path | None,
+    resume: bool,
 ) -> None:
     """Score PREDICTIONS against one or more reference files.
 
@@ -95,10 +103,16 @@ def command(
             ci=how if ci else False,
             format=format,
             refs_format=refs_format,
+            engine=engine,
+            address=address,
+            work=work,
+            resume=resume,
             progress=progress,
         )
         result = score_one(predictions)
         other = score_one(against) if against else None
+    if html and result.predictions is None and result.task in ("dense", "procedure"):
+        raise SpecError("the page needs all stories in memory, and these were streamed; write --rows instead")
     if html and result.predictions is None and result.task != "captions":
         raise SpecError(f"the page draws stories and captions; for the task {result.task} write --rows")
     if rows:

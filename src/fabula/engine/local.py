@@ -19,14 +19,18 @@ def silent(what: str, done: int, total: int) -> None:
 
 
 def story_rows(
-    metric: StoryMetric | Paragraph, refs: Sequence[Corpus], preds: Corpus, progress: Progress = silent
+    metric: StoryMetric | Paragraph,
+    refs: Sequence[Corpus],
+    preds: Corpus,
+    progress: Progress = silent,
+    statistics: Any = None,
 ) -> Rows:
-    """The rows of every reference video, in the order of first appearance."""
+    """The rows of every reference video, in the order of first appearance; of a part, with the statistics of all."""
     if isinstance(metric, Paragraph):
         return metric.table(refs, preds)
     videos = list(dict.fromkeys(v for ref in refs for v in ref))
     progress(metric.name, 0, len(videos))
-    ctx = metric.prepare(refs, preds)
+    ctx = metric.prepare(refs, preds) if statistics is None else metric.prepare_part(refs, preds, statistics)
     table: list[dict[str, Any]] = []
     for start in range(0, len(videos), BLOCK):
         some = videos[start : start + BLOCK]

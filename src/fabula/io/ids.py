@@ -24,8 +24,20 @@ def reconcile(corpus: Corpus, ids: Iterable[str], notes: Notes) -> Corpus:
     for id, story in corpus.items():
         free = [twin for twin in others(id) if twin in known and twin not in corpus and twin not in stories]
         if id not in known and len(free) == 1:
-            notes.add(f"{{n}} video ids of {corpus.name} were matched with or without the prefix 'v_'", named(id))
+            notes.add(matched(corpus.name), named(id))
             stories[free[0]], renamed = replace(story, id=free[0]), renamed + 1
         else:
             stories[id] = story
     return replace(corpus, stories=stories) if renamed else corpus
+
+
+def matched(name: str) -> str:
+    """The note on renamed ids of a corpus."""
+    return f"{{n}} video ids of {name} were matched with or without the prefix 'v_'"
+
+
+def stem(id: str) -> str:
+    """What all spellings of an id have in common: ids that can be reconciled have one stem."""
+    while id.startswith("v_"):
+        id = id[2:]
+    return id

@@ -25,11 +25,17 @@ class Paragraph(Metric):
     paper: ClassVar[str] = "Park et al., CVPR 2019"
     tasks: ClassVar[tuple[str, ...]] = ("dense",)
     shown: ClassVar[bool] = False
+    corpus_wide: ClassVar[bool] = False  # True: a row depends on the other videos
     inner: ClassVar[type[CaptionMetric]]
 
     missing: Literal["zero", "drop"] = "zero"
     order: Literal["start", "file"] = "start"
     pairing: Literal["video", "shifted"] = "video"
+
+    @property
+    def whole(self) -> bool:
+        """True where the table cannot be made of a part of the videos at a time."""
+        return self.corpus_wide or self.pairing == "shifted"
 
     def items(self, refs: Sequence[Corpus], preds: Corpus) -> list[Item]:
         """One paragraph a video. Only letters are kept, in lower case."""

@@ -54,6 +54,18 @@ class StoryMetric(Metric):
         """What all units share, made once: tokenised sentences, corpus statistics. Passed on as `ctx`."""
         return None
 
+    def statistics(self, refs: Sequence[Corpus]) -> Any:
+        """What units need to know of the whole corpus, counted over a part of it, as JSON holds it; None: nothing."""
+        return None
+
+    def merge(self, parts: Sequence[Any]) -> Any:
+        """The statistics of the parts together."""
+        raise NotImplementedError(f"{self.name} has statistics and does not say how they are merged")
+
+    def prepare_part(self, refs: Sequence[Corpus], preds: Corpus, statistics: Any) -> Any:
+        """`prepare` where only a part of the corpus is at hand and `statistics` were counted over all of it."""
+        return self.prepare(refs, preds)
+
     def warm(self, block: Sequence[tuple[Sequence[Story | None], Story | None]], ctx: Any) -> None:
         """Work that is cheaper for many videos at once, done before their units; its results are kept in `ctx`."""
 

@@ -26,8 +26,20 @@ class Metric(Localised):
         tokens = super().prepare(refs, preds)
         if self.idf == "video":
             return tokens, None
-        events = [[tokens[c]] for ref in refs for story in ref.values() for c in story.captions]
-        return tokens, cider.Idf.from_references(events)
+        return tokens, counted(refs, tokens)
+
+    def statistics(self, refs: Sequence[Corpus]) -> Any:
+        if self.idf == "video":
+            return None
+        idf = counted(refs, super().prepare(refs, Corpus({})))
+        return {"N": idf.N, "df": dict(idf.df)}
+
+    def merge(self, parts: Sequence[Any]) -> Any:
+        idf = cider.Idf(0, {}).merge(*(cider.Idf(**part) for part in parts))
+        return {"N": idf.N, "df": dict(idf.df)}
+
+    def prepare_part(self, refs: Sequence[Corpus], preds: Corpus, statistics: Any) -> Any:
+        return super().prepare(refs, preds), cider.Idf(**statistics) if self.idf == "corpus" else None
 
     def tokens(self, ctx: Any) -> Tokens:
         tokens: Tokens = ctx[0]
@@ -38,3 +50,8 @@ class Metric(Localised):
             return 0.0
         idf = ctx[1] or cider.Idf.from_references([[r] for _, r in pairs])
         return sum(cider.scores([(c, [r]) for c, r in pairs], idf)) / (len(pairs) + lost)
+
+
+def counted(refs: Sequence[Corpus], tokens: Tokens) -> cider.Idf:
+    """Every reference event is an item."""
+    return cider.Idf.from_references([[tokens[c]] for ref in refs for story in ref.values() for c in story.captions])

@@ -13,4 +13,5 @@ from fabula.metrics._paragraph import Paragraph
 @dataclass(frozen=True, kw_only=True)
 class Metric(Paragraph):
     name: ClassVar[str] = "Para_CIDEr"
+    corpus_wide: ClassVar[bool] = True  # document frequencies
     inner: ClassVar[type[CaptionMetric]] = cider.Metric

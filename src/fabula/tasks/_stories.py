@@ -22,6 +22,10 @@ from fabula.tasks._task import Readable, Request, measured, wrong_task
 
 def run(request: Request, task: str | None) -> Result:
     """Score stories; without a task, predictions that say something are dense captions, others a procedure."""
+    if request.sharded:
+        from fabula.tasks import _sharded
+
+        return _sharded.run(request, task)
     notes = Notes()
     sets, pred = gather(request, notes)
     told = pred if pred.events else sets[0]
@@ -29,14 +33,19 @@ def run(request: Request, task: str | None) -> Result:
     counts = count(pred, sets, notes)
 
     def rows_of(metric: Metric) -> Rows:
-        if not isinstance(metric, StoryMetric | Paragraph):
-            raise wrong_task(metric, task)
-        if isinstance(metric, StoryMetric) and metric.refs == "single" and len(sets) > 1:
-            raise SpecError(f"{metric} takes one reference set, {len(sets)} were given; say refs=mean, best or merged")
-        return story_rows(metric, sets, pred, request.progress)
+        return story_rows(checked(metric, task, len(sets)), sets, pred, request.progress)
 
     result = measured(request, task, rows_of, {"sets": len(sets), "missing": counts["missing"]}, counts, notes)
     return replace(result, refs=tuple(sets), predictions=pred)
+
+
+def checked(metric: Metric, task: str, sets: int) -> StoryMetric | Paragraph:
+    """The metric, if it can score stories of so many reference sets."""
+    if not isinstance(metric, StoryMetric | Paragraph):
+        raise wrong_task(metric, task)
+    if isinstance(metric, StoryMetric) and metric.refs == "single" and sets > 1:
+        raise SpecError(f"{metric} takes one reference set, {sets} were given; say refs=mean, best or merged")
+    return metric
 
 
 def gather(request: Request, notes: Notes) -> tuple[list[Corpus], Corpus]:
@@ -67,18 +76,17 @@ def count(pred: Corpus, sets: Sequence[Corpus], notes: Notes) -> dict[str, int]:
     for ref in sets:
         for v, story in ref.items():
             if not len(story):
-                notes.add("{n} reference videos have no events and are left out", named(v))
+                notes.add(EMPTY, named(v))
     if not videos:
-        raise InputError("no reference video has an event", file=sets[0].name or None, hint="check the reference file")
+        raise no_events(sets[0].name)
     missing = [v for v in videos if v not in pred]
     if len(pred) and len(missing) == len(videos):
-        ids = f"compare the ids: predictions have {shown(next(iter(pred)))}, references {shown(next(iter(videos)))}"
-        raise InputError("no predicted video is among the references", file=pred.name or None, hint=ids)
+        raise none_in_common(pred.name, next(iter(pred)), next(iter(videos)))
     for v in missing:
-        notes.add("{n} reference videos have no prediction (see missing=… in each signature)", named(v))
+        notes.add(MISSING, named(v))
     for v in pred:
         if v not in videos:
-            notes.add("{n} predicted videos are not in the references and are not scored", named(v))
+            notes.add(UNKNOWN, named(v))
     return {
         "videos": len(videos),
         "missing": len(missing),
@@ -87,3 +95,17 @@ def count(pred: Corpus, sets: Sequence[Corpus], notes: Notes) -> dict[str, int]:
         "references": sum(ref.events for ref in sets),
         "predictions": sum(len(pred[v]) for v in videos if v in pred),
     }
+
+
+EMPTY = "{n} reference videos have no events and are left out"
+MISSING = "{n} reference videos have no prediction (see missing=… in each signature)"
+UNKNOWN = "{n} predicted videos are not in the references and are not scored"
+
+
+def no_events(references: str) -> InputError:
+    return InputError("no reference video has an event", file=references or None, hint="check the reference file")
+
+
+def none_in_common(predictions: str, predicted: str, wanted: str) -> InputError:
+    ids = f"compare the ids: predictions have {shown(predicted)}, references {shown(wanted)}"
+    return InputError("no predicted video is among the references", file=predictions or None, hint=ids)

@@ -13,6 +13,7 @@ from fabula.core.nouns import Corpus
 from fabula.core.result import Result, Score
 from fabula.core.rows import Rows
 from fabula.engine.local import Progress, silent
+from fabula.engine.shards import Engine
 from fabula.metrics import Metric
 from fabula.protocols import Protocol
 
@@ -35,7 +36,15 @@ class Request:
     refs_format: str | None = None
     sets: Path | None = None  # which clips belong together, for the tasks that group them
     progress: Progress = silent
+    engine: Engine | None = None  # where shards are scored; None: here
+    work: Path | None = None  # the folder of a run that can be resumed
+    resume: bool = False
     kept: dict[str, Rows] | None = None  # rows by a metric's full spec, where several requests share them
+
+    @property
+    def sharded(self) -> bool:
+        """True where the corpus is cut into shards; False where it is scored at once, in memory."""
+        return self.engine is not None or self.work is not None or self.resume
 
     def chosen(self, task: str) -> list[Metric]:
         """The metrics to compute; with `tok`, those that tokenise do it that way."""
