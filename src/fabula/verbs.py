@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,10 @@ from fabula.metrics import Metric
 from fabula.metrics._caption import CaptionMetric
 from fabula.metrics._story import StoryMetric
 from fabula.protocols import Protocol
+from fabula.stats.bootstrap import Method, Resampling, intervals
+from fabula.stats.compare import Comparison, Test, alike
+from fabula.stats.compare import compare as compare_rows
+from fabula.stats.sample import Sample
 from fabula.tasks import Request, _stories
 from fabula.tasks._task import Readable
 
@@ -39,6 +44,7 @@ def score(
     format: str | None = None,
     refs_format: str | None = None,
     sets: Path | None = None,
+    ci: bool | Resampling = False,
     engine: str | Engine = "local",
     address: str | None = None,
     work: str | Path | None = None,
@@ -49,14 +55,15 @@ def score(
 
     With a protocol, the published evaluator's numbers; without, the corrected ones. `metrics` chooses among them:
     names or specs such as "SODA_c(refs=best)". `repair` says what to do with malformed reference segments, `tok`
-    sets the tokeniser of every metric that has one, `sets` names the file that groups clips (task identity).
+    sets the tokeniser of every metric that has one, `sets` names the file that groups clips (task identity). `ci`
+    gives each primary number an interval: True, or a Resampling that says how.
 
     With `engine="ray"` or a `work` folder, stories are scored shard by shard, with the same numbers; `resume` goes on
     with the run of a work folder (docs/engines.md).
     """
     named = protocols.protocol(protocol) if protocol else None
-    if task is None and named is None and metrics is not None and tells_stories(predictions):
-        task = "dense" if mentions_dense(metrics) else None
+    if task is None and named is None and metrics is not None and mentions_dense(metrics):
+        task = "dense" if tells_stories(predictions) else None
     chosen = choose(metrics, named, task)
     request = Request(
         predictions=predictions,
@@ -77,7 +84,79 @@ def score(
     agreed = agreed_task(task, named, chosen)
     if request.sharded and agreed not in (None, "dense", "procedure"):
         raise SpecError(f"the task {agreed} is scored at once on this machine; leave --engine, --work and --resume out")
-    return tasks.task(agreed).run(request) if agreed else _stories.run(request, None)
+    result = tasks.task(agreed).run(request) if agreed else _stories.run(request, None)
+    return with_intervals(result, Resampling() if ci is True else ci) if ci else result
+
+
+def with_intervals(result: Result, how: Resampling) -> Result:
+    """The result with the interval of every primary number; its signature says how it was made."""
+    named = {name: metrics.metric(score.signature) for name, score in result.scores.items()}
+    some = {name: Sample.of(result.rows[name], metric) for name, metric in named.items()}
+    scores = dict(result.scores)
+    for group in alike({name: [sample] for name, sample in some.items()}):
+        found = intervals(
+            [some[n] for n in group], level=how.level, method=how.method, resamples=how.resamples, seed=how.seed
+        )
+        for name, bounds in zip(group, found, strict=True):
+            old = scores[name]
+            signature = f"{old.signature}|ci:{how}"
+            scores[name] = replace(old, ci={old.primary: (bounds.low, bounds.high)}, signature=signature)
+    return replace(result, scores=scores)
+
+
+def compare(
+    systems: Mapping[str, Readable] | Sequence[Readable],
+    refs: Readable | Sequence[Readable] = (),
+    *,
+    test: Test = "randomisation",
+    method: Method = "bca",
+    level: float = 0.95,
+    alpha: float = 0.05,
+    resamples: int = 10_000,
+    seed: int = 0,
+    **options: Any,
+) -> Comparison:
+    """Two or more systems on the same references: scores with intervals, differences with intervals and p-values.
+
+    Systems are named by the mapping's keys, or by their files. `options` are those of `score`. A difference is marked
+    where its p-value, corrected over all pairs of systems (Holm), is below `alpha`.
+    """
+    named = dict(systems) if isinstance(systems, Mapping) else by_name(systems)
+    if len(named) < 2:
+        raise SpecError("one system is no comparison; name two or more prediction files")
+    results = {name: score(read, refs, **options) for name, read in named.items()}
+    first = next(iter(results.values()))
+    for name, result in results.items():
+        if result.task != first.task:
+            raise SpecError(
+                f"{name} was read as {result.task}, {next(iter(results))} as {first.task}; say which: --task"
+            )
+    tables = {
+        label: {name: (r.rows[label], metrics.metric(first[label].signature)) for name, r in results.items()}
+        for label in first.scores
+    }
+    seen = compare_rows(
+        tables,
+        scales={label: s.scale for label, s in first.scores.items()},
+        signatures={label: s.signature for label, s in first.scores.items()},
+        test=test,
+        method=method,
+        level=level,
+        alpha=alpha,
+        resamples=resamples,
+        seed=seed,
+    )
+    return replace(seen, warnings=tuple(f"{name}: {w}" for name, r in results.items() for w in r.warnings))
+
+
+def by_name(systems: Sequence[Readable]) -> dict[str, Readable]:
+    """Systems by the names of their files; by their paths where two files share a name."""
+    stems = [s.name or f"system {i + 1}" if isinstance(s, Corpus) else Path(s).stem for i, s in enumerate(systems)]
+    if len(set(stems)) < len(stems):
+        stems = [f"{s.name} {i + 1}" if isinstance(s, Corpus) else str(s) for i, s in enumerate(systems)]
+    if len(set(stems)) < len(stems):
+        raise SpecError("the same file is named twice; a system is not compared with itself")
+    return dict(zip(stems, systems, strict=True))
 
 
 def made(engine: str | Engine, address: str | None) -> Engine:

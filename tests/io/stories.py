@@ -78,6 +78,17 @@ DOCUMENTS: dict[str, Any] = {
         }
     },
 }
+DOCUMENTS["answers"] = [
+    {"id": "v_kite", "answer": "From 0 to 10.5 seconds, a kite rises.\n12s - 30s: It falls.", "duration": 30.5},
+    {"video": "v_soup", "output": '[{"start": 1, "end": 2, "caption": "Soup boils."}]'},
+]
+DOCUMENTS["timechat"] = {
+    "kite.mp4": [
+        {"timestamp": [0.0, 10.5], "caption": "A kite rises."},
+        {"timestamp": [12.0, 30.0], "caption": "It falls."},
+    ],
+    "soup.mp4": [{"timestamp": [1.0, 2.0], "caption": "Soup boils."}],
+}
 DOCUMENTS["pss"] = DOCUMENTS["tasty"] = DOCUMENTS["activitynet"]
 
 seconds = st.floats(allow_nan=False, allow_infinity=False)

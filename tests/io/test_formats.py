@@ -55,7 +55,7 @@ def test_names_whatever_their_case() -> None:
     ("name", "seen"),
     [
         ("youcook", "no format is called 'youcook'; did you mean 'youcook2'?"),
-        ("srt", "there are: activitynet, fabula, pdvc, pss, submission, tasty, youcook2"),
+        ("srt", "there are: activitynet, answers, fabula, pdvc, pss, submission, tasty, timechat, youcook2"),
         ("pss:train", "the format 'pss' takes no argument; leave ':train' out"),
         ("youcook2:", "nothing follows the colon; it may be one subset"),
     ],
@@ -102,6 +102,7 @@ CARRIED: dict[str, st.SearchStrategy[list[Story]]] = {
         lambda told: [s for s in told if s.events or s.duration is None]
     ),
     "submission": stories(st.none() | words, st.none(), durations=False),
+    "timechat": stories(st.none() | words, st.none(), durations=False),
     "youcook2": stories(st.none() | words, st.none()),
 }
 CARRIED["pss"] = CARRIED["tasty"] = CARRIED["activitynet"]

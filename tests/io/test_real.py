@@ -28,6 +28,8 @@ FILES = [
     ("anet_preds_bmt/captioning_results_val_2_e26.json", None, 4_453, 15_505),
     ("timechat_yc2_dvc/gt_anet_format.json", None, 415, 3_187),
     ("timechat_yc2_dvc/pred_anet_format.json", None, 415, 3_210),
+    ("timechat_yc2_dvc/gt.json", None, 415, 3_187),
+    ("timechat_yc2_dvc/pred.json", None, 415, 3_210),
     ("youcook2/yc2_train.json", None, 1_333, 10_337),
     ("youcook2/yc2_val_pdvc.json", None, 457, 3_492),
     ("youcook2/youcookii_annotations_trainval.json", None, 1_790, 13_829),
@@ -40,6 +42,7 @@ FILES = [
     ("tasty/tasty_test_anet_format_v2.json", "tasty", 400, 3_383),
 ]
 NOTED = {
+    "gt.json": {"fields of videos that were not used: 'seg_prompt' (415), 'asr_text' (415), 'seg_text' (415)"},
     "youcookii_annotations_trainval.json": {
         "fields of videos that were not used: 'recipe_type' (1790), 'video_url' (1790)",
         "videos of 2 subsets were read (1333 'training', 457 'validation'); 'youcook2:SUBSET' reads one of them",
@@ -93,6 +96,14 @@ def test_fifteen_predicted_events_match_nothing(shared_data: Path) -> None:
     corpus, notes = io.read(shared_data / "timechat_yc2_dvc" / "pred_anet_format.json")
     segments.check_predictions(corpus, notes)
     assert notes.lines()[0].startswith("15 predicted events are reversed, zero-length or negative")
+
+
+@pytest.mark.parametrize("side", ["pred", "gt"])
+def test_timechats_own_files_are_the_same_stories(side: str, shared_data: Path) -> None:
+    own, _ = io.read(shared_data / "timechat_yc2_dvc" / f"{side}.json")
+    other, _ = io.read(shared_data / "timechat_yc2_dvc" / f"{side}_anet_format.json")
+    assert own.format == "timechat"
+    assert {v.removesuffix(".mp4"): s.events for v, s in own.items()} == {v: s.events for v, s in other.items()}
 
 
 def test_ids_with_and_without_the_prefix_meet(shared_data: Path) -> None:

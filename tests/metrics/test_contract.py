@@ -28,7 +28,8 @@ every = pytest.mark.parametrize("cls", ALL.values(), ids=ALL.keys())
 OF_CAPTIONS = {name: cls for name, cls in ALL.items() if issubclass(cls, CaptionMetric)}
 every_caption = pytest.mark.parametrize("cls", OF_CAPTIONS.values(), ids=OF_CAPTIONS.keys())
 OF_STORIES = {name: cls for name, cls in ALL.items() if issubclass(cls, StoryMetric | Paragraph)}
-ELSEWHERE = {"DenseCap_mAP", "DenseCap_AP", "FITB"}  # of images and of clips: test_densecap.py, test_fitb.py
+OF_MOMENTS = {"VCMR", "SVMR", "VR", "MR_R1", "MR_mAP", "HL_mAP", "HL_Hit1", "Grounding"}  # test_moments.py and its like
+ELSEWHERE = {"DenseCap_mAP", "DenseCap_AP", "FITB", *OF_MOMENTS}  # of images, of clips, of queries
 every_story = pytest.mark.parametrize("cls", OF_STORIES.values(), ids=OF_STORIES.keys())
 
 

@@ -5,6 +5,28 @@ from numpy.typing import NDArray
 
 def lcs(A: list[list[int]], B: list[list[int]]) -> NDArray[np.int64]: ...
 def ordered(C: NDArray[np.float64]) -> tuple[float, list[tuple[int, int]]]: ...
+def lift(
+    text: bytes, key: str, first: int, whole: bool
+) -> tuple[bytes, int, NDArray[np.float64], NDArray[np.int64]]: ...
+def ordered_batch(
+    cost: NDArray[np.floating],
+    n: NDArray[np.int64],
+    m: NDArray[np.int64],
+    queries: NDArray[np.int64],
+    targets: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    threads: int,
+) -> None: ...
+def soft_ordered(
+    cost: NDArray[np.floating],
+    n: NDArray[np.int64],
+    m: NDArray[np.int64],
+    gamma: float,
+    form: str,
+    value: NDArray[np.float64],
+    E: NDArray[np.floating],
+    threads: int,
+) -> None: ...
 
 class Scanner:
     def __init__(

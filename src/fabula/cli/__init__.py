@@ -37,6 +37,9 @@ def fabula() -> None:
     fabula score preds.json --refs val_1.json val_2.json     every metric of the task, one table
     fabula score preds.json --refs val_1.json --protocol soda-2021
     fabula protocols preds.json --refs val_1.json            under every published evaluator, and why they differ
+    fabula compare a.json b.json --refs val_1.json           paired tests over videos
+    fabula diagnose preds.json --refs val_1.json             what each kind of error costs
+    fabula stress                                            which metric notices what
     fabula list metrics                                      what there is
     fabula demo                                              try it on the bundled stories
     """

@@ -70,7 +70,7 @@ fill_refs = click.option(
 fill_out = click.option("--out", "-o", required=True, type=click.Path(path_type=Path), help="Fill-in file to write.")
 
 
-@baseline.command("same-id")
+@command.command("same-id")
 @fill_refs
 @fill_out
 def same_id(refs: Path, out: Path) -> None:
@@ -83,7 +83,7 @@ def same_id(refs: Path, out: Path) -> None:
     filled("same-id", refs, out)
 
 
-@baseline.command("all-different")
+@command.command("all-different")
 @fill_refs
 @fill_out
 def all_different(refs: Path, out: Path) -> None:

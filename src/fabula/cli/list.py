@@ -9,6 +9,7 @@ import click
 
 from fabula import io, metrics, protocols, tasks, text
 from fabula.cli._console import tell
+from fabula.io import moments
 from fabula.report.table import plain_rows
 
 Table = tuple[Sequence[str], list[list[str]]]
@@ -34,6 +35,7 @@ def protocol_table() -> Table:
 
 def format_table() -> Table:
     rows = [[f.name, f.holds, "yes" if f.write else "no", f.about] for f in io.formats()]
+    rows += [[f.name, f.holds, "no", f.about] for f in moments.formats()]
     return ("format", "holds", "written", "what it is"), rows
 
 

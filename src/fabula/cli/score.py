@@ -14,6 +14,7 @@ from fabula.io._files import dump_json, write_text
 from fabula.io.segments import REPAIRS
 from fabula.report import rows as report_rows
 from fabula.report import table
+from fabula.stats.bootstrap import METHODS, Resampling
 from fabula.verbs import score as score_verb
 
 
@@ -34,6 +35,11 @@ from fabula.verbs import score as score_verb
 )
 @click.option("--tok", type=click.Choice(["ptb", "none"]), help="How captions are tokenised. Default: ptb.")
 @click.option("--sets", type=click.Path(path_type=Path), help="Which clips belong together (task identity).")
+@click.option("--ci", is_flag=True, help="Give every primary number an interval: a bootstrap over videos.")
+@click.option("--resamples", type=click.IntRange(1), default=10_000, show_default=True, help="Draws for --ci.")
+@click.option("--seed", type=int, default=0, show_default=True, help="The seed of the draws.")
+@click.option("--level", type=float, default=0.95, show_default=True, help="The level of the interval.")
+@click.option("--method", type=click.Choice(METHODS), default="bca", show_default=True, help="Kind of interval.")
 @click.option("--format", help="Format of the predictions (fabula list formats). Default: known by its shape.")
 @click.option("--refs-format", help="Format of the references. Default: known by its shape.")
 @click.option("--engine", type=click.Choice(["local", "ray"]), default="local", help="Where it runs. Default: local.")
@@ -53,6 +59,11 @@ def command(
     strict: bool,
     tok: str | None,
     sets: Path | None,
+    ci: bool,
+    resamples: int,
+    seed: int,
+    level: float,
+    method: str,
     format: str | None,
     refs_format: str | None,
     engine: str,
@@ -67,7 +78,9 @@ def command(
     fabula score preds.json --refs val_1.json --protocol soda-2021 --metrics SODA_c --json out.json
     fabula score caps.json --refs coco_annotations.json --task captions
     fabula score pairs.jsonl --task captions --rows rows.jsonl
+    fabula score preds.json --refs val_1.json --ci --seed 1
     """
+    how = Resampling(method="bca" if method == "bca" else "percentile", level=level, resamples=resamples, seed=seed)
     if rows:
         report_rows.check_suffix(rows)
     if html and task == "captions":
@@ -83,6 +96,7 @@ def command(
             strict=strict,
             tok=tok,
             sets=sets,
+            ci=how if ci else False,
             format=format,
             refs_format=refs_format,
             engine=engine,
@@ -97,6 +111,8 @@ def command(
         raise SpecError(f"the page draws stories on a time axis; for the task {result.task} write --rows")
     if rows:
         report_rows.write_rows(result.rows, rows)
+    if html and result.predictions is None:
+        raise SpecError(f"the page draws stories on a time axis; for the task {result.task} write --rows")
     if html and result.predictions is not None:
         from fabula.report.html import page
 

@@ -96,7 +96,8 @@ def close(source: Source, empty: bool) -> None:
 
 def opened(path: Path, chosen: Format | None) -> tuple[Any, Format]:
     """The document, or the stream of a file of lines, and its format."""
-    if not (chosen.lines if chosen else path.name.endswith((".jsonl", ".jsonl.gz"))):
+    named = path.name.endswith((".jsonl", ".jsonl.gz"))
+    if not (chosen.lines and (named or not chosen.whole) if chosen else named):
         document = _files.load_json(path)
         return document, chosen or sniffed(document, path)
     stream = objects(path)
@@ -119,7 +120,7 @@ def objects(path: Path) -> Iterator[tuple[int, Any]]:
 
 def sniffed(document: Any, path: Path, lines: bool = False) -> Format:
     """The first format, by file name, that knows the document (of JSON Lines: the first line) as its own."""
-    guessed = [f for f in formats() if f.guess and f.lines == lines]
+    guessed = [f for f in formats() if f.guess and (f.lines == lines or f.whole)]
     for format in guessed:
         if format.sniff(document) or (lines and document == {}):  # a file of no lines has no videos in any format
             return format

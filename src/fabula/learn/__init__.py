@@ -1,1 +1,54 @@
-"""Training: the only folder that imports torch; no evaluation imports it."""
+"""Training: matchers, losses, models, data and one loop. Only this folder imports torch; no evaluation imports it.
+
+Names are loaded when they are first used; without torch that first use says which extra to install.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from fabula.core.errors import MissingExtra
+
+__all__ = [
+    "HungarianMatcher",
+    "Matching",
+    "OrderedMatcher",
+    "SoftOrderedMatcher",
+    "expected_alignment",
+    "soft_ordered",
+]
+
+_HOMES = {
+    "HungarianMatcher": "fabula.learn.matchers",
+    "Matching": "fabula.learn.matchers",
+    "OrderedMatcher": "fabula.learn.matchers",
+    "SoftOrderedMatcher": "fabula.learn.matchers",
+    "expected_alignment": "fabula.learn.matchers",
+    "soft_ordered": "fabula.learn.matchers",
+}
+
+if TYPE_CHECKING:
+    from fabula.learn.matchers import (
+        HungarianMatcher,
+        Matching,
+        OrderedMatcher,
+        SoftOrderedMatcher,
+        expected_alignment,
+        soft_ordered,
+    )
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'fabula.learn' has no attribute {name!r}")
+    try:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    except ModuleNotFoundError as error:
+        if error.name and error.name.split(".")[0] == "torch":
+            raise MissingExtra("fabula.learn", "learn") from None
+        raise
+
+
+def __dir__() -> list[str]:
+    return __all__

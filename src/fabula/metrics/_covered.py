@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from fabula.core.nouns import Story
 from fabula.core.rows import Rows
 from fabula.core.spec import show
-from fabula.metrics._base import Row, Values, f1, mean
+from fabula.metrics._base import Array, Row, Values, f1, mean
 from fabula.metrics._localised import first
 from fabula.metrics._story import StoryMetric
 
@@ -68,3 +68,21 @@ class Covered(StoryMetric):
             at = [(rows[f"precision@{show(x)}"].mean(), rows[f"recall@{show(x)}"].mean()) for x in self.levels()]
             return values | {"f1": mean([f1(float(p), float(r)) for p, r in at])}
         return values
+
+    def sums(self, rows: Rows) -> Array | None:
+        match self.f1:
+            case "videos":
+                names = [self.primary]
+            case "means":
+                names = ["precision", "recall"]
+            case "levels":
+                names = [f"{n}@{show(x)}" for x in self.levels() for n in ("precision", "recall")]
+        return np.stack([*(rows[n] for n in names), np.ones(len(rows))], axis=1)
+
+    def of_sums(self, totals: Array) -> Array:
+        means = totals[:, :-1] / totals[:, -1:]
+        if self.f1 == "videos":
+            return means[:, 0]
+        P, R = means[:, ::2], means[:, 1::2]  # [B, levels]
+        value: Array = np.divide(2 * P * R, P + R, out=np.zeros_like(P), where=P + R > 0).mean(axis=1)
+        return value

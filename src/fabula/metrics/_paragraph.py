@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal
 
 from fabula.core.nouns import Corpus, Item, Story
 from fabula.core.rows import Rows
-from fabula.metrics._base import Metric, Values
+from fabula.metrics._base import Array, Metric, Values
 from fabula.metrics._caption import CaptionMetric
 
 
@@ -60,3 +60,9 @@ class Paragraph(Metric):
 
     def combine(self, rows: Rows) -> Values:
         return self.inner(tok="none").combine(rows)
+
+    def sums(self, rows: Rows) -> Array | None:
+        return self.inner(tok="none").sums(rows)
+
+    def of_sums(self, totals: Array) -> Array:
+        return self.inner(tok="none").of_sums(totals)

@@ -90,7 +90,7 @@ def count(pred: Corpus, sets: Sequence[Corpus], notes: Notes) -> dict[str, int]:
     return {
         "videos": len(videos),
         "missing": len(missing),
-        "unparsed": 0,
+        "unparsed": notes.tally.get("unparsed", 0),
         "unknown": sum(v not in videos for v in pred),
         "references": sum(ref.events for ref in sets),
         "predictions": sum(len(pred[v]) for v in videos if v in pred),

@@ -18,6 +18,7 @@ from fabula.metrics import Metric
 from fabula.protocols import Protocol
 
 Readable = str | Path | Corpus
+PLURAL = {"id": "items", "query": "queries"}  # what rows are, in a signature
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +90,7 @@ def measured(
         table = kept[metric.full()] if metric.full() in kept else kept.setdefault(metric.full(), rows_of(metric))
         if not len(table):
             raise InputError("nothing is left to score", hint="missing=drop leaves out what has no prediction")
-        run_facts = {f"{table.unit}s" if table.unit != "id" else "items": len(set(table.keys)), **facts}
+        run_facts = {PLURAL.get(table.unit, f"{table.unit}s"): len(set(table.keys)), **facts}
         signature = metric.signature({**run_facts, "fabula": __version__})
         scores[name] = Score(short, metric.fold(table), metric.primary, signature, scale=metric.scale)
         rows[name] = table

@@ -1,0 +1,213 @@
+"""Procedure segmentation and summarisation (PSS; Batra et al., BMVC 2022): data, model and loop put together.
+
+`train_pss` is `fabula train pss`, `predict_pss` is `fabula predict pss`. Predictions are a Corpus, for `fabula.score`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from fabula.core.errors import InputError, SpecError
+from fabula.core.notes import Notes
+from fabula.core.nouns import Corpus, Story
+from fabula.core.registry import close_to
+from fabula.learn import checkpoint
+from fabula.learn.data import Steps, Vocabulary, durations_as_corpus, only_with, read_split
+from fabula.learn.features import Features
+from fabula.learn.models import room
+from fabula.learn.train import Settings, Watch, train
+from fabula.verbs import score
+
+METRICS = "SODA_d,mIoU"
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a run trains on; `config` and `settings` change single values of the model's and the loop's defaults."""
+
+    data: Path
+    features: Path
+    model: str = "pdvc"
+    val: Path | None = None  # None: the folder's or YouCook2's own validation split, or no validation
+    format: str | None = None  # of the annotations; None: known by its shape
+    tiny: bool = False  # begin from Config.tiny()
+    min_count: int = 1  # a word is known from so many times on
+    max_events: int | None = None  # data.py: the published code keeps 10
+    skip_missing: bool = False  # leave out videos without features
+
+
+def train_pss(
+    task: Task,
+    out: str | Path,
+    config: Mapping[str, Any] | None = None,
+    settings: Mapping[str, Any] | None = None,
+    *,
+    resume: bool = False,
+    overwrite: bool = False,
+    tensorboard: bool = False,
+    watch: Watch = lambda what, done, total: None,
+    warn: Callable[[str], None] = lambda line: None,
+) -> dict[str, float]:
+    """Train on the annotations and features of a task, validate with SODA-D after every epoch."""
+    notes = Notes()
+    features = Features(task.features)
+    train_set, seen = read_split(task.data, "train", task.format)
+    notes.extend(seen)
+    val_set = validation(task, notes)
+    if task.skip_missing:
+        train_set = only_with(train_set, features, notes)
+        val_set = only_with(val_set, features, notes) if val_set else None
+    if features.metadata.get("simulated"):
+        notes.add(f"{features.path.name} holds simulated features: scores say nothing about real videos")
+    for line in notes.lines():
+        warn(line)
+
+    Model = room.get(task.model)
+    chosen = configured(
+        Model.config_class.tiny() if task.tiny else Model.config_class(),
+        {"feature_dim": features.dim, **(config or {})},
+    )
+    vocabulary = None
+    if getattr(chosen, "captioner", "none") != "none":
+        vocabulary = Vocabulary.build((c for s in train_set.values() for c in s.captions), task.min_count)
+        chosen = replace(chosen, vocabulary=vocabulary.words)
+    looped = configured(Settings(**Model.recipe), settings or {})
+    torch.manual_seed(looped.seed)  # the weights begin the same in every process and every run of a seed
+    model = Model(chosen)
+    steps = Steps(train_set, features, chosen.frames, vocabulary, getattr(chosen, "max_words", 2), task.max_events)
+    held: Steps | None = None
+    if val_set is not None:
+        held = Steps(val_set, features, chosen.frames, targets=getattr(chosen, "proposals", "learned") == "gt")
+
+    def validate(m: nn.Module) -> dict[str, float]:
+        assert held is not None and val_set is not None
+        return scored(predictions(m, held), val_set)
+
+    about = {
+        "data": str(task.data),
+        "features": features.path.name,
+        "simulated": bool(features.metadata.get("simulated")),
+    }
+    return train(
+        model,
+        steps,
+        looped,
+        out,
+        validate=validate if held else None,
+        best_by="SODA_d",
+        about=about,
+        resume=resume,
+        overwrite=overwrite,
+        tensorboard=tensorboard,
+        watch=watch,
+    )
+
+
+def validation(task: Task, notes: Notes) -> Corpus | None:
+    """The validation split: named, or part of the data, or none."""
+    if task.val is not None:
+        corpus, seen = read_split(task.val, "val", task.format)
+    else:
+        try:
+            corpus, seen = read_split(task.data, "val", task.format)
+        except (InputError, SpecError):
+            return None
+        if corpus.name == str(task.data) and ":" not in corpus.format:
+            return None  # one plain file is all training
+    notes.extend(seen)
+    return corpus
+
+
+def configured(default: Any, changes: Mapping[str, Any]) -> Any:
+    """A dataclass with some values changed; text is read as the field's type, an unknown name names its neighbour."""
+    known = {f.name: getattr(default, f.name) for f in fields(default)}
+    given = {}
+    for name, value in changes.items():
+        if name not in known:
+            raise SpecError(f"no setting is called {name!r}; {close_to(name, list(known))}")
+        given[name] = value
+        if isinstance(value, str) and not isinstance(known[name], str):
+            given[name] = parsed(value, known[name], name)
+    return replace(default, **given)
+
+
+def parsed(text: str, like: Any, name: str) -> Any:
+    """`--set dropout=0.2`: text as a number, a truth value or none."""
+    if text.lower() in ("none", "null"):
+        return None
+    try:
+        if isinstance(like, bool):
+            return {"true": True, "false": False, "1": True, "0": False}[text.lower()]
+        if isinstance(like, tuple):
+            return tuple(float(part) for part in text.split(",") if part)
+        return int(text) if isinstance(like, int) else float(text)
+    except (ValueError, KeyError):
+        raise SpecError(f"{name} is {text!r}; it should look like {like!r}") from None
+
+
+def predictions(model: nn.Module, data: Steps, batch_size: int = 8, watch: Watch | None = None) -> Corpus:
+    """What the model says about every video of a data set."""
+    device = next(model.parameters()).device
+    stories: dict[str, Story] = {}
+    for i in range(0, len(data), batch_size):
+        batch = data.collate([data[k] for k in range(i, min(i + batch_size, len(data)))]).to(device)
+        stories |= {story.id: story for story in model.predict(batch)}  # type: ignore[operator]
+        if watch:
+            watch("predicting", len(stories), len(data))
+    return Corpus(stories, name="predictions")
+
+
+def scored(predicted: Corpus, refs: Corpus) -> dict[str, float]:
+    """SODA-D (F1, precision, recall) and mIoU, by `fabula.score`."""
+    result = score(predicted, refs, task="procedure", metrics=METRICS)
+    d = result["SODA_d"].values
+    return {"SODA_d": d["f1"], "precision": d["precision"], "recall": d["recall"], "mIoU": result["mIoU"].value}
+
+
+def predict_pss(
+    path: str | Path,
+    features: str | Path,
+    data: str | Path | None = None,
+    *,
+    split: str = "val",
+    format: str | None = None,
+    rate: float | None = None,
+    batch_size: int = 8,
+    config: Mapping[str, Any] | None = None,
+    watch: Watch | None = None,
+    warn: Callable[[str], None] = lambda line: None,
+) -> Corpus:
+    """Segments (and captions) for every video of `data`, or else of the store, by the model of a checkpoint.
+
+    Durations come from `data`, from the store's metadata, or from `rate` (features per second).
+    """
+    model, header = checkpoint.load_model(path)
+    if not hasattr(model, "predict"):
+        raise InputError(f"the model {header['model']!r} does not segment videos", file=path, hint="name another")
+    if config:
+        model.config = configured(model.config, config)
+    store = Features(features)
+    if store.dim != model.config.feature_dim:  # type: ignore[union-attr]
+        seen = f"features of {store.dim} channels; the checkpoint takes {model.config.feature_dim}"  # type: ignore[union-attr]
+        raise InputError(seen, file=features, hint="use the features the model was trained on")
+    if store.metadata.get("simulated"):
+        warn(f"{store.path.name} holds simulated features: scores say nothing about real videos")
+    if data is not None:
+        corpus, notes = read_split(data, split, format)
+        for line in notes.lines():
+            warn(line)
+    elif rate is not None:
+        if rate <= 0:
+            raise SpecError(f"a rate of {rate} features per second; it must be positive")
+        corpus = durations_as_corpus({v: len(store[v]) / rate for v in store}, store)
+    else:
+        corpus = durations_as_corpus(dict(store.metadata.get("durations", {})), store)
+    gt = getattr(model.config, "proposals", "learned") == "gt"
+    steps = Steps(corpus, store, model.config.frames, targets=gt)  # type: ignore[union-attr, arg-type]
+    return predictions(model, steps, batch_size, watch)

@@ -1,0 +1,382 @@
+"""The training loop: one flat loop on lightning Fabric that trains any model of learn/models.
+
+    for epoch: for batch: loss → backward → clip → step → log;   validate;   checkpoint
+
+A run is a folder:
+
+    config.json        model, settings, data: what was asked for
+    steps.csv          a line per step: epoch, learning rate, every loss
+    epochs.csv         a line per epoch: mean losses, validation scores, seconds
+    last.safetensors   weights, optimiser, random states, place: training goes on from here after a kill
+    best.safetensors   the weights with the best validation score
+
+Resuming gives the curve of a run that was never stopped: the order of the videos is a function of seed and epoch, the
+learning rate one of the epoch, and the random states of all processes are in the checkpoint; lines that were logged
+after it are dropped. Several processes: `torchrun --nproc-per-node 2 -m fabula train …`; a run is resumed with as many.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import logging
+import math
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+from lightning_fabric import Fabric
+from lightning_fabric.loggers.logger import Logger
+from torch import Tensor, nn
+
+from fabula.core.errors import FabulaError, InputError, SpecError
+from fabula.io._files import dump_json, load_json, write_text
+from fabula.learn import checkpoint
+from fabula.learn.data import Vocabulary
+
+log = logging.getLogger(__name__)
+
+Scores = Mapping[str, float]
+Watch = Callable[[str, int, int], None]  # what is going on, steps done, steps in all
+
+
+class TrainingError(FabulaError):
+    """Training cannot go on; says at which step and on which videos."""
+
+
+class Data(Protocol):
+    """What the loop needs of a data set: `Steps` of learn/data.py is one."""
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, i: int, /) -> Any: ...
+    def collate(self, examples: Sequence[Any], /) -> Any: ...
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a model is trained. A model's `recipe` holds the values of its paper."""
+
+    epochs: int = 30
+    batch_size: int = 1  # videos per process and step
+    lr: float = 5e-5
+    weight_decay: float = 1e-4
+    betas: tuple[float, float] = (0.9, 0.999)  # of Adam
+    decay: float = 0.5  # the learning rate is multiplied by this …
+    decay_from: int = 8  # … at this epoch (from 0) …
+    decay_every: int = 3  # … and every so many epochs after
+    clip_norm: float | None = 100.0  # gradient norm at most; None: as it is
+    clip_value: float | None = None  # every gradient entry within ±this
+    seed: int = 777
+    save_every: int = 500  # steps between checkpoints; there is one at the end of every epoch anyway
+    validate_every: int = 1  # epochs between validations
+    threads: int | None = None  # of torch on a CPU; None: as torch likes
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "batch_size", "save_every", "validate_every", "decay_every"):
+            if getattr(self, name) < 1:
+                raise SpecError(f"{name} is {getattr(self, name)}; it must be at least 1")
+        if not (math.isfinite(self.lr) and self.lr > 0):
+            raise SpecError(f"a learning rate of {self.lr}; it must be a positive number")
+
+
+def lr_at(settings: Settings, epoch: int) -> float:
+    """lr · decay^n, n = how many of the epochs decay_from, decay_from + decay_every, … have begun."""
+    s = settings
+    n = 0 if epoch < s.decay_from else 1 + (epoch - s.decay_from) // s.decay_every
+    return float(s.lr * s.decay**n)
+
+
+def batches(n: int, settings: Settings, epoch: int, rank: int = 0, world: int = 1) -> list[list[int]]:
+    """The examples of each step of this epoch on this process: one permutation, dealt out; the end wraps around."""
+    generator = torch.Generator().manual_seed(settings.seed * 1_000_003 + epoch)
+    order: list[int] = torch.randperm(n, generator=generator).tolist()
+    each = settings.batch_size * world
+    if len(order) % each and world > 1:  # every process makes the same number of steps
+        order = (order * (each // len(order) + 2))[: math.ceil(n / each) * each]
+    dealt = [order[i : i + each] for i in range(0, len(order), each)]
+    return [step[rank * settings.batch_size : (rank + 1) * settings.batch_size] for step in dealt]
+
+
+def train(
+    model: nn.Module,
+    data: Data,
+    settings: Settings,
+    out: str | Path,
+    *,
+    validate: Callable[[nn.Module], Scores] | None = None,
+    best_by: str | None = None,  # the score of `validate` that chooses best.safetensors; None: its first
+    about: Mapping[str, Any] | None = None,  # what else config.json should say: data, features
+    resume: bool = False,
+    overwrite: bool = False,
+    tensorboard: bool = False,
+    watch: Watch = lambda what, done, total: None,
+    stop_after: int | None = None,  # leave after so many steps, checkpoint written (for tests and time limits)
+) -> dict[str, float]:
+    """Train, and return the last epoch's line of epochs.csv."""
+    out = Path(out)
+    if settings.threads:
+        torch.set_num_threads(settings.threads)
+    fabric = make_fabric(out, tensorboard)
+    fabric.launch()
+    first, world = fabric.is_global_zero, fabric.world_size
+    prepare(out, model, settings, about or {}, resume, overwrite, first)
+    fabric.barrier()
+    torch.manual_seed(settings.seed + fabric.global_rank)  # dropout and drawn queries differ between processes
+
+    optimizer = torch.optim.Adam(model.parameters(), settings.lr, settings.betas, weight_decay=settings.weight_decay)
+    state = Place()
+    if resume and (out / "last.safetensors").exists():
+        state = continue_from(out / "last.safetensors", model, optimizer, fabric, settings)
+        if first:
+            cut(out / "steps.csv", "step", state.step)
+            cut(out / "epochs.csv", "step", state.step)
+    wrapped, optimizer = fabric.setup(model, optimizer)
+    wrapped.mark_forward_method("loss")
+    total = settings.epochs * len(batches(len(data), settings, 0, 0, world))
+    line: dict[str, float] = dict(state.line)
+
+    for epoch in range(state.epoch, settings.epochs):
+        for group in optimizer.param_groups:
+            group["lr"] = lr_at(settings, epoch)
+        began = time.monotonic()
+        for at, chosen in enumerate(batches(len(data), settings, epoch, fabric.global_rank, world)):
+            if epoch == state.epoch and at < state.batch:
+                continue  # done before the checkpoint
+            wrapped.train()
+            batch = data.collate([data[i] for i in chosen]).to(fabric.device)
+            losses: dict[str, Tensor] = wrapped.loss(batch)
+            if not torch.isfinite(losses["loss"]):
+                seen = ", ".join(f"{n} {v.item():g}" for n, v in losses.items())
+                raise TrainingError(
+                    f"the loss is not finite at step {state.step} on {batch.videos} ({seen}); lower --lr"
+                )
+            optimizer.zero_grad(set_to_none=True)
+            fabric.backward(losses["loss"])
+            if settings.clip_norm is not None:
+                fabric.clip_gradients(wrapped, optimizer, max_norm=settings.clip_norm, error_if_nonfinite=False)
+            if settings.clip_value is not None:
+                fabric.clip_gradients(wrapped, optimizer, clip_val=settings.clip_value)
+            optimizer.step()
+
+            state.step += 1
+            values = {n: v.item() for n, v in losses.items()}
+            state.add(values)
+            if first:
+                write_line(
+                    out / "steps.csv", {"step": state.step, "epoch": epoch, "lr": lr_at(settings, epoch), **values}
+                )
+                fabric.log_dict(values, step=state.step)
+                head = " · ".join(f"{n} {v:.3f}" for n, v in values.items() if not n[-1].isdigit())
+                watch(f"epoch {epoch + 1}/{settings.epochs} · {head}", state.step, total)
+            if state.step % settings.save_every == 0:
+                save(out, model, optimizer, fabric, settings, state.at(epoch, at + 1))
+            if stop_after is not None and state.step >= stop_after:
+                save(out, model, optimizer, fabric, settings, state.at(epoch, at + 1))
+                return line
+
+        line = {"epoch": epoch, "step": state.step, "lr": lr_at(settings, epoch), **state.means()}
+        last = epoch + 1 == settings.epochs
+        if first and validate and ((epoch + 1) % settings.validate_every == 0 or last):
+            random = torch.get_rng_state()
+            model.eval()
+            scores = dict(validate(model))
+            torch.set_rng_state(random)
+            key = best_by or next(iter(scores))
+            line |= {f"val_{n}": v for n, v in scores.items()}
+            if state.best is None or scores[key] > state.best:
+                state.best = scores[key]
+                weights = {f"model.{n}": t for n, t in model.state_dict().items()}
+                header = checkpoint.header_of(
+                    model, epoch=epoch, step=state.step, scores=scores, about=dict(about or {})
+                )
+                checkpoint.write(out / "best.safetensors", weights, header)
+        if first:
+            line["seconds"] = round(time.monotonic() - began, 3)
+            write_line(out / "epochs.csv", line)
+            fabric.log_dict({n: v for n, v in line.items() if n.startswith("val_")}, step=state.step)
+            shown = " · ".join(f"{n} {v:.4g}" for n, v in line.items() if n == "loss" or n.startswith("val_"))
+            log.info("epoch %d/%d · %s · %.1f s", epoch + 1, settings.epochs, shown, line["seconds"])
+        state.sums, state.count, state.line = {}, 0, line
+        save(out, model, optimizer, fabric, settings, state.at(epoch + 1, 0))
+        fabric.barrier()
+    return line
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Where training stands
+
+
+@dataclass
+class Place:
+    """All that a checkpoint needs beside tensors."""
+
+    epoch: int = 0
+    batch: int = 0  # batches of this epoch that are done
+    step: int = 0
+    best: float | None = None
+    count: int = 0  # steps of this epoch in `sums`
+    sums: dict[str, float] = None  # type: ignore[assignment]
+    line: dict[str, float] = None  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        self.sums, self.line = self.sums or {}, self.line or {}
+
+    def add(self, values: Mapping[str, float]) -> None:
+        self.count += 1
+        for n, v in values.items():
+            self.sums[n] = self.sums.get(n, 0.0) + v
+
+    def means(self) -> dict[str, float]:
+        return {n: v / max(self.count, 1) for n, v in self.sums.items()}
+
+    def at(self, epoch: int, batch: int) -> Place:
+        self.epoch, self.batch = epoch, batch
+        return self
+
+
+def save(out: Path, model: nn.Module, optimizer: Any, fabric: Fabric, settings: Settings, state: Place) -> None:
+    """last.safetensors, by the first process; the others send it their random state."""
+    mine = torch.get_rng_state().to(torch.int32)
+    gathered = fabric.all_gather(mine) if fabric.world_size > 1 else mine
+    assert isinstance(gathered, Tensor)
+    random = gathered.reshape(fabric.world_size, -1)
+    if not fabric.is_global_zero:
+        return
+    kept, numbers = checkpoint.optimizer_tensors(optimizer)
+    tensors = {f"model.{n}": t for n, t in model.state_dict().items()} | kept
+    tensors |= {f"rng.{rank}": r.to(torch.uint8) for rank, r in enumerate(random)}
+    place = asdict(state)
+    header = checkpoint.header_of(model, settings=asdict(settings), optimizer=numbers, place=place)
+    checkpoint.write(out / "last.safetensors", tensors, header)
+
+
+def continue_from(
+    path: Path, model: nn.Module, optimizer: torch.optim.Optimizer, fabric: Fabric, settings: Settings
+) -> Place:
+    tensors, header = checkpoint.read(path)
+    checkpoint.restore(model, tensors, header, path)
+    checkpoint.restore_optimizer(optimizer, tensors, header["optimizer"])
+    processes = sum(n.startswith("rng.") for n in tensors)
+    if processes != fabric.world_size:
+        seen = f"the run was made by {processes} processes, now there are {fabric.world_size}"
+        raise InputError(seen, file=path, hint=f"resume it with {processes}")
+    torch.set_rng_state(tensors[f"rng.{fabric.global_rank}"].to(torch.uint8))
+    return Place(**header["place"])
+
+
+def prepare(
+    out: Path,
+    model: nn.Module,
+    settings: Settings,
+    about: Mapping[str, Any],
+    resume: bool,
+    overwrite: bool,
+    first: bool,
+) -> None:
+    """The run's folder. A run that is there is continued when asked to, replaced when told to, never by accident."""
+    wanted = {"model": model.name, "config": asdict(model.config), "settings": asdict(settings), **about}  # type: ignore[call-overload]
+    wanted = json.loads(json.dumps(wanted))  # tuples as the file has them
+    there = out / "config.json"
+    if resume:
+        if not there.exists():
+            raise InputError("no run to resume here", file=out, hint="leave --resume out to begin one")
+        must_agree(load_json(there), wanted, there)
+        return
+    if not first:
+        return
+    ours = ("config.json", "steps.csv", "epochs.csv", "last.safetensors", "best.safetensors")
+    if any((out / name).exists() for name in ours):
+        if not overwrite:
+            raise InputError(
+                "holds a run already", file=out, hint="say --resume to go on with it, --overwrite to lose it"
+            )
+        for name in ours:
+            (out / name).unlink(missing_ok=True)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot be made ({error.strerror})", file=out, hint="choose another --out") from None
+    dump_json(there, wanted, indent=1)
+
+
+def must_agree(kept: Mapping[str, Any], wanted: Mapping[str, Any], file: Path) -> None:
+    """A run is resumed with what it was begun with. `epochs` may grow; what does not change the curve is free."""
+    if kept.get("model") != wanted["model"]:
+        hint = f"resume with --model {kept.get('model')}, or choose another --out"
+        raise InputError(f"a run of the model {kept.get('model')!r}, not {wanted['model']!r}", file=file, hint=hint)
+    then, now = kept["config"].get("vocabulary"), wanted["config"].get("vocabulary")
+    if then and now and then != now:
+        Vocabulary(tuple(now)).must_equal(Vocabulary(tuple(then)), file)
+    free = {"epochs", "save_every", "validate_every", "threads"}
+    for part in ("config", "settings"):
+        for name, value in wanted[part].items():
+            if kept[part].get(name) != value and not (part == "settings" and name in free):
+                seen = f"{name} was {kept[part].get(name)!r} and is {value!r} now"
+                raise InputError(seen, file=file, hint="resume with the settings of the run, or begin another")
+
+
+def make_fabric(out: Path, tensorboard: bool) -> Fabric:
+    """One process, or as many as torchrun started; on a CPU they speak gloo."""
+    loggers: list[Logger] = []
+    if tensorboard:
+        try:
+            from lightning_fabric.loggers.tensorboard import TensorBoardLogger
+
+            loggers = [TensorBoardLogger(out, name="tensorboard", version="")]
+        except ModuleNotFoundError:
+            raise SpecError("--tensorboard needs the package tensorboard; the CSV files are there without it") from None
+    local, world = int(os.environ.get("LOCAL_WORLD_SIZE", "1")), int(os.environ.get("WORLD_SIZE", "1"))
+    if world > 1:
+        return Fabric(devices=local, num_nodes=world // local, strategy="ddp", loggers=loggers)
+    return Fabric(devices=1, loggers=loggers)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# CSV
+
+
+def write_line(path: Path, line: Mapping[str, float]) -> None:
+    """A line at the end; the head when the file is new. A line with new columns (a first validation) rewrites it."""
+    text = {n: format(v, ".10g") for n, v in line.items()}
+    head: list[str] = []
+    if path.exists():
+        with path.open(newline="") as stream:
+            head = next(csv.reader(stream), [])
+    if not head or set(text) - set(head):
+        rows = read_lines(path) if head else []
+        write_rows(path, [*head, *(n for n in text if n not in head)], [*rows, text])
+        return
+    with path.open("a", newline="") as stream:
+        csv.DictWriter(stream, head, restval="", lineterminator="\n").writerow(text)
+
+
+def read_lines(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def write_rows(path: Path, head: Sequence[str], rows: Sequence[Mapping[str, str]]) -> None:
+    buffer = io.StringIO()
+    writer = csv.DictWriter(buffer, head, restval="", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    write_text(path, [buffer.getvalue()])
+
+
+def cut(path: Path, column: str, last: int) -> None:
+    """Drop the lines after `last`: they will be written again."""
+    if not path.exists():
+        return
+    with path.open(newline="") as stream:
+        head = next(csv.reader(stream), [])
+    rows: list[dict[str, str]] = []
+    for row in read_lines(path):
+        at = row[column] or ""
+        if at.isdigit() and int(at) <= last and (not rows or int(at) > int(rows[-1][column])):  # not half a line
+            rows.append(row)
+    write_rows(path, head, rows)
