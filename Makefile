@@ -48,7 +48,7 @@ $(VENV)/.installed: $(NATIVE) | $(VENV)/bin/python
 
 # torch first and by itself, as constraints.txt says: what comes after must not choose another build of it.
 $(VENV)/.test-ready: $(NATIVE) | $(VENV)/bin/python
-	if $(PIP) torch; then $(PIP) --editable '.[test,learn]'; \
+	if $(PIP) torch; then $(PIP) --editable '.[test,learn,torchmetrics]'; \
 	else echo "no torch for this machine: the tests of fabula.learn will be skipped"; $(PIP) --editable '.[test]'; fi
 	touch $@ $(VENV)/.installed
 
