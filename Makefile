@@ -5,13 +5,17 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/pip install --disable-pip-version-check --quiet --constraint constraints.txt
 NATIVE := pyproject.toml CMakeLists.txt constraints.txt $(wildcard src/fabula/_kernels/*.cpp src/fabula/_kernels/*.hpp)
 
-.PHONY: demo test lint bench browser reproduce clean
+.PHONY: demo test experiments lint bench browser reproduce clean
 
 demo: $(VENV)/.installed
 	$(BIN)/fabula demo --out demo-report
 
 test: $(VENV)/.test-ready lint browser
 	$(BIN)/python -m pytest $(ARGS)
+
+# Tests that train a model until it has learned something by heart: minutes of processor time.
+experiments: $(VENV)/.test-ready
+	$(BIN)/python -m pytest -m experiment $(ARGS)
 
 lint: $(VENV)/.test-ready
 	$(BIN)/ruff check .
