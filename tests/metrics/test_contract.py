@@ -31,6 +31,7 @@ every_caption = pytest.mark.parametrize("cls", OF_CAPTIONS.values(), ids=OF_CAPT
 OF_STORIES = {name: cls for name, cls in ALL.items() if issubclass(cls, StoryMetric | Paragraph)}
 OF_MOMENTS = {name: cls for name, cls in ALL.items() if issubclass(cls, MomentMetric)}  # test_moment_contract.py
 ELSEWHERE = {"DenseCap_mAP", "DenseCap_AP", "FITB"}  # of images and of clips: test_densecap.py, test_fitb.py
+GRAPHS = {"SPICE", "iSPICE"}  # several references make one graph, larger than any caption's; without ids there is none
 every_story = pytest.mark.parametrize("cls", OF_STORIES.values(), ids=OF_STORIES.keys())
 
 
@@ -43,7 +44,7 @@ def variants(cls: type[Metric]) -> list[Metric]:
     """The metric with each of its fields set to something else, except how captions are compared."""
     made = [plain(cls)]
     for field in dataclasses.fields(cls):
-        if field.name in PLAIN:
+        if field.name in PLAIN or field.name == "spice":  # spice=java needs Java and an extra
             continue
         hint = hints(cls)[field.name]
         kinds = typing.get_args(hint) or (hint,)
@@ -132,7 +133,7 @@ def test_the_file_opens_with_what_it_is(cls):
     module = importlib.import_module(cls.__module__)
     first = (module.__doc__ or "").strip().splitlines()[0]
     assert len(first) > 20, f"{cls.__module__} should open with what it is and whose it is"
-    assert first[0].isupper() or first[0] == "m"
+    assert first[0].isupper() or first[0] in "mi"  # mIoU, iSPICE
     assert module.__name__.rpartition(".")[2] == cls.name.lower()
 
 
@@ -273,8 +274,10 @@ def test_captions_fold_to_its_fields(cls):
 def test_a_perfect_caption_cannot_be_beaten(cls):
     m = plain(cls)
     perfect, other = m.fold(of_items(m, PERFECT))[cls.primary], m.fold(of_items(m, SO_SO))[cls.primary]
-    assert perfect > other >= 0
-    if cls.name not in OWN_SCALE:
+    assert perfect >= other >= 0
+    if cls.name not in GRAPHS:
+        assert perfect > other
+    if cls.name not in OWN_SCALE | GRAPHS:
         assert perfect == pytest.approx(1)
 
 
@@ -283,7 +286,8 @@ def test_missing_and_empty_captions(cls):
     nothing = [dataclasses.replace(i, candidate=None) for i in PERFECT]
     empty = [dataclasses.replace(i, candidate="") for i in PERFECT]
     m = plain(cls)
-    assert m.fold(of_items(m, nothing)) == m.fold(of_items(m, empty)) == pytest.approx({cls.primary: 0}, abs=1e-6)
+    zeros = dict.fromkeys(cls.fields, 0)
+    assert m.fold(of_items(m, nothing)) == m.fold(of_items(m, empty)) == pytest.approx(zeros, abs=1e-6)
     half = [*PERFECT[:2], *nothing[2:]]
     assert len(of_items(m, half)) == 4
     assert len(of_items(plain(cls, missing="drop"), half)) == 2
