@@ -3,8 +3,8 @@
     python reproduce/pss.py --data ../shared/data/youcook2_pss
 
 Builds simulated features from the annotations of the PSS splits of YouCook2, trains PDVC with each matcher and seed
-(two at a time, one thread each), scores the test split with `fabula.score`, and writes docs/reproduction.md with what
-came out. Runs that are finished are not repeated; a run that was killed goes on from its checkpoint.
+(two at a time, one thread each), scores the test split with `fabula.score`, and writes what came out into its part of
+docs/reproduction.md. Runs that are finished are not repeated; a run that was killed goes on from its checkpoint.
 """
 
 from __future__ import annotations
@@ -65,7 +65,10 @@ def main() -> None:
     jobs = [(variant, seed) for seed in range(args.seeds) for variant in VARIANTS]
     with ThreadPoolExecutor(args.processes) as pool:
         list(pool.map(lambda job: launch(args, *job), jobs))
-    write(args, time.monotonic() - began)
+    clock = args.out / "seconds.json"  # over all calls: a call that was stopped counts, too
+    spent = (json.loads(clock.read_text()) if clock.exists() else 0.0) + time.monotonic() - began
+    clock.write_text(json.dumps(spent))
+    write(args, spent)
 
 
 def prepare(args: argparse.Namespace) -> None:
@@ -148,12 +151,16 @@ def write(args: argparse.Namespace, seconds: float) -> None:
         processes=args.processes,
         versions=f"Python {platform.python_version()}, torch {torch.__version__}, fabula {fabula.__version__}",
     )
+    page = args.doc.read_text() if args.doc.exists() else ""
+    before, _, rest = page.partition(BEGIN)
+    _, _, after = rest.partition(END)
     args.doc.parent.mkdir(parents=True, exist_ok=True)
-    args.doc.write_text(text)
+    args.doc.write_text(f"{before.rstrip()}\n\n{BEGIN}\n{text}{END}\n{after.lstrip()}".lstrip())
     print(f"\n{chr(10).join(table)}\n\n→ {args.doc}")
 
 
-TEMPLATE = """# Procedure segmentation with three matchers, on simulated features
+BEGIN, END = "<!-- reproduce/pss.py writes this section -->", "<!-- end of reproduce/pss.py -->"
+TEMPLATE = """## Procedure segmentation with three matchers, on simulated features
 
 Written by `reproduce/pss.py`. The paper's features (S3D, TSN) are not public any more, so nothing here is a
 reproduction of its numbers. It is the same comparison (Batra et al., BMVC 2022, Table 2, rows Hungarian, SODA,
