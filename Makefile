@@ -5,21 +5,36 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/pip install --disable-pip-version-check --quiet --constraint constraints.txt
 NATIVE := pyproject.toml CMakeLists.txt constraints.txt $(wildcard src/fabula/_kernels/*.cpp src/fabula/_kernels/*.hpp)
 
-.PHONY: demo test lint bench reproduce clean
+.PHONY: demo test experiments lint bench browser reproduce clean
 
 demo: $(VENV)/.installed
 	$(BIN)/fabula demo --out demo-report
 
-test: $(VENV)/.test-ready lint
+test: $(VENV)/.test-ready lint browser
 	$(BIN)/python -m pytest $(ARGS)
+
+# Tests that train a model until it has learned something by heart: minutes of processor time.
+experiments: $(VENV)/.test-ready
+	$(BIN)/python -m pytest -m experiment $(ARGS)
 
 lint: $(VENV)/.test-ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# The report's tests drive Chromium. Where apt-get may install it (root, Debian) it is installed; elsewhere they skip.
+browser:
+	@if command -v chromium >/dev/null && command -v chromedriver >/dev/null; then :; \
+	elif [ "$$(id -u)" = 0 ] && [ -e /etc/debian_version ] && command -v apt-get >/dev/null; then \
+		echo "installing chromium and chromium-driver"; export DEBIAN_FRONTEND=noninteractive; \
+		timeout 300 apt-get update -qq >/dev/null 2>&1; \
+		timeout 900 apt-get install -qq -y --no-install-recommends chromium chromium-driver >/dev/null 2>&1 \
+			|| echo "chromium could not be installed; the browser tests skip"; \
+	else echo "no chromium here, and no right to install it; the browser tests skip"; fi
+
 bench: $(VENV)/.test-ready
-	for script in bench/*.py; do $(BIN)/python $$script || exit 1; done
+	$(PIP) --editable '.[bench]'
+	for script in bench/[!_]*.py; do $(BIN)/python $$script || exit 1; done
 
 # The matcher ablation on simulated features, written to docs/reproduction.md; DATA holds the PSS splits of YouCook2.
 DATA ?= ../shared/data/youcook2_pss
@@ -35,8 +50,10 @@ $(VENV)/.installed: $(NATIVE) | $(VENV)/bin/python
 	$(PIP) --editable .
 	touch $@
 
+# torch first and by itself, as constraints.txt says: what comes after must not choose another build of it.
 $(VENV)/.test-ready: $(NATIVE) | $(VENV)/bin/python
-	$(PIP) --editable '.[test]'
+	if $(PIP) torch; then $(PIP) --editable '.[test,learn,torchmetrics]'; \
+	else echo "no torch for this machine: the tests of fabula.learn will be skipped"; $(PIP) --editable '.[test]'; fi
 	touch $@ $(VENV)/.installed
 
 clean:

@@ -6,11 +6,24 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-__all__ = ["FabulaError", "__version__", "match", "metric", "protocol", "read", "reward", "score", "uniform", "write"]
+__all__ = [
+    "FabulaError",
+    "__version__",
+    "compare",
+    "match",
+    "metric",
+    "protocol",
+    "read",
+    "reward",
+    "score",
+    "uniform",
+    "write",
+]
 
 # Names are loaded when they are first used: `import fabula` costs little more than Python itself.
 _HOMES = {
     "FabulaError": "fabula.core.errors",
+    "compare": "fabula.verbs",
     "metric": "fabula.metrics",
     "protocol": "fabula.protocols",
     "read": "fabula.io",
@@ -27,7 +40,7 @@ if TYPE_CHECKING:
     from fabula.io import read, write
     from fabula.metrics import metric
     from fabula.protocols import protocol
-    from fabula.verbs import reward, score
+    from fabula.verbs import compare, reward, score
 
 
 def __getattr__(name: str) -> Any:

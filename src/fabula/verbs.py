@@ -10,30 +10,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import fabula
-from fabula import io, metrics, protocols
+from fabula import metrics, protocols, tasks
 from fabula.core import spec
 from fabula.core.errors import InputError, SpecError, shown
-from fabula.core.notes import Notes, named
 from fabula.core.nouns import Corpus, Event, Item, Segment, Story
-from fabula.core.result import Result, Score
-from fabula.core.rows import Rows
+from fabula.core.result import Result
 from fabula.engine.captions import Tokenised, caption_rows
 from fabula.engine.local import Progress, silent, story_rows
-from fabula.io.captions import read as read_items
-from fabula.io.ids import reconcile
-from fabula.io.segments import check_predictions, check_references
+from fabula.engine.shards import Engine, engine_named
+from fabula.io.captions import is_items
 from fabula.metrics import Metric
 from fabula.metrics._caption import CaptionMetric
 from fabula.metrics._story import StoryMetric
 from fabula.protocols import Protocol
-
-Readable = str | Path | Corpus
-TASKS = {
-    "dense": "dense video captions: events with times and words",
-    "procedure": "procedure steps: events with times alone",
-    "captions": "single captions against references: COCO results, or pairs",
-}
+from fabula.stats.bootstrap import Method, Resampling, intervals
+from fabula.stats.compare import Comparison, Test, alike
+from fabula.stats.compare import compare as compare_rows
+from fabula.stats.sample import Sample
+from fabula.tasks import Request, _stories
+from fabula.tasks._task import Readable
 
 
 def score(
@@ -42,175 +37,170 @@ def score(
     *,
     task: str | None = None,
     protocol: str | None = None,
-    metrics: Sequence[str | Metric] | str | None = None,
-    repair: Sequence[str] = (),
+    metrics: Sequence[str | Metric] | str | Metric | None = None,
+    repair: Sequence[str] | str = (),
     strict: bool = False,
     tok: str | None = None,
     format: str | None = None,
     refs_format: str | None = None,
+    sets: Path | None = None,
+    ci: bool | Resampling = False,
+    engine: str | Engine = "local",
+    address: str | None = None,
+    work: str | Path | None = None,
+    resume: bool = False,
     progress: Progress = silent,
 ) -> Result:
     """Score predictions against one or more reference sets.
 
     With a protocol, the published evaluator's numbers; without, the corrected ones. `metrics` chooses among them:
     names or specs such as "SODA_c(refs=best)". `repair` says what to do with malformed reference segments, `tok`
-    sets the tokeniser of every metric that has one.
+    sets the tokeniser of every metric that has one, `sets` names the file that groups clips (task identity). `ci`
+    gives each primary number an interval: True, or a Resampling that says how.
+
+    With `engine="ray"` or a `work` folder, stories are scored shard by shard, with the same numbers; `resume` goes on
+    with the run of a work folder (docs/engines.md).
     """
-    several: Sequence[Readable] = [refs] if isinstance(refs, str | Path | Corpus) else refs
-    named_protocol = protocols.protocol(protocol) if protocol else None
-    task = agreed_task(task, named_protocol, chosen := choose(metrics, named_protocol))
-    notes = Notes()
-    if task == "captions":
-        return score_captions(predictions, several, named_protocol, retokenised(chosen, task, tok), notes, progress)
-
-    if not several:
-        raise SpecError("no references; name at least one reference file with --refs")
-    sets = [corpus(r, notes, refs_format) for r in several]
-    pred = corpus(predictions, notes, format)
-    task = task or ("dense" if pred.captioned else "procedure")
-    judged = named_protocol is None or named_protocol.judges_segments
-    pred = check_predictions(pred, notes, strict, judged)
-    if judged:
-        sets = [check_references(ref, notes, repair) for ref in sets]
-    sets = [sets[0], *(reconcile(ref, sets[0], notes) for ref in sets[1:])]
-    pred = reconcile(pred, [v for ref in sets for v in ref], notes)
-    counts = count(pred, sets, notes)
-
-    def rows_of(metric: Metric) -> Rows:
-        if not isinstance(metric, StoryMetric):
-            raise SpecError(f"{metric.name} does not score stories; it is for the task {' and '.join(metric.tasks)}")
-        if metric.refs == "single" and len(sets) > 1:
-            raise SpecError(f"{metric} takes one reference set, {len(sets)} were given; say refs=mean, best or merged")
-        return story_rows(metric, sets, pred, progress)
-
-    facts = {"sets": len(sets), "missing": counts["missing"]}
-    result = measured(retokenised(chosen, task, tok), rows_of, facts, task, named_protocol, counts, notes)
-    return replace(result, refs=tuple(sets), predictions=pred)
+    named = protocols.protocol(protocol) if protocol else None
+    if task is None and named is None and metrics is not None and mentions_dense(metrics):
+        task = "dense" if tells_stories(predictions) else None
+    chosen = choose(metrics, named, task)
+    request = Request(
+        predictions=predictions,
+        refs=[refs] if isinstance(refs, str | Path | Corpus) else refs,
+        protocol=named,
+        metrics=chosen,
+        repair=[repair] if isinstance(repair, str) else repair,
+        strict=strict,
+        tok=tok,
+        format=format,
+        refs_format=refs_format,
+        sets=sets,
+        engine=None if engine == "local" and address is None else made(engine, address),
+        work=None if work is None else Path(work),
+        resume=resume,
+        progress=progress,
+    )
+    agreed = agreed_task(task, named, chosen)
+    if request.sharded and agreed not in (None, "dense", "procedure"):
+        raise SpecError(f"the task {agreed} is scored at once on this machine; leave --engine, --work and --resume out")
+    result = tasks.task(agreed).run(request) if agreed else _stories.run(request, None)
+    return with_intervals(result, Resampling() if ci is True else ci) if ci else result
 
 
-def score_captions(
-    predictions: Readable,
-    refs: Sequence[Readable],
-    protocol: Protocol | None,
-    chosen: Sequence[Metric],
-    notes: Notes,
-    progress: Progress,
-) -> Result:
-    """The task `captions`: items, each a candidate with its references."""
-    if isinstance(predictions, Corpus) or any(isinstance(r, Corpus) for r in refs):
-        raise SpecError("the task captions reads files, not story corpora")
-    items, remarks = read_items(predictions, [r for r in refs if not isinstance(r, Corpus)])
-    notes.extend(remarks)
-    if not items:
-        raise InputError("no items to score", file=predictions, hint="check the file")
-    missing = sum(i.candidate is None for i in items)
-    counts = {
-        "items": len(items),
-        "missing": missing,
-        "unparsed": 0,
-        "references": sum(len(i.references) for i in items),
+def with_intervals(result: Result, how: Resampling) -> Result:
+    """The result with the interval of every primary number; its signature says how it was made."""
+    named = {name: metrics.metric(score.signature) for name, score in result.scores.items()}
+    some = {name: Sample.of(result.rows[name], metric) for name, metric in named.items()}
+    scores = dict(result.scores)
+    for group in alike({name: [sample] for name, sample in some.items()}):
+        found = intervals(
+            [some[n] for n in group], level=how.level, method=how.method, resamples=how.resamples, seed=how.seed
+        )
+        for name, bounds in zip(group, found, strict=True):
+            old = scores[name]
+            signature = f"{old.signature}|ci:{how}"
+            scores[name] = replace(old, ci={old.primary: (bounds.low, bounds.high)}, signature=signature)
+    return replace(result, scores=scores)
+
+
+def compare(
+    systems: Mapping[str, Readable] | Sequence[Readable],
+    refs: Readable | Sequence[Readable] = (),
+    *,
+    test: Test = "randomisation",
+    method: Method = "bca",
+    level: float = 0.95,
+    alpha: float = 0.05,
+    resamples: int = 10_000,
+    seed: int = 0,
+    **options: Any,
+) -> Comparison:
+    """Two or more systems on the same references: scores with intervals, differences with intervals and p-values.
+
+    Systems are named by the mapping's keys, or by their files. `options` are those of `score`. A difference is marked
+    where its p-value, corrected over all pairs of systems (Holm), is below `alpha`.
+    """
+    named = dict(systems) if isinstance(systems, Mapping) else by_name(systems)
+    if len(named) < 2:
+        raise SpecError("one system is no comparison; name two or more prediction files")
+    results = {name: score(read, refs, **options) for name, read in named.items()}
+    first = next(iter(results.values()))
+    for name, result in results.items():
+        if result.task != first.task:
+            raise SpecError(
+                f"{name} was read as {result.task}, {next(iter(results))} as {first.task}; say which: --task"
+            )
+    tables = {
+        label: {name: (r.rows[label], metrics.metric(first[label].signature)) for name, r in results.items()}
+        for label in first.scores
     }
-    tokenised = Tokenised(items)
+    seen = compare_rows(
+        tables,
+        scales={label: s.scale for label, s in first.scores.items()},
+        signatures={label: s.signature for label, s in first.scores.items()},
+        test=test,
+        method=method,
+        level=level,
+        alpha=alpha,
+        resamples=resamples,
+        seed=seed,
+    )
+    return replace(seen, warnings=tuple(f"{name}: {w}" for name, r in results.items() for w in r.warnings))
 
-    def rows_of(metric: Metric) -> Rows:
-        if not isinstance(metric, CaptionMetric):
-            raise SpecError(f"{metric.name} does not score single captions; it is for {' and '.join(metric.tasks)}")
-        return caption_rows(metric, tokenised, progress)
 
-    return measured(chosen, rows_of, {"missing": missing}, "captions", protocol, counts, notes)
+def by_name(systems: Sequence[Readable]) -> dict[str, Readable]:
+    """Systems by the names of their files; by their paths where two files share a name."""
+    stems = [s.name or f"system {i + 1}" if isinstance(s, Corpus) else Path(s).stem for i, s in enumerate(systems)]
+    if len(set(stems)) < len(stems):
+        stems = [f"{s.name} {i + 1}" if isinstance(s, Corpus) else str(s) for i, s in enumerate(systems)]
+    if len(set(stems)) < len(stems):
+        raise SpecError("the same file is named twice; a system is not compared with itself")
+    return dict(zip(stems, systems, strict=True))
 
 
-def measured(
-    chosen: Sequence[Metric],
-    rows_of: Callable[[Metric], Rows],
-    facts: Mapping[str, object],
-    task: str,
-    protocol: Protocol | None,
-    counts: dict[str, int],
-    notes: Notes,
-) -> Result:
-    """Each metric's rows, folded and signed."""
-    scores: dict[str, Score] = {}
-    rows: dict[str, Rows] = {}
-    for metric in chosen:
-        name = metric.name if sum(m.name == metric.name for m in chosen) == 1 else str(metric)
-        if name in scores:
-            raise SpecError(f"the metric {metric} is asked for twice")
-        table = rows_of(metric)
-        if not len(table):
-            raise InputError("nothing is left to score", hint="missing=drop leaves out what has no prediction")
-        unit = "videos" if table.unit == "video" else "items"
-        signature = metric.signature({unit: len(set(table.keys)), **facts, "fabula": fabula.__version__})
-        scores[name] = Score(metric.name, metric.fold(table), metric.primary, signature, scale=metric.scale)
-        rows[name] = table
-    name = protocol.name if protocol else "default"
-    return Result(fabula.__version__, task, name, scores, counts, tuple(notes.lines()), rows)
+def made(engine: str | Engine, address: str | None) -> Engine:
+    return engine_named(engine, address) if isinstance(engine, str) else engine
+
+
+def tells_stories(predictions: Readable) -> bool:
+    """Stories and caption items both have a METEOR: what the file looks like decides which is meant."""
+    return isinstance(predictions, Corpus) or not is_items(predictions)
+
+
+def mentions_dense(wanted: Sequence[str | Metric] | str | Metric) -> bool:
+    """True where a name means another metric for stories than for single captions."""
+    names = spec.split(wanted) if isinstance(wanted, str) else [] if isinstance(wanted, Metric) else wanted
+    return any(metrics.ambiguous(spec.parse(name)[0]) for name in names if isinstance(name, str))
 
 
 def agreed_task(task: str | None, protocol: Protocol | None, chosen: Sequence[Metric] | None) -> str | None:
-    """The task that was named, or that the protocol or all metrics belong to; None where the files must tell."""
-    if task is not None and task not in TASKS:
-        raise SpecError(f"no task is called {task!r}; there are: {', '.join(TASKS)}")
+    """The task that was named, or the one the protocol or all metrics belong to; None: the stories must tell."""
+    if task is not None:
+        task = tasks.task(task).name
     if protocol:
         if task and task != protocol.task:
             raise SpecError(f"the protocol {protocol.name} is for the task {protocol.task}, not {task}")
         return protocol.task
-    if task is None and chosen and all(isinstance(m, CaptionMetric) for m in chosen):
-        return "captions"
+    if task is None and chosen:
+        common = set(chosen[0].tasks).intersection(*(m.tasks for m in chosen))
+        return common.pop() if len(common) == 1 else None
     return task
 
 
-def choose(wanted: Sequence[str | Metric] | str | None, protocol: Protocol | None) -> list[Metric] | None:
+def choose(
+    wanted: Sequence[str | Metric] | str | Metric | None, protocol: Protocol | None, task: str | None
+) -> list[Metric] | None:
     """The metrics asked for, or all of the protocol; None where the task decides."""
     if wanted is None:
         return list(protocol.metrics) if protocol else None
+    if isinstance(wanted, Metric):
+        wanted = [wanted]
     names = spec.split(wanted) if isinstance(wanted, str) else wanted
     if not names:
         raise SpecError("no metric is named; leave --metrics out to get all")
-    make = protocol.metric if protocol else metrics.metric
+    make = protocol.metric if protocol else lambda name: metrics.metric(name, task)
     return [make(name) if isinstance(name, str) else name for name in names]
-
-
-def retokenised(chosen: Sequence[Metric] | None, task: str, tok: str | None) -> list[Metric]:
-    """The chosen metrics, or the task's; with `tok`, those that tokenise do it that way."""
-    some = list(chosen) if chosen is not None else metrics.default(task)
-    return [m.with_params({"tok": tok}) if tok and "tok" in m.defaults() else m for m in some]
-
-
-def corpus(readable: Readable, notes: Notes, format: str | None) -> Corpus:
-    if isinstance(readable, Corpus):
-        return readable
-    read, remarks = io.read(readable, format)
-    notes.extend(remarks)
-    return read
-
-
-def count(pred: Corpus, sets: Sequence[Corpus], notes: Notes) -> dict[str, int]:
-    """How many there are, and warnings for what does not meet."""
-    videos = dict.fromkeys(v for ref in sets for v in ref if any(len(r[v]) for r in sets if v in r))
-    for ref in sets:
-        for v, story in ref.items():
-            if not len(story):
-                notes.add("{n} reference videos have no events and are left out", named(v))
-    if not videos:
-        raise InputError("no reference video has an event", file=sets[0].name or None, hint="check the reference file")
-    missing = [v for v in videos if v not in pred]
-    if len(pred) and len(missing) == len(videos):
-        ids = f"compare the ids: predictions have {shown(next(iter(pred)))}, references {shown(next(iter(videos)))}"
-        raise InputError("no predicted video is among the references", file=pred.name or None, hint=ids)
-    for v in missing:
-        notes.add("{n} reference videos have no prediction (see missing=… in each signature)", named(v))
-    for v in pred:
-        if v not in videos:
-            notes.add("{n} predicted videos are not in the references and are not scored", named(v))
-    return {
-        "videos": len(videos),
-        "missing": len(missing),
-        "unparsed": 0,
-        "unknown": sum(v not in videos for v in pred),
-        "references": sum(ref.events for ref in sets),
-        "predictions": sum(len(pred[v]) for v in videos if v in pred),
-    }
 
 
 Told = Sequence[tuple[float, float, str]]  # a story as training code has it: (start, end, caption)

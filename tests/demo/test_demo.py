@@ -10,6 +10,7 @@ import pytest
 import fabula
 from fabula import demo
 from fabula.core.result import Result
+from fabula.text._scorer import OneByOne
 
 METRICS = ["SODA_d", "mIoU", "mJaccard", "PRF", "OrderedPRF", "SODA_c(text=exact,tok=none)"]
 
@@ -76,7 +77,7 @@ def words(caption: str) -> set[str]:
     return set(caption.lower().strip(".").replace(",", "").split())
 
 
-class Overlap:
+class Overlap(OneByOne):
     """F1 of two bags of words: the simplest scorer that understands a paraphrase."""
 
     name, version = "overlap", "1"

@@ -508,6 +508,7 @@ def test_a_matcher_breaks_the_graph_and_nothing_else():
     torch._dynamo.reset()
     compiled = torch.compile(step, backend="aot_eager")
     torch.testing.assert_close(compiled(cost), step(cost))
+    torch._dynamo.reset()
     with pytest.raises(torch._dynamo.exc.Unsupported):
         torch.compile(step, backend="aot_eager", fullgraph=True)(cost)
 

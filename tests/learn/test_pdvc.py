@@ -366,7 +366,7 @@ def test_the_published_size():
     assert model.decoder[0].cross.offset.out_features == 8 * 4 * 4
 
 
-@pytest.mark.slow
+@pytest.mark.experiment
 @pytest.mark.parametrize("matcher", ["hungarian", "ordered", "soft"])
 def test_memorisation(small, matcher):
     """8 videos of its own training set, SODA-D F1 above .95."""

@@ -180,7 +180,7 @@ def test_settings_that_cannot_be():
         Model(TINY).propose(torch.randn(1, 30, 6))
 
 
-@pytest.mark.slow
+@pytest.mark.experiment
 def test_memorisation(small):
     """8 videos of its own training set, SODA-D F1 above .95."""
     from fabula.learn.pss import predictions, scored

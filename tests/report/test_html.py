@@ -1,22 +1,29 @@
-"""The HTML report: self-contained, well-formed, every user string escaped, nothing left out."""
+"""The HTML report without a browser: self-contained, well-formed, every user string escaped, nothing left out."""
 
 from __future__ import annotations
 
+import base64
+import gzip
+import hashlib
+import json
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from importlib.resources import files
+from typing import Any
 
 import pytest
 
 import fabula
 from fabula import demo
+from fabula.core.errors import SpecError
 from fabula.core.nouns import Corpus, Event, Segment, Story
-from fabula.report._timeline import clock, lanes
+from fabula.report import _data
 from fabula.report.html import page
 
 VOID = {"meta", "wbr"}
 METRICS = ["SODA_d", "mIoU"]
-EVIL = "<script>alert(1)</script> \"&' \ud800"
+EVIL = "</script><script>alert(1)</script><!-- \"&' \ud800"
 
 
 class Balance(HTMLParser):
@@ -27,20 +34,22 @@ class Balance(HTMLParser):
         self.open: list[str] = []
         self.tags: list[tuple[str, dict[str, str | None]]] = []
         self.text = ""
+        self.inside: dict[str, str] = {}
 
     def handle_starttag(self, tag, attrs):
         self.tags.append((tag, dict(attrs)))
         if tag not in VOID:
             self.open.append(tag)
 
-    def handle_startendtag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-
     def handle_endtag(self, tag):
         assert self.open.pop() == tag
 
     def handle_data(self, data):
-        self.text += data
+        if self.open and self.open[-1] in ("script", "style"):
+            key = self.tags[-1][1].get("id") or self.tags[-1][0]
+            self.inside[key] = self.inside.get(key, "") + data
+        else:
+            self.text += data
 
 
 def parsed(text: str) -> Balance:
@@ -55,6 +64,11 @@ def parsed(text: str) -> Balance:
     return parser
 
 
+def embedded(text: str) -> dict[str, Any]:
+    """What the script will draw from."""
+    return json.loads(gzip.decompress(base64.b64decode(parsed(text).inside["data"])))
+
+
 def story(video: str, *events: tuple[float, float, str | None], duration: float | None = None) -> Story:
     return Story(video, tuple(Event(Segment(a, b), caption) for a, b, caption in events), duration)
 
@@ -63,8 +77,13 @@ def corpus(name: str, *stories: Story) -> Corpus:
     return Corpus({s.id: s for s in stories}, name=name)
 
 
-def report(pred: Corpus, *refs: Corpus, title: str = "T", metrics: list[str] = METRICS, **options: int) -> str:
-    return page(fabula.score(pred, refs, metrics=metrics), refs, pred, title, **options)
+def report(pred: Corpus, *refs: Corpus, title: str = "T", metrics: list[str] = METRICS) -> str:
+    return page(fabula.score(pred, refs, metrics=metrics), refs, pred, title)
+
+
+def pairs_of(text: str, video: int = 0, system: int = 0, refset: int = 0) -> list[list[Any]]:
+    """Reference, prediction and IoU of the pairs of a row."""
+    return [pair[:3] for pair in embedded(text)["rows"][video][4][system][1][refset]]
 
 
 REF = corpus("ref.json", story("v1", (0, 10, "one"), (10, 20, "two"), duration=20))
@@ -78,22 +97,46 @@ def demo_page(request) -> str:
 
 def test_well_formed_and_self_contained(demo_page):
     parser = parsed(demo_page)
-    assert not re.search(r"https?://|//|url\(|@import", re.sub(r"/\*.*?\*/", "", demo_page))
-    assert not {"script", "link", "img", "iframe", "object"} & {tag for tag, _ in parser.tags}
-    assert not any(key in ("src", "href") or key.startswith("on") for _, attrs in parser.tags for key in attrs)
+    assert not {"link", "img", "iframe", "object", "base", "form"} & {tag for tag, _ in parser.tags}
+    assert not any(key in ("src", "style") or key.startswith("on") for _, attrs in parser.tags for key in attrs)
+    assert all(attrs["href"].startswith("#") for _, attrs in parser.tags if "href" in attrs)
+    outside = re.findall(r"https?://[^\"' ]+", demo_page)
+    assert set(outside) == {"http://www.w3.org/2000/svg"}  # a name, not an address
+    assert not re.search(r"url\(|@import", parser.inside["style"])
     assert [tag for tag, _ in parser.tags].count("h1") == 1
     assert all("scope" in attrs for tag, attrs in parser.tags if tag == "th")
 
 
-def test_every_video_and_its_words_are_there(demo_page):
+def test_only_the_own_script_and_style_may_run(demo_page):
     parser = parsed(demo_page)
-    for path in demo.REFERENCES.values():
+    policy = next(a["content"] for _, a in parser.tags if a.get("http-equiv") == "Content-Security-Policy")
+    assert policy.startswith("default-src 'none'; ") and "unsafe" not in policy
+    for what in ("style", "script"):
+        digest = base64.b64encode(hashlib.sha256(parser.inside[what].encode()).digest()).decode()
+        assert f"{what}-src 'sha256-{digest}'" in policy
+
+
+def test_the_script_writes_no_html():
+    for name in ("report.js", "video.js"):
+        text = files("fabula.report").joinpath(name).read_text("utf-8")
+        assert not re.search(
+            r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(|new Function|</script|<!--", text
+        )
+        assert len(text.splitlines()) < 600 and max(map(len, text.splitlines())) <= 120
+
+
+def test_every_video_and_its_words_are_there(demo_page):
+    rows = {row[0]: row for row in embedded(demo_page)["rows"]}
+    for k, path in enumerate(demo.REFERENCES.values()):
         for video, told in fabula.read(path)[0].items():
-            assert f"Timeline of {video}" in parser.text
-            assert all(caption in parser.text for caption in told.captions)
+            assert [event[2] for event in rows[video][3][k]] == told.in_order().captions
 
 
-def test_scores_stand_with_their_signatures():
+def test_the_same_result_makes_the_same_page():
+    assert report(REF, REF) == report(REF, REF)
+
+
+def test_scores_stand_with_their_signatures_and_intervals():
     pred = corpus("p", story("v1", (0, 10, "one"), (10, 20, "two")))
     result = fabula.score(pred, REF, metrics=METRICS)
     text = parsed(page(result, [REF], pred, "T")).text
@@ -107,10 +150,16 @@ def test_user_strings_stay_text():
     ref = corpus(EVIL, story(EVIL, (0, 10, EVIL), (5, 4, EVIL), duration=10))
     text = page(fabula.score(ref, corpus("r", story(EVIL, (0, 10, "x"))), metrics=METRICS), [ref, ref], ref, EVIL)
     parser = parsed(text)
-    assert "<script" not in text and "alert(1)" in text
-    assert "script" not in {tag for tag, _ in parser.tags}
-    assert "<script>alert(1)</script> \"&' ?" in parser.text
+    assert [tag for tag, _ in parser.tags].count("script") == 2  # the data and ours
+    assert "alert(1)" not in parser.inside["script"] and "alert(1)" not in parser.inside["data"]
+    assert EVIL.replace("\ud800", "?") in parser.text
+    assert embedded(text)["rows"][0][0] == EVIL.replace("\ud800", "?")
     text.encode("utf-8")
+
+
+def test_without_a_script_a_note_says_what_is_missing():
+    text = report(REF, REF)
+    assert "need JavaScript" in text[text.index("<noscript>") : text.index("</noscript>")]
 
 
 def test_warnings_are_listed_or_said_to_be_none():
@@ -120,66 +169,109 @@ def test_warnings_are_listed_or_said_to_be_none():
     assert "No warnings." not in text and "&#x27;stranger&#x27;" in text
 
 
-def test_malformed_events_are_listed_not_drawn():
-    text = report(corpus("p", story("v1", (0, 10, "one"), (18, 12, "backwards"), (-3, 2, "early"))), REF)
-    assert "p: [18, 12] backwards" in text and "p: [-3, 2] early" in text
-    assert text.count('class="prediction') - text.count('<i class="prediction') == 1
-    parsed(text)
+def test_malformed_events_come_last_and_as_text():
+    pred = corpus(
+        "p", story("v1", (18, 12, "backwards"), (0, 10, "one"), (-3, 2, "early"), (4, float("inf"), "endless"))
+    )
+    events, _ = embedded(report(pred, REF))["rows"][0][4][0]
+    assert events == [[0, 10, "one"], ["18", "12", "backwards"], ["-3", "2", "early"], ["4", "inf", "endless"]]
 
 
-def test_empty_prediction():
-    text = report(corpus("p"), REF)
-    assert "This video has no prediction." in text and "0.00" in text
-    parsed(text)
-    assert "This video has no prediction." not in report(corpus("p", story("v1")), REF)
+def test_no_prediction_is_not_an_empty_one():
+    assert embedded(report(corpus("p"), REF))["rows"][0][4] == [None]
+    assert embedded(report(corpus("p", story("v1")), REF))["rows"][0][4] == [[[], [[]]]]
 
 
 def test_events_without_words_or_duration():
     ref = corpus("r", story("v1", (0, 10, None)), story("empty"))
     text = report(corpus("p", story("v1", (1, 9, None))), ref)
-    assert "IoU 0.80" in text and "not scored" in text
-    parsed(text)
+    assert pairs_of(text) == [[0, 0, 0.8]]
+    rows = embedded(text)["rows"]
+    assert rows[1][:3] == ["empty", [[None, None]], 0] and rows[1][3] == [[]]  # not scored, last
 
 
-def test_matched_pairs_are_ordered_and_one_to_one():
+def test_pairs_are_ordered_and_one_to_one():
     pred = corpus("p", story("v1", (0, 10, "a"), (0, 9, "b"), (10, 18, "c")))
-    text = report(pred, REF)
-    assert re.findall(r"<title>IoU ([\d.]+)</title>", text) == ["1.00", "0.80"]
-    assert text.count('class="prediction lone"') == 2  # the legend and b
+    assert pairs_of(report(pred, REF)) == [[0, 0, 1.0], [1, 2, 0.8]]
 
 
-def test_worst_first_and_the_limit_is_said():
+def test_pairs_are_those_that_soda_c_sums():
+    ref = corpus("r", story("v1", (0, 10, "a dog runs over the field"), (0, 9, "a man opens the door")))
+    pred = corpus("p", story("v1", (0, 10, "a man opens a door"), (0, 10, "nobody there")))
+    assert pairs_of(report(pred, ref)) == [[0, 0, 1.0], [1, 1, 0.9]]  # by time alone
+    data = embedded(report(pred, ref, metrics=["SODA_c"]))
+    assert data["text"] == "METEOR"
+    (pair,) = data["rows"][0][4][0][1][0]
+    i, j, iou, meteor, gold, guess, matches = pair
+    assert (i, j, iou) == (1, 0, 0.9) and 0 < meteor < 1
+    assert (" ".join(gold), " ".join(guess)) == ("a man opens the door", "a man opens a door")
+    assert matches == [[0, 0, 1, 1, 0], [1, 1, 1, 1, 0], [2, 2, 1, 1, 0], [3, 3, 2, 2, 3]]  # the door = a door
+
+
+def test_a_pair_without_a_common_word_is_a_pair():
+    pred = corpus("p", story("v1", (0, 10, "xyzzy"), (10, 20, "two")))
+    rows = embedded(report(pred, REF, metrics=["SODA_c"]))["rows"]
+    assert [pair[:4] for pair in rows[0][4][0][1][0]] == [[0, 0, 1.0, 0.0], [1, 1, 1.0, 1.0]]
+
+
+def test_words_are_aligned_for_a_bounded_number_of_pairs(monkeypatch):
+    monkeypatch.setattr(_data, "ALIGNED", 1)
+    pairs = embedded(report(REF, REF, metrics=["SODA_c"]))["rows"][0][4][0][1][0]
+    assert [len(pair) for pair in pairs] == [7, 4]
+
+
+def test_worst_first():
     ref = corpus("r", *(story(f"v{k}", (0, 10, "x")) for k in range(4)))
     pred = corpus("p", *(story(f"v{k}", (0, k + 1, "x")) for k in (3, 1, 2, 0)))
-    text = report(pred, ref, limit=3)
-    assert re.findall(r"Timeline of (\w+)", text) == ["v0", "v1", "v2"]
-    assert "Worst first by SODA_d; 3 of 4 are shown" in text
+    assert [row[0] for row in embedded(report(pred, ref))["rows"]] == ["v0", "v1", "v2", "v3"]
 
 
 def test_a_video_counts_once_over_its_reference_sets():
-    rows = fabula.score(
-        corpus("p", story("v1", (0, 10, "x"))), [REF, corpus("r", story("v1", (0, 10, "x")))], metrics=["mIoU"]
-    ).rows["mIoU"]
-    assert rows.by_video("value") == {"v1": (1 / 2 + 1) / 2}
+    pred = corpus("p", story("v1", (0, 10, "x")))
+    text = report(pred, REF, corpus("r", story("v1", (0, 10, "x"))), metrics=["mIoU"])
+    assert embedded(text)["rows"][0][1] == [[(1 / 2 + 1) / 2]]
+    assert pairs_of(text, refset=1) == [[0, 0, 1.0]]
 
 
 def test_ids_meet_as_they_do_in_scoring():
-    text = report(corpus("p", story("v_v1", (0, 10, "one"))), REF)
-    assert "IoU 1.00" in text and "no prediction" not in text
+    assert pairs_of(report(corpus("p", story("v_v1", (0, 10, "one"))), REF)) == [[0, 0, 1.0]]
 
 
 def test_a_video_only_the_second_set_knows():
     second = corpus("second.json", *REF.values(), story("v2", (0, 5, "late")))
-    text = report(corpus("p", story("v2", (0, 5, "late"))), REF, second)
-    assert "Timeline of v2" in text and "IoU 1.00" in text
+    rows = {row[0]: row for row in embedded(report(corpus("p", story("v2", (0, 5, "late"))), REF, second))["rows"]}
+    assert rows["v2"][3][0] is None and rows["v2"][4][0][1] == [[], [[0, 0, 1.0, None]]]
 
 
-def test_layout():
-    events = story("v", (0, 10, ""), (0, 5, ""), (5, 10, ""), (10, 12, "")).events
-    assert lanes(events) == [0, 1, 1, 0]
-    assert clock(83.4) == "1:23" and clock(3600) == "60:00"
-    crowd = corpus("p", story("v1", *((0, 20, f"c{k}") for k in range(12))))
-    text = report(crowd, REF)
-    assert 'height="9"' in text and "c11" in text
-    long = corpus("r", story("v1", (0, 100_000, "long")))
-    assert len(re.findall('class="tick"', report(long, long))) <= 11
+def test_two_systems_side_by_side():
+    a = fabula.score(corpus("a", story("v1", (0, 10, "one"), (10, 20, "two"))), REF, metrics=METRICS)
+    b = fabula.score(corpus("b", story("v1", (0, 10, "one"))), REF, metrics=METRICS)
+    text = page(a, a.refs, a.predictions, "T", other=b)
+    data = embedded(text)
+    assert data["systems"] == ["a", "b"]
+    assert data["rows"][0][1] == [[1.0, 1.0], [0.66667, 0.5]]
+    assert pairs_of(text, system=1) == [[0, 0, 1.0]]
+    assert "-33.33" in parsed(text).text  # the difference
+    assert embedded(page(a, a.refs, a.predictions, "T", other=a))["systems"] == ["a", "a (2)"]
+
+
+def test_two_results_of_different_metrics_are_refused():
+    a = fabula.score(REF, REF, metrics=["SODA_d"])
+    with pytest.raises(SpecError, match="same options"):
+        page(a, a.refs, a.predictions, "T", other=fabula.score(REF, REF, metrics=["mIoU"]))
+
+
+def test_items(tmp_path):
+    path = tmp_path / "pairs.jsonl"
+    lines = [{"id": 7, "cand": "a dog", "refs": ["a dog runs", EVIL[:-1]]}, {"id": "7", "cand": "cat", "refs": ["x"]}]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    result = fabula.score(path, task="captions", metrics=["BLEU_1", "ROUGE_L"])
+    data = embedded(page(result, (), None, "T"))
+    assert data["kind"] == "items" and [name for name, *_ in data["metrics"]] == ["BLEU_1", "ROUGE_L"]
+    assert data["rows"][1][0] == 7 and data["rows"][1][2:] == [["a dog"], ["a dog runs", EVIL[:-1]]]
+
+
+def test_a_result_without_its_rows_is_its_summary():
+    result = replace(fabula.score(REF, REF, metrics=METRICS), refs=(), predictions=None, rows={})
+    text = parsed(page(result, (), None, "T"))
+    assert "saved without its videos" in text.text and "script" not in {tag for tag, _ in text.tags}

@@ -4,6 +4,8 @@
 //
 // V and M are runs of 64-bit words. M is built on the fly from the token's ascending positions in a, so that memory
 // stays linear in the length of the sentences however long they are.
+#include "kernel.hpp"
+
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/vector.h>
@@ -72,6 +74,6 @@ Lengths lcs(const std::vector<Sentence> &A, const std::vector<Sentence> &B) {
 
 }  // namespace
 
-void bind_lcs(nb::module_ &m) {
+FABULA_KERNEL(m) {
     m.def("lcs", &lcs, nb::arg("A"), nb::arg("B"), "Twin of fabula.text.rouge.lcs_python.");
 }

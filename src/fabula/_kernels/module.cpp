@@ -1,17 +1,7 @@
-// The nanobind module of all compiled kernels. Each kernel file offers one bind_* function; each has a Python twin.
-#include <nanobind/nanobind.h>
-
-namespace nb = nanobind;
-
-void bind_lcs(nb::module_ &m);
-void bind_ordered(nb::module_ &m);
-void bind_scanner(nb::module_ &m);
-void bind_soft_ordered(nb::module_ &m);
+// The nanobind module of all compiled kernels; each kernel file binds itself (kernel.hpp) and has a Python twin.
+#include "kernel.hpp"
 
 NB_MODULE(_native, m) {
     m.doc() = "Compiled kernels of Fabula. Their specification is the Python twin named in each docstring.";
-    bind_lcs(m);
-    bind_ordered(m);
-    bind_scanner(m);
-    bind_soft_ordered(m);
+    for (auto bind : fabula::binders()) bind(m);
 }

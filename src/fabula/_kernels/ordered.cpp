@@ -3,6 +3,8 @@
 //   S[i][j] = max(S[i-1][j], S[i-1][j-1] + C[i][j], S[i][j-1]),   S[0][.] = S[.][0] = 0
 //
 // Two rows of S and one byte per cell for the back-track: memory G*P bytes, no recursion.
+#include "kernel.hpp"
+
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/pair.h>
@@ -104,7 +106,7 @@ void ordered_batch(Batch<T> cost, Lengths n, Lengths m, Indices queries, Indices
 
 }  // namespace
 
-void bind_ordered(nb::module_ &m) {
+FABULA_KERNEL(m) {
     m.def("ordered", &ordered, nb::arg("C"), "Twin of fabula.match.ordered.ordered_python.");
     const char *doc = "Minimising, item by item: fills queries and targets [B, min(N, M)] and counts [B]. Twin of ordered_python.";
     m.def("ordered_batch", &ordered_batch<float>, nb::arg("cost").noconvert(), nb::arg("n"), nb::arg("m"),

@@ -2,6 +2,8 @@
 //
 // The twin makes states as texts ask for them; here the whole table is made once (subset construction), so that lines()
 // only reads and may run in many threads without the GIL.
+#include "kernel.hpp"
+
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
@@ -74,7 +76,8 @@ nb::object python_string(const std::u16string &units) {
         made = PyUnicode_New(static_cast<Py_ssize_t>(units.size()), 127);
         if (made) std::copy(units.begin(), units.end(), PyUnicode_1BYTE_DATA(made));
     } else {
-        int order = 0;  // the machine's own
+        const uint16_t one = 1;
+        int order = *reinterpret_cast<const uint8_t *>(&one) ? -1 : 1;  // told, not guessed: a first U+FEFF is text
         made = PyUnicode_DecodeUTF16(reinterpret_cast<const char *>(units.data()),
                                      static_cast<Py_ssize_t>(units.size() * sizeof(char16_t)), "replace", &order);
     }
@@ -225,7 +228,7 @@ class Scanner {
                 if (!fresh) out.push_back(u' ');
                 fresh = false;
                 append_token(rule, units, at, end, out);
-            } else if (rule.kind == LINE && units.find(u'\n', at) < end) {
+            } else if (rule.kind == LINE && std::find(units.begin() + at, units.begin() + end, u'\n') != units.begin() + end) {
                 out.push_back(u'\n');
                 fresh = true;
             }
@@ -251,7 +254,7 @@ class Scanner {
 
 }  // namespace
 
-void bind_scanner(nb::module_ &m) {
+FABULA_KERNEL(m) {
     nb::class_<Scanner>(m, "Scanner", "Twin of fabula.text.scanner.Scanner.")
         .def(nb::init<nb::bytes, const std::vector<nb::bytes> &, const std::vector<std::vector<int32_t>> &,
                       const std::vector<int32_t> &, const std::vector<int32_t> &, const std::vector<RuleData> &, nb::str>(),

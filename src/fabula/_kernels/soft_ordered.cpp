@@ -7,6 +7,8 @@
 // Cells of one anti-diagonal d = i + j do not depend on each other: they are the lanes of the vector unit. Tables are
 // stored by diagonals, i running over the shorter side K, so each is (K + L) * K <= 2 n m numbers, per thread.
 // exp and log are written out below, for the lanes and so that every machine gives the same digits.
+#include "kernel.hpp"
+
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
@@ -233,7 +235,7 @@ void soft_ordered(Batch<T> cost, Lengths n, Lengths m, double gamma, const std::
 
 }  // namespace
 
-void bind_soft_ordered(nb::module_ &m) {
+FABULA_KERNEL(m) {
     const char *doc = "Twin of fabula.learn._wavefront.value_and_flow; E must come zeroed, or empty for the value alone.";
     m.def("soft_ordered", &soft_ordered<float>, nb::arg("cost").noconvert(), nb::arg("n"), nb::arg("m"),
           nb::arg("gamma"), nb::arg("form"), nb::arg("value"), nb::arg("E").noconvert(), nb::arg("threads"), doc);

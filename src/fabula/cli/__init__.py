@@ -1,28 +1,34 @@
-"""The command line: one file per verb; the only room that prints."""
+"""The command line: one file per verb, `command` in it, loaded when it is called; the only room that prints."""
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 import sys
 
 import click
 
 from fabula import __version__
 from fabula.cli._console import say
-from fabula.cli.baseline import baseline
-from fabula.cli.convert import convert
-from fabula.cli.demo import demo
-from fabula.cli.doctor import doctor
-from fabula.cli.list import list_
-from fabula.cli.predict import predict
-from fabula.cli.score import score
-from fabula.cli.simulate import simulate
-from fabula.cli.train import train
 from fabula.core.errors import FabulaError
 
 __all__ = ["fabula", "main"]
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class Verbs(click.Group):
+    """A verb is a file of this folder. Only the one that is called is imported."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_"))
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in self.list_commands(ctx):
+            return None
+        command: click.Command = importlib.import_module(f"{__name__}.{name}").command
+        return command
+
+
+@click.command(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, message="fabula %(version)s")
 def fabula() -> None:
     """Score, match and build data for systems that tell the story of a video.
@@ -30,13 +36,14 @@ def fabula() -> None:
     \b
     fabula score preds.json --refs val_1.json val_2.json     every metric of the task, one table
     fabula score preds.json --refs val_1.json --protocol soda-2021
+    fabula protocols preds.json --refs val_1.json            under every published evaluator, and why they differ
+    fabula compare a.json b.json --refs val_1.json           paired tests over videos
+    fabula diagnose preds.json --refs val_1.json             what each kind of error costs
+    fabula stress                                            which metric notices what
+    fabula serve preds.json --refs val_1.json                look at timelines and pairs in a browser
     fabula list metrics                                      what there is
     fabula demo                                              try it on the bundled stories
     """
-
-
-for command in (score, list_, baseline, convert, doctor, demo, simulate, train, predict):
-    fabula.add_command(command)
 
 
 def main() -> None:

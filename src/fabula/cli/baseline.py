@@ -7,17 +7,20 @@ from pathlib import Path
 import click
 
 from fabula import io
+from fabula.baselines.identity import KINDS
 from fabula.baselines.uniform import uniform as cut
 from fabula.cli._console import say
 from fabula.core.errors import SpecError
+from fabula.core.notes import Notes
+from fabula.io import fillin
 
 
-@click.group()
-def baseline() -> None:
+@click.group("baseline")
+def command() -> None:
     """Write the predictions of a system that sees no video."""
 
 
-@baseline.command()
+@command.command()
 @click.option(
     "--refs", "-r", required=True, type=click.Path(path_type=Path), help="Reference file: videos and durations."
 )
@@ -50,3 +53,39 @@ def uniform(
     made = cut(corpus, count, duration, reference_count, whole=not raw_duration)
     io.write(made, out, "submission")
     say(f"{len(made):,} videos, {made.events:,} segments → {out}")
+
+
+def filled(kind: str, refs: Path, out: Path) -> None:
+    notes = Notes()
+    made = KINDS[kind](fillin.references(refs, notes))
+    for line in notes.lines():
+        say(f"warning: {line}", style="yellow")
+    fillin.write(made, out)
+    say(f"{len(made):,} clips, {sum(map(len, made.values())):,} blanks → {out}")
+
+
+fill_refs = click.option(
+    "--refs", "-r", required=True, type=click.Path(path_type=Path), help="Fill-in references: clips and blanks."
+)
+fill_out = click.option("--out", "-o", required=True, type=click.Path(path_type=Path), help="Fill-in file to write.")
+
+
+@command.command("same-id")
+@fill_refs
+@fill_out
+def same_id(refs: Path, out: Path) -> None:
+    """Fill every blank with one and the same person.
+
+    \b
+    fabula baseline same-id --refs references_val_new.csv -o same.csv
+    fabula score same.csv --refs references_val_new.csv --sets valSets.csv --protocol lsmdc-fillin
+    """
+    filled("same-id", refs, out)
+
+
+@command.command("all-different")
+@fill_refs
+@fill_out
+def all_different(refs: Path, out: Path) -> None:
+    """Fill every blank with a person of its own."""
+    filled("all-different", refs, out)

@@ -10,12 +10,12 @@ from fabula import io
 from fabula.cli._console import say
 
 
-@click.command()
+@click.command("convert")
 @click.argument("source", type=click.Path(path_type=Path))
 @click.argument("target", type=click.Path(path_type=Path))
 @click.option("--to", required=True, help="Format to write (fabula list formats).")
 @click.option("--from", "from_", help="Format to read. Default: known by its shape.")
-def convert(source: Path, target: Path, to: str, from_: str | None) -> None:
+def command(source: Path, target: Path, to: str, from_: str | None) -> None:
     """Convert SOURCE into TARGET.
 
     \b

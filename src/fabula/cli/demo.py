@@ -17,12 +17,12 @@ from fabula.report.html import page
 from fabula.verbs import score
 
 
-@click.command()
+@click.command("demo")
 @click.option(
     "--out", "-o", type=click.Path(path_type=Path), default=Path("demo-report"), help="Folder for the reports."
 )
 @click.option("--metrics", "-m", help="Metrics, comma separated. Default: all of dense video captioning.")
-def demo(out: Path, metrics: str | None) -> None:
+def command(out: Path, metrics: str | None) -> None:
     """Score three systems on the bundled demo corpus and write their reports.
 
     The stories are our own: 15 short videos told by two annotators, and three systems that fail in different ways.
@@ -34,13 +34,16 @@ def demo(out: Path, metrics: str | None) -> None:
     results: dict[str, Result] = {}
     with bar() as progress:
         for name, path in bundled.SYSTEMS.items():
-            results[name] = score(path, list(bundled.REFERENCES), metrics=metrics, progress=progress)
+            results[name] = score(path, list(bundled.REFERENCES.values()), metrics=metrics, progress=progress)
     for name, result in results.items():
         for warning in result.warnings:
             say(f"warning: {name}: {warning}", style="yellow")
         dump_json(out / f"{name}.json", result.to_dict(), indent=2)
         rows.write_rows(result.rows, out / f"{name}.rows.jsonl")
-        write_text(out / f"{name}.html", [page(result, f"Fabula demo: {name}")])
+        write_text(
+            out / f"{name}.html",
+            [page(result, result.refs, result.predictions or result.refs[0], f"Fabula demo: {name}")],
+        )
     if sys.stdout.isatty():
         from rich.console import Console
 

@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 
 import click
 
-from fabula import io, metrics, protocols, text
+from fabula import io, metrics, protocols, tasks, text
 from fabula.cli._console import tell
+from fabula.io import moments
 from fabula.report.table import plain_rows
 
 Table = tuple[Sequence[str], list[list[str]]]
@@ -34,6 +35,7 @@ def protocol_table() -> Table:
 
 def format_table() -> Table:
     rows = [[f.name, f.holds, "yes" if f.write else "no", f.about] for f in io.formats()]
+    rows += [[f.name, f.holds, "no", f.about] for f in moments.formats()]
     return ("format", "holds", "written", "what it is"), rows
 
 
@@ -42,18 +44,23 @@ def scorer_table() -> Table:
     return ("scorer", "version", "what it is"), rows
 
 
+def task_table() -> Table:
+    return ("task", "what it is"), [[t.name, t.about] for t in tasks.room.all()]
+
+
 TABLES: dict[str, Callable[[], Table]] = {
     "metrics": metric_table,
     "protocols": protocol_table,
     "formats": format_table,
     "scorers": scorer_table,
+    "tasks": task_table,
 }
 
 
 @click.command("list")
 @click.argument("what", type=click.Choice(list(TABLES)))
-def list_(what: str) -> None:
-    """List metrics, protocols, formats or caption scorers."""
+def command(what: str) -> None:
+    """List metrics, protocols, formats, tasks or caption scorers."""
     head, rows = TABLES[what]()
     if not sys.stdout.isatty():
         tell(plain_rows(head, rows))

@@ -12,12 +12,12 @@ from fabula.cli.train import changes, need_learn, watching
 from fabula.core.errors import InputError
 
 
-@click.group()
-def predict() -> None:
+@click.group("predict")
+def command() -> None:
     """Predict with a trained model: pss."""
 
 
-@predict.command()
+@command.command()
 @click.argument("checkpoint", type=click.Path(path_type=Path))
 @click.option("--features", required=True, type=click.Path(path_type=Path), help=".npy folder, .h5 or .safetensors.")
 @click.option(

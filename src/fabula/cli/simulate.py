@@ -11,7 +11,7 @@ from fabula.cli._console import say
 from fabula.core.nouns import Corpus, Story
 
 
-@click.command()
+@click.command("simulate")
 @click.argument("annotations", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--embedder", default="hashing", show_default=True, help="hashing, minilm or wordllama.")
 @click.option("--seed", type=int, default=0, show_default=True)
@@ -19,7 +19,7 @@ from fabula.core.nouns import Corpus, Story
 @click.option("--format", help="Format of the annotations. Default: known by its shape.")
 @click.option("--out", "-o", required=True, type=click.Path(path_type=Path), help=".safetensors, .h5, or a folder.")
 @click.option("--overwrite", is_flag=True, help="Replace what is there.")
-def simulate(
+def command(
     annotations: tuple[Path, ...], embedder: str, seed: int, rate: float, format: str | None, out: Path, overwrite: bool
 ) -> None:
     """Make SIMULATED frame features from annotations: no video is seen, and the store says so.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import logging
 import os
 import sys
@@ -37,12 +38,8 @@ def lead() -> bool:
 
 
 def need_learn() -> None:
-    try:
-        import lightning_fabric  # noqa: F401
-        import safetensors  # noqa: F401
-        import torch  # noqa: F401
-    except ImportError:
-        raise MissingExtra("training and predicting", "learn") from None
+    if not all(importlib.util.find_spec(module) for module in ("torch", "lightning_fabric", "safetensors")):
+        raise MissingExtra("training and predicting", "learn")
 
 
 def changes(pairs: tuple[str, ...]) -> dict[str, str]:
@@ -61,12 +58,12 @@ def told(**values: Any) -> dict[str, Any]:
     return {n: v for n, v in values.items() if v is not None}
 
 
-@click.group()
-def train() -> None:
+@click.group("train")
+def command() -> None:
     """Train a model: pss."""
 
 
-@train.command()
+@command.command()
 @click.option(
     "--data", required=True, type=click.Path(path_type=Path), help="Annotations: a file, or a folder of splits."
 )

@@ -15,6 +15,7 @@ class Notes:
 
     kinds: dict[str, list[str]] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
+    tally: dict[str, int] = field(default_factory=dict)  # numbers that a result's counts take over: "unparsed"
 
     def add(self, text: str, example: str | None = None, count: int = 1) -> None:
         names = self.kinds.setdefault(text, [])
@@ -26,6 +27,8 @@ class Notes:
         for text, names in other.kinds.items():
             self.add(text, count=other.counts[text])
             self.kinds[text] += [n for n in names if n not in self.kinds[text]][: NAMED - len(self.kinds[text])]
+        for what, count in other.tally.items():
+            self.tally[what] = self.tally.get(what, 0) + count
 
     def lines(self) -> list[str]:
         """One line a kind: `12 predicted events match nothing …: 'v_a' event 3, …`."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +27,8 @@ class Segment:
 
     @property
     def sound(self) -> bool:
-        """False for reversed, zero-length and negative segments: they match nothing."""
-        return 0 <= self.start < self.end
+        """False for reversed, zero-length, negative and endless segments: they match nothing."""
+        return 0 <= self.start < self.end < inf
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from fabula.core.nouns import Corpus
+from fabula.core.nouns import Corpus, Item
 from fabula.core.rows import Rows
 
 
@@ -43,6 +43,7 @@ class Result:
     rows: Mapping[str, Rows] = field(default_factory=dict)
     refs: tuple[Corpus, ...] = ()  # what was compared, for reports; not in the JSON
     predictions: Corpus | None = None
+    items: tuple[Item, ...] = ()  # the same for single captions
 
     def __getitem__(self, metric: str) -> Score:
         return self.scores[metric]

@@ -18,6 +18,7 @@ class Rows:
     refset: NDArray[np.int64]  # [R] which reference set, 0 where sets are merged or the best one was taken
     columns: Mapping[str, NDArray[np.float64]]  # name → [R], or [R, k] for a column of k statistics
     unit: str = "video"  # what a row is: "video", or "id" of an item
+    clusters: tuple[str | int, ...] | None = None  # what is drawn together, where that is not the key: a query's video
 
     @classmethod
     def of(cls, dicts: Iterable[Mapping[str, Any]], unit: str = "video") -> Rows:
@@ -41,19 +42,25 @@ class Rows:
         """The rows at these places, as often as they are named: a bootstrap sample, a shard, a slice."""
         at = np.asarray(index, dtype=np.int64)
         columns = {n: c[at] for n, c in self.columns.items()}
-        return Rows(tuple(self.keys[i] for i in at), self.refset[at], columns, self.unit)
+        clusters = None if self.clusters is None else tuple(self.clusters[i] for i in at)
+        return Rows(tuple(self.keys[i] for i in at), self.refset[at], columns, self.unit, clusters)
+
+    @property
+    def drawn(self) -> tuple[str | int, ...]:
+        """What each row comes and goes with when videos are resampled."""
+        return self.keys if self.clusters is None else self.clusters
 
     def sets(self) -> list[Rows]:
         """One table per reference set."""
         kinds = np.unique(self.refset)
         return [self] if len(kinds) < 2 else [self.take(np.flatnonzero(self.refset == k)) for k in kinds]
 
-    def by_video(self, column: str) -> dict[str, float]:
-        """One number a video: the mean over its reference sets."""
-        found: dict[str, list[float]] = {}
-        for video, number in zip(self.video, self[column].tolist(), strict=True):
-            found.setdefault(video, []).append(number)
-        return {video: sum(numbers) / len(numbers) for video, numbers in found.items()}
+    def by_key(self, column: str) -> dict[str | int, float]:
+        """One number a video (or item): the mean over its reference sets."""
+        found: dict[str | int, list[float]] = {}
+        for key, number in zip(self.keys, self[column].tolist(), strict=True):
+            found.setdefault(key, []).append(number)
+        return {key: sum(numbers) / len(numbers) for key, numbers in found.items()}
 
     def dicts(self) -> Iterator[dict[str, Any]]:
         """The inverse of `of`."""

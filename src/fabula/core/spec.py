@@ -52,7 +52,10 @@ class Spec:
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
-            allowed = choices(hints(type(self))[field.name])
+            hint, value = hints(type(self))[field.name], getattr(self, field.name)
+            if typing.get_origin(hint) is tuple and not isinstance(value, tuple):  # tau=0.3, tau=[0.3, 0.5]
+                object.__setattr__(self, field.name, tuple(value) if isinstance(value, list) else (value,))
+            allowed = choices(hint)
             if allowed and getattr(self, field.name) not in allowed:
                 seen = getattr(self, field.name)
                 raise SpecError(

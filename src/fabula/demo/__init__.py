@@ -7,6 +7,8 @@ over_segmenting  every event whole and in pieces, the same short captions again 
 out_of_order     the right segments and the right captions, but not together: only a metric that reads times and words
                  at once (SODA_c) sees it. One video is missing, so that a warning shows
 
+captionsets: 66 sets of five short captions as movies are described, persons called P1, P2, … (fabula stress).
+
 Every story was written for this package; no text comes from a data set.
 """
 
@@ -16,7 +18,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
-__all__ = ["REFERENCES", "SYSTEMS", "path"]
+__all__ = ["CAPTIONSETS", "REFERENCES", "SYSTEMS", "path"]
 
 
 def path(name: str) -> Path:
@@ -25,4 +27,5 @@ def path(name: str) -> Path:
 
 
 REFERENCES: Final = {name: path(f"{name}.json") for name in ("annotator_1", "annotator_2")}
+CAPTIONSETS: Final = path("captionsets.json")
 SYSTEMS: Final = {name: path(f"{name}.json") for name in ("good", "over_segmenting", "out_of_order")}

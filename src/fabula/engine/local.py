@@ -1,18 +1,17 @@
-"""Rows on this machine: one pass over the videos per metric, threads where the kernels let go of the GIL."""
+"""Rows on this machine: one pass over the videos per metric, in blocks, so that kernels see many videos at once."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from fabula.core.nouns import Corpus
 from fabula.core.rows import Rows
+from fabula.metrics._paragraph import Paragraph
 from fabula.metrics._story import StoryMetric
 
 Progress = Callable[[str, int, int], None]  # what is being done, how far, of how many
-BLOCK = 64  # videos a thread takes at a time
+BLOCK = 512  # videos
 
 
 def silent(what: str, done: int, total: int) -> None:
@@ -20,35 +19,23 @@ def silent(what: str, done: int, total: int) -> None:
 
 
 def story_rows(
-    metric: StoryMetric, refs: Sequence[Corpus], preds: Corpus, progress: Progress = silent, threads: int | None = None
+    metric: StoryMetric | Paragraph,
+    refs: Sequence[Corpus],
+    preds: Corpus,
+    progress: Progress = silent,
+    statistics: Any = None,
 ) -> Rows:
-    """The rows of every reference video, in the order of first appearance."""
+    """The rows of every reference video, in the order of first appearance; of a part, with the statistics of all."""
+    if isinstance(metric, Paragraph):
+        return metric.table(refs, preds)
     videos = list(dict.fromkeys(v for ref in refs for v in ref))
     progress(metric.name, 0, len(videos))
-    ctx = metric.prepare(refs, preds)
-
-    def block(start: int) -> list[dict[str, Any]]:
-        return [
-            row
-            for v in videos[start : start + BLOCK]
-            for row in metric.rows(v, [ref.get(v) for ref in refs], preds.get(v), ctx)
-        ]
-
+    ctx = metric.prepare(refs, preds) if statistics is None else metric.prepare_part(refs, preds, statistics)
     table: list[dict[str, Any]] = []
-    starts = range(0, len(videos), BLOCK)
-    for start, rows in zip(starts, mapped(block, starts, metric.threaded, threads), strict=True):
-        table += rows
-        progress(metric.name, min(start + BLOCK, len(videos)), len(videos))
+    for start in range(0, len(videos), BLOCK):
+        some = videos[start : start + BLOCK]
+        block = [([ref.get(v) for ref in refs], preds.get(v)) for v in some]
+        metric.warm(block, ctx)
+        table += [row for v, (told, pred) in zip(some, block, strict=True) for row in metric.rows(v, told, pred, ctx)]
+        progress(metric.name, start + len(some), len(videos))
     return Rows.of(table)
-
-
-def mapped(
-    work: Callable[[int], list[dict[str, Any]]], starts: Sequence[int], threaded: bool, threads: int | None
-) -> Iterator[list[dict[str, Any]]]:
-    """In order; with threads only where they help."""
-    workers = threads or os.cpu_count() or 1
-    if not threaded or workers == 1:
-        yield from map(work, starts)
-        return
-    with ThreadPoolExecutor(workers) as pool:
-        yield from pool.map(work, starts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +11,11 @@ from fabula.core.errors import InputError, SpecError, shown
 from fabula.core.notes import Notes, named
 from fabula.core.nouns import Corpus, Story
 from fabula.core.registry import Room, close_to, key
-from fabula.io import _files
+from fabula.io import _files, fabula_jsonl
 from fabula.io._fields import Source, encodable
 from fabula.io._format import Format
 
-__all__ = ["Format", "formats", "read", "write"]
+__all__ = ["Format", "formats", "read", "stream", "write"]
 
 room = Room(__name__, "FORMAT", "format")
 
@@ -43,30 +43,68 @@ def read(path: str | Path, format: str | None = None) -> tuple[Corpus, Notes]:
     path = usable(path)
     chosen, argument = find(format) if format else (None, None)
     source = Source(path, argument=argument)
-    document: Any
-    header: dict[str, object] = {}
-    if chosen.lines if chosen else path.name.endswith((".jsonl", ".jsonl.gz")):
-        document = objects(path)
-        if chosen is None:
-            first = next(document, None)
-            document = chain([] if first is None else [first], document)
-            chosen = sniffed({} if first is None else first[1], path, lines=True)
-    else:
-        document = _files.load_json(path)
-        chosen = chosen or sniffed(document, path)
+    with _files.collector_paused():
+        document, chosen = opened(path, chosen)
         header = chosen.header(document) if isinstance(document, dict) else {}
-    stories: dict[str, Story] = {}
-    for story in chosen.read(document, source):
-        if story.id in stories:
-            raise source.wrong("this video id stands twice", story.id, None, "keep one of the two")
-        if not story.id.isascii() and not encodable(story.id):
-            raise source.wrong("half a character (a lone surrogate) in a video id", story.id, None, "mend the id")
-        stories[story.id] = story
-    source.report()
-    if not stories:
-        source.notes.add("the file has no videos", named(str(path)))
+        stories: dict[str, Story] = {}
+        for story in chosen.read(document, source):
+            if story.id in stories:
+                raise source.wrong("this video id stands twice", story.id, None, "keep one of the two")
+            check_id(story, source)
+            stories[story.id] = story
+    close(source, empty=not stories)
     name = chosen.name if argument is None else f"{chosen.name}:{argument}"
     return Corpus(stories, name=str(path), format=name, external=header), source.notes
+
+
+def stream(path: str | Path, format: str | None = None) -> tuple[Source, Iterator[tuple[int, Story]]] | None:
+    """Fabula's own JSON Lines a story at a time, with line numbers; None where the file is of another format.
+
+    Nothing is kept: whether an id stands twice, the caller must see. The notes of the source are complete at the end.
+    """
+    path = usable(path)
+    chosen = find(format)[0] if format else None
+    if not (chosen.lines if chosen else path.name.endswith((".jsonl", ".jsonl.gz"))):
+        return None
+    document, chosen = opened(path, chosen)
+    if chosen is not fabula_jsonl.FORMAT:
+        return None
+    source = Source(path)
+
+    def told() -> Iterator[tuple[int, Story]]:
+        empty = True
+        for number, story in fabula_jsonl.stories(document, source):
+            check_id(story, source)
+            yield number, story
+            empty = False
+        close(source, empty)
+
+    return source, told()
+
+
+def check_id(story: Story, source: Source) -> None:
+    if not story.id.isascii() and not encodable(story.id):
+        raise source.wrong("half a character (a lone surrogate) in a video id", story.id, None, "mend the id")
+
+
+def close(source: Source, empty: bool) -> None:
+    """What can be said only when the whole file has been read."""
+    source.report()
+    if empty:
+        source.notes.add("the file has no videos", named(str(source.path)))
+
+
+def opened(path: Path, chosen: Format | None) -> tuple[Any, Format]:
+    """The document, or the stream of a file of lines, and its format."""
+    named = path.name.endswith((".jsonl", ".jsonl.gz"))
+    if not (chosen.lines and (named or not chosen.whole) if chosen else named):
+        document = _files.load_json(path)
+        return document, chosen or sniffed(document, path)
+    stream = objects(path)
+    if chosen:
+        return stream, chosen
+    first = list(islice(stream, 1))
+    return chain(first, stream), sniffed(first[0][1] if first else {}, path, lines=True)
 
 
 def usable(path: str | Path) -> Path:
@@ -82,7 +120,7 @@ def objects(path: Path) -> Iterator[tuple[int, Any]]:
 
 def sniffed(document: Any, path: Path, lines: bool = False) -> Format:
     """The first format, by file name, that knows the document (of JSON Lines: the first line) as its own."""
-    guessed = [f for f in formats() if f.guess and f.lines == lines]
+    guessed = [f for f in formats() if f.guess and (f.lines == lines or f.whole)]
     for format in guessed:
         if format.sniff(document) or (lines and document == {}):  # a file of no lines has no videos in any format
             return format

@@ -1,7 +1,7 @@
 """Checks of single fields: a number is a number, a segment two finite ones, a caption text of bearable length.
 
-Each check has two gears. `plain_segment` and `plain_caption` pass what is beyond doubt and cost next to nothing;
-whatever they do not pass goes to `Source`, which accepts it or says what is wrong with it, where, and what to do.
+Each check has two gears. The `plain_…` functions pass what is beyond doubt and cost next to nothing; whatever they do
+not pass goes to `Source`, which accepts it or says what is wrong with it, where, and what to do.
 """
 
 from __future__ import annotations
@@ -35,6 +35,11 @@ def plain_segment(value: Any) -> Segment | None:
         ):
             return Segment(float(start), float(end))
     return None
+
+
+def plain_number(value: Any) -> float | None:
+    """The number when it is one beyond doubt, else None: ask Source.number."""
+    return float(value) if (type(value) is float or type(value) is int) and -VAST < value < VAST else None
 
 
 def plain_caption(value: Any) -> str | None:

@@ -24,6 +24,7 @@ class Format:
     read: Callable[[Any, Source], Iterator[Story]]  # a document; with `lines`, an iterator of (line number, object)
     write: Callable[[Corpus, Source], Iterable[str]] | None = None  # pieces of text; what is lost goes to the notes
     lines: bool = False  # JSON Lines: read and written as a stream
+    whole: bool = False  # with `lines`: may also be one JSON document, and then `read` gets that
     guess: bool = True  # False: same shape as another format, used only when it is named
     header: Callable[[Any], dict[str, object]] = lambda document: {}
     argument: str | None = None  # what `name:argument` chooses, for the formats that take one

@@ -25,11 +25,11 @@ def sniff(document: Any) -> bool:
 def read(document: Any, source: Source) -> Iterator[Story]:
     for video, entry in source.mapping(document, "the root", hint=f"ground truth is {SHAPE}").items():
         entry = source.mapping(entry, "its entry", video, f"ground truth is {SHAPE}")
-        times = source.listing(source.entry(entry, "timestamps", video), "timestamps", video)
+        times = source.listing(source.entry(entry, "timestamps", video), "timestamps", video, "it is [[start, end], …]")
         segments = [plain_segment(t) or source.segment(t, f"timestamps[{i}]", video) for i, t in enumerate(times)]
         captions: list[str | None] = [None] * len(segments)
         if "sentences" in entry:
-            words = source.listing(entry["sentences"], "sentences", video)
+            words = source.listing(entry["sentences"], "sentences", video, "it is [text, …]")
             if len(words) != len(segments):
                 both = f"{len(segments)} timestamps but {len(words)} sentences"
                 raise source.wrong(both, video, "sentences", "give one sentence per timestamp")

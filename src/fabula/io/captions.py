@@ -29,6 +29,15 @@ def read(predictions: str | Path, refs: Sequence[str | Path] = ()) -> tuple[list
     return joined(coco.results(document, source), [annotated(Path(r), source.notes) for r in refs], source)
 
 
+def is_items(path: str | Path) -> bool:
+    """A first look at a file: a JSON list, or lines with a candidate, are items; anything else may be stories."""
+    path = usable(path)
+    if path.name.endswith((".jsonl", ".jsonl.gz")):
+        _, first = next(objects(path), (0, None))
+        return isinstance(first, dict) and "cand" in first
+    return _files.read_bytes(path)[:64].lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"["
+
+
 def inline(document: Any) -> bool:
     return isinstance(document, list) and bool(document) and isinstance(document[0], dict) and "refs" in document[0]
 

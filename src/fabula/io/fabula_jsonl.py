@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from fabula.core.errors import InputError
 from fabula.core.nouns import Corpus, Event, Segment, Story
-from fabula.io._fields import Source, plain_caption, plain_segment
+from fabula.io._fields import Source, plain_caption, plain_number, plain_segment
 from fabula.io._files import json_text
 from fabula.io._format import Format, losses
 
@@ -24,29 +25,42 @@ def sniff(document: Any) -> bool:
 
 def read(document: Any, source: Source) -> Iterator[Story]:
     seen: dict[str, int] = {}
+    for number, story in stories(document, source):
+        if story.id in seen:
+            raise twice(source, story.id, number, seen[story.id])
+        seen[story.id] = number
+        yield story
+
+
+def twice(source: Source, video: str, number: int, first: int) -> InputError:
+    problem = f"this video id stands twice, first on line {first}"
+    return source.wrong(problem, video, f"line {number}", "keep one of the two")
+
+
+def stories(document: Any, source: Source) -> Iterator[tuple[int, Story]]:
+    """Each line's number and story. Nothing is kept, so that an id that stands twice is not noticed here."""
     for number, line in document:
         at = f"line {number}"
         line = source.mapping(line, at, None, f"a line is {SHAPE}")
         video = source.text(source.entry(line, "id", None, at), f"{at} id", None, "an id is a JSON string")
-        if video in seen:
-            twice = f"this video id stands twice, first on line {seen[video]}"
-            raise source.wrong(twice, video, at, "keep one of the two")
-        seen[video] = number
         duration = source.duration(line["duration"], video, f"{at} duration") if "duration" in line else None
         entries = source.listing(source.entry(line, "events", video, at), f"{at} events", video, f"a line is {SHAPE}")
         source.unused(line, KNOWN, "videos")
-        yield Story(video, tuple(event(e, f"{at} events[{i}]", video, source) for i, e in enumerate(entries)), duration)
+        yield number, Story(video, tuple(event(e, number, i, video, source) for i, e in enumerate(entries)), duration)
 
 
-def event(entry: Any, at: str, video: str, source: Source) -> Event:
+def event(entry: Any, number: int, i: int, video: str, source: Source) -> Event:
+    """One event; its place is spelled out only where something is to be said about it."""
+    if type(entry) is dict:
+        segment = plain_segment([entry.get("start"), entry.get("end")])
+        caption, score = plain_caption(entry.get("caption")), plain_number(entry.get("score"))
+        if segment is not None and 2 + (caption is not None) + (score is not None) == len(entry):
+            return Event(segment, caption, score)
+    at = f"line {number} events[{i}]"
     entry = source.mapping(entry, at, video, 'an event is {"start", "end", "caption", "score"}')
-    segment = plain_segment([entry.get("start"), entry.get("end")])
-    if segment is None:
-        start, end = source.entry(entry, "start", video, at), source.entry(entry, "end", video, at)
-        segment = Segment(source.number(start, f"{at} start", video), source.number(end, f"{at} end", video))
-    caption = plain_caption(entry.get("caption"))
-    if caption is None and "caption" in entry:
-        caption = source.caption(entry["caption"], f"{at} caption", video)
+    start, end = source.entry(entry, "start", video, at), source.entry(entry, "end", video, at)
+    segment = Segment(source.number(start, f"{at} start", video), source.number(end, f"{at} end", video))
+    caption = source.caption(entry["caption"], f"{at} caption", video) if "caption" in entry else None
     score = source.number(entry["score"], f"{at} score", video) if "score" in entry else None
     source.unused(entry, KNOWN_OF_EVENT, "events")
     return Event(segment, caption, score)

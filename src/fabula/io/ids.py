@@ -1,4 +1,8 @@
-"""Video ids of different files that mean one video: `v_x` and `x`. Reconciled with a warning that counts them."""
+"""Video ids of different files that mean one video: `v_x` and `x`. Reconciled with a warning that counts them.
+
+A YouTube id may itself begin with `v_`: YouCook2's `v_dkYNq8G9Y` is `v_v_dkYNq8G9Y` where every id has the prefix.
+So an id is tried with one prefix more and with one less.
+"""
 
 from __future__ import annotations
 
@@ -9,19 +13,31 @@ from fabula.core.notes import Notes, named
 from fabula.core.nouns import Corpus
 
 
-def other(id: str) -> str:
-    """The id with its ActivityNet prefix off, or on."""
-    return id.removeprefix("v_") if id.startswith("v_") else f"v_{id}"
+def others(id: str) -> list[str]:
+    """The other spellings of an id: its ActivityNet prefix on, and off where it has one."""
+    return [f"v_{id}", *([id.removeprefix("v_")] if id.startswith("v_") else [])]
 
 
 def reconcile(corpus: Corpus, ids: Iterable[str], notes: Notes) -> Corpus:
     """Rename the stories whose id is known only with (or without) the prefix `v_`; an id that fits as it is, stays."""
     known, stories, renamed = set(ids), {}, 0
     for id, story in corpus.items():
-        twin = other(id)
-        if id not in known and twin in known and twin not in corpus:
-            notes.add(f"{{n}} video ids of {corpus.name} were matched with or without the prefix 'v_'", named(id))
-            stories[twin], renamed = replace(story, id=twin), renamed + 1
+        free = [twin for twin in others(id) if twin in known and twin not in corpus and twin not in stories]
+        if id not in known and len(free) == 1:
+            notes.add(matched(corpus.name), named(id))
+            stories[free[0]], renamed = replace(story, id=free[0]), renamed + 1
         else:
             stories[id] = story
     return replace(corpus, stories=stories) if renamed else corpus
+
+
+def matched(name: str) -> str:
+    """The note on renamed ids of a corpus."""
+    return f"{{n}} video ids of {name} were matched with or without the prefix 'v_'"
+
+
+def stem(id: str) -> str:
+    """What all spellings of an id have in common: ids that can be reconciled have one stem."""
+    while id.startswith("v_"):
+        id = id[2:]
+    return id

@@ -11,7 +11,7 @@ from typing import Any
 
 from fabula.core.notes import named
 from fabula.core.nouns import Corpus, Event, Story
-from fabula.io._fields import Source
+from fabula.io._fields import Source, plain_number
 from fabula.io._files import json_text
 from fabula.io._format import Format
 from fabula.io.submission import enveloped, header, results, telling, told
@@ -31,13 +31,14 @@ def sniff(document: Any) -> bool:
 
 def read(document: Any, source: Source) -> Iterator[Story]:
     for video, entries in results(document, source):
-        events, duration = [], None
+        events: list[Event] = []
+        duration: float | None = None
         for i, entry in enumerate(entries):
             segment, caption = telling(entry, i, video, source)
-            score = None
-            if "proposal_score" in entry:
+            score = plain_number(entry.get("proposal_score"))
+            if score is None and "proposal_score" in entry:
                 score = source.number(entry["proposal_score"], f"event {i} proposal_score", video)
-            if "vid_duration" in entry:
+            if "vid_duration" in entry and (duration is None or plain_number(entry["vid_duration"]) != duration):
                 seconds = source.duration(entry["vid_duration"], video, f"event {i} vid_duration")
                 if duration is not None and seconds != duration:
                     both = f"{seconds:g} seconds, but {duration:g} in an earlier event"

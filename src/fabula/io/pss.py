@@ -1,4 +1,4 @@
-"""The YouCook2 splits of procedure step segmentation (PSS; Batra et al., BMVC 2022), in ActivityNet's shape.
+"""YouCook2 split for procedure segmentation and summarization (PSS; Batra et al., BMVC 2022), in ActivityNet's shape.
 
 The shape does not say whose split it is, so the format must be named; then a file that is none of the three is noted.
 """

@@ -53,35 +53,36 @@ def check_references(corpus: Corpus, notes: Notes, repair: Sequence[str] = ()) -
             continue
         kept: list[Event] = []
         for i, event in enumerate(story.events):
-            taken, mended = mend(event, repair)
-            if mended is None and taken != "drop":
-                what = fault(event.segment) or ""
-                ways = ", ".join(f"--repair {w}" for w in REPAIRS)
-                raise refused(corpus, video, i, event, what, f"mend the file, or say how: {ways}")
-            if taken:
-                notes.add(f"{{n}} reference events were repaired ({taken}: {REPAIRS[taken]})", named(video, i))
+            ways, mended = mend(event, repair)
+            if (what := fault(event.segment)) and not ways:
+                options = ", ".join(f"--repair {w}" for w in REPAIRS)
+                raise refused(corpus, video, i, event, what, f"mend the file, or say how: {options}")
+            if ways:
+                how = "; ".join(f"{way}: {REPAIRS[way]}" for way in ways)
+                notes.add(f"{{n}} reference events were repaired ({how})", named(video, i))
             kept += [mended] if mended is not None else []
         stories[video] = replace(story, events=tuple(kept))
     return replace(corpus, stories=stories)
 
 
-def mend(event: Event, repair: Sequence[str]) -> tuple[str | None, Event | None]:
-    """(the way that worked, the event) — (None, event) when nothing was wrong, (None, None) when no way works."""
+def mend(event: Event, repair: Sequence[str]) -> tuple[tuple[str, ...], Event | None]:
+    """(the ways that worked together, the event, or None where it is dropped). No ways: sound already, or past help."""
     segment = event.segment
+    ways: tuple[str, ...] = ()
     if segment.sound:
-        return None, event
+        return (), event
     for way in repair:
         if way == "drop":
-            return way, None
+            return (way,), None
         if way == "keep":
-            return way, event
+            return (way,), event
         if way == "swap" and segment.end < segment.start:
-            segment = Segment(segment.end, segment.start)
+            segment, ways = Segment(segment.end, segment.start), (*ways, way)
         elif way == "clip" and segment.start < 0:
-            segment = Segment(0.0, segment.end)
+            segment, ways = Segment(0.0, segment.end), (*ways, way)
         if segment.sound:
-            return way, replace(event, segment=segment)
-    return None, None
+            return ways, replace(event, segment=segment)
+    return (), event
 
 
 def refused(corpus: Corpus, video: str, i: int, event: Event, what: str, hint: str) -> InputError:

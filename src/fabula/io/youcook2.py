@@ -35,9 +35,8 @@ def read(document: Any, source: Source) -> Iterator[Story]:
         near = close_to(source.argument, list(subsets)) if subsets else "no video names its subset"
         raise SpecError(f"{source.path} has no subset {source.argument!r}; {near}")
     if source.argument is None and len(subsets) > 1:
-        held = ", ".join(f"{count} {shown(name)}" for name, count in subsets.items())
-        one = next(iter(subsets))
-        source.notes.add(f"the file holds {held} videos, and all were read; 'youcook2:{one[:40]}' reads one subset")
+        held = ", ".join(f"{count} {shown(name)}" for name, count in list(subsets.items())[:4])
+        source.notes.add(f"videos of {len(subsets)} subsets were read ({held}); 'youcook2:SUBSET' reads one of them")
     for video, entry in database.items():
         if source.argument is None or source.entry(entry, "subset", video) == source.argument:
             yield story(video, entry, source)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from fabula.core.errors import InputError, MissingExtra
 from fabula.io._files import dump_json, load_json
-from fabula.io.ids import other
+from fabula.io.ids import others
 
 Frames = NDArray[np.float32]  # [T, C]
 H5 = (".h5", ".hdf5")
@@ -89,8 +89,8 @@ class Features(Mapping[str, Frames]):
         return self._dim
 
     def __getitem__(self, video: str) -> Frames:
-        key = video if video in self._ids else other(video)
-        if key not in self._ids:
+        key = self._spelt(video)
+        if key is None:
             ids = f"the store has {len(self._ids)} videos, the first is {next(iter(self._ids))!r}"
             raise InputError("no features of this video", file=self.path, video=video, hint=ids)
         try:
@@ -100,7 +100,11 @@ class Features(Mapping[str, Frames]):
         return checked(raw, video, self.path, self._dim)
 
     def __contains__(self, video: object) -> bool:
-        return isinstance(video, str) and (video in self._ids or other(video) in self._ids)
+        return isinstance(video, str) and self._spelt(video) is not None
+
+    def _spelt(self, video: str) -> str | None:
+        """The store's own spelling of an id, with or without the prefix `v_`."""
+        return next((id for id in (video, *others(video)) if id in self._ids), None)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._ids)

@@ -103,12 +103,12 @@ def _forward(cost: Tensor, n: Tensor, m: Tensor, gamma: float, smooth: str, want
 
 def _compiled(cost: Tensor, n: Tensor, m: Tensor, gamma: float, smooth: str, want: str) -> tuple[Tensor, Tensor]:
     value = torch.empty(len(cost), dtype=torch.float64)
-    flow = cost.new_zeros((0, 0, 0) if want == "value" else cost.shape)
     form = "walk" if smooth == "expectation" and want == "alignment" else smooth
-    arrays = (x.detach().contiguous().numpy() for x in (cost, n, m))
+    arrays = [x.detach().contiguous().numpy() for x in (cost, n, m)]
+    flow = np.zeros((0, 0, 0) if want == "value" else cost.shape, arrays[0].dtype)
     native: Any = _kernels.native()
-    native.soft_ordered(*arrays, gamma, form, value.numpy(), flow.numpy(), torch.get_num_threads())
-    return value, flow
+    native.soft_ordered(*arrays, gamma, form, value.numpy(), flow, torch.get_num_threads())
+    return value, torch.from_numpy(flow)
 
 
 def _sums(cost: Tensor) -> Tensor:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from fabula.core import spec
-from fabula.core.registry import Room
+from fabula.core.errors import SpecError
+from fabula.core.registry import Room, close_to, key
 from fabula.metrics._base import Metric
 
 __all__ = ["Metric", "default", "metric", "room"]
@@ -13,13 +14,33 @@ __all__ = ["Metric", "default", "metric", "room"]
 room = Room(__name__, "Metric", "metric")
 
 
-def metric(text: str, **params: Any) -> Metric:
-    """A metric from its string: `SODA_c`, `SODA_c(refs=best)`, `PRF(top=15)@0.5`; or by name and keyword."""
+def metric(text: str, task: str | None = None, **params: Any) -> Metric:
+    """A metric from its string: `SODA_c`, `SODA_c(refs=best)`, `PRF(top=15)@0.5`; or by name and keyword.
+
+    A task may call another metric by the same name: in `dense`, METEOR is DVC_METEOR.
+    """
     name, given = spec.parse(text)
-    made: Metric = room.get(name)(**params)
-    return made.with_params(given)
+    cls = named(name, task)
+    for field in params:
+        if field not in cls.defaults():
+            raise SpecError(f"{cls.name} has no parameter {field!r}; {close_to(field, list(cls.defaults()))}")
+    return cls(**params).with_params(given)
+
+
+def named(name: str, task: str | None) -> type[Metric]:
+    for cls in room.all() if task else ():
+        if task in cls.tasks and cls.label and key(cls.label) == key(name):
+            found: type[Metric] = cls
+            return found
+    chosen: type[Metric] = room.get(name)
+    return chosen
+
+
+def ambiguous(name: str) -> bool:
+    """True where the name means one metric or another, depending on the task."""
+    return any(cls.label and key(cls.label) == key(name) for cls in room.all())
 
 
 def default(task: str) -> list[Metric]:
-    """Every metric of a task, as it comes."""
-    return [cls() for cls in room.all() if task in cls.tasks]
+    """Every metric a task shows unasked, as it comes."""
+    return [cls() for cls in room.all() if task in cls.tasks and cls.shown]

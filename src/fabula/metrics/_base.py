@@ -6,22 +6,28 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from fabula.core.rows import Rows
 from fabula.core.spec import Spec
 
 Row = dict[str, float]
 Values = dict[str, float]
+Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Metric(Spec):
     """Base of all metrics. A subclass measures in `unit`; the file name is its name unless it gives one."""
 
+    label: ClassVar[str] = ""  # what a result calls it, where that is not its name: DVC_METEOR is METEOR in its task
     paper: ClassVar[str] = ""  # authors, venue, year
     tasks: ClassVar[tuple[str, ...]] = ()  # which tasks show it by default
     fields: ClassVar[tuple[str, ...]] = ("value",)  # the numbers it reports
     primary: ClassVar[str] = "value"  # the one a table prints when there is room for one
     scale: ClassVar[float] = 100.0  # tables print number × scale
+    shown: ClassVar[bool] = True  # False: computed only when asked for
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -36,6 +42,20 @@ class Metric(Spec):
         """All rows → numbers: each reference set on its own, then the plain mean over sets."""
         sets = [self.combine(part) for part in rows.sets()]
         return {f: sum(v[f] for v in sets) / len(sets) for f in self.fields}
+
+    def sums(self, rows: Rows) -> Array | None:
+        """Columns whose totals over a reference set are all that `combine` needs for the primary number; else None.
+
+        Resampling is then one matrix product (stats/), where a fold of every resample would take minutes. A metric
+        that overrides `combine` with another function of totals overrides this pair too. [R, k]
+        """
+        if type(self).combine is not Metric.combine or rows[self.primary].ndim != 1:
+            return None
+        return np.stack([rows[self.primary], np.ones(len(rows))], axis=1)
+
+    def of_sums(self, totals: Array) -> Array:
+        """The primary number of totals [B, k] → [B]."""
+        return np.divide(totals[:, 0], totals[:, 1], out=np.zeros(len(totals)), where=totals[:, 1] > 0)
 
     def about(self) -> Mapping[str, str]:
         """What else the signature must name: tokeniser, versions of what it leans on."""

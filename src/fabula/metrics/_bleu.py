@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
 
+import numpy as np
+
 from fabula.core.nouns import Item
 from fabula.core.rows import Rows
-from fabula.metrics._base import Values
+from fabula.metrics._base import Array, Values
 from fabula.metrics._caption import CaptionMetric
 from fabula.text import bleu
 
@@ -31,9 +33,18 @@ class Bleu(CaptionMetric):
         return rows
 
     def combine(self, rows: Rows) -> Values:
-        s = [int(x) for x in rows["stats"].sum(axis=0)]
-        total = bleu.BleuStats((s[0], s[1], s[2], s[3]), (s[4], s[5], s[6], s[7]), s[8], s[9])
-        return {"value": bleu.segment(total)[self.n - 1]}
+        return {"value": self.of_total(rows["stats"].sum(axis=0))}
+
+    def of_total(self, total: Array) -> float:
+        s = [int(x) for x in total]
+        summed = bleu.BleuStats((s[0], s[1], s[2], s[3]), (s[4], s[5], s[6], s[7]), s[8], s[9])
+        return bleu.segment(summed)[self.n - 1]
+
+    def sums(self, rows: Rows) -> Array | None:
+        return rows["stats"]
+
+    def of_sums(self, totals: Array) -> Array:
+        return np.array([self.of_total(np.rint(total)) for total in totals])
 
 
 @lru_cache(maxsize=1 << 16)  # the four orders share one count

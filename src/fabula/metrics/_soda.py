@@ -46,24 +46,29 @@ class CaptionSoda(Soda):
 
     roles: the published evaluator hands its scorer the two sides exchanged, so that the gold sentence is the
     hypothesis; METEOR is not symmetric, and rankings flip. The default is the right way round.
+    columns: three copies of the evaluator name predictions by strings and score them in the order of sorted names, so
+    that from 11 predictions on captions are compared at the wrong place.
     """
 
     tasks: ClassVar[tuple[str, ...]] = ("dense",)
-    threaded: ClassVar[bool] = True
 
     text: str = "meteor"
     roles: Roles = "prediction-as-hypothesis"
     tok: Literal["ptb", "none"] = "ptb"
     nonascii: Literal["keep", "blank"] = "keep"  # blank: every non-ASCII character becomes a blank before tokenising
+    columns: Literal["index", "sorted"] = "index"  # sorted: the caption scores of prediction 0, 1, 10, 11, 2, …
 
     def captions(self) -> Captions:
-        return Captions(self.text, self.roles, self.tok, self.nonascii == "blank")
+        return Captions(self.text, self.roles, self.tok, self.nonascii == "blank", self.columns == "sorted")
 
     def prepare(self, refs: Sequence[Corpus], preds: Corpus) -> Captions:
         captions = self.captions()
         sides = [*refs, {v: preds[v] for v in preds if any(v in r for r in refs)}]
         captions.tokenize(c for side in sides for story in side.values() for c in story.captions)
         return captions
+
+    def warm(self, block: Sequence[tuple[Sequence[Story | None], Story | None]], ctx: Captions) -> None:
+        ctx.score_all([([r for r in refs if r is not None], pred) for refs, pred in block if pred is not None])
 
     def about(self) -> Mapping[str, str]:
         return self.captions().about()

@@ -7,6 +7,7 @@ refs     mean: each reference set alone, numbers averaged over sets · best: per
 missing  zero: a reference video without predictions counts as 0 · drop: it does not count
 order    start: both sides sorted by start time · predictions: only the predictions · file: neither
 segments checked: reversed, zero-length and negative ones match nothing · raw: no segment is judged
+         swap: not judged either, and the ends of a reversed one are exchanged
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
+from fabula.core.errors import SpecError
 from fabula.core.nouns import Corpus, Story
 from fabula.metrics._base import Metric, Row
-from fabula.pair.tiou import Matrix, tiou
+from fabula.pair.tiou import Matrix, forward, tiou
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,13 +28,23 @@ class StoryMetric(Metric):
     """Base of metrics over stories. Write `unit`; leave the rest."""
 
     tasks: ClassVar[tuple[str, ...]] = ("dense", "procedure")
-    threaded: ClassVar[bool] = False  # True where `unit` spends its time in kernels that let go of the GIL
 
     refs: Literal["mean", "best", "merged", "single"] = "mean"
     missing: Literal["zero", "drop"] = "zero"
     order: Literal["start", "predictions", "file"] = "start"
-    segments: Literal["checked", "raw"] = "checked"
+    segments: Literal["checked", "raw", "swap"] = "checked"
     eps: float = 0.0  # added to the union in every IoU
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        top = getattr(self, "top", None)
+        if top is not None and top < 1:
+            raise SpecError(f"{self.name}: top={top}; it must be at least 1, or none")
+        for field in ("tau", "tiou"):
+            levels = getattr(self, field, ())
+            for level in levels if isinstance(levels, tuple) else (levels,):
+                if not 0 <= level <= 1:
+                    raise SpecError(f"{self.name}: {field}={level}; an overlap lies between 0 and 1")
 
     @abstractmethod
     def unit(self, ref: Story, pred: Story, ctx: Any) -> Row:
@@ -42,9 +54,27 @@ class StoryMetric(Metric):
         """What all units share, made once: tokenised sentences, corpus statistics. Passed on as `ctx`."""
         return None
 
+    def statistics(self, refs: Sequence[Corpus]) -> Any:
+        """What units need to know of the whole corpus, counted over a part of it, as JSON holds it; None: nothing."""
+        return None
+
+    def merge(self, parts: Sequence[Any]) -> Any:
+        """The statistics of the parts together."""
+        raise NotImplementedError(f"{self.name} has statistics and does not say how they are merged")
+
+    def prepare_part(self, refs: Sequence[Corpus], preds: Corpus, statistics: Any) -> Any:
+        """`prepare` where only a part of the corpus is at hand and `statistics` were counted over all of it."""
+        return self.prepare(refs, preds)
+
+    def warm(self, block: Sequence[tuple[Sequence[Story | None], Story | None]], ctx: Any) -> None:
+        """Work that is cheaper for many videos at once, done before their units; its results are kept in `ctx`."""
+
     def iou(self, ref: Story, pred: Story) -> Matrix:
         """[G, P]"""
-        return tiou(ref.spans, pred.spans, self.eps, raw=self.segments == "raw")
+        g, p = ref.spans, pred.spans
+        if self.segments == "swap":
+            g, p = forward(g), forward(p)
+        return tiou(g, p, self.eps, raw=self.segments != "checked")
 
     def rows(self, video: str, refs: Sequence[Story | None], pred: Story | None, ctx: Any) -> list[dict[str, Any]]:
         """The rows of one video under the rules above; none when it does not count."""

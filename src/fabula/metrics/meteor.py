@@ -9,9 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
+import numpy as np
+
 from fabula.core.nouns import Item
 from fabula.core.rows import Rows
-from fabula.metrics._base import Values
+from fabula.metrics._base import Array, Values
 from fabula.metrics._caption import CaptionMetric
 from fabula.text import meteor
 
@@ -35,6 +37,19 @@ class Metric(CaptionMetric):
             for stats, value in zip(rows["stats"], rows["value"], strict=True)
         )
         return {"value": meteor.aggregate(segments)}
+
+    def sums(self, rows: Rows) -> Array | None:
+        """As text/meteor.aggregate sums them: a perfect segment adds no chunk."""
+        if self.agg == "mean":
+            return np.stack([rows["value"], np.ones(len(rows))], axis=1)
+        stats = rows["stats"].copy()
+        stats[[meteor.is_perfect(tuple(row)) for row in stats.tolist()], 20] = 0.0
+        return stats
+
+    def of_sums(self, totals: Array) -> Array:
+        if self.agg == "mean":
+            return super().of_sums(totals)
+        return np.array([meteor.score_of(tuple(total)) for total in totals.tolist()])
 
     def about(self) -> Mapping[str, str]:
         return {"meteor": meteor.SCORER.version}

@@ -5,7 +5,7 @@
     IoU   = inter / (union + ε)
 
 Published evaluators add ε = 1e-8, so that a perfect match falls just short of 1; ours adds nothing.
-A segment that is reversed, zero-length or negative overlaps nothing.
+A segment that is reversed, zero-length, negative or endless overlaps nothing.
 """
 
 from __future__ import annotations
@@ -23,6 +23,11 @@ def intersection(g: Spans, p: Spans) -> Matrix:
     return np.maximum(0.0, shared)
 
 
+def forward(spans: Spans) -> Spans:
+    """The ends of reversed segments exchanged, as scenic's evaluators do. [N, 2]"""
+    return np.sort(spans, axis=1)
+
+
 def tiou(g: Spans, p: Spans, eps: float = 0.0, raw: bool = False) -> Matrix:
     """IoU of references g and predictions p. `raw` judges no segment: the published evaluators' arithmetic. [G, P]"""
     inter = intersection(g, p)  # 0 wherever a segment is reversed or empty
@@ -31,5 +36,6 @@ def tiou(g: Spans, p: Spans, eps: float = 0.0, raw: bool = False) -> Matrix:
     union = (g[:, 1] - g[:, 0])[:, None] + (p[:, 1] - p[:, 0])[None, :]
     hull = np.maximum(g[:, None, 1], p[None, :, 1]) - np.minimum(g[:, None, 0], p[None, :, 0])
     union = np.minimum(hull, union)  # overlapping: the hull is the union
-    iou: Matrix = np.divide(inter, union + eps, out=np.zeros_like(inter), where=inter > 0)
+    shared = (inter > 0) & np.isfinite(union)
+    iou: Matrix = np.divide(inter, union + eps, out=np.zeros_like(inter), where=shared)
     return iou

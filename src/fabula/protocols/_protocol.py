@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from fabula.core import spec
 from fabula.core.errors import SpecError
-from fabula.core.registry import close_to
+from fabula.core.registry import close_to, key
 from fabula.metrics import Metric
 
 
@@ -31,7 +31,7 @@ class Protocol:
         """The protocol's own setting of a metric; what the text says besides its name is changed on top of it."""
         name, params = spec.parse(text)
         for metric in self.metrics:
-            if metric.name.lower() == name.lower():
+            if key(name) in (key(metric.name), key(metric.label)):
                 return metric.with_params(params)
-        names = [m.name for m in self.metrics]
+        names = [m.label or m.name for m in self.metrics]
         raise SpecError(f"the protocol {self.name} has no metric {name!r}; {close_to(name, names)}")

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from rich.console import Group
     from rich.table import Table as RichTable
 
+WIDE = 9  # fields that still fit beside each other
 SHORT = {"precision": "P", "recall": "R", "f1": "F1", "value": ""}
 
 
@@ -19,8 +20,8 @@ def number(score: Score, field: str) -> str:
 
 
 def columns(result: Result) -> list[str]:
-    """Every field any metric reports, precision and recall first."""
-    return sorted({f for s in result.scores.values() for f in s.values}, key=lambda f: (f == "value", "prf".find(f[0])))
+    """Every field any metric reports, in the order of the metrics; a single value last."""
+    return sorted(dict.fromkeys(f for s in result.scores.values() for f in s.values), key=lambda f: f == "value")
 
 
 def rich_table(result: Result, title: str) -> Group:
@@ -31,17 +32,27 @@ def rich_table(result: Result, title: str) -> Group:
 
     table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, header_style="dim")
     table.add_column("metric")
+    signatures = [Text(s.signature, style="dim", overflow="fold") for s in result.scores.values()]
+    small_print = (Text(), *signatures, Text(), Text(counts(result), style="dim"))
+    if len(columns(result)) > WIDE:  # too many for one line: a line per number
+        table.add_column("number")
+        table.add_column("value", justify="right")
+        for name, score in result.scores.items():
+            for i, field in enumerate(score.values):
+                table.add_row(Text("" if i else name, style="bold"), field, cell(score, field))
+        return Group(table, *small_print)
     fields = [f for f in columns(result) if f != "value"]
     single = any("value" in s.values for s in result.scores.values())
     for field in fields:
         table.add_column(SHORT.get(field, field), justify="right")
     if single:
         table.add_column("value", justify="right")
+    if any(s.ci for s in result.scores.values()):
+        table.add_column("interval", justify="right")
     for name, score in result.scores.items():
         cells = [cell(score, f) for f in (*fields, *(["value"] if single else []))]
-        table.add_row(Text(name, style="bold"), *cells)
-    signatures = [Text(s.signature, style="dim", overflow="fold") for s in result.scores.values()]
-    return Group(table, Text(), *signatures, Text(), Text(counts(result), style="dim"))
+        table.add_row(Text(name, style="bold"), *cells, *([Text(interval(score))] if score.ci else []))
+    return Group(table, *small_print)
 
 
 def cell(score: Score, field: str) -> str:
@@ -51,14 +62,23 @@ def cell(score: Score, field: str) -> str:
     return f"[bold]{shown}[/]" if field == score.primary else shown
 
 
+def interval(score: Score) -> str:
+    """[low, high] of the primary number."""
+    low, high = (score.ci or {})[score.primary]
+    return f"[{low * score.scale:.2f}, {high * score.scale:.2f}]"
+
+
 def counts(result: Result) -> str:
     return " · ".join(f"{n:,} {what}" for what, n in result.counts.items() if n or what in ("videos", "missing"))
 
 
 def plain_lines(result: Result) -> Iterator[str]:
-    """metric ⇥ field ⇥ number × 100 ⇥ signature: one line a number."""
+    """metric ⇥ field ⇥ number × 100 ⇥ signature: one line a number; an interval is two more, field.low and .high."""
     for name, score in result.scores.items():
-        for field, value in score.values.items():
+        bounds = {
+            f"{f}.{end}": x for f, ci in (score.ci or {}).items() for end, x in zip(("low", "high"), ci, strict=True)
+        }
+        for field, value in {**score.values, **bounds}.items():
             yield "\t".join([name, field, f"{value * score.scale:.4f}", score.signature])
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+Block = tuple[Sequence[str], Sequence[str]]  # candidates, references
 
 
 class Scorer(Protocol):
@@ -14,6 +17,22 @@ class Scorer(Protocol):
 
     name: str  # as in `SODA_c(text=name)`
     version: str  # what the signature says of it
+    alone: bool = True  # False where a pair's score depends on the other references given with it
 
     def pairs(self, candidates: Sequence[str], references: Sequence[str]) -> NDArray[np.float64]:
         """Tokenised sentences → scores. [len(candidates), len(references)]"""
+
+    def pairs_many(self, blocks: Sequence[Block]) -> list[NDArray[np.float64]]:
+        """`pairs` of many (candidates, references) at once."""
+
+
+class OneByOne:
+    """`pairs_many` for a scorer that gains nothing from seeing many blocks together."""
+
+    alone = True
+
+    @abstractmethod
+    def pairs(self, candidates: Sequence[str], references: Sequence[str]) -> NDArray[np.float64]: ...
+
+    def pairs_many(self, blocks: Sequence[Block]) -> list[NDArray[np.float64]]:
+        return [self.pairs(candidates, references) for candidates, references in blocks]

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from fabula.core.errors import InputError
 from fabula.text import _check
 from fabula.text._idf import Idf, ngrams
+from fabula.text._scorer import OneByOne
 
 __all__ = ["NAME", "Idf", "batch_scope", "corpus_scope", "pairs", "score", "scores", "scores_within"]
 
@@ -124,11 +125,18 @@ def _vectoriser(idf: Idf) -> Callable[[str], Vector]:
     log_N, df = math.log(idf.N), idf.df
 
     def vector(text: str) -> Vector:
-        grams = ngrams(text)
-        g = [{w: tf * (log_N - math.log(max(1, df.get(w, 1)))) for w, tf in Counter(n).items()} for n in grams]
-        return Vector(g, [math.sqrt(sum(x * x for x in n.values())) for n in g], len(grams[1]))
+        counts, bigrams = counted(text)
+        g = [{w: tf * (log_N - math.log(max(1, df.get(w, 1)))) for w, tf in n.items()} for n in counts]
+        return Vector(g, [math.sqrt(sum(x * x for x in n.values())) for n in g], bigrams)
 
     return vector
+
+
+@lru_cache(maxsize=1 << 16)  # the weights change with the idf, the counts do not
+def counted(text: str) -> tuple[list[Counter[str]], int]:
+    """How often each n-gram occurs, for n = 1..4, and the number of bigrams."""
+    grams = ngrams(text)
+    return [Counter(n) for n in grams], len(grams[1])
 
 
 def _score(candidate: str, references: Sequence[str], vector: Callable[[str], Vector]) -> float:
@@ -144,11 +152,12 @@ def _similarity(c: Vector, r: Vector) -> float:
     return 10 * cosine / 4 * math.exp(-((c.l - r.l) ** 2) / (2 * SIGMA**2))
 
 
-class CiderD:
+class CiderD(OneByOne):
     """CIDEr-D as SODA's caption scorer: document frequencies of the sentences that play reference in this one video."""
 
     name = "cider"
     version = "cider-d(idf=video)"
+    alone = False  # a pair's score depends on the other references of its video
 
     def pairs(self, candidates: Sequence[str], references: Sequence[str]) -> NDArray[np.float64]:
         return pairs(candidates, references, Idf.from_references([[r] for r in references]))

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from fabula.text._scorer import OneByOne
 
-class Exact:
+
+class Exact(OneByOne):
     name = "exact"
     version = "1"
 

@@ -1,25 +1,32 @@
-"""METEOR 1.5, English, normalised (Denkowski & Lavie 2014), without Java; digit for digit what the jar of pycocoevalcap prints.
+"""METEOR 1.5, English, normalised (Denkowski & Lavie 2014): digit for digit what pycocoevalcap's jar prints.
 
-With h, r the candidate and a reference, m_i the words matched by module i, split into content (c) and function words (f):
+With h, r the candidate and a reference, m_i the words matched by module i, split into content (c) and function
+words (f):
 
     P = Σ_i w_i (δ·m_i(h_c) + (1−δ)·m_i(h_f)) / (δ·|h_c| + (1−δ)·|h_f|)         R likewise over the reference
     F = P·R / (α·P + (1−α)·R)          Pen = γ·(chunks / matches)^β          score = (1 − Pen)·F
 
-α, β, γ, δ = 0.85, 0.2, 0.6, 0.75; w = 1, 0.6, 0.8, 0.6 for exact, stem, synonym and paraphrase matches. Of several references the one with
-the best score counts. A corpus is scored on the sums of the statistics of its segments, which is not the mean of their scores.
+α, β, γ, δ = 0.85, 0.2, 0.6, 0.75; w = 1, 0.6, 0.8, 0.6 for exact, stem, synonym and paraphrase matches. Of
+several references the one with the best score counts. A corpus is scored on the sums of the statistics of its
+segments, which is not the mean of their scores.
 """
 
 from __future__ import annotations
 
+import atexit
 import math
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fabula._kernels import native
 from fabula.core.errors import InputError, shown
+from fabula.text._scorer import Block
 from fabula.text.meteor_align import Sentence, align
 from fabula.text.meteor_index import Index, open_index
 from fabula.text.meteor_norm import normalise
@@ -53,18 +60,15 @@ def segments(
         if not texts or isinstance(texts, str):
             raise InputError(f"references of item {k}: expected a list of at least one text, saw {shown(texts)}")
     index = open_index()
-    out = []
-    for k, (candidate, texts) in enumerate(zip(candidates, references, strict=True)):
-        hyp = _sentence(_text(candidate, f"candidate of item {k}"), index)
-        best: Segment | None = None
-        for n, text in enumerate(texts):
-            stats = _pair(hyp, _sentence(_text(text, f"reference {n} of item {k}"), index), f"item {k}")
-            segment = Segment(stats, score_of(stats))
-            if best is None or segment.score > best.score:
-                best = segment
-        assert best is not None
-        out.append(best)
-    return out
+    if engine := _engine(index):
+        with _as_input_error(lambda: _check_segments(candidates, references)):
+            stats, scores = engine.segments(candidates, references, threads or os.cpu_count() or 1)
+        return [Segment(tuple(row), value) for row, value in zip(stats.tolist(), scores.tolist(), strict=True)]
+    _check_segments(candidates, references)
+    return [
+        _best(k, candidate, texts, index)
+        for k, (candidate, texts) in enumerate(zip(candidates, references, strict=True))
+    ]
 
 
 def aggregate(rows: Iterable[Segment]) -> float:
@@ -87,20 +91,39 @@ def pairs_many(
 ) -> list[NDArray[np.float64]]:
     """`pairs` of many videos in one call."""
     index = open_index()
-    out = []
-    for b, (candidates, references) in enumerate(blocks):
-        hyps = [_sentence(_text(text, f"block {b}: candidate {k}"), index) for k, text in enumerate(candidates)]
-        refs = [_sentence(_text(text, f"block {b}: reference {k}"), index) for k, text in enumerate(references)]
-        scores = np.zeros((len(hyps), len(refs)))
-        for k, hyp in enumerate(hyps):
-            for n, ref in enumerate(refs):
-                scores[k, n] = score_of(_pair(hyp, ref, f"block {b}: candidate {k}, reference {n}"))
-        out.append(scores)
-    return out
+    if engine := _engine(index):
+        with _as_input_error(lambda: _check_blocks(blocks)):
+            flat = engine.pairs_many(blocks, threads or os.cpu_count() or 1)
+        shapes = [(len(candidates), len(references)) for candidates, references in blocks]
+        ends = np.cumsum([C * R for C, R in shapes]).tolist()
+        return [flat[end - C * R : end].reshape(C, R) for end, (C, R) in zip(ends, shapes, strict=True)]
+    _check_blocks(blocks)
+    return [_matrix(b, candidates, references, index) for b, (candidates, references) in enumerate(blocks)]
+
+
+# --- the readable twin of the compiled kernel ------------------------------------------------------------------------
+
+
+def _best(k: int, candidate: str, references: Sequence[str], index: Index) -> Segment:
+    hyp, best = _sentence(candidate, index), Segment((), -1.0)
+    for r, reference in enumerate(references):
+        stats = _pair(hyp, _sentence(reference, index), f"item {k}: candidate 0, reference {r}")
+        if (value := score_of(stats)) > best.score:
+            best = Segment(stats, value)
+    return best
+
+
+def _matrix(b: int, candidates: Sequence[str], references: Sequence[str], index: Index) -> NDArray[np.float64]:
+    hyps, refs = [_sentence(text, index) for text in candidates], [_sentence(text, index) for text in references]
+    scores = np.zeros((len(hyps), len(refs)))
+    for h, hyp in enumerate(hyps):
+        for r, ref in enumerate(refs):
+            scores[h, r] = score_of(_pair(hyp, ref, f"block {b}: candidate {h}, reference {r}"))
+    return scores
 
 
 def statistics(hyp: Sentence, ref: Sentence) -> Statistics:
-    """The jar's 23 numbers: words, function words, per module matched content and function words, chunks, matched words."""
+    """The jar's 23 numbers: words, function words, matched content and function words per module, chunks, matches."""
     matched = [0] * 16  # 4 modules × (hyp content, ref content, hyp function, ref function)
     chunks, hyp_end, ref_end = 0, -1, -1
     hyp_words = ref_words = 0
@@ -143,7 +166,7 @@ def is_perfect(stats: Statistics) -> bool:
 
 
 def as_pycocoevalcap(candidate: str, references: Sequence[str]) -> tuple[str, list[str]]:
-    """What pycocoevalcap's line protocol makes of a pair: `|||` and double blanks leave the candidate, `|||` splits a reference.
+    """What pycocoevalcap's line protocol makes of a pair: `|||` leaves the candidate, and splits a reference in two.
 
     Not done by default: `score` takes texts as they are, and a `|||` in a reference does not make it two.
     """
@@ -164,10 +187,42 @@ def _pair(hyp: Sentence, ref: Sentence, place: str) -> Statistics:
         raise InputError(f"{place}: {error}") from None
 
 
-def _text(value: object, place: str) -> str:
+def _check_text(value: object, place: str) -> None:
     if not isinstance(value, str):
         raise InputError(f"{place}: expected a text, saw {shown(value)}")
-    return value
+
+
+def _check_texts(values: object, place: str, what: str) -> None:
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise InputError(f"{place}: expected a list of {what}s, saw {shown(values)}")
+    for k, value in enumerate(values):
+        _check_text(value, f"{place}: {what} {k}")
+
+
+def _check_segments(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> None:
+    for k, (candidate, texts) in enumerate(zip(candidates, references, strict=True)):
+        _check_text(candidate, f"item {k}: candidate")
+        _check_texts(texts, f"item {k}", "reference")
+
+
+def _check_blocks(blocks: Sequence[tuple[Sequence[str], Sequence[str]]]) -> None:
+    for b, block in enumerate(blocks):
+        if isinstance(block, str) or not isinstance(block, Sequence) or len(block) != 2:
+            raise InputError(f"block {b}: expected (candidates, references), saw {shown(block)}")
+        _check_texts(block[0], f"block {b}", "candidate")
+        _check_texts(block[1], f"block {b}", "reference")
+
+
+@contextmanager
+def _as_input_error(check: Callable[[], None]) -> Iterator[None]:
+    """The kernel stops at a value that is no text without saying where, and says where a text is too long."""
+    try:
+        yield
+    except TypeError:
+        check()
+        raise
+    except ValueError as error:
+        raise InputError(str(error)) from None
 
 
 @lru_cache(CACHED_SENTENCES)
@@ -175,14 +230,33 @@ def _sentence(text: str, index: Index) -> Sentence:
     return Sentence(normalise(text, *index.prefix_words), index)
 
 
+@lru_cache(4)
+def _compiled(index: Index) -> Any:
+    module = native()
+    assert module is not None
+    return module.Meteor(index.sections, lambda text: normalise(text, *index.prefix_words))
+
+
+atexit.register(_compiled.cache_clear)  # before the interpreter takes the kernel's module apart
+
+
+def _engine(index: Index) -> Any:
+    """The compiled kernel over this index, or None where the twin serves."""
+    return _compiled(index) if native() else None
+
+
 class Meteor:
     """METEOR as SODA's caption scorer: the score of each segment on its own."""
 
     name = "meteor"
     version = "1.5-en-norm"
+    alone = True
 
     def pairs(self, candidates: Sequence[str], references: Sequence[str]) -> NDArray[np.float64]:
         return pairs(candidates, references)
+
+    def pairs_many(self, blocks: Sequence[Block]) -> list[NDArray[np.float64]]:
+        return pairs_many(blocks)
 
 
 SCORER = Meteor()

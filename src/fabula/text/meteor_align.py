@@ -2,19 +2,22 @@
 
 Four matchers propose matches between spans of words, each over the whole sentences:
 
-    0 exact       equal words                            1 stem         equal Porter2 stems
-    2 synonym     a WordNet synset in common             3 paraphrase   an entry of the paraphrase table, in either direction
+    0 exact       equal words                        1 stem         equal Porter2 stems
+    2 synonym     a WordNet synset in common         3 paraphrase   an entry of the table, in either direction
 
-A beam search over the reference then chooses matches that do not overlap: most words, then fewest chunks, then smallest distance.
-Three habits of the published program change digits and are kept: words are compared by their 32-bit Java hash; the number of matched
-words is cut to an integer after each match (a one-word stem, synonym or paraphrase match adds nothing to it); and the distance
-of a match that was one of several choices is booked on the path that did not take it.
+A beam search over the reference then chooses matches that do not overlap: most words, then fewest chunks, then
+smallest distance. Three habits of the published program change digits and are kept: words are compared by their
+32-bit Java hash; the number of matched words is cut to an integer after each match (a one-word stem, synonym or
+paraphrase match adds nothing to it); and the distance of a match that was one of several choices is booked on
+the path that did not take it.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -24,6 +27,7 @@ from fabula.text.meteor_stem import stem
 
 BEAM = 40
 WEIGHT = (1.0, 0.5, 0.5, 0.5)  # of the modules in the search; the weights of the score are others
+MOST_WORDS = 250_000  # of one text
 MOST_CELLS = 25_000_000  # candidate words × reference words
 MOST_MATCHES = 1_000_000  # proposed matches of one pair: the search costs up to BEAM times this
 
@@ -98,7 +102,8 @@ class Sentence:
         P, found = self.index.phrase_words, []
         for k in range(len(self)):
             nodes: list[int] = []
-            for number in self.numbers[k:]:
+            for j in range(k, len(self)):
+                number = self.numbers[j]
                 if number is None or number >= P:
                     break
                 node = self.index.child(nodes[-1], number) if nodes else number
@@ -156,16 +161,17 @@ def base_form(word: str, index: Index) -> str:
     return ""
 
 
-# --- the four matchers -------------------------------------------------------------------------------------------------------
+# --- the four matchers -----------------------------------------------------------------------------------------------
 
 
 def proposals(hyp: Sentence, ref: Sentence) -> list[list[Match]]:
     """Per reference position the matches that start there, in the order in which the modules find them."""
+    most = max(len(hyp), len(ref))
+    if most > MOST_WORDS:
+        raise InputError(f"{most} words in one text (at most {MOST_WORDS}); shorten it")
     if len(hyp) * len(ref) > MOST_CELLS:
-        raise InputError(
-            f"{len(hyp)} × {len(ref)} words are too many for METEOR's aligner (at most {MOST_CELLS})",
-            hint="shorten one",
-        )
+        sides = f"{len(hyp)} × {len(ref)} words"
+        raise InputError(f"{sides} are too many for METEOR's aligner (at most {MOST_CELLS}); shorten one")
     found: list[list[Match]] = [[] for _ in range(len(ref))]
     room = MOST_MATCHES
 
@@ -193,8 +199,8 @@ def proposals(hyp: Sentence, ref: Sentence) -> list[list[Match]]:
     return found
 
 
-def _words(hyp: Sentence, ref: Sentence, module: int, propose: object) -> None:
-    """One-word matches of a module: equal hashes, or unequal hashes and equal stems, or unequal hashes and a shared synset."""
+def _words(hyp: Sentence, ref: Sentence, module: int, propose: Callable[[Match], None]) -> None:
+    """One-word matches: equal hashes (module 0), or unequal hashes and equal stems (1) or a common synset (2)."""
     for i in range(len(ref)):
         for j in range(len(hyp)):
             same = ref.hashes[i] == hyp.hashes[j]
@@ -205,10 +211,13 @@ def _words(hyp: Sentence, ref: Sentence, module: int, propose: object) -> None:
             else:
                 matched = not same and not ref.synsets[i].isdisjoint(hyp.synsets[j])
             if matched:
-                propose(Match(i, j, 1, 1, module))  # type: ignore[operator]
+                propose(Match(i, j, 1, 1, module))
 
 
-# --- the search --------------------------------------------------------------------------------------------------------------
+# --- the search ------------------------------------------------------------------------------------------------------
+
+
+Chosen = tuple[Match, "Chosen | None"]  # the last match, and those before it
 
 
 @dataclass(slots=True)
@@ -222,7 +231,7 @@ class Path:
     chunks: int = 0
     distance: int = 0
     open_end: int = -1  # where the open chunk ends in the candidate; −1: none is open
-    chosen: list[Match] = field(default_factory=list)
+    chosen: Chosen | None = None
 
     def take(self, match: Match) -> None:
         self.hyp_matches = int(self.hyp_matches + match.hyp_words * WEIGHT[match.module])
@@ -232,24 +241,12 @@ class Path:
         self.open_end = match.hyp + match.hyp_words
         self.used |= _bits(match.hyp, match.hyp_words)
         self.at = match.ref + match.ref_words
-        self.chosen.append(match)
+        self.chosen = (match, self.chosen)
 
     def close_chunk(self) -> None:
         if self.open_end != -1:
             self.chunks += 1
             self.open_end = -1
-
-    def copy(self) -> Path:
-        return Path(
-            self.used,
-            self.at,
-            self.hyp_matches,
-            self.ref_matches,
-            self.chunks,
-            self.distance,
-            self.open_end,
-            [*self.chosen],
-        )
 
     @property
     def rank(self) -> tuple[int, int, int]:
@@ -279,7 +276,7 @@ def align(hyp: Sentence, ref: Sentence) -> list[Match]:
                 for match in found[position]:
                     hyp_bits, ref_bits = _bits(match.hyp, match.hyp_words), _bits(match.ref, match.ref_words)
                     if not (path.used & hyp_bits or ref_used & ref_bits):
-                        branch = path.copy()
+                        branch = copy(path)
                         branch.take(match)
                         following.append(branch)
                         path.distance += abs(match.ref - match.hyp)
@@ -287,7 +284,11 @@ def align(hyp: Sentence, ref: Sentence) -> list[Match]:
                 path.at += 1
             following.append(path)
         queue = following or queue[:1]
-    return min(queue, key=lambda path: path.rank).chosen
+    matches, step = [], min(queue, key=lambda path: path.rank).chosen
+    while step:
+        match, step = step
+        matches.append(match)
+    return matches[::-1]
 
 
 def _fixed(found: list[list[Match]], hyp_size: int, ref_size: int) -> tuple[list[Match | None], int, int]:

@@ -1,8 +1,9 @@
-"""METEOR 1.5's English text normaliser, `-norm` (Denkowski & Lavie 2014; rules after the Moses tokenizer, Koehn et al. 2007).
+"""METEOR 1.5's English normaliser, `-norm` (Denkowski & Lavie 2014; after the Moses tokenizer, Koehn et al. 2007).
 
-A fixed sequence of single left-to-right passes: what an earlier match has consumed a later one cannot see again, so `a-b-c` loses
-its first hyphen only. Letter case matters until the very end (`U.S.` → `US`, `Mr. Smith` keeps its dot, `end. Then` does not).
-`_kernels/meteor_word.cpp` repeats these rules for ASCII text; other text comes here.
+A fixed sequence of single left-to-right passes: what an earlier match has consumed a later one cannot see
+again, so `a-b-c` loses its first hyphen only. Letter case matters until the very end (`U.S.` → `US`, `Mr.
+Smith` keeps its dot, `end. Then` does not). `_kernels/meteor_word.cpp` repeats these rules for plain ASCII
+text; other text comes here.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ def split(line: str) -> list[str]:
 
 
 def _hide_dots(line: str) -> str:
-    """The dot rules as METEOR repeats them: they differ from one substitution only if a text spells out DOTMULTI itself."""
+    """The dot rules as METEOR repeats them; one substitution does the same unless a text spells out DOTMULTI itself."""
     if "." * MOST_DOTS in line:
         raise InputError(
             f"a text that contains DOTMULTI and more than {MOST_DOTS} dots in a row", hint="shorten the dots"

@@ -1,13 +1,17 @@
-"""The English Snowball stemmer ("Porter2", Porter 2001) in the older form that METEOR 1.5 carries (Denkowski & Lavie 2014).
+"""The English Snowball stemmer (Porter2, Porter 2001) in the older form of METEOR 1.5 (Denkowski & Lavie 2014).
 
-Newer releases of the PyPI `snowballstemmer` changed the rules (3.x stems other words than the jar does), and a stemmer that
-moves with a dependency would move published scores with it. So the frozen rules are written out here, once in Python and once in
-C++ (`_kernels/meteor_word.cpp`), and tested against `snowballstemmer` 2.2.0, which agrees with the jar.
+Newer releases of the PyPI `snowballstemmer` changed the rules (3.x stems other words than the jar does), and a
+stemmer that moves with a dependency would move published scores with it. So the frozen rules are written out
+here, once in Python and once in C++ (`_kernels/meteor_stem.cpp`), and tested against `snowballstemmer` 2.2.0,
+which agrees with the jar.
 
-R1 is what follows the first consonant after the first vowel, R2 is R1 of R1; a suffix goes only if it lies inside its region.
+R1 is what follows the first consonant after the first vowel, R2 is R1 of R1; a suffix goes only if it lies in
+its region.
 """
 
 from __future__ import annotations
+
+from collections.abc import Container
 
 VOWELS = frozenset("aeiouy")
 DOUBLES = frozenset(["bb", "dd", "ff", "gg", "mm", "nn", "pp", "rr", "tt"])
@@ -33,28 +37,11 @@ STEP_3 = {
     **{"tional": "tion", "ational": "ate", "alize": "al", "icate": "ic", "iciti": "ic", "ical": "ic"},
     **{"ful": "", "ness": "", "ative": ""},  # -ative only in R2
 }
-STEP_4 = dict.fromkeys(
+STEP_4 = frozenset(
     [
-        "al",
-        "ance",
-        "ence",
-        "er",
-        "ic",
-        "able",
-        "ible",
-        "ant",
-        "ement",
-        "ment",
-        "ent",
-        "ism",
-        "ate",
-        "iti",
-        "ous",
-        "ive",
-        "ize",
-        "ion",
-    ],
-    "",  # -ion only after s or t
+        *["al", "ance", "ence", "er", "ic", "able", "ible", "ant", "ement", "ment", "ent"],
+        *["ism", "ate", "iti", "ous", "ive", "ize", "ion"],  # -ion only after s or t
+    ]
 )
 
 
@@ -106,9 +93,9 @@ def _ends_short(w: str) -> bool:
     return len(w) == 2 and w[1] not in VOWELS and w[0] in VOWELS
 
 
-def _longest(w: str, suffixes: object, most: int) -> str | None:
+def _longest(w: str, suffixes: Container[str], most: int) -> str | None:
     for size in range(min(most, len(w)), 0, -1):
-        if w[-size:] in suffixes:  # type: ignore[operator]
+        if w[-size:] in suffixes:
             return w[-size:]
     return None
 

@@ -78,6 +78,8 @@ def tokenize(text: str, remove_nonascii: bool = False) -> str:
 
 def tokenize_all(texts: Sequence[str], remove_nonascii: bool = False, strict: bool = False) -> list[str]:
     """`tokenize` for many captions, each distinct one once; `strict` lets neighbours influence it, as officially."""
+    if isinstance(texts, str):
+        raise InputError(f"captions are {shown(texts)}, one string", hint="give a list of strings, or call tokenize")
     captions = [checked(text, i) for i, text in enumerate(texts)]
     if remove_nonascii:
         captions = [ascii_only(text) for text in captions]

@@ -76,13 +76,24 @@ def digits() -> int:
 
 def capitals() -> int:
     """Upper-case units of Unicode 6: Cherokee had no case yet; Roman numerals and circled letters count."""
-    letters = unit_set(LETTERS) & ~unit_set("13a0-13ff") | unit_set("2160-216f 24b6-24cf")
-    return sum(1 << unit for unit in range(0xFFFF) if letters >> unit & 1 and chr(unit).isupper())
+    upper = "".join(f" {unit:x}" for unit in range(0xFFFF) if chr(unit).isupper())
+    return unit_set(upper) & (unit_set(LETTERS) & ~unit_set("13a0-13ff") | unit_set("2160-216f 24b6-24cf"))
 
 
 def bracket(chars: str) -> str:
     """The bracket expression of exactly these characters."""
     return "[" + "".join(f"\\u{ord(c):04x}" for c in chars) + "]"
+
+
+def other_than(chars: str) -> str:
+    """The bracket expression of all other characters."""
+    return bracket(chars).replace("[", "[^", 1)
+
+
+def bracket_of(ranges: str) -> str:
+    """The bracket expression of hexadecimal ranges."""
+    ends = (item.partition("-") for item in ranges.split())
+    return "[" + "".join(rf"\u{low:0>4}-\u{high or low:0>4}" for low, _, high in ends) + "]"
 
 
 # ── word lists ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -122,6 +133,22 @@ SENTENCE_STARTS = capitalised(r"""
     Once One Other Our She Since So Some Such That The Their Then There These They This We When While What Yet You
 """)
 
+# Words that keep an apostrophe: any kind of it; the typewriter's; a kind that only looks like one.
+WITH_ANY_APOSTROPHE = r"""
+    'cause 'em 'n '[2-9]0s 'till? 'n' [dDjJlL]' dunkin' ol' somethin'
+"""
+WITH_PLAIN_APOSTROPHE = r"""
+    'twas c'mon cont'd\.? e'er ev'ry li'l nat'l nor'easter s'mores
+"""
+WITH_ODD_APOSTROPHE = r"""
+    o'o [A-HJ-XZn]'{letter}{2}{letter}* {letter}+[aeiouyAEIOUY]'[A-Zaeiou]{letter}*
+"""
+
+# Single tokens of the treebank; here & is also &amp; and ' any apostrophe.
+OF_THE_TREEBANK = r"""
+    \-(l|r)(c|r|s)b\- anti\- c'est c\.d\.s cap'n pro\- s&ls s&p\-500
+"""
+
 FILE_TYPES = any_of("""
     bat bmp c class cgi cpp dll doc docx exe gif gz h htm html jar java jpeg jpg mov mp3 pdf php pl png ppt ps py sql
     tar txt wav x xml zip
@@ -129,8 +156,10 @@ FILE_TYPES = any_of("""
 
 # ── vocabulary ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-NAME = r"[A-Za-z][A-Za-z0-9_:.\-]*"
-LATIN_RUN = r"[A-Za-z0-9]+(\-[A-Za-z]+){0,2}"
+BREAKS = ' "<>|\t\n\f\r'  # never part of an address
+RANGE_BY_ACCIDENT = "".join(
+    map(chr, range(ord(","), ord("_") + 1))
+)  # the tool says ,-_ and so bars capitals and digits
 
 
 def vocabulary() -> dict[str, str | int]:
@@ -153,14 +182,32 @@ def vocabulary() -> dict[str, str | int]:
         "wordletter": bracket_of(LETTERS + LETTERS_ADDED) + "|&{vowel}(acute|grave|uml);",
         "wordpart": "{wordletter}({wordletter}|{digit})*",
         "word": "{wordpart}([.!?]{wordpart})*",
+        "file": rf"(({{wordletter}}|{{digit}})+\.)+{FILE_TYPES}",
         "stem": r"[A-Za-z\u00ad]*[A-MO-Za-mo-z]\u00ad*",  # what n't may follow: does not end in n
         "not": "n{ticks}t",
         "aux": "{apos}([msdMSD]|re|ve|ll)",
         # numbers
-        "number": r"[\-+]?({digit}+|{digit}*([.:,\u00ad\u066b\u066c]{digit}+)+)",
-        # markup and addresses
-        "tag": rf"<([!?][A-Za-z\-][^>\r\n]*|{NAME}( +({NAME}|{NAME} *= *('[^']*'|\"[^\"]*\")))* *\/?|\/{NAME}) *>",
-        "page": r"[^ \t\n\f\r\"<>|()]+[^ \t\n\f\r\"<>|.!?(){},\-]",
+        "number": r"[+\-]?({digit}*([,.:\u00ad\u066b\u066c]{digit}+)+|{digit}+)",
+        # markup
+        "name": r"[A-Za-z][A-Za-z0-9.:_\-]*",
+        "attribute": "{name}( *= *('[^']*'|\"[^\"]*\"))?",
+        "opened": r"{name}( +{attribute})* *\/?",
+        "declared": r"[!?][A-Za-z\-][^>\r\n]*",
+        "tag": r"<({declared}|{opened}|\/{name}) *>",
+        # addresses
+        "url": other_than(BREAKS + "(){}") + "+",
+        "urlend": other_than(BREAKS + "(){}.,!?-"),
+        "page": r"\/" + other_than(BREAKS + "()") + "+{urlend}",
+        "host": other_than(BREAKS + "(){}.,!?") + r"+\.",
+        "barehost": other_than(BREAKS + "(){}.!?$'`" + RANGE_BY_ACCIDENT) + r"+\.",
+        "mailbox": "[A-Za-z0-9]" + other_than(BREAKS + "(){}\u00a0") + "*",
+        "mailhost": other_than(BREAKS + "(){}.\u00a0") + "+",
+        # telephones
+        "plus": r"\+{0,2}",
+        "hardblank": r"[ \u00a0]",
+        "between": r"{hardblank}|\-",
+        "area": "[0-9]{2,4}",
+        "local": "[0-9]{3,4}({between})?[0-9]{3,5}",
         # abbreviations
         "initials": r"[A-Za-z](\.[A-Za-z])+|(canada|sino|korean|eu|japan|non)\-u\.s|u\.s\.\-(u\.k|u\.s\.s\.r)",
         "acronym": "[A-Za-z]|{initials}",
@@ -168,20 +215,17 @@ def vocabulary() -> dict[str, str | int]:
         "opening": rf"{OPENING}|{{acronym}}",
         "sentence": "{gap}+(" + SENTENCE_STARTS + "|{tag}){gap}",
         # things with hyphens
+        "run": r"[A-Za-z0-9]+(\-[A-Za-z]+){0,2}",
         "elided": "([dDoOlL]{ticks}{alnum})?{alnum}+",
         "thing": r"{elided}([\-_\u058a\u2010\u2011]{elided})*",
         "hyphened": r"[A-Za-z0-9][A-Za-z0-9.,\u00ad]*(\-([A-Za-z0-9\u00ad]+|({initials})\.))+",
         "joined": "[A-Z]+(([+&]|&amp;)[A-Z]+)+",
         # punctuation
         "comma": r"[,;:\u3001]",
-        "face": r"[\-\^x=~<>']",
+        "eye": r"[<=>\^x~]",
+        "cheek": "{eye}|'",
+        "side": r"{cheek}|\-",
     }
-
-
-def bracket_of(ranges: str) -> str:
-    """The bracket expression of hexadecimal ranges."""
-    ends = (item.partition("-") for item in ranges.split())
-    return "[" + "".join(rf"\u{low:0>4}-\u{high or low:0>4}" for low, _, high in ends) + "]"
 
 
 # ── what becomes of a match ─────────────────────────────────────────────────────────────────────────────────────────
@@ -215,13 +259,10 @@ def contractions() -> list[Rule]:
     return [*(word("{word}", tail) for tail in tails), word("{stem}", "n({tick})t"), word("{stem}", "n&apos;t")]
 
 
-SPLIT = [  # written as one word, two tokens
-    Rule("c\\+\\+"),
-    Rule("(c|f)#"),
-    Rule("cannot", cut=3),
-    Rule("'twas", cut=3),
-    Rule("'tis", cut=2),
-    Rule("gonna|gotta|lemme|gimme|wanna", cut=2),
+SPLIT = [  # one word to the eye, two tokens
+    Rule("cannot|'twas", cut=3),
+    Rule("'tis|gimme|gonna|gotta|lemme|wanna", cut=2),
+    Rule("c\\+\\+|[CFcf]#"),
 ]
 MARKUP = [
     Rule("{tag}", edits=HARD_BLANKS),
@@ -229,25 +270,21 @@ MARKUP = [
     Rule("&amp;", edits=AMPERSAND),
     Rule("&(ht|tl|ur|lr|qc|ql|qr|odq|cdq|#[0-9]+);"),
 ]
-APOSTROPHES = [  # words that keep an apostrophe
+APOSTROPHES = [
     Rule(
-        "{apos}n({apos})?|[lLdDjJ]{apos}|dunkin{apos}|somethin{apos}|ol{apos}|{apos}em"
-        "|[A-HJ-XZn]{ticks}{letter}{2}{letter}*|{apos}[2-9]0s|{apos}till?|{letter}+[aeiouyAEIOUY]{ticks}[aeiouA-Z]{letter}*|{apos}cause|cont'd\\.?|'twas"
-        "|nor'easter|c'mon|e'er|s'mores|ev'ry|li'l|nat'l|o{ticks}o"
+        any_of(WITH_ANY_APOSTROPHE.replace("'", "({apos})"))
+        + "|"
+        + any_of(WITH_PLAIN_APOSTROPHE)
+        + "|"
+        + any_of(WITH_ODD_APOSTROPHE.replace("'", "({ticks})"))
     ),
     Rule("y{apos}", "{letter}"),
 ]
 ADDRESSES = [
-    Rule(r"https?:\/\/[^ \t\n\f\r\"<>|(){}]+[^ \t\n\f\r\"<>|.!?(){},\-]"),
-    Rule(
-        r"(www\.([^ \t\n\f\r\"<>|.!?(){},]+\.)+[a-zA-Z]{2,4}"
-        r"|([^ \t\n\f\r\"`'<>|.!?(){},-_$]+\.)+(com|net|org|edu))(\/{page})?"  # ,-_ is a range: no capitals, no digits
-    ),
-    Rule(
-        r"(&lt;|<)?[a-zA-Z0-9][^ \t\n\f\r\"<>|()\u00a0{}]*@([^ \t\n\f\r\"<>|(){}.\u00a0]+\.)*"
-        r"[^ \t\n\f\r\"<>|(){}.\u00a0]+(&gt;|>)?"
-    ),
-    Rule("@[a-zA-Z_][a-zA-Z_0-9]*|#({wordletter})+"),
+    Rule(r"https?:\/\/{url}{urlend}"),
+    Rule(r"(www\.({host})+[A-Za-z]{2,4}|({barehost})+(com|edu|net|org))({page})?"),
+    Rule(r"(<|&lt;)?{mailbox}@({mailhost}\.)*{mailhost}(>|&gt;)?"),
+    Rule("@[A-Za-z_][A-Za-z0-9_]*|#({wordletter})+"),
 ]
 NUMBERS = [
     Rule(r"{digit}{1,2}[\-\/]{digit}{1,2}[\-\/]{digit}{2,4}"),
@@ -255,11 +292,8 @@ NUMBERS = [
     Rule(r"[\u207a\u207b\u208a\u208b]?([\u2070\u00b9\u00b2\u00b3\u2074-\u2079]+|[\u2080-\u2089]+)"),
     Rule(r"({digit}{1,4}[\- \u00a0])?{digit}{1,4}(\\?\/|\u2044){digit}{1,4}", edits=HARD_BLANKS),
     Rule(r"[\u00bc\u00bd\u00be\u2153-\u215e]", edits=FRACTIONS),
-    Rule(
-        r"\-(rrb|lrb|rcb|lcb|rsb|lsb)\-|c\.d\.s|pro\-|anti\-|s(&|&amp;)p\-500|s(&|&amp;)ls|cap{apos}n|c{apos}est",
-        edits=AMPERSAND,
-    ),
-    Rule(rf"{LATIN_RUN}(\\?\/{LATIN_RUN}){{1,2}}"),
+    Rule(any_of(OF_THE_TREEBANK.replace("&", "(&|&amp;)").replace("'", "({apos})")), edits=AMPERSAND),
+    Rule(r"{run}(\\?\/{run}){1,2}"),
     Rule(r"[A-Z]*$|#"),
     Rule(r"[\u00a2-\u00a5\u0080\u20a0\u20ac\u060b\u0e3f\u20a4\uffe0\uffe1\uffe5\uffe6]", edits=MONEY),
 ]
@@ -276,13 +310,14 @@ ABBREVIATIONS = [
     Rule("{opening}", "{blank}"),
     Rule("{acronym}", "{gap}"),
     Rule("{apos}[0-9][0-9]", "{gap}"),
-    Rule(rf"({{wordletter}}|{{digit}})+(\.({{wordletter}}|{{digit}})+)*\.{FILE_TYPES}", "{gap}"),
-    Rule(rf"({{wordletter}}|{{digit}})+(\.({{wordletter}}|{{digit}})+)*\.{FILE_TYPES}", "[.?!,]"),
+    Rule("{file}", "{gap}"),
+    Rule("{file}", "[.,!?]"),
     word(r"{word}\.", "{comma}"),
 ]
 PHONE = Rule(
-    r"(\([0-9]{2,3}\)[ \u00a0]?|(\+\+?)?([0-9]{2,4}[\- \u00a0])?[0-9]{2,4}[\- \u00a0])[0-9]{3,4}[\- \u00a0]?[0-9]{3,5}"
-    r"|((\+\+?)?[0-9]{2,4}\.)?[0-9]{2,4}\.[0-9]{3,4}\.[0-9]{3,5}",
+    r"\([0-9]{2,3}\){hardblank}?{local}"
+    r"|{plus}{area}({between})({area}({between}))?{local}"
+    r"|({plus}{area}\.)?{area}\.[0-9]{3,4}\.[0-9]{3,5}",
     edits=HARD_BLANKS + ROUND,
 )
 BRACKETS_AND_FACES = [
@@ -291,9 +326,10 @@ BRACKETS_AND_FACES = [
     Rule(r"\u007f", kind="skip"),
     Rule("<|&lt;", whole="<"),
     Rule(">|&gt;", whole=">"),
-    Rule(r"[<>]?[:;=][\-o*']?[()DPdpO\\{@|\[\]]", "[^A-Za-z0-9]", edits=ROUND),
+    Rule(r"[<>]?[:;=]['*o\-]?[()\[\]{@DOPdp\\|]", "[^A-Za-z0-9]", edits=ROUND),
     Rule(
-        r"[\^x=~<>]\.\[\^x=~<>\]|{face}_{face}|\({face}[_.]?{face}\)|\([\^x=~<>']\-[\^x=~<>'`]\)",
+        r"({side})_({side})|\(({side})[._]?({side})\)|\(({cheek})\-({cheek}|`)\)"
+        r"|{eye}\.\[\^x=[^<]*<>\]",  # the tool meant a class and wrote this
         edits=ROUND,
     ),
     Rule("\\{", whole="-LCB-"),

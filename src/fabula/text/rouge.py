@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from fabula import _kernels
 from fabula.text import _check
+from fabula.text._scorer import OneByOne
 
 NAME = "rouge"
 BETA = 1.2
@@ -79,7 +80,7 @@ def lcs_python(A: list[list[int]], B: list[list[int]]) -> NDArray[np.int64]:
     return L
 
 
-class RougeL:
+class RougeL(OneByOne):
     """ROUGE-L as SODA's caption scorer."""
 
     name = "rouge"

@@ -18,6 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from threading import Lock
 
 UNITS = 1 << 16
 ANY = (1 << UNITS) - 1  # a set of units is an integer with one bit per unit
@@ -258,9 +259,10 @@ def compile_rules(rules: Sequence[Rule], vocabulary: Mapping[str, str | int], bl
         length = width(ahead)
         lengths.append(-1 if length is None else length)
     table, examples = classes_of(positions.sets)
+    reads = {units: bytes(units >> unit & 1 for unit in examples) for units in set(positions.sets)}
     return Automaton(
         classes=table,
-        members=[bytes(units >> unit & 1 for unit in examples) for units in positions.sets],
+        members=[reads[units] for units in positions.sets],
         follow=[sorted(nexts) for nexts in positions.follow],
         accept=[accept.get(p, NO_RULE) for p in range(len(positions.sets))],
         first=first,
@@ -275,9 +277,10 @@ def compile_rules(rules: Sequence[Rule], vocabulary: Mapping[str, str | int], bl
 
 def utf16(text: str) -> str:
     """One character per UTF-16 unit."""
-    if any("\ud800" <= c <= "\udfff" for c in text):
-        text = re.sub("[\ud800-\udfff]", "\ufffd", text)
-    if text and max(text) > "\uffff":
+    if text.isascii():
+        return text
+    text = re.sub("[\ud800-\udfff]", "\ufffd", text)
+    if max(text) > "\uffff":
         halves = memoryview(text.encode("utf-16-le")).cast("H")
         return "".join(map(chr, halves))
     return text
@@ -285,7 +288,7 @@ def utf16(text: str) -> str:
 
 def joined(units: str) -> str:
     """The characters again, from their UTF-16 units."""
-    return units.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return units if units.isascii() else units.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 class Scanner:
@@ -297,6 +300,7 @@ class Scanner:
         self.rows: list[list[int]] = []  # next state by class, filled as texts ask for it
         self.nexts: list[list[int]] = []
         self.accepts: list[int] = []
+        self.lock = Lock()  # threads share the states
         self.start = self.state((), automaton.first)
 
     def state(self, positions: tuple[int, ...], nexts: list[int]) -> int:
@@ -311,13 +315,14 @@ class Scanner:
         """The state after one more unit, made now if no text has been here before."""
         a = self.automaton
         positions = tuple(p for p in self.nexts[state] if a.members[p][unit_class])
-        if not positions:
-            target = DEAD
-        elif positions in self.numbers:
-            target = self.numbers[positions]
-        else:
-            target = self.state(positions, sorted({q for p in positions for q in a.follow[p]}))
-        self.rows[state][unit_class] = target
+        with self.lock:
+            if not positions:
+                target = DEAD
+            elif positions in self.numbers:
+                target = self.numbers[positions]
+            else:
+                target = self.state(positions, sorted({q for p in positions for q in a.follow[p]}))
+            self.rows[state][unit_class] = target
         return target
 
     def longest(self, classes: bytes, start: int, doomed: set[tuple[int, int]]) -> tuple[int, int]:
@@ -363,8 +368,7 @@ class Scanner:
                 out.append("\n")
                 fresh = True
             at = end - rule.again
-        made = "".join(out)
-        return made if units is text else joined(made)
+        return joined("".join(out))
 
     def lines(self, texts: Sequence[str]) -> list[str]:
         return [self.line(text) for text in texts]

@@ -1,0 +1,211 @@
+// METEOR 1.5 (Denkowski & Lavie 2014): what the compiled aligner's files share. Twin: fabula/text/meteor_align.py, meteor_stem.py,
+// meteor_norm.py; the layout of the tables is told in fabula/text/meteor_index.py.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+namespace meteor {
+
+constexpr size_t BEAM = 40;
+constexpr uint64_t MOST_CELLS = 25'000'000;  // candidate words x reference words
+constexpr uint64_t MOST_WORDS = 250'000;  // in one text; keeps distances within Key's 38 bits
+constexpr uint64_t MOST_MATCHES = 1'000'000;
+constexpr uint8_t FUNCTION = 1, IRREGULAR = 2, LEMMA = 4;  // bits of word_flags
+constexpr uint32_t UNKNOWN = 0xFFFFFFFF;
+
+template <class T> struct Span {
+    const T *data = nullptr;
+    size_t size = 0;
+    const T &operator[](size_t k) const { return data[k]; }
+};
+
+// The sections of the mapped index.
+struct Tables {
+    Span<uint32_t> word_start, synset_start, synset_ids, base_start, base_ids;
+    Span<uint8_t> word_bytes, word_flags, prefixes, prefixes_number;
+    Span<uint16_t> trie_word;
+    Span<uint32_t> trie_first, source_rank, source_first, target_node;
+    Span<uint64_t> source_bits;
+
+    std::vector<uint32_t> slots;  // open addressing: word -> number
+    std::unordered_set<std::string> keep_dot, keep_dot_before_number;
+
+    void prepare();  // fills the three above
+    uint32_t number(std::string_view word) const;
+    uint32_t child(uint32_t node, uint32_t word) const;
+    uint32_t phrase_words() const { return trie_first[0]; }
+};
+
+// Whether `normalise_ascii` may be asked: printable ASCII and plain white space, no METEOR escape spelled out.
+bool plain_ascii(std::string_view text);
+std::string normalise_ascii(std::string_view text, const Tables &tables);
+std::u16string stem(std::u16string word);
+std::u16string utf16(std::string_view utf8);
+uint32_t java_hash(const std::u16string &word);
+
+struct Source {  // a phrase of the sentence that the table can paraphrase
+    uint32_t first, last;  // its entries
+    uint32_t at, words;
+};
+struct Place {  // a phrase of the sentence that the trie knows
+    uint32_t node, at, words;
+};
+
+// One bit per synset: no common bit, no common synset.
+struct SynsetMask {
+    uint64_t bits[4] = {0, 0, 0, 0};
+    void add(uint32_t synset) {
+        const uint32_t bit = synset * 2654435761u >> 24;
+        bits[bit / 64] |= uint64_t{1} << (bit % 64);
+    }
+    bool meets(const SynsetMask &other) const {
+        return (bits[0] & other.bits[0]) | (bits[1] & other.bits[1]) | (bits[2] & other.bits[2]) | (bits[3] & other.bits[3]);
+    }
+};
+
+// What the matchers ask of a word.
+struct Word {
+    uint32_t number, hash, stem;
+    bool is_function;
+    SynsetMask mask;
+    std::vector<uint32_t> synsets;  // sorted
+};
+Word word_of(std::string_view word, uint32_t number, const Tables &tables);
+
+// The tables' words, analysed when first met and shared by the threads without locks; other words are analysed each time.
+class Words {
+  public:
+    explicit Words(const Tables &tables) : tables_(tables) {}
+    ~Words();
+    void prepare() { known_ = std::vector<std::atomic<const Word *>>(tables_.word_flags.size); }
+    // The word of a number, or `other` filled in.
+    const Word &get(std::string_view text, Word &other);
+
+  private:
+    const Tables &tables_;
+    std::vector<std::atomic<const Word *>> known_;
+};
+
+// A normalised sentence and all that the matchers ask of it, worked out once.
+struct Sentence {
+    Sentence(std::string normalised, const Tables &tables, Words &words);
+    size_t size() const { return hashes.size(); }
+
+    std::string text;
+    std::vector<uint32_t> hashes, stems;
+    std::vector<uint8_t> is_function;
+    std::vector<uint32_t> synset_start, synset_ids;  // sorted per word
+    std::vector<SynsetMask> synset_mask;
+    std::vector<Source> sources;                     // sorted by entry
+    std::vector<Place> places;
+    uint32_t function_words = 0;
+};
+
+struct Match {
+    uint32_t ref, hyp, ref_words, hyp_words, module;
+};
+
+// A paraphrase match found by streaming a sentence's entries past the phrases of others; the order is METEOR's.
+struct Hit {
+    uint32_t pair, ref, direction;
+    uint32_t order[3];
+    Match match;
+};
+
+using Statistics = std::array<double, 23>;
+double score_of(const Statistics &stats);
+
+struct TooMuch : std::runtime_error {
+    using std::runtime_error::runtime_error;
+    size_t pair = 0;  // of its tile
+};
+
+// Aligns pairs; keeps its buffers from one pair to the next. One per thread.
+class Aligner {
+  public:
+    // `hits` are those of this pair, sorted.
+    void statistics(const Sentence &hyp, const Sentence &ref, const Hit *hits, size_t hit_count, Statistics &out);
+
+  private:
+    struct Path {
+        uint32_t at, matched, chunks, open_end;
+        uint64_t distance;
+        int32_t last;  // in history_
+    };
+    struct Child {
+        uint32_t parent;
+        int32_t match;  // -1: none taken
+        uint32_t open_end, at;
+    };
+    // METEOR's order of paths, smaller is better: more words, fewer chunks, smaller distance, and the earlier of equals.
+    struct Key {
+        uint64_t high = 0, low = 0;
+        Key() = default;
+        Key(uint32_t matched, uint32_t chunks, uint64_t distance, size_t order)
+            : high(uint64_t{~matched} << 32 | chunks), low(distance << 26 | order) {}
+        bool operator<(const Key &other) const { return high != other.high ? high < other.high : low < other.low; }
+        uint32_t matched() const { return ~static_cast<uint32_t>(high >> 32); }
+        uint32_t chunks() const { return static_cast<uint32_t>(high); }
+        uint64_t distance() const { return low >> 26; }
+        size_t order() const { return low & 0x3FFFFFF; }
+    };
+    struct Step {
+        uint32_t match;
+        int32_t before;
+    };
+    void propose(const Sentence &hyp, const Sentence &ref, const Hit *hits, size_t hit_count);
+    bool fix(size_t hyp_size, size_t ref_size);
+    template <bool SMALL> void search(size_t hyp_size, size_t ref_size);
+
+    std::vector<Match> found_;
+    std::vector<uint32_t> found_start_, hyp_cover_, ref_cover_;
+    std::vector<int32_t> chosen_;     // per reference position the match that starts there, -1: none
+    std::vector<uint8_t> ref_fixed_;  // per reference position: covered by a match without rival
+    std::vector<uint64_t> hyp_fixed_, bits_, next_bits_;
+    std::vector<Path> paths_, next_;
+    std::vector<Child> children_;
+    std::vector<Key> keys_;
+    std::vector<Step> history_;
+};
+
+// The scores of every hypothesis against every reference of a tile.
+class Tile {
+  public:
+    // Throws TooMuch.
+    void run(const Tables &tables, const std::vector<const Sentence *> &hyps, const std::vector<const Sentence *> &refs);
+    const Statistics &stats(size_t hyp, size_t ref) const { return stats_[hyp * refs_ + ref]; }
+
+  private:
+    struct Slot {
+        uint32_t node, chain;
+    };
+    struct Link {
+        uint32_t sentence, at, words, next;
+    };
+    // Phrases of a set of sentences, by node.
+    struct Phrases {
+        std::vector<uint64_t> filter;
+        std::vector<Slot> slots;
+        std::vector<Link> links;
+        uint32_t mask = 0;
+        void fill(const std::vector<const Sentence *> &sentences);
+        uint32_t find(uint32_t node) const;
+    };
+    void stream(const Tables &tables, const std::vector<const Sentence *> &from, const Phrases &to, bool from_refs);
+
+    size_t refs_ = 0;
+    Phrases hyp_phrases_, ref_phrases_;
+    std::vector<Hit> hits_;
+    std::vector<uint32_t> hit_count_;
+    std::vector<Statistics> stats_;
+    Aligner aligner_;
+};
+
+}  // namespace meteor

@@ -1,0 +1,326 @@
+// METEOR 1.5's aligner and score (Denkowski & Lavie 2014). Twin: fabula/text/meteor_align.py and meteor.py, which explain the rules.
+//
+// What differs from the twin is only how the work is arranged:
+//  * paraphrases: the entries of a sentence are streamed once past the phrases of all sentences on the other side of a tile;
+//  * the beam ranks light records and copies a path only once it is among the best 40;
+//  * a reference word used by a path lies before its position or under a match without rival, so no bits are kept for it;
+//  * if no match has a rival there is nothing to search.
+#include "meteor.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
+namespace meteor {
+namespace {
+
+constexpr uint32_t CLOSED = 0xFFFFFFFF;  // no chunk is open
+
+uint64_t bits(uint32_t start, uint32_t size) { return (size >= 64 ? ~uint64_t{0} : (uint64_t{1} << size) - 1) << start; }
+
+[[noreturn]] void too_many_matches(size_t pair) {
+    TooMuch error("more than " + std::to_string(MOST_MATCHES) + " ways to match words; METEOR's search would not end; shorten the text");
+    error.pair = pair;
+    throw error;
+}
+
+bool share(const uint32_t *a, const uint32_t *a_end, const uint32_t *b, const uint32_t *b_end) {
+    while (a != a_end && b != b_end) {
+        if (*a == *b) return true;
+        if (*a < *b) ++a;
+        else ++b;
+    }
+    return false;
+}
+
+}  // namespace
+
+// --- matches ---------------------------------------------------------------------------------------------------------------
+
+void Aligner::propose(const Sentence &hyp, const Sentence &ref, const Hit *hits, size_t hit_count) {
+    const uint32_t H = static_cast<uint32_t>(hyp.size()), R = static_cast<uint32_t>(ref.size());
+    if (std::max(H, R) > MOST_WORDS)
+        throw TooMuch(std::to_string(std::max(H, R)) + " words in one text (at most " + std::to_string(MOST_WORDS) + "); shorten it");
+    if (uint64_t{H} * R > MOST_CELLS)
+        throw TooMuch(std::to_string(H) + " × " + std::to_string(R) + " words are too many for METEOR's aligner (at most " +
+                      std::to_string(MOST_CELLS) + "); shorten one");
+    const bool identical = hyp.text == ref.text;
+    found_.clear();
+    found_start_.assign(1, 0);
+    const uint32_t *h = hyp.hashes.data(), *hs = hyp.stems.data();
+    const SynsetMask *hm = hyp.synset_mask.data();
+    const Hit *hit = hits, *hits_end = hits + (identical ? 0 : hit_count);
+    for (uint32_t i = 0; i < R; ++i) {
+        const uint32_t word = ref.hashes[i], word_stem = ref.stems[i];
+        const SynsetMask mask = ref.synset_mask[i];
+        for (uint32_t j = 0; j < H; ++j)
+            if (h[j] == word) found_.push_back({i, j, 1, 1, 0});
+        if (!identical) {
+            for (uint32_t j = 0; j < H; ++j)
+                if (hs[j] == word_stem && h[j] != word) found_.push_back({i, j, 1, 1, 1});
+            if (ref.synset_start[i] != ref.synset_start[i + 1]) {
+                const uint32_t *mine = ref.synset_ids.data() + ref.synset_start[i], *mine_end = ref.synset_ids.data() + ref.synset_start[i + 1];
+                for (uint32_t j = 0; j < H; ++j)
+                    if (hm[j].meets(mask) && h[j] != word &&
+                        share(mine, mine_end, hyp.synset_ids.data() + hyp.synset_start[j], hyp.synset_ids.data() + hyp.synset_start[j + 1]))
+                        found_.push_back({i, j, 1, 1, 2});
+            }
+            for (; hit != hits_end && hit->ref == i; ++hit) found_.push_back(hit->match);
+        }
+        if (found_.size() > MOST_MATCHES) too_many_matches(0);
+        found_start_.push_back(static_cast<uint32_t>(found_.size()));
+    }
+}
+
+// Matches without a rival; returns whether any other is left to choose from.
+bool Aligner::fix(size_t H, size_t R) {
+    hyp_cover_.assign(H, 0);
+    ref_cover_.assign(R, 0);
+    for (const Match &m : found_) {
+        for (uint32_t k = 0; k < m.ref_words; ++k) ++ref_cover_[m.ref + k];
+        for (uint32_t k = 0; k < m.hyp_words; ++k) ++hyp_cover_[m.hyp + k];
+    }
+    chosen_.assign(R, -1);
+    ref_fixed_.assign(R, 0);
+    hyp_fixed_.assign((H + 63) / 64, 0);
+    size_t fixed = 0;
+    for (size_t i = 0; i < R; ++i) {
+        if (found_start_[i + 1] - found_start_[i] != 1) continue;
+        const Match &m = found_[found_start_[i]];
+        bool alone = true;
+        for (uint32_t k = 0; k < m.ref_words; ++k) alone = alone && ref_cover_[m.ref + k] == 1;
+        for (uint32_t k = 0; k < m.hyp_words; ++k) alone = alone && hyp_cover_[m.hyp + k] == 1;
+        if (!alone) continue;
+        ++fixed;
+        chosen_[i] = static_cast<int32_t>(found_start_[i]);
+        for (uint32_t k = 0; k < m.ref_words; ++k) ref_fixed_[m.ref + k] = 1;
+        for (uint32_t k = m.hyp; k < m.hyp + m.hyp_words; ++k) hyp_fixed_[k / 64] |= uint64_t{1} << (k % 64);
+    }
+    return fixed != found_.size();
+}
+
+// --- search ----------------------------------------------------------------------------------------------------------------
+
+// SMALL: the candidate has at most 64 words and one word of bits is enough to know which are taken.
+template <bool SMALL> void Aligner::search(size_t H, size_t R) {
+    const size_t W = SMALL ? 1 : (H + 63) / 64;
+    // A match adds its words on both sides; of the modules with weight 0.5 half of them, cut to an integer on each side.
+    const auto gain = [](const Match &m) { return m.module ? m.hyp_words / 2 + m.ref_words / 2 : m.hyp_words + m.ref_words; };
+    const auto away = [](const Match &m) { return m.ref > m.hyp ? m.ref - m.hyp : m.hyp - m.ref; };
+    const auto is_free = [W](const uint64_t *used, const Match &m) {
+        if (SMALL) return !(used[0] & bits(m.hyp, m.hyp_words));
+        for (uint32_t j = m.hyp; j < m.hyp + m.hyp_words; ++j)
+            if (used[j / 64] >> (j % 64) & 1) return false;
+        return true;
+    };
+
+    history_.clear();
+    paths_.assign(1, Path{0, 0, 0, CLOSED, 0, -1});
+    bits_.resize(BEAM * W);
+    next_bits_.resize(BEAM * W);
+    std::copy(hyp_fixed_.begin(), hyp_fixed_.end(), bits_.begin());
+    for (uint32_t position = 0; position < R; ++position) {
+        const uint32_t first = found_start_[position], last = found_start_[position + 1];
+        const bool fixed = chosen_[position] >= 0;
+        children_.clear();
+        keys_.clear();
+        for (uint32_t p = 0; p < paths_.size(); ++p) {
+            Path &path = paths_[p];
+            const auto child = [&](uint32_t matched, uint32_t chunks, int32_t match, uint32_t open_end, uint32_t at) {
+                keys_.push_back(Key(matched, chunks, path.distance, children_.size()));
+                children_.push_back({p, match, open_end, at});
+            };
+            if (position < path.at) {  // inside a match
+                child(path.matched, path.chunks, -1, path.open_end, path.at);
+            } else if (fixed) {
+                const Match &m = found_[first];
+                path.distance += away(m);
+                const bool breaks = path.open_end != CLOSED && path.open_end != m.hyp;
+                child(path.matched + gain(m), path.chunks + breaks, -1, m.hyp + m.hyp_words, m.ref + m.ref_words);
+            } else {
+                for (uint32_t k = first; k < last; ++k) {
+                    const Match &m = found_[k];
+                    bool free = is_free(bits_.data() + p * W, m);
+                    for (uint32_t i = 1; i < m.ref_words; ++i) free = free && !ref_fixed_[m.ref + i];
+                    if (!free) continue;
+                    const bool breaks = path.open_end != CLOSED && path.open_end != m.hyp;
+                    const uint32_t hyp_end = m.hyp + m.hyp_words, ref_end = m.ref + m.ref_words;
+                    child(path.matched + gain(m), path.chunks + breaks, static_cast<int32_t>(k), hyp_end, ref_end);
+                    path.distance += away(m);  // on the path that does not take it, as published
+                }
+                child(path.matched, path.chunks + (path.open_end != CLOSED), -1, CLOSED, position + 1);
+            }
+        }
+        if (keys_.size() > BEAM) {
+            std::nth_element(keys_.begin(), keys_.begin() + BEAM, keys_.end());
+            keys_.resize(BEAM);
+        }
+        if (keys_.size() > 1) std::sort(keys_.begin(), keys_.end());
+        next_.clear();
+        for (size_t c = 0; c < keys_.size(); ++c) {
+            const Key &key = keys_[c];
+            const Child &child = children_[key.order()];
+            int32_t step = paths_[child.parent].last;
+            std::copy_n(bits_.data() + child.parent * W, W, next_bits_.data() + c * W);
+            if (child.match >= 0) {
+                const Match &m = found_[static_cast<size_t>(child.match)];
+                for (uint32_t j = m.hyp; j < m.hyp + m.hyp_words; ++j) next_bits_[c * W + j / 64] |= uint64_t{1} << (j % 64);
+                history_.push_back({static_cast<uint32_t>(child.match), step});
+                step = static_cast<int32_t>(history_.size()) - 1;
+            }
+            next_.push_back({child.at, key.matched(), key.chunks(), child.open_end, key.distance(), step});
+        }
+        paths_.swap(next_);
+        bits_.swap(next_bits_);
+    }
+    // The end closes open chunks and the order is looked at once more; the first of equals stays first.
+    size_t best = 0;
+    Key best_key;
+    for (size_t p = 0; p < paths_.size(); ++p) {
+        const Path &path = paths_[p];
+        const Key key(path.matched, path.chunks + (path.open_end != CLOSED), path.distance, p);
+        if (p == 0 || key < best_key) best = p, best_key = key;
+    }
+    for (int32_t step = paths_[best].last; step >= 0; step = history_[static_cast<size_t>(step)].before) {
+        const uint32_t k = history_[static_cast<size_t>(step)].match;
+        chosen_[found_[k].ref] = static_cast<int32_t>(k);
+    }
+}
+
+// --- statistics and score --------------------------------------------------------------------------------------------------
+
+void Aligner::statistics(const Sentence &hyp, const Sentence &ref, const Hit *hits, size_t hit_count, Statistics &out) {
+    out.fill(0.0);
+    out[0] = static_cast<double>(hyp.size());
+    out[1] = static_cast<double>(ref.size());
+    out[2] = hyp.function_words;
+    out[3] = ref.function_words;
+    propose(hyp, ref, hits, hit_count);
+    if (fix(hyp.size(), ref.size())) {
+        if (hyp.size() <= 64) search<true>(hyp.size(), ref.size());
+        else search<false>(hyp.size(), ref.size());
+    }
+    uint32_t hyp_end = CLOSED, ref_end = CLOSED;
+    for (int32_t k : chosen_) {
+        if (k < 0) continue;
+        const Match &m = found_[static_cast<size_t>(k)];
+        const size_t base = 4 + 4 * size_t{m.module};
+        for (uint32_t j = m.hyp; j < m.hyp + m.hyp_words; ++j) out[base + 2 * size_t{hyp.is_function[j]}] += 1.0;
+        for (uint32_t i = m.ref; i < m.ref + m.ref_words; ++i) out[base + 1 + 2 * size_t{ref.is_function[i]}] += 1.0;
+        out[20] += m.ref != ref_end || m.hyp != hyp_end;
+        out[21] += m.hyp_words;
+        out[22] += m.ref_words;
+        hyp_end = m.hyp + m.hyp_words;
+        ref_end = m.ref + m.ref_words;
+    }
+}
+
+double score_of(const Statistics &s) {
+    constexpr double ALPHA = 0.85, BETA = 0.2, GAMMA = 0.6, DELTA = 0.75, WEIGHTS[] = {1.0, 0.6, 0.8, 0.6};
+    double m_h = 0.0, m_r = 0.0;
+    for (size_t i = 0; i < 4; ++i) {
+        m_h += s[4 + 4 * i] * WEIGHTS[i] * DELTA;
+        m_r += s[5 + 4 * i] * WEIGHTS[i] * DELTA;
+    }
+    for (size_t i = 0; i < 4; ++i) {
+        m_h += s[6 + 4 * i] * WEIGHTS[i] * (1.0 - DELTA);
+        m_r += s[7 + 4 * i] * WEIGHTS[i] * (1.0 - DELTA);
+    }
+    const double P = m_h / (DELTA * (s[0] - s[2]) + (1.0 - DELTA) * s[2]);
+    const double R = m_r / (DELTA * (s[1] - s[3]) + (1.0 - DELTA) * s[3]);
+    const double F = 1.0 / ((1.0 - ALPHA) / P + ALPHA / R);
+    const bool perfect = s[21] == s[0] && s[22] == s[1] && s[20] == 1.0;
+    const double fragmentation = perfect ? 0.0 : s[20] / ((s[21] + s[22]) / 2.0);
+    const double value = F * (1.0 - GAMMA * std::pow(fragmentation, BETA));
+    return std::isnan(value) ? 0.0 : std::max(0.0, value);
+}
+
+// --- tiles -----------------------------------------------------------------------------------------------------------------
+
+namespace {
+constexpr uint32_t mix(uint32_t node) { return node * 2654435761u; }
+}  // namespace
+
+void Tile::Phrases::fill(const std::vector<const Sentence *> &sentences) {
+    size_t count = 0;
+    for (const Sentence *s : sentences) count += s->places.size();
+    size_t capacity = 64;
+    while (capacity < 2 * count) capacity *= 2;
+    mask = static_cast<uint32_t>(capacity - 1);
+    slots.assign(capacity, {UNKNOWN, UNKNOWN});
+    filter.assign(capacity / 8, 0);  // 8 bits per slot
+    links.clear();
+    // Backwards, so that each chain lists sentences and places in their order.
+    for (size_t s = sentences.size(); s-- > 0;) {
+        for (size_t k = sentences[s]->places.size(); k-- > 0;) {
+            const Place &place = sentences[s]->places[k];
+            const uint32_t hash = mix(place.node) >> 5, bit = hash & (8 * mask + 7);
+            filter[bit / 64] |= uint64_t{1} << (bit % 64);
+            uint32_t slot = hash & mask;
+            while (slots[slot].node != UNKNOWN && slots[slot].node != place.node) slot = (slot + 1) & mask;
+            links.push_back({static_cast<uint32_t>(s), place.at, place.words, slots[slot].chain});
+            slots[slot] = {place.node, static_cast<uint32_t>(links.size() - 1)};
+        }
+    }
+}
+
+uint32_t Tile::Phrases::find(uint32_t node) const {
+    const uint32_t hash = mix(node) >> 5, bit = hash & (8 * mask + 7);
+    if (!(filter[bit / 64] >> (bit % 64) & 1)) return UNKNOWN;
+    for (uint32_t slot = hash & mask; slots[slot].node != UNKNOWN; slot = (slot + 1) & mask)
+        if (slots[slot].node == node) return slots[slot].chain;
+    return UNKNOWN;
+}
+
+void Tile::stream(const Tables &tables, const std::vector<const Sentence *> &from, const Phrases &to, bool from_refs) {
+    for (uint32_t f = 0; f < from.size(); ++f) {
+        const std::vector<Source> &sources = from[f]->sources;
+        for (size_t s = 0, same_end; s < sources.size(); s = same_end) {
+            same_end = s + 1;
+            while (same_end < sources.size() && sources[same_end].first == sources[s].first) ++same_end;
+            for (uint32_t entry = sources[s].first; entry < sources[s].last; ++entry) {
+                for (uint32_t link = to.find(tables.target_node[entry]); link != UNKNOWN; link = to.links[link].next) {
+                    const Link &there = to.links[link];
+                    for (size_t k = s; k < same_end; ++k) {
+                        const Source &here = sources[k];
+                        const uint32_t pair = static_cast<uint32_t>(from_refs ? there.sentence * refs_ + f : f * refs_ + there.sentence);
+                        if (++hit_count_[pair] > MOST_MATCHES) too_many_matches(pair);
+                        if (from_refs)
+                            hits_.push_back({pair, here.at, 0, {here.words, entry, there.at}, {here.at, there.at, here.words, there.words, 3}});
+                        else
+                            hits_.push_back({pair, there.at, 1, {here.at, here.words, entry}, {there.at, here.at, there.words, here.words, 3}});
+                    }
+                }
+            }
+        }
+    }
+}
+
+void Tile::run(const Tables &tables, const std::vector<const Sentence *> &hyps, const std::vector<const Sentence *> &refs) {
+    refs_ = refs.size();
+    stats_.resize(hyps.size() * refs_);
+    hits_.clear();
+    hit_count_.assign(hyps.size() * refs_, 0);
+    hyp_phrases_.fill(hyps);
+    ref_phrases_.fill(refs);
+    stream(tables, refs, hyp_phrases_, true);
+    stream(tables, hyps, ref_phrases_, false);
+    std::sort(hits_.begin(), hits_.end(), [](const Hit &a, const Hit &b) {
+        return std::tie(a.pair, a.ref, a.direction, a.order[0], a.order[1], a.order[2]) <
+               std::tie(b.pair, b.ref, b.direction, b.order[0], b.order[1], b.order[2]);
+    });
+    const Hit *hit = hits_.data();
+    for (size_t h = 0; h < hyps.size(); ++h)
+        for (size_t r = 0; r < refs_; ++r) {
+            const size_t pair = h * refs_ + r;
+            try {
+                aligner_.statistics(*hyps[h], *refs[r], hit, hit_count_[pair], stats_[pair]);
+            } catch (TooMuch &error) {
+                error.pair = pair;
+                throw;
+            }
+            hit += hit_count_[pair];
+        }
+}
+
+}  // namespace meteor

@@ -1,0 +1,325 @@
+// METEOR 1.5's words (Denkowski & Lavie 2014): normaliser for ASCII, Porter2 stems, WordNet base forms, phrases of the table.
+// Twins: fabula/text/meteor_norm.py, meteor_stem.py, and Sentence in meteor_align.py, which explain the rules.
+#include "meteor.hpp"
+
+#include <algorithm>
+#include <bitset>
+#include <deque>
+#include <utility>
+
+namespace meteor {
+
+// --- tables ----------------------------------------------------------------------------------------------------------------
+
+namespace {
+
+uint32_t fnv(std::string_view word) {
+    uint32_t h = 2166136261u;
+    for (unsigned char c : word) h = (h ^ c) * 16777619u;
+    return h ^ (h >> 15);
+}
+
+std::unordered_set<std::string> lines(Span<uint8_t> text) {
+    std::unordered_set<std::string> found;
+    std::string line;
+    for (size_t k = 0; k <= text.size; ++k) {
+        if (k < text.size && text[k] != '\n') line += static_cast<char>(text[k]);
+        else if (!line.empty()) found.insert(std::exchange(line, {}));
+    }
+    return found;
+}
+
+std::string_view word_at(const Tables &t, uint32_t k) {
+    return {reinterpret_cast<const char *>(t.word_bytes.data) + t.word_start[k], t.word_start[k + 1] - t.word_start[k]};
+}
+
+}  // namespace
+
+void Tables::prepare() {
+    const uint32_t V = static_cast<uint32_t>(word_flags.size);
+    size_t capacity = 1024;
+    while (capacity < 2 * size_t{V}) capacity *= 2;
+    slots.assign(capacity, UNKNOWN);
+    for (uint32_t k = 0; k < V; ++k) {
+        size_t slot = fnv(word_at(*this, k)) & (capacity - 1);
+        while (slots[slot] != UNKNOWN) slot = (slot + 1) & (capacity - 1);
+        slots[slot] = k;
+    }
+    keep_dot = lines(prefixes);
+    keep_dot_before_number = lines(prefixes_number);
+}
+
+uint32_t Tables::number(std::string_view word) const {
+    for (size_t slot = fnv(word) & (slots.size() - 1); slots[slot] != UNKNOWN; slot = (slot + 1) & (slots.size() - 1))
+        if (word_at(*this, slots[slot]) == word) return slots[slot];
+    return UNKNOWN;
+}
+
+uint32_t Tables::child(uint32_t node, uint32_t word) const {
+    const uint16_t *a = trie_word.data + trie_first[node], *b = trie_word.data + trie_first[node + 1];
+    const uint16_t *k = std::lower_bound(a, b, static_cast<uint16_t>(word));
+    return k != b && *k == word ? static_cast<uint32_t>(k - trie_word.data) : UNKNOWN;
+}
+
+// --- normaliser ------------------------------------------------------------------------------------------------------------
+
+namespace {
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
+bool is_alpha(char c) { return is_lower(c) || (c >= 'A' && c <= 'Z'); }
+bool is_alnum(char c) { return is_digit(c) || is_alpha(c); }
+bool is_gap(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f'; }
+constexpr char HIDDEN_DOT = '\x01';
+
+// One pass of s/(left)middle(right)/\1 between \2/g.
+template <class Left, class Right>
+void around(std::string &line, char middle, Left left, Right right, std::string_view between) {
+    if (line.find(middle) == std::string::npos) return;
+    std::string out;
+    out.reserve(line.size() + 16);
+    for (size_t k = 0; k < line.size();) {
+        if (k + 2 < line.size() && line[k + 1] == middle && left(line[k]) && right(line[k + 2])) {
+            out += line[k];
+            out += between;
+            out += line[k + 2];
+            k += 3;
+        } else {
+            out += line[k++];
+        }
+    }
+    line.swap(out);
+}
+
+// One pass of s/cc/to/g.
+void doubled(std::string &line, char c, std::string_view to) {
+    const char pair[] = {c, c};
+    if (line.find(pair, 0, 2) == std::string::npos) return;
+    std::string out;
+    for (size_t k = 0; k < line.size(); ++k) {
+        if (line[k] == c && k + 1 < line.size() && line[k + 1] == c) out += to, ++k;
+        else out += line[k];
+    }
+    line.swap(out);
+}
+
+}  // namespace
+
+bool plain_ascii(std::string_view text) {
+    for (char c : text)
+        if (!((c >= 0x20 && c < 0x7f) || is_gap(c))) return false;
+    return text.find("DOTMULTI") == std::string_view::npos;
+}
+
+std::string normalise_ascii(std::string_view text, const Tables &tables) {
+    std::string line = " ";
+    for (size_t k = 0; k < text.size();) {
+        const char c = text[k];
+        size_t run = 1;
+        if (c == '.')
+            while (k + run < text.size() && text[k + run] == '.') ++run;
+        if (run > 1) {
+            (line += ' ').append(run, HIDDEN_DOT) += ' ';
+        } else if (is_alnum(c) || is_gap(c) || c == '.' || c == '\'' || c == ',' || c == '-') {
+            line += c;
+        } else if (c == '`') {
+            line += '`';
+        } else {
+            ((line += ' ') += c) += ' ';
+        }
+        k += run;
+    }
+    line += ' ';
+    const auto digit = is_digit;
+    const auto not_digit = [](char c) { return !is_digit(c); };
+    const auto alpha = is_alpha;
+    const auto not_alpha = [](char c) { return !is_alpha(c); };
+    around(line, ',', not_digit, not_digit, " , ");
+    around(line, ',', digit, not_digit, " , ");
+    around(line, ',', not_digit, digit, " , ");
+    std::replace(line.begin(), line.end(), '`', '\'');
+    doubled(line, '\'', " \" ");
+    doubled(line, '-', "-");
+    around(line, '-', [](char c) { return is_alnum(c) || c == '.'; }, is_alnum, " ");
+    around(line, '\'', not_alpha, not_alpha, " ' ");
+    around(line, '\'', [](char c) { return !is_alnum(c); }, alpha, " ' ");
+    around(line, '\'', alpha, not_alpha, " ' ");
+    around(line, '\'', alpha, alpha, " '");
+    around(line, '\'', digit, [](char c) { return c == 's'; }, " '");
+
+    std::vector<std::string_view> tokens;
+    for (size_t k = 0; k < line.size();) {
+        while (k < line.size() && is_gap(line[k])) ++k;
+        size_t end = k;
+        while (end < line.size() && !is_gap(line[end])) ++end;
+        if (end > k) tokens.emplace_back(line.data() + k, end - k);
+        k = end;
+    }
+    std::string out;
+    out.reserve(line.size());
+    for (size_t k = 0; k < tokens.size(); ++k) {
+        const std::string_view token = tokens[k], pre = token.substr(0, token.size() - 1);
+        if (k) out += ' ';
+        if (pre.empty() || token.back() != '.') {
+            out += token;
+            continue;
+        }
+        const char next = k + 1 < tokens.size() ? tokens[k + 1][0] : '\0';
+        if (pre.find('.') != std::string_view::npos && std::any_of(pre.begin(), pre.end(), is_alpha)) {
+            for (char c : pre)
+                if (c != '.') out += c;
+        } else if (is_lower(next) || tables.keep_dot.count(std::string(pre)) ||
+                   (is_digit(next) && tables.keep_dot_before_number.count(std::string(pre)))) {
+            out += token;
+        } else {
+            (out += pre) += " .";
+        }
+    }
+    for (char &c : out) {
+        if (c == HIDDEN_DOT) c = '.';
+        else if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
+    }
+    return out;
+}
+
+// --- words -----------------------------------------------------------------------------------------------------------------
+
+std::u16string utf16(std::string_view text) {
+    std::u16string out;
+    out.reserve(text.size());
+    for (size_t k = 0; k < text.size();) {
+        const unsigned char c = static_cast<unsigned char>(text[k]);
+        const size_t more = c < 0x80 ? 0 : c < 0xE0 ? 1 : c < 0xF0 ? 2 : 3;
+        uint32_t point = more == 0 ? c : c & (0x3F >> more);
+        for (size_t j = 1; j <= more && k + j < text.size(); ++j) point = point << 6 | (static_cast<unsigned char>(text[k + j]) & 0x3F);
+        if (point < 0x10000) {
+            out += static_cast<char16_t>(point);
+        } else {
+            out += static_cast<char16_t>(0xD800 + ((point - 0x10000) >> 10));
+            out += static_cast<char16_t>(0xDC00 + ((point - 0x10000) & 0x3FF));
+        }
+        k += more + 1;
+    }
+    return out;
+}
+
+uint32_t java_hash(const std::u16string &word) {
+    uint32_t h = 0;
+    for (char16_t c : word) h = 31 * h + c;
+    return h;
+}
+
+namespace {
+
+bool ends(std::string_view word, std::string_view suffix) {
+    return word.size() >= suffix.size() && word.compare(word.size() - suffix.size(), suffix.size(), suffix) == 0;
+}
+
+constexpr std::pair<std::string_view, std::string_view> DETACHMENT[] = {
+    {"s", ""},  {"ses", "s"}, {"xes", "x"}, {"zes", "z"}, {"ches", "ch"}, {"shes", "sh"}, {"men", "man"}, {"ies", "y"},
+    {"s", ""},  {"ies", "y"}, {"es", "e"},  {"es", ""},   {"ed", "e"},    {"ed", ""},     {"ing", "e"},   {"ing", ""},
+    {"er", ""}, {"est", ""},  {"er", "e"},  {"est", "e"},
+};
+
+// The number of the base form; UNKNOWN if there is none.
+uint32_t base_form(std::string_view word, size_t length, uint32_t number, const Tables &tables) {
+    if (ends(word, "ss") || length <= 2) return number;
+    std::string base;
+    for (const auto &[suffix, ending] : DETACHMENT) {
+        if (!ends(word, suffix)) continue;
+        base.assign(word.substr(0, word.size() - suffix.size())) += ending;
+        const uint32_t found = tables.number(base);
+        if (found != UNKNOWN && tables.word_flags[found] & LEMMA) return found;
+    }
+    return UNKNOWN;
+}
+
+}  // namespace
+
+Word word_of(std::string_view text, uint32_t number, const Tables &t) {
+    const std::u16string units = utf16(text);
+    Word word{number, java_hash(units), java_hash(stem(units)), false, {}, {}};
+    const uint8_t flags = word.number == UNKNOWN ? 0 : t.word_flags[word.number];
+    word.is_function = flags & FUNCTION;
+    const auto add = [&](const Span<uint32_t> &start, const Span<uint32_t> &ids, uint32_t n) {
+        if (n != UNKNOWN) word.synsets.insert(word.synsets.end(), ids.data + start[n], ids.data + start[n + 1]);
+    };
+    add(t.synset_start, t.synset_ids, word.number);
+    if (flags & IRREGULAR) {
+        add(t.base_start, t.base_ids, word.number);
+    } else {
+        const uint32_t base = base_form(text, units.size(), word.number, t);
+        if (base != word.number) add(t.synset_start, t.synset_ids, base);
+    }
+    std::sort(word.synsets.begin(), word.synsets.end());
+    for (uint32_t synset : word.synsets) word.mask.add(synset);
+    return word;
+}
+
+Words::~Words() {
+    for (const auto &word : known_) delete word.load();
+}
+
+const Word &Words::get(std::string_view text, Word &other) {
+    const uint32_t number = tables_.number(text);
+    if (number == UNKNOWN) return other = word_of(text, UNKNOWN, tables_);
+    const Word *known = known_[number].load(std::memory_order_acquire);
+    if (!known) {
+        const Word *fresh = new Word(word_of(text, number, tables_));
+        if (known_[number].compare_exchange_strong(known, fresh, std::memory_order_acq_rel)) known = fresh;
+        else delete fresh;  // another thread was first
+    }
+    return *known;
+}
+
+Sentence::Sentence(std::string normalised, const Tables &t, Words &words) : text(std::move(normalised)) {
+    std::vector<const Word *> found;
+    std::deque<Word> others;  // words that the tables do not have
+    size_t synsets = 0;
+    Word other;
+    for (size_t k = 0; k < text.size();) {
+        const size_t end = std::min(text.find(' ', k), text.size());
+        const Word *word = &words.get(std::string_view(text).substr(k, end - k), other);
+        if (word == &other) word = &others.emplace_back(std::move(other));
+        found.push_back(word);
+        synsets += word->synsets.size();
+        k = end + 1;
+    }
+    hashes.reserve(found.size());
+    stems.reserve(found.size());
+    is_function.reserve(found.size());
+    synset_mask.reserve(found.size());
+    synset_ids.reserve(synsets);
+    synset_start.reserve(found.size() + 1);
+    synset_start.push_back(0);
+    for (const Word *word : found) {
+        hashes.push_back(word->hash);
+        stems.push_back(word->stem);
+        is_function.push_back(word->is_function);
+        function_words += word->is_function;
+        synset_ids.insert(synset_ids.end(), word->synsets.begin(), word->synsets.end());
+        synset_start.push_back(static_cast<uint32_t>(synset_ids.size()));
+        synset_mask.push_back(word->mask);
+    }
+    places.reserve(3 * found.size());
+    sources.reserve(2 * found.size());
+    const uint32_t P = t.phrase_words();
+    for (uint32_t at = 0; at < found.size(); ++at) {
+        uint32_t node = UNKNOWN;
+        for (uint32_t k = at; k < found.size() && found[k]->number < P; ++k) {
+            node = k == at ? found[k]->number : t.child(node, found[k]->number);
+            if (node == UNKNOWN) break;
+            places.push_back({node, at, k - at + 1});
+            const uint64_t bits = t.source_bits[node / 64], bit = uint64_t{1} << (node % 64);
+            if (bits & bit) {
+                const size_t s = t.source_rank[node / 64] + std::bitset<64>(bits & (bit - 1)).count();
+                sources.push_back({t.source_first[s], t.source_first[s + 1], at, k - at + 1});
+            }
+        }
+    }
+    std::sort(sources.begin(), sources.end(), [](const Source &a, const Source &b) {
+        return a.first != b.first ? a.first < b.first : a.at < b.at;
+    });
+}
+
+}  // namespace meteor

@@ -1,0 +1,135 @@
+"""The nouns of moment retrieval: Query, Moment, Ranking; and how clip numbers become seconds.
+
+A Ranking is kept as arrays, because there are many: 100 answers cost 3 kB instead of 20.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fabula.core.errors import SpecError, shown
+
+Id = str | int
+Span = tuple[float, float]  # start, end in seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Saliency:
+    """How good a highlight each marked clip is: one mark per annotator; clips that are not named have 0."""
+
+    clips: tuple[int, ...]
+    marks: tuple[tuple[float, ...], ...]  # [clips, annotators]
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A sentence, and where in which video it happens. Several windows: one per annotator, or one per occurrence."""
+
+    id: Id
+    video: str
+    windows: tuple[Span, ...]
+    duration: float | None = None
+    text: str | None = None
+    saliency: Saliency | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """One answer: this stretch of this video. Without a video: of the video that the query names."""
+
+    start: float
+    end: float
+    video: str | None = None
+    score: float | None = None
+
+
+class VideoNumbers(dict[str, int]):
+    """Numbers for video names, given out at first sight, so that a million answers hold integers."""
+
+    def __init__(self, known: Mapping[str, int] | None = None) -> None:
+        super().__init__(known or {})
+        self.next = max(self.values(), default=-1) + 1
+
+    def __missing__(self, name: str) -> int:
+        self[name] = number = self.next
+        self.next += 1
+        return number
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ranking:
+    """The answers to one query, best first as the system lists them."""
+
+    id: Id
+    spans: NDArray[np.float64]  # [N, 2]
+    scores: NDArray[np.float64] | None = None  # [N]
+    videos: NDArray[np.int64] | None = None  # [N] numbers of VideoNumbers; None: all in the query's own video
+    saliency: NDArray[np.float64] | None = None  # [C] one number per clip of the query's video
+
+    @classmethod
+    def of(
+        cls,
+        id: Id,
+        moments: Iterable[Moment],
+        numbers: VideoNumbers | None = None,
+        saliency: ArrayLike | None = None,
+    ) -> Ranking:
+        """From single answers; either all of them name a video, or none does."""
+        listed = list(moments)
+        named = [numbers[m.video] for m in listed if m.video is not None and numbers is not None]
+        if named and len(named) < len(listed):
+            raise SpecError(f"query {shown(id)}: {len(named)} of {len(listed)} moments name a video; all or none must")
+        scores = [m.score for m in listed if m.score is not None]
+        return cls(
+            id,
+            np.array([(m.start, m.end) for m in listed], dtype=np.float64).reshape(-1, 2),
+            np.array(scores, dtype=np.float64) if listed and len(scores) == len(listed) else None,
+            np.array(named, dtype=np.int64) if named else None,
+            None if saliency is None else np.asarray(saliency, dtype=np.float64),
+        )
+
+    def __len__(self) -> int:
+        return len(self.spans)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rankings:
+    """Rankings of many queries end to end, as a reader that has them so hands them on. Q queries, M answers."""
+
+    ids: Sequence[Id]
+    counts: NDArray[np.int64]  # [Q] how many answers each has
+    spans: NDArray[np.float64]  # [M, 2]
+    scores: NDArray[np.float64] | None  # [M]
+    videos: NDArray[np.int64]  # [M]
+
+    def __iter__(self) -> Iterator[Ranking]:
+        """One by one."""
+        start = 0
+        for id, n in zip(self.ids, self.counts.tolist(), strict=True):
+            part = slice(start, start + n)
+            yield Ranking(id, self.spans[part], None if self.scores is None else self.scores[part], self.videos[part])
+            start += n
+
+
+EndRule = Literal["inside", "past"]
+
+
+def clip_seconds(first: ArrayLike, last: ArrayLike, clip: float, end: EndRule = "inside") -> NDArray[np.float64]:
+    """Clip numbers as seconds. [N, 2]
+
+    inside  the last clip belongs to the moment: end = (last + 1)·clip (XML, HERO: Lei et al., ECCV 2020)
+    past    `last` is the first clip after it: end = last·clip (ReLoCLNet: Zhang et al., SIGIR 2021)
+
+    A head trained for one rule and decoded by the other is off by one clip: 1.5 s on TVR.
+    """
+    if end not in ("inside", "past"):
+        raise SpecError(f"end is {end!r}; it may be inside or past")
+    if not clip > 0:
+        raise SpecError(f"clip is {clip}; a clip is longer than nothing")
+    starts, ends = np.asarray(first, dtype=np.float64), np.asarray(last, dtype=np.float64)
+    return np.stack([starts * clip, (ends + 1 if end == "inside" else ends) * clip], axis=-1)

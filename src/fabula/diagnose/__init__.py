@@ -1,0 +1,8 @@
+"""What makes a score what it is: predictions under other rules and without their errors, metrics under stress."""
+
+from fabula.diagnose.errors import Diagnosis, Limits, errors
+from fabula.diagnose.factors import Factors, factors
+from fabula.diagnose.retrieval import Retrieval, retrieval
+from fabula.diagnose.stress import Stress, stress
+
+__all__ = ["Diagnosis", "Factors", "Limits", "Retrieval", "Stress", "errors", "factors", "retrieval", "stress"]

@@ -1,0 +1,141 @@
+"""Which metric notices what: references are spoiled in known ways and scored against themselves.
+
+    r = mean over stories of  ŝ/s        s: the reference against itself · ŝ: its spoiled copy, mean over copies
+
+1: not noticed; 0: everything is lost. The ways are in _changes.py; the first three are Table 1 of MICap (Raajesh et
+al., CVPR 2024), where the identity-aware metric must fall furthest. A story that a way does not apply to, and one with
+s = 0, does not count. Metrics of stories read times and words; metrics of captions read a story's sentences, in the
+order of time, as one text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from zlib import crc32
+
+import numpy as np
+
+from fabula import metrics
+from fabula.core.errors import SpecError
+from fabula.core.nouns import Corpus, Item, Story
+from fabula.core.registry import close_to
+from fabula.core.rows import Rows
+from fabula.diagnose._changes import CHANGES, normalised
+from fabula.engine.captions import Tokenised, caption_rows
+from fabula.engine.local import Progress, silent, story_rows
+from fabula.metrics import Metric
+from fabula.metrics._caption import CaptionMetric
+from fabula.metrics._paragraph import Paragraph
+from fabula.metrics._story import StoryMetric
+from fabula.stats.bootstrap import Interval, Resampling, interval
+from fabula.stats.sample import Mean, Sample
+
+COPIES = 3  # of every story and way, as MICap makes them
+DEFAULT = ("SODA_c", "METEOR", "CIDEr", "BLEU_4", "ROUGE_L")  # and iSPICE, where it is installed
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What is left of one metric under one way of spoiling."""
+
+    ratio: float
+    interval: Interval
+    stories: int
+    skipped: int  # stories that it does not apply to, or that score 0 against themselves
+    ratios: Mapping[str | int, float]  # of each story
+
+
+@dataclass(frozen=True, slots=True)
+class Stress:
+    """metric → way → what is left; None where no story of the corpus can be spoiled so."""
+
+    cells: Mapping[str, Mapping[str, Cell | None]]
+    signatures: Mapping[str, str]
+    stories: int
+    copies: int
+    seed: int
+    how: Resampling
+
+    def __getitem__(self, metric: str) -> Mapping[str, Cell | None]:
+        return self.cells[metric]
+
+    @property
+    def ways(self) -> list[str]:
+        return list(next(iter(self.cells.values())))
+
+
+def default() -> list[str]:
+    """The metrics that are put under stress unasked."""
+    return [*(["iSPICE"] if "ispice" in metrics.room.modules() else []), *DEFAULT]
+
+
+def stress(
+    wanted: Sequence[str | Metric],
+    corpus: Corpus,
+    *,
+    changes: Sequence[str] | None = None,
+    copies: int = COPIES,
+    seed: int = 0,
+    ci: Resampling | None = None,
+    progress: Progress = silent,
+) -> Stress:
+    """Spoil every story of the corpus in every way, `copies` times, and score it with every metric."""
+    made = [metrics.metric(m) if isinstance(m, str) else m for m in wanted]
+    for m in made:
+        if not isinstance(m, StoryMetric | CaptionMetric | Paragraph):
+            raise SpecError(f"{m.name} scores neither stories nor captions; it cannot be put under stress")
+    ways = list(CHANGES) if changes is None else list(changes)
+    for way in ways:
+        if way not in CHANGES:
+            raise SpecError(f"no way to spoil a reference is called {way!r}; {close_to(way, list(CHANGES))}")
+    if copies < 1:
+        raise SpecError(f"{copies} copies; there must be at least 1")
+    how = ci or Resampling(resamples=2000, seed=seed)
+    told = {v: normalised(story.in_order()) for v, story in corpus.items() if len(story)}
+    cells: dict[str, dict[str, Cell | None]] = {str(m): {} for m in made}
+    for k, way in enumerate(ways):
+        progress("stress", k, len(ways))
+        spoiled = [
+            {v: s for v, story in told.items() if (s := CHANGES[way](story, chance(seed, way, copy, v))) is not None}
+            for copy in range(copies)
+        ]
+        refs = {v: told[v] for v in spoiled[0]}
+        for m in made:
+            cells[str(m)][way] = noticed(m, refs, spoiled, len(told), how) if refs else None
+    progress("stress", len(ways), len(ways))
+    return Stress(cells, {str(m): m.signature({"stories": len(told)}) for m in made}, len(told), copies, seed, how)
+
+
+def chance(seed: int, way: str, copy: int, video: str) -> np.random.Generator:
+    """Of its own for each story, way and copy: what else is asked for changes nothing."""
+    return np.random.default_rng([seed, crc32(way.encode()), copy, crc32(video.encode())])
+
+
+def noticed(
+    metric: Metric, refs: Mapping[str, Story], spoiled: Sequence[Mapping[str, Story]], of: int, how: Resampling
+) -> Cell | None:
+    base = scores(metric, refs, refs)
+    after = [scores(metric, refs, copy) for copy in spoiled]
+    counted = [v for v, s in base.items() if s > 0 and all(v in one for one in after)]
+    if not counted:
+        return None
+    ratios = {v: float(np.mean([one[v] for one in after])) / base[v] for v in counted}
+    rows = Rows.of({"video": v, "value": r} for v, r in ratios.items())
+    bounds = interval(
+        Sample.of(rows, Mean()), level=how.level, method=how.method, resamples=how.resamples, seed=how.seed
+    )
+    return Cell(float(np.mean(list(ratios.values()))), bounds, len(counted), of - len(counted), ratios)
+
+
+def scores(metric: Metric, refs: Mapping[str, Story], told: Mapping[str, Story]) -> dict[str | int, float]:
+    """One number a story."""
+    if isinstance(metric, CaptionMetric):
+        items = [Item(v, text(told[v]), (text(refs[v]),)) for v in refs]
+        return caption_rows(metric, Tokenised(items)).by_key(metric.primary)
+    assert isinstance(metric, StoryMetric | Paragraph)
+    return story_rows(metric, [Corpus(refs)], Corpus(told)).by_key(metric.primary)
+
+
+def text(story: Story) -> str:
+    return " ".join(e.caption or "" for e in story.in_order().events)

@@ -1,0 +1,204 @@
+"""Rows of moment metrics on this machine: rankings come in a stream, are scored in blocks and forgotten.
+
+Memory is bounded by the queries and their rows, whatever the number of answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from fabula.core.errors import InputError, shown
+from fabula.core.moments import Id, Query, Ranking, Rankings, VideoNumbers
+from fabula.core.notes import Notes, named
+from fabula.core.rows import Rows
+from fabula.engine.local import Progress, silent
+from fabula.metrics._moment import Block, Columns, MomentMetric
+
+ANSWERS = 1 << 18  # how many answers a block gathers
+QUERIES = 1 << 12  # and how many queries, at most
+
+
+@dataclass(slots=True)
+class Scored:
+    """What one pass over the rankings gives."""
+
+    rows: dict[MomentMetric, Rows] = field(default_factory=dict)
+    absent: dict[MomentMetric, str] = field(default_factory=dict)  # metric → what the predictions lack for it
+    missing: int = 0  # queries that no list answers, of the list that lacks most
+    unknown: int = 0  # rankings of queries that there are not
+    empty: int = 0  # rankings without a window
+    answers: int = 0
+
+
+@dataclass(slots=True)
+class Listed:
+    """One list of the predictions while it is read: what waits to be scored, and what was."""
+
+    name: str
+    metrics: list[MomentMetric]
+    waiting: list[tuple[int, Ranking]] = field(default_factory=list)
+    held: int = 0  # answers that wait
+    seen: set[int] = field(default_factory=set)  # places of queries
+    parts: dict[MomentMetric, list[tuple[list[int], Columns]]] = field(default_factory=dict)
+    windows: bool = False  # did any ranking have a window, any a saliency
+    saliency: bool = False
+
+
+def moment_rows(
+    metrics: Sequence[MomentMetric],
+    queries: Mapping[Id, Query],
+    answers: Iterable[tuple[str, Ranking | Rankings]],
+    numbers: VideoNumbers | None = None,
+    notes: Notes | None = None,
+    strict: bool = False,
+    progress: Progress = silent,
+) -> Scored:
+    """Rows of every metric from one pass over (list, ranking) pairs; the list is "" where there is only one, and
+    many rankings may come at once.
+
+    `numbers` numbers the videos that the rankings name; without it all rankings are about their query's own video.
+    """
+    numbers, notes = VideoNumbers() if numbers is None else numbers, Notes() if notes is None else notes
+    order = list(queries.values())
+    place_of = {id: i for i, id in enumerate(queries)}
+    lists: dict[str, Listed] = {}
+    out = Scored()
+    what = metrics[0].name if len(metrics) == 1 else "moments"
+    progress(what, 0, len(order))
+
+    def measured(listed: Listed, at: list[int], block: Block) -> None:
+        score(listed, at, block, notes, strict)
+        out.answers += len(block.of)
+        out.empty += int((block.counts == 0).sum())
+        progress(what, max(len(entry.seen) for entry in lists.values()), len(order))
+
+    def flush(listed: Listed) -> None:
+        at, rankings = [place for place, _ in listed.waiting], [ranking for _, ranking in listed.waiting]
+        listed.waiting, listed.held = [], 0
+        measured(listed, at, Block.made([order[place] for place in at], rankings, numbers))
+
+    for name, some in answers:
+        listed = lists.get(name)
+        if listed is None:
+            readers = [m for m in metrics if name in ("", m.answers)]
+            listed = lists[name] = Listed(name, readers, parts={m: [] for m in readers})
+        if not listed.metrics:
+            continue
+        if isinstance(some, Rankings):
+            at = [place for id in some.ids if (place := place_of.get(id)) is not None]
+            fresh = set(at)
+            if len(fresh) == len(some.ids) and listed.seen.isdisjoint(fresh):
+                listed.seen |= fresh
+                there = [order[place] for place in at]
+                measured(listed, at, Block.joined(there, some.counts, some.spans, some.scores, some.videos, numbers))
+                continue
+        for ranking in some if isinstance(some, Rankings) else (some,):
+            place = place_of.get(ranking.id)
+            if place is None:
+                place = twin(ranking.id, place_of, notes)
+            if place is None:
+                out.unknown += 1
+                text = "{n} rankings answer queries that are not in the references and are not scored"
+                notes.add(text, named(ranking.id))
+                continue
+            if place in listed.seen:
+                where, hint = f"list {name}" if name else None, "keep one of the two"
+                raise InputError("this query is answered twice", video=ranking.id, noun="query", field=where, hint=hint)
+            listed.seen.add(place)
+            listed.waiting.append((place, ranking))
+            listed.held += len(ranking.spans)
+            if listed.held >= ANSWERS or len(listed.waiting) >= QUERIES:
+                flush(listed)
+    for listed in lists.values():
+        if listed.waiting:
+            flush(listed)
+    for metric in metrics:
+        collect(metric, lists, queries, numbers, out, notes)
+    progress(what, len(order), len(order))
+    return out
+
+
+def twin(id: Id, places: Mapping[Id, int], notes: Notes) -> int | None:
+    """An id that is text on one side and a number on the other still means one query: its place."""
+    other: Id | None = str(id) if isinstance(id, int) else int(id) if id.isascii() and id.isdigit() else None
+    if other is None or other not in places or str(other) != str(id):
+        return None
+    notes.add("{n} query ids were matched though one file writes them as text, the other as numbers", named(id))
+    return places[other]
+
+
+def score(listed: Listed, at: list[int], block: Block, notes: Notes, strict: bool) -> None:
+    """A block of queries, whose places are `at`, through every metric of the list."""
+    listed.saliency |= any(saliency is not None for saliency in block.saliency)
+    listed.windows |= len(block.of) > 0
+    if any(m.needs == "windows" for m in listed.metrics):
+        remark(block, listed, notes, strict)
+    for metric in listed.metrics:
+        listed.parts[metric].append((at, metric.units(block)))
+
+
+def remark(block: Block, listed: Listed, notes: Notes, strict: bool) -> None:
+    """Say what is odd about the windows; with strict, refuse what is no stretch of time."""
+    start, end = block.spans[:, 0], block.spans[:, 1]
+    for i in np.flatnonzero(~((start >= 0) & (start < end))).tolist():
+        id = block.queries[int(block.of[i])].id
+        if strict:
+            seen = f"a window that is reversed, zero-length or negative, [{start[i]:g}, {end[i]:g}]"
+            hint = "mend the predictions, or leave --strict out"
+            raise InputError(seen, video=id, noun="query", field=f"window {int(block.place[i])}", hint=hint)
+        notes.add("{n} predicted windows are reversed, zero-length or negative; the first two match nothing", named(id))
+    rising = (np.diff(block.scores) > 0) & (np.diff(block.of) == 0)
+    for i in np.unique(block.of[1:][rising]).tolist():
+        text = "{n} queries list answers in another order than their scores (see order=… in each signature)"
+        notes.add(text, named(block.queries[i].id))
+    if any(getattr(m, "order", "file") == "score" for m in listed.metrics):
+        for i in np.unique(block.of[np.isnan(block.scores)]).tolist():
+            text = "{n} queries have answers without a score; they stay in the order of the file"
+            notes.add(text, named(block.queries[i].id))
+
+
+def collect(
+    metric: MomentMetric,
+    lists: Mapping[str, Listed],
+    queries: Mapping[Id, Query],
+    numbers: VideoNumbers,
+    out: Scored,
+    notes: Notes,
+) -> None:
+    """The metric's rows in the order of the references, with those of queries that nobody answered."""
+    found = [listed for listed in lists.values() if metric in listed.parts]
+    if len(found) > 1:
+        hint = f"it has {', '.join(shown(listed.name) for listed in found)}"
+        raise InputError(f"the predictions answer {metric.name} in more than one list", hint=hint)
+    if not found and lists:
+        out.absent[metric] = f"the predictions have no list {metric.answers}"
+        return
+    listed = found[0] if found else Listed("", [])
+    if metric.needs == "saliency" and lists and not listed.saliency:
+        out.absent[metric] = "the predictions have no saliency"
+        return
+    if metric.needs != "saliency" and listed.saliency and not listed.windows:
+        out.absent[metric] = "the predictions have no windows"
+        return
+    ids = list(queries)
+    lost = [i for i in range(len(ids)) if i not in listed.seen]
+    if len(lost) > out.missing:
+        out.missing = len(lost)
+    if lost and metric.missing == "error":
+        hint = f"give an answer, or say how to count: {metric.name}(missing=zero) or {metric.name}(missing=drop)"
+        problem = f"{metric}: {len(lost)} of {len(ids)} queries have no answer"
+        raise InputError(problem, video=ids[lost[0]], noun="query", hint=hint)
+    parts = list(listed.parts.get(metric, []))
+    if metric.missing == "zero":
+        for start in range(0, len(lost), QUERIES):
+            some = lost[start : start + QUERIES]
+            parts.append((some, metric.units(Block.made([queries[ids[i]] for i in some], [None] * len(some), numbers))))
+    at = np.array([i for places, _ in parts for i in places], dtype=np.int64)
+    sorted_ = np.argsort(at, kind="stable")
+    columns = {n: np.concatenate([c[n] for _, c in parts])[sorted_] for n in (parts[0][1] if parts else {})}
+    keys = tuple(ids[i] for i in at[sorted_].tolist())
+    videos = tuple(queries[key].video for key in keys)  # the queries of a video are not independent
+    out.rows[metric] = Rows(keys, np.zeros(len(keys), dtype=np.int64), columns, unit="query", clusters=videos)

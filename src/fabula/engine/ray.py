@@ -1,0 +1,75 @@
+"""Shards on a Ray cluster: one task a shard, tried again where its worker dies.
+
+A task writes its rows into the work folder and returns a number: nothing large travels. A task that is tried again
+writes the same file again, so a dead worker changes nothing. Tasks are Ray's own, without Ray Data: what it adds
+(blocks of Arrow, streaming between operators) has no use where a shard is a file and a result is a file.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, TypeVar
+
+from fabula.core.errors import FabulaError, MissingExtra
+
+RETRIES = 5  # of one shard, for workers that die; an error of ours is not tried again
+J = TypeVar("J")
+T = TypeVar("T")
+
+
+class Ray:
+    """A cluster of this machine, started and stopped for the run; with an address, the one that is there.
+
+    Where the program has already called ray.init, that cluster is used and left as it was.
+    """
+
+    def __init__(self, address: str | None = None, **options: Any) -> None:
+        if importlib.util.find_spec("ray") is None:
+            raise MissingExtra("--engine ray", "ray")
+        self.address, self.options = address, options
+
+    def ready(self) -> AbstractContextManager[Any]:
+        return cluster(self.address, self.options)
+
+    def map(self, work: Callable[[J], T], jobs: Sequence[J]) -> Iterator[T]:
+        with self.ready() as ray:
+            task = ray.remote(max_retries=RETRIES)(work)
+            waiting = [task.remote(job) for job in jobs]
+            try:
+                while waiting:
+                    (ready,), waiting = ray.wait(waiting, num_returns=1)
+                    yield ray.get(ready)
+            except ray.exceptions.RayTaskError as error:
+                raise (error.cause if isinstance(error.cause, FabulaError) else error) from None
+            except ray.exceptions.RayError as error:
+                said = str(error).strip().partition("\n")[0]
+                raise FabulaError(f"Ray gave up ({said}); the rows written so far stay: --resume goes on") from error
+            finally:
+                for rest in waiting:
+                    ray.cancel(rest, force=True)
+
+
+@contextmanager
+def cluster(address: str | None, options: dict[str, Any]) -> Iterator[Any]:
+    """Ray, initialised. A cluster of our own listens on the loopback alone and reports to nobody."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    import ray
+
+    if ray.is_initialized():
+        yield ray
+        return
+    quiet: dict[str, Any] = {"logging_level": "ERROR", "log_to_driver": False}
+    own = {"address": "local", "include_dashboard": False, "_node_ip_address": "127.0.0.1"}
+    try:
+        ray.init(**(quiet | ({"address": address} if address else own) | options))
+    except (ConnectionError, RuntimeError, TimeoutError, ValueError) as error:
+        said = str(error).strip().partition("\n")[0]
+        raise FabulaError(f"Ray cannot be reached at {address or 'this machine'} ({said}); check --address") from error
+    try:
+        yield ray
+    finally:
+        ray.shutdown()

@@ -1,0 +1,113 @@
+"""What a format of moments is, and the checks that its files share. One file of this room per format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fabula.core.moments import Id, Query, Ranking, Rankings, Span, VideoNumbers
+from fabula.io._fields import VAST, Source, kind, plain_caption
+from fabula.io._tables import Table
+from fabula.io.coco import identity
+
+# Which list of the file ("" where it has one), and a query's ranking, or those of many.
+Answers = Iterator[tuple[str, Ranking | Rankings]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MomentFormat:
+    """A file format of queries, of rankings, or of both. `sniff` sees how the file begins, and its first object."""
+
+    name: str
+    about: str  # one line for `fabula list formats`
+    shape: Literal["json", "lines", "text"]
+    sniff: Callable[[str, Mapping[str, Any]], bool]  # the text's beginning; of lines: the first line's object
+    queries: Callable[[Source], Iterator[Query]] | None = None
+    answers: Callable[[Source, VideoNumbers], Answers] | None = None
+
+    @property
+    def holds(self) -> str:
+        return "either" if self.queries and self.answers else "references" if self.queries else "predictions"
+
+
+def id_of(entry: dict[str, Any], key: str, at: str, source: Source) -> Id:
+    id = entry.get(key)
+    if type(id) is int or type(id) is str:
+        return id
+    return identity(source.entry(entry, key, at=at), f"{at} {key}", source)
+
+
+def window(value: Any, at: str, id: Id, source: Source) -> Span:
+    """[start, end] in seconds. Order and sign are judged later, where it is known what to do about them."""
+    if type(value) is list and len(value) == 2 and type(value[0]) is float and type(value[1]) is float:
+        start, end = value
+        if -VAST < start < VAST and -VAST < end < VAST:
+            return start, end
+    segment = source.segment(value, at, id)
+    return segment.start, segment.end
+
+
+def windows(value: Any, at: str, id: Id, source: Source) -> tuple[Span, ...]:
+    """A list of windows; at least one."""
+    listed = source.listing(value, at, id, "windows are [[start, end], …] in seconds")
+    if not listed:
+        raise source.wrong("no window", id, at, "a query without an answer cannot be scored: leave it out")
+    return tuple(window(w, f"{at}[{i}]", id, source) for i, w in enumerate(listed))
+
+
+def duration_of(entry: Mapping[str, Any], id: Id, source: Source) -> float | None:
+    value = entry.get("duration")
+    if value is None or (type(value) is float and 0 < value < VAST):
+        return value
+    return source.duration(value, id)
+
+
+def text_of(entry: Mapping[str, Any], key: str, id: Id, source: Source) -> str | None:
+    value = entry.get(key)
+    return value if value is None else plain_caption(value) or source.caption(value, key, id)
+
+
+def checked_rows(value: Any, shape: str, least: int, at: str, id: Id, source: Source) -> Table:
+    """Rows of numbers, slowly: each is looked at, and the first that is none is named. [N, C]
+
+    Rows longer than the shortest lose what is beyond it: published evaluators ignore further columns.
+    """
+    out: list[list[float]] = []
+    for i, row in enumerate(source.listing(value, at, id, f"it is a list of {shape}")):
+        cells = source.listing(row, f"{at}[{i}]", id, f"a row is {shape}")
+        if len(cells) < least:
+            raise source.wrong(f"a row of {len(cells)}", id, f"{at}[{i}]", f"a row is {shape}")
+        out.append([source.number(c, f"{at}[{i}][{j}]", id) for j, c in enumerate(cells)])
+    width = min(map(len, out), default=0)
+    return np.array([row[:width] for row in out], dtype=np.float64).reshape(len(out), width)
+
+
+def spans_and_scores(
+    rows: Table, at: str, id: Id, source: Source, shape: str
+) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+    """[start, end] or [start, end, score] rows as spans [N, 2] and scores [N]."""
+    if len(rows) and rows.shape[1] < 2:
+        raise source.wrong(f"a row of {rows.shape[1]}", id, f"{at}[0]", f"a row is {shape}")
+    if not len(rows):
+        return np.zeros((0, 2)), None
+    return rows[:, :2], rows[:, 2] if rows.shape[1] > 2 else None
+
+
+def saliency_of(value: Any, at: str, id: Id, source: Source) -> NDArray[np.float64]:
+    """One number per clip."""
+    listed = source.listing(value, at, id, "it is a list of numbers, one per clip")
+    if all(type(v) is float for v in listed):
+        numbers = np.array(listed, dtype=np.float64)
+        if np.isfinite(numbers).all():
+            return numbers
+    return np.array([source.number(v, f"{at}[{i}]", id) for i, v in enumerate(listed)], dtype=np.float64)
+
+
+def object_of(entry: Any, at: str, source: Source, shape: str) -> dict[str, Any]:
+    if not isinstance(entry, dict):
+        raise source.wrong(f"expected an object, saw {kind(entry)}", None, at, f"it is {shape}")
+    return entry

@@ -1,0 +1,198 @@
+"""Tables of numbers inside JSON, read without a Python object per number: what makes 10,000,000 answers bearable.
+
+`lift` takes every `[[1, 2.5], [3, 4]]` that follows a key out of a text, and leaves a mark in its place. It takes only
+what is beyond doubt; whatever it does not take stays in the JSON, whose reader says what is wrong with it.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fabula._kernels import native
+from fabula.core.errors import InputError
+from fabula.io._files import decode, failures_named, parse_json
+
+Table = NDArray[np.float64]  # [N, C]
+Piece = TypeVar("Piece")
+Lifted = tuple[bytes, int, NDArray[np.float64], NDArray[np.int64]]
+
+NOT_PLAIN, MORE = -1, -2  # not a table of numbers · the text ends before the table does
+CHUNK = 1 << 22  # bytes read at a time
+MARK = "\0"  # how a mark begins: the string "\u00007" stands where table 7 was
+
+ROWS = re.compile(rb"\[\s*(?:\[[-+.\deE,\s]+\]\s*(?:,\s*(?=\[)|(?=\])))*\]")
+PARTIAL = re.compile(rb"[-+.\deE,\s\[\]]*")
+
+
+def lift(text: bytes, key: str, first: int = 0, whole: bool = True, keep: bool = True) -> Lifted:
+    """Every plain table that follows `"key": ` in the text.
+
+    Gives what is left, with marks numbered from `first`; how much of the text was used (all of it when it is `whole`,
+    else up to a key or a table that its end cuts in two); the tables' numbers end to end, none with `keep=False`; and
+    their shapes. [K, 2]
+    """
+    kernels = native()
+    if kernels is None:
+        return lift_python(text, key, first, whole, keep)
+    return cast(Lifted, kernels.lift(text, key, first, whole, keep))
+
+
+def lift_python(text: bytes, key: str, first: int, whole: bool, keep: bool = True) -> Lifted:
+    """The specification of the kernel."""
+    name = f'"{key}"'.encode()
+    follows = re.compile(re.escape(name) + rb"[ \n\t\r]*(?::[ \n\t\r]*)?")
+    left, done, at = [], 0, 0
+    values: list[Table] = []
+    while done < len(text):
+        match = follows.search(text, at)
+        if match is None:
+            safe = max(done, len(text) if whole else max(at, len(text) - len(name) + 1))
+            left.append(text[done:safe])
+            done = safe
+            break
+        stop, table = (NOT_PLAIN, None)
+        if b":" in match.group()[len(name) :]:
+            stop, table = number_rows(text, match.end())
+        if not whole and (match.end() == len(text) or stop == MORE):
+            left.append(text[done : match.start()])
+            done = match.start()
+            break
+        left.append(text[done : match.end()])
+        done = at = match.end()
+        if table is not None:
+            left.append(json.dumps(f"{MARK}{first + len(values)}").encode())
+            values.append(table)
+            done = at = stop
+    shapes = np.array([t.shape for t in values], dtype=np.int64).reshape(-1, 2)
+    return b"".join(left), done, np.concatenate([np.zeros(0), *(t.ravel() for t in values if keep)]), shapes
+
+
+def number_rows(text: bytes, start: int) -> tuple[int, Table | None]:
+    """The table that begins at `start`, and where it ends; (NOT_PLAIN or MORE, None) where there is none."""
+    match = ROWS.match(text, start)
+    if match is None:
+        rest = PARTIAL.match(text, start)
+        open_ended = text[start : start + 1] == b"[" and rest is not None and rest.end() == len(text)
+        return (MORE if open_ended else NOT_PLAIN), None
+    try:
+        rows = json.loads(match.group())
+        table = np.array(rows, dtype=np.float64).reshape(len(rows), len(rows[0]) if rows else 0)
+    except (ValueError, OverflowError):  # not JSON, or rows of different lengths, or an integer beyond all floats
+        return NOT_PLAIN, None
+    return (match.end(), table) if np.isfinite(table).all() else (NOT_PLAIN, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """The tables of one piece of text, end to end, and their numbers from `first` on."""
+
+    first: int
+    values: NDArray[np.float64]
+    shapes: NDArray[np.int64]  # [K, 2]
+
+    def __len__(self) -> int:
+        return len(self.shapes)
+
+    def __iter__(self) -> Iterator[Table]:
+        at = 0
+        for rows, columns in self.shapes.tolist():
+            yield self.values[at : at + rows * columns].reshape(rows, columns)
+            at += rows * columns
+
+
+def ahead(stream: Iterator[Piece]) -> Iterator[Piece]:
+    """The same, the next one being made in a thread while this one is used: the kernel lets go of the GIL."""
+    with ThreadPoolExecutor(1) as worker:
+        coming = worker.submit(next, stream, None)
+        while (piece := coming.result()) is not None:
+            coming = worker.submit(next, stream, None)
+            yield piece
+
+
+def pieces(path: Path, key: str, chunk: int = CHUNK) -> Iterator[tuple[bytes, Tables]]:
+    """A document as a stream: what is left of its text, and its tables. Memory: a few chunks, or the largest table."""
+    return ahead(cut(path, key, chunk, keep=True))
+
+
+def cut(path: Path, key: str, chunk: int, keep: bool) -> Iterator[tuple[bytes, Tables]]:
+    with opened(path) as stream, failures_named(path):
+        buffer, first, ended = b"", 0, False
+        while not ended:
+            fresh = stream.read(max(chunk, len(buffer)))
+            ended = not fresh
+            left, used, values, shapes = lift(buffer + fresh if buffer else fresh, key, first, ended, keep)
+            yield left, Tables(first, values, shapes)
+            buffer, first = (buffer + fresh)[used:], first + len(shapes)
+
+
+def line_pieces(path: Path, key: str, chunk: int = CHUNK) -> Iterator[tuple[list[tuple[int, Any]], Tables]]:
+    """A file of JSON lines as a stream: the objects of some numbered lines without their tables, and the tables."""
+    number = 0
+    for left, tables in ahead(cut_lines(path, key, chunk)):
+        yield objects(left, path, number), tables
+        number += left.count(b"\n")
+
+
+def cut_lines(path: Path, key: str, chunk: int) -> Iterator[tuple[bytes, Tables]]:
+    first = 0
+    with opened(path) as stream, failures_named(path):
+        while fresh := stream.read(chunk):
+            left, _, values, shapes = lift(fresh + stream.readline(), key, first, whole=True)
+            yield left, Tables(first, values, shapes)
+            first += len(shapes)
+
+
+def objects(text: bytes, path: Path, before: int = 0) -> list[tuple[int, Any]]:
+    """The objects of some lines with their numbers, from `before` + 1; blank lines are passed over.
+
+    They are read as one list, which is quicker; where that fails, one by one, to name the line.
+    """
+    numbered = [(n, line) for n, line in enumerate(text.split(b"\n"), before + 1) if line and not line.isspace()]
+    try:
+        found = parse_json(decode(b"[" + b",".join(line for _, line in numbered) + b"]", path, before + 2), path)
+        if len(found) == len(numbered):
+            return [(n, thing) for (n, _), thing in zip(numbered, found, strict=True)]
+    except InputError:
+        pass
+    return [(n, parse_json(decode(line, path, n).strip(), path, n)) for n, line in numbered]
+
+
+def line_objects(path: Path) -> Iterator[tuple[int, Any]]:
+    """The objects of a .jsonl(.gz) file with their line numbers, streamed."""
+    number = 0
+    with opened(path) as stream, failures_named(path):
+        while fresh := stream.read(CHUNK):
+            fresh += stream.readline()
+            yield from objects(fresh, path, number)
+            number += fresh.count(b"\n")
+
+
+def skeleton(path: Path, key: str) -> str:
+    """The document's text with marks in the place of its tables."""
+    return decode(b"".join(left for left, _ in cut(path, key, CHUNK, keep=False)), path)
+
+
+def marked(value: Any) -> int | None:
+    """Which table stood there, None where none did."""
+    return int(value[1:]) if type(value) is str and value[:1] == MARK and value[1:].isdigit() else None
+
+
+def opened(path: Path) -> IO[bytes]:
+    with failures_named(path):
+        return cast(IO[bytes], gzip.open(path)) if path.suffix == ".gz" else path.open("rb")
+
+
+def head(path: Path, size: int = 1 << 16) -> str:
+    """The beginning of a file, to know its format by."""
+    with opened(path) as stream, failures_named(path):
+        return stream.read(size).decode("utf-8-sig", errors="replace")

@@ -1,0 +1,70 @@
+"""QVHighlights' annotations (Lei et al., NeurIPS 2021), one query per line, with its clips' marks.
+
+{"qid", "query", "vid", "duration", "relevant_windows": [[start, end], …], "relevant_clip_ids", "saliency_scores"}
+
+A clip lasts 2 seconds; each relevant clip has one mark per annotator, 0 (very bad) to 4 (very good).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from fabula.core.moments import Id, Query, Saliency
+from fabula.io._fields import Source
+from fabula.io._moments import MomentFormat, duration_of, id_of, object_of, text_of, windows
+from fabula.io._tables import line_objects
+
+QUERY = '{"qid", "vid", "duration", "relevant_windows", "relevant_clip_ids", "saliency_scores"}'
+KNOWN = frozenset({"qid", "query", "vid", "duration", "relevant_windows", "relevant_clip_ids", "saliency_scores"})
+
+
+def queries(source: Source) -> Iterator[Query]:
+    for number, entry in line_objects(source.path):
+        at = f"line {number}"
+        entry = object_of(entry, at, source, QUERY)
+        id = id_of(entry, "qid", at, source)
+        if "relevant_windows" not in entry:
+            hint = "a test set without its answers cannot be scored"
+            raise source.wrong("no 'relevant_windows'", id, at, hint)
+        found = windows(entry["relevant_windows"], "relevant_windows", id, source)
+        video = source.text(source.entry(entry, "vid", id, at), "vid", id)
+        source.unused(entry, KNOWN, "queries")
+        length, text = duration_of(entry, id, source), text_of(entry, "query", id, source)
+        yield Query(id, video, found, length, text, saliency(entry, id, source))
+
+
+def saliency(entry: Mapping[str, Any], id: Id, source: Source) -> Saliency | None:
+    """The marks of the relevant clips; None where the data set has none."""
+    if "saliency_scores" not in entry:
+        return None
+    clips = source.listing(source.entry(dict(entry), "relevant_clip_ids", id), "relevant_clip_ids", id)
+    rows = source.listing(entry["saliency_scores"], "saliency_scores", id)
+    if len(clips) != len(rows):
+        problem = f"{len(rows)} rows for {len(clips)} relevant clips"
+        raise source.wrong(problem, id, "saliency_scores", "give a row for each of relevant_clip_ids")
+    for i, clip in enumerate(clips):
+        if type(clip) is not int or clip < 0:
+            problem = f"expected a clip's number, saw {clip!r}"
+            raise source.wrong(problem, id, f"relevant_clip_ids[{i}]", "clips are counted from 0")
+    marks = []
+    for i, row in enumerate(rows):
+        cells = source.listing(row, f"saliency_scores[{i}]", id, "a row is one mark per annotator")
+        if len(cells) != len(rows[0]) or not cells:
+            problem = f"{len(cells)} marks where the first clip has {len(rows[0])}"
+            raise source.wrong(problem, id, f"saliency_scores[{i}]", "every clip has one mark per annotator")
+        marks.append(tuple(source.number(c, f"saliency_scores[{i}]", id) for c in cells))
+    return Saliency(tuple(clips), tuple(marks))
+
+
+def sniff(text: str, first: Mapping[str, Any]) -> bool:
+    return "qid" in first and "relevant_windows" in first
+
+
+MOMENTS = MomentFormat(
+    name="qvhighlights",
+    about="QVHighlights annotations: {qid, vid, duration, relevant_windows, relevant_clip_ids, saliency_scores}",
+    shape="lines",
+    sniff=sniff,
+    queries=queries,
+)

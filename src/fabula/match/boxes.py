@@ -1,0 +1,64 @@
+"""Boxes matched as DenseCap does it (Johnson et al., CVPR 2016): references merged, detections served by score.
+
+merge   Boxes that overlap by at least `threshold` are one region with several captions. Over and over, the box with the
+        most such neighbours (the first on ties) takes them all; a neighbour's neighbours are not its own.
+serve   Each detection, surest first, picks the reference it overlaps most, taken or not; the first to pick it has it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Matrix = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+def merged(iou: Matrix, threshold: float) -> list[list[int]]:
+    """Groups of boxes, by their IoU with one another. [G, G] → indices, each once"""
+    good = iou >= threshold
+    np.fill_diagonal(good, True)
+    near: dict[int, set[int]] = {}  # boxes with neighbours, in their order
+    for i, j in np.argwhere(good & (good.sum(axis=1) > 1)[:, None]).tolist():
+        near.setdefault(i, set()).add(j)
+    groups: list[list[int]] = []
+    alone = set(range(len(good)))
+    while near and len(group := near[max(near, key=lambda i: len(near[i]))]) > 1:  # of equals, max takes the first
+        groups.append(sorted(group))
+        alone -= group
+        near = {i: those - group for i, those in near.items() if i not in group}
+    return groups + [[i] for i in sorted(alone)]
+
+
+class Served(NamedTuple):
+    """What each detection got, in the order of service. [P] each"""
+
+    picked: Ints  # which reference; −1: it overlaps none
+    iou: Matrix
+    first: NDArray[np.bool_]  # nobody had picked that reference before
+
+
+def serve(iou: Matrix, stray: int = -1) -> Served:
+    """Over IoU [G, P], detections in the order of service. `stray`: what one that overlaps nothing picks."""
+    P = iou.shape[1]
+    if not iou.shape[0]:
+        return Served(np.full(P, -1), np.zeros(P), np.zeros(P, dtype=bool))
+    picked = iou.argmax(axis=0)
+    best = iou[picked, np.arange(P)]
+    picked[best <= 0] = stray if stray >= 0 else -1
+    first = np.zeros(P, dtype=bool)
+    first[np.unique(picked, return_index=True)[1]] = True
+    first &= picked >= 0
+    return Served(picked, best, first)
+
+
+def priors(served: Served) -> Matrix:
+    """The best IoU among the detections that had picked the same reference before; 0 for the first. [P]"""
+    prior = np.zeros(len(served.iou))
+    seen: dict[int, float] = {}
+    for d, (j, value) in enumerate(zip(served.picked.tolist(), served.iou.tolist(), strict=True)):
+        prior[d] = before = seen.get(j, 0.0)
+        seen[j] = max(before, value)
+    return prior

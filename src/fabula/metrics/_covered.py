@@ -1,0 +1,88 @@
+"""Precision and recall by covering: a prediction is right when some reference is near, and the other way round."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fabula.core.nouns import Story
+from fabula.core.rows import Rows
+from fabula.core.spec import show
+from fabula.metrics._base import Array, Row, Values, f1, mean
+from fabula.metrics._localised import first
+from fabula.metrics._story import StoryMetric
+
+Hits = Callable[[float], NDArray[np.bool_]]  # level → [G, P]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Covered(StoryMetric):
+    """Base: a subclass says which pairs are near at a level. Several levels are averaged."""
+
+    fields: ClassVar[tuple[str, ...]] = ("precision", "recall", "f1")
+    primary: ClassVar[str] = "f1"
+
+    top: int | None = None  # only the first N predictions of the file count
+    f1: Literal["videos", "means", "levels"] = "videos"  # of each video · of mean P and R · of those at each level
+    best_by: Literal["f1", "each"] = "f1"  # refs=best: one set for all, or the best P and the best R on their own
+
+    @abstractmethod
+    def levels(self) -> tuple[float, ...]: ...
+
+    @abstractmethod
+    def hits(self, ref: Story, pred: Story) -> Hits: ...
+
+    def rows(self, video: str, refs: Any, pred: Story | None, ctx: Any) -> list[dict[str, Any]]:
+        return super().rows(video, refs, first(pred, self.top), ctx)
+
+    def unit(self, ref: Story, pred: Story, ctx: Any) -> Row:
+        near, row = self.hits(ref, pred), Row()
+        for level in self.levels():
+            hit = near(level)
+            row[f"precision@{show(level)}"] = float(hit.any(axis=0).mean()) if len(pred) else 0.0
+            row[f"recall@{show(level)}"] = float(hit.any(axis=1).mean())
+        return self.averaged(row | {"n_ref": float(len(ref)), "n_pred": float(len(pred))})
+
+    def averaged(self, row: Row) -> Row:
+        precision, recall = (mean([row[f"{n}@{show(x)}"] for x in self.levels()]) for n in ("precision", "recall"))
+        return {"precision": precision, "recall": recall, "f1": f1(precision, recall), **row}
+
+    def best(self, rows: list[Row]) -> Row:
+        if self.best_by == "f1":
+            return super().best(rows)
+        numbers = {n for n in rows[0] if "@" in n}
+        return self.averaged(
+            {n: max(r[n] for r in rows) if n in numbers else rows[0][n] for n in rows[0] if n not in self.fields}
+        )
+
+    def combine(self, rows: Rows) -> Values:
+        values = super().combine(rows)
+        if self.f1 == "means":
+            return values | {"f1": f1(values["precision"], values["recall"])}
+        if self.f1 == "levels":
+            at = [(rows[f"precision@{show(x)}"].mean(), rows[f"recall@{show(x)}"].mean()) for x in self.levels()]
+            return values | {"f1": mean([f1(float(p), float(r)) for p, r in at])}
+        return values
+
+    def sums(self, rows: Rows) -> Array | None:
+        match self.f1:
+            case "videos":
+                names = [self.primary]
+            case "means":
+                names = ["precision", "recall"]
+            case "levels":
+                names = [f"{n}@{show(x)}" for x in self.levels() for n in ("precision", "recall")]
+        return np.stack([*(rows[n] for n in names), np.ones(len(rows))], axis=1)
+
+    def of_sums(self, totals: Array) -> Array:
+        means = totals[:, :-1] / totals[:, -1:]
+        if self.f1 == "videos":
+            return means[:, 0]
+        P, R = means[:, ::2], means[:, 1::2]  # [B, levels]
+        value: Array = np.divide(2 * P * R, P + R, out=np.zeros_like(P), where=P + R > 0).mean(axis=1)
+        return value

@@ -1,0 +1,185 @@
+"""Metrics of moments: a query's windows against the ranking that a system gives, a block of queries at a time.
+
+missing  zero: a query that the predictions do not name counts as a miss · drop: it does not count · error: refuse
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fabula.core.moments import Query, Ranking, VideoNumbers
+from fabula.core.rows import Rows
+from fabula.metrics._base import Metric, Values
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Columns = dict[str, Floats]  # [Q] each
+EMPTY = np.zeros((0, 2))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Block:
+    """Some queries with their rankings laid end to end. Q queries, M answers."""
+
+    queries: Sequence[Query]
+    answered: NDArray[np.bool_]  # [Q] False where the predictions do not name the query
+    saliency: Sequence[Floats | None]  # [Q] one number per clip, where there is one
+    counts: Ints  # [Q] how many answers each has
+    of: Ints  # [M] which query
+    place: Ints  # [M] from 0, as listed
+    spans: Floats  # [M, 2]
+    scores: Floats  # [M] NaN where there is none
+    videos: Ints  # [M]
+    right: NDArray[np.bool_]  # [M] is it the query's video
+
+    @classmethod
+    def made(cls, queries: Sequence[Query], rankings: Sequence[Ranking | None], numbers: VideoNumbers) -> Block:
+        """From one ranking per query; None: the predictions do not name it."""
+        counts = np.array([0 if r is None else len(r.spans) for r in rankings], dtype=np.int64)
+        given = [(q, r, len(r.spans)) for q, r in zip(queries, rankings, strict=True) if r is not None and len(r.spans)]
+        spans = np.concatenate([r.spans for _, r, _ in given]) if given else EMPTY
+        scores = [np.full(n, np.nan) if r.scores is None else r.scores for _, r, n in given]
+        videos = [np.full(n, numbers[q.video]) if r.videos is None else r.videos for q, r, n in given]
+        return cls.joined(
+            queries,
+            counts,
+            spans,
+            np.concatenate(scores) if scores else np.zeros(0),
+            np.concatenate(videos) if videos else np.zeros(0, dtype=np.int64),
+            numbers,
+            np.array([r is not None for r in rankings], dtype=bool),
+            [None if r is None else r.saliency for r in rankings],
+        )
+
+    @classmethod
+    def joined(
+        cls,
+        queries: Sequence[Query],
+        counts: Ints,
+        spans: Floats,
+        scores: Floats | None,
+        videos: Ints,
+        numbers: VideoNumbers,
+        answered: NDArray[np.bool_] | None = None,
+        saliency: Sequence[Floats | None] | None = None,
+    ) -> Block:
+        """From answers that are end to end already."""
+        of = np.repeat(np.arange(len(queries)), counts)
+        return cls(
+            queries,
+            np.ones(len(queries), dtype=bool) if answered is None else answered,
+            [None] * len(queries) if saliency is None else saliency,
+            counts,
+            of,
+            np.arange(len(of)) - np.repeat(np.cumsum(counts) - counts, counts),
+            spans,
+            np.full(len(of), np.nan) if scores is None else scores,
+            videos,
+            videos == np.repeat(np.array([numbers[q.video] for q in queries], dtype=np.int64), counts),
+        )
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    def windows(self) -> tuple[Floats, Ints]:
+        """The queries' windows, NaN where a query has fewer [Q, W, 2]; and how many each has [Q]."""
+        counts = np.array([len(q.windows) for q in self.queries], dtype=np.int64)
+        out = np.full((len(self), int(counts.max(initial=1)), 2), np.nan)
+        out[np.arange(out.shape[1]) < counts[:, None]] = [w for q in self.queries for w in q.windows] or EMPTY
+        return out, counts
+
+    def ranked(self, order: str, top: int | None, right: bool = False) -> tuple[Ints, Ints]:
+        """The answers that count, query by query and best first: which [K], and at which place [K].
+
+        With `right`, of these the ones in the query's video, at the place they have among all.
+        """
+        if order == "score":  # on ties, and where there is no score, as listed
+            at = np.lexsort((self.place, -self.scores, self.of))
+            place = places(self.of[at], len(self))
+            kept = np.full(len(at), True) if top is None else place < top
+            kept &= self.right[at] | (not right)
+            return at[kept], place[kept]
+        if right:
+            at = np.flatnonzero(self.right)
+            at = at if top is None else at[self.place[at] < top]
+        else:
+            at = np.arange(len(self.of)) if top is None else np.flatnonzero(self.place < top)
+        return at, self.place[at]
+
+
+def places(of: Ints, n: int) -> Ints:
+    """How many entries of the same query stand before each; `of` is sorted. [M]"""
+    counts = np.bincount(of, minlength=n)
+    return np.arange(len(of)) - (np.cumsum(counts) - counts)[of]
+
+
+def first_place(of: Ints, place: Ints, n: int) -> Floats:
+    """The best place, from 1, that each query has among these; infinite where it has none. [Q]"""
+    out = np.full(n, np.inf)
+    np.minimum.at(out, of, place + 1.0)
+    return out
+
+
+def hull_iou(p: Floats, g: Floats) -> Floats:
+    """IoU with max end − min start below the line, in the numbers' own precision; NaN stays NaN. p, g [..., 2]"""
+    inter = np.maximum(0, np.minimum(p[..., 1], g[..., 1]) - np.maximum(p[..., 0], g[..., 0]))
+    hull = np.maximum(p[..., 1], g[..., 1]) - np.minimum(p[..., 0], g[..., 0])
+    iou: Floats = np.divide(inter, hull, out=np.zeros_like(inter), where=hull != 0)
+    return iou
+
+
+def area_iou(p: Floats, g: Floats) -> Floats:
+    """IoU with the sum of lengths minus the overlap below the line; 0 where that is 0. p, g [..., 2]"""
+    inter = np.maximum(0, np.minimum(p[..., 1], g[..., 1]) - np.maximum(p[..., 0], g[..., 0]))
+    union = (p[..., 1] - p[..., 0]) + (g[..., 1] - g[..., 0]) - inter
+    iou: Floats = np.divide(inter, union, out=np.zeros_like(inter), where=union != 0)
+    return iou
+
+
+@dataclass(frozen=True, kw_only=True)
+class MomentMetric(Metric):
+    """Base of metrics over queries. Write `units` and `names`."""
+
+    tasks: ClassVar[tuple[str, ...]] = ("moments",)
+    answers: ClassVar[str] = ""  # which list of a file with several it reads; "" where there is one
+    needs: ClassVar[Literal["windows", "videos", "saliency"]] = "windows"
+
+    missing: Literal["zero", "drop", "error"] = "zero"
+
+    def __post_init__(self) -> None:
+        """The numbers reported depend on the parameters: every k, every threshold."""
+        super().__post_init__()
+        names = self.names()
+        object.__setattr__(self, "fields", names)
+        object.__setattr__(self, "primary", type(self).primary if type(self).primary in names else names[0])
+
+    @abstractmethod
+    def names(self) -> tuple[str, ...]:
+        """The fields, in order."""
+
+    @abstractmethod
+    def units(self, block: Block) -> Columns:
+        """One number per query and column. A query without a ranking counts as one with an empty ranking."""
+
+    def combine(self, rows: Rows) -> Values:
+        """The mean of each field; over the queries of weight 1 where the rows have a weight `n …` for it."""
+        out = {}
+        for field in self.fields:
+            weight = rows.columns.get(self.weight(field))
+            total = len(rows) if weight is None else float(weight.sum())
+            out[field] = float(rows[field].sum()) / total if total else 0.0
+        return out
+
+    def sums(self, rows: Rows) -> Floats | None:
+        weight = rows.columns.get(self.weight(self.primary))
+        return np.stack([rows[self.primary], np.ones(len(rows)) if weight is None else weight], axis=1)
+
+    def weight(self, field: str) -> str:
+        """The column that says which queries a field is averaged over."""
+        return f"n {field}"

@@ -1,0 +1,42 @@
+"""Interpolated average precision, from the places of the hits in a ranking (as DenseCap's evaluator computes it).
+
+AP = 1/|T| Σ_{t ∈ T} max {precision_k : recall_k ≥ t}
+
+precision_k = k / place of the k-th hit          recall_k = k / npos
+
+levels  T = 0, .01, … .99: 100, or with 1.0 101
+grid    exact: t = k/100, reached from 1e-12 below on · float32: recall, t and precision rounded to float32
+        accumulated: t grows by .01 in doubles, which passes 1.0 and is .5000000000000002 for .5
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Grid = Literal["exact", "float32", "accumulated"]
+NEAR = 1e-12
+
+
+def average_precision(places: NDArray[np.int64], npos: int, levels: int = 100, grid: Grid = "exact") -> float:
+    """`places` of the hits from 1 on, rising. 0 where there is no hit."""
+    if not len(places) or not npos:
+        return 0.0
+    real = np.dtype(np.float32 if grid == "float32" else np.float64)
+    k = np.arange(1, len(places) + 1).astype(real)
+    precision, recall = k / places.astype(real), k / np.array(npos).astype(real)
+    best = np.append(np.maximum.accumulate(precision[::-1])[::-1], 0)  # the best from the k-th hit on; 0 past the last
+    reached = np.searchsorted(recall, thresholds(levels, grid).astype(real), side="left")
+    return float(np.cumsum(best[reached], dtype=np.float64)[-1] / levels)
+
+
+def thresholds(levels: int, grid: Grid) -> NDArray[np.float64]:
+    """The levels of recall asked for, rising. [levels]"""
+    exact = np.arange(levels) / 100
+    if grid == "accumulated":
+        steps = np.full(levels, 0.01)
+        steps[0] = 0.0
+        return np.cumsum(steps)
+    return exact if grid == "float32" else exact - NEAR

@@ -1,0 +1,108 @@
+"""What metrics of captioned regions share: records of every detection, and average precision as a fold over them.
+
+merge    reference boxes with this IoU or more are one, with several captions
+pixel    1: the sides of a box given by corners are x2 − x1 + 1, as in DenseCap · 0: x2 − x1
+claim    best: the first detection to overlap a reference most has it, however little it overlaps, at every threshold
+         threshold: at each threshold, the first among those that overlap it enough
+stray    nothing: a detection that overlaps no reference takes none · last: it takes the last one of the image
+missing  zero: the references of an image without detections count as missed · drop: they do not count
+passing  direct: captions reach METEOR as they are · pipe: as pycocoevalcap's line protocol hands them over
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fabula.core.errors import SpecError
+from fabula.core.regions import Picture
+from fabula.match.boxes import merged, priors, serve
+from fabula.metrics._base import Metric
+from fabula.pair.box_iou import box_iou
+from fabula.text.meteor import as_pycocoevalcap
+
+Floats = NDArray[np.float64]
+EMPTY = np.zeros(0)
+Asked = tuple[int, str, Sequence[str]]  # place of a record, candidate, references
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Records:
+    """The detections of one image, surest first. [P] each"""
+
+    npos: int  # reference boxes, merged
+    score: Floats
+    ok: Floats  # 1 where the detection is the first to pick its reference
+    iou: Floats
+    prior: Floats  # claim=threshold: the best IoU among detections that picked the reference before
+    meteor: Floats  # 0 until it is filled in; stays 0 where it can change nothing
+    asked: tuple[Asked, ...]  # the captions that METEOR must compare
+
+
+@dataclass(frozen=True, kw_only=True)
+class RegionMetric(Metric):
+    """Base of metrics over images with captioned boxes. Write `combine`."""
+
+    tasks: ClassVar[tuple[str, ...]] = ("regions",)
+
+    ious: tuple[float, ...] = (0.3, 0.4, 0.5, 0.6, 0.7)
+    meteors: tuple[float, ...] = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25)
+    merge: float = 0.7
+    pixel: Literal["0", "1"] = "0"
+    claim: Literal["best", "threshold"] = "best"
+    stray: Literal["nothing", "last"] = "nothing"
+    missing: Literal["zero", "drop"] = "zero"
+    passing: Literal["direct", "pipe"] = "direct"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.merge > 0:
+            raise SpecError(f"{self.name}: merge={self.merge:g}; boxes are merged from an overlap above 0 on")
+
+    @property
+    def matching(self) -> tuple[object, ...]:
+        """What the records depend on: metrics that agree in it share them."""
+        asked = min(self.ious), max(self.ious)  # METEOR is computed where one of them may ask for it
+        return asked, self.merge, self.pixel, self.claim, self.stray, self.missing, self.passing
+
+    def unit(self, ref: Picture | None, pred: Picture | None) -> Records:
+        """One image. Without references (None, or none in it), every detection is wrong."""
+        pixel = int(self.pixel)
+        boxes, texts = references(ref, self.merge, pixel)
+        if pred is None or not len(pred) or pred.scores is None:
+            return Records(len(boxes), EMPTY, EMPTY, EMPTY, EMPTY, EMPTY, ())
+        order = np.argsort(-pred.scores, kind="stable")
+        iou = box_iou(boxes, pred.corners(pixel)[order], pixel)
+        served = serve(iou, len(boxes) - 1 if self.stray == "last" else -1)
+        prior = priors(served) if self.claim == "threshold" else np.zeros(len(order))
+        live = (served.iou > 0) & (served.iou >= min(self.ious))
+        live &= served.first if self.claim == "best" else prior < max(self.ious)
+        places, own = order[live].tolist(), served.picked[live].tolist()
+        asked = tuple(
+            (d, *self.passed(pred.captions[i], texts[j]))
+            for d, i, j in zip(np.flatnonzero(live).tolist(), places, own, strict=True)
+        )
+        ok, meteor = served.first.astype(np.float64), np.zeros(len(order))
+        return Records(len(boxes), pred.scores[order], ok, served.iou, prior, meteor, asked)
+
+    def passed(self, candidate: str, texts: Sequence[str]) -> tuple[str, Sequence[str]]:
+        return as_pycocoevalcap(candidate, texts) if self.passing == "pipe" else (candidate, texts)
+
+
+def references(ref: Picture | None, merge: float, pixel: int) -> tuple[Floats, list[list[str]]]:
+    """Merged boxes, the mean of their group, and the captions of each. [M, 4], M lists"""
+    if ref is None or not len(ref):
+        return np.zeros((0, 4)), []
+    corners = ref.corners(pixel)
+    groups = merged(box_iou(corners, corners, pixel), merge)
+    if len(groups) == len(corners):
+        return corners, [[caption] for caption in ref.captions]
+    boxes = corners[[group[0] for group in groups]]
+    for i, group in enumerate(groups):
+        if len(group) > 1:
+            boxes[i] = corners[group].mean(axis=0)
+    return boxes, [[ref.captions[i] for i in group] for group in groups]

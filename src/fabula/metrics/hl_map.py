@@ -1,0 +1,51 @@
+"""HL_mAP, highlight detection (QVHighlights: Lei et al., NeurIPS 2021): average precision of the clips' scores.
+
+AP per query and annotator, clips in order of score, those of one score together: P_i and R_i after the i-th score
+
+AP = Σ_i (R_i − R_{i−1}) · max_{j ≥ i} P_j        no highlight: 0 · nothing but highlights: 1
+
+steps  recall: as above · scores: the plain mean of max P over the scores at which recall rises, as published: it
+       counts several highlights of one score once
+Clips beyond the video's end are ignored; clips without a score have 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from fabula.metrics._highlights import Highlights
+from fabula.metrics._moment import Floats
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric(Highlights):
+    name: ClassVar[str] = "HL_mAP"
+
+    steps: Literal["recall", "scores"] = "recall"
+
+    def unit(self, positive: Floats, saliency: Floats) -> float:
+        scores = np.zeros(len(positive))
+        n = min(len(scores), len(saliency))
+        scores[:n] = saliency[:n]
+        return float(average_precision(positive, scores, self.steps).mean())
+
+
+def average_precision(positive: Floats, scores: Floats, steps: str) -> Floats:
+    """AP for every annotator. positive [C, A], scores [C] → [A]"""
+    order = np.argsort(-scores, kind="stable")
+    ends = np.append(np.flatnonzero(np.diff(scores[order])), len(scores) - 1)  # the last clip of each score
+    found = np.cumsum(positive[order], axis=0)[ends]  # [S, A]
+    total = positive.sum(axis=0)  # [A]
+    precision = found / (ends + 1)[:, None]
+    precision = np.maximum.accumulate(precision[::-1], axis=0)[::-1]
+    gained = np.diff(found, axis=0, prepend=0.0)
+    if steps == "scores":
+        rises = gained > 0
+        ap = (precision * rises).sum(axis=0) / np.maximum(rises.sum(axis=0), 1)
+    else:
+        ap = (precision * gained).sum(axis=0) / np.maximum(total, 1)
+    result: Floats = np.where(total == 0, 0.0, np.where(total == len(positive), 1.0, ap))
+    return result

@@ -1,0 +1,102 @@
+"""MR_mAP, mean average precision of windows (QVHighlights: Lei et al., NeurIPS 2021), per query, by window length.
+
+Per query and τ: windows in order of score; each takes the free reference window it overlaps most, if IoU ≥ τ, and is
+then a true positive, else a false one.
+
+AP = Σ_i (R_i − R_{i−1}) · max_{j ≥ i} P_j        mAP = mean over queries, then over τ ∈ {.5, .55, …, .95}
+
+top    only so many windows count: with order=score the best ones, with order=file the first ones of the file
+empty  zero: a query whose list of windows is empty counts as 0 · drop: it does not count, as in the published code,
+       so that silence raises the mean
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from fabula.core.spec import show
+from fabula.metrics._lengths import (
+    BUCKETS,
+    THRESHOLDS,
+    ByLength,
+    counted,
+    empty_rankings,
+    of_length,
+    weight_of,
+)
+from fabula.metrics._moment import Block, Columns, Floats, area_iou, places
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric(ByLength):
+    name: ClassVar[str] = "MR_mAP"
+    fields: ClassVar[tuple[str, ...]] = ("map", *(f"map@{t:g}" for t in THRESHOLDS), *BUCKETS)
+    primary: ClassVar[str] = "map"
+
+    order: Literal["score", "file"] = "score"
+    top: int | None = 10
+    empty: Literal["zero", "drop"] = "zero"
+
+    def names(self) -> tuple[str, ...]:
+        return ("map", *(f"map@{show(t)}" for t in self.iou), *(BUCKETS if self.lengths else ()))
+
+    def weight(self, field: str) -> str:
+        return weight_of(field)
+
+    def units(self, block: Block) -> Columns:
+        iou, given = self.table(block)
+        windows, _ = block.windows()
+        silent = empty_rankings(block) if self.empty == "drop" else np.zeros(len(block))
+        columns: Columns = {}
+        for bucket, bounds in self.bounds().items():
+            inside = of_length(windows, bounds)
+            n = counted(inside) * (1 - silent)
+            absent = np.isnan(inside[..., 0])  # [Q, W]
+            ap = average_precision(np.where(absent[:, None], -1.0, iou), given, ~absent, self.iou) * n[:, None]
+            mean = "map" if bucket == "full" else bucket
+            columns |= {mean: ap.mean(axis=1), f"n {bucket}": n}
+            columns |= {f"{mean}@{show(t)}": ap[:, i] for i, t in enumerate(self.iou)}
+        return columns
+
+    def table(self, block: Block) -> tuple[Floats, np.ndarray]:
+        """IoU of each query's windows, best first, with its reference windows [Q, P, W]; and which there are [Q, P]."""
+        at, _ = block.ranked(self.order, self.top)
+        of = block.of[at]
+        again = np.lexsort((np.arange(len(at)), -block.scores[at], of))  # cut first, then in order of score
+        at, of = at[again], of[again]
+        place = places(of, len(block))
+        windows, _ = block.windows()
+        iou = np.full((len(block), int(place.max(initial=-1)) + 1, windows.shape[1]), -1.0)
+        given = np.zeros(iou.shape[:2], dtype=bool)
+        found = area_iou(block.spans[at][:, None], windows[of])
+        iou[of, place] = np.where(np.isnan(found) | ~block.right[at][:, None], -1.0, found)
+        given[of, place] = True
+        return iou, given
+
+
+def average_precision(iou: Floats, given: np.ndarray, there: np.ndarray, thresholds: tuple[float, ...]) -> Floats:
+    """AP of every query at every threshold. iou [Q, P, W], given [Q, P], there [Q, W] → [Q, T]"""
+    Q, P, W = iou.shape
+    T = len(thresholds)
+    tau = np.array(thresholds)
+    query = np.arange(Q)
+    free = np.repeat(there[:, None], T, axis=1)  # [Q, T, W]
+    hits = np.zeros((Q, T, P), dtype=bool)
+    best_first = np.argsort(iou, axis=2, kind="stable")[..., ::-1]  # on ties the later window first, as published
+    for p in range(P):
+        open_ = np.ones((Q, T), dtype=bool)
+        for w in range(W):
+            g = best_first[:, p, w]
+            take = open_ & (iou[query, p, g][:, None] >= tau) & free[query, :, g]
+            hits[:, :, p] |= take
+            free[query, :, g] &= ~take
+            open_ &= ~take
+    rank = np.cumsum(given, axis=1)[:, None]  # [Q, 1, P]
+    precision = np.cumsum(hits, axis=2) / np.maximum(rank, 1)
+    precision = np.maximum.accumulate(np.where(given[:, None], precision, 0.0)[..., ::-1], axis=2)[..., ::-1]
+    total = np.maximum(there.sum(axis=1), 1)[:, None]
+    ap: Floats = (precision * hits).sum(axis=2) / total
+    return ap

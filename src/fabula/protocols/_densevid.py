@@ -1,0 +1,58 @@
+"""What the evaluators that descend from densevid_eval share (Krishna et al., ICCV 2017)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fabula.metrics import (
+    Metric,
+    dvc_bleu_1,
+    dvc_bleu_2,
+    dvc_bleu_3,
+    dvc_bleu_4,
+    dvc_cider,
+    dvc_meteor,
+    dvc_rouge_l,
+    para_bleu_4,
+    para_cider,
+    para_meteor,
+    para_rouge_l,
+    prf,
+    soda_c,
+)
+
+PAPER = "Krishna et al., ICCV 2017"
+TIOU = (0.3, 0.5, 0.7, 0.9)
+RAW: dict[str, Any] = {"eps": 1e-8, "segments": "raw", "order": "file"}
+FIRST_1000: dict[str, Any] = {"top": 1000}
+
+RANDOM_QUIRK = "A prediction that overlaps nothing is compared with random letters; METEOR does not depend on them."
+POOLED_QUIRK = "Every prediction is paired with every reference it overlaps, in all reference files together."
+VIDEO_QUIRK = "Scores are made per video: METEOR's aggregate, BLEU's statistics, CIDEr's document frequencies."
+
+
+def words(garbage: str, nonascii: str = "blank", **rules: Any) -> tuple[Metric, ...]:
+    """METEOR, CIDEr, ROUGE-L and BLEU where segments overlap, all reference files pooled."""
+    shared: dict[str, Any] = {**RAW, "refs": "merged", "garbage": garbage, "nonascii": nonascii, "tiou": TIOU, **rules}
+    return (
+        dvc_meteor.Metric(**shared, agg="corpus"),
+        dvc_cider.Metric(**shared, idf="video"),
+        dvc_rouge_l.Metric(**shared),
+        *(file.Metric(**shared) for file in (dvc_bleu_1, dvc_bleu_2, dvc_bleu_3, dvc_bleu_4)),
+    )
+
+
+def detection(f1: Any = "means", **rules: Any) -> Metric:
+    """Precision and recall over the four τ; the best of each over reference files."""
+    return prf.Metric(**{**RAW, "refs": "best", "best_by": "each", "tau": TIOU, "f1": f1, **rules})
+
+
+def soda_mean(**rules: Any) -> Metric:
+    """SODA_c run on each reference file alone, then averaged, as PDVC wraps it."""
+    given: dict[str, Any] = {"refs": "mean", "missing": "drop", "segments": "raw", "eps": 1e-8}
+    return soda_c.Metric(**{**given, "roles": "gold-as-hypothesis", "nonascii": "blank", **rules})
+
+
+def paragraphs(**rules: Any) -> tuple[Metric, ...]:
+    files = (para_meteor, para_cider, para_rouge_l, para_bleu_4)
+    return tuple(file.Metric(**{"order": "file", **rules}) for file in files)

@@ -1,0 +1,21 @@
+"""densecap-pytorch's evaluator, a port of DenseCap's (Johnson et al., CVPR 2016)."""
+
+from __future__ import annotations
+
+from fabula.metrics import densecap_map
+from fabula.protocols._protocol import Protocol
+
+PROTOCOL = Protocol(
+    name="densecap-pytorch",
+    task="regions",
+    paper="Johnson et al., CVPR 2016",
+    repository="github.com/soloist97/densecap-pytorch",
+    commit="ff9b3c6",
+    metrics=(densecap_map.Metric(missing="drop", grid="float32", passing="pipe"),),
+    quirks=(
+        "A detection claims the reference that it overlaps most before any threshold is looked at.",
+        "Images without detections never reach it, so their references are not counted.",
+        "Precision and recall are float32.",
+        "Special tokens of its vocabulary are taken out of captions before METEOR; give captions without them.",
+    ),
+)

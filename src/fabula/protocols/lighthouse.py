@@ -1,0 +1,25 @@
+"""Lighthouse's evaluator (Nishimura et al., EMNLP 2024): QVHighlights' without lengths, for windows up to 1,500 s."""
+
+from __future__ import annotations
+
+from fabula.metrics import hl_hit1, hl_map, mr_map, mr_r1
+from fabula.protocols import qvhighlights
+from fabula.protocols._protocol import Protocol
+
+PROTOCOL = Protocol(
+    name="lighthouse",
+    task="highlights",
+    paper="Nishimura et al., EMNLP 2024",
+    repository="github.com/line/lighthouse",
+    commit="d095eaa",
+    metrics=(
+        mr_r1.Metric(order="file", lengths=False, longest=1500, missing="error"),
+        mr_map.Metric(order="file", empty="drop", lengths=False, longest=1500, missing="error"),
+        hl_map.Metric(steps="scores", missing="error"),
+        hl_hit1.Metric(missing="error"),
+    ),
+    quirks=(
+        "Windows of more than 1,500 s vanish, and with them the queries that have no other.",
+        *(q for q in qvhighlights.PROTOCOL.quirks if "150 s" not in q),
+    ),
+)

@@ -1,0 +1,29 @@
+"""QVHighlights' evaluator (Lei et al., NeurIPS 2021) in Moment-DETR's repository: windows by length, highlights."""
+
+from __future__ import annotations
+
+from fabula.metrics import hl_hit1, hl_map, mr_map, mr_r1
+from fabula.protocols._protocol import Protocol
+
+PROTOCOL = Protocol(
+    name="qvhighlights",
+    task="highlights",
+    paper="Lei et al., NeurIPS 2021",
+    repository="github.com/jayleicn/moment_detr",
+    commit="b7e553a",
+    metrics=(
+        mr_r1.Metric(order="file", long=150, missing="error"),
+        mr_map.Metric(order="file", empty="drop", long=150, missing="error"),
+        hl_map.Metric(steps="scores", missing="error"),
+        hl_hit1.Metric(missing="error"),
+    ),
+    quirks=(
+        "R1 takes the window that is listed first, whatever its score.",
+        "mAP looks at the first 10 windows of the file, not at the 10 best.",
+        "A query with an empty list of windows does not count for mAP, so that silence raises it.",
+        "An empty list of windows ends the published program at R1; here it is a miss.",
+        "Windows of more than 150 s have no length of their own, but count for the whole.",
+        "Several highlights of one score count once in highlight mAP.",
+        "Windows are scored where the predictions have windows, highlights where they have saliency.",
+    ),
+)

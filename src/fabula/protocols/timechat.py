@@ -1,0 +1,19 @@
+"""TimeChat's evaluation of dense captions, after scenic (Ren et al., CVPR 2024)."""
+
+from __future__ import annotations
+
+from fabula.protocols._protocol import Protocol
+from fabula.protocols._scenic import QUIRKS, metrics
+
+PROTOCOL = Protocol(
+    name="timechat",
+    task="dense",
+    paper="Ren et al., CVPR 2024",
+    repository="github.com/RenShuhuai-Andy/TimeChat",
+    commit="c60b332",
+    metrics=metrics("zero", pairing="shifted"),
+    quirks=(
+        *QUIRKS,
+        "Paragraphs: after the first missing video, predictions are compared with another video's references.",
+    ),
+)

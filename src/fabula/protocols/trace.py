@@ -1,0 +1,16 @@
+"""TRACE's evaluation of dense captions, after TimeChat's (Guo et al., ICLR 2025)."""
+
+from __future__ import annotations
+
+from fabula.protocols._protocol import Protocol
+from fabula.protocols._scenic import QUIRKS, metrics
+
+PROTOCOL = Protocol(
+    name="trace",
+    task="dense",
+    paper="Guo et al., ICLR 2025",
+    repository="github.com/gyxxyg/TRACE",
+    commit="fba1e40",
+    metrics=metrics("drop"),
+    quirks=(*QUIRKS, "Reference videos without predictions are left out of every mean."),
+)

@@ -1,0 +1,16 @@
+"""Vid2Seq's evaluation in scenic (Yang et al., CVPR 2023)."""
+
+from __future__ import annotations
+
+from fabula.protocols._protocol import Protocol
+from fabula.protocols._scenic import QUIRKS, metrics
+
+PROTOCOL = Protocol(
+    name="vid2seq",
+    task="dense",
+    paper="Yang et al., CVPR 2023",
+    repository="github.com/google-research/scenic",
+    commit="2026 snapshot",
+    metrics=metrics("zero"),
+    quirks=QUIRKS,
+)

@@ -1,0 +1,139 @@
+"""A diagnosis as text: for a terminal, a pipe and JSON. Numbers × 100."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from fabula.diagnose.errors import Diagnosis
+from fabula.diagnose.factors import CHAIN
+from fabula.diagnose.retrieval import Retrieval
+from fabula.report.table import plain_rows
+
+if TYPE_CHECKING:
+    from rich.console import Group
+
+Table = tuple[list[str], list[list[str]]]  # head, lines
+
+
+def spread(low: float, high: float, scale: float, sign: str = "") -> str:
+    return f"[{low * scale:{sign}.2f}, {high * scale:{sign}.2f}]"
+
+
+def tables(seen: Diagnosis) -> Iterator[Table]:
+    """Repairs, factors, slices of videos, slices of events."""
+    scale = seen.scale
+    repairs = [
+        [
+            r.kind.replace("_", " "),
+            f"{r.errors:,}",
+            f"{r.videos:,}",
+            f"{r.value * scale:.2f}",
+            f"{r.gain * scale:+.2f}",
+            spread(*r.interval, scale, "+") if r.errors else "",
+        ]
+        for r in seen.repairs
+    ]
+    yield ["if repaired", "errors", "videos", seen.metric, "gain", "interval"], repairs
+    if seen.factors:
+        numbers = [f"{getattr(seen.factors, name):.4f}" for name in CHAIN]
+        yield (
+            ["score =", *(f"{name}{' ×' if name != CHAIN[-1] else ''}" for name in CHAIN)],
+            [[f"{seen.factors.product * scale:.2f}", *numbers]],
+        )
+    yield (
+        ["videos by", "", "videos", seen.metric, "interval"],
+        [
+            [s.attribute, s.label, f"{s.videos:,}", f"{s.value * scale:.2f}", spread(*s.interval, scale)]
+            for s in seen.videos
+        ],
+    )
+    yield (
+        ["events by", "", "events", "found", "mean IoU"],
+        [[s.attribute, s.label, f"{s.events:,}", f"{s.found * 100:.2f}", f"{s.iou * 100:.2f}"] for s in seen.events],
+    )
+
+
+def how(seen: Diagnosis) -> str:
+    limits = ",".join(f"{name}={value}" for name, value in asdict(seen.limits).items())
+    return f"{seen.signature}|limits:{limits}|ci:{seen.how}"
+
+
+def plain(seen: Diagnosis) -> Iterator[str]:
+    yield f"{seen.metric}\t{seen.value * seen.scale:.2f}"
+    for head, lines in tables(seen):
+        yield ""
+        yield from plain_rows(head, lines)
+    yield ""
+    yield how(seen)
+
+
+def rich_tables(seen: Diagnosis) -> Group:
+    from rich.console import Group
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    shown: list[Any] = [Text(f"{seen.metric}  {seen.value * seen.scale:.2f}", style="bold")]
+    for head, lines in tables(seen):
+        table = RichTable(box=None, pad_edge=False, header_style="dim")
+        for i, name in enumerate(head):
+            table.add_column(Text(name), justify="left" if i == 0 or not name else "right")
+        for line in lines:
+            table.add_row(*map(Text, line))
+        shown += [Text(), table]
+    return Group(*shown, Text(), Text(how(seen), style="dim", overflow="fold"))
+
+
+def as_json(seen: Diagnosis) -> dict[str, Any]:
+    return {
+        "task": seen.task,
+        "metric": seen.metric,
+        "signature": seen.signature,
+        "value": seen.value,
+        "repairs": [
+            {
+                "kind": r.kind,
+                "errors": r.errors,
+                "videos": r.videos,
+                "value": r.value,
+                "gain": r.gain,
+                "ci": list(r.interval),
+            }
+            for r in seen.repairs
+        ],
+        "factors": seen.factors.to_dict() if seen.factors else None,
+        "slices": {
+            "videos": [{**asdict(s), "interval": list(s.interval)} for s in seen.videos],
+            "events": [asdict(s) for s in seen.events],
+        },
+        "limits": asdict(seen.limits),
+        "ci": asdict(seen.how),
+        "counts": seen.counts,
+        "warnings": list(seen.warnings),
+    }
+
+
+def retrieval_plain(seen: Retrieval) -> Iterator[str]:
+    """What is wrong with the queries."""
+    said = {"right": f"right (R@{seen.k}, IoU ≥ {seen.iou:g})"}
+    head = ["queries", "number", "share", "interval"]
+    lines = [
+        [said.get(f.kind, f"{f.kind} wrong"), f"{f.queries:,}", f"{f.share * 100:.2f}", spread(*f.interval, 100)]
+        for f in seen.faults
+    ]
+    yield from plain_rows(head, lines)
+    yield ""
+    yield f"queries:{seen.queries}|k:{seen.k}|iou:{seen.iou:g}|ci:{seen.how}"
+
+
+def retrieval_json(seen: Retrieval) -> dict[str, Any]:
+    return {
+        "task": "moments",
+        "k": seen.k,
+        "iou": seen.iou,
+        "queries": seen.queries,
+        "faults": {f.kind: {"queries": f.queries, "share": f.share, "ci": list(f.interval)} for f in seen.faults},
+        "ci": asdict(seen.how),
+        "warnings": list(seen.warnings),
+    }

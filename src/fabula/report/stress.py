@@ -1,0 +1,78 @@
+"""Metrics under stress as text: for a terminal, a pipe and JSON. A number is what is left of the score."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from fabula.diagnose.stress import Cell, Stress
+from fabula.report.table import plain_rows
+
+if TYPE_CHECKING:
+    from rich.console import Group
+
+
+def shown(cell: Cell | None) -> str:
+    return "" if cell is None else f"{cell.ratio:.2f} [{cell.interval.low:.2f}, {cell.interval.high:.2f}]"
+
+
+def counts(seen: Stress) -> list[str]:
+    """How many stories each way applies to."""
+    return [str(max((c[way].stories for c in seen.cells.values() if c[way]), default=0)) for way in seen.ways]  # type: ignore[union-attr]
+
+
+def lines(seen: Stress) -> tuple[list[str], list[list[str]]]:
+    """A line per way, a column per metric: ŝ/s and its interval."""
+    names = list(seen.cells)
+    body = [[way, n, *(shown(seen[m][way]) for m in names)] for way, n in zip(seen.ways, counts(seen), strict=True)]
+    return ["ŝ/s", "stories", *names], body
+
+
+def how(seen: Stress) -> str:
+    return f"stories:{seen.stories}|copies:{seen.copies}|seed:{seen.seed}|ci:{seen.how}"
+
+
+def plain(seen: Stress) -> Iterator[str]:
+    yield from plain_rows(*lines(seen))
+    yield ""
+    yield how(seen)
+
+
+def rich_tables(seen: Stress) -> Group:
+    """The lowest of each line, that which notices most, in bold."""
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    head, body = lines(seen)
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for i, name in enumerate(head):
+        table.add_column(Text(name), justify="left" if i == 0 else "right")
+    for line in body:
+        low = min((c.split()[0] for c in line[2:] if c), default="")
+        styled = [Text(c, style="bold green" if c and c.split()[0] == low else "") for c in line[2:]]
+        table.add_row(Text(line[0], style="bold"), Text(line[1], style="dim"), *styled)
+    note = "1: the metric does not notice; the metric that notices most is marked"
+    return Group(table, Text(), Text(note, style="dim"), Text(how(seen), style="dim"))
+
+
+def as_json(seen: Stress) -> dict[str, Any]:
+    return {
+        "stories": seen.stories,
+        "copies": seen.copies,
+        "seed": seen.seed,
+        "ci": asdict(seen.how),
+        "metrics": {
+            m: {
+                "signature": seen.signatures[m],
+                "ways": {
+                    way: None
+                    if c is None
+                    else {"ratio": c.ratio, "ci": list(c.interval), "stories": c.stories, "skipped": c.skipped}
+                    for way, c in ways.items()
+                },
+            }
+            for m, ways in seen.cells.items()
+        },
+    }

@@ -1,0 +1,360 @@
+"use strict";
+/* One row in full: numbers, timeline with its pairs, the alignment of words, events as a table. Stands before report.js
+   in the page, whose head says what the data looks like. */
+
+// --- words -----------------------------------------------------------------------------------------------------------
+
+/** Both sentences with their matched words marked: by METEOR where the pair has its alignment, else equal words. */
+function wordsOf(pair, gold, guess) {
+  const aligned = pair && pair.length > 4;
+  const cut = (text) => text.split(/([\p{L}\p{N}]+(?:['’]\p{L}+)*)/u); // every second piece is a word
+  const [ref, hyp] = aligned ? [pair[4], pair[5]] : [cut(gold), cut(guess)];
+  const marks = [new Map(), new Map()];
+  if (aligned) {
+    for (const [i, j, more, less, module] of pair[6]) {
+      const about = `${MODULES[module]}: ${ref.slice(i, i + more).join(" ")} = ${hyp.slice(j, j + less).join(" ")}`;
+      for (let k = i; k < i + more; k++) marks[0].set(k, [module, about]);
+      for (let k = j; k < j + less; k++) marks[1].set(k, [module, about]);
+    }
+  } else {
+    ref.forEach((word, i) => {
+      const same = (other, k) => k % 2 && !marks[1].has(k) && other.toLowerCase() === word.toLowerCase();
+      const j = i % 2 ? hyp.findIndex(same) : -1;
+      if (j < 0) return;
+      marks[0].set(i, [0, MODULES[0]]);
+      marks[1].set(j, [0, MODULES[0]]);
+    });
+  }
+  const line = (list, mark) => list.map((word, k) => [aligned && k ? " " : "",
+    mark.has(k) ? el("mark", { class: `m${mark.get(k)[0]}`, title: mark.get(k)[1] }, word) : word]);
+  const used = aligned ? [...new Set(pair[6].map((m) => m[4]))].sort() : [0];
+  return {
+    ref: line(ref, marks[0]),
+    hyp: line(hyp, marks[1]),
+    matched: marks[0].size + marks[1].size,
+    how: aligned ? "METEOR’s alignment" : "equal words",
+    key: used.map((m) => el("span", {}, el("mark", { class: `m${m}` }, MODULES[m]))),
+  };
+}
+
+// --- one row in full -------------------------------------------------------------------------------------------------
+
+const current = { row: null, set: 0, steps: [] }; // what is open, against which set, and its two buttons
+const address = (row) => `#${noun()}=${encodeURIComponent(safely(String(row[0])))}`;
+const safely = (text) => (text.toWellFormed ? text.toWellFormed() : text);
+
+function route() {
+  const found = /^#(?:video|item)=(.*)$/s.exec(location.hash);
+  if (!found) return;
+  let id;
+  try { id = decodeURIComponent(found[1]); } catch { id = found[1]; }
+  const row = rows.find((r) => safely(String(r[0])) === id);
+  if (row) show(row, true);
+  else table.status.textContent = `There is no ${noun()} “${id}” in this report.`;
+}
+
+function go(row) {
+  if (location.hash === address(row)) show(row, true);
+  else location.hash = address(row);
+}
+
+/** The row before or after the open one, in the order of the table. */
+const beside = (step) => table.view[table.view.indexOf(current.row) + step];
+
+function enableSteps() {
+  for (const [button, step] of current.steps) button.disabled = !beside(step);
+}
+
+function show(row, asked) {
+  current.row = row;
+  const place = table.view.indexOf(row);
+  if (place >= 0) table.at = place;
+  drawRows();
+  drawOpen();
+  if (!asked) return;
+  current.el.querySelector("h3").focus({ preventScroll: true });
+  current.el.scrollIntoView({ block: "start" });
+}
+
+function drawOpen() {
+  const row = current.row;
+  const neighbour = (step, words) => {
+    const button = el("button", { type: "button", click: () => go(beside(step)) }, words);
+    current.steps.push([button, step]);
+    return button;
+  };
+  current.steps = [];
+  const back = () => {
+    table.box.scrollTop = Math.max(0, table.at * ROW - table.box.clientHeight / 2);
+    drawRows();
+    table.el.scrollIntoView({ block: "nearest" });
+    table.body.querySelector('a[tabindex="0"]')?.focus();
+  };
+  const numbers = data.metrics.map(([name, , scale], m) => el("li", {}, `${name} `,
+    row[1].map((values, s) => [s ? " · " : "", el("b", {}, shown(values[m], scale))])));
+  const stories = data.kind === "stories";
+  const length = stories ? el("small", {}, ` ${clock(row.extent)}`) : null;
+  const buttons = [neighbour(-1, "Previous"), neighbour(1, "Next"),
+    el("button", { type: "button", click: back }, "Back to the table")];
+  current.el.replaceChildren(
+    el("div", { class: "bar" }, el("h3", { tabindex: -1 }, String(row[0]), length), el("div", {}, buttons)),
+    el("ul", { class: "chips" }, numbers), ...(stories ? storyOf(row) : itemOf(row)));
+  enableSteps();
+}
+
+function itemOf(row) {
+  return data.systems.map((system, s) => {
+    const said = row[2][s];
+    const lines = row[3].map((ref) => ({ ...wordsOf(null, ref, said ?? ""), plain: ref }));
+    lines.sort((a, b) => b.matched - a.matched);
+    const told = said === null ? el("p", { class: "fault" }, "There is no candidate for this item.")
+      : el("p", { class: "said" }, said);
+    const about = `${count(row[3].length, "reference")}, the most words in common first; equal words are marked`;
+    return el("div", { class: "card" }, el("p", { class: "meta" }, `candidate of ${system}`), told,
+      el("p", { class: "meta" }, about),
+      el("ol", {}, lines.map((line) => el("li", { title: line.plain }, line.ref))));
+  });
+}
+
+/** Strips from top to bottom, and the pairs between neighbours. One system stands between two reference sets; two
+    systems stand around the reference set that was chosen. */
+function scene(row) {
+  const strips = [], links = [];
+  const paired = (s, k) => (row[4][s] ? row[4][s][1][k] : []);
+  const add = (name, role, told) => {
+    const events = (told ?? []).filter((e) => !isMalformed(e));
+    strips.push({ name, role, events, kinds: new Map(), links: new Map() });
+    return strips.length - 1;
+  };
+  const join = (ref, pred, pairs) => {
+    for (const pair of pairs) {
+      const link = { ref: [ref, pair[0]], pred: [pred, pair[1]], pair, low: pair[2] < data.low };
+      links.push(link);
+      for (const [strip, i] of [link.ref, link.pred]) {
+        strips[strip].links.set(i, [...(strips[strip].links.get(i) ?? []), link]);
+      }
+    }
+  };
+  const sets = row[3].map((events, k) => k).filter((k) => row[3][k]);
+  const system = (s) => add(data.systems[s], "prediction", row[4][s] && row[4][s][0]);
+  const reference = (k, role = "reference") => add(data.sets[k], role, row[3][k]);
+  if (two) {
+    const k = sets.includes(current.set) ? current.set : sets[0];
+    const [a, ref, b] = [system(0), reference(k), system(1)];
+    join(ref, a, paired(0, k));
+    join(ref, b, paired(1, k));
+    sets.filter((other) => other !== k).forEach((other) => reference(other, "other"));
+  } else {
+    const ref = reference(sets[0]), pred = system(0);
+    join(ref, pred, paired(0, sets[0]));
+    if (sets.length > 1) join(reference(sets[1]), pred, paired(0, sets[1]));
+    sets.slice(2).forEach((other) => reference(other, "other"));
+  }
+  for (const strip of strips) {
+    strip.events.forEach((_, i) => {
+      const mine = strip.links.get(i);
+      if (strip.role === "other") return;
+      if (!mine) strip.kinds.set(i, strip.role === "reference" ? "missed" : "extra");
+      else if (mine.every((link) => link.low)) strip.kinds.set(i, "low");
+    });
+  }
+  return { strips, links };
+}
+
+function storyOf(row) {
+  const drawing = scene(row);
+  const card = el("div", { class: "card", "aria-live": "polite" }, el("p", { class: "meta hint" },
+    "Point at an event or a line, or walk through the events with Tab and the arrow keys: captions, overlap and "
+    + "matched words appear here."));
+  const parts = [];
+  if (two && data.sets.length > 1) {
+    const pick = (e) => {
+      current.set = Number(e.target.value);
+      drawOpen();
+      current.el.querySelector("select").focus();
+    };
+    const sets = data.sets.map((name, k) => el("option",
+      { value: k, selected: k === current.set ? "" : null, disabled: row[3][k] ? null : "" }, name));
+    parts.push(el("label", { class: "pick" }, "Reference set ", el("select", { change: pick }, sets)));
+  }
+  row[4].forEach((system, s) => system || parts.push(el("p", { class: "fault" },
+    two ? `${data.systems[s]} has no prediction for this video.` : "This video has no prediction.")));
+  parts.push(timeline(row, drawing, card), legend(drawing), card);
+  const bad = toldIn(row).flatMap(([name, events]) => events.filter(isMalformed)
+    .map((e) => el("li", {}, `${name}: [${e[0]}, ${e[1]}] ${e[2]}`)));
+  if (bad.length) {
+    const words = [el("i", { class: "dot malformed" }), "No stretch of time, matches nothing:"];
+    parts.push(el("p", { class: "fault" }, words), el("ul", { class: "bad" }, bad));
+  }
+  parts.push(...wordTables(drawing));
+  return parts;
+}
+
+function legend({ strips, links }) {
+  const kinds = new Set(strips.flatMap((strip) => [...strip.kinds.values()]));
+  if (links.some((link) => link.low)) kinds.add("low");
+  const line = (name, words) => el("li", {}, el("i", { class: name }), words);
+  return el("ul", { class: "legend" }, line("reference", "reference event"), line("prediction", "predicted event"),
+    strips.some((s) => s.role === "other") ? line("other", "a further reference set") : null,
+    ["missed", "extra"].filter((k) => kinds.has(k)).map((k) => line(k, KINDS[k])),
+    kinds.has("low") ? line("low", KINDS.low + data.low) : null);
+}
+
+// --- the timeline ----------------------------------------------------------------------------------------------------
+
+/** The first lane that is free when an event starts; events that overlap lie below each other. */
+function lanes(events) {
+  const free = [];
+  return events.map(([start, end]) => {
+    let lane = free.findIndex((until) => until <= start);
+    if (lane < 0) lane = free.length;
+    free[lane] = end;
+    return lane;
+  });
+}
+
+function timeline(row, { strips, links }, card) {
+  const x = (s) => `${((100 * s) / row.extent).toFixed(3)}%`;
+  const middle = (event) => (event[0] + event[1]) / 2;
+  let y = 0;
+  strips.forEach((strip, n) => {
+    const lane = lanes(strip.events);
+    strip.size = lane.some((l) => l >= CROWD) ? SLIM : BAR;
+    strip.y = y;
+    strip.tops = lane.map((l) => y + l * (strip.size + GAP));
+    strip.bottom = Math.max(y + BAR, ...strip.tops.map((top) => top + strip.size));
+    const joined = links.some((l) => Math.min(l.ref[0], l.pred[0]) === n);
+    y = strip.bottom + (joined ? LINKS : BETWEEN);
+  });
+  const parts = [], drawnBars = new Map();
+  const light = (some) => {
+    root.classList.toggle("focus", Boolean(some));
+    for (const node of root.querySelectorAll(".lit")) node.classList.remove("lit");
+    for (const node of some ?? []) node.classList.add("lit");
+  };
+  const barOf = (place) => drawnBars.get(place.join());
+  const allOf = (link) => [link.el, barOf(link.ref), barOf(link.pred)];
+  const look = (nodes, content) => () => { light(nodes()); card.replaceChildren(...content().flat()); };
+  const watched = (seen) => ({ mouseenter: seen, click: seen, mouseleave: () => light() });
+  for (const link of links) {
+    const [upper, lower] = link.ref[0] < link.pred[0] ? [link.ref, link.pred] : [link.pred, link.ref];
+    const [a, b] = [strips[upper[0]], strips[lower[0]]];
+    const from = middle(a.events[upper[1]]), to = middle(b.events[lower[1]]);
+    const ends = { x1: x(from), x2: x(to), y1: a.tops[upper[1]] + a.size + 2, y2: b.tops[lower[1]] - 2 };
+    const at = { x: x((from + to) / 2), y: a.bottom + LINKS / 2 + 4 };
+    const seen = look(() => allOf(link), () => pairCard(link, strips));
+    link.el = svg("g", { class: `link${link.low ? " low" : ""}`, ...watched(seen) },
+      svg("title", {}, `IoU ${shown(link.pair[2])}`), svg("line", { class: "hit", ...ends }), svg("line", ends),
+      svg("text", { class: "iou", ...at }, shown(link.pair[2])));
+    parts.push(link.el);
+  }
+  let first = true;
+  strips.forEach((strip, n) => {
+    parts.push(svg("text", { class: "name", x: -14, y: strip.y + 16 }, brief(strip.name), svg("title", {}, strip.name)),
+      svg("text", { class: "role", x: -14, y: strip.y + 30 }, strip.role === "other" ? "reference" : strip.role));
+    strip.events.forEach((event, i) => {
+      const kind = strip.kinds.get(i), mine = strip.links.get(i) ?? [];
+      const told = mine.map((l) => `paired, IoU ${shown(l.pair[2])}`).join(", ");
+      const verdict = [told, kind && KINDS[kind].split(":")[0]].filter(Boolean).join(", ");
+      const about = `${strip.name}, ${when(event)}: ${event[2] ?? ""}. ${verdict}`;
+      const seen = look(() => [barOf([n, i]), ...mine.flatMap(allOf)],
+        () => (mine.length ? mine.map((l) => pairCard(l, strips)) : loneCard(n, i, strips)));
+      const bar = svg("svg", {
+        class: `event ${strip.role} ${kind ?? ""}`, role: "img", "aria-label": about, tabindex: first ? 0 : -1,
+        x: x(event[0]), y: strip.tops[i], width: x(Math.max(event[1] - event[0], row.extent / 400)), height: strip.size,
+        focus: seen, ...watched(seen),
+      }, svg("rect", { width: "100%", height: "100%", rx: 5 }));
+      if (strip.size === BAR && event[2]) {
+        const words = el("p", { "aria-hidden": "true" }, event[2].slice(0, 120));
+        bar.append(svg("foreignObject", { width: "100%", height: BAR }, words));
+      }
+      first = false;
+      drawnBars.set([n, i].join(), bar);
+      parts.push(bar);
+    });
+  });
+  const step = STEPS.find((s) => row.extent / s <= 10) ?? Math.floor(row.extent / 10) + 1;
+  parts.push(svg("line", { class: "axis", x1: 0, x2: "100%", y1: y, y2: y }));
+  for (let t = 0; t <= row.extent; t += step) {
+    parts.push(svg("line", { class: "axis", x1: x(t), x2: x(t), y1: y, y2: y + 5 }),
+      svg("text", { class: "tick", x: x(t), y: y + 19 }, clock(t)));
+  }
+  const move = (e) => {
+    const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[e.key];
+    const bars = [...drawnBars.values()], at = bars.indexOf(document.activeElement);
+    if (!step || at < 0) return;
+    e.preventDefault();
+    const next = bars[(at + step + bars.length) % bars.length];
+    bars[at].setAttribute("tabindex", -1);
+    next.setAttribute("tabindex", 0);
+    next.focus();
+  };
+  const many = strips.map((s) => `${count(s.events.length, "event")} of ${s.name}`);
+  many.push(count(links.length, "matched pair"));
+  const about = { role: "group", "aria-label": `Timeline of ${row[0]}: ${many.join(", ")}` };
+  const size = { width: "100%", height: y + AXIS };
+  const root = svg("svg", { class: "timeline", ...about, ...size, keydown: move, focusout: () => light() }, parts);
+  return root;
+}
+
+const tag = (kind) => el("span", { class: `tag ${kind}` }, KINDS[kind].split(":")[0]);
+
+function pairCard(link, strips) {
+  const [ref, pred] = [strips[link.ref[0]], strips[link.pred[0]]];
+  const [gold, guess] = [ref.events[link.ref[1]], pred.events[link.pred[1]]];
+  const words = wordsOf(link.pair, gold[2] ?? "", guess[2] ?? "");
+  const [, , iou, score] = link.pair;
+  const fact = (name, value) => el("span", {}, `${name} `, el("b", {}, value));
+  const facts = [fact("IoU", shown(iou))];
+  if (score !== null) {
+    facts.push(fact(data.text, shown(score, 100)), fact(`IoU × ${data.text}`, shown(iou * score, 100)));
+  }
+  if (link.low) facts.push(tag("low"));
+  const side = (strip, event, line) => el("p", {}, el("small", {}, `${strip.name} · ${when(event)}`), line);
+  const parts = [el("p", { class: "facts" }, facts), side(ref, gold, words.ref), side(pred, guess, words.hyp)];
+  if (gold[2] && guess[2]) {
+    parts.push(el("p", { class: "meta key" }, `${words.how}: `, words.matched ? words.key : "no word in common"));
+  }
+  return parts;
+}
+
+function loneCard(n, i, strips) {
+  const strip = strips[n], event = strip.events[i], kind = strip.kinds.get(i);
+  const facing = strip.role === "prediction" ? "reference" : "prediction";
+  const rivals = strips.filter((s) => s.role === facing).flatMap((s) => s.events.map((e) => [overlap(event, e), s, e]));
+  const [iou, whose, nearest] = rivals.reduce((best, r) => (r[0] > best[0] ? r : best), [0]);
+  const said = el("p", {}, el("small", {}, `${strip.name} · ${when(event)}`), event[2] ?? "");
+  if (!kind) return [said];
+  const about = iou ? `It overlaps most with ${whose.name}, ${when(nearest)}, IoU ${shown(iou)}: ${nearest[2] ?? ""}`
+    : `No ${facing === "reference" ? "reference" : "predicted"} event overlaps it.`;
+  return [el("p", { class: "facts" }, tag(kind)), said, el("p", { class: "meta" }, about)];
+}
+
+/** Every event of both sides once, in time: what the drawing shows, in words. */
+function wordTables({ strips, links }) {
+  const out = [];
+  strips.forEach((pred, p) => pred.role === "prediction" && strips.forEach((ref, r) => {
+    if (ref.role !== "reference") return;
+    const mine = links.filter((l) => l.ref[0] === r && l.pred[0] === p);
+    const cell = (event) => el("td", {}, el("small", {}, when(event)), ` ${event[2] ?? ""}`);
+    const none = (n) => Array.from({ length: n }, () => el("td"));
+    const between = data.text ? 2 : 1; // columns
+    const lines = mine.map((l) => {
+      const [gold, guess] = [ref.events[l.ref[1]], pred.events[l.pred[1]]];
+      const numbers = [el("td", {}, shown(l.pair[2])), data.text ? el("td", {}, shown(l.pair[3], 100)) : null];
+      return [gold[0], el("tr", {}, cell(gold), numbers, cell(guess), el("td", {}, l.low ? tag("low") : "paired"))];
+    });
+    ref.events.forEach((event, i) => mine.some((l) => l.ref[1] === i)
+      || lines.push([event[0], el("tr", {}, cell(event), none(between + 1), el("td", {}, tag("missed")))]));
+    pred.events.forEach((event, i) => mine.some((l) => l.pred[1] === i)
+      || lines.push([event[0], el("tr", {}, none(between + 1), cell(event), el("td", {}, tag("extra")))]));
+    const heads = [ref.name, "IoU", data.text, pred.name, "Verdict"].filter((head) => head !== null);
+    const words = `Events in words: ${ref.name} and ${pred.name}`;
+    out.push(el("details", { open: out.length ? null : "" }, el("summary", {}, words),
+      el("div", { class: "wide" }, el("table", { class: "pairs" },
+        el("thead", {}, el("tr", {}, heads.map((head) => el("th", { scope: "col" }, head)))),
+        el("tbody", {}, lines.sort((a, b) => a[0] - b[0]).map(([, line]) => line))))));
+  }));
+  return out;
+}
+

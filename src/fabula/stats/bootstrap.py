@@ -1,0 +1,141 @@
+"""The bootstrap over videos (Efron, Annals of Statistics 1979; BCa: Efron, JASA 1987).
+
+B times, V videos are drawn with replacement; θ*_b is the score of draw b. With α = 1 − level:
+
+    percentile   [θ*_(α/2), θ*_(1−α/2)]
+    BCa          the same with α₁ = Φ(z₀ + (z₀ + z_{α/2}) / (1 − a·(z₀ + z_{α/2}))), α₂ likewise from z_{1−α/2}
+                 z₀ = Φ⁻¹(share of θ*_b below θ̂, ties half)              how far off centre the draws are
+                 a  = Σ_v d_v³ / (6·(Σ_v d_v²)^{3/2}),  d_v = θ̄_(·) − θ_(v)    skewness; θ_(v): without video v
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from fabula.core.errors import SpecError
+from fabula.stats.sample import Array, Sample
+
+Method = Literal["bca", "percentile"]
+METHODS: tuple[Method, ...] = ("bca", "percentile")
+CELLS = 1 << 20  # weights drawn at a time: 8 MB
+LEFT_OUT = 500  # a fold of every jackknife sample is slow: so many groups of videos are left out instead
+
+NORMAL = NormalDist()
+
+
+class Interval(NamedTuple):
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resampling:
+    """How an interval is made: all that is needed to make it again."""
+
+    method: Method = "bca"
+    level: float = 0.95
+    resamples: int = 10_000
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_level(self.level, self.method)
+        if self.resamples < 1:
+            raise SpecError(f"{self.resamples} resamples; there must be at least 1")
+
+    def __str__(self) -> str:
+        return f"{self.method}-{self.level:g}-{self.resamples}-seed{self.seed}"
+
+
+def draws(videos: int, resamples: int, seed: int) -> Iterator[Array]:
+    """How often each video is drawn, in blocks of resamples: [b, V]. The same seed draws the same videos."""
+    rng = np.random.default_rng(seed)
+    block = max(1, CELLS // videos)
+    for start in range(0, resamples, block):
+        b = min(block, resamples - start)
+        drawn = rng.integers(0, videos, (b, videos)) + videos * np.arange(b)[:, None]
+        yield np.bincount(drawn.ravel(), minlength=b * videos).reshape(b, videos).astype(np.float64)
+
+
+def bootstrap(some: Sequence[Sample], resamples: int = 10_000, seed: int = 0) -> Array:
+    """θ* of every sample under the same draws, so that differences are paired. [S, B]"""
+    check(some, resamples)
+    found = [[s.under(W) for s in some] for W in draws(len(some[0].videos), resamples, seed)]
+    return np.concatenate([np.array(block) for block in found], axis=1)
+
+
+def check(some: Sequence[Sample], resamples: int) -> None:
+    if resamples < 1:
+        raise SpecError(f"{resamples} resamples; there must be at least 1")
+    if any(s.videos != some[0].videos for s in some):
+        raise SpecError("these samples stand over different videos; make them with stats.samples")
+
+
+def jackknife(sample: Sample) -> Array:
+    """θ without each video in turn; where every θ costs a fold, without each of at most 500 groups. [V]"""
+    V = len(sample.videos)
+    if sample.totals is not None:
+        return sample.of_totals(sample.totals.sum(axis=0, keepdims=True) - sample.totals)
+    groups = min(V, LEFT_OUT)
+    return np.concatenate([sample.under((np.arange(V) % groups != g).astype(float)[None]) for g in range(groups)])
+
+
+def percentile(theta: Array, level: float = 0.95) -> Interval:
+    return quantiles(theta, (1 - level) / 2, (1 + level) / 2)
+
+
+def bca(theta: Array, value: float, without: Array, level: float = 0.95) -> Interval:
+    """theta [B]: the draws; value: θ̂; without [V]: θ without each video."""
+    B = len(theta)
+    slack = 1e-12 * max(1.0, abs(value))  # the same number by another order of sums is a tie
+    below = float((theta < value - slack).mean() + 0.5 * (abs(theta - value) <= slack).mean())
+    z0 = NORMAL.inv_cdf(min(max(below, 1 / (B + 1)), B / (B + 1)))
+    d = without.mean() - without
+    spread = float((d**2).sum()) ** 1.5
+    a = float((d**3).sum()) / (6 * spread) if spread > 0 else 0.0
+
+    def adjusted(p: float) -> float:
+        z = z0 + NORMAL.inv_cdf(p)
+        return NORMAL.cdf(z0 + z / (1 - a * z)) if a * z < 1 else p
+
+    return quantiles(theta, adjusted((1 - level) / 2), adjusted((1 + level) / 2))
+
+
+def quantiles(theta: Array, low: float, high: float) -> Interval:
+    """By linear interpolation between order statistics."""
+    at = np.quantile(theta, [min(low, high), max(low, high)])
+    return Interval(float(at[0]), float(at[1]))
+
+
+def interval(
+    sample: Sample, *, level: float = 0.95, method: Method = "bca", resamples: int = 10_000, seed: int = 0
+) -> Interval:
+    """The confidence interval of one score."""
+    return intervals([sample], level=level, method=method, resamples=resamples, seed=seed)[0]
+
+
+def intervals(
+    some: Sequence[Sample], *, level: float = 0.95, method: Method = "bca", resamples: int = 10_000, seed: int = 0
+) -> list[Interval]:
+    """Of several scores over the same videos, with one set of draws."""
+    check_level(level, method)
+    thetas = bootstrap(some, resamples, seed)
+    return [bounds(s, theta, level, method) for theta, s in zip(thetas, some, strict=True)]
+
+
+def bounds(sample: Sample, theta: Array, level: float, method: Method) -> Interval:
+    """The interval of a score whose draws are known."""
+    if method == "percentile":
+        return percentile(theta, level)
+    return bca(theta, sample.value, jackknife(sample), level)
+
+
+def check_level(level: float, method: str) -> None:
+    if not 0 < level < 1:
+        raise SpecError(f"level {level:g}; it must lie between 0 and 1, such as 0.95")
+    if method not in METHODS:
+        raise SpecError(f"no interval is called {method!r}; there are: {', '.join(METHODS)}")

@@ -1,0 +1,138 @@
+"""Several systems under several metrics: every score with its interval, every pair with its difference and p-value.
+
+Within a metric the p-values of all pairs are corrected together (Holm); metrics are not corrected for each other,
+because they are asked about one at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Literal
+
+from fabula.core.errors import SpecError
+from fabula.core.rows import Rows
+from fabula.stats.bootstrap import Interval, Method, bootstrap, bounds, check_level
+from fabula.stats.holm import holm
+from fabula.stats.paired import between, bootstrap_p, randomisations
+from fabula.stats.sample import Array, Folding, Key, Sample, samples
+
+Test = Literal["randomisation", "bootstrap"]
+TESTS: tuple[Test, ...] = ("randomisation", "bootstrap")
+
+
+@dataclass(frozen=True, slots=True)
+class Duel:
+    """System b against system a under one metric."""
+
+    a: str
+    b: str
+    delta: float  # θ_b − θ_a
+    interval: Interval
+    p: float
+    p_holm: float  # corrected over the pairs of this metric
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One metric: every system's score and interval, and all duels."""
+
+    metric: str
+    scale: float
+    values: Mapping[str, float]
+    intervals: Mapping[str, Interval]
+    duels: tuple[Duel, ...]
+
+    def beaten(self, system: str, alpha: float) -> list[str]:
+        """The systems that this one beats at level α."""
+        won = [d.a for d in self.duels if d.b == system and d.delta > 0 and d.p_holm < alpha]
+        return won + [d.b for d in self.duels if d.a == system and d.delta < 0 and d.p_holm < alpha]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Systems side by side. `alpha` decides which differences are marked."""
+
+    systems: tuple[str, ...]
+    lines: Mapping[str, Line]
+    test: str
+    method: str
+    level: float
+    resamples: int
+    seed: int
+    alpha: float
+    videos: int
+    signatures: Mapping[str, str]
+    warnings: tuple[str, ...] = ()
+
+    def __getitem__(self, metric: str) -> Line:
+        return self.lines[metric]
+
+    @property
+    def how(self) -> str:
+        """One line that says how the numbers were made."""
+        test = {"randomisation": "approximate randomisation", "bootstrap": "paired bootstrap"}[self.test]
+        return (
+            f"{test}|resamples:{self.resamples}|seed:{self.seed}|ci:{self.method}-{self.level:g}"
+            f"|correction:holm|alpha:{self.alpha:g}|videos:{self.videos}"
+        )
+
+
+def compare(
+    tables: Mapping[str, Mapping[str, tuple[Rows, Folding]]],
+    *,
+    scales: Mapping[str, float] | None = None,
+    signatures: Mapping[str, str] | None = None,
+    test: Test = "randomisation",
+    method: Method = "bca",
+    level: float = 0.95,
+    alpha: float = 0.05,
+    resamples: int = 10_000,
+    seed: int = 0,
+) -> Comparison:
+    """metric → system → (rows, how they fold). One draw of videos serves all metrics and systems of equal videos."""
+    check_level(level, method)
+    if test not in TESTS:
+        raise SpecError(f"no test is called {test!r}; there are: {', '.join(TESTS)}")
+    systems = tuple(next(iter(tables.values())))
+    pairs = list(combinations(range(len(systems)), 2))
+    some = {metric: samples(list(of_system.values())) for metric, of_system in tables.items()}
+    lines: dict[str, Line] = {}
+    for group in alike(some):  # metrics over the same videos
+        flat = [s for metric in group for s in some[metric]]
+        thetas = iter(bootstrap(flat, resamples, seed))
+        drawn = {metric: [next(thetas) for _ in systems] for metric in group}
+        if test == "bootstrap":
+            p = [p_of(some[m][i], some[m][j], drawn[m][j] - drawn[m][i]) for m in group for i, j in pairs]
+        else:
+            duels = [(some[m][i], some[m][j]) for m in group for i, j in pairs]
+            p = randomisations(duels, trials=resamples, seed=seed) if duels else []
+        for k, m in enumerate(group):
+            own = p[k * len(pairs) : (k + 1) * len(pairs)]
+            told = [
+                (*between(some[m][i], some[m][j], drawn[m][j] - drawn[m][i], level, method), p, q)
+                for (i, j), p, q in zip(pairs, own, holm(own), strict=True)
+            ]
+            lines[m] = Line(
+                m,
+                (scales or {}).get(m, 100.0),
+                {n: s.value for n, s in zip(systems, some[m], strict=True)},
+                {n: bounds(s, t, level, method) for n, s, t in zip(systems, some[m], drawn[m], strict=True)},
+                tuple(Duel(systems[i], systems[j], *duel) for (i, j), duel in zip(pairs, told, strict=True)),
+            )
+    most = max(len(s.videos) for line in some.values() for s in line)
+    ordered = {m: lines[m] for m in tables}
+    return Comparison(systems, ordered, test, method, level, resamples, seed, alpha, most, signatures or {})
+
+
+def alike(some: Mapping[str, list[Sample]]) -> list[list[str]]:
+    """Metrics grouped by the videos they stand over."""
+    groups: dict[tuple[Key, ...], list[str]] = {}
+    for metric, line in some.items():
+        groups.setdefault(line[0].videos, []).append(metric)
+    return list(groups.values())
+
+
+def p_of(a: Sample, b: Sample, deltas: Array) -> float:
+    return bootstrap_p(deltas, b.value - a.value)

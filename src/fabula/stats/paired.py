@@ -1,0 +1,128 @@
+"""Are two systems different? Paired tests over the same videos; two-sided.
+
+approximate randomisation (Noreen 1989)   under the null it does not matter which system told a video: T times, each
+    video's rows are exchanged between the systems with probability ½; δ*_t is the difference that results.
+        p = (c + 1) / (T + 1),   c = #{t : |δ*_t| ≥ |δ̂|}
+    The + 1 counts the data as they are: p is never 0. Where all 2^V exchanges are no more than T, each is made once,
+    and p = c / 2^V is exact.
+paired bootstrap (Efron & Tibshirani 1993, ch. 16)   B draws of videos, both systems on the same ones; the draws' spread
+    around δ̂ stands for that under the null around 0:
+        p = (c + 1) / (B + 1),   c = #{b : |δ*_b − δ̂| ≥ |δ̂|}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from fabula.core.rows import Rows
+from fabula.stats.bootstrap import CELLS, Interval, Method, bca, bootstrap, check, check_level, jackknife, percentile
+from fabula.stats.sample import Array, Sample
+
+SLACK = 1e-12  # |δ*| that equals |δ̂| up to the order of sums counts as at least as large
+
+
+def reached(deltas: Array, delta: float) -> int:
+    return int((abs(deltas) >= abs(delta) - SLACK * max(1.0, abs(delta))).sum())
+
+
+def difference(
+    a: Sample, b: Sample, *, level: float = 0.95, method: Method = "bca", resamples: int = 10_000, seed: int = 0
+) -> tuple[float, Interval]:
+    """θ_b − θ_a and its interval."""
+    check_level(level, method)
+    first, second = bootstrap([a, b], resamples, seed)
+    return between(a, b, second - first, level, method)
+
+
+def between(a: Sample, b: Sample, deltas: Array, level: float, method: Method) -> tuple[float, Interval]:
+    """The difference and its interval from the draws' differences."""
+    delta = b.value - a.value
+    if method == "percentile":
+        return delta, percentile(deltas, level)
+    return delta, bca(deltas, delta, jackknife(b) - jackknife(a), level)
+
+
+def paired_bootstrap(a: Sample, b: Sample, *, resamples: int = 10_000, seed: int = 0) -> float:
+    """The p-value of the paired bootstrap."""
+    first, second = bootstrap([a, b], resamples, seed)
+    return bootstrap_p(second - first, b.value - a.value)
+
+
+def bootstrap_p(deltas: Array, delta: float) -> float:
+    return (reached(deltas - delta, delta) + 1) / (len(deltas) + 1)
+
+
+def randomisation(a: Sample, b: Sample, *, trials: int = 10_000, seed: int = 0) -> float:
+    """The p-value of approximate randomisation; exact where there are few videos."""
+    return randomisations([(a, b)], trials=trials, seed=seed)[0]
+
+
+def randomisations(duels: Sequence[tuple[Sample, Sample]], *, trials: int = 10_000, seed: int = 0) -> list[float]:
+    """Of many pairs of systems over the same videos, with one set of exchanges."""
+    check([s for duel in duels for s in duel], trials)
+    V = len(duels[0][0].videos)
+    every = trials >= 2**V
+    deltas, c = [b.value - a.value for a, b in duels], [0] * len(duels)
+    for M in exchanges_all(V) if every else exchanges(V, trials, seed):
+        for k, (a, b) in enumerate(duels):
+            c[k] += reached(exchanged(a, b, M), deltas[k])
+    return [n / 2**V if every else (n + 1) / (trials + 1) for n in c]
+
+
+def exchanges(videos: int, trials: int, seed: int) -> Iterator[Array]:
+    """1 where a video's rows change sides. [b, V]"""
+    rng = np.random.default_rng(seed)
+    block = max(1, CELLS // videos)
+    for start in range(0, trials, block):
+        b = min(block, trials - start)
+        bits = np.frombuffer(rng.bytes(b * -(-videos // 8)), dtype=np.uint8).reshape(b, -1)
+        yield np.unpackbits(bits, axis=1)[:, :videos].astype(np.float64)
+
+
+def exchanges_all(videos: int) -> Iterator[Array]:
+    """Every one of the 2^V ways."""
+    block = max(1, CELLS // videos)
+    for start in range(0, 2**videos, block):
+        numbers = np.arange(start, min(start + block, 2**videos))
+        yield (numbers[:, None] >> np.arange(videos) & 1).astype(np.float64)
+
+
+def exchanged(a: Sample, b: Sample, M: Array) -> Array:
+    """θ_b − θ_a after the exchanges M [B, V]. [B]"""
+    if a.totals is None or b.totals is None or a.totals.shape != b.totals.shape:
+        return np.array([exchanged_rows(a, b, m > 0.5) for m in M])
+    V, K, k = a.totals.shape
+    moved = (M @ (b.totals - a.totals).reshape(V, K * k)).reshape(len(M), K, k)
+    return b.of_totals(b.totals.sum(axis=0) - moved) - a.of_totals(a.totals.sum(axis=0) + moved)
+
+
+def exchanged_rows(a: Sample, b: Sample, moved: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> float:
+    """The same by folding the exchanged rows."""
+    swapped = {v for v, m in zip(a.videos, moved, strict=True) if m}
+    stay_a, go_a = apart(a.rows, swapped)
+    stay_b, go_b = apart(b.rows, swapped)
+    new_a, new_b = joined(stay_a, go_b), joined(stay_b, go_a)
+    return float(b.folding.fold(new_b)[b.folding.primary] - a.folding.fold(new_a)[a.folding.primary])
+
+
+def apart(rows: Rows, some: set[str | int]) -> tuple[Rows, Rows]:
+    """The rows of the other videos, and those of these."""
+    inside = np.array([key in some for key in rows.drawn], dtype=bool)
+    return rows.take(np.flatnonzero(~inside)), rows.take(np.flatnonzero(inside))
+
+
+def joined(first: Rows, second: Rows) -> Rows:
+    columns = {n: laid(c, second[n]) for n, c in first.columns.items() if n in second.columns}
+    clusters = None if first.clusters is None else first.drawn + second.drawn
+    refset = np.concatenate([first.refset, second.refset])
+    return Rows(first.keys + second.keys, refset, columns, first.unit, clusters)
+
+
+def laid(first: Array, second: Array) -> Array:
+    """One below the other; lists of detections that are padded with zeros, to the longer of the two."""
+    if first.ndim == 1:
+        return np.concatenate([first, second])
+    width = max(first.shape[1], second.shape[1])
+    return np.concatenate([np.pad(c, ((0, 0), (0, width - c.shape[1]))) for c in (first, second)])

@@ -1,0 +1,86 @@
+"""What the tasks about moments share: queries with windows, against a file of rankings that is read as a stream."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from fabula.core.errors import InputError, SpecError
+from fabula.core.moments import VideoNumbers
+from fabula.core.notes import Notes
+from fabula.core.result import Result
+from fabula.core.rows import Rows
+from fabula.engine.moments import Scored, moment_rows
+from fabula.io import moments as files
+from fabula.io._files import collector_paused
+from fabula.metrics import Metric
+from fabula.metrics._moment import MomentMetric
+from fabula.tasks._task import Request, measured, wrong_task
+
+
+def run(request: Request, task: str) -> Result:
+    predictions, refs = request.paths(task)
+    if not refs:
+        raise SpecError("no references; name at least one reference file with --refs")
+    notes = Notes()
+    chosen: list[MomentMetric] = []
+    for metric in request.chosen(task):
+        if not isinstance(metric, MomentMetric):
+            raise wrong_task(metric, task)
+        chosen.append(metric)
+    queries = files.queries(refs, notes, request.refs_format, request.repair, judged=request.protocol is None)
+    if not queries:
+        raise InputError("no query", file=refs[0], hint="check the reference file")
+    absent = {}
+    if not any(q.saliency for q in queries.values()):
+        absent = {m: "the references have no marks of clips" for m in chosen if m.needs == "saliency"}
+    numbers = VideoNumbers()
+    stream, _ = files.answers(predictions, numbers, notes, request.format)
+    able = [m for m in chosen if m not in absent]
+    with collector_paused():  # rankings hold no cycles
+        scored = moment_rows(able, queries, stream, numbers, notes, request.strict, request.progress)
+    absent |= scored.absent
+    present = usable(request, chosen, absent, notes)
+    say(scored, len(queries), predictions, notes)
+
+    def rows_of(metric: Metric) -> Rows:
+        assert isinstance(metric, MomentMetric)
+        return scored.rows[metric]
+
+    counts = {
+        "queries": len(queries),
+        "missing": scored.missing,
+        "unparsed": scored.empty if task == "grounding" else 0,
+        "unknown": scored.unknown,
+        "empty": scored.empty,
+        "references": sum(len(q.windows) for q in queries.values()),
+        "predictions": scored.answers,
+    }
+    facts = {"missing": scored.missing, "empty": scored.empty}
+    return measured(replace(request, metrics=present), task, rows_of, facts, counts, notes)
+
+
+def usable(
+    request: Request, chosen: list[MomentMetric], absent: dict[MomentMetric, str], notes: Notes
+) -> list[MomentMetric]:
+    """The metrics that the files allow. All were meant: those that cannot be are left out and named; else an error."""
+    everything = request.metrics is None or (
+        request.protocol is not None and list(request.metrics) == list(request.protocol.metrics)
+    )
+    left = [m for m in chosen if m not in absent]
+    if absent and (not everything or not left):
+        metric, why = next(iter(absent.items()))
+        raise InputError(f"{metric.name}: {why}", file=str(request.predictions), hint="leave the metric out")
+    for metric, why in absent.items():
+        notes.add(f"{metric.name} is left out: {why}")
+    return left
+
+
+def say(scored: Scored, total: int, predictions: object, notes: Notes) -> None:
+    """Warnings for what does not meet."""
+    if scored.unknown and scored.missing == total:
+        hint = "compare the ids of the two files"
+        raise InputError("no answered query is among the references", file=predictions, hint=hint)
+    if scored.missing:
+        notes.add(f"{scored.missing} queries have no answer (see missing=… in each signature)")
+    if scored.empty:
+        notes.add(f"{scored.empty} rankings are empty")

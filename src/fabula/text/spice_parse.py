@@ -1,0 +1,104 @@
+"""Captions → sentences of tokens with tag, lemma and dependency graph, as SPICE reads them.
+
+    text ─ptb→ tokens ─split at . ! ?→ sentences ─spice_model→ tags, tree ─spice_lemma→ lemmas ─spice_collapse→ graph
+
+A sentence of more than LONGEST tokens is cut into pieces of that length, which bounds time and memory; a warning in
+the log says so.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from fabula.text import ptb, spice_model
+from fabula.text.spice_collapse import collapse
+from fabula.text.spice_graph import Edge, Graph, Token, Tuple, tuples
+from fabula.text.spice_lemma import lemma
+
+LONGEST = 120
+END = re.compile(r"\.|[!?]+")
+AFTER_END = re.compile(r"''|[\"')]|-R[RSC]B-|\.|[!?]+")  # belongs to the sentence that has ended
+BRACKETS = {"(": "-LRB-", ")": "-RRB-", "[": "-LSB-", "]": "-RSB-", "{": "-LCB-", "}": "-RCB-"}
+log = logging.getLogger(__name__)
+
+
+class Sentence(NamedTuple):
+    """Tokens, edges (label, head, child) between nodes 0 … n + copies, and which words the copies copy."""
+
+    tokens: list[Token]
+    edges: list[Edge]
+    copies: list[int]
+
+
+def split(text: str) -> list[list[str]]:
+    """Tokens by sentence; case is kept, as raw captions need it."""
+    found: list[list[str]] = []
+    words: list[str] = []
+    ended = False
+    for token in raw(text):
+        if ended and not AFTER_END.fullmatch(token):
+            found.append(words)
+            words, ended = [], False
+        words.append(token)
+        ended = ended or END.fullmatch(token) is not None
+    if words:
+        found.append(words)
+    pieces = [words[a : a + LONGEST] for words in found for a in range(0, len(words), LONGEST)]
+    if len(pieces) > len(found):
+        log.warning("a sentence of %d tokens was cut into pieces of %d", max(map(len, found)), LONGEST)
+    return pieces
+
+
+def raw(text: str) -> list[str]:
+    """The tokenizer's tokens with the case of the text; a caption that is tokens already stays as it is."""
+    if text.isascii() and text.islower() and text.replace(" ", "").isalpha():
+        return text.split()
+    line = ptb.engine().lines([text.replace("\n", " ") + "\n"])[0].strip()
+    tokens = [token for token in line.split(" ") if token]
+    return tokens if text == text.lower() and not BRACKETS.keys() & set(text) else cased(text, tokens)
+
+
+def cased(text: str, tokens: Sequence[str]) -> list[str]:
+    """Tokens in lower case, with the case that they have in the text."""
+    found, at = [], 0
+    small = text.lower() if len(text.lower()) == len(text) else "".join(c.lower() if c.isascii() else c for c in text)
+    for token in tokens:
+        while at < len(text) and text[at].isspace():
+            at += 1
+        sign = BRACKETS.get(text[at : at + 1], "")
+        if sign.lower() == token:
+            found.append(sign)
+            at += 1
+        elif (start := small.find(token, at, at + len(token) + 8)) >= 0:
+            found.append(text[start : start + len(token)])
+            at = start + len(token)
+        else:  # the tokenizer rewrote it
+            found.append(token)
+    return found
+
+
+def parse_all(captions: Sequence[str]) -> list[list[Sentence]]:
+    """The sentences of each caption; all go through the network together."""
+    words = [split(text) for text in captions]
+    flat = [sentence for sentences in words for sentence in sentences]
+    parses = iter(spice_model.load().parse(flat))
+    out: list[list[Sentence]] = []
+    for sentences in words:
+        made = []
+        for sentence in sentences:
+            tags, heads, labels = next(parses)
+            tokens = [Token(word, tag, lemma(word, tag)) for word, tag in zip(sentence, tags, strict=True)]
+            made.append(Sentence(tokens, *collapse(tokens, heads, labels)))
+        out.append(made)
+    return out
+
+
+def tuples_all(captions: Sequence[str]) -> list[list[Tuple]]:
+    """The proposed tuples of each caption, its sentences pooled."""
+    return [
+        [t for tokens, edges, copies in sentences for t in tuples(Graph(tokens, edges, copies))]
+        for sentences in parse_all(captions)
+    ]

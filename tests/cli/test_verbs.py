@@ -1,0 +1,80 @@
+"""fabula list, baseline, convert, doctor, demo and help, as a user types them."""
+
+import json
+import subprocess
+import sys
+
+import fabula as package
+from fabula import metrics, protocols
+
+
+def test_version_and_help(fabula):
+    assert fabula("--version").out.strip() == f"fabula {package.__version__}"
+    ran = fabula("--help")
+    assert ran.code == 0 and all(verb in ran.out for verb in ("score", "list", "baseline", "convert", "doctor", "demo"))
+
+
+def test_the_installed_command_is_this_one():
+    """In a process of its own, as a shell starts it."""
+    command = [sys.executable, "-c", "from fabula.cli import main; main()", "score", "nothing.json", "--refs", "none"]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert ran.returncode == 2 and ran.stdout == ""
+    assert ran.stderr == "fabula: error: none: no such file; check the path\n"
+
+
+def test_list_shows_every_metric_and_protocol(fabula):
+    listed = fabula("list", "metrics").out
+    assert all(name in listed for name in metrics.room.names())
+    listed = fabula("list", "protocols").out
+    assert all(p.name in listed and p.commit in listed for p in protocols.room.all())
+    assert "submission" in fabula("list", "formats").out and "dense" in fabula("list", "tasks").out
+    assert "meteor" in fabula("list", "scorers").out
+
+
+def test_uniform_baseline_cuts_whole_seconds(fabula, tmp_path):
+    (tmp_path / "short.json").write_text(json.dumps({"v": {"duration": 9.5, "timestamps": [[0, 4], [4, 9]]}}))
+    assert fabula("baseline", "uniform", "--refs", "short.json", "--count", 4, "-o", "u.json").code == 0
+    events = json.loads((tmp_path / "u.json").read_text())["results"]["v"]
+    assert [e["timestamp"] for e in events] == [[0, 2.5], [2.5, 5], [5, 7.5], [7.5, 10]]
+    assert (
+        fabula(
+            "baseline", "uniform", "--refs", "short.json", "--reference-count", "--raw-duration", "-o", "u.json"
+        ).code
+        == 0
+    )
+    events = json.loads((tmp_path / "u.json").read_text())["results"]["v"]
+    assert [e["timestamp"] for e in events] == [[0, 4.75], [4.75, 9.5]]
+    ran = fabula("score", "u.json", "--refs", "short.json", "--json", "-")
+    assert json.loads(ran.out)["task"] == "procedure"
+
+
+def test_convert_there_and_back(fabula, tmp_path):
+    assert fabula("convert", "refs.json", "lines.jsonl.gz", "--to", "fabula").code == 0
+    assert fabula("convert", "lines.jsonl.gz", "back.json", "--to", "activitynet").code == 0
+    back = json.loads((tmp_path / "back.json").read_text())
+    assert back == json.loads((tmp_path / "refs.json").read_text())
+
+
+def test_convert_says_what_is_lost(fabula):
+    ran = fabula("convert", "refs.json", "sub.json", "--to", "submission")
+    assert ran.code == 0 and "lost" in ran.err and "duration" in ran.err
+
+
+def test_doctor(fabula):
+    ran = fabula("doctor")
+    assert ran.code == 0 and "kernels" in ran.out and package.__version__ in ran.out
+
+
+def test_demo_writes_reports(fabula, tmp_path):
+    ran = fabula("demo", "--out", "reports", "--metrics", "SODA_d,mIoU")
+    assert ran.code == 0, ran.err
+    assert {p.name for p in (tmp_path / "reports").iterdir()} == {
+        f"{system}.{kind}"
+        for system in ("good", "over_segmenting", "out_of_order")
+        for kind in ("json", "html", "rows.jsonl")
+    }
+    table = {line.split("\t")[0]: [float(x) for x in line.split("\t")[1:]] for line in ran.out.splitlines()[1:]}
+    good, over, _ = table["mIoU"]
+    assert over > good, "mIoU prefers the system that cuts everything to pieces"
+    good, over, _ = table["SODA_d F1"]
+    assert good > over, "SODA_d does not"

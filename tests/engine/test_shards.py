@@ -1,0 +1,269 @@
+"""Shard by shard: the numbers, counts and warnings of the run in memory; a run that broke off goes on."""
+
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fabula
+from fabula.core.errors import InputError, SpecError
+from fabula.core.nouns import Corpus
+from fabula.engine import shards
+from fabula.engine.shards import Here, Record, shard_of, shards_for
+from fabula.metrics import metric
+from tests.toys import corpus, story
+
+METRICS = "SODA_d,SODA_c(text=exact,tok=none),SODA_d(refs=best),DVC_CIDEr(tok=none),PRF@0.5,Para_CIDEr,Para_BLEU_4"
+RNG = np.random.default_rng(5)
+WORDS = ["a", "dog", "runs", "over", "the", "green", "grass", "cat", "looks", "at", "it", "far"]
+
+
+def told(n: int, events: int, prefix: str = "v_") -> dict[str, list[tuple[float, float, str]]]:
+    return {
+        f"{prefix}{i}": [
+            (float(s), float(s + 9), " ".join(RNG.choice(WORDS, 6))) for s in sorted(RNG.integers(0, 80, events))
+        ]
+        for i in range(n)
+    }
+
+
+@pytest.fixture(scope="module")
+def sets() -> tuple[Corpus, Corpus, Corpus]:
+    """Two reference sets and predictions with everything a reader has to say something about."""
+    one, two, preds = told(60, 4), told(55, 3, prefix=""), told(70, 5)
+    one |= {"v_empty": [], "v_odd": [(9.0, 3.0, "a dog")], "v_v_twin": [(0.0, 5.0, "a cat")]}
+    preds |= {
+        "x_unknown": [(0.0, 1.0, "it")],
+        "v_twin": [(0.0, 5.0, "a cat")],
+        "v_3": [(8.0, 2.0, "a dog"), (0, 0, "")],
+    }
+    for v in ("v_7", "v_40", "v_41", "v_42"):
+        del preds[v]
+    return tuple(corpus(c, name=n) for c, n in ((one, "one"), (two, "two"), (preds, "preds")))
+
+
+@pytest.fixture
+def files(sets, tmp_path: Path) -> list[Path]:
+    paths = [tmp_path / f"{c.name}.jsonl" for c in sets]
+    for c, path in zip(sets, paths, strict=True):
+        fabula.write(c, path, "fabula")
+    return paths
+
+
+def test_the_same_from_memory(sets, tmp_path):
+    one, two, preds = sets
+    whole = fabula.score(preds, [one, two], metrics=METRICS, repair="swap")
+    parts = fabula.score(preds, [one, two], metrics=METRICS, repair="swap", work=tmp_path / "work")
+    assert parts.to_dict() == whole.to_dict()
+    assert len(whole.warnings) >= 6
+    for name, rows in whole.rows.items():
+        assert list(parts.rows[name].dicts()) == list(rows.dicts())
+    assert parts.predictions == whole.predictions and list(parts.refs[1]) == list(whole.refs[1])
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_the_same_streamed(files, tmp_path, packed):
+    if packed:
+        files = [f.with_name(f"{f.name}.gz") for f in files if not f.with_name(f"{f.name}.gz").write_bytes(b"")]
+        for f in files:
+            f.write_bytes(gzip.compress(f.with_suffix("").read_bytes()))
+    one, two, preds = files
+    whole = fabula.score(preds, [one, two], metrics=METRICS, repair="swap")
+    parts = fabula.score(preds, [one, two], metrics=METRICS, repair="swap", work=tmp_path / "work")
+    assert parts.to_dict() == whole.to_dict()
+    assert parts.predictions is None  # nothing was kept
+
+
+def test_the_same_under_a_protocol_that_judges_nothing(files, tmp_path):
+    one, _, preds = files
+    whole = fabula.score(preds, one, protocol="soda-2021", metrics="SODA_d")
+    parts = fabula.score(preds, one, protocol="soda-2021", metrics="SODA_d", work=tmp_path / "work")
+    assert parts.to_dict() == whole.to_dict()
+
+
+def same_error(**request) -> str:
+    said = []
+    for extra in ({}, {"engine": Here()}):
+        with pytest.raises(fabula.FabulaError) as error:
+            fabula.score(**request, **extra)
+        said.append(str(error.value))
+    assert said[0] == said[1]
+    return said[0]
+
+
+def test_the_same_errors(files, tmp_path):
+    one, two, preds = files
+    twice = tmp_path / "twice.jsonl"
+    twice.write_text(preds.read_text() + preds.read_text())
+    assert "stands twice, first on line 1;" in same_error(predictions=twice, refs=one, repair="swap", metrics="SODA_d")
+    strangers = corpus({"other": [(0, 1, "it")]}, name="strangers")
+    assert "compare the ids" in same_error(predictions=strangers, refs=two, metrics="SODA_d")
+    assert "has an event" in same_error(predictions=preds, refs=corpus({"v_1": []}), metrics="SODA_d")
+    assert "reversed segment" in same_error(predictions=preds, refs=one, metrics="SODA_d")
+    assert "reversed segment" in same_error(predictions=preds, refs=two, metrics="SODA_d", strict=True)
+    assert "no repair is called" in same_error(predictions=preds, refs=two, metrics="SODA_d", repair="magic")
+    for name in ("no.jsonl", "no.json"):
+        assert "no such file" in same_error(predictions=tmp_path / name, refs=two, metrics="SODA_d", task="dense")
+    assert "takes one reference set" in same_error(predictions=preds, refs=[two, two], metrics="SODA_d(refs=single)")
+    bare = corpus({"v_1": [(0, 1)]})
+    assert "have no caption" in same_error(predictions=bare, refs=bare, metrics="SODA_c(text=exact,tok=none)")
+
+
+def test_all_spellings_of_an_id_share_a_shard():
+    assert len({shard_of(v, 97) for v in ("abc", "v_abc", "v_v_abc")}) == 1
+    spread = np.bincount([shard_of(f"video {i}", 16) for i in range(1600)], minlength=16)
+    assert spread.min() > 50 and spread.max() < 150
+
+
+def test_the_input_alone_decides_how_many_shards():
+    assert [shards_for(n) for n in (0, 8 << 20, (100 << 20) + 1, 1 << 40)] == [8, 8, 101, 256]
+
+
+def test_a_record_keeps_all_of_a_story():
+    kept = story((0, 0.1, 'a "dog"\n\ud800'), (float("inf"), -2, "é"), id="v_\u2028", duration=3)
+    assert Record.of(Record(1, 2, 3, kept).text()) == Record(1, 2, 3, kept)
+
+
+def test_statistics_of_parts_are_those_of_the_whole(sets):
+    made = metric("DVC_CIDEr(tok=none)")
+    one, two, preds = sets
+    halves = [[Corpus({v: s for v, s in ref.items() if len(v) % 2 == k}) for ref in (one, two)] for k in (0, 1)]
+    merged = made.merge([made.statistics(half) for half in halves])
+    assert merged == made.statistics([one, two])
+    assert made.prepare_part([one, two], preds, merged) == made.prepare([one, two], preds)
+    assert metric("DVC_CIDEr(idf=video)").statistics([one]) is None
+
+
+def score(files, work, **more):
+    return fabula.score(files[2], files[:2], metrics=METRICS, repair="swap", work=work, **more)
+
+
+DIES = """
+import os, signal, sys
+import fabula
+from fabula.engine import shards
+
+class Dies(shards.Here):
+    def map(self, work, jobs):
+        for i, job in enumerate(jobs):
+            if work is shards.score and i == 3:
+                os.kill(os.getpid(), signal.SIGKILL)
+            yield work(job)
+
+one, two, preds, work, metrics = sys.argv[1:]
+fabula.score(preds, [one, two], metrics=metrics, repair="swap", work=work, engine=Dies())
+"""
+
+
+def killed_in_the_middle(files: list[Path], work: Path) -> dict[Path, int]:
+    """Rows that were written before the whole process was killed, and when."""
+    run = subprocess.run([sys.executable, "-c", DIES, *map(str, files), str(work), METRICS], timeout=120)
+    assert run.returncode == -signal.SIGKILL
+    written = {f: f.stat().st_mtime_ns for f in work.glob("rows/*/*.npz")}
+    assert written and len({f.name for f in written}) == 3
+    return written
+
+
+def test_a_killed_run_goes_on(files, tmp_path):
+    work = tmp_path / "work"
+    written = killed_in_the_middle(files, work)
+    with pytest.raises(InputError, match="holds an earlier run; say --resume"):
+        score(files, work)
+    whole = fabula.score(files[2], files[:2], metrics=METRICS, repair="swap").to_dict()
+    assert score(files, work, resume=True).to_dict() == whole
+    assert {f: f.stat().st_mtime_ns for f in written} == written  # what was there was not computed again
+    assert score(files, work, resume=True).to_dict() == whole  # and a finished run is only folded
+
+
+def test_a_run_killed_while_it_reads_goes_on(files, tmp_path, monkeypatch):
+    work = tmp_path / "work"
+    with monkeypatch.context() as patched:
+        patched.setattr(shards.Work, "split", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            score(files, work)
+    assert score(files, work, resume=True).to_dict() == score(files, tmp_path / "other").to_dict()
+
+
+def test_rows_that_are_not_whole_are_made_again(files, tmp_path):
+    whole = score(files, tmp_path / "work").to_dict()
+    for i, path in enumerate(sorted((tmp_path / "work").glob("rows/*/*.npz"))[:4]):
+        path.write_bytes(path.read_bytes()[: (0, 10, 200, -5)[i]])
+    assert score(files, tmp_path / "work", resume=True).to_dict() == whole
+
+
+def test_another_metric_joins_later(files, tmp_path):
+    fabula.score(files[2], files[1], metrics="SODA_d", work=tmp_path / "work")
+    later = fabula.score(files[2], files[1], metrics="SODA_d,mIoU", work=tmp_path / "work", resume=True)
+    assert later.to_dict() == fabula.score(files[2], files[1], metrics="SODA_d,mIoU").to_dict()
+
+
+@pytest.mark.parametrize("change", ["predictions", "reference set 2", "repair", "strict"])
+def test_other_inputs_are_refused(files, tmp_path, change):
+    score(files, tmp_path / "work")
+    request = {"repair": "swap", "strict": False}
+    if change in request:
+        request[change] = {"repair": "drop", "strict": True}[change]
+    else:
+        path = files[2] if change == "predictions" else files[1]
+        path.write_text(path.read_text().replace("dog", "cow"))
+    with pytest.raises(InputError, match=f"holds a run that differs in: {change}; give what the run began with"):
+        fabula.score(files[2], files[:2], metrics=METRICS, work=tmp_path / "work", resume=True, **request)
+
+
+def test_a_folder_of_something_else_is_left_alone(files, tmp_path):
+    with pytest.raises(InputError, match="is not empty and holds no earlier run"):
+        score(files, tmp_path)
+    with pytest.raises(InputError, match="cannot be used as a work folder"):
+        score(files, files[0] / "work")
+
+
+def test_options_that_do_not_fit(files, tmp_path):
+    with pytest.raises(SpecError, match="name it with --work"):
+        score(files, None, resume=True)
+    with pytest.raises(SpecError, match="no engine is called 'spark'; there are: local, ray"):
+        score(files, None, engine="spark")
+    with pytest.raises(SpecError, match="say --engine ray"):
+        score(files, None, address="10.0.0.1:6379")
+    pairs = tmp_path / "pairs.jsonl"
+    pairs.write_text(json.dumps({"id": 1, "candidate": "a", "references": ["a"]}) + "\n")
+    with pytest.raises(SpecError, match="the task captions is scored at once"):
+        fabula.score(pairs, task="captions", work=tmp_path / "work")
+
+
+def test_without_ray(files, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(fabula.FabulaError, match=r"--engine ray needs .*pip install 'fabula\[ray\]'"):
+        score(files, None, engine="ray")
+
+
+def test_no_folder_is_left_behind(files, tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
+    os.mkdir(tmp_path / "tmp")  # noqa: PTH102
+    score(files, None, engine=Here())
+    assert not list((tmp_path / "tmp").iterdir())
+
+
+def test_reading_keeps_nothing(tmp_path, monkeypatch):
+    """Stories are let go as soon as they are in their shard."""
+    import weakref
+
+    alive: list[weakref.ref] = []
+    worst = [0]
+    plain = Record.text
+
+    def watched(record: Record) -> str:
+        alive.append(weakref.ref(record.story))
+        worst[0] = max(worst[0], sum(r() is not None for r in alive[-50:]))
+        return plain(record)
+
+    fabula.write(corpus({f"v{i}": [(0, 1)] for i in range(300)}), tmp_path / "a.jsonl", "fabula")
+    monkeypatch.setattr(Record, "text", watched)
+    result = fabula.score(tmp_path / "a.jsonl", tmp_path / "a.jsonl", metrics="SODA_d", work=tmp_path / "work")
+    assert result["SODA_d"].value == 1
+    assert len(alive) == 600 and worst[0] <= 3

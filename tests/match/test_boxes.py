@@ -1,0 +1,57 @@
+"""Merging references and serving detections, as DenseCap does."""
+
+import numpy as np
+
+from fabula.match.boxes import merged, priors, serve
+from fabula.pair.box_iou import box_iou
+
+
+def groups(*boxes):
+    made = np.array(boxes, dtype=float).reshape(-1, 4)
+    return merged(box_iou(made, made, 1), 0.7)
+
+
+def test_two_that_overlap_by_95_percent_are_one():
+    assert groups([0, 0, 99, 99], [0, 0, 99, 94], [200, 200, 299, 299]) == [[0, 1], [2]]
+
+
+def test_a_chain_is_taken_by_its_middle():
+    """IoU .8, .8125 and .65: the middle box has three good ones, itself among them."""
+    assert groups([0, 0, 99, 99], [0, 0, 99, 79], [0, 0, 99, 64]) == [[0, 1, 2]]
+
+
+def test_neighbours_of_a_neighbour_are_not_taken():
+    """Heights 100, 80, 64, 52: each overlaps the next by .8 or more, not the one after (.64, .65)."""
+    assert groups([0, 0, 99, 99], [0, 0, 99, 79], [0, 0, 99, 63], [0, 0, 99, 51]) == [[0, 1, 2], [3]]
+
+
+def test_the_first_of_equals_leads():
+    assert groups([0, 0, 9, 9], [50, 50, 59, 59], [50, 50, 59, 59], [0, 0, 9, 9]) == [[0, 3], [1, 2]]
+
+
+def test_nothing_and_boxes_alone():
+    assert groups() == []
+    assert groups([5, 5, 5, 5]) == [[0]]
+    assert merged(np.zeros((2, 2)), 0.7) == [[0], [1]]  # a box without area still stands for itself
+
+
+def test_the_best_reference_is_picked_even_when_it_is_taken():
+    served = serve(np.array([[0.9, 0.6, 0.0], [0.0, 0.5, 0.0]]))
+    assert served.picked.tolist() == [0, 0, -1]
+    assert served.first.tolist() == [True, False, False]
+    assert served.iou.tolist() == [0.9, 0.6, 0]
+    assert priors(served).tolist() == [0, 0.9, 0]
+
+
+def test_of_equal_overlaps_the_first_reference_is_picked():
+    assert serve(np.array([[0.5], [0.5]])).picked.tolist() == [0]
+
+
+def test_a_stray_detection_may_use_up_the_last_reference():
+    served = serve(np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]), stray=1)
+    assert served.picked.tolist() == [1, 0, 1] and served.first.tolist() == [True, True, False]
+
+
+def test_without_references_nobody_is_served():
+    served = serve(np.zeros((0, 2)), stray=-1)
+    assert served.picked.tolist() == [-1, -1] and not served.first.any()

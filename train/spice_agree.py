@@ -1,0 +1,116 @@
+"""How well the parser agrees with the original SPICE: every figure of docs/spice.md in one run.
+
+    python train/spice_agree.py DATA [--model FILE]
+
+DATA has golden/ (the original's tuples and scores), coco_fakecap/ and flickr8k_human/, as docs/spice.md names them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import re
+import time
+import zlib
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fabula.text import ispice, ptb, spice, spice_model
+
+
+def rows(file: Path) -> list[dict[str, Any]]:
+    with gzip.open(file, "rt", encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
+def f1(pairs: list[tuple[Counter[Any], Counter[Any]]]) -> float:
+    tp = sum((a & b).total() for a, b in pairs)
+    return 2 * tp / sum(a.total() + b.total() for a, b in pairs)
+
+
+def golden(data: Path) -> None:
+    official = rows(data / "golden/spice_tok.jsonl.gz")
+    found = spice.scores([r["cand"] for r in official], [r["refs"] for r in official])
+    tuples: dict[str, list[tuple[Counter[Any], Counter[Any]]]] = {}
+    for s, r in zip(found, official, strict=True):
+        for mine, theirs in ((s.candidate, r["test_tuples"]), (s.references, r["ref_tuples"])):
+            pair = Counter(t for t, _ in mine), Counter(tuple(t["tuple"]) for t in theirs)
+            tuples.setdefault(r["kind"], []).append(pair)
+    mine = np.array([s.f for s in found])
+    theirs = np.array([r["scores"]["All"]["f"] or 0.0 for r in official])
+    print(f"golden: {len(official)} pairs, tuple F1 {f1([p for kind in tuples.values() for p in kind]):.4f}")
+    print(
+        f"  Pearson {np.corrcoef(mine, theirs)[0, 1]:.4f}, corpus {100 * mine.mean():.2f} vs {100 * theirs.mean():.2f}"
+    )
+    print("  by kind: " + ", ".join(f"{kind} {f1(pairs):.3f}" for kind, pairs in sorted(tuples.items())))
+    ours, want = [], []
+    for s, r in zip(found, official, strict=True):
+        if re.search(r"\bp\d+\b", " ".join([r["cand"], *r["refs"]])):
+            ours.append(ispice.from_spice(s).value)
+            sides = [[t["tuple"] for t in r[side]] for side in ("test_tuples", "ref_tuples")]
+            want.append(ispice.score_tuples(*sides).value)
+    print(f"  iSPICE: {len(ours)} pairs with ids, Pearson {np.corrcoef(ours, want)[0, 1]:.4f}, "
+          f"mean {100 * np.mean(ours):.2f} vs {100 * np.mean(want):.2f}")  # fmt: skip
+
+
+def held_back(data: Path) -> None:
+    """Captions that were never trained on, tuples before merging."""
+    some = [r for r in rows(data / "corenlp_captions/captions.jsonl.gz") if zlib.crc32(r["text"].encode()) % 20 == 0]
+    pairs = [(Counter(spice.tuples(r["text"])), Counter(map(tuple, r["proposed"]))) for r in some]
+    same = sum(a == b for a, b in pairs) / len(pairs)
+    print(f"held-back captions: {len(some)}, tuple F1 {f1(pairs):.4f}, all tuples equal in {same:.3f}")
+
+
+def coco(data: Path) -> None:
+    items = json.loads((data / "coco_fakecap/vdtk_dataset_with_refs.json").read_text(encoding="utf-8"))
+    candidates = ptb.tokenize_all([i["candidates"][0] for i in items])
+    references = [ptb.tokenize_all(i["references"]) for i in items]
+    began = time.process_time()
+    found = spice.scores(candidates, references)
+    rate = sum(1 + len(r) for r in references) / (time.process_time() - began)
+    print(f"coco_fakecap: SPICE {100 * np.mean([s.f for s in found]):.2f} (13.3), {rate:.0f} captions/s of CPU")
+
+
+def flickr8k(data: Path) -> None:
+    from scipy.stats import kendalltau
+
+    captions: dict[str, list[str]] = {}
+    for line in (data / "flickr8k_human/Flickr8k.token.txt").read_text(encoding="utf-8").splitlines():
+        name, text = line.split("\t")
+        captions.setdefault(name.split("#")[0], []).append(text)
+    judged = [line.split() for line in (data / "flickr8k_human/ExpertAnnotations.txt").read_text().splitlines()]
+    candidates, references, marks = [], [], []
+    for image, candidate, *three in judged:
+        source, number = candidate.split("#")
+        if source != image:  # a caption is not judged by itself
+            candidates.append(captions[source][int(number)])
+            references.append(captions[image])
+            marks.append([int(m) for m in three])
+    texts = list({*candidates, *(t for r in references for t in r)})
+    tokens = dict(zip(texts, ptb.tokenize_all(texts), strict=True))
+    found = spice.scores([tokens[c] for c in candidates], [[tokens[t] for t in r] for r in references])
+    values = np.repeat([s.f for s in found], 3)
+    tau = kendalltau(values, np.array(marks).ravel(), variant="c").statistic
+    print(f"flickr8k: {len(candidates)} pairs, {values.size} judgements, Kendall tau-c {100 * tau:.2f}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--model", type=Path, help="another model than the one of the package")
+    options = parser.parse_args()
+    if options.model:
+        model = spice_model.read(options.model.read_bytes())
+        spice_model.load = lambda: model  # type: ignore[assignment]
+    golden(options.data)
+    held_back(options.data)
+    coco(options.data)
+    flickr8k(options.data)
+
+
+if __name__ == "__main__":
+    main()
