@@ -3,8 +3,8 @@
     python reproduce/pss.py --data ../shared/data/youcook2_pss
 
 Builds simulated features from the annotations of the PSS splits of YouCook2, trains PDVC with each matcher and seed
-(two at a time, one thread each), scores the test split with `fabula.score`, and writes docs/reproduction.md with what
-came out. Runs that are finished are not repeated; a run that was killed goes on from its checkpoint.
+(two at a time, one thread each), scores the test split with `fabula.score`, and writes what came out into its part of
+docs/reproduction.md. Runs that are finished are not repeated; a run that was killed goes on from its checkpoint.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=HERE / "build" / "reproduce-pss")
     parser.add_argument("--doc", type=Path, default=HERE / "docs" / "reproduction.md")
     parser.add_argument("--embedder", default="wordllama", help="or minilm, or hashing, which needs no further package")
-    parser.add_argument("--videos", type=int, default=200, help="training videos, of 840")
-    parser.add_argument("--epochs", type=int, default=8)
+    parser.add_argument("--videos", type=int, default=400, help="training videos, of 840")
+    parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--one", nargs=2, metavar=("VARIANT", "SEED"), help="one run (used by the script itself)")
@@ -65,7 +65,10 @@ def main() -> None:
     jobs = [(variant, seed) for seed in range(args.seeds) for variant in VARIANTS]
     with ThreadPoolExecutor(args.processes) as pool:
         list(pool.map(lambda job: launch(args, *job), jobs))
-    write(args, time.monotonic() - began)
+    clock = args.out / "seconds.json"  # over all calls: a call that was stopped counts, too
+    spent = (json.loads(clock.read_text()) if clock.exists() else 0.0) + time.monotonic() - began
+    clock.write_text(json.dumps(spent))
+    write(args, spent)
 
 
 def prepare(args: argparse.Namespace) -> None:
@@ -129,7 +132,7 @@ def write(args: argparse.Namespace, seconds: float) -> None:
         found = scored(fabula.uniform(refs, **cut), refs)
         table.append(f"| *{label}* | " + " | ".join(f"{100 * found[c]:.2f}" for c in COLUMNS) + " |")
     command = f"python reproduce/pss.py --data ../shared/data/{args.data.name}"
-    for option, default in (("embedder", "wordllama"), ("videos", 200), ("epochs", 8), ("seeds", 3)):
+    for option, default in (("embedder", "wordllama"), ("videos", 400), ("epochs", 10), ("seeds", 3), ("processes", 2)):
         if getattr(args, option) != default:
             command += f" --{option} {shlex.quote(str(getattr(args, option)))}"
     text = TEMPLATE.format(
@@ -145,14 +148,19 @@ def write(args: argparse.Namespace, seconds: float) -> None:
         recipe=", ".join(f"{k} {v}" for k, v in vars(Recipe(rate=0.5)).items()),
         cpu=math.ceil(cpu / 60),
         wall=math.ceil(seconds / 60),
+        processes=args.processes,
         versions=f"Python {platform.python_version()}, torch {torch.__version__}, fabula {fabula.__version__}",
     )
+    page = args.doc.read_text() if args.doc.exists() else ""
+    before, _, rest = page.partition(BEGIN)
+    _, _, after = rest.partition(END)
     args.doc.parent.mkdir(parents=True, exist_ok=True)
-    args.doc.write_text(text)
+    args.doc.write_text(f"{before.rstrip()}\n\n{BEGIN}\n{text}{END}\n{after.lstrip()}".lstrip())
     print(f"\n{chr(10).join(table)}\n\n→ {args.doc}")
 
 
-TEMPLATE = """# Procedure segmentation with three matchers, on simulated features
+BEGIN, END = "<!-- reproduce/pss.py writes this section -->", "<!-- end of reproduce/pss.py -->"
+TEMPLATE = """## Procedure segmentation with three matchers, on simulated features
 
 Written by `reproduce/pss.py`. The paper's features (S3D, TSN) are not public any more, so nothing here is a
 reproduction of its numbers. It is the same comparison (Batra et al., BMVC 2022, Table 2, rows Hungarian, SODA,
@@ -167,15 +175,16 @@ real footage, and whether the order of the rows means anything is for the reader
 Test split of YouCook2-PSS (180 videos), ×100, mean ± standard deviation over {seeds} seeds ({seed_list}); the rows in
 italics see no video. The epoch is chosen by SODA-D on the validation split (183 videos).
 
-- **Reduced**: {videos} of 840 training videos, {epochs} epochs, {reduced}; {loop}. No caption is trained, so queries
-  are ranked by their class score alone. The published setting is the default of `fabula train pss`.
+- **Reduced**: {videos} of 840 training videos, {epochs} epochs; {reduced}; {loop}.
+  No caption is trained, so queries are ranked by their class score alone. The published setting is the default of
+  `fabula train pss`.
 - **Matchers** as the PSS code has them: "ordered" leaves unmatched steps without a loss, "soft" gives them a random
   free query and adds its loss with weight 1 per layer. "boxes only", our default, does not differentiate the soft
   loss through the class logits; the whole cost (`soft_class=True`) rewards p → 1 with up to 27 per step, more than any
   overlap can win.
 - **Features**: embedder {embedder}; {recipe}.
 - **Cost**: {cpu} minutes of processor time for all runs, {wall} minutes on the clock of the machine that wrote this
-  page, two runs at a time with one thread each. {versions}.
+  page, {processes} runs at a time with one thread each. {versions}.
 
 The paper reports SODA-D 33.10 ± 0.28 (Hungarian), 36.32 ± 2.19 (SODA), 36.80 ± 1.90 (SoftSODA) with S3D features.
 """

@@ -17,8 +17,8 @@ github.com/anilbatra2185/pss_soda_matching) disagree or are silent:
   the i-th query by centre); with "soft" each takes a random free query. Both as the PSS code; `missing` chooses.
 - The soft matcher's loss has weight 1 per layer (the published code has no weight for it: its criterion is not public).
 - The PSS code differentiates the soft loss through the whole matching cost, whose class term falls to −27 per step as
-  p → 1 where GIoU can win 8: any sure query is rewarded, wherever it lies, and training decays (docs/reproduction.md).
-  By default its gradient reaches the boxes alone; `soft_class=True` is the published way.
+  p → 1 where GIoU can win 8: any sure query is rewarded, wherever it lies, and late in training the loss runs away
+  while validation stands or falls. By default its gradient reaches the boxes alone; `soft_class=True` is theirs.
 - Every step of a video is a target (data.py); the published default drops all but 10.
 - Sampling outside a level takes its border value (the PyTorch path; Deformable-DETR's CUDA kernel takes 0).
 - The captioner's attention returns its 16 samples unweighted; the unused weight and output layers are not built.
