@@ -7,7 +7,6 @@ Some videos tell their steps out of time: they are counted in a note and stay in
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
 from typing import Any
 
 from fabula.core.notes import named
@@ -19,7 +18,7 @@ from fabula.io._format import Format
 
 def read(document: Any, source: Source) -> Iterator[Story]:
     for story in activitynet.read(document, source):
-        if any(later.segment.start < earlier.segment.start for earlier, later in pairwise(story.events)):
+        if story.in_order() is not story:
             source.notes.add("{n} videos tell their steps out of time; file order is kept", named(story.id))
         if story.duration is None:
             source.notes.add("{n} videos have no duration", named(story.id))
