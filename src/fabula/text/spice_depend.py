@@ -1970,7 +1970,7 @@ def poss(g: Phrases, t: int, c: int) -> bool:
     return joined_nouns(g.names[c]) and any(g.label[k] in OWNERS and is_owner(g, k) for k in g.kids[c])
 
 
-@rule("nmod:poss", "NP NP-TMP WHNP NML NX WHNX", lambda label: label.startswith("NN") or "NP" in label)
+@rule("nmod:poss", "NP NP-TMP WHNP NML NX WHNX", lambda label: label.startswith(("NN", "NP")))
 def poss_flat(g: Phrases, t: int, c: int) -> bool:
     names, at = g.names[t], g.at[c]
     if "POS" not in names[at + 1 :]:
@@ -1978,7 +1978,7 @@ def poss_flat(g: Phrases, t: int, c: int) -> bool:
     for pos in range(at + 1, len(names)):
         if names[pos] == "POS" and "'" in g.word[g.kids[t][pos]]:
             if any(n.startswith("NN") for n in names[pos + 1 :]):
-                if not any(n.startswith("NN") or "NP" in n for n in names[at + 1 : pos]):
+                if not any(n.startswith(("NN", "NP")) for n in names[at + 1 : pos]):
                     return True
     return False
 
@@ -2432,13 +2432,14 @@ def kids_of(heads: list[int], verb: int) -> list[int]:
 
 def move_question_word(heads: list[int], names: list[str], words: Sequence[str], tags: Sequence[str]) -> None:
     """ "what he wants to eat": eat →dobj what."""
-    for verb in sorted({heads[k] for k, name in enumerate(names) if name == "xcomp"}):
-        kids = kids_of(heads, verb)
-        inside = next((k for k in kids if names[k] == "xcomp"), -1)
-        question = next((k for k in kids if names[k] in ("dep", "dobj")), -1)
-        if inside < 0 or question < 0 or not tags[question].startswith("W"):
+    old, was = list(heads), list(names)
+    for verb in {heads[k] for k, name in enumerate(names) if name == "xcomp"}:
+        kids = kids_of(old, verb)
+        inside = next(k for k in kids if was[k] == "xcomp")
+        question = next((k for k in kids if was[k] in ("dep", "dobj")), -1)
+        if question < 0 or not tags[question].startswith("W"):
             continue
-        other = any(names[k] in ("dobj", "iobj") for k in kids)
+        other = any(was[k] in ("dobj", "iobj") for k in kids)
         if other or lemma(words[verb - 1], tags[verb - 1]).lower() in CONTROL:
             heads[question], names[question] = inside + 1, "dobj"
 

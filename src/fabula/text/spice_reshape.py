@@ -323,7 +323,7 @@ def join_prepositions(t: Tree) -> None:
 
 
 def name_mixed(t: Tree) -> None:
-    for node in t.phrases():
+    for node in reversed(t.phrases()):
         if not t.label[node].startswith("UCP"):
             continue
         kids = [t.label[k] for k in t.kids[node]]
@@ -332,7 +332,7 @@ def name_mixed(t: Tree) -> None:
         older = kids[-1] == "ADJP" and any(
             t.label[k] == "JJR" and t.low[k] in ("younger", "older") for k in t.kids[last]
         )
-        if older or any(name.startswith("JJ") or "ADJP" in name for name in starts):
+        if older or any(name.startswith(("JJ", "ADJP")) for name in starts):
             t.label[node] = t.label[node].replace("UCP", "ADJP")
         elif any(name.startswith("N") for name in starts):
             t.label[node] = t.label[node].replace("UCP", "NP")
@@ -579,17 +579,19 @@ def into(t: Tree, node: int, sister: Callable[[str], bool], goal: Callable[[str]
     return False
 
 
+PHRASES = ("S", "PP", "VP", "NP")
+
+
 def into_phrase(t: Tree, node: int) -> bool:
-    name = t.label[node]
-    if not (name.startswith("S") or "PP" in name or "VP" in name or "NP" in name):
+    if not t.label[node].startswith(PHRASES):
         return False
-    return into(t, node, lambda n: n.startswith(("S", "PP", "VP", "NP")), lambda n: clause(n) or n.startswith("NP"))
+    return into(t, node, lambda n: n.startswith(PHRASES), lambda n: clause(n) or n.startswith("NP"))
 
 
 def into_adverb(t: Tree, node: int) -> bool:
     if not t.label[node].startswith("ADVP"):
         return False
-    return into(t, node, lambda n: n.startswith("ADVP"), lambda n: "ADVP" in n or "PP" in n)
+    return into(t, node, lambda n: n.startswith("ADVP"), lambda n: n.startswith(("ADVP", "PP")))
 
 
 def into_fragment(t: Tree, node: int) -> bool:
