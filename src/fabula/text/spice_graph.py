@@ -15,7 +15,7 @@ order is reproduced: words are visited parents first (reverse post-order of a de
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 Tuple = tuple[str, ...]
@@ -47,6 +47,15 @@ class Token(NamedTuple):
     word: str
     tag: str
     lemma: str
+
+
+def hash_order(kids: Sequence[int], positions: Sequence[int], shift: int) -> Callable[[int], tuple[int, int]]:
+    """The order of a small hash table of as many words."""
+    size = 16
+    while len(kids) > size * 0.75:
+        size *= 2
+    place = dict(zip(kids, positions, strict=True))
+    return lambda kid: ((place[kid] + shift) & (size - 1), kid)
 
 
 class Graph:
