@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fabula.text.spice_graph import Edge, Token, hash_order
+from fabula.text.spice_graph import Edge, Token, table_size
 
 TWO = frozenset(
     "across_from along_with alongside_of apart_from as_for as_from as_of as_per as_to aside_from based_on close_by close_to "
@@ -82,7 +82,8 @@ class Arcs:
         kids = self.kids[node]
         if len(kids) < 2:
             return kids
-        return sorted(kids, key=hash_order(kids, [self.original(k) for k in kids], self.shift))
+        size = table_size(len(kids)) - 1
+        return sorted(kids, key=lambda k: ((self.original(k) + self.shift) & size, k))
 
     def under(self, node: int, label: str) -> list[int]:
         labels = self.label

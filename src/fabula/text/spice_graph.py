@@ -4,11 +4,11 @@
 
 In this order, per sentence: quantifying phrases give their place to the noun ("a couple of dogs" → dogs), pronouns
 become the noun that they probably stand for, then fifteen rules propose tuples. A tuple is (object,), (object,
-attribute) or (subject, object, relation); a tuple may be proposed twice. All words are lemmas in lower case.
+attribute) or (subject, object, relation); a tuple may be proposed twice. Objects and attributes are lemmas in lower case.
 
 Where several words match a rule, the original goes through its graph in an order that a hash table decides. That
-order is reproduced: words are visited parents first (reverse post-order of a depth-first walk), children by `position
-% 16`.
+order is reproduced: words are visited parents first (reverse post-order of a depth-first walk), children by their
+place in a table of 16 or more, which is `(29 · sentence + position) % size`.
 """
 
 # ruff: noqa: SIM905  (word lists read better as text)
@@ -26,7 +26,9 @@ SINGULAR_NOUN = frozenset(["NN", "NNP"])
 PLURAL_NOUN = frozenset(["NNS", "NNPS"])
 PRONOUN = frozenset(["PRP", "PRP$"])
 ADJECTIVE = frozenset(["JJ", "JJR", "JJS"])
-SINGULAR = frozenset("i me my mine he she it him her his hers its one himself herself itself myself".split())
+SINGULAR = frozenset(
+    "i me my mine he she it him her his hers its one one's himself herself itself myself yourself oneself".split()
+)
 
 OF_A = frozenset(
     "lot assortment number couple bunch handful litany sheaf slew dozen series variety multitude wad clutch wave "
@@ -49,27 +51,30 @@ class Token(NamedTuple):
     lemma: str
 
 
-def hash_order(kids: Sequence[int], positions: Sequence[int], shift: int) -> Callable[[int], tuple[int, int]]:
-    """The order of a small hash table of as many words."""
+def table_size(entries: int) -> int:
+    """Of the hash table that holds so many."""
     size = 16
-    while len(kids) > size * 0.75:
+    while entries > size * 0.75:
         size *= 2
-    place = dict(zip(kids, positions, strict=True))
-    return lambda kid: ((place[kid] + shift) & (size - 1), kid)
+    return size
 
 
 class Graph:
     """Words 1 … n and copies of words, with labelled edges; children in the order in which the rules see them."""
 
-    __slots__ = ("heads", "kids", "lemma", "position", "tag", "word")
+    __slots__ = ("heads", "kids", "lemma", "position", "shift", "sorted", "tag", "tokens", "word")
 
-    def __init__(self, tokens: Sequence[Token], edges: Iterable[Edge], copies: Sequence[int] = ()) -> None:
-        """Node n + k is a copy of word copies[k−1]."""
+    def __init__(
+        self, tokens: Sequence[Token], edges: Iterable[Edge], copies: Sequence[int] = (), sentence: int = 0
+    ) -> None:
+        """Node n + k is a copy of word copies[k−1]; edges by child. `sentence`: which one of its caption, from 0."""
         n = len(tokens)
+        self.tokens = tokens
+        self.shift = 29 * sentence
         self.position = [*range(n + 1), *copies]
-        self.word = ["", *(t.word.lower() for t in tokens)]
-        self.tag = ["", *(t.tag for t in tokens)]
-        self.lemma = ["", *(t.lemma.strip().lower() for t in tokens)]
+        self.word = ["", *[t.word.lower() for t in tokens]]
+        self.tag = ["", *[t.tag for t in tokens]]
+        self.lemma = ["", *[t.lemma.strip().lower() for t in tokens]]
         for k in copies:
             self.word.append(self.word[k])
             self.tag.append(self.tag[k])
@@ -77,19 +82,20 @@ class Graph:
         N = n + 1 + len(copies)
         self.kids: list[list[tuple[str, int]]] = [[] for _ in range(N)]
         self.heads: list[list[tuple[str, int]]] = [[] for _ in range(N)]
+        kids, heads = self.kids, self.heads
         for label, head, child in edges:
-            self.kids[head].append((label, child))
-            self.heads[child].append((label, head))
-        for kids in self.kids:
-            if len(kids) > 1:
-                self.sort(kids)
+            kids[head].append((label, child))
+            heads[child].append((label, head))
+        self.sorted = n < 16 and not copies and not sentence  # the table's order is the sentence's
+        if not self.sorted:
+            for found in kids:
+                if len(found) > 1:
+                    self.sort(found)
 
     def sort(self, kids: list[tuple[str, int]]) -> None:
-        """The order of a small hash table of as many entries."""
-        size = 16
-        while len(kids) > size * 0.75:
-            size *= 2
-        kids.sort(key=lambda kid: (self.position[kid[1]] & (size - 1), kid[1]))
+        size = table_size(len({k for _, k in kids})) - 1
+        position, shift = self.position, self.shift
+        kids.sort(key=lambda kid: ((position[kid[1]] + shift) & size, kid[1]))
 
     def add(self, label: str, head: int, child: int) -> None:
         """Two edges may be alike."""
@@ -108,31 +114,51 @@ class Graph:
                 return kid
         return 0
 
+    def parent(self, node: int) -> int:
+        """The first word above it from which the root can be reached; 0 if there is none, or if it is a root."""
+        return self.upward(node, {node})
+
+    def upward(self, node: int, used: set[int]) -> int:
+        above = {head for _, head in self.heads[node]}
+        if 0 in above:
+            return 0
+        for head in sorted(above - used, key=lambda k: (self.position[k], k)):
+            if any(not up for _, up in self.heads[head]) or self.upward(head, used | {head}):
+                return head
+        return 0
+
     def order(self) -> list[int]:
-        """Parents before children; in the order of the sentence where the graph has a cycle."""
+        """Parents before children; as the words stand in the table where the graph has a cycle."""
+        kids = self.kids
         done: list[int] = []
-        state = [0] * len(self.kids)  # 0 new, 1 open, 2 done
-        starts = [k for k in range(1, len(self.kids)) if self.kids[k] or self.heads[k]]
-        starts.sort(key=lambda k: (self.position[k], k))
+        state = [0] * len(kids)  # 0 new, 1 open, 2 done
+        starts = [k for k in range(1, len(kids)) if kids[k] or self.heads[k]]
+        if not self.sorted:
+            size = table_size(len(starts)) - 1
+            starts.sort(key=lambda k: ((self.position[k] + self.shift) & size, k))
         for start in starts:
             if state[start]:
                 continue
-            stack = [(start, iter(self.kids[start]))]
+            stack = [(start, iter(kids[start]))]
             state[start] = 1
             while stack:
-                node, kids = stack[-1]
-                for _, kid in kids:
+                node, rest = stack[-1]
+                for _, kid in rest:
                     if state[kid] == 0:
-                        state[kid] = 1
-                        stack.append((kid, iter(self.kids[kid])))
-                        break
-                    if state[kid] == 1:
+                        if kids[kid]:
+                            state[kid] = 1
+                            stack.append((kid, iter(kids[kid])))
+                            break
+                        state[kid] = 2
+                        done.append(kid)
+                    elif state[kid] == 1:
                         return starts
                 else:
                     state[node] = 2
                     done.append(node)
                     stack.pop()
-        return done[::-1]
+        done.reverse()
+        return done
 
 
 def tuples(graph: Graph) -> list[Tuple]:
@@ -149,64 +175,108 @@ def promote_quantified(g: Graph) -> None:
     """ "a couple of dogs" → dogs, with `a` as its det:qmod and `couple`, `of` as parts of it."""
     if "of" not in g.word:
         return
-    found = []
-    for q in g.order():
-        for label, noun in g.kids[q]:
-            if not label.startswith("nmod"):
-                continue
-            of = next((k for name, k in g.kids[noun] if name == "case" and g.word[k] == "of"), 0)
-            if not of or of != q + 1:
-                continue
-            if (words := quantifier(g, q, noun, of)) is not None:
-                found.append((q, noun, of, words))
-    for q, noun, of, words in found:
-        if not g.heads[q]:
-            return
-        label, head = g.heads[q][0]
-        nmod = next((name for name, k in g.kids[q] if k == noun), None)
-        if nmod is None:
-            continue
-        g.remove(nmod, q, noun)
-        g.remove("case", noun, of)
-        for name, parent in list(g.heads[q]):
-            g.remove(name, parent, q)
-        g.add(label, head, noun)
-        for name, kid in list(g.kids[q]):
-            if kid in words:
-                g.remove(name, q, kid)
-        g.add("det:qmod", noun, words[0])
-        for part in [*words[1:], of]:
-            g.add("mwe", words[0], part)
+    for quantifier in (of_a, of_many, of_the):
+        found = []
+        for q in g.order():
+            words = quantifier(g, q)
+            if words is not None:
+                found.append((q, *words))
+        for q, noun, words in found:
+            if not promote(g, q, noun, words):
+                return
 
 
-def quantifier(g: Graph, q: int, noun: int, of: int) -> list[int] | None:
-    """The words of the quantifier that stands before `of`, or None."""
-    word = g.word[q]
-    if word in OF_A:
+def quantified(g: Graph, q: int) -> list[tuple[int, int]]:
+    """(noun, of) for what the word may quantify."""
+    return [
+        (noun, of)
+        for label, noun in g.kids[q]
+        if label.startswith("nmod") and g.tag[noun].startswith(("NN", "PRP"))
+        for name, of in g.kids[noun]
+        if name == "case" and g.word[of] == "of" and g.position[of] == g.position[q] + 1
+    ]
+
+
+def of_a(g: Graph, q: int) -> tuple[int, list[int]] | None:
+    """ "a couple of dogs": the noun, the words before it."""
+    if g.word[q] in OF_A:
         for label, det in g.kids[q]:
             if label == "det" and g.word[det] in ("a", "an"):
-                return [det, *range(det + 1, q + 1)] if det < q else None
-    if OF_MANY.fullmatch(word) or (OF_THE.fullmatch(word) and (g.child(noun, "det") or g.tag[noun] in PRONOUN)):
-        return [*sorted(k for label, k in g.kids[q] if k < q), q]
+                for noun, of in quantified(g, q):
+                    left = [k for name, k in g.kids[q] if name == "amod" and g.position[k] < g.position[q]]
+                    return noun, [det, q, of, *left]
     return None
+
+
+def of_many(g: Graph, q: int) -> tuple[int, list[int]] | None:
+    """ "lots of dogs"."""
+    if OF_MANY.fullmatch(g.word[q]):
+        for noun, of in quantified(g, q):
+            return noun, [q, of, *before(g, q)]
+    return None
+
+
+def of_the(g: Graph, q: int) -> tuple[int, list[int]] | None:
+    """ "some of the dogs", "some of them"."""
+    if OF_THE.fullmatch(g.word[q]):
+        for noun, of in quantified(g, q):
+            if g.tag[noun] in PRONOUN or any(
+                label == "det" and g.position[k] == g.position[of] + 1 for label, k in g.kids[noun]
+            ):
+                return noun, [q, of, *before(g, q)]
+    return None
+
+
+def before(g: Graph, q: int) -> list[int]:
+    return [k for _, k in g.kids[q] if g.position[k] < g.position[q]]
+
+
+def promote(g: Graph, q: int, noun: int, words: list[int]) -> bool:
+    """The noun takes the quantifier's place; False ends the search, as it does in the original."""
+    if ("root", 0) in g.heads[q]:
+        g.remove("root", 0, q)
+        g.add("root", 0, noun)
+    else:
+        parent = g.parent(q)
+        if not parent:
+            return False
+        label = next(name for name, head in g.heads[q] if head == parent)
+        g.remove(label, parent, q)
+        g.add(label, parent, noun)
+    nmod = next((name for name, k in g.kids[q] if k == noun), None)
+    if nmod is not None:
+        g.remove(nmod, q, noun)
+    first, *rest = sorted(set(words), key=lambda k: (g.position[k], k))
+    for k in (first, *rest):
+        for name, head in list(g.heads[k]):
+            g.remove(name, head, k)
+        if k == first:
+            g.add("det:qmod", noun, k)
+        else:
+            g.add("mwe", first, k)
+    return True
 
 
 def resolve_pronouns(g: Graph) -> None:
     """Each pronoun gives its edges to its antecedent, if that comes before it."""
-    pronouns = [k for k in range(2, len(g.tag)) if g.tag[k] in PRONOUN]
+    tag = g.tag
+    pronouns = [k for k in range(2, len(g.tokens) + 1) if tag[k] in PRONOUN]
+    if not pronouns or not g.kids[0]:
+        return
+    root = g.kids[0][0][1]
+    found = []
     for k in pronouns:
-        if not g.heads[k] or g.position[k] < 2:
-            continue
-        root = g.kids[0][0][1] if g.kids[0] else 0
-        found = antecedent(g, root, SINGULAR_NOUN if g.word[k] in SINGULAR else NOUN)
-        if not found or g.position[found] >= g.position[k]:
-            continue
-        for label, head in list(g.heads[k]):
+        wanted = SINGULAR_NOUN if g.tokens[k - 1].word in SINGULAR else NOUN
+        mention = antecedent(g, root, wanted)
+        if 0 < mention and g.position[mention] < k and g.parent(k):
+            found.append((k, g.position[mention]))
+    for k, mention in found:
+        for label, head in sorted(g.heads[k], key=lambda arc: arc[1]):
             g.remove(label, head, k)
-            g.add(label, head, found)
-        for label, kid in list(g.kids[k]):
+            g.add(label, head, mention)
+        for label, kid in sorted(g.kids[k], key=lambda arc: arc[1]):
             g.remove(label, k, kid)
-            g.add(label, found, kid)
+            g.add(label, mention, kid)
 
 
 def antecedent(g: Graph, start: int, wanted: frozenset[str]) -> int:
@@ -223,126 +293,190 @@ def antecedent(g: Graph, start: int, wanted: frozenset[str]) -> int:
 
 # --- the fifteen rules ----------------------------------------------------------------------------------------------
 
+SUBJECT, OBJECT, MODIFIER, COPULA, CASE, ADJECTIVAL, CLAUSE, COMPOUND, PATIENT = range(1, 10)
+KIND = {
+    "nsubj": SUBJECT,
+    "dobj": OBJECT,
+    "iobj": OBJECT,
+    "cop": COPULA,
+    "case": CASE,
+    "amod": ADJECTIVAL,
+    "acl": CLAUSE,
+    "compound": COMPOUND,
+    "nsubjpass": PATIENT,
+}
+Arc = tuple[str, int]
+
 
 def propose(g: Graph) -> list[Tuple]:
-    """The rules in their order."""
-    tag, lemma, kids = g.tag, g.lemma, g.kids
+    """One walk over the words; what each rule finds is put together in the order of the rules."""
+    tag, lemma, all_kids, kind = g.tag, g.lemma, g.kids, KIND.get
     order = g.order()
-    out: list[Tuple] = []
-
-    # 1, 2: subject, predicate, object; the subject may be what a clause describes
+    relations: list[Tuple] = []  # 1: subject, predicate, object
+    described: list[Arc] = []  # 2: a noun and the verb of a clause that describes it
+    plain: list[Tuple] = []  # 3: no object
+    copular: list[Tuple] = []  # 4: with a copula
+    attributes: list[Tuple] = []  # 5: adjectives
+    predicates: list[Tuple] = []  # 6: adjectives that have a subject
+    places: list[Tuple] = []  # 7: prepositions between nouns
+    owners: list[Tuple] = []  # 8
+    agents: list[Tuple] = []  # 9: by whom
+    compounds: list[Tuple] = []  # 13
+    objects: dict[int, list[Arc]] = {}
+    governs_plural: set[int] = set()
+    joined: set[int] = set()
+    nouns, plurals = [], []
     for node in order:
-        subjects = [k for label, k in kids[node] if label == "nsubj" and tag[k] in NOUN]
-        if subjects and not g.child(node, "cop"):
-            objects = objects_of(g, node)
-            for subject in subjects:
-                for label, obj in objects:
-                    out.append((lemma[subject], lemma[obj], predicate(g, node, label)))
-    for node in order:
-        for name, verb in kids[node]:
-            if name == "acl":
-                for label, obj in objects_of(g, verb):
-                    out.append((lemma[node], lemma[obj], predicate(g, verb, label)))
-    # 3, 4: no object; without and with a copula
-    for copular in (False, True):
-        for node in order:
-            if not any(label == "nsubj" for label, _ in kids[node]) or bool(g.child(node, "cop")) != copular:
-                continue
-            if not copular and objects_of(g, node):
-                continue
-            for label, subject in kids[node]:
-                if label == "nsubj" and tag[subject] in NOUN:
-                    if case := g.child(node, "case"):
-                        parts = [lemma[case], *(lemma[k] for name, k in kids[case] if name == "mwe")]
-                        out.append((lemma[subject], lemma[node], " ".join(parts)))
-                    elif lemma[node] != "be":
-                        out.append((lemma[subject], lemma[node]))
-    # 5, 6: adjectives
-    for node in order:
-        for label, kid in kids[node]:
-            if label == "amod":
-                out.append((lemma[node], lemma[kid]))
-    for node in order:
-        if tag[node] in ADJECTIVE:
-            for label, kid in kids[node]:
-                if label == "nsubj":
-                    out.append((lemma[kid], lemma[node]))
-    # 7, 8: noun and noun
-    for node in order:
-        if tag[node] in NOUN:
-            for label, kid in kids[node]:
-                if label.startswith("nmod:") and label not in ("nmod:poss", "nmod:agent"):
-                    out.append((lemma[node], lemma[kid], label[5:].replace("_", " ")))
-    for node in order:
-        if tag[node] in NOUN:
-            for label, kid in kids[node]:
-                if label == "nmod:poss" and tag[kid] in NOUN:
-                    out.append((lemma[kid], lemma[node], "have"))
-    # 9: by whom
-    for node in order:
-        for label, agent in kids[node]:
-            if label == "nmod:agent" and tag[agent] in NOUN:
-                for name, patient in kids[node]:
-                    if name == "nsubjpass" and tag[patient] in NOUN:
-                        out.append((lemma[agent], lemma[patient], predicate(g, node, "")))
-    # 10–12: how many
-    of_plural = set()
-    for node in order:
-        if tag[node] in PLURAL_NOUN:
-            for label, pred in g.heads[node]:
-                if label == "nsubj" and (found := plural_objects(g, pred)):
-                    out += counted(g, node) + counted(g, found[0], False)
-                    break
-    for node in order:
-        if tag[node] in PLURAL_NOUN:
-            for label, pred in g.heads[node]:
-                if label == "root" or (label == "nsubj" and not plural_objects(g, pred)):
-                    out += counted(g, node)
-                    break
-    for node in order:
-        if any(label == "nsubj" and tag[k] in PLURAL_NOUN for label, k in kids[node]):
-            of_plural.update(plural_objects(g, node))
-    for node in order:
-        governed = any(label in ("nsubj", "root") for label, _ in g.heads[node])
-        if tag[node] in PLURAL_NOUN and node not in of_plural and not governed:
-            out += counted(g, node)
-    # 13, 15: compounds and objects
-    compound: set[int] = set()
-    for node in order:
-        if tag[node] in NOUN:
-            for label, kid in kids[node]:
-                if label == "compound" and tag[kid] in NOUN:
-                    out.append((lemma[node], lemma[kid]))
-                    compound.update((node, kid))
-    out += [(lemma[node],) for node in order if tag[node] in NOUN and node not in compound]
+        noun = tag[node] in NOUN
+        if noun:
+            nouns.append(node)
+            if tag[node] in PLURAL_NOUN:
+                plurals.append(node)
+        kids = all_kids[node]
+        if not kids:
+            continue
+        subjects: list[int] = []
+        patients: list[int] = []
+        by: list[int] = []
+        own: list[Arc] = []
+        copulas = case = 0
+        for label, kid in kids:
+            k = kind(label)
+            if k is None:
+                if not label.startswith("nmod:"):
+                    continue
+                k = MODIFIER
+            if k == MODIFIER:
+                is_noun = tag[kid] in NOUN
+                if is_noun:
+                    own.append((label, kid))
+                if label == "nmod:poss":
+                    if noun and is_noun:
+                        owners.append((lemma[kid], lemma[node], "have"))
+                elif label == "nmod:agent":
+                    if is_noun:
+                        by.append(kid)
+                elif noun:
+                    places.append((lemma[node], lemma[kid], label[5:].replace("_", " ")))
+            elif k == SUBJECT:
+                subjects.append(kid)
+            elif k == OBJECT:
+                if tag[kid] in NOUN:
+                    own.append((label, kid))
+            elif k == ADJECTIVAL:
+                attributes.append((lemma[node], lemma[kid]))
+            elif k == COMPOUND:
+                if noun and tag[kid] in NOUN:
+                    compounds.append((lemma[node], lemma[kid]))
+                    joined.update((node, kid))
+            elif k == CASE:
+                case = case or kid
+            elif k == COPULA:
+                copulas += 1
+            elif k == PATIENT:
+                if tag[kid] in NOUN:
+                    patients.append(kid)
+            elif tag[kid].startswith("V"):  # a clause
+                described.append((node, kid))  # type: ignore[arg-type]
+        if own:
+            objects[node] = own
+        if by and patients and tag[node].startswith("V"):
+            agents += [(lemma[agent], lemma[patient], predicate(g, node, "")) for agent in by for patient in patients]
+        if subjects:
+            if tag[node].startswith("J"):
+                predicates += [(lemma[subject], lemma[node]) for subject in subjects]
+            subjects = [subject for subject in subjects if tag[subject] in NOUN]
+            if not copulas and own:
+                for subject in subjects:
+                    relations += [(lemma[subject], lemma[obj], predicate(g, node, label)) for label, obj in own]
+            elif subjects:
+                said = [said_of(g, subject, node, case) for subject in subjects]
+                if copulas:
+                    copular += [t for t in said if t for _ in range(copulas)]
+                else:
+                    plain += [t for t in said if t]
+            if any(tag[subject] in PLURAL_NOUN for subject in subjects):
+                governs_plural.add(node)
+    clauses = [
+        (lemma[node], lemma[obj], predicate(g, verb, label))
+        for node, verb in described
+        for label, obj in objects.get(verb, ())  # type: ignore[call-overload]
+    ]
+    out = [*relations, *clauses, *plain, *copular, *attributes, *predicates, *places, *owners, *agents]  # type: ignore[list-item]
+    if plurals:
+        out += counts(g, order, plurals, governs_plural)
+    out += compounds
+    out += [(lemma[node],) for node in nouns if node not in joined]
     return out
 
 
-def objects_of(g: Graph, node: int) -> list[tuple[str, int]]:
-    return [
-        (label, k)
-        for label, k in g.kids[node]
-        if g.tag[k] in NOUN and (label in ("dobj", "iobj") or label.startswith("nmod:"))
-    ]
+def said_of(g: Graph, subject: int, node: int, case: int) -> Tuple:
+    """ "the man is in a room", "the man is tall", "the man runs"."""
+    if case:
+        parts = [value(g, case), *(value(g, k) for name, k in g.kids[case] if name == "mwe")]
+        return g.lemma[subject], g.lemma[node], " ".join(parts)
+    return () if g.lemma[node] == "be" else (g.lemma[subject], g.lemma[node])
 
 
-def plural_objects(g: Graph, node: int) -> list[int]:
-    return [k for _, k in objects_of(g, node) if g.tag[k] in PLURAL_NOUN]
-
-
-def counted(g: Graph, noun: int, quantified: bool = True) -> list[Tuple]:
-    """(noun, number) where a number stands before it, or else a quantifier."""
-    number = next((k for label, k in g.kids[noun] if label == "nummod" and g.position[k] < g.position[noun]), 0)
-    if quantified:
-        number = number or g.child(noun, "det:qmod")
-    return [(g.lemma[noun], g.lemma[number])] if number else []
+def value(g: Graph, node: int) -> str:
+    """The word as it was written."""
+    return g.tokens[g.position[node] - 1].word
 
 
 def predicate(g: Graph, node: int, label: str) -> str:
     """The verb's lemma, its particle, the preposition."""
-    words = g.lemma[node]
+    words = g.tokens[g.position[node] - 1].lemma
     if particle := g.child(node, "compound:prt"):
-        words = f"{'' if words == 'be' else words} {g.lemma[particle]}".strip()
+        words = f"{'' if words == 'be' else words} {value(g, particle)}".strip()
     if label.startswith("nmod:") and label not in ("nmod:poss", "nmod:agent"):
         words += " " + label[5:].replace("_", " ")
     return words
+
+
+def counts(g: Graph, order: list[int], plurals: list[int], governs_plural: set[int]) -> list[Tuple]:
+    """10–12, how many: plural subject and plural object, plural subject or root alone, other plurals."""
+    if not any(label in ("nummod", "det:qmod") for node in plurals for label, _ in g.kids[node]):
+        return []
+    out: list[Tuple] = []
+    with_object: dict[int, int] = {}
+    for node in governs_plural:
+        if other := plural_object(g, node):
+            with_object[node] = other
+    for node in order:
+        if node in with_object:
+            subject = next(k for label, k in g.kids[node] if label == "nsubj" and g.tag[k] in PLURAL_NOUN)
+            out += counted(g, subject) + counted(g, with_object[node])
+    for node in plurals:
+        for label, head in g.heads[node]:
+            if label == "root" or (label == "nsubj" and head not in with_object):
+                out += counted(g, node)
+                break
+    for node in plurals:
+        for label, head in g.heads[node]:
+            if label in ("root", "nsubj"):
+                break
+            if head in governs_plural and (label in ("dobj", "iobj") or label.startswith("nmod")):
+                break
+        else:
+            out += counted(g, node)
+    return out
+
+
+def plural_object(g: Graph, node: int) -> int:
+    """A plural object, or else a plural noun with its preposition."""
+    plural = [(label, k) for label, k in g.kids[node] if g.tag[k] in PLURAL_NOUN]
+    for label, k in plural:
+        if label in ("dobj", "iobj"):
+            return k
+    for label, k in plural:
+        if label.startswith("nmod:") and "agent" not in label and g.child(k, "case"):
+            return k
+    return 0
+
+
+def counted(g: Graph, noun: int) -> list[Tuple]:
+    """(noun, number) where a number stands before it; a quantifier where there is no number."""
+    if number := g.child(noun, "nummod"):
+        return [(g.lemma[noun], g.lemma[number])] if g.position[number] < g.position[noun] else []
+    number = g.child(noun, "det:qmod")
+    return [(g.lemma[noun], g.lemma[number])] if number else []
