@@ -110,7 +110,10 @@ def collapse(
     edges += extra
     if conjoined:
         share(a, edges)
-    edges.sort(key=lambda edge: edge[2])
+    if conjoined:
+        edges.sort(key=lambda edge: (a.original(edge[2]), edge[2]))
+    elif extra:
+        edges.sort(key=lambda edge: edge[2])
     return edges, a.copies
 
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from fabula.text.spice_graph import table_size
 from fabula.text.spice_lemma import lemma
 from fabula.text.spice_reshape import Tree, labels, reshape
 
@@ -2332,8 +2333,13 @@ def stronger(a: str, b: str) -> str:
     return b if not a or b in SUBTYPES.get(a, ()) else a
 
 
-def depend(label: Sequence[str], parent: Sequence[int], words: Sequence[str]) -> tuple[list[int], list[str]]:
-    """Heads (1 … n, 0 for the root) and relations of the words; the tree as in spice_reshape."""
+def depend(
+    label: Sequence[str], parent: Sequence[int], words: Sequence[str], sentence: int = 0
+) -> tuple[list[int], list[str]]:
+    """Heads (1 … n, 0 for the root) and relations of the words; the tree as in spice_reshape.
+
+    `sentence`: which one of its caption, from 0. It moves the places in the original's hash tables.
+    """
     tree = Tree(label, parent, words)
     tags = [tree.label[k] for k in tree.tags]
     reshape(tree)
@@ -2349,7 +2355,7 @@ def depend(label: Sequence[str], parent: Sequence[int], words: Sequence[str]) ->
         heads[place[node] - 1] = place[above]
         names[place[node] - 1] = name[node]
     names[place[0] - 1] = "root"
-    correct(heads, names, words, tags)
+    correct(heads, names, words, tags, 29 * sentence)
     return heads, names
 
 
@@ -2408,12 +2414,12 @@ def attach_rest(g: Phrases, governor: dict[int, int], names: dict[int, str], cro
                     names[c] = "dep"
 
 
-def correct(heads: list[int], names: list[str], words: Sequence[str], tags: Sequence[str]) -> None:
+def correct(heads: list[int], names: list[str], words: Sequence[str], tags: Sequence[str], shift: int) -> None:
     """Question words that belong to a verb further down, stranded prepositions, subjects of passives."""
     if "xcomp" in names and any(tag.startswith("W") for tag in tags):
-        move_question_word(heads, names, words, tags)
+        move_question_word(heads, names, words, tags, shift)
     if "prep" in names or "rel" in names:
-        place_prepositions(heads, names)
+        place_prepositions(heads, names, shift)
     if "auxpass" in names:
         passive = {heads[k] for k, name in enumerate(names) if name == "auxpass"}
         for k, name in enumerate(names):
@@ -2421,20 +2427,20 @@ def correct(heads: list[int], names: list[str], words: Sequence[str], tags: Sequ
                 names[k] = name + "pass"
 
 
-def kids_of(heads: list[int], verb: int) -> list[int]:
+def kids_of(heads: list[int], verb: int, shift: int) -> list[int]:
     """The children of a word in the order of the original's hash table, which decides between several."""
     kids = [k for k, head in enumerate(heads) if head == verb]
-    size = 16
-    while len(kids) > size * 0.75:
-        size *= 2
-    return sorted(kids, key=lambda k: ((k + 1) & (size - 1), k))
+    size = table_size(len(kids)) - 1
+    return sorted(kids, key=lambda k: ((k + 1 + shift) & size, k))
 
 
-def move_question_word(heads: list[int], names: list[str], words: Sequence[str], tags: Sequence[str]) -> None:
+def move_question_word(
+    heads: list[int], names: list[str], words: Sequence[str], tags: Sequence[str], shift: int
+) -> None:
     """ "what he wants to eat": eat →dobj what."""
     old, was = list(heads), list(names)
     for verb in {heads[k] for k, name in enumerate(names) if name == "xcomp"}:
-        kids = kids_of(old, verb)
+        kids = kids_of(old, verb, shift)
         inside = next(k for k in kids if was[k] == "xcomp")
         question = next((k for k in kids if was[k] in ("dep", "dobj")), -1)
         if question < 0 or not tags[question].startswith("W"):
@@ -2444,10 +2450,10 @@ def move_question_word(heads: list[int], names: list[str], words: Sequence[str],
             heads[question], names[question] = inside + 1, "dobj"
 
 
-def place_prepositions(heads: list[int], names: list[str]) -> None:
+def place_prepositions(heads: list[int], names: list[str], shift: int) -> None:
     """ "the man he works for": the preposition belongs to what stands before."""
     for verb in sorted({heads[k] for k, name in enumerate(names) if name == "prep"}):
-        kids = kids_of(heads, verb)
+        kids = kids_of(heads, verb, shift)
         for prep in [k for k in kids if names[k] == "prep"]:
             names[prep] = "nmod"
             for k in kids:

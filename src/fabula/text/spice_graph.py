@@ -67,7 +67,7 @@ class Graph:
     def __init__(
         self, tokens: Sequence[Token], edges: Iterable[Edge], copies: Sequence[int] = (), sentence: int = 0
     ) -> None:
-        """Node n + k is a copy of word copies[k−1]; edges by child. `sentence`: which one of its caption, from 0."""
+        """Node n + k is a copy of word copies[k−1]; edges by position of the child. `sentence`: which one of its caption, from 0."""
         n = len(tokens)
         self.tokens = tokens
         self.shift = 29 * sentence
@@ -93,14 +93,17 @@ class Graph:
                     self.sort(found)
 
     def sort(self, kids: list[tuple[str, int]]) -> None:
+        """By place in the table; what shares a place stays in the order in which it came."""
         size = table_size(len({k for _, k in kids})) - 1
         position, shift = self.position, self.shift
-        kids.sort(key=lambda kid: ((position[kid[1]] + shift) & size, kid[1]))
+        kids.sort(key=lambda kid: (position[kid[1]] + shift) & size)
 
     def add(self, label: str, head: int, child: int) -> None:
         """Two edges may be alike."""
-        self.kids[head].append((label, child))
-        self.sort(self.kids[head])
+        kids = self.kids[head]
+        same = [at for at, (_, kid) in enumerate(kids) if kid == child]
+        kids.insert(same[-1] + 1 if same else len(kids), (label, child))
+        self.sort(kids)
         self.heads[child].append((label, head))
 
     def remove(self, label: str, head: int, child: int) -> None:
@@ -134,7 +137,7 @@ class Graph:
         state = [0] * len(kids)  # 0 new, 1 open, 2 done
         starts = [k for k in range(1, len(kids)) if kids[k] or self.heads[k]]
         if not self.sorted:
-            size = table_size(len(starts)) - 1
+            size = table_size(len(kids) - 1) - 1
             starts.sort(key=lambda k: ((self.position[k] + self.shift) & size, k))
         for start in starts:
             if state[start]:
@@ -270,6 +273,10 @@ def resolve_pronouns(g: Graph) -> None:
         mention = antecedent(g, root, wanted)
         if 0 < mention and g.position[mention] < k and g.parent(k):
             found.append((k, g.position[mention]))
+    size = 1
+    while len(found) > size * 0.75:
+        size *= 2
+    found.sort(key=lambda pair: pair[0] & (size - 1))
     for k, mention in found:
         for label, head in sorted(g.heads[k], key=lambda arc: arc[1]):
             g.remove(label, head, k)
