@@ -15,6 +15,7 @@ on labels alone is remembered between sentences.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
 
 from fabula.text.spice_graph import table_size
 from fabula.text.spice_lemma import lemma
@@ -136,24 +137,30 @@ class Phrases:
     def __init__(self, t: Tree) -> None:
         self.label, self.kids, self.word, self.low, self.parent = t.label, t.kids, t.word, t.low, t.parent
         n = len(t.label)
-        self.mask = [0] * n
-        get = WORDS.get
+        self.mask = mask = [0] * n
+        get, low = WORDS.get, t.low
         for k in t.tags:
-            self.mask[k] = get(t.low[k], 0)
+            mask[k] = get(low[k], 0)
         self.existential = "EX" in t.label
         self.at = at = [0] * n
         self.names: list[tuple[str, ...]] = [()] * n
-        self.order = order = [k for k in t.order() if t.kids[k]]
+        self.order = order = t.phrases()
         label, kids, names = t.label, t.kids, self.names
         for node in order:
-            names[node] = tuple([label[k] for k in kids[node]])
-            for place, k in enumerate(kids[node]):
-                at[k] = place
+            own = kids[node]
+            if len(own) == 1:
+                names[node] = (label[own[0]],)
+            else:
+                names[node] = tuple([label[k] for k in own])
+                place = 0
+                for k in own:
+                    at[k] = place
+                    place += 1
         self.head = head = [-1] * n
         self.high = high = list(range(n))
         for node in order:
-            k = kids[node]
-            head[node] = h = k[0] if len(k) == 1 else find_head(self, node, node != 0)
+            own = kids[node]
+            head[node] = h = own[0] if len(own) == 1 else find_head(self, node, node != 0)
             high[h] = high[node]
 
 
@@ -206,7 +213,18 @@ HEADS = {
 STEPS = {
     label: [(step.split()[0], tuple(step.split()[1:])) for step in text.split("|")] for label, text in HEADS.items()
 }
+SPECIAL = labels("VP SQ SINV SBARQ CONJP")
 HEAD_OF: dict[tuple[str, tuple[str, ...]], int] = {}  # what was found before
+
+
+K = TypeVar("K")
+T = TypeVar("T")
+
+
+def remember(table: dict[K, T], key: K, value: T) -> None:
+    """Tables of what was found do not grow without end."""
+    if len(table) < 100_000:
+        table[key] = value
 
 
 def base(label: str) -> str:
@@ -215,15 +233,13 @@ def base(label: str) -> str:
 
 def table_head(label: str, names: tuple[str, ...]) -> int:
     """Which child is the head by its label alone."""
-    found = HEAD_OF.get((label, names))
-    if found is None:
-        kids = tuple(base(name) for name in names)
-        steps = STEPS.get(base(label), [("(", ())])
-        found = next((at for way, wanted in steps if (at := locate(kids, way, wanted)) >= 0), -1)
-        if found < 0:
-            rest = range(len(kids)) if steps[-1][0] == "(" else range(len(kids) - 1, -1, -1)
-            found = next((first_joined(kids, k) for k in rest if kids[k] not in PUNCT), rest[0])
-        HEAD_OF[label, names] = found
+    kids = tuple(base(name) for name in names)
+    steps = STEPS.get(base(label), [("(", ())])
+    found = next((at for way, wanted in steps if (at := locate(kids, way, wanted)) >= 0), -1)
+    if found < 0:
+        rest = range(len(kids)) if steps[-1][0] == "(" else range(len(kids) - 1, -1, -1)
+        found = next((first_joined(kids, k) for k in rest if kids[k] not in PUNCT), rest[0])
+    remember(HEAD_OF, (label, names), found)
     return found
 
 
@@ -264,19 +280,17 @@ def find_head(g: Phrases, node: int, context: bool = True) -> int:
     label, kids, names = g.label[node], g.kids[node], g.names[node]
     if len(kids) == 1:
         return kids[0]
-    if label == "VP" or label == "SQ" or label == "SINV":
-        found = verb_head(g, node, context)
+    if label in SPECIAL:
+        if label == "SBARQ":
+            found = question_head(g, node)
+        elif label == "CONJP":
+            found = conjunction_head(g, node)
+        else:
+            found = verb_head(g, node, context)
         if found >= 0:
             return found
-    elif label == "SBARQ":
-        found = question_head(g, node)
-        if found >= 0:
-            return found
-    elif label == "CONJP":
-        found = conjunction_head(g, node)
-        if found >= 0:
-            return found
-    return kids[table_head(label, names)]
+    found = HEAD_OF.get((label, names), -1)
+    return kids[found if found >= 0 else table_head(label, names)]
 
 
 COPULAR_HEADS = ("VP", "ADJP", "NP", "UCP", "PP", "WHADJP", "WHNP")
@@ -2139,19 +2153,34 @@ def listed(g: Phrases, t: int, c: int) -> bool:
 # relations to something other than a child: the phrase, where to look
 
 Far = Callable[[Phrases, int], list[int]]
-FAR: dict[str, list[tuple[str, Far]]] = {}
+FAR: list[tuple[str, str, frozenset[str], Far]] = []
+SEARCHES: dict[frozenset[str], dict[str, list[tuple[str, Far]]]] = {}
 
 
-def far(name: str, of: Labels) -> Callable[[Far], Far]:
+def far(name: str, of: str, needs: str) -> Callable[[Far], Far]:
+    """From phrases of these labels, in a tree that has the label `needs` somewhere."""
+
     def register(find: Far) -> Far:
-        for label in labels(of) if isinstance(of, str) else of:
-            FAR.setdefault(label, []).append((name, find))
+        FAR.append((name, needs, labels(of), find))
         return find
 
     return register
 
 
-@far("nsubj", "S")
+def searches_for(g: Phrases) -> dict[str, list[tuple[str, Far]]]:
+    """By label: what is worth looking for in this tree."""
+    have = NEEDED.intersection(g.label)
+    found = SEARCHES.get(have)
+    if found is None:
+        SEARCHES[have] = found = {}
+        for name, needs, of, find in FAR:
+            if needs in have:
+                for label in of:
+                    found.setdefault(label, []).append((name, find))
+    return found
+
+
+@far("nsubj", "S", "EX")
 def there_is(g: Phrases, t: int) -> list[int]:
     """ "there is a man": man."""
     if not g.existential or not any(g.label[k] == "NP" and "EX" in g.names[k] for k in g.kids[t]):
@@ -2160,7 +2189,7 @@ def there_is(g: Phrases, t: int) -> list[int]:
     return [k for vp in verbs for k in g.kids[vp] if g.label[k] == "NP"]
 
 
-@far("nsubj", "SBAR")
+@far("nsubj", "SBAR", "WHNP")
 def asked_who(g: Phrases, t: int) -> list[int]:
     """ "who he says came": who."""
     if "WHNP" in g.names[t] or g.label[g.parent[t]] != "VP":
@@ -2179,7 +2208,7 @@ def subject_first(g: Phrases, s: int) -> bool:
     return "NP" in names and "VP" in names[names.index("NP") :]
 
 
-@far("dobj", "VP")
+@far("dobj", "VP", "TO")
 def told_to(g: Phrases, t: int) -> list[int]:
     """ "tells a dog to sit": dog."""
     if "S" not in g.names[t]:
@@ -2194,7 +2223,7 @@ def told_to(g: Phrases, t: int) -> list[int]:
     return out
 
 
-@far("acl:relcl", "NP NP-TMP WHNP NML")
+@far("acl:relcl", "NP NP-TMP WHNP NML", "SBAR")
 def relative(g: Phrases, t: int) -> list[int]:
     """The clause after a noun phrase in a noun phrase."""
     above, at = g.parent[t], g.at[t]
@@ -2230,7 +2259,7 @@ def says_where(g: Phrases, sbar: int) -> bool:
     return False
 
 
-@far("nmod:tmod", "SBAR")
+@far("nmod:tmod", "SBAR", "WHADVP")
 def time_when(g: Phrases, t: int) -> list[int]:
     """ "the day when he came": day."""
     above, at = g.parent[t], g.at[t]
@@ -2251,7 +2280,7 @@ def time_when(g: Phrases, t: int) -> list[int]:
     return []
 
 
-@far("neg", "VP")
+@far("neg", "VP", "SQ")
 def not_before(g: Phrases, t: int) -> list[int]:
     above = g.parent[t]
     if g.label[above] != "SQ":
@@ -2259,7 +2288,7 @@ def not_before(g: Phrases, t: int) -> list[int]:
     return [k for k in g.kids[above][: g.at[t]] if g.label[k] == "RB" and g.mask[k] & NOT]
 
 
-@far("parataxis", "VP")
+@far("parataxis", "VP", "PRN")
 def aside_of(g: Phrases, t: int) -> list[int]:
     above = g.parent[t]
     if "PRN" not in g.names[above]:
@@ -2271,7 +2300,7 @@ def aside_of(g: Phrases, t: int) -> list[int]:
     ]
 
 
-@far("nmod:npmod", "NP NP-TMP ADVP QP")
+@far("nmod:npmod", "NP NP-TMP ADVP QP", "ADVP")
 def at_best(g: Phrases, t: int) -> list[int]:
     """ "at most" and the like, by way of adverb phrases."""
     if "ADVP" not in g.names[t]:
@@ -2285,6 +2314,8 @@ def at_best(g: Phrases, t: int) -> list[int]:
     ]
 
 
+NEEDED = frozenset(needs for _, needs, _, _ in FAR)
+
 # --- from rules to dependencies -------------------------------------------------------------------------------------
 
 SUBTYPES = {
@@ -2294,31 +2325,29 @@ SUBTYPES = {
     "nmod": ("nmod:tmod",),
     "advmod": ("neg",),
 }
+JOINING = CC | labels(",")  # without one of these among the children, or "etc", there is no conj
 Found = tuple[tuple[str, Condition, tuple[tuple[str, Condition], ...]], ...]
-BY_LABELS: dict[tuple[str, str], Found] = {}
+BY_LABELS: dict[tuple[str, bool], dict[str, Found]] = {}  # phrase and whether it joins, then child
 
 
-def rules_for(of: str, child: str) -> Found:
+def rules_for(of: str, joins: bool, child: str) -> Found:
     """(relation, condition, subtypes with theirs), in the order in which they count."""
-    found = BY_LABELS.get((of, child))
-    if found is None:
-        some = [
-            (name, condition)
-            for name, ofs, children, condition in RULES
-            if (ofs is None or of in ofs)
-            and (child in children if isinstance(children, frozenset) else children(child))
-        ]
-        some.sort(key=lambda pair: pair[0])
-        found = tuple(
-            (name, condition, tuple(pair for pair in some if pair[0] in SUBTYPES.get(name, ())))
-            for name, condition in some
-        )
-        BY_LABELS[of, child] = found
-    return found
+    some = [
+        (name, condition)
+        for name, ofs, children, condition in RULES
+        if (ofs is None or of in ofs)
+        and (child in children if isinstance(children, frozenset) else children(child))
+        and (joins or name != "conj")
+    ]
+    some.sort(key=lambda pair: pair[0])
+    return tuple(
+        (name, condition, tuple(pair for pair in some if pair[0] in SUBTYPES.get(name, ())))
+        for name, condition in some
+    )
 
 
-def relation(g: Phrases, t: int, c: int) -> str:
-    for name, condition, subtypes in rules_for(g.label[t], g.label[c]):
+def relation(g: Phrases, t: int, c: int, rules: Found) -> str:
+    for name, condition, subtypes in rules:
         if condition is yes or condition(g, t, c):
             for sub, narrower in subtypes:
                 if narrower is yes or narrower(g, t, c):
@@ -2361,14 +2390,15 @@ def depend(
 
 def attach(g: Phrases) -> tuple[dict[int, int], dict[int, str]]:
     """Who governs each phrase that is not the head of another, and how."""
-    label, kids, head, high = g.label, g.kids, g.head, g.high
+    label, kids, head, high, names_of = g.label, g.kids, g.head, g.high, g.names
     governor: dict[int, int] = {}
     names: dict[int, str] = {}
     crossed = False
-    get, by_labels = FAR.get, BY_LABELS
+    searching = searches_for(g).get
+    foreign = "FW" in label
     for t in g.order:
         up = high[t]
-        searches = get(label[t])
+        searches = searching(label[t])
         if searches is not None:
             for name, find in searches:
                 for node in find(g, t):
@@ -2381,17 +2411,24 @@ def attach(g: Phrases) -> tuple[dict[int, int], dict[int, str]]:
         own = kids[t]
         if len(own) > 1:
             h = head[t]
+            key = label[t], foreign or not JOINING.isdisjoint(names_of[t])
+            rules_of = BY_LABELS.get(key)
+            if rules_of is None:
+                BY_LABELS[key] = rules_of = {}
             for c in own:
                 if c == h:
                     continue
                 known = governor.get(c)
                 if known is not None and known != up:
                     continue
-                found = relation(g, t, c)
+                rules = rules_of.get(label[c])
+                if rules is None:
+                    rules_of[label[c]] = rules = rules_for(*key, label[c])
+                found = relation(g, t, c, rules)
                 if found and not (crossed and governs(governor, c, up)):
                     names[c] = found if known is None else stronger(names[c], found)
                     governor[c] = up
-    attach_rest(g, governor, names, crossed)
+    attach_rest(g, governor, names)
     return governor, names
 
 
@@ -2403,7 +2440,7 @@ def governs(governor: dict[int, int], node: int, other: int) -> bool:
     return False
 
 
-def attach_rest(g: Phrases, governor: dict[int, int], names: dict[int, str], crossed: bool) -> None:
+def attach_rest(g: Phrases, governor: dict[int, int], names: dict[int, str]) -> None:
     """What no relation reached depends on the head above it by `dep`."""
     for t in g.order:
         own = g.kids[t]

@@ -20,7 +20,16 @@ PRONOUNS = {
     **dict.fromkeys(["us", "our"], "we"),
     "your": "you",
 }
-BE = {"'s": "be", "'re": "be", "'m": "be", "'ve": "have", "'d": "have"}
+VERBS = frozenset("VB VBD VBG VBN VBP VBZ".split())
+# words cut short: the lemma, with which tags, the lemma with other tags
+SHORT = {
+    "'s": ("be", frozenset(["VBZ"]), "'"),
+    "'re": ("be", VERBS, "'re"),
+    "'m": ("be", VERBS, "'m"),
+    "'ve": ("have", VERBS, "'ve"),
+    "'d": ("have", frozenset(["VBD"]), "'d"),
+    "'ll": ("will", VERBS, "'ll"),
+}
 BRACKETS = frozenset("-lrb- -rrb- -lsb- -rsb- -lcb- -rcb-".split())  # the original trips over them, and shows it
 SMALL = {"DT": {"an": "a"}, "RB": {"n't": "not"}, "MD": {"ca": "can", "wo": "will", "'ll": "will", "'d": "would"}}
 SMALL |= {"PRP": PRONOUNS, "PRP$": PRONOUNS}
@@ -48,8 +57,9 @@ def lemma(word: str, tag: str) -> str:
     endings = rules().get(tag)
     if endings is None:
         return word
-    if word in BE:
-        return BE[word]
+    if word in SHORT:
+        whole, tags, other = SHORT[word]
+        return whole if tag in tags else other
     if word in BRACKETS:
         return f"{word}_{tag}"
     whole = "^" + word

@@ -49,25 +49,26 @@ for _line in """
 class Tree:
     """Nodes are numbers; a tag has a word and no children."""
 
-    __slots__ = ("kids", "label", "low", "parent", "root", "tags", "word")
+    __slots__ = ("known", "kids", "label", "low", "parent", "tags", "word")
 
     def __init__(self, label: Sequence[str], parent: Sequence[int], words: Sequence[str]) -> None:
         n = len(label)
         self.label = list(label)
         self.parent = list(parent)
-        self.root = 0
-        kids: list[list[int]] = [[] for _ in range(n)]
+        self.kids: list[list[int]] = [[] for _ in range(n)]
+        kids = self.kids
         for k in range(1, n):
             kids[parent[k]].append(k)
-        self.kids = kids
         self.word = [""] * n
         self.low = [""] * n
-        self.tags = tags = [k for k in range(n) if not kids[k]]
-        for k, word in zip(tags, words, strict=True):
+        self.known: list[int] | None = [k for k in range(n) if kids[k]]
+        self.tags = [k for k in range(n) if not kids[k]]
+        for k, word in zip(self.tags, words, strict=True):
             self.word[k] = word
             self.low[k] = word.lower()
 
     def node(self, label: str, kids: list[int], parent: int) -> int:
+        self.known = None
         new = len(self.label)
         self.label.append(label)
         self.kids.append(kids)
@@ -87,6 +88,7 @@ class Tree:
 
     def splice(self, node: int) -> None:
         """The node's children take its place."""
+        self.known = None
         parent = self.parent[node]
         at = self.kids[parent].index(node)
         self.kids[parent][at : at + 1] = self.kids[node]
@@ -94,23 +96,27 @@ class Tree:
             self.parent[k] = parent
 
     def take(self, node: int) -> None:
+        self.known = None
         self.kids[self.parent[node]].remove(node)
 
     def put(self, node: int, parent: int, at: int) -> None:
+        self.known = None
         self.kids[parent].insert(at, node)
         self.parent[node] = parent
 
-    def order(self) -> list[int]:
-        """Phrases and tags, parents first, left to right."""
-        out, stack = [], [self.root]
-        while stack:
-            node = stack.pop()
-            out.append(node)
-            stack += self.kids[node][::-1]
-        return out
-
     def phrases(self) -> list[int]:
-        return [k for k in self.order() if self.kids[k]]
+        """Nodes with children, parents first, left to right."""
+        if self.known is None:
+            kids = self.kids
+            out, stack = [], [0]
+            while stack:
+                node = stack.pop()
+                out.append(node)
+                for k in reversed(kids[node]):
+                    if kids[k]:
+                        stack.append(k)
+            self.known = out
+        return self.known
 
 
 def reshape(t: Tree) -> None:
@@ -145,10 +151,11 @@ def reshape(t: Tree) -> None:
 
 
 def repeat(t: Tree, step: Callable[[Tree, int], bool]) -> bool:
-    """Whether the step changed a phrase; it may go on from there."""
+    """Whether the step changed a phrase."""
     changed = False
     for node in t.phrases():
-        changed |= step(t, node)
+        if step(t, node):
+            changed = True
     return changed
 
 
@@ -238,7 +245,7 @@ def three_words(t: Tree, node: int) -> bool:
 
 def at_least(t: Tree, node: int) -> bool:
     above = t.parent[node]
-    if t.label[node] != "ADVP" or node == t.root or t.label[above] not in ("S", "SQ", "VP", "ADVP", "PP"):
+    if t.label[node] != "ADVP" or node == 0 or t.label[above] not in ("S", "SQ", "VP", "ADVP", "PP"):
         return False
     for at, (a, b) in enumerate(zip(t.kids[node], t.kids[node][1:], strict=False)):
         if t.low[a] == "at" and t.label[a] in ("IN", "RB") and t.low[b] == "least" and t.label[b] in ("JJS", "RBS"):
@@ -345,6 +352,8 @@ def split_flat(t: Tree, node: int) -> bool:
     if not t.label[node].startswith("NP"):
         return False
     kids = t.kids[node]
+    if len(kids) < 4:
+        return False
     names = [t.label[k] for k in kids]
     for at, name in enumerate(names):
         if (
@@ -530,10 +539,11 @@ def flatten_dates(t: Tree) -> None:
 def remove_doubles(t: Tree) -> None:
     """NP over nothing but an NP."""
     label, kids = t.label, t.kids
-    for node in range(len(label)):
+    for node in t.phrases():
         k = kids[node]
-        while len(k) == 1 and kids[k[0]] and label[k[0]] == label[node]:
+        while len(k) == 1 and label[k[0]] == label[node] and kids[k[0]]:
             kids[node] = k = kids[k[0]]
+            t.known = None
             for j in k:
                 t.parent[j] = node
 
@@ -568,6 +578,8 @@ def one_adverb(t: Tree, k: int) -> bool:
 def into(t: Tree, node: int, sister: Callable[[str], bool], goal: Callable[[str], bool]) -> bool:
     """The adverb after a conjunction or comma becomes the first child of the phrase after it."""
     kids = t.kids[node]
+    if len(kids) < 4:
+        return False
     names = [t.label[k] for k in kids]
     for at in range(1, len(kids) - 2):
         if names[at] in (",", "CC", "CONJP") and names[at + 1] in ADVERBS and goal(names[at + 2]):
