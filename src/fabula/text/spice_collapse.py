@@ -4,24 +4,25 @@
     collapsed  walks →nsubj man, sits →nsubj man, walks →nmod:down street, walks →conj:and sits
 
 In this order: prepositions of several words become one; where two prepositional phrases or two prepositions are joined,
-the verb is copied for the second; `nmod` and its like take the name of their preposition, `conj` that of the conjunction;
-then what is conjoined shares the head of its first part and, if it is a verb, the subject.
+the verb is copied for the second; `nmod` and its like take the name of their preposition, `conj` that of the
+conjunction; then what is conjoined shares the head of its first part and, if it is a verb, the subject.
 
 Where several words could give the name, the order of the original's hash tables decides, as in spice_graph.
 """
 
-# ruff: noqa: SIM905  (word lists read better as text)
+# ruff: noqa: SIM102, SIM905  (word lists read better as text, conditions one by one)
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from fabula.text.spice_graph import Edge, Token, table_size
 
 TWO = frozenset(
-    "across_from along_with alongside_of apart_from as_for as_from as_of as_per as_to aside_from based_on close_by close_to "
-    "contrary_to compared_to compared_with except_for exclusive_of far_from followed_by inside_of irrespective_of "
-    "next_to near_to off_of out_of outside_of owing_to preliminary_to preparatory_to previous_to pursuant_to "
-    "regardless_of subsequent_to thanks_to together_with".split()
+    "across_from along_with alongside_of apart_from as_for as_from as_of as_per as_to aside_from based_on close_by "
+    "close_to contrary_to compared_to compared_with except_for exclusive_of far_from followed_by inside_of "
+    "irrespective_of next_to near_to off_of out_of outside_of owing_to preliminary_to preparatory_to previous_to "
+    "pursuant_to regardless_of subsequent_to thanks_to together_with".split()
 )
 TWO_COMPLEX = frozenset(
     "apart_from as_from aside_from away_from close_by close_to contrary_to far_from next_to near_to out_of outside_of "
@@ -275,7 +276,7 @@ def name_modifiers(a: Arcs, extra: list[Edge]) -> None:
 def name_of(a: Arcs, k: int, markers: list[int], extra: list[Edge]) -> str:
     """Words that do not stand together make several names, the last for the arc itself."""
     base, name = a.label[k], a.word[markers[0]]
-    for one, two in zip(markers, markers[1:], strict=False):
+    for one, two in pairwise(markers):
         if two == one + 1:
             name += "_" + a.word[two]
         else:

@@ -4,7 +4,8 @@
 
 In this order, per sentence: quantifying phrases give their place to the noun ("a couple of dogs" → dogs), pronouns
 become the noun that they probably stand for, then fifteen rules propose tuples. A tuple is (object,), (object,
-attribute) or (subject, object, relation); a tuple may be proposed twice. Objects and attributes are lemmas in lower case.
+attribute) or (subject, object, relation); a tuple may be proposed twice. Objects and attributes are lemmas in lower
+case.
 
 Where several words match a rule, the original goes through its graph in an order that a hash table decides. That
 order is reproduced: words are visited parents first (reverse post-order of a depth-first walk), children by their
@@ -15,7 +16,7 @@ place in a table of 16 or more, which is `(29 · sentence + position) % size`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 Tuple = tuple[str, ...]
@@ -35,7 +36,8 @@ OF_A = frozenset(
     "mountain array spate string ton range plethora heap sort form kind type version bit pair triple total".split()
 )
 OF_MANY = re.compile(
-    r"lots|many|several|plenty|tons|dozens|multitudes|mountains|loads|pairs|tens|hundreds|thousands|millions|billions|trillions|[0-9]+s"
+    r"lots|many|several|plenty|tons|dozens|multitudes|mountains|loads|pairs|tens|hundreds|thousands|millions|billions|"
+    r"trillions|[0-9]+s"
 )
 OF_THE = re.compile(
     r"some|all|both|neither|everyone|nobody|one|two|three|four|five|six|seven|eight|nine|ten|hundred|thousand|million|billion|"
@@ -67,11 +69,14 @@ class Graph:
     def __init__(
         self, tokens: Sequence[Token], edges: Iterable[Edge], copies: Sequence[int] = (), sentence: int = 0
     ) -> None:
-        """Node n + k is a copy of word copies[k−1]; edges by position of the child. `sentence`: which one of its caption, from 0."""
+        """Node n + k is a copy of word copies[k−1]; edges come by the child's position.
+
+        `sentence`: which one of its caption, from 0.
+        """
         n = len(tokens)
-        self.tokens = tokens
+        self.tokens: Sequence[Token] = tokens
         self.shift = 29 * sentence
-        self.position = [*range(n + 1), *copies]
+        self.position: list[int] = [*range(n + 1), *copies]
         self.word = ["", *[t.word.lower() for t in tokens]]
         self.tag = ["", *[t.tag for t in tokens]]
         self.lemma = ["", *[t.lemma.strip().lower() for t in tokens]]
@@ -181,9 +186,9 @@ def promote_quantified(g: Graph) -> None:
     for quantifier in (of_a, of_many, of_the):
         found = []
         for q in g.order():
-            words = quantifier(g, q)
-            if words is not None:
-                found.append((q, *words))
+            phrase = quantifier(g, q)
+            if phrase is not None:
+                found.append((q, *phrase))
         for q, noun, words in found:
             if not promote(g, q, noun, words):
                 return
@@ -271,7 +276,7 @@ def resolve_pronouns(g: Graph) -> None:
     for k in pronouns:
         wanted = SINGULAR_NOUN if g.tokens[k - 1].word in SINGULAR else NOUN
         mention = antecedent(g, root, wanted)
-        if 0 < mention and g.position[mention] < k and g.parent(k):
+        if mention > 0 and g.position[mention] < k and g.parent(k):
             found.append((k, g.position[mention]))
     size = 1
     while len(found) > size * 0.75:
@@ -320,7 +325,7 @@ def propose(g: Graph) -> list[Tuple]:
     tag, lemma, all_kids, kind = g.tag, g.lemma, g.kids, KIND.get
     order = g.order()
     relations: list[Tuple] = []  # 1: subject, predicate, object
-    described: list[Arc] = []  # 2: a noun and the verb of a clause that describes it
+    described: list[tuple[int, int]] = []  # 2: a noun and the verb of a clause that describes it
     plain: list[Tuple] = []  # 3: no object
     copular: list[Tuple] = []  # 4: with a copula
     attributes: list[Tuple] = []  # 5: adjectives
@@ -384,7 +389,7 @@ def propose(g: Graph) -> list[Tuple]:
                 if tag[kid] in NOUN:
                     patients.append(kid)
             elif tag[kid].startswith("V"):  # a clause
-                described.append((node, kid))  # type: ignore[arg-type]
+                described.append((node, kid))
         if own:
             objects[node] = own
         if by and patients and tag[node].startswith("V"):
@@ -407,9 +412,9 @@ def propose(g: Graph) -> list[Tuple]:
     clauses = [
         (lemma[node], lemma[obj], predicate(g, verb, label))
         for node, verb in described
-        for label, obj in objects.get(verb, ())  # type: ignore[call-overload]
+        for label, obj in objects.get(verb, ())
     ]
-    out = [*relations, *clauses, *plain, *copular, *attributes, *predicates, *places, *owners, *agents]  # type: ignore[list-item]
+    out = [*relations, *clauses, *plain, *copular, *attributes, *predicates, *places, *owners, *agents]
     if plurals:
         out += counts(g, order, plurals, governs_plural)
     out += compounds

@@ -9,10 +9,12 @@ A tree is three lists: the labels of its nodes in pre-order, the number of each 
 which is node 0), and the words. A node without children is a tag; the tags take the words in order.
 """
 
-# ruff: noqa: SIM905  (word lists read better as text)
+# ruff: noqa: SIM102, SIM905  (word lists read better as text, conditions one by one)
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
+from itertools import pairwise
 
 MONTHS = (
     "January February March April May June July August September October November December "
@@ -25,6 +27,7 @@ ADVERBS = frozenset(["RB", "ADVP"])
 VERBS = frozenset("VB VBD VBG VBN VBP VBZ".split())
 
 
+@cache
 def labels(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
@@ -49,7 +52,7 @@ for _line in """
 class Tree:
     """Nodes are numbers; a tag has a word and no children."""
 
-    __slots__ = ("known", "kids", "label", "low", "parent", "tags", "word")
+    __slots__ = ("kids", "known", "label", "low", "parent", "tags", "word")
 
     def __init__(self, label: Sequence[str], parent: Sequence[int], words: Sequence[str]) -> None:
         n = len(label)
@@ -247,7 +250,7 @@ def at_least(t: Tree, node: int) -> bool:
     above = t.parent[node]
     if t.label[node] != "ADVP" or node == 0 or t.label[above] not in ("S", "SQ", "VP", "ADVP", "PP"):
         return False
-    for at, (a, b) in enumerate(zip(t.kids[node], t.kids[node][1:], strict=False)):
+    for at, (a, b) in enumerate(pairwise(t.kids[node])):
         if t.low[a] == "at" and t.label[a] in ("IN", "RB") and t.low[b] == "least" and t.label[b] in ("JJS", "RBS"):
             beside = t.kids[above]
             place = beside.index(node) + 1
@@ -262,7 +265,7 @@ def at_most(t: Tree, node: int) -> bool:
     """ "at" as a preposition, "most" as its noun."""
     if t.label[node] not in ("ADVP", "QP"):
         return False
-    for at, (a, b) in enumerate(zip(t.kids[node], t.kids[node][1:], strict=False)):
+    for at, (a, b) in enumerate(pairwise(t.kids[node])):
         if t.low[a] == "at" and t.label[a] in ("IN", "RB") and t.label[b] in ("JJS", "RBS"):
             t.label[a] = "IN"
             new = t.wrap(node, at, at + 1, "ADVP")
@@ -274,7 +277,7 @@ def at_most(t: Tree, node: int) -> bool:
 def at_all(t: Tree, node: int) -> bool:
     if t.label[node] != "ADVP":
         return False
-    for at, (a, b) in enumerate(zip(t.kids[node], t.kids[node][1:], strict=False)):
+    for at, (a, b) in enumerate(pairwise(t.kids[node])):
         if t.low[a] == "at" and t.label[a] in ("IN", "RB") and t.low[b] == "all" and t.label[b] in ("RB", "DT"):
             t.label[node], t.label[a] = "PP", "IN"
             t.wrap(node, at + 1, at + 1, "NP")
@@ -286,7 +289,7 @@ def according_to(t: Tree, node: int) -> bool:
     kids = t.kids[node]
     if t.label[node] != "PP":
         return False
-    for at, (a, b) in enumerate(zip(kids, kids[1:], strict=False)):
+    for at, (a, b) in enumerate(pairwise(kids)):
         if t.low[a] == "according" and t.label[a] == "VBG" and t.label[b] == "PP":
             for to in t.kids[b]:
                 if t.word[to] == "to" and t.label[to] in ("TO", "IN"):
@@ -491,7 +494,7 @@ def open_questions(t: Tree) -> None:
     """ "who is the man": the verb comes next to the question word."""
     for node in t.phrases():
         kids = t.kids[node]
-        for what, sq in zip(kids, kids[1:], strict=False):
+        for what, sq in pairwise(kids):
             if t.label[node] == "SBARQ" and t.label[what] == "WHNP" and t.label[sq] == "SQ":
                 if any(t.label[k] == "WP" for k in t.kids[what]) and copular(t, sq):
                     t.splice(sq)
@@ -609,7 +612,7 @@ def into_adverb(t: Tree, node: int) -> bool:
 def into_fragment(t: Tree, node: int) -> bool:
     kids = t.kids[node]
     if t.label[node].startswith("FRAG"):
-        for a, b in zip(kids, kids[1:], strict=False):
+        for a, b in pairwise(kids):
             if t.label[a] in ADVERBS and t.label[b] == "VP":
                 t.take(a)
                 t.put(a, b, 0)
