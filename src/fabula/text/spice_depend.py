@@ -60,7 +60,7 @@ def attach(g: Phrases) -> tuple[dict[int, int], dict[int, str]]:
             for name, find in searches:
                 for node in find(g, t):
                     u = high[node]
-                    if u == up or governor.get(u, up) != up or governs(governor, u, up):
+                    if not u or u == up or governor.get(u, up) != up or governs(governor, u, up):  # 0: the root
                         continue
                     names[u] = stronger(names[u], name) if u in governor else name
                     governor[u] = up

@@ -88,10 +88,10 @@ def parse_all(captions: Sequence[str]) -> list[list[Sentence]]:
     out: list[list[Sentence]] = []
     for sentences in words:
         made = []
-        for sentence in sentences:
+        for place, sentence in enumerate(sentences):
             tags, heads, labels = next(parses)
             tokens = [Token(word, tag, lemma(word, tag)) for word, tag in zip(sentence, tags, strict=True)]
-            made.append(Sentence(tokens, *collapse(tokens, heads, labels)))
+            made.append(Sentence(tokens, *collapse(tokens, heads, labels, place)))
         out.append(made)
     return out
 
@@ -99,6 +99,6 @@ def parse_all(captions: Sequence[str]) -> list[list[Sentence]]:
 def tuples_all(captions: Sequence[str]) -> list[list[Tuple]]:
     """The proposed tuples of each caption, its sentences pooled."""
     return [
-        [t for tokens, edges, copies in sentences for t in tuples(Graph(tokens, edges, copies))]
+        [t for place, sentence in enumerate(sentences) for t in tuples(Graph(*sentence, place))]
         for sentences in parse_all(captions)
     ]
