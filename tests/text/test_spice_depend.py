@@ -68,7 +68,7 @@ TREES = {
         "det:2 nsubj:3 root:0 det:5 nsubj:6 ccomp:3",
     ),
     "ccomp with that": (
-        "(S (NP (NN mum)) (VP (VBZ says) (SBAR (IN that) (S (NP (DT the) (NN shop)) (VP (VBZ is) (VP (VBN closed)))))))",
+        "(S (NP (NN mum)) (VP (VBZ says) (SBAR (IN that) (S (NP (DT the) (NN shop)) (VP (VBZ is) (VP (VBN shut)))))))",
         "nsubj:2 root:0 mark:7 det:5 nsubjpass:7 auxpass:7 ccomp:2",
     ),
     "object of a clause": (

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from operator import itemgetter
 
 from fabula.text.spice_graph import Edge, Token, table_size
 
@@ -78,17 +79,14 @@ class Arcs:
         self.kids[first].append(new)
         return new
 
-    def ordered(self, node: int) -> list[int]:
-        """The children as the original goes through them."""
-        kids = self.kids[node]
-        if len(kids) < 2:
-            return kids
-        size = table_size(len(kids)) - 1
-        return sorted(kids, key=lambda k: ((self.original(k) + self.shift) & size, k))
-
-    def under(self, node: int, label: str) -> list[int]:
-        labels = self.label
-        return [k for k in self.ordered(node) if labels[k] == label]
+    def under(self, node: int, *names: str) -> list[int]:
+        """The children by these labels, as the original goes through them."""
+        label, kids = self.label, self.kids[node]
+        found = [k for k in kids if label[k] in names]
+        if len(found) > 1:
+            size = table_size(len(kids)) - 1
+            found.sort(key=lambda k: ((self.original(k) + self.shift) & size, k))
+        return found
 
 
 def collapse(
@@ -111,10 +109,10 @@ def collapse(
     edges += extra
     if conjoined:
         share(a, edges)
-    if conjoined:
+    if a.copies:
         edges.sort(key=lambda edge: (a.original(edge[2]), edge[2]))
-    elif extra:
-        edges.sort(key=lambda edge: edge[2])
+    elif conjoined or extra:
+        edges.sort(key=itemgetter(2))
     return edges, a.copies
 
 
@@ -310,7 +308,7 @@ def share(a: Arcs, edges: list[Edge]) -> None:
             elif label == "acl:relcl":
                 described.add(head)
             elif label in SUBJECTS and head not in subjects:
-                subject = next(k for k in a.ordered(head) if a.label[k] in SUBJECTS)
+                subject = a.under(head, *SUBJECTS)[0]
                 subjects[head] = (a.label[subject], subject)
     seen = set(edges)
     new: list[Edge] = []

@@ -184,13 +184,12 @@ def promote_quantified(g: Graph) -> None:
     if "of" not in g.word:
         return
     for quantifier in (of_a, of_many, of_the):
-        found = []
-        for q in g.order():
-            phrase = quantifier(g, q)
-            if phrase is not None:
-                found.append((q, *phrase))
-        for q, noun, words in found:
-            if not promote(g, q, noun, words):
+        found = {}
+        for q in range(1, len(g.word)):
+            if g.kids[q] and (phrase := quantifier(g, q)) is not None:
+                found[q] = phrase
+        for q in found if len(found) < 2 else [q for q in g.order() if q in found]:
+            if not promote(g, q, *found[q]):
                 return
 
 
