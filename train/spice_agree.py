@@ -1,6 +1,7 @@
 """How well the parser agrees with the original SPICE: every figure of docs/spice.md in one run.
 
     python train/spice_agree.py DATA [--model FILE]
+    python train/spice_agree.py DATA --from-trees      # the steps after parsing, from the original's own trees
 
 DATA has golden/ (the original's tuples and scores), coco_fakecap/ and flickr8k_human/, as docs/spice.md names them.
 """
@@ -19,7 +20,10 @@ from typing import Any
 
 import numpy as np
 
-from fabula.text import ispice, ptb, spice, spice_model
+from fabula.text import ispice, ptb, spice, spice_depend, spice_model
+from fabula.text.spice_collapse import collapse
+from fabula.text.spice_graph import Graph, Token, tuples
+from fabula.text.spice_lemma import lemma
 
 
 def rows(file: Path) -> list[dict[str, Any]]:
@@ -98,11 +102,52 @@ def flickr8k(data: Path) -> None:
     print(f"flickr8k: {len(candidates)} pairs, {values.size} judgements, Kendall tau-c {100 * tau:.2f}")
 
 
+def from_trees(file: Path) -> None:
+    """Dependencies, graphs and tuples from the original's phrase-structure trees and tags."""
+    captions = rows(file)
+    sentences = basic = graphs = lemmas = same = ordered = 0
+    wrong: Counter[tuple[str, str]] = Counter()
+    spent = 0.0
+    for row in captions:
+        found = []
+        for place, s in enumerate(row["sentences"]):
+            label, parent, words = spice_depend.read(s["tree"])
+            tags = [t[1] for t in s["tokens"]]
+            began = time.process_time()
+            heads, names = spice_depend.depend(label, parent, words, place)
+            tokens = [Token(word, tag, lemma(word, tag)) for word, tag in zip(words, tags, strict=True)]
+            edges, copies = collapse(tokens, heads, names, place)
+            found += tuples(Graph(tokens, edges, copies, place))
+            spent += time.process_time() - began
+            want = {int(child): (int(head), name) for name, head, child in s["basic"]}
+            got = {k + 1: arc for k, arc in enumerate(zip(heads, names, strict=True))}
+            wrong.update((want[k][1], got[k][1]) for k in got if got[k] != want[k])
+            sentences += 1
+            basic += got == want
+            numbers = {f"{word}'{copies[: k + 1].count(word)}": len(tokens) + 1 + k for k, word in enumerate(copies)}
+            teachers = [(name, numbers.get(a) or int(a), numbers.get(b) or int(b)) for name, a, b in s["ccproc"]]
+            graphs += Counter(edges) == Counter(teachers)
+            lemmas += [t.lemma for t in tokens] == [t[2] for t in s["tokens"]]
+        official = [tuple(t) for t in row["proposed"]]
+        same += Counter(found) == Counter(official)
+        ordered += found == official
+    print(f"{file.name}: {sentences} sentences; equal: dependencies {basic}, graphs {graphs}, lemmas {lemmas}")
+    print(f"  {len(captions)} captions; equal tuples {same}, in the same order {ordered}")
+    print(
+        f"  {1e6 * spent / sentences:.0f} µs of CPU a sentence; dependencies that differ: {dict(wrong.most_common(20))}"
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path)
     parser.add_argument("--model", type=Path, help="another model than the one of the package")
+    parser.add_argument("--from-trees", action="store_true", help="start at the original's phrase-structure trees")
     options = parser.parse_args()
+    if options.from_trees:
+        from_trees(options.data / "corenlp_captions/captions.jsonl.gz")
+        from_trees(options.data / "golden/corenlp_parses_tok.jsonl.gz")
+        return
     if options.model:
         model = spice_model.read(options.model.read_bytes())
         spice_model.load = lambda: model  # type: ignore[assignment]

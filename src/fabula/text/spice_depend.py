@@ -168,7 +168,9 @@ def read(text: str) -> tuple[list[str], list[int], list[str]]:
     parent: list[int] = []
     words: list[str] = []
     open_: list[int] = []
-    for token in text.replace("(", " ( ").replace(")", " ) ").split():
+    for token in text.replace("(", " ( ").replace(")", " ) ").split(" "):  # a word may have other blanks in it
+        if not token:
+            continue
         if token == "(":
             parent.append(open_[-1] if open_ else 0)
             open_.append(len(label))
