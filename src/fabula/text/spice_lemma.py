@@ -67,5 +67,5 @@ def lemma(word: str, tag: str) -> str:
         found = endings.get(whole[k:])
         if found is not None:
             lost, gained = found
-            return word[: len(word) - lost] + gained
+            return word[: len(word) - lost] + gained or word
     return word
