@@ -6,6 +6,7 @@ import pytest
 from golden_spice import rows
 
 from fabula.text.spice_collapse import collapse
+from fabula.text.spice_depend import depend, read
 from fabula.text.spice_graph import Graph, Token, tuples
 from fabula.text.spice_lemma import lemma
 
@@ -117,10 +118,44 @@ def test_compound_is_an_attribute_and_no_object():
         ("her", "PRP$", "she"),
         ("an", "DT", "a"),
         ("P1", "NN", "p1"),
+        ("'s", "VBZ", "be"),
+        ("'s", "NNS", "'"),
+        ("g", "VBP", "g"),
     ],
 )
 def test_lemma(word, tag, wanted):
     assert lemma(word, tag) == wanted
+
+
+def from_tree(tree):
+    label, parent, words = read(f"(ROOT {tree})")
+    tags = [name for k, name in enumerate(label) if k not in parent]
+    tokens = [Token(word, tag, lemma(word, tag)) for word, tag in zip(words, tags, strict=True)]
+    edges, copies = collapse(tokens, *depend(label, parent, words))
+    return tuples(Graph(tokens, edges, copies))
+
+
+def test_pronoun_at_the_root_stays():
+    tree = "(S (NP (DT the) (NN dog)) (VP (VBZ is) (PP (IN behind) (NP (PRP her)))))"
+    assert ("dog", "she", "behind") in from_tree(tree)
+
+
+def test_quantified_conjunct_keeps_its_first_head():
+    lot = "(NP (NP (DT a) (NN lot)) (PP (IN of) (NP (NNS birds))))"
+    tree = f"(S (NP (DT a) (NN man)) (VP (VBZ sees) (NP (NP (DT a) (NN hill)) (CC and) {lot})))"
+    found = from_tree(tree)
+    assert ("man", "bird", "see") in found
+    assert ("bird", "a") in found
+
+
+def test_a_clause_describes_only_by_a_verb():
+    tree = "(NP (NP (DT a) (NN girl)) (VP (VBG holding) (NP (DT a) (NN kite))))"
+    assert ("girl", "kite", "hold") in from_tree(tree)
+
+
+def test_the_last_of_two_prepositions_names_the_relation():
+    tree = "(S (NP (DT a) (NN girl)) (VP (VBZ jumps) (PP (IN down) (PP (IN into) (NP (DT the) (NN pool))))))"
+    assert ("girl", "pool", "jump into") in from_tree(tree)
 
 
 def test_teachers_graphs_give_the_teachers_tuples():

@@ -139,9 +139,12 @@ def matches(test: Sequence[Parts], wanted: Sequence[Parts]) -> tuple[list[bool],
         return like[key]
 
     hit, used = [False] * len(test), [False] * len(wanted)
+    of_length: dict[int, list[int]] = {}
+    for n, r in enumerate(wanted):
+        of_length.setdefault(len(r), []).append(n)
     for k, t in enumerate(test):
-        for n, r in enumerate(wanted):
-            if len(t) == len(r) and not (hit[k] and used[n]) and all(map(alike, t, r)):
+        for n in of_length.get(len(t), ()):
+            if not (hit[k] and used[n]) and all(map(alike, t, wanted[n])):
                 hit[k] = used[n] = True
     return hit, used
 

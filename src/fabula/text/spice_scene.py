@@ -27,8 +27,9 @@ class Concept:
     __slots__ = ("synsets", "words")
 
     def __init__(self, word: str) -> None:
-        self.words: frozenset[str] = frozenset([word])
-        self.synsets: frozenset[int] = synsets(word)
+        self.words: frozenset[str]
+        self.synsets: frozenset[int]
+        self.words, self.synsets = meaning(word)
 
     def similar(self, other: Concept) -> bool:
         return not self.synsets.isdisjoint(other.synsets) or not self.words.isdisjoint(other.words)
@@ -168,6 +169,11 @@ def synsets(word: str) -> frozenset[int]:
     for base in bases.get(word) or [base_form(word, known)]:
         found |= frozenset(map(int, known.get(base, "").split()))
     return found
+
+
+@lru_cache(1 << 16)
+def meaning(word: str) -> tuple[frozenset[str], frozenset[int]]:
+    return frozenset([word]), synsets(word)
 
 
 def base_form(word: str, known: dict[str, str]) -> str:
