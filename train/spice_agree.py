@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from fabula.text import ispice, ptb, spice, spice_depend, spice_model
+from fabula.text import ispice, ptb, spice, spice_depend, spice_grammar
 from fabula.text.spice_collapse import collapse
 from fabula.text.spice_graph import Graph, Token, tuples
 from fabula.text.spice_lemma import lemma
@@ -149,8 +149,8 @@ def main() -> None:
         from_trees(options.data / "golden/corenlp_parses_tok.jsonl.gz")
         return
     if options.model:
-        model = spice_model.read(options.model.read_bytes())
-        spice_model.load = lambda: model  # type: ignore[assignment]
+        model = spice_grammar.Parser(dict(np.load(options.model)))
+        spice_grammar.load = lambda: model  # type: ignore[assignment]
     golden(options.data)
     held_back(options.data)
     coco(options.data)

@@ -1,6 +1,7 @@
 """Captions → sentences of tokens with tag, lemma and dependency graph, as SPICE reads them.
 
-    text ─ptb→ tokens ─split at . ! ?→ sentences ─spice_model→ tags, tree ─spice_lemma→ lemmas ─spice_collapse→ graph
+    text ─ptb→ tokens ─split at . ! ?→ sentences ─spice_grammar→ trees ─spice_depend→
+    dependencies ─spice_lemma→ lemmas ─spice_collapse→ graph
 
 A sentence of more than LONGEST tokens is cut into pieces of that length, which bounds time and memory; a warning in
 the log says so.
@@ -13,8 +14,9 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from fabula.text import ptb, spice_model
+from fabula.text import ptb, spice_grammar
 from fabula.text.spice_collapse import collapse
+from fabula.text.spice_depend import depend
 from fabula.text.spice_graph import Edge, Graph, Token, Tuple, tuples
 from fabula.text.spice_lemma import lemma
 
@@ -81,19 +83,26 @@ def cased(text: str, tokens: Sequence[str]) -> list[str]:
 
 
 def parse_all(captions: Sequence[str]) -> list[list[Sentence]]:
-    """The sentences of each caption; all go through the network together."""
+    """The sentences of each caption; all are parsed together, each distinct one once."""
     words = [split(text) for text in captions]
-    flat = [sentence for sentences in words for sentence in sentences]
-    parses = iter(spice_model.load().parse(flat))
-    out: list[list[Sentence]] = []
+    numbers: dict[tuple[str, ...], int] = {}
     for sentences in words:
-        made = []
-        for place, sentence in enumerate(sentences):
-            tags, heads, labels = next(parses)
-            tokens = [Token(word, tag, lemma(word, tag)) for word, tag in zip(sentence, tags, strict=True)]
-            made.append(Sentence(tokens, *collapse(tokens, heads, labels, place)))
-        out.append(made)
-    return out
+        for sentence in sentences:
+            numbers.setdefault(tuple(sentence), len(numbers))
+    trees = spice_grammar.load().parse(list(numbers))
+    return [
+        [graph(sentence, *trees[numbers[tuple(sentence)]], place) for place, sentence in enumerate(sentences)]
+        for sentences in words
+    ]
+
+
+def graph(words: list[str], labels: list[str], parents: list[int], place: int) -> Sentence:
+    """The collapsed graph of the `place`-th sentence of a caption, from its tree."""
+    heads, names = depend(labels, parents, words, place)
+    inner = set(parents)
+    tags = [label for node, label in enumerate(labels) if node not in inner]
+    tokens = [Token(word, tag, lemma(word, tag)) for word, tag in zip(words, tags, strict=True)]
+    return Sentence(tokens, *collapse(tokens, heads, names, place))
 
 
 def tuples_all(captions: Sequence[str]) -> list[list[Tuple]]:

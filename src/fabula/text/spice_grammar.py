@@ -1,0 +1,117 @@
+"""Words of a sentence → its phrase-structure tree, by a grammar of captions learned from the parser behind SPICE.
+
+The grammar is unlexicalised, with annotated categories (Klein and Manning, ACL 2003); docs/spice.md says how it was learned.
+A word that the lexicon does not have takes the tags of its signature: capitals, hyphen, digits, last letter. Where
+the grammar has no tree, every word may have every tag, at a price.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from importlib import resources
+
+import numpy as np
+
+from fabula.text.pcfg import TAG, UNFINISHED, Grammar, Lexicon
+
+FILE = "spice_grammar.npz"
+RARE_TAG = -30.0  # a tag that a word is not known to have
+Tree = tuple[list[str], list[int]]  # labels in pre-order, number of each node's parent
+
+
+class Parser:
+    """Grammar, lexicon and names of categories, from one file."""
+
+    def __init__(self, data: dict[str, np.ndarray]) -> None:
+        self.names = str(data["names"]).split("\n")
+        self.label = data["label"].tolist()
+        self.grammar = Grammar(
+            data["binary"].astype(np.int32),
+            data["binary_scores"].astype(np.float32),
+            data["unary"].astype(np.int32),
+            data["unary_scores"].astype(np.float32),
+            data["kind"],
+            data["limits"].astype(np.float32),
+            int(data["goal"]),
+        )
+        self.lexicon = Lexicon(
+            np.cumsum([0, *data["tags_of"].tolist()], dtype=np.int64),
+            data["tags"].astype(np.int32),
+            data["scores"].astype(np.float32),
+        )
+        # words, then signatures in capitals, the end mark and the word that could be anything
+        self.number = {word: k for k, word in enumerate(str(data["words"]).split("\n"))}
+        self.end = self.number["\x00end"]
+        self.any = self.number["\x00any"]
+
+    def known(self, word: str, first: bool) -> int:
+        found = self.number.get(word)
+        if found is None:
+            found = self.number.get("\x00" + signature(word, first), self.any)
+        return found
+
+    def parse(self, sentences: Sequence[Sequence[str]]) -> list[Tree]:
+        """Trees of tokenised sentences; the root is ROOT, a sentence without words is the root alone."""
+        words = [[*(self.known(w, k == 0) for k, w in enumerate(s)), self.end] for s in sentences]
+        found = self.grammar.trees(words, self.lexicon)
+        lost = [k for k, nodes in enumerate(found) if not nodes and len(words[k]) > 1]
+        if lost:
+            again = self.grammar.trees([words[k] for k in lost], self.flooded)
+            for k, nodes in zip(lost, again, strict=True):
+                found[k] = nodes
+        return [self.tree(nodes, len(s)) for nodes, s in zip(found, sentences, strict=True)]
+
+    @property
+    def flooded(self) -> Lexicon:
+        """Every tag for every word: the known ones at their score, the others at RARE_TAG."""
+        return flooded(self)
+
+    def tree(self, nodes: list[tuple[int, int, int]], words: int) -> Tree:
+        """Pre-order spans → labels and parents, the end mark left out; no nodes: a flat fragment of nouns."""
+        if not nodes:
+            return ["ROOT", *(["FRAG"] if words else []), *["NN"] * words], [0, *([0] if words else []), *[1] * words]
+        labels: list[str] = []
+        parents: list[int] = []
+        open_: list[tuple[int, int]] = []  # number and end of the nodes around
+        for state, start, end in nodes:
+            if start >= words:
+                continue
+            while open_ and open_[-1][1] <= start:
+                open_.pop()
+            parents.append(open_[-1][0] if open_ else 0)
+            open_.append((len(labels), end))
+            labels.append(self.names[self.label[state]])
+        return labels, parents
+
+
+@cache
+def flooded(parser: Parser) -> Lexicon:
+    g, known = parser.grammar, parser.lexicon
+    tags = np.flatnonzero(g.kind == TAG).astype(np.int32)
+    rows = len(known.at) - 1
+    scores = np.full((rows, len(g.kind)), RARE_TAG, np.float32)
+    scores[np.repeat(np.arange(rows), np.diff(known.at)), known.tags] = known.scores
+    return Lexicon(np.arange(rows + 1, dtype=np.int64) * len(tags), np.tile(tags, rows), scores[:, tags].ravel())
+
+
+def signature(word: str, first: bool) -> str:
+    """What the grammar looks at in a word that it does not know."""
+    digit = any(c.isdigit() for c in word)
+    lower = any(c.isalpha() and not c.isupper() for c in word)
+    sign = "UNK"
+    if word[:1].isupper():
+        sign += "-ALLC" if not lower else "-INIT" if first else "-UC"
+    elif lower:
+        sign += "-LC"
+    if "-" in word:
+        sign += "-DASH"
+    if digit:
+        return sign + ("-NUM" if word.isdigit() else "-DIG")
+    return sign + word[-1].lower() if len(word) > 3 else sign
+
+
+@cache
+def load() -> Parser:
+    with (resources.files("fabula.text") / FILE).open("rb") as file, np.load(file) as data:
+        return Parser(dict(data))
