@@ -38,100 +38,86 @@ inline double rounded(const char *from, const char *to) {
     return std::isfinite(value) ? value : NAN;
 }
 
-struct Far {
-    int got;
-    const char *stop;
-    double value;
-};
-
-// A number with an exponent or many digits, behind which `at` stands: as `Json::number`.
-inline Far far_number(const char *from, const char *at, const char *end) {
+// Where a number with an exponent or many digits ends, behind which digits `at` stands; null: it is none.
+inline const char *far_number(const char *from, const char *at, double &value) {
     if ((*at | 0x20) == 'e') {
         ++at;
         if (*at == '+' || *at == '-') ++at;
         uint64_t unread = 0;
         const char *exponent = at;
         at = digits(exponent, unread);
-        if (at == exponent) return {at == end ? -1 : 0, at, 0.0};
+        if (at == exponent) return nullptr;
     }
-    if (at == end) return {-1, at, 0.0};
-    const double value = rounded(from, at);
-    return {std::isnan(value) ? 0 : 1, at, value};
+    value = rounded(from, at);
+    return std::isnan(value) ? nullptr : at;
 }
 
 struct Json {
     const char *at, *end;
-    bool keep = true;    // False: numbers are looked at, not read
     bool lines = false;  // True: a newline ends a record, and is no white space
 
-    bool blank() {  // passes over white space; false at the end of the text
+    void blank() {  // passes over white space
         while (static_cast<unsigned char>(*at) <= ' ') {
             if (*at != ' ' && *at != '\t' && *at != '\r' && (*at != '\n' || lines)) break;
             ++at;
         }
-        return at < end;
     }
 
-    // One JSON number: 1 read, 0 no number, -1 the text may end inside it.
-    int number(double &value) {
+    bool number(double &value) {  // one JSON number; a text does not end in one
         static const double tens[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                       1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
         const char *from = at, *whole = at + (*at == '-');
         uint64_t mantissa = 0;
         at = digits(whole, mantissa);
-        if (at == whole) return at == end ? -1 : 0;
-        if (*whole == '0' && at - whole > 1) return 0;
+        if (at == whole || (*whole == '0' && at - whole > 1)) return false;
         ptrdiff_t length = at - whole, scale = 0;
         if (*at == '.') {
             const char *fraction = ++at;
             at = digits(fraction, mantissa);
-            if (at == fraction) return at == end ? -1 : 0;
+            if (at == fraction) return false;
             scale = at - fraction;
             length += scale;
         }
-        if ((*at | 0x20) == 'e' || at == end || length > 15) {
-            const Far far = far_number(from, at, end);
-            at = far.stop;
-            value = far.value;
-            return far.got;
+        if ((*at | 0x20) == 'e' || length > 15) {
+            double far = 0.0;  // of its own: `value` can stay in a register
+            at = far_number(from, at, far);
+            value = far;
+            return at != nullptr;
         }
         value = static_cast<double>(static_cast<int64_t>(mantissa));
         if (scale > 0) value /= tens[scale];  // both are exact: one division rounds once (Clinger 1990)
         if (*from == '-') value = -value;
-        return 1;
+        return true;
     }
 
-    // Rows of equally many numbers, [[1, 2], [3, 4]], appended to `values`: 1 read, 0 no such table, -1 as above.
-    int table(std::vector<double> &values, int64_t &rows, int64_t &columns) {
+    // Rows of equally many numbers, [[1, 2], [3, 4]], appended to `values`; after false the cursor is of no use.
+    bool table(std::vector<double> &values, int64_t &rows, int64_t &columns) {
         rows = columns = 0;
-        if (*at != '[') return 0;
+        if (*at != '[') return false;
         ++at;
-        if (!blank()) return -1;
-        if (*at == ']') return ++at, 1;
+        blank();
+        if (*at == ']') return ++at, true;
         for (;;) {
-            if (*at != '[') return 0;
-            ++at;
+            if (*at++ != '[') return false;
             int64_t width = 0;
-            for (;;) {
-                if (!blank()) return -1;
+            for (char c = ','; c != ']';) {
+                if (c != ',') return false;
                 double value = 0.0;
-                const int got = number(value);
-                if (got < 1) return got;
-                if (keep) values.push_back(value);
+                blank();
+                if (!number(value)) return false;
+                values.push_back(value);
                 ++width;
-                if (!blank()) return -1;
-                const char c = *at++;
-                if (c == ']') break;
-                if (c != ',') return 0;
+                blank();
+                c = *at++;
             }
             if (rows == 0) columns = width;
-            else if (width != columns) return 0;
+            else if (width != columns) return false;
             ++rows;
-            if (!blank()) return -1;
+            blank();
             const char c = *at++;
-            if (c == ']') return 1;
-            if (c != ',') return 0;
-            if (!blank()) return -1;
+            if (c == ']') return true;
+            if (c != ',') return false;
+            blank();
         }
     }
 };

@@ -158,7 +158,7 @@ FABULA_KERNEL(m) {
     m.def("first_right", &first_right, nb::arg("counts"), nb::arg("spans"), nb::arg("videos"), nb::arg("own"),
           nb::arg("windows"), nb::arg("held"), nb::arg("taus"), nb::arg("above"), nb::arg("single"), nb::arg("agree"),
           nb::arg("agree_from"), nb::arg("top").none(), nb::arg("own_only"),
-          "Twin of fabula.metrics._recall.first_right_python.");
+          "Twin of fabula.metrics._recall.MomentRecall.first_right_python.");
     m.def("oddities", &oddities, nb::arg("counts"), nb::arg("spans"), nb::arg("scores").none(),
           "Twin of fabula.engine.moments.oddities_python.");
     m.def("translated", &translated, nb::arg("numbers"), nb::arg("theirs"), nb::arg("ours"),

@@ -117,7 +117,7 @@ bool two_numbers(Json &r, std::vector<double> &values) {  // after the bracket
     for (const char close : {',', ']'}) {
         double value = 0.0;
         r.blank();
-        if (r.number(value) != 1) return false;
+        if (!r.number(value)) return false;
         values.push_back(value);
         r.blank();
         if (*r.at++ != close) return false;
@@ -156,7 +156,7 @@ class Reader {
 
     const char *run() {  // where it stopped
         for (;;) {
-            while (r.blank() && *r.at == '\n' && r.lines) ++newlines, ++r.at;
+            for (r.blank(); r.lines && *r.at == '\n'; r.blank()) ++newlines, ++r.at;
             const char *from = r.at;
             if (r.lines && r.at >= r.end) return ended = true, from;
             starts.emplace_back(from, newlines);
@@ -237,7 +237,7 @@ class Reader {
     bool passed(size_t n) {
         Word word;
         double value = 0.0;
-        if (*r.at != '"') return literal(r, "true") || literal(r, "false") || literal(r, "null") || r.number(value) == 1;
+        if (*r.at != '"') return literal(r, "true") || literal(r, "false") || literal(r, "null") || r.number(value);
         if (!string(r, word)) return false;
         if (!word.ascii) doubtful.emplace_back(n - 1, word.text);
         return true;
@@ -254,14 +254,14 @@ class Reader {
         }
         if (c.kind == Kind::NUMBER) {
             double number = 0.0;
-            const bool good = r.number(number) == 1;
+            const bool good = r.number(number);
             c.values.push_back(number);
             return good;
         }
         if (c.has_windows()) return windows(r, c);
         int64_t rows = 0, width = 0;
         Json here = r;  // a copy, which can live in registers
-        const bool good = here.table(c.values, rows, width) == 1;
+        const bool good = here.table(c.values, rows, width);
         r.at = here.at;
         c.shapes.push_back(rows);
         c.shapes.push_back(width);
@@ -331,7 +331,7 @@ nb::object records(nb::object text, int64_t at, int64_t end, bool lines,
         columns.push_back(Column{key, kind_named(kind)});
         if (columns.back().kind == Kind::TABLE) columns.back().values.reserve(static_cast<size_t>(end - at) / 6);
     }
-    Reader reader(Json{data + at, data + end, true, lines}, std::move(columns), others);
+    Reader reader(Json{data + at, data + end, lines}, std::move(columns), others);
     const char *stop;
     {
         nb::gil_scoped_release free;

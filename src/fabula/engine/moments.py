@@ -7,15 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 import numpy as np
 
+from fabula._kernels import native
 from fabula.core.errors import InputError, shown
 from fabula.core.moments import Id, Query, Ranking, Rankings, VideoNumbers
 from fabula.core.notes import Notes, named
 from fabula.core.rows import Rows
 from fabula.engine.local import Progress, silent
-from fabula.metrics._moment import Block, Columns, MomentMetric
+from fabula.metrics._moment import Block, Columns, Ints, MomentMetric
 
 ANSWERS = 1 << 18  # how many answers a block gathers
 QUERIES = 1 << 12  # and how many queries, at most
@@ -71,7 +73,7 @@ def moment_rows(
 
     def measured(listed: Listed, at: list[int], block: Block) -> None:
         score(listed, at, block, notes, strict)
-        out.answers += len(block.of)
+        out.answers += len(block.spans)
         out.empty += int((block.counts == 0).sum())
         progress(what, max(len(entry.seen) for entry in lists.values()), len(order))
 
@@ -133,7 +135,7 @@ def twin(id: Id, places: Mapping[Id, int], notes: Notes) -> int | None:
 def score(listed: Listed, at: list[int], block: Block, notes: Notes, strict: bool) -> None:
     """A block of queries, whose places are `at`, through every metric of the list."""
     listed.saliency |= any(saliency is not None for saliency in block.saliency)
-    listed.windows |= len(block.of) > 0
+    listed.windows |= len(block.spans) > 0
     if any(m.needs == "windows" for m in listed.metrics):
         remark(block, listed, notes, strict)
     for metric in listed.metrics:
@@ -142,22 +144,41 @@ def score(listed: Listed, at: list[int], block: Block, notes: Notes, strict: boo
 
 def remark(block: Block, listed: Listed, notes: Notes, strict: bool) -> None:
     """Say what is odd about the windows; with strict, refuse what is no stretch of time."""
-    start, end = block.spans[:, 0], block.spans[:, 1]
-    for i in np.flatnonzero(~((start >= 0) & (start < end))).tolist():
+    faulty, rising, unscored = oddities(block)
+    for i in faulty.tolist():
         id = block.queries[int(block.of[i])].id
         if strict:
-            seen = f"a window that is reversed, zero-length or negative, [{start[i]:g}, {end[i]:g}]"
+            start, end = block.spans[i].tolist()
+            seen = f"a window that is reversed, zero-length or negative, [{start:g}, {end:g}]"
             hint = "mend the predictions, or leave --strict out"
             raise InputError(seen, video=id, noun="query", field=f"window {int(block.place[i])}", hint=hint)
         notes.add("{n} predicted windows are reversed, zero-length or negative; the first two match nothing", named(id))
-    rising = (np.diff(block.scores) > 0) & (np.diff(block.of) == 0)
-    for i in np.unique(block.of[1:][rising]).tolist():
+    for i in rising.tolist():
         text = "{n} queries list answers in another order than their scores (see order=… in each signature)"
         notes.add(text, named(block.queries[i].id))
     if any(getattr(m, "order", "file") == "score" for m in listed.metrics):
-        for i in np.unique(block.of[np.isnan(block.scores)]).tolist():
+        for i in unscored.tolist():
             text = "{n} queries have answers without a score; they stay in the order of the file"
             notes.add(text, named(block.queries[i].id))
+
+
+def oddities(block: Block) -> tuple[Ints, Ints, Ints]:
+    """Windows that are no stretch of time; queries whose scores rise; queries with an answer that has no score."""
+    kernels = native()
+    if kernels is None:
+        return oddities_python(block)
+    return cast(tuple[Ints, Ints, Ints], kernels.oddities(block.counts, block.spans, block.given))
+
+
+def oddities_python(block: Block) -> tuple[Ints, Ints, Ints]:
+    """The specification of the kernel."""
+    start, end = block.spans[:, 0], block.spans[:, 1]
+    rising = (np.diff(block.scores) > 0) & (np.diff(block.of) == 0)
+    return (
+        np.flatnonzero(~((start >= 0) & (start < end))),
+        np.unique(block.of[1:][rising]),
+        np.unique(block.of[np.isnan(block.scores)]),
+    )
 
 
 def collect(

@@ -14,6 +14,7 @@ kinds   id       a whole number or text         → list
 
 from __future__ import annotations
 
+import codecs
 import json
 import math
 import re
@@ -27,12 +28,13 @@ import numpy as np
 from fabula._kernels import native
 from fabula.core.errors import InputError
 from fabula.io._fields import LONGEST_CAPTION, encodable
-from fabula.io._files import failures_named, load_json, parse_json
-from fabula.io._tables import ahead, decode, objects, opened
+from fabula.io._files import decode, failures_named, load_json, parse_json
+from fabula.io._tables import ahead, objects, opened
 
 T = TypeVar("T")
 Buffer = bytes | bytearray
 CHUNK = 1 << 20  # bytes read at a time
+NEAR = 64  # bytes: a record that ends so near to the end of the text may only lack what follows it
 
 STRING = rb'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*+"'
 NUMBER = rb"-?(?:0|[1-9]\d*+)(?:\.\d++)?+(?:[eE][-+]?\d++)?+"
@@ -46,7 +48,7 @@ BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*+"|["\[{\]},\x20\t\r\n]', re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Which fields a record has, by kind. With `others`, fields beside them are passed over; else they are not plain."""
+    """Which fields a record has, by kind. Without `others`, a record with a field beside them is not plain."""
 
     fields: tuple[tuple[str, str], ...]
     others: bool = False
@@ -71,6 +73,9 @@ class Records:
 
     def __getitem__(self, key: str) -> Any:
         return self.columns[key]
+
+
+BEGINS = Records(0, {})  # a list
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +237,7 @@ def read_python(text: Buffer, at: int, end: int, lines: bool, shape: Shape) -> R
 def column(found: Sequence[dict[str, Any]], key: str, kind: str) -> Any:
     if kind == "skip":
         return None
-    values = [record.get(key) for record in found]
+    values: list[Any] = [record.get(key) for record in found]
     if kind in ("id", "name", "word", "text"):
         return values
     if kind == "number":
@@ -329,6 +334,106 @@ def line_runs(path: Path, shape: Shape, chunk: int) -> Iterator[Records | Odd]:
 
 def named(shape: Shape, columns: Sequence[Any]) -> dict[str, Any]:
     return {key: column for (key, _), column in zip(shape.fields, columns, strict=True)}
+
+
+class Broken(Exception):  # noqa: N818  (never leaves this file)
+    """The document is not what it began as."""
+
+
+class Document(Text):
+    """A JSON document as a stream: the members of its root, and the records of the lists among them."""
+
+    def peek(self) -> bytes:
+        """The next character that is no white space, b"" at the end."""
+        while True:
+            found = BLANKS[False].match(self.data, self.at, self.end)
+            assert found is not None
+            self.at = found.end()
+            if self.at < self.end or self.over:
+                return bytes(self.data[self.at : min(self.at + 1, self.end)])
+            self.more()
+
+    def take(self, of: bytes) -> bytes:
+        found = self.peek()
+        if not found or found not in of:
+            raise Broken
+        self.at += 1
+        return found
+
+    def raw(self) -> bytes:
+        """The text of the next value, whole."""
+        self.peek()
+        while (stop := extent(self.data, self.at, self.end)) < 0:
+            if self.over:
+                raise Broken
+            self.more()
+        return self.slice(stop)
+
+    def value(self) -> Any:
+        try:
+            return parse_json(decode(self.raw(), self.path), self.path)
+        except InputError:
+            raise Broken from None
+
+    def members(self) -> Iterator[str]:
+        """The keys of the root; the caller passes over each one's value before asking for the next."""
+        self.more()
+        if self.data.startswith(codecs.BOM_UTF8):
+            self.at = len(codecs.BOM_UTF8)
+        self.take(b"{")
+        seen = set[str]()
+        while not (not seen and self.peek() == b"}"):
+            key = self.value() if self.peek() == b'"' else None
+            if key is None or key in seen:
+                raise Broken
+            seen.add(key)
+            self.take(b":")
+            self.peek()
+            yield key
+            if self.take(b",}") == b"}":
+                break
+        if self.peek():
+            raise Broken
+
+    def records(self, shape: Shape) -> Iterator[Records | Odd]:
+        """The elements of the list that begins here."""
+        self.take(b"[")
+        if self.peek() == b"]":
+            self.at += 1
+            return
+        place, ended = 0, False
+        while not ended:
+            self.peek()
+            found = read(self.data, self.at, self.end, False, shape)
+            place, self.at, ended = place + found.n, found.stop, found.ended
+            if found.n:
+                yield Records(found.n, named(shape, found.columns))
+            if ended:
+                return
+            if not self.over:  # is it odd, or only cut off?
+                stop = extent(self.data, self.at, self.end)
+                if stop < 0 or self.end - stop < NEAR:
+                    self.more()
+                    continue
+            yield Odd(place, self.raw())
+            place, ended = place + 1, self.take(b",]") == b"]"
+
+
+def members(path: Path, lists: Sequence[str], shape: Shape, chunk: int = CHUNK) -> Iterator[tuple[str, Any]]:
+    """The root's members, streamed: (key, value); of the lists named, (key, BEGINS), then (key, Records or Odd) …"""
+    try:
+        with opened(path) as stream:
+            document = Document(path, stream, chunk)
+            for key in document.members():
+                if key in lists and document.peek() == b"[":
+                    yield key, BEGINS
+                    for some in document.records(shape):
+                        yield key, some
+                else:
+                    yield key, document.value()
+    except Broken:
+        load_json(path)  # says what is wrong, and where
+        raise InputError("the file cannot be read as a stream", file=path, hint="is it being written?") from None
 
 
 def line_object(odd: Odd, path: Path) -> list[tuple[int, Any]]:
