@@ -252,6 +252,18 @@ def test_a_document_in_pieces_of_any_size(tmp_path, chunk, kernels):
     assert list(found) == list(document)
 
 
+@pytest.mark.parametrize(
+    "text", ['{"a": 1} x', '{"a": \ufeff1}', '{"a": 1,}', '{"a" 1}', '{"a": 1, "a": 1}', '{"L": [1 2]}']
+)
+def test_documents_that_are_none(tmp_path, text, kernels):
+    path = tmp_path / "d.json"
+    path.write_text(text)
+    with pytest.raises(InputError, match=r"not JSON|stands twice"):
+        list(members(path, ("L",), ALL))
+    path.write_text("\ufeff{}")
+    assert list(members(path, ("L",), ALL)) == []
+
+
 # The plain lane against the slow one: the same values, the same complaints -------------------------------------------
 
 QUERY = '{"desc_id": %d, "vid_name": "a", "ts": [1.5, 4], "duration": 9.0, "desc": "he says \\"no\\"", "type": "v"}\n'

@@ -28,7 +28,7 @@ import numpy as np
 from fabula._kernels import native
 from fabula.core.errors import InputError
 from fabula.io._fields import LONGEST_CAPTION, encodable
-from fabula.io._files import decode, failures_named, load_json, parse_json
+from fabula.io._files import failures_named, load_json, parse_json
 from fabula.io._tables import ahead, objects, opened
 
 T = TypeVar("T")
@@ -371,8 +371,8 @@ class Document(Text):
 
     def value(self) -> Any:
         try:
-            return parse_json(decode(self.raw(), self.path), self.path)
-        except InputError:
+            return parse_json(self.raw().decode(), self.path)
+        except (InputError, UnicodeDecodeError):
             raise Broken from None
 
     def members(self) -> Iterator[str]:
@@ -382,7 +382,9 @@ class Document(Text):
             self.at = len(codecs.BOM_UTF8)
         self.take(b"{")
         seen = set[str]()
-        while not (not seen and self.peek() == b"}"):
+        ended = self.peek() == b"}"
+        self.at += ended
+        while not ended:
             key = self.value() if self.peek() == b'"' else None
             if key is None or key in seen:
                 raise Broken
@@ -390,8 +392,7 @@ class Document(Text):
             self.take(b":")
             self.peek()
             yield key
-            if self.take(b",}") == b"}":
-                break
+            ended = self.take(b",}") == b"}"
         if self.peek():
             raise Broken
 

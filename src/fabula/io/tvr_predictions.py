@@ -18,7 +18,7 @@ from fabula._kernels import native
 from fabula.core.errors import InputError, shown
 from fabula.core.moments import Id, Ranking, Rankings, VideoNumbers
 from fabula.io._fields import Source, kind
-from fabula.io._files import decode, load_json, parse_json
+from fabula.io._files import load_json, parse_json
 from fabula.io._moments import (
     Answers,
     MomentFormat,
@@ -74,8 +74,8 @@ def plain_or_odd(name: str, some: Records | Odd, known: Known | None, numbers: V
     at = f"{name}[{some.place}]"
     left, values, shapes = lift(some.text, KEY)
     try:
-        entry = parse_json(decode(left, source.path), source.path)
-    except InputError:
+        entry = parse_json(left.decode(), source.path)
+    except (InputError, UnicodeDecodeError):
         load_json(source.path)  # says where in the file
         raise
     yield name, odd_ranking(entry, at, Tables(0, values, shapes), known, numbers, source)
