@@ -103,20 +103,21 @@ nb::object oddities(const Ints &counts_, const Spans &spans_, std::optional<Floa
     std::vector<int64_t> faulty, rising, unscored;
     {
         nb::gil_scoped_release free;
-        for (size_t m = 0; m < M; ++m)
-            if (!(spans(m, 0) >= 0 && spans(m, 0) < spans(m, 1))) faulty.push_back(static_cast<int64_t>(m));
+        const double *score = scores_ ? scores_->data() : nullptr;
+        const int64_t step = scores_ ? scores_->stride(0) : 0;
         size_t m = 0;
         for (size_t q = 0; q < Q; ++q) {
-            bool rises = false, lacks = !scores_ && counts(q) > 0;
+            bool rises = false, lacks = score == nullptr && counts(q) > 0;
             double before = std::numeric_limits<double>::quiet_NaN();
-            const size_t end = m + static_cast<size_t>(counts(q));
-            for (; scores_ && m < end; ++m) {
-                const double score = scores_->data()[static_cast<int64_t>(m) * scores_->stride(0)];
-                rises |= score > before;
-                lacks |= score != score;
-                before = score;
+            for (const size_t end = m + static_cast<size_t>(counts(q)); m < end; ++m) {
+                const double from = spans(m, 0), to = spans(m, 1);
+                if (!(from >= 0 && from < to)) faulty.push_back(static_cast<int64_t>(m));
+                if (score == nullptr) continue;
+                rises |= *score > before;
+                lacks |= *score != *score;
+                before = *score;
+                score += step;
             }
-            m = end;
             if (rises) rising.push_back(static_cast<int64_t>(q));
             if (lacks) unscored.push_back(static_cast<int64_t>(q));
         }
