@@ -4,9 +4,9 @@
 
 The plain evaluator is written here in the style of the published ones: the whole document as Python lists, a numpy
 array per query, a loop over queries, one padded array of flags at the end. It takes `--plain` queries, and its time is
-scaled to all of them; both give the same numbers on those. Each side runs in processes of its own, in turn, and its best
-run counts; peak memory is printed. The ratio of processor times holds on a busy machine too, that of wall times on a
-quiet one; `of it evaluation` leaves out reading the files on both sides.
+scaled to all of them; both give the same numbers on those. Each side runs in processes of its own, in turn, and its
+best run counts; peak memory is printed. The ratio of processor times holds on a busy machine too, that of wall times on
+a quiet one; `of it evaluation` leaves out reading the files on both sides.
 """
 
 from __future__ import annotations
