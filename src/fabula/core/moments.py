@@ -53,7 +53,7 @@ class Queries:
 
     def __iter__(self) -> Iterator[Query]:
         """One by one."""
-        spans = list(map(tuple, self.windows.tolist()))
+        spans: list[Span] = list(zip(self.windows[:, 0].tolist(), self.windows[:, 1].tolist(), strict=True))
         each: Iterable[tuple[Span, ...]] = zip(spans, strict=True)
         if len(spans) > len(self.ids):
             ends = np.cumsum(self.counts).tolist()
