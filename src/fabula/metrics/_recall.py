@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from fabula._kernels import native
 from fabula.core.errors import InputError
 from fabula.core.spec import show
 from fabula.match.nms import nms, shifted_nms
@@ -78,6 +79,31 @@ class MomentRecall(Ranked):
 
     def moment_ranks(self, block: Block, own_video_only: bool) -> Columns:
         """R@k at every τ. With `own_video_only`, answers in other videos are taken out before places are counted."""
+        kernels = native()
+        if kernels is None or self.nms is not None or self.order != "file":
+            ranks = self.first_right_python(block, own_video_only)
+        else:
+            ranks = kernels.first_right(
+                block.counts,
+                block.spans,
+                block.videos,
+                block.own,
+                *block.listed_windows,
+                self.iou,
+                above=self.cmp == ">",
+                single=self.cast == "float32",
+                agree=self.agree,
+                agree_from=self.agree_from,
+                top=self.top,
+                own_only=own_video_only,
+            )
+        columns: Columns = {}
+        for tau, rank in zip(self.iou, ranks, strict=True):
+            columns |= self.recalls(rank, f"@{show(tau)}")
+        return columns
+
+    def first_right_python(self, block: Block, own_video_only: bool) -> list[Floats]:
+        """The place of each query's first right answer, at every τ; the specification of the kernel. [T][Q]"""
         if self.nms is None:
             at, place = block.ranked(self.order, self.top, right=True)
         else:
@@ -90,9 +116,9 @@ class MomentRecall(Ranked):
         windows, counts = block.windows()
         iou = hull_iou(block.spans[at].astype(kind)[:, None], windows.astype(kind)[of])  # [K, W]
         enough = np.where(counts >= self.agree_from, self.agree, 1)[of]  # [K]
-        columns: Columns = {}
+        ranks = []
         for tau in self.iou:
             over = iou >= kind(tau) if self.cmp == ">=" else iou > kind(tau)
             hit = over.sum(axis=1) >= enough
-            columns |= self.recalls(first_place(of[hit], place[hit], len(block)), f"@{show(tau)}")
-        return columns
+            ranks.append(first_place(of[hit], place[hit], len(block)))
+        return ranks
