@@ -11,6 +11,7 @@ import click
 
 from fabula import io
 from fabula.cli._console import Several, bar, say, tell
+from fabula.cli._what import What, what_to_score
 from fabula.core.notes import Notes
 from fabula.diagnose.protocols import Overview, Reason, overview
 from fabula.io._files import dump_json
@@ -22,22 +23,16 @@ NAMED = 3  # videos a sentence names; --explain lists them all
 
 @click.command("protocols", cls=Several)
 @click.argument("predictions", type=click.Path(path_type=Path))
-@click.option("--refs", "-r", multiple=True, required=True, type=click.Path(path_type=Path), help="Reference file(s).")
+@what_to_score("refs", "task", "format", "refs_format", required=True)
 @click.option("--explain", nargs=2, metavar="A B", help="List what parts protocol A from protocol B, video by video.")
 @click.option("--only", help="Protocols to compare, comma separated. Default: all that apply.")
-@click.option("--task", help="dense or procedure. Default: dense when the predictions have captions.")
 @click.option("--json", "json_", type=click.Path(path_type=Path), help="Write the table and the reasons as JSON.")
-@click.option("--format", help="Format of the predictions. Default: known by its shape.")
-@click.option("--refs-format", help="Format of the references. Default: known by its shape.")
 def command(
     predictions: Path,
-    refs: tuple[Path, ...],
+    what: What,
     explain: tuple[str, str] | None,
     only: str | None,
-    task: str | None,
     json_: Path | None,
-    format: str | None,
-    refs_format: str | None,
 ) -> None:
     """Score PREDICTIONS under every published protocol that applies, the default first.
 
@@ -46,16 +41,16 @@ def command(
     fabula protocols preds.json --refs val_1.json --explain soda-2021 vid2seq
     """
     notes = Notes()
-    pred, remarks = io.read(predictions, format)
+    pred, remarks = io.read(predictions, what["format"])
     notes.extend(remarks)
     sets = []
-    for ref in refs:
-        corpus, remarks = io.read(ref, refs_format)
+    for ref in what["refs"]:
+        corpus, remarks = io.read(ref, what["refs_format"])
         notes.extend(remarks)
         sets.append(corpus)
     names = [n.strip() for n in only.split(",")] if only else [n for n in explain or () if n != "default"]
     with bar() as progress:
-        seen = overview(pred, sets, names or None, task, progress)
+        seen = overview(pred, sets, names or None, what["task"], progress)
     for line in notes.lines():
         say(f"warning: {line}", style="yellow")
     if json_:
