@@ -11,7 +11,7 @@ import click
 
 from fabula.cli._console import Several, bar, say, tell
 from fabula.cli._what import What, what_to_score
-from fabula.diagnose._rules import Apart, Rule
+from fabula.diagnose._rules import Apart, Rule, moved
 from fabula.diagnose.protocols import Overview, Reason, overview, titled
 from fabula.io._files import dump_json
 from fabula.report.table import plain_rows
@@ -104,7 +104,9 @@ def shows(rule: Rule, reason: Reason) -> str:
     units = reason.unit if len(rule.units) != 1 else one(reason.unit)
     who = ", ".join(unit for unit, _, _ in rule.units[:NAMED]) + (", …" if len(rule.units) > NAMED else "")
     where = f"{len(rule.units):,} {units}: {who}" if rule.units else f"the {reason.unit} are the same, the fold differs"
-    return where if rule.alone is None else f"alone {rule.alone * reason.scale:.2f}; {where}"
+    if rule.alone is None or not moved(rule.alone, reason.there):
+        return f"only with the others; {where}"
+    return f"alone {rule.alone * reason.scale:.2f}; {where}"
 
 
 def one(units: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -37,6 +37,7 @@ class Bench:
 
     request: Request
     task: str
+    idle: Callable[[str, Any, Any], bool] = lambda name, here, there: False  # a field whose change cannot act here
     kept: dict[str, Rows] = field(default_factory=dict)
 
     def run(self, request: Request) -> Any:
@@ -53,6 +54,15 @@ class Bench:
                 for metric in wanted:
                     self.prepare([metric])
 
+    def differing(self, a: Metric, b: Metric) -> list[str]:
+        """The fields in which two settings of one metric differ, and that could act here."""
+        apart = [f for f in a.defaults() if f in b.defaults() and getattr(a, f) != getattr(b, f)]
+        return [f for f in apart if not self.idle(f, getattr(a, f), getattr(b, f))]
+
+    def one_by_one(self, pairs: Iterable[tuple[Metric, Metric]]) -> None:
+        """Prepare all that `acting` asks for first."""
+        self.prepare(taken(b, a, [f]) for a, b in pairs for f in self.differing(a, b))
+
     def rows(self, metric: Metric) -> Rows | None:
         self.prepare([metric])
         return self.kept.get(metric.full())
@@ -62,41 +72,34 @@ class Bench:
         return None if rows is None else metric.fold(rows).get(number)
 
 
-def differing(a: Metric, b: Metric) -> list[str]:
-    """The fields in which two settings of one metric differ."""
-    return [f for f in a.defaults() if f in b.defaults() and getattr(a, f) != getattr(b, f)]
-
-
 def taken(base: Metric, other: Metric, fields: Iterable[str]) -> Metric:
     """The base with these fields as the other has them."""
     return replace(base, **{f: getattr(other, f) for f in fields})
-
-
-def one_by_one(pairs: Iterable[tuple[Metric, Metric]]) -> list[Metric]:
-    """Every setting that `acting` asks for first."""
-    return [taken(b, a, [f]) for a, b in pairs for f in differing(a, b)]
 
 
 def acting(bench: Bench, a: Metric, b: Metric, number: str) -> list[Rule]:
     """The rules by which setting a differs from b here.
 
     Each rule is taken over into b alone; those that move the score are reasons. Where they do not together give a's
-    score, rules work hand in hand: then those without which a would score otherwise are reasons too.
+    score, rules work hand in hand: then those without which a would score otherwise are reasons too, until they do.
     """
     there, here = bench.score(b, number), bench.score(a, number)
     if there is None or here is None:
         return []
-    fields = differing(a, b)
+    fields = bench.differing(a, b)
     alone = {f: bench.score(taken(b, a, [f]), number) for f in fields}
     found = [f for f in fields if moved(alone[f], there)]
-    together = bench.score(taken(b, a, found), number)
-    if together is None or moved(together, here):
-        bench.prepare(taken(a, b, [f]) for f in fields if f not in found)
-        found += [f for f in fields if f not in found and moved(bench.score(taken(a, b, [f]), number), here)]
+    for f in reversed(fields):  # a metric's own rules first: more often they
+        together = bench.score(taken(b, a, found), number)
+        if together is not None and not moved(together, here):
+            break
+        if f not in found and moved(bench.score(taken(a, b, [f]), number), here):
+            found.append(f)
     return [rule(bench, a, b, f, number, alone[f]) for f in fields if f in found]
 
 
 def moved(score: float | None, base: float) -> bool:
+    """True where there is a score and it is another."""
     return score is not None and abs(score - base) > TELLING
 
 

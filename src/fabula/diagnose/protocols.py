@@ -10,7 +10,8 @@ from fabula import protocols, tasks
 from fabula.core.errors import FabulaError, SpecError
 from fabula.core.notes import Notes
 from fabula.core.result import Result
-from fabula.diagnose._rules import Apart, Bench, Rule, acting, apart, moved, one_by_one
+from fabula.diagnose._idle import Facts
+from fabula.diagnose._rules import Apart, Bench, Rule, acting, apart, moved
 from fabula.engine.local import Progress, silent
 from fabula.metrics import Metric
 from fabula.protocols import Protocol
@@ -83,7 +84,7 @@ class Overview:
         if a.result is None or b.result is None:
             raise SpecError(a.refused or b.refused)
         lines = [(label, number) for label in a.result.scores for number in self.moved(a, label, there)]
-        self.bench.prepare(one_by_one((a.metrics[label], b.metrics[label]) for label, _ in lines))
+        self.bench.one_by_one((a.metrics[label], b.metrics[label]) for label, _ in lines)
         return [self.reason(a, b, label, number) for label, number in lines]
 
     def reason(self, a: Column, b: Column, label: str, number: str) -> Reason:
@@ -137,17 +138,16 @@ def overview(
     )
     if task is None or tasks.task(task).name in STORIES:
         pred = _stories.corpus(predictions, notes, format)
-        request = replace(
-            request, predictions=pred, refs=[_stories.corpus(r, notes, refs_format) for r in refs], format=None
-        )
+        told = [_stories.corpus(r, notes, refs_format) for r in refs]
         task = task or ("dense" if pred.captioned else "procedure")
-    task = tasks.task(task).name
-    bench = Bench(request, task)
-    chosen = some or [p for p in protocols.room.all() if applies(p, task)]
-    first = Column("default", labelled(request, task), bench.run(request))
+        bench = Bench(replace(request, predictions=pred, refs=told), tasks.task(task).name, Facts.of(pred, told).idle)
+    else:
+        bench = Bench(request, tasks.task(task).name)
+    chosen = some or [p for p in protocols.room.all() if applies(p, bench.task)]
+    first = Column("default", labelled(request, bench.task), bench.run(bench.request))
     columns = [first, *(column(p, bench) for p in chosen)]
     said = [*notes.lines(), *(first.result.warnings if first.result else ())]
-    return Overview(task, tuple(columns), bench, tuple(said))
+    return Overview(bench.task, tuple(columns), bench, tuple(said))
 
 
 def applies(protocol: Protocol, task: str) -> bool:
