@@ -28,6 +28,7 @@ class MomentFormat:
     sniff: Callable[[str, Mapping[str, Any]], bool]  # the text's beginning; of lines: the first line's object
     queries: Callable[[Source], Iterator[Query]] | None = None
     answers: Callable[[Source, VideoNumbers], Answers] | None = None
+    example: str = ""  # a whole file as small as can be
 
     @property
     def holds(self) -> str:

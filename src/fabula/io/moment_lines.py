@@ -108,4 +108,5 @@ MOMENTS = MomentFormat(
     sniff=sniff,
     queries=queries,
     answers=answers,
+    example='{"id": 1, "video": "kite", "windows": [[0, 10.5]], "duration": 30.5, "text": "a kite rises"}',
 )

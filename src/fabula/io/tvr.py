@@ -43,4 +43,5 @@ MOMENTS = MomentFormat(
     shape="lines",
     sniff=sniff,
     queries=queries,
+    example='{"desc_id": 1, "vid_name": "kite", "ts": [0, 10.5], "duration": 30.5, "desc": "a kite rises"}',
 )
