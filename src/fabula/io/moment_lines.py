@@ -97,6 +97,16 @@ def written(rankings: Iterable[Ranking], numbers: VideoNumbers, target: Source) 
         yield json_text(line, target.path)
 
 
+def written_queries(some: Iterable[Query], target: Source) -> Iterator[str]:
+    """Queries as lines of text."""
+    for q in some:
+        line: dict[str, Any] = {"id": q.id, "video": q.video, "windows": [list(w) for w in q.windows]}
+        line |= {} if q.duration is None else {"duration": q.duration}
+        line |= {} if q.text is None else {"text": q.text}
+        marks = {} if q.saliency is None else {"clips": list(q.saliency.clips), "marks": list(q.saliency.marks)}
+        yield json_text(line | marks, target.path)
+
+
 def sniff(text: str, first: Mapping[str, Any]) -> bool:
     return "id" in first and ("windows" in first or "saliency" in first)
 
