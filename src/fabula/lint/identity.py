@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fabula.core.errors import shown
+from fabula.core.errors import SpecError, shown
 from fabula.core.notes import Notes
 from fabula.core.nouns import Corpus
 from fabula.io import fillin
@@ -93,6 +93,27 @@ FAMILIES = ("identity", "ids")
 
 
 def look(asked: Asked) -> tuple[Report, str]:
+    return look_at_sets(asked) if of_sets(asked) else look_at_ids(asked)
+
+
+def of_sets(asked: Asked) -> bool:
+    """A file that says which clips belong together: by its name, or by a line of three clips or more."""
+    if asked.format:
+        return asked.format == "fillin-sets"
+    return any(line.strip().count("\t") > 1 for line in head(asked.path).splitlines())
+
+
+def look_at_sets(asked: Asked) -> tuple[Report, str]:
+    """Clips that the references have not, or that are in no set; a clip in two sets cannot be read."""
+    notes = Notes()
+    words = tuple((clip, None, None) for clips in fillin.read_sets(asked.path, notes) for clip in clips)
+    known: frozenset[str | int] | None = None
+    if asked.refs:
+        known = frozenset(clip for ref in asked.refs for clip in fillin.references(ref, notes))
+    return report(Facts(corpus=Corpus({}), words=words, known=known), notes, ("ids",)), "fillin-sets"
+
+
+def look_at_ids(asked: Asked) -> tuple[Report, str]:
     notes = Notes()
     clips = fillin.predictions(asked.path, notes)
     truth: dict[str, tuple[str, ...]] = {}
@@ -107,6 +128,8 @@ def look(asked: Asked) -> tuple[Report, str]:
 
 def mend(asked: Asked, target: Path) -> Mended:
     """Every id as [id]; nobody is invented, and nobody taken out."""
+    if of_sets(asked):
+        raise SpecError("--fix spells ids; a file of sets has none")
     clips = fillin.predictions(asked.path, Notes())
     deeds: list[dict[str, Any]] = []
     for clip, given in clips.items():
