@@ -295,3 +295,12 @@ def test_the_command_explains_identity(command, tmp_path):  # noqa: F811
     assert ran.code == 0 and "FITB under lsmdc-fillin: 0.00, default 100.00: an id is the text between" in ran.out
     ran = command("protocols", "p.csv", "--refs", "r.csv", "--task", "identity")
     assert ran.code == 2 and "--sets" in ran.err
+
+
+def test_numbers_have_the_digits_it_takes_to_tell_them_apart():
+    from fabula.cli.protocols import against, digits
+
+    assert digits(0.5, 0.25, 100) == ("50.00", "25.00")
+    assert digits(0.356512, 0.356514, 100) == ("35.6512", "35.6514")
+    assert against(float("nan"), 0.0, 100) == "does not count against 0.00"
+    assert against(0.0, 0.0, 100) == "0.00 by itself, another part in the whole"

@@ -94,7 +94,8 @@ def reasons(seen: Overview) -> Iterator[str]:
 
 
 def said(reason: Reason) -> str:
-    numbers = f"{reason.metric}\t{reason.here * reason.scale:.2f}, default {reason.there * reason.scale:.2f}"
+    here, there = digits(reason.here, reason.there, reason.scale)
+    numbers = f"{reason.metric}\t{here}, default {there}"
     why = "; ".join(f"{rule.does} ({shows(rule, reason)})" for rule in reason.rules)
     return f"{numbers}: {why or 'no rule alone moves it'}"
 
@@ -106,7 +107,7 @@ def shows(rule: Rule, reason: Reason) -> str:
     where = f"{len(rule.units):,} {units}: {who}" if rule.units else f"the {reason.unit} are the same, the fold differs"
     if rule.alone is None or not moved(rule.alone, reason.there):
         return f"only with the others; {where}"
-    return f"alone {rule.alone * reason.scale:.2f}; {where}"
+    return f"alone {digits(rule.alone, reason.there, reason.scale)[0]}; {where}"
 
 
 def one(units: str) -> str:
@@ -117,19 +118,31 @@ def explained(seen: Overview, a: str, b: str) -> Iterator[str]:
     """Number by number: the rules, each with the score it alone leads to, and the units in which it shows."""
     for reason in seen.reasons(a, b):
         scale = reason.scale
-        yield f"{reason.metric}: {a} {reason.here * scale:.2f}, {b} {reason.there * scale:.2f}"
+        ours, theirs = digits(reason.here, reason.there, scale)
+        yield f"{reason.metric}: {a} {ours}, {b} {theirs}"
         for rule in reason.rules:
             yield f"  {a}: {rule.does} ({shows(rule, reason)})"
             for unit, here, there in rule.units:
-                yield f"    {unit}: {number(here, scale)} against {number(there, scale)}"
+                yield f"    {unit}: {against(here, there, scale)}"
         if not reason.rules:
             yield "  no rule alone moves it"
             for unit, here, there in reason.most:
-                yield f"    {unit}: {number(here, scale)} against {number(there, scale)}"
+                yield f"    {unit}: {against(here, there, scale)}"
 
 
-def number(value: float, scale: float) -> str:
-    return "does not count" if value != value else f"{value * scale:.2f}"
+def against(here: float, there: float, scale: float) -> str:
+    if here == there:
+        return f"{here * scale:.2f} by itself, another part in the whole"
+    return " against ".join(digits(here, there, scale))
+
+
+def digits(here: float, there: float, scale: float) -> tuple[str, str]:
+    """Two numbers with as many digits as it takes to see that they differ, two at least."""
+    for places in range(2, 7):
+        told = [f"{x * scale:.{places}f}" if x == x else "does not count" for x in (here, there)]
+        if told[0] != told[1]:
+            break
+    return told[0], told[1]
 
 
 def as_json(seen: Overview) -> dict[str, Any]:

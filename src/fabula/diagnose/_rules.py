@@ -122,12 +122,19 @@ def apart(bench: Bench, a: Metric, b: Metric, number: str) -> list[Apart]:
     found = []
     for unit in dict.fromkeys([*places["a"], *places["b"]]):
         at, by = places["a"].get(unit), places["b"].get(unit)
-        if at is not None and by is not None and alike(tell[0][at], tell[1][by]):
-            continue
-        x = float("nan") if at is None else a.alone(here.take(at), number)
-        y = float("nan") if by is None else b.alone(there.take(by), number)
-        if tell[0].shape[1:] == tell[1].shape[1:] or abs(x - y) > APART or (x != x) != (y != y):
-            found.append((str(unit), x, y))
+        x = y = float("nan")
+        if at is not None and by is not None:
+            ours, theirs = tell[0][at], tell[1][by]
+            if alike(ours, theirs):
+                continue
+            x, y = a.alone(here.take(at), number), b.alone(there.take(by), number)
+            if ours.shape != theirs.shape and abs(x - y) <= APART:
+                continue  # told in other rows, and yet the same
+        elif at is not None:
+            x = a.alone(here.take(at), number)
+        elif by is not None:
+            y = b.alone(there.take(by), number)
+        found.append((str(unit), x, y))
     return sorted(found, key=lambda row: -abs(row[1] - row[2]) if row[1] == row[1] and row[2] == row[2] else -2.0)
 
 
