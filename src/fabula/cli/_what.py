@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,9 +45,9 @@ WHAT: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
 }
 
 
-def what_to_score(*names: str, required: bool = False) -> Decorator:
+def what_to_score(*names: str, without: Sequence[str] = (), required: bool = False) -> Decorator:
     """The options of what to score (all, or those named), handed to the verb as one mapping `what`."""
-    chosen = names or tuple(WHAT)
+    chosen = [name for name in names or WHAT if name not in without]
 
     def decorate(verb: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(verb)

@@ -22,7 +22,7 @@ WRITTEN = 100  # units a rule has in the JSON
 
 @click.command("protocols", cls=Several)
 @click.argument("predictions", type=click.Path(path_type=Path))
-@what_to_score("refs", "task", "repair", "tok", "sets", "format", "refs_format")
+@what_to_score(without=("protocol", "metrics", "strict"))
 @click.option("--explain", nargs=2, metavar="A B", help="List what parts protocol A from protocol B, unit by unit.")
 @click.option("--only", help="Protocols to compare, comma separated. Default: all that apply.")
 @click.option("--json", "json_", type=click.Path(path_type=Path), help="Write the table and the reasons as JSON.")

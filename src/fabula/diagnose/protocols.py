@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from typing import Any
 
 from fabula import protocols, tasks
 from fabula.core.errors import FabulaError, SpecError
@@ -114,31 +114,20 @@ def overview(
     progress: Progress = silent,
     *,
     repair: Sequence[str] = (),
-    tok: str | None = None,
-    sets: Path | None = None,
-    format: str | None = None,
-    refs_format: str | None = None,
+    **options: Any,
 ) -> Overview:
     """Score under the default and every protocol that applies (or those named); equal settings once.
 
-    The task is that of the protocols named, where no other is; stories tell theirs by having captions or not.
+    The task is that of the protocols named, where no other is; stories tell theirs by having captions or not. `options`
+    are a Request's: formats, tokeniser, sets.
     """
     some = [protocols.protocol(n) for n in names or ()]
     task = task or next((p.task for p in some if p.task not in STORIES), None)
     notes = Notes()
-    request = Request(
-        predictions=predictions,
-        refs=refs,
-        repair=repair or ("keep",),
-        tok=tok,
-        sets=sets,
-        format=format,
-        refs_format=refs_format,
-        progress=progress,
-    )
+    request = Request(predictions=predictions, refs=refs, repair=repair or ("keep",), progress=progress, **options)
     if task is None or tasks.task(task).name in STORIES:
-        pred = _stories.corpus(predictions, notes, format)
-        told = [_stories.corpus(r, notes, refs_format) for r in refs]
+        pred = _stories.corpus(predictions, notes, request.format)
+        told = [_stories.corpus(r, notes, request.refs_format) for r in refs]
         task = task or ("dense" if pred.captioned else "procedure")
         bench = Bench(replace(request, predictions=pred, refs=told), tasks.task(task).name, Facts.of(pred, told).idle)
     else:
