@@ -291,7 +291,7 @@ def test_the_command_explains_identity(command, tmp_path):  # noqa: F811
     (tmp_path / "r.csv").write_text("a\t[X]\nc\t[X],[Y]\n")
     (tmp_path / "s.csv").write_text("a\tc\n")
     (tmp_path / "p.csv").write_text("a\t[1]\nc\t[1, 2]\n")
-    ran = command("protocols", "p.csv", "--refs", "r.csv", "--sets", "s.csv", "--task", "identity")
+    ran = command("protocols", "p.csv", "--refs", "r.csv", "--sets", "s.csv", "--only", "lsmdc-fillin")
     assert ran.code == 0 and "FITB under lsmdc-fillin: 0.00, default 100.00: an id is the text between" in ran.out
     ran = command("protocols", "p.csv", "--refs", "r.csv", "--task", "identity")
     assert ran.code == 2 and "--sets" in ran.err

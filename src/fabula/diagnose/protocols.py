@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fabula import protocols, tasks
+from fabula import metrics, protocols, tasks
 from fabula.core.errors import FabulaError, SpecError
 from fabula.core.notes import Notes
 from fabula.core.result import Result
@@ -133,7 +133,7 @@ def overview(
     else:
         bench = Bench(request, tasks.task(task).name)
     chosen = some or [p for p in protocols.room.all() if applies(p, bench.task)]
-    first = Column("default", labelled(request, bench.task), bench.run(bench.request))
+    first = scored("default", bench.run(bench.request))
     columns = [first, *(column(p, bench) for p in chosen)]
     said = [*notes.lines(), *(first.result.warnings if first.result else ())]
     return Overview(bench.task, tuple(columns), bench, tuple(said))
@@ -144,14 +144,14 @@ def applies(protocol: Protocol, task: str) -> bool:
     return protocol.task == task or all(task in metric.tasks for metric in protocol.metrics)
 
 
-def labelled(request: Request, task: str) -> dict[str, Metric]:
-    return {m.label or m.name: m for m in request.chosen(task)}
-
-
 def column(protocol: Protocol, bench: Bench) -> Column:
     request = replace(bench.request, protocol=protocol, metrics=list(protocol.metrics))
-    found = labelled(request, bench.task)
     try:
-        return Column(protocol.name, found, bench.run(request))
+        return scored(protocol.name, bench.run(request))
     except FabulaError as error:
-        return Column(protocol.name, found, None, str(error))
+        return Column(protocol.name, {}, None, str(error))
+
+
+def scored(name: str, result: Result) -> Column:
+    """With the settings as the signatures have them: what a task shows by default may depend on the files."""
+    return Column(name, {label: metrics.metric(score.signature) for label, score in result.scores.items()}, result)
