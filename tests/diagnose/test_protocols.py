@@ -10,7 +10,7 @@ from fabula.core.errors import SpecError
 from fabula.core.nouns import Corpus, Event, Segment, Story
 from fabula.demo import REFERENCES, SYSTEMS
 from fabula.diagnose._idle import Facts
-from fabula.diagnose._rules import taken
+from fabula.diagnose._rules import preparing, taken
 from fabula.diagnose.protocols import overview
 from fabula.engine import regions
 from tests.cli.conftest import fabula as command  # noqa: F401
@@ -247,6 +247,21 @@ def test_captions(tmp_path):
     (tmp_path / "preds.json").write_text(json.dumps([{"image_id": 1, "caption": "a dog runs"}]))
     reason = only(overview(tmp_path / "preds.json", [tmp_path / "refs.json"], ["coco"]), "coco", "ROUGE_L")
     assert (reason.there, reason.here) == (1 / 2, 1) and acts(reason) == {"missing": ["2"]} and reason.unit == "items"
+
+
+def test_a_protocol_that_prepares_the_files_itself_is_named(tmp_path):
+    """The rows that a protocol has are those of other captions than the files hold: of item 2, not of item 1."""
+    annotated = {"annotations": [{"image_id": i, "caption": "a dog runs"} for i in (1, 2)]}
+    (tmp_path / "refs.json").write_text(json.dumps(annotated))
+    for name, second in (("plain", "a dog runs"), ("prepared", "dogs")):
+        said = [{"image_id": 1, "caption": "a dog runs"}, {"image_id": 2, "caption": second}]
+        (tmp_path / f"{name}.json").write_text(json.dumps(said))
+    seen = overview(tmp_path / "plain.json", [tmp_path / "refs.json"], ["coco"])
+    metric = seen.column("default").metrics["ROUGE_L"]
+    own = fabula.score(tmp_path / "prepared.json", tmp_path / "refs.json", metrics=[metric], task="captions")
+    (rule,) = preparing(seen.bench, "coco", metric, own.rows["ROUGE_L"], "value")
+    assert rule.does == "coco prepares the files in its own way" and rule.units == (("2", 0.0, 1.0),)
+    assert preparing(seen.bench, "coco", metric, seen.column("coco").result.rows["ROUGE_L"], "value") == []
 
 
 def test_grounding(tmp_path):

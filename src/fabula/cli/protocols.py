@@ -105,7 +105,9 @@ def shows(rule: Rule, reason: Reason) -> str:
     units = reason.unit if len(rule.units) != 1 else one(reason.unit)
     who = ", ".join(unit for unit, _, _ in rule.units[:NAMED]) + (", …" if len(rule.units) > NAMED else "")
     where = f"{len(rule.units):,} {units}: {who}" if rule.units else f"the {reason.unit} are the same, the fold differs"
-    if rule.alone is None or not moved(rule.alone, reason.there):
+    if rule.alone is None:
+        return where
+    if not moved(rule.alone, reason.there):
         return f"only with the others; {where}"
     return f"alone {digits(rule.alone, reason.there, reason.scale)[0]}; {where}"
 

@@ -17,6 +17,7 @@ from fabula.tasks import Request
 
 TELLING = 5e-7  # a smaller difference of the score is not worth a sentence
 APART = 1e-7  # nor one of a unit's own number
+STORIES = ("dense", "procedure")  # held in memory, and prepared by metrics alone
 
 Apart = tuple[str, float, float]  # a unit, its own number here and there; NaN where it does not count
 
@@ -41,7 +42,9 @@ class Bench:
     kept: dict[str, Rows] = field(default_factory=dict)
 
     def run(self, request: Request) -> Any:
-        return tasks.task(self.task).run(replace(request, kept=self.kept))
+        """A protocol may prepare files in its own way; its rows are kept only where it is known that none does."""
+        shared = request.protocol is None or self.task in STORIES
+        return tasks.task(self.task).run(replace(request, kept=self.kept if shared else None))
 
     def prepare(self, some: Iterable[Metric]) -> None:
         """Rows of all that are not there yet, in one pass over the files; those that cannot be are left out."""
@@ -109,13 +112,24 @@ def rule(bench: Bench, a: Metric, b: Metric, name: str, number: str, alone: floa
     base = bench.score(b, number)
     if base is None or not moved(alone, base):
         with_, without = a, taken(a, b, [name])
-    return Rule(name, a.says(name), alone, tuple(apart(bench, with_, without, number)))
+    here, there = bench.rows(with_), bench.rows(without)
+    units = [] if here is None or there is None else apart((with_, here), (without, there), number)
+    return Rule(name, a.says(name), alone, tuple(units))
 
 
-def apart(bench: Bench, a: Metric, b: Metric, number: str) -> list[Apart]:
+def preparing(bench: Bench, name: str, metric: Metric, rows: Rows, number: str) -> list[Rule]:
+    """The protocol itself, where its rows are others than the same metric has of the files as they are."""
+    plain = bench.rows(metric)
+    if plain is None or not moved(metric.fold(rows)[number], metric.fold(plain)[number]):
+        return []
+    units = apart((metric, rows), (metric, plain), number)
+    return [Rule("files", f"{name} prepares the files in its own way", None, tuple(units))]
+
+
+def apart(ours: tuple[Metric, Rows], theirs: tuple[Metric, Rows], number: str) -> list[Apart]:
     """The units whose rows part two settings, the most different first."""
-    here, there = bench.rows(a), bench.rows(b)
-    if here is None or there is None or same(here, there):
+    (a, here), (b, there) = ours, theirs
+    if same(here, there):
         return []
     places = {side: where(rows) for side, rows in (("a", here), ("b", there))}
     tell = a.telling(here, number), b.telling(there, number)
@@ -124,11 +138,11 @@ def apart(bench: Bench, a: Metric, b: Metric, number: str) -> list[Apart]:
         at, by = places["a"].get(unit), places["b"].get(unit)
         x = y = float("nan")
         if at is not None and by is not None:
-            ours, theirs = tell[0][at], tell[1][by]
-            if alike(ours, theirs):
+            left, right = tell[0][at], tell[1][by]
+            if alike(left, right):
                 continue
             x, y = a.alone(here.take(at), number), b.alone(there.take(by), number)
-            if ours.shape != theirs.shape and abs(x - y) <= APART:
+            if left.shape != right.shape and abs(x - y) <= APART:
                 continue  # told in other rows, and yet the same
         elif at is not None:
             x = a.alone(here.take(at), number)

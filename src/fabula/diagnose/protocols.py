@@ -11,14 +11,12 @@ from fabula.core.errors import FabulaError, SpecError
 from fabula.core.notes import Notes
 from fabula.core.result import Result
 from fabula.diagnose._idle import Facts
-from fabula.diagnose._rules import Apart, Bench, Rule, acting, apart, moved
+from fabula.diagnose._rules import STORIES, Apart, Bench, Rule, acting, apart, moved, preparing
 from fabula.engine.local import Progress, silent
 from fabula.metrics import Metric
 from fabula.protocols import Protocol
 from fabula.tasks import Request, _stories
 from fabula.tasks._task import PLURAL, Readable
-
-STORIES = ("dense", "procedure")  # read once, and held
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +73,8 @@ class Overview:
         if column.result is None or other is None or label not in other.scores:
             return
         a, b = column.result.scores[label], other.scores[label]
-        apart = [n for n in a.values if n in b.values and moved(a.values[n], b.values[n])]
-        yield from [a.primary] if a.primary in apart else apart
+        other_numbers = [n for n in a.values if n in b.values and moved(a.values[n], b.values[n])]
+        yield from [a.primary] if a.primary in other_numbers else other_numbers
 
     def reasons(self, here: str, there: str = "default") -> list[Reason]:
         """For every metric that both have: why `here` differs from `there`."""
@@ -90,15 +88,18 @@ class Overview:
     def reason(self, a: Column, b: Column, label: str, number: str) -> Reason:
         assert a.result is not None and b.result is not None
         score, other = a.result.scores[label], b.result.scores[label]
-        unit = a.result.rows[label].unit
+        ours, theirs = ((c.metrics[label], c.result.rows[label]) for c in (a, b) if c.result)
+        rules = acting(self.bench, ours[0], theirs[0], number)
+        for column, (metric, rows) in ((a, ours), (b, theirs)):
+            rules += preparing(self.bench, column.name, metric, rows, number)
         return Reason(
             titled(label, number, score.primary),
             score.values[number],
             other.values[number],
             score.scale,
-            PLURAL.get(unit, f"{unit}s"),
-            tuple(acting(self.bench, a.metrics[label], b.metrics[label], number)),
-            tuple(apart(self.bench, a.metrics[label], b.metrics[label], number)),
+            PLURAL.get(ours[1].unit, f"{ours[1].unit}s"),
+            tuple(rules),
+            tuple(apart(ours, theirs, number)),
         )
 
 
