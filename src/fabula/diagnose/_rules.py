@@ -64,7 +64,7 @@ class Bench:
 
     def one_by_one(self, pairs: Iterable[tuple[Metric, Metric]]) -> None:
         """Prepare all that `acting` asks for first."""
-        self.prepare(taken(b, a, [f]) for a, b in pairs for f in self.differing(a, b))
+        self.prepare(m for a, b in pairs for m in (a, b, *(taken(b, a, [f]) for f in self.differing(a, b))))
 
     def rows(self, metric: Metric) -> Rows | None:
         self.prepare([metric])
