@@ -29,6 +29,7 @@ class MomentFormat:
     sniff: Callable[[str, Mapping[str, Any]], bool]  # the text's beginning; of lines: the first line's object
     queries: Callable[[Source], Iterator[Query | Queries]] | None = None
     answers: Callable[[Source, VideoNumbers], Answers] | None = None
+    example: str = ""  # a whole file as small as can be
 
     @property
     def holds(self) -> str:
@@ -70,6 +71,12 @@ def duration_of(entry: Mapping[str, Any], id: Id, source: Source) -> float | Non
 def text_of(entry: Mapping[str, Any], key: str, id: Id, source: Source) -> str | None:
     value = entry.get(key)
     return value if value is None else plain_caption(value) or source.caption(value, key, id)
+
+
+def type_of(entry: Mapping[str, Any]) -> str | None:
+    """TVR's v, t or vt; anything but text is none."""
+    value = entry.get("type")
+    return value if isinstance(value, str) else None
 
 
 def checked_rows(value: Any, shape: str, least: int, at: str, id: Id, source: Source) -> Table:

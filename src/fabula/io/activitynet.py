@@ -63,4 +63,5 @@ FORMAT = Format(
     sniff=sniff,
     read=read,
     write=write,
+    example='{"v_kite": {"duration": 30.5, "timestamps": [[0, 10.5]], "sentences": ["A kite rises."]}}',
 )

@@ -87,4 +87,5 @@ FORMAT = Format(
     read=read,
     write=write,
     lines=True,
+    example='{"id": "v_kite", "duration": 30.5, "events": [{"start": 0, "end": 10.5, "caption": "A kite rises."}]}',
 )

@@ -63,4 +63,6 @@ MOMENTS = MomentFormat(
     shape="lines",
     sniff=sniff,
     queries=queries,
+    example='{"qid": 1, "query": "a kite", "vid": "kite", "duration": 10, "relevant_windows": [[0, 4]], '
+    '"relevant_clip_ids": [0, 1], "saliency_scores": [[4, 2, 3], [1, 1, 0]]}',
 )

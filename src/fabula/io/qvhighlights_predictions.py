@@ -51,4 +51,5 @@ MOMENTS = MomentFormat(
     shape="lines",
     sniff=sniff,
     answers=answers,
+    example='{"qid": 1, "pred_relevant_windows": [[0, 4, 0.9]], "pred_saliency_scores": [0.8, 0.5]}',
 )

@@ -11,7 +11,7 @@ from typing import Any
 
 from fabula.core.moments import Id, Queries, Query
 from fabula.io._fields import Source
-from fabula.io._moments import MomentFormat, duration_of, plain_queries, text_of, window, windows
+from fabula.io._moments import MomentFormat, duration_of, plain_queries, text_of, type_of, window, windows
 from fabula.io._records import Shape
 
 QUERY = '{"desc_id", "vid_name", "ts": [start, end], "duration", "desc"}'
@@ -42,8 +42,8 @@ def query(source: Source, at: str, id: Id, entry: dict[str, Any]) -> Query:
     several = isinstance(ts, list) and bool(ts) and isinstance(ts[0], list)
     found = windows(ts, "ts", id, source) if several else (window(ts, "ts", id, source),)
     source.unused(entry, KNOWN, "queries")
-    length, text, type = duration_of(entry, id, source), text_of(entry, "desc", id, source), entry.get("type")
-    return Query(id, video, found, length, text, None, type if isinstance(type, str) else None)
+    length, text = duration_of(entry, id, source), text_of(entry, "desc", id, source)
+    return Query(id, video, found, length, text, None, type_of(entry))
 
 
 def sniff(text: str, first: Mapping[str, Any]) -> bool:
@@ -56,4 +56,5 @@ MOMENTS = MomentFormat(
     shape="lines",
     sniff=sniff,
     queries=queries,
+    example='{"desc_id": 1, "vid_name": "kite", "ts": [0, 10.5], "duration": 30.5, "desc": "a kite rises"}',
 )

@@ -63,4 +63,5 @@ MOMENTS = MomentFormat(
     shape="lines",
     sniff=sniff,
     answers=answers,
+    example='{"video2idx": {"kite": 0}}\n{"desc_id": 1, "task": "VCMR", "predictions": [[0, 0, 10.5, 0.9]]}',
 )

@@ -186,4 +186,5 @@ MOMENTS = MomentFormat(
     shape="json",
     sniff=sniff,
     answers=answers,
+    example='{"video2idx": {"kite": 0}, "VCMR": [{"desc_id": 1, "predictions": [[0, 0, 10.5, 0.9]]}]}',
 )

@@ -51,4 +51,5 @@ MOMENTS = MomentFormat(
     shape="lines",
     sniff=sniff,
     queries=queries,
+    example='{"desc_id": 1, "video": "kite", "duration": 30.5, "time": [0, 10.5], "fig_desc": "a red kite rises"}',
 )

@@ -6,11 +6,11 @@ missing  zero: a query that the predictions do not name counts as a miss · drop
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -168,6 +168,13 @@ class MomentMetric(Metric):
     tasks: ClassVar[tuple[str, ...]] = ("moments",)
     answers: ClassVar[str] = ""  # which list of a file with several it reads; "" where there is one
     needs: ClassVar[Literal["windows", "videos", "saliency"]] = "windows"
+    rules: ClassVar[Mapping[str, str]] = {
+        "missing=zero": "a query without an answer counts as a miss",
+        "missing=drop": "queries without an answer are left out",
+        "missing=error": "a query without an answer ends the evaluation",
+        "order=file": "the list's order ranks, whatever the scores say",
+        "order=score": "answers are ranked by their scores",
+    }
 
     missing: Literal["zero", "drop", "error"] = "zero"
 
@@ -198,6 +205,14 @@ class MomentMetric(Metric):
     def sums(self, rows: Rows) -> Floats | None:
         weight = rows.columns.get(self.weight(self.primary))
         return np.stack([rows[self.primary], np.ones(len(rows)) if weight is None else weight], axis=1)
+
+    def telling(self, rows: Rows, field: str) -> NDArray[Any]:
+        weight = rows.columns.get(self.weight(field))
+        return np.stack([rows[field], np.ones(len(rows)) if weight is None else weight], axis=1)
+
+    def alone(self, rows: Rows, field: str) -> float:
+        weight = rows.columns.get(self.weight(field))
+        return self.fold(rows)[field] if weight is None or weight.any() else float("nan")
 
     def weight(self, field: str) -> str:
         """The column that says which queries a field is averaged over."""

@@ -8,7 +8,7 @@ order    file: sentences in file order, as published evaluators join them · sta
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -27,6 +27,14 @@ class Paragraph(Metric):
     shown: ClassVar[bool] = False
     corpus_wide: ClassVar[bool] = False  # True: a row depends on the other videos
     inner: ClassVar[type[CaptionMetric]]
+    rules: ClassVar[Mapping[str, str]] = {
+        "missing=zero": "a reference video without predictions counts as an empty paragraph",
+        "missing=drop": "reference videos without predictions are left out",
+        "order=start": "sentences are joined in time",
+        "order=file": "sentences are joined in file order",
+        "pairing=video": "paragraphs meet their own references",
+        "pairing=shifted": "after the first missing video, paragraphs meet another video's references",
+    }
 
     missing: Literal["zero", "drop"] = "zero"
     order: Literal["start", "file"] = "start"

@@ -11,6 +11,7 @@ nms    suppress windows of one video that overlap more than this, before anythin
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar, Literal
@@ -29,6 +30,11 @@ class Ranked(MomentMetric):
     """A recall at k."""
 
     paper: ClassVar[str] = "Lei et al., ECCV 2020"
+    rules: ClassVar[Mapping[str, str]] = {
+        "k": "R@k is reported for k = {}",
+        "top=none": "every answer of a list is looked at",
+        "top": "only the first {} answers of a list are looked at",
+    }
 
     k: tuple[float, ...] = (1, 5, 10, 100)
     top: int | None = 100
@@ -46,6 +52,18 @@ class MomentRecall(Ranked):
 
     fields: ClassVar[tuple[str, ...]] = tuple(f"r{k}@{t}" for t in (0.5, 0.7) for k in (1, 5, 10, 100))
     primary: ClassVar[str] = "r1@0.5"
+    rules: ClassVar[Mapping[str, str]] = {
+        "cast=float64": "times are doubles",
+        "cast=float32": "times are cast to float32, so that an IoU on the border may fall either way",
+        "cmp=>": "the overlap must exceed τ",
+        "cmp=>=": "the overlap must reach τ",
+        "agree": "with several annotators' windows an answer must overlap {} of them",
+        "agree_from": "from {} windows on, annotators must agree",
+        "nms=none": "no answer is suppressed",
+        "nms": "answers that overlap a better one by more than {} are suppressed",
+        "nms_rows=right": "suppression compares start and end",
+        "nms_rows=shifted": "suppression reads rows one column off: it compares [video, start] and sorts by end",
+    }
 
     iou: tuple[float, ...] = (0.5, 0.7)
     cmp: Literal[">=", ">"] = ">="

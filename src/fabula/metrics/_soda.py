@@ -51,6 +51,14 @@ class CaptionSoda(Soda):
     """
 
     tasks: ClassVar[tuple[str, ...]] = ("dense",)
+    rules: ClassVar[Mapping[str, str]] = {
+        "roles=prediction-as-hypothesis": "the prediction is the scorer's hypothesis",
+        "roles=gold-as-hypothesis": "the scorer's sides are exchanged: the gold sentence is the hypothesis",
+        "columns=index": "caption scores stand in their own columns",
+        "columns=sorted": "from 11 predictions on, caption scores stand in the wrong columns",
+        "nonascii=keep": "non-ASCII characters stay",
+        "nonascii=blank": "non-ASCII characters become blanks",
+    }
 
     text: str = "meteor"
     roles: Roles = "prediction-as-hypothesis"
@@ -80,6 +88,11 @@ class PairSoda(CaptionSoda):
 
     backtrack: exact follows the best path; marked is what the published code does (match/ordered.marked_pairs).
     """
+
+    rules: ClassVar[Mapping[str, str]] = {
+        "backtrack=exact": "pairs follow the best path",
+        "backtrack=marked": "pairs are read off marks, not along the best path",
+    }
 
     backtrack: Literal["exact", "marked"] = "exact"
 

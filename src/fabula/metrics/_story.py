@@ -28,6 +28,22 @@ class StoryMetric(Metric):
     """Base of metrics over stories. Write `unit`; leave the rest."""
 
     tasks: ClassVar[tuple[str, ...]] = ("dense", "procedure")
+    rules: ClassVar[Mapping[str, str]] = {
+        "refs=mean": "each reference set counts on its own and the sets are averaged",
+        "refs=best": "only the reference set that serves the prediction best counts",
+        "refs=merged": "the events of all reference sets are laid together",
+        "refs=single": "one reference set is taken",
+        "missing=zero": "a reference video without predictions counts as 0",
+        "missing=drop": "reference videos without predictions are left out",
+        "order=start": "both sides are sorted by start time",
+        "order=predictions": "only the predictions are sorted by start time",
+        "order=file": "events stay in file order",
+        "segments=checked": "malformed segments match nothing",
+        "segments=raw": "segments are not judged",
+        "segments=swap": "the ends of reversed segments are exchanged",
+        "eps=0": "nothing is added to unions",
+        "eps": "{} is added to every union",
+    }
 
     refs: Literal["mean", "best", "merged", "single"] = "mean"
     missing: Literal["zero", "drop"] = "zero"

@@ -32,6 +32,10 @@ class Scored:
 class Metric(Localised):
     name: ClassVar[str] = "DVC_METEOR"
     label: ClassVar[str] = "METEOR"
+    rules: ClassVar[Mapping[str, str]] = {
+        "agg=items": "METEOR averages the scores of pairs",
+        "agg=corpus": "METEOR aggregates statistics instead of averaging pairs",
+    }
 
     agg: Literal["items", "corpus"] = "items"
 

@@ -29,6 +29,14 @@ class Metric(CaptionMetric):
     tasks: ClassVar[tuple[str, ...]] = ("captions",)
     shown: ClassVar[bool] = False  # asked for by name: most captions have no ids
     fields: ClassVar[tuple[str, ...]] = ("value", "action", "identity")
+    rules: ClassVar[Mapping[str, str]] = {
+        "ids=any": "every id counts",
+        "ids": "ids above {} do not count",
+        "boundary=word": "an id may touch punctuation or 's",
+        "boundary=blank": "an id must stand between blanks",
+        "skip_empty=no": "a candidate without an action tuple counts as 0",
+        "skip_empty=yes": "candidates without an action tuple are left out of the mean",
+    }
 
     tok: Literal["ptb", "none"] = "none"
     ids: str = "11"
