@@ -41,6 +41,8 @@ def score(
     repair: Sequence[str] | str = (),
     strict: bool = False,
     tok: str | None = None,
+    spice: str | None = None,
+    people: str | None = None,
     format: str | None = None,
     refs_format: str | None = None,
     sets: Path | None = None,
@@ -55,8 +57,9 @@ def score(
 
     With a protocol, the published evaluator's numbers; without, the corrected ones. `metrics` chooses among them:
     names or specs such as "SODA_c(refs=best)". `repair` says what to do with malformed reference segments, `tok`
-    sets the tokeniser of every metric that has one, `sets` names the file that groups clips (task identity). `ci`
-    gives each primary number an interval: True, or a Resampling that says how.
+    sets the tokeniser of every metric that has one, `spice` who parses for SPICE and iSPICE ("native", "java"). For the
+    task identity `sets` names the file that groups clips, and `people` is a pattern of how captions write people where
+    that is not P1 or [PERSON1]. `ci` gives each primary number an interval: True, or a Resampling that says how.
 
     With `engine="ray"` or a `work` folder, stories are scored shard by shard, with the same numbers; `resume` goes on
     with the run of a work folder (docs/engines.md).
@@ -73,6 +76,8 @@ def score(
         repair=[repair] if isinstance(repair, str) else repair,
         strict=strict,
         tok=tok,
+        spice=spice,
+        people=people,
         format=format,
         refs_format=refs_format,
         sets=sets,

@@ -12,6 +12,10 @@ import click
 
 PATIENCE = 1.0  # seconds before a progress bar shows itself
 
+spice_option = click.option(
+    "--spice", type=click.Choice(["native", "java"]), help="Who parses for SPICE and iSPICE. Default: native."
+)
+
 
 def say(line: str, style: str | None = None) -> None:
     """A line to the person, on standard error, with unprintable text made printable."""

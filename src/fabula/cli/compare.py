@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from fabula.cli._console import Several, bar, say, tell
+from fabula.cli._console import Several, bar, say, spice_option, tell
 from fabula.core.errors import SpecError
 from fabula.io._files import dump_json
 from fabula.report import compare as report
@@ -33,6 +33,9 @@ from fabula.verbs import compare as compare_verb
 @click.option("--json", "json_", type=click.Path(path_type=Path), help="Write JSON; - for standard output.")
 @click.option("--names", help="What to call the systems, comma separated. Default: their files' names.")
 @click.option("--tok", type=click.Choice(["ptb", "none"]), help="How captions are tokenised. Default: ptb.")
+@click.option("--sets", type=click.Path(path_type=Path), help="Which clips belong together (task identity).")
+@click.option("--people", help="Pattern of people in captions, where they are not P1 or [PERSON1] (task identity).")
+@spice_option
 def command(
     systems: tuple[Path, ...],
     refs: tuple[Path, ...],
@@ -50,6 +53,9 @@ def command(
     json_: Path | None,
     names: str | None,
     tok: str | None,
+    sets: Path | None,
+    people: str | None,
+    spice: str | None,
 ) -> None:
     """Compare two or more SYSTEMS on the same references: paired tests over videos, corrected for their number.
 
@@ -74,6 +80,9 @@ def command(
             resamples=resamples,
             seed=seed,
             tok=tok,
+            sets=sets,
+            people=people,
+            spice=spice,
             progress=progress,
         )
     for warning in seen.warnings:

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from fabula.cli._console import Several, bar, say, tell
+from fabula.cli._console import Several, bar, say, spice_option, tell
 from fabula.core.errors import SpecError
 from fabula.diagnose.errors import Limits, errors
 from fabula.diagnose.retrieval import retrieval
@@ -26,6 +26,7 @@ DEFAULT = Limits()
 @click.option("--refs", "-r", multiple=True, required=True, type=click.Path(path_type=Path), help="Reference file(s).")
 @click.option("--task", type=click.Choice(["stories", "moments"]), default="stories", help="moments: rankings.")
 @click.option("--metric", "-m", help="The score to explain. Default: SODA_c; SODA_d where there are no captions.")
+@spice_option
 @click.option("--near", type=float, default=DEFAULT.near, show_default=True, help="IoU of a pair at least.")
 @click.option("--right", type=float, default=DEFAULT.right, show_default=True, help="IoU of a well located pair.")
 @click.option("--inside", type=float, default=DEFAULT.inside, show_default=True, help="Share that makes a piece.")
@@ -48,6 +49,7 @@ def command(
     refs: tuple[Path, ...],
     task: str,
     metric: str | None,
+    spice: str | None,
     near: float,
     right: float,
     inside: float,
@@ -77,7 +79,7 @@ def command(
     kind: Method = "percentile" if method == "percentile" else "bca"
     how = Resampling(method=kind, level=level, resamples=resamples, seed=seed)
     if task == "moments":
-        if metric:
+        if metric or spice:
             raise SpecError("for moments the score is R@k at an IoU: say --k and --iou")
         with bar() as progress:
             found = retrieval(
@@ -90,6 +92,7 @@ def command(
             predictions,
             list(refs),
             metric=metric,
+            spice=spice,
             limits=limits,
             ci=how,
             repair=[r.strip() for r in repair.split(",")] if repair else (),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from fabula.cli._console import Several, bar, say, tell
+from fabula.cli._console import Several, bar, say, spice_option, tell
 from fabula.core.errors import SpecError
 from fabula.core.result import Result
 from fabula.io._files import dump_json, write_text
@@ -37,6 +37,8 @@ from fabula.verbs import score as score_verb
 )
 @click.option("--tok", type=click.Choice(["ptb", "none"]), help="How captions are tokenised. Default: ptb.")
 @click.option("--sets", type=click.Path(path_type=Path), help="Which clips belong together (task identity).")
+@click.option("--people", help="Pattern of people in captions, where they are not P1 or [PERSON1] (task identity).")
+@spice_option
 @click.option("--ci", is_flag=True, help="Give every primary number an interval: a bootstrap over videos.")
 @click.option("--resamples", type=click.IntRange(1), default=10_000, show_default=True, help="Draws for --ci.")
 @click.option("--seed", type=int, default=0, show_default=True, help="The seed of the draws.")
@@ -62,6 +64,8 @@ def command(
     strict: bool,
     tok: str | None,
     sets: Path | None,
+    people: str | None,
+    spice: str | None,
     ci: bool,
     resamples: int,
     seed: int,
@@ -83,6 +87,7 @@ def command(
     fabula score caps.json --refs coco_annotations.json --task captions
     fabula score pairs.jsonl --task captions --rows rows.jsonl
     fabula score preds.json --refs val_1.json --ci --seed 1
+    fabula score sets.jsonl --refs truth.jsonl --task identity --html report.html
     """
     how = Resampling(method="bca" if method == "bca" else "percentile", level=level, resamples=resamples, seed=seed)
     if rows:
@@ -100,6 +105,8 @@ def command(
             strict=strict,
             tok=tok,
             sets=sets,
+            people=people,
+            spice=spice,
             ci=how if ci else False,
             format=format,
             refs_format=refs_format,
@@ -113,7 +120,7 @@ def command(
         other = score_one(against) if against else None
     if html and result.predictions is None and result.task in ("dense", "procedure"):
         raise SpecError("the page needs all stories in memory, and these were streamed; write --rows instead")
-    if html and result.predictions is None and result.task != "captions":
+    if html and result.predictions is None and not result.items:
         raise SpecError(f"the page draws stories and captions; for the task {result.task} write --rows")
     if rows:
         report_rows.write_rows(result.rows, rows)

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from fabula import metrics as metric_room
-from fabula.cli._console import Several, bar, say
+from fabula.cli._console import Several, bar, say, spice_option
 from fabula.core.errors import InputError, SpecError
 from fabula.core.result import Result, Score
 from fabula.io import usable
@@ -30,6 +30,7 @@ PORT = 8765
 @click.option("--task", help="As for fabula score.")
 @click.option("--protocol", "-p", help="As for fabula score.")
 @click.option("--metrics", "-m", help="As for fabula score.")
+@spice_option
 @click.option(
     "--against", type=click.Path(path_type=Path), help="A second system's predictions, compared video by video."
 )
@@ -41,6 +42,7 @@ def command(
     task: str | None,
     protocol: str | None,
     metrics: str | None,
+    spice: str | None,
     against: Path | None,
     port: int,
     open_: bool,
@@ -62,7 +64,15 @@ def command(
         paths = [what] if against is None else [what, against]
         with bar() as progress:
             results = [
-                score_verb(path, list(refs), task=task, protocol=protocol, metrics=metrics, progress=progress)
+                score_verb(
+                    path,
+                    list(refs),
+                    task=task,
+                    protocol=protocol,
+                    metrics=metrics,
+                    spice=spice,
+                    progress=progress,
+                )
                 for path in paths
             ]
         body = scored_page(results, paths).encode()
