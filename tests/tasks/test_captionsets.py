@@ -225,11 +225,9 @@ def test_odd_captions_have_a_number(tmp_path, text):
 
 
 def test_no_prediction_at_all_scores_nothing(tmp_path):
-    (tmp_path / "p.json").write_text("{}")
-    result = fabula.score(tmp_path / "p.json", lines(tmp_path / "r.jsonl", TRUTH), task="identity")
-    assert (
-        values(result) == pytest.approx(dict.fromkeys(result.scores, 0.0), abs=1e-6) and result.counts["missing"] == 3
-    )
+    result = fabula.score(lines(tmp_path / "p.jsonl", {}), lines(tmp_path / "r.jsonl", TRUTH), task="identity")
+    assert values(result) == pytest.approx(dict.fromkeys(result.scores, 0.0), abs=1e-6)
+    assert result.counts["missing"] == 3
 
 
 @pytest.mark.parametrize(
