@@ -117,7 +117,7 @@ def test_only_the_own_script_and_style_may_run(demo_page):
 
 
 def test_the_script_writes_no_html():
-    for name in ("report.js", "video.js"):
+    for name in ("report.js", "video.js", "graph.js"):
         text = files("fabula.report").joinpath(name).read_text("utf-8")
         assert not re.search(
             r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(|new Function|</script|<!--", text

@@ -123,6 +123,12 @@ def test_people_as_tags_and_by_name(tmp_path):
     assert unsaid["iSPICE"].value == 0 and "1 reference captionsets name nobody" in unsaid.warnings[0]
 
 
+def test_spice_without_sentences_is_remarked_on(files):
+    kept, lost = (fabula.score(*files, task="identity", metrics=m) for m in ("SPICE(tok=none)", "SPICE"))
+    assert not any("full stops" in w for w in kept.warnings) and any("full stops" in w for w in lost.warnings)
+    assert fabula.score(*files, task="identity")["SPICE"].value == kept["SPICE"].value != lost["SPICE"].value
+
+
 def test_any_number_of_people(tmp_path):
     crowd = {"a": [f"P{k} is holding a lamp." for k in range(1, 14)]}
     preds, refs = lines(tmp_path / "p.jsonl", crowd), lines(tmp_path / "r.jsonl", crowd)

@@ -15,7 +15,7 @@ from fabula.core.nouns import Item
 from fabula.core.result import Result
 from fabula.core.rows import Rows
 from fabula.engine.captions import Tokenised, caption_rows
-from fabula.metrics import Metric, fitb
+from fabula.metrics import Metric, fitb, spice
 from fabula.metrics._caption import CaptionMetric
 from fabula.tasks._captionsets import Gathered, gather
 from fabula.tasks._task import Request, Task, measured, wrong_task
@@ -23,7 +23,7 @@ from fabula.text.identity import ids
 from fabula.text.identity import named as someone
 from fabula.text.ispice import OFFICIAL_IDS, Boundary, normalise
 
-DEFAULT = ("FITB", "iSPICE", "SPICE", "METEOR", "CIDEr")
+DEFAULT = ("FITB", "iSPICE", "SPICE(tok=none)", "METEOR", "CIDEr")  # a parser needs sentences
 
 
 def run(request: Request) -> Result:
@@ -40,6 +40,10 @@ def run(request: Request) -> Result:
     raw = [Item(s.id, s.candidate, (s.reference or "",)) for s in captioned]
     if said:
         say_people(raw, notes)
+    if any(isinstance(metric, spice.Metric) and metric.tok == "ptb" for metric in request.chosen("identity")):
+        notes.add(
+            "SPICE(tok=ptb) reads a captionset as one sentence, without full stops; SPICE(tok=none) keeps them"
+        )
     texts = {"raw": Tokenised(raw), "renamed": Tokenised([renamed(item, boundary) for item in raw])}
 
     def rows_of(metric: Metric) -> Rows:
@@ -96,6 +100,7 @@ def boundary_of(request: Request) -> Boundary:
 
 
 def renamed(item: Item, boundary: Boundary) -> Item:
+    """The item as metrics read it that do not rename people themselves."""
     candidate = None if item.candidate is None else normalise(item.candidate, boundary)
     return Item(item.id, candidate, tuple(normalise(r, boundary) for r in item.references))
 
