@@ -76,9 +76,10 @@ function sceneGraph(tuples, role, name, shared) {
   const curve = (a, b) => `M${CARD} ${a}C${CARD + REACH / 2} ${a} ${CARD + REACH / 2} ${b} ${CARD + REACH} ${b}`;
   for (const r of graph.relations) {
     const [from, to] = [port(r.from, r), port(r.to, r)];
+    const [start, end] = from < to ? [9, TALL - 9] : [TALL - 9, 9]; // the higher card at the higher place
     r.lines = svg("g", { class: `edge ${MARKS[r.mark]}` },
-      svg("path", { d: curve(from, r.y + 9) }), svg("circle", { cx: CARD + 1, cy: from, r: 3 }),
-      svg("path", { d: curve(to, r.y + TALL - 9) }),
+      svg("path", { d: curve(from, r.y + start) }), svg("circle", { cx: CARD + 1, cy: from, r: 3 }),
+      svg("path", { d: curve(to, r.y + end) }),
       svg("polygon", { points: `${CARD},${to} ${CARD + 9},${to - 4.5} ${CARD + 9},${to + 4.5}` }));
     parts.push(r.lines);
   }
@@ -121,7 +122,7 @@ function sceneGraph(tuples, role, name, shared) {
   const root = svg("svg", { class: `scene ${role}`, role: "group", "aria-label": about, width, height, keydown: move,
     focusout: () => light() }, parts);
   const box = tuples.length ? el("div", { class: "wide" }, root) : el("p", { class: "meta" }, "no tuples");
-  return el("figure", {}, el("figcaption", {}, el("b", {}, name), ` ${role}`), box);
+  return el("figure", {}, el("figcaption", {}, el("b", {}, name), name === role ? null : ` ${role}`), box);
 }
 
 /** The tuples of both sides as lists: what the drawing shows, in words. */
@@ -138,7 +139,8 @@ function tupleWords(sides) {
 /** A fold that draws its graphs when it is first opened. `names`: of the reference and of the prediction. */
 function graphFold(metric, graph, names, about, open) {
   const [value, said, gold] = graph;
-  const matched = (tuples) => `${tuples.filter((t) => t[0] === 1).length} of ${tuples.length}`;
+  const counted = (tuples, ...marks) => tuples.filter((t) => marks.includes(t[0])).length;
+  const matched = (tuples) => `${counted(tuples, 1)} of ${counted(tuples, 0, 1)}`;
   const inside = el("div", { class: "inside" });
   const draw = () => {
     if (inside.childElementCount) return;
@@ -164,7 +166,7 @@ function itemGraphs(row, s) {
   if (!data.graphs.length || row[2][s] === null) return [];
   const graphs = row[4][s];
   if (!graphs) return [el("p", { class: "meta" }, "Scene graphs are drawn for the first rows only, worst first.")];
-  const names = ["references", data.systems[s]];
+  const names = ["reference", data.systems[s]];
   return graphs.map((graph, m) => graphFold(data.graphs[m], graph, names, "Scene graphs, ", !m));
 }
 
