@@ -41,9 +41,7 @@ def run(request: Request) -> Result:
     if said:
         say_people(raw, notes)
     if any(isinstance(metric, spice.Metric) and metric.tok == "ptb" for metric in request.chosen("identity")):
-        notes.add(
-            "SPICE(tok=ptb) reads a captionset as one sentence, without full stops; SPICE(tok=none) keeps them"
-        )
+        notes.add("SPICE(tok=ptb) reads a captionset as one sentence, without full stops; SPICE(tok=none) keeps them")
     texts = {"raw": Tokenised(raw), "renamed": Tokenised([renamed(item, boundary) for item in raw])}
 
     def rows_of(metric: Metric) -> Rows:
