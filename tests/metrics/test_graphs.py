@@ -79,9 +79,7 @@ def test_what_a_picture_shows():
     assert {mark for _, mark in plain.candidate + plain.reference} == {ALONE, MATCHED}
 
 
-@pytest.mark.parametrize(
-    "text", ["", "Run", "walk " * 2000, "A ball", "мама мыла раму", "他在跑步 P1", "P1 " * 300]
-)
+@pytest.mark.parametrize("text", ["", "Run", "walk " * 2000, "A ball", "мама мыла раму", "他在跑步 P1", "P1 " * 300])
 def test_odd_captions_have_a_number(text):
     odd = corpus({"v": [(0, 10, text), (10, 20, text)]})
     for name in ("DVC_SPICE", "DVC_iSPICE", "Para_SPICE", "Para_iSPICE"):

@@ -308,9 +308,7 @@ def test_scene_graphs_are_what_the_metrics_compared(captions):
 def test_no_scene_graphs_unasked_and_no_more_than_can_be_made(captions, monkeypatch):
     assert embedded(page(captions("a.jsonl", "a dog", metrics="ROUGE_L"), (), None, "T"))["graphs"] == []
     monkeypatch.setattr("fabula.report._graphs.GRAPHED", 2)
-    data = embedded(
-        page(captions("a.jsonl", "a dog", "a cat", "P1 holds a lamp.", metrics="SPICE"), (), None, "T")
-    )
+    data = embedded(page(captions("a.jsonl", "a dog", "a cat", "P1 holds a lamp.", metrics="SPICE"), (), None, "T"))
     assert [row[4][0] is None for row in data["rows"]] == [False, False, True]
 
 

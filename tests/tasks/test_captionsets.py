@@ -262,6 +262,8 @@ def test_ids_without_captions(tmp_path):
     assert list(result.scores) == ["FITB"] and not result.items
     with pytest.raises(InputError, match="iSPICE reads captions of both sides, and there are none"):
         fabula.score(tmp_path / "p.jsonl", refs, task="identity", metrics="FITB,iSPICE")
+    with pytest.raises(InputError, match="no set has captions on both sides; there is nothing to compare"):
+        fabula.score(lines(tmp_path / "q.jsonl", SAID), tmp_path / "p.jsonl", task="identity")
     with pytest.raises(InputError, match="FITB reads blanks that are filled in"):
         fabula.score(lines(tmp_path / "q.jsonl", SAID), refs, task="identity", metrics="FITB")
 

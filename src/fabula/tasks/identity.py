@@ -81,8 +81,9 @@ def chosen(request: Request, found: Gathered, blanks: bool, captions: bool) -> l
         if not isinstance(metric, fitb.Metric | CaptionMetric):
             raise wrong_task(metric, "identity")
     can = [m for m in some if (blanks if isinstance(m, fitb.Metric) else captions)]
-    if not can and not captions and not blanks:
-        raise InputError("no set has two blanks", file=found.grouping, hint="there is nothing to compare")
+    if not captions and not blanks:
+        problem = "no set has two blanks" if any(s.clips for s in found.sets) else "no set has captions on both sides"
+        raise InputError(problem, file=found.grouping, hint="there is nothing to compare")
     if len(can) < len(some) and not (everything and can):
         metric = next(m for m in some if m not in can)
         lacking = "blanks that are filled in" if isinstance(metric, fitb.Metric) else "captions of both sides"
