@@ -418,6 +418,21 @@ def test_scene_graphs_keep_strings_text(browser, identity):
     assert browser.all("main img, main script:not(#data):not(:last-of-type)") == []
 
 
+def test_scene_graphs_on_a_narrow_page_and_on_paper(browser, identity):
+    size = {"width": 400, "height": 800, "deviceScaleFactor": 1, "mobile": True}
+    browser.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    try:
+        browser.open(page(identity, (), None, "Identity"), "#item=a")
+        assert browser.js("return document.documentElement.scrollWidth") <= 400
+        left, right = (browser.one(f".scene.{role}").rect for role in ("reference", "prediction"))
+        assert left["y"] + left["height"] <= right["y"]  # one below the other
+        browser.picture("scene-graphs-narrow", "#open")
+    finally:
+        browser.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    browser.media("print")
+    assert browser.one(".scene.reference").is_displayed()
+
+
 def test_scene_graphs_of_pairs_and_of_two_systems(browser):
     refs = list(demo.REFERENCES.values())
     first, second = (fabula.score(demo.SYSTEMS[n], refs, metrics="SPICE,METEOR") for n in ("good", "out_of_order"))
