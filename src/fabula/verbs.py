@@ -19,7 +19,7 @@ from fabula.engine.captions import Tokenised, caption_rows
 from fabula.engine.local import Progress, silent, story_rows
 from fabula.engine.shards import Engine, engine_named
 from fabula.io.captions import is_items
-from fabula.metrics import Metric
+from fabula.metrics import Metric, one_parser
 from fabula.metrics._caption import CaptionMetric
 from fabula.metrics._story import StoryMetric
 from fabula.protocols import Protocol
@@ -41,6 +41,8 @@ def score(
     repair: Sequence[str] | str = (),
     strict: bool = False,
     tok: str | None = None,
+    spice: str | None = None,
+    people: str | None = None,
     format: str | None = None,
     refs_format: str | None = None,
     sets: Path | None = None,
@@ -55,8 +57,9 @@ def score(
 
     With a protocol, the published evaluator's numbers; without, the corrected ones. `metrics` chooses among them:
     names or specs such as "SODA_c(refs=best)". `repair` says what to do with malformed reference segments, `tok`
-    sets the tokeniser of every metric that has one, `sets` names the file that groups clips (task identity). `ci`
-    gives each primary number an interval: True, or a Resampling that says how.
+    sets the tokeniser of every metric that has one, `spice` who parses for SPICE and iSPICE ("native", "java"). For the
+    task identity `sets` names the file that groups clips, and `people` is a pattern of how captions write people where
+    that is not P1 or [PERSON1]. `ci` gives each primary number an interval: True, or a Resampling that says how.
 
     With `engine="ray"` or a `work` folder, stories are scored shard by shard, with the same numbers; `resume` goes on
     with the run of a work folder (docs/engines.md).
@@ -64,6 +67,7 @@ def score(
     named = protocols.protocol(protocol) if protocol else None
     if task is None and named is None and metrics is not None and mentions_dense(metrics):
         task = "dense" if tells_stories(predictions) else None
+    one_parser(metrics or (), spice)
     chosen = choose(metrics, named, task)
     request = Request(
         predictions=predictions,
@@ -73,6 +77,8 @@ def score(
         repair=[repair] if isinstance(repair, str) else repair,
         strict=strict,
         tok=tok,
+        spice=spice,
+        people=people,
         format=format,
         refs_format=refs_format,
         sets=sets,

@@ -5,9 +5,10 @@ import pytest
 from fabula import io, tasks
 from fabula.core.moments import VideoNumbers
 from fabula.core.notes import Notes
-from fabula.io import captions, fillin, moments, regions
+from fabula.io import captions, captionsets, fillin, moments, regions
 from fabula.io._fields import Source
 from fabula.io._readers import readers
+from fabula.io.captionsets import Told
 
 READERS = readers()
 
@@ -43,6 +44,9 @@ def item(path, reader):
 def clip(path, reader):
     if reader.name == "fillin-sets":
         return len(fillin.read_sets(path, Notes())[0]) == 2
+    if reader.name == "captionsets":
+        both = Told(("P1 runs.", "P2 follows P1."), (("P1",), ("P2", "P1")))
+        return captionsets.read(path, Notes()) == {"kite": both}
     return list(fillin.references(path, Notes()).values()) == [("[PERSON1]", "[PERSON2]")]
 
 

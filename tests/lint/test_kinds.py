@@ -205,6 +205,33 @@ def test_sets_of_clips(tmp_path):
     }
 
 
+def test_captionsets(tmp_path):
+    truth = {"a": ["X"], "b": [], "c": ["X", "Y"], "d": ["Z"]}
+    refs = lines(tmp_path / "refs.jsonl", [{"id": i, "captions": ["P1 runs."], "blanks": b} for i, b in truth.items()])
+    given = {"a": [["[1]", "[2]"]], "b": [["1"]], "c": [["[1"], ["2]"]], "z": [["1"]]}
+    sets = [{"id": i, "captions": ["P1 runs.", "P2 runs."], "blanks": b} for i, b in given.items()]
+    sets[1]["captions"] = ["P1 runs.", " ", "p1 runs."]
+    path = lines(tmp_path / "p.jsonl", sets)
+    assert found(path, refs) == {
+        "malformed-id": [("c", 0), ("c", 1)],
+        "too-many-ids": [("a", None)],
+        "no-blank": [("b", None)],
+        "empty-caption": [("b", 1)],
+        "repeated-sentence": [("b", 2)],
+        "unknown-id": [("z", None)],
+        "missing-id": [("d", None)],
+    }
+    assert mended(path, tmp_path / "fixed.jsonl") == ["spell", "spell"]
+    fixed = [json.loads(line) for line in (tmp_path / "fixed.jsonl").read_text().splitlines()]
+    assert fixed == [
+        s | {"blanks": b} for s, b in zip(sets, ([["1", "2"]], [["1"]], [["1"], ["2"]], [["1"]]), strict=True)
+    ]
+    with pytest.raises(SpecError, match=r"call it fixed\.jsonl"):
+        mended(path, tmp_path / "fixed.json")
+    few = written(tmp_path / "few.json", [{"id": "c", "blanks": [["1"], ["_"]]}])
+    assert found(few, refs)["too-few-ids"] == [("c", None)] and found(few)["unfilled"] == [("c", 1)]
+
+
 # Captions, and what is wrong with the whole ---------------------------------------------------------------------------
 
 

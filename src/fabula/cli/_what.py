@@ -37,6 +37,14 @@ WHAT: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
         {"type": click.Choice(["ptb", "none"]), "help": "How captions are tokenised. Default: ptb."},
     ),
     "sets": (("--sets",), {"type": PATH, "help": "Which clips belong together (task identity)."}),
+    "people": (
+        ("--people",),
+        {"help": "Pattern of people in captions, where they are not P1 or [PERSON1] (task identity)."},
+    ),
+    "spice": (
+        ("--spice",),
+        {"type": click.Choice(["native", "java"]), "help": "Who parses for SPICE and iSPICE. Default: native."},
+    ),
     "format": (
         ("--format",),
         {"help": "Format of the predictions (fabula list formats). Default: known by its shape."},
@@ -61,6 +69,12 @@ def what_to_score(*names: str, without: Sequence[str] = (), required: bool = Fal
         return called
 
     return decorate
+
+
+def spice_option(verb: Callable[..., Any]) -> Callable[..., Any]:
+    """--spice, for verbs that score in a way of their own."""
+    flags, settings = WHAT["spice"]
+    return click.option(*flags, **settings)(verb)
 
 
 def ready(what: What) -> What:

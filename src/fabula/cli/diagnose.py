@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from fabula.cli._console import Several, bar, say, tell
-from fabula.cli._what import What, resampled, what_to_score
+from fabula.cli._what import What, resampled, spice_option, what_to_score
 from fabula.core.errors import SpecError
 from fabula.diagnose.errors import Limits, errors
 from fabula.diagnose.retrieval import retrieval
@@ -26,6 +26,7 @@ DEFAULT = Limits()
 @what_to_score("refs", "repair", "format", "refs_format", required=True)
 @click.option("--task", type=click.Choice(["stories", "moments"]), default="stories", help="moments: rankings.")
 @click.option("--metric", "-m", help="The score to explain. Default: SODA_c; SODA_d where there are no captions.")
+@spice_option
 @click.option("--near", type=float, default=DEFAULT.near, show_default=True, help="IoU of a pair at least.")
 @click.option("--right", type=float, default=DEFAULT.right, show_default=True, help="IoU of a well located pair.")
 @click.option("--inside", type=float, default=DEFAULT.inside, show_default=True, help="Share that makes a piece.")
@@ -42,6 +43,7 @@ def command(
     what: What,
     task: str,
     metric: str | None,
+    spice: str | None,
     near: float,
     right: float,
     inside: float,
@@ -63,7 +65,7 @@ def command(
         near=near, right=right, inside=inside, words=words, matching="ordered" if matching == "ordered" else "greedy"
     )
     if task == "moments":
-        if metric:
+        if metric or spice:
             raise SpecError("for moments the score is R@k at an IoU: say --k and --iou")
         files = {name: what[name] for name in ("refs", "format", "refs_format")}
         with bar() as progress:
@@ -71,7 +73,7 @@ def command(
         show(found.warnings, report.retrieval_json(found), report.retrieval_plain(found), json_)
         return
     with bar() as progress:
-        seen = errors(predictions, **what, metric=metric, limits=limits, ci=how, progress=progress)
+        seen = errors(predictions, **what, metric=metric, spice=spice, limits=limits, ci=how, progress=progress)
     drawn = report.rich_tables(seen) if sys.stdout.isatty() else None
     show(seen.warnings, report.as_json(seen), report.plain(seen), json_, drawn)
 

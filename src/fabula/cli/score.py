@@ -56,6 +56,7 @@ def command(
     fabula score caps.json --refs coco_annotations.json --task captions
     fabula score pairs.jsonl --task captions --rows rows.jsonl
     fabula score preds.json --refs val_1.json --ci --seed 1
+    fabula score sets.jsonl --refs truth.jsonl --task identity --html report.html
     """
     if rows:
         report_rows.check_suffix(rows)
@@ -68,7 +69,7 @@ def command(
         other = score_verb(against, **options, progress=progress) if against else None
     if html and result.predictions is None and result.task in ("dense", "procedure"):
         raise SpecError("the page needs all stories in memory, and these were streamed; write --rows instead")
-    if html and result.predictions is None and result.task != "captions":
+    if html and result.predictions is None and not result.items:
         raise SpecError(f"the page draws stories and captions; for the task {result.task} write --rows")
     if rows:
         report_rows.write_rows(result.rows, rows)

@@ -1,21 +1,22 @@
-"""People filled into blanks (LSMDC): is there an id for every blank, and is it spelled as one?"""
+"""People filled into blanks (LSMDC, captionsets): is there an id for every blank, and is it spelled as one?"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from fabula.core.errors import SpecError, shown
 from fabula.core.notes import Notes
 from fabula.core.nouns import Corpus
-from fabula.io import fillin
+from fabula.io import captionsets, fillin, usable
+from fabula.io._files import write_text
 from fabula.io._tables import head
 from fabula.lint._check import Check, Facts, Place
 from fabula.lint._examine import Report, report
-from fabula.lint._kind import Asked, Kind, Mended
+from fabula.lint._kind import LINES, Asked, Kind, Mended, first_entry
 
 SPELLED = re.compile(r"\[[^\[\]\s'\",]+\]|[^\[\]\s'\",]+")  # [PERSON1] or PERSON1, nothing else
 NOBODY = re.compile(r"(\w*_)?(PERSON|SOMEONE|BLANK|UNK)", re.IGNORECASE)  # a placeholder that nobody filled
@@ -93,7 +94,14 @@ FAMILIES = ("identity", "ids")
 
 
 def look(asked: Asked) -> tuple[Report, str]:
+    if of_captions(asked):
+        return look_at_captions(asked)
     return look_at_sets(asked) if of_sets(asked) else look_at_ids(asked)
+
+
+def of_captions(asked: Asked) -> bool:
+    """Captionsets: by the format's name, or a JSON file of them."""
+    return asked.format == "captionsets" if asked.format else not captionsets.is_table(asked.path)
 
 
 def of_sets(asked: Asked) -> bool:
@@ -126,8 +134,51 @@ def look_at_ids(asked: Asked) -> tuple[Report, str]:
     return report(facts, notes, FAMILIES), "fillin"
 
 
+def look_at_captions(asked: Asked) -> tuple[Report, str]:
+    """Words and ids of sets, as of single captions; their blanks, set by set."""
+    notes, truth = Notes(), dict[str, captionsets.Told]()
+    sets = captionsets.read(asked.path, notes)
+    for ref in asked.refs:
+        truth |= captionsets.read(ref, notes, asked.refs_format)
+    words = tuple((id, i, text) for id, told in sets.items() for i, text in enumerate(told.captions or (None,)))
+    known: frozenset[str | int] | None = frozenset(truth) if asked.refs else None
+    blanks = {id: len(laid_out(told)) for id, told in truth.items() if told.blanks is not None}
+    filled = Filled({id: laid_out(told) for id, told in sets.items() if told.blanks is not None}, blanks)
+    said = report(Facts(corpus=Corpus({}), words=words, known=known, part="caption"), notes, ("words", "ids"))
+    found = report(Facts(corpus=Corpus({}), words=(), part="blank", more=filled), Notes(), ("identity",))
+    both = sorted((*found.findings, *said.findings), key=lambda f: ("error", "warning", "info").index(f.level))
+    return Report(tuple(both), said.numbers), "captionsets"
+
+
+def laid_out(told: captionsets.Told) -> tuple[str, ...]:
+    """The ids in all blanks of a set, end to end."""
+    return sum(told.blanks or (), ())
+
+
+def mend_captions(asked: Asked, target: Path) -> Mended:
+    """Every id in a blank without what stands around it; words are never touched."""
+    if not target.name.endswith(LINES):
+        raise SpecError(f"the copy is written as lines of JSON; call it {target.stem}.jsonl")
+    sets = captionsets.read(asked.path, Notes())
+    deeds = [
+        {"deed": "spell", "set": id, "blank": i, "before": given, "after": bare(given)}
+        for id, told in sets.items()
+        for i, given in enumerate(laid_out(told))
+        if bare(given) and not SPELLED.fullmatch(given)
+    ]
+    for id, told in sets.items():
+        if told.blanks is not None:
+            sets[id] = replace(
+                told, blanks=tuple(tuple(bare(given) or given for given in clip) for clip in told.blanks)
+            )
+    write_text(usable(target), captionsets.written(sets, target))
+    return Mended("captionsets", deeds, {"spell": "wrote an id without what stood around it"})
+
+
 def mend(asked: Asked, target: Path) -> Mended:
     """Every id as [id]; nobody is invented, and nobody taken out."""
+    if of_captions(asked):
+        return mend_captions(asked, target)
     if of_sets(asked):
         raise SpecError("--fix spells ids; a file of sets has none")
     clips = fillin.predictions(asked.path, Notes())
@@ -142,16 +193,17 @@ def mend(asked: Asked, target: Path) -> Mended:
 
 
 def knows(path: Path) -> bool:
-    """Lines with a tab, in a file that is not called JSON."""
-    name = path.name.removesuffix(".gz")
-    return not name.endswith((".json", ".jsonl")) and "\t" in head(path).partition("\n")[0]
+    """Lines with a tab, in a file that is not called JSON; captionsets in one that is."""
+    if captionsets.is_table(path):
+        return "\t" in head(path).partition("\n")[0]
+    return captionsets.ours(first_entry(path))
 
 
 KIND = Kind(
     name="identity",
     tasks=("identity",),
     knows=knows,
-    named=lambda format: format in {reader.name for reader in fillin.READERS},
+    named=lambda format: format in {reader.name for reader in (*fillin.READERS, *captionsets.READERS)},
     look=look,
     mend=mend,
     last=2,

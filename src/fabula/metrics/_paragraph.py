@@ -45,6 +45,10 @@ class Paragraph(Metric):
         """True where the table cannot be made of a part of the videos at a time."""
         return self.corpus_wide or self.pairing == "shifted"
 
+    def reader(self) -> CaptionMetric:
+        """The caption metric that reads the paragraphs."""
+        return self.inner(tok="none")
+
     def items(self, refs: Sequence[Corpus], preds: Corpus) -> list[Item]:
         """One paragraph a video. Only letters are kept, in lower case."""
         videos = [v for v in dict.fromkeys(v for ref in refs for v in ref) if self.missing == "zero" or v in preds]
@@ -63,14 +67,14 @@ class Paragraph(Metric):
 
     def table(self, refs: Sequence[Corpus], preds: Corpus) -> Rows:
         items = self.items(refs, preds)
-        rows: list[dict[str, Any]] = self.inner(tok="none").units(items)
+        rows: list[dict[str, Any]] = self.reader().units(items)
         return Rows.of({"video": item.id, **row} for item, row in zip(items, rows, strict=True))
 
     def combine(self, rows: Rows) -> Values:
-        return self.inner(tok="none").combine(rows)
+        return self.reader().combine(rows)
 
     def sums(self, rows: Rows) -> Array | None:
-        return self.inner(tok="none").sums(rows)
+        return self.reader().sums(rows)
 
     def of_sums(self, totals: Array) -> Array:
-        return self.inner(tok="none").of_sums(totals)
+        return self.reader().of_sums(totals)
