@@ -13,9 +13,10 @@ import pytest
 
 import fabula
 from fabula.core.errors import InputError, SpecError
-from fabula.core.nouns import Corpus
-from fabula.engine import shards
-from fabula.engine.shards import Here, Record, shard_of, shards_for
+from fabula.core.nouns import Corpus, Story
+from fabula.engine import split
+from fabula.engine.shards import Here, shards_for
+from fabula.engine.split import Record, shard_of
 from fabula.metrics import metric
 from tests.toys import corpus, story
 
@@ -122,12 +123,35 @@ def test_all_spellings_of_an_id_share_a_shard():
 
 
 def test_the_input_alone_decides_how_many_shards():
-    assert [shards_for(n) for n in (0, 8 << 20, (100 << 20) + 1, 1 << 40)] == [8, 8, 101, 256]
+    assert [shards_for(n) for n in (0, 8 << 20, (100 << 20) + 1, 1 << 40)] == [8, 8, 101, 4096]
 
 
-def test_a_record_keeps_all_of_a_story():
+def cut(tmp_path: Path, told: Corpus, shards: int = 3, index: int = 0) -> split.Cut:
+    return split.Cut(tmp_path, index, 0, told.name, told, shards, split.Rules(False, (), False))
+
+
+def test_a_record_keeps_all_of_a_story(tmp_path):
     kept = story((0, 0.1, 'a "dog"\n\ud800'), (float("inf"), -2, "é"), id="v_\u2028", duration=3)
-    assert Record.of(Record(1, 2, 3, kept).text()) == Record(1, 2, 3, kept)
+    split.split(cut(tmp_path, Corpus({kept.id: kept}), shards=1))
+    assert list(split.records(tmp_path, 1, [0])) == [Record(0, 0, kept)]
+    (outline,) = split.records(tmp_path, 1, [0], outline=True)
+    assert (outline.story.id, len(outline.story)) == (kept.id, 2)
+
+
+@pytest.mark.parametrize("block", [1, 500, 1 << 20])
+def test_every_story_is_in_its_shard_and_in_order(tmp_path, monkeypatch, block):
+    monkeypatch.setattr(split, "BLOCK", block)
+    halves = [corpus(told(40, 2, prefix=p)) for p in ("a", "b")]
+    for i, half in enumerate(halves):
+        split.split(cut(tmp_path, half, index=i))
+    split.split(cut(tmp_path, Corpus({}), index=2))  # an empty piece
+    shares = [list(split.records(tmp_path, 3, [k])) for k in range(3)]
+    for k, share in enumerate(shares):
+        assert share and [r.place for r in share] == sorted(r.place for r in share)
+        assert {shard_of(r.story.id, 3) for r in share} == {k}
+    together = sorted((r for share in shares for r in share), key=lambda r: r.place)
+    assert [r.story for r in together] == [s for half in halves for s in half.values()]
+    assert [r.piece for r in together] == [0] * 40 + [1] * 40
 
 
 def test_statistics_of_parts_are_those_of_the_whole(sets):
@@ -154,7 +178,7 @@ class Dies(shards.Here):
         for i, job in enumerate(jobs):
             if work is shards.score and i == 3:
                 os.kill(os.getpid(), signal.SIGKILL)
-            yield work(job)
+            yield i, work(job)
 
 one, two, preds, work, metrics = sys.argv[1:]
 fabula.score(preds, [one, two], metrics=metrics, repair="swap", work=work, engine=Dies())
@@ -184,7 +208,7 @@ def test_a_killed_run_goes_on(files, tmp_path):
 def test_a_run_killed_while_it_reads_goes_on(files, tmp_path, monkeypatch):
     work = tmp_path / "work"
     with monkeypatch.context() as patched:
-        patched.setattr(shards.Work, "split", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        patched.setattr(split, "write_bytes", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             score(files, work)
     assert score(files, work, resume=True).to_dict() == score(files, tmp_path / "other").to_dict()
@@ -255,15 +279,15 @@ def test_reading_keeps_nothing(tmp_path, monkeypatch):
 
     alive: list[weakref.ref] = []
     worst = [0]
-    plain = Record.text
+    plain = split.record
 
-    def watched(record: Record) -> str:
-        alive.append(weakref.ref(record.story))
+    def watched(n: int, line: int, told: Story) -> str:
+        alive.append(weakref.ref(told))
         worst[0] = max(worst[0], sum(r() is not None for r in alive[-50:]))
-        return plain(record)
+        return plain(n, line, told)
 
     fabula.write(corpus({f"v{i}": [(0, 1)] for i in range(300)}), tmp_path / "a.jsonl", "fabula")
-    monkeypatch.setattr(Record, "text", watched)
+    monkeypatch.setattr(split, "record", watched)
     result = fabula.score(tmp_path / "a.jsonl", tmp_path / "a.jsonl", metrics="SODA_d", work=tmp_path / "work")
     assert result["SODA_d"].value == 1
     assert len(alive) == 600 and worst[0] <= 3
