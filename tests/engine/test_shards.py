@@ -17,6 +17,7 @@ from fabula.core.nouns import Corpus, Story
 from fabula.engine import split
 from fabula.engine.shards import Here, shards_for
 from fabula.engine.split import Record, shard_of
+from fabula.io import _parquet, _pieces
 from fabula.metrics import metric
 from tests.toys import corpus, story
 
@@ -68,17 +69,55 @@ def test_the_same_from_memory(sets, tmp_path):
     assert parts.predictions == whole.predictions and list(parts.refs[1]) == list(whole.refs[1])
 
 
-@pytest.mark.parametrize("packed", [False, True])
-def test_the_same_streamed(files, tmp_path, packed):
-    if packed:
-        files = [f.with_name(f"{f.name}.gz") for f in files if not f.with_name(f"{f.name}.gz").write_bytes(b"")]
-        for f in files:
-            f.write_bytes(gzip.compress(f.with_suffix("").read_bytes()))
-    one, two, preds = files
+def repacked(path: Path, kind: str) -> Path:
+    """The same stories in another container."""
+    stories = list(fabula.read(path)[0].items())
+    if kind == "folder":
+        folder = path.with_suffix("")
+        folder.mkdir()
+        for i, ending in enumerate(("jsonl", "jsonl.gz", "parquet")):
+            part = Corpus(dict(stories[i * len(stories) // 3 : (i + 1) * len(stories) // 3]))
+            fabula.write(part, folder / f"part-{i}.{ending}", "fabula")
+        (folder / "notes.txt").touch()
+        return folder
+    if kind == "jsonl.gz":
+        path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes()))
+        return path.with_name(f"{path.name}.gz")
+    fabula.write(Corpus(dict(stories)), path.with_suffix(f".{kind}"), "fabula")
+    return path.with_suffix(f".{kind}")
+
+
+@pytest.mark.parametrize("size", [500, _pieces.PIECE])
+@pytest.mark.parametrize("kind", ["jsonl", "jsonl.gz", "parquet", "folder"])
+def test_the_same_streamed(files, tmp_path, kind, size, monkeypatch):
+    monkeypatch.setattr(_pieces, "READ", 100)
+    monkeypatch.setattr(_pieces.cut, "__defaults__", (size,))
+    monkeypatch.setattr(_parquet, "GROUP", 9)
+    one, two, preds = (repacked(f, kind) if kind != "jsonl" else f for f in files)
     whole = fabula.score(preds, [one, two], metrics=METRICS, repair="swap")
     parts = fabula.score(preds, [one, two], metrics=METRICS, repair="swap", work=tmp_path / "work")
     assert parts.to_dict() == whole.to_dict()
     assert parts.predictions is None  # nothing was kept
+    pieces = len(list((tmp_path / "work" / "pieces").glob("*.json")))
+    assert pieces == {"folder": 9}.get(kind, 3) if size > 500 or kind == "jsonl.gz" else pieces > 9
+
+
+@pytest.mark.parametrize("kind", ["parquet", "folder"])
+def test_one_set_in_another_container(files, kind):
+    one, two, preds = files
+    plain = fabula.score(preds, [one, two], metrics=METRICS, repair="swap", engine=Here())
+    other = fabula.score(preds, [repacked(one, kind), two], metrics=METRICS, repair="swap", engine=Here())
+    assert other.to_dict()["scores"] == plain.to_dict()["scores"]
+
+
+def test_answers_that_say_nothing_are_counted(tmp_path):
+    answers = tmp_path / "answers.jsonl"
+    told = {"v_0": "From 1 to 9 seconds, a dog runs.", "v_1": "I cannot help with that."}
+    answers.write_text("".join(json.dumps({"id": v, "answer": a}) + "\n" for v, a in told.items()))
+    refs = corpus({v: [(0, 9, "a dog runs")] for v in told})
+    whole = fabula.score(answers, refs, metrics="SODA_d", task="dense")
+    assert whole.counts["unparsed"] == 1
+    assert fabula.score(answers, refs, metrics="SODA_d", task="dense", engine=Here()).to_dict() == whole.to_dict()
 
 
 def test_the_same_under_a_protocol_that_judges_nothing(files, tmp_path):
@@ -103,6 +142,15 @@ def test_the_same_errors(files, tmp_path):
     twice = tmp_path / "twice.jsonl"
     twice.write_text(preds.read_text() + preds.read_text())
     assert "stands twice, first on line 1;" in same_error(predictions=twice, refs=one, repair="swap", metrics="SODA_d")
+    folder = tmp_path / "twice"
+    folder.mkdir()
+    for name in ("a.jsonl", "b.parquet"):
+        fabula.write(corpus({"v_1": [(0, 1, "it")]}), folder / name, "fabula")
+    said = same_error(predictions=folder, refs=two, metrics="SODA_d", task="dense")
+    assert said.startswith(str(folder / "b.parquet")) and "this video id stands twice, first in a.jsonl;" in said
+    broken = tmp_path / "broken.jsonl"
+    broken.write_text(preds.read_text() + '{"id": "z", "events": [{"start": 0}]}\n')
+    assert "line 69 events[0]: the key 'end' is missing" in same_error(predictions=broken, refs=two, metrics="SODA_d")
     strangers = corpus({"other": [(0, 1, "it")]}, name="strangers")
     assert "compare the ids" in same_error(predictions=strangers, refs=two, metrics="SODA_d")
     assert "has an event" in same_error(predictions=preds, refs=corpus({"v_1": []}), metrics="SODA_d")

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
+import socket
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from itertools import islice
@@ -19,6 +21,7 @@ from fabula.engine.shards import attempt
 
 RETRIES = 5  # of one job, for workers that die; an error of ours is not tried again
 AHEAD = 4  # jobs given out for every processor of the cluster; the others wait here, where they cost nothing
+KNOCK = 10  # seconds
 STORE = 100 << 20  # bytes of shared memory for what travels, which is next to nothing
 J = TypeVar("J")
 T = TypeVar("T")
@@ -89,11 +92,30 @@ def cluster(address: str | None, options: dict[str, Any]) -> Iterator[Any]:
         "_node_ip_address": "127.0.0.1",
     }
     try:
+        knock(ray, address or "")
         ray.init(**(quiet | ({"address": address} if address else own) | options))
-    except (ConnectionError, RuntimeError, TimeoutError, ValueError) as error:
+    except (OSError, OverflowError, RuntimeError, ValueError) as error:
         said = str(error).strip().partition("\n")[0]
         raise FabulaError(f"Ray cannot be reached at {address or 'this machine'} ({said}); check --address") from error
     try:
         yield ray
     finally:
         ray.shutdown()
+
+
+def knock(ray: Any, address: str) -> None:
+    """OSError where nobody listens at host:port. Ray itself would try for minutes."""
+    named = re.fullmatch(r"(?:ray://)?\[?([^\[\]/]+)\]?:(\d{1,5})", address)
+    if named is None:
+        return  # auto, or whatever else Ray may know
+    host, port = named[1], int(named[2])
+    hosts = (
+        [host, ray.util.get_node_ip_address()] if host in ("localhost", "127.0.0.1", "::1") else [host]
+    )  # as Ray does
+    for i, one in enumerate(hosts):
+        try:
+            socket.create_connection((one, port), timeout=KNOCK).close()
+            return
+        except (OSError, OverflowError):
+            if i + 1 == len(hosts):
+                raise
