@@ -262,6 +262,18 @@ def test_a_run_killed_while_it_reads_goes_on(files, tmp_path, monkeypatch):
     assert score(files, work, resume=True).to_dict() == score(files, tmp_path / "other").to_dict()
 
 
+def test_pieces_that_were_read_are_not_read_again(files, tmp_path):
+    work = tmp_path / "work"
+    whole = score(files, work).to_dict()
+    for path in (work / "facts.json", work / "pieces" / "00001.json", work / "pieces" / "00001.jsonl"):
+        path.unlink()
+    kept = {f: f.stat().st_mtime_ns for f in work.glob("pieces/*.jsonl")}
+    assert len(kept) == 2
+    assert score(files, work, resume=True).to_dict() == whole
+    assert {f: f.stat().st_mtime_ns for f in kept} == kept
+    assert (work / "pieces" / "00001.jsonl").exists()
+
+
 def test_rows_that_are_not_whole_are_made_again(files, tmp_path):
     whole = score(files, tmp_path / "work").to_dict()
     for i, path in enumerate(sorted((tmp_path / "work").glob("rows/*/*.npz"))[:4]):

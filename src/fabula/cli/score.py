@@ -21,7 +21,7 @@ from fabula.verbs import score as score_verb
 
 @click.command("score", cls=Several)
 @click.argument("predictions", type=click.Path(path_type=Path))
-@click.option("--refs", "-r", multiple=True, type=click.Path(path_type=Path), help="Reference file(s).")
+@click.option("--refs", "-r", multiple=True, type=click.Path(path_type=Path), help="Reference files or folders.")
 @click.option("--task", help="fabula list tasks. Default: dense when the predictions have captions, else procedure.")
 @click.option("--protocol", "-p", help="A published evaluator to reproduce (fabula list protocols).")
 @click.option("--metrics", "-m", help='Metrics, comma separated: "SODA_c,PRF@0.5,SODA_c(refs=best)".')
