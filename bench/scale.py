@@ -65,10 +65,12 @@ class Watch(threading.Thread):
         self.every, self.over = every, threading.Event()
         self.pss = self.rss = self.store = self.processes = self.largest = 0  # kB at the worst moment
         self.cpu: dict[int, float] = {}  # process → seconds so far
+        self.cost = 0.0  # seconds of looking, which are not counted
 
     def run(self) -> None:
         while not self.over.wait(self.every):
             self.look()
+        self.cost = time.thread_time()
 
     def look(self) -> None:
         seen = [memory(pid) for pid in tree(os.getpid())]
@@ -87,8 +89,8 @@ class Watch(threading.Thread):
         self.join()
         self.look()
         return {
-            "cpu": sum(self.cpu.values()),
-            "own cpu": time.process_time(),
+            "cpu": sum(self.cpu.values()) - self.cost,
+            "own cpu": time.process_time() - self.cost,
             "pss": self.pss / 1024,
             "rss": self.rss / 1024,
             "store": self.store / 1024,

@@ -68,7 +68,7 @@ def parts(path: Path) -> tuple[list[Path], list[str]]:
     found = [f for f in inner if f.name.endswith(PARTS) and not f.is_dir()]
     if not found:
         hint = f"a folder is read as one set: its files end in {', '.join(PARTS)}"
-        raise InputError("a folder without a file that is read", file=path, hint=hint)
+        raise InputError("is a directory without a file that is read", file=path, hint=hint)
     return found, [f.name for f in inner if f not in found]
 
 
