@@ -1,8 +1,7 @@
-"""Shards on a Ray cluster: one task a shard, tried again where its worker dies.
+"""Jobs on a Ray cluster: one task a piece or a shard, tried again where its worker dies.
 
-A task writes its rows into the work folder and returns a number: nothing large travels. A task that is tried again
-writes the same file again, so a dead worker changes nothing. Tasks are Ray's own, without Ray Data: what it adds
-(blocks of Arrow, streaming between operators) has no use where a shard is a file and a result is a file.
+A task writes into the work folder and returns a number: nothing large travels. A task that is tried again writes the
+same files again, so a dead worker changes nothing. Tasks are Ray's own, without Ray Data: docs/engines.md says why.
 """
 
 from __future__ import annotations
