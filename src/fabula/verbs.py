@@ -23,8 +23,8 @@ from fabula.metrics import Metric, one_parser
 from fabula.metrics._caption import CaptionMetric
 from fabula.metrics._story import StoryMetric
 from fabula.protocols import Protocol
-from fabula.stats.bootstrap import Method, Resampling, intervals
-from fabula.stats.compare import Comparison, Test, alike
+from fabula.stats.bootstrap import Method, Resampling, each_interval
+from fabula.stats.compare import Comparison, Test
 from fabula.stats.compare import compare as compare_rows
 from fabula.stats.sample import Sample
 from fabula.tasks import Request, _stories
@@ -98,16 +98,15 @@ def with_intervals(result: Result, how: Resampling) -> Result:
     """The result with the interval of every primary number; its signature says how it was made."""
     named = {name: metrics.metric(score.signature) for name, score in result.scores.items()}
     some = {name: Sample.of(result.rows[name], metric) for name, metric in named.items()}
-    scores = dict(result.scores)
-    for group in alike({name: [sample] for name, sample in some.items()}):
-        found = intervals(
-            [some[n] for n in group], level=how.level, method=how.method, resamples=how.resamples, seed=how.seed
+    scores = {
+        name: replace(
+            result[name],
+            ci={result[name].primary: (found.low, found.high)},
+            signature=f"{result[name].signature}|ci:{how}",
         )
-        for name, bounds in zip(group, found, strict=True):
-            old = scores[name]
-            signature = f"{old.signature}|ci:{how}"
-            scores[name] = replace(old, ci={old.primary: (bounds.low, bounds.high)}, signature=signature)
-    return replace(result, scores=scores)
+        for name, found in each_interval(some, how).items()
+    }
+    return replace(result, scores={name: scores[name] for name in result.scores})
 
 
 def compare(

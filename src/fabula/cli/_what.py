@@ -17,7 +17,7 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 PATH = click.Path(path_type=Path)
 WHAT: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
-    "refs": (("--refs", "-r"), {"multiple": True, "type": PATH, "help": "Reference file(s)."}),
+    "refs": (("--refs", "-r"), {"multiple": True, "type": PATH, "help": "Reference files or folders."}),
     "task": (
         ("--task",),
         {"help": "fabula list tasks. Default: dense when the predictions have captions, else procedure."},

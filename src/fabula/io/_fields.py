@@ -55,6 +55,7 @@ class Source:
     notes: Notes = field(default_factory=Notes)
     argument: str | None = None  # what follows the colon of `youcook2:validation`
     noun: str = "video"  # what an id names: a video, or an item of captions
+    unit: str = "line"  # what an entry of the file is called: a line, or a row
     extras: dict[str, dict[str, int]] = field(default_factory=dict)  # whose field → its name → how often
 
     def wrong(
@@ -135,6 +136,13 @@ class Source:
             for key in entry:
                 if key not in known:
                     counts[key] = counts.get(key, 0) + 1
+
+    def count_unused(self, extras: dict[str, dict[str, int]]) -> None:
+        """What another reader counted in another piece of the file."""
+        for whose, counts in extras.items():
+            own = self.extras.setdefault(whose, {})
+            for key, count in counts.items():
+                own[key] = own.get(key, 0) + count
 
     def report(self) -> None:
         """One note for the unused fields of videos, one for those of events."""

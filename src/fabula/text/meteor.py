@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import atexit
 import math
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
@@ -24,6 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fabula import _kernels
 from fabula._kernels import native
 from fabula.core.errors import InputError, shown
 from fabula.text._scorer import Block
@@ -62,7 +62,7 @@ def segments(
     index = open_index()
     if engine := _engine(index):
         with _as_input_error(lambda: _check_segments(candidates, references)):
-            stats, scores = engine.segments(candidates, references, threads or os.cpu_count() or 1)
+            stats, scores = engine.segments(candidates, references, threads or _kernels.threads())
         return [Segment(tuple(row), value) for row, value in zip(stats.tolist(), scores.tolist(), strict=True)]
     _check_segments(candidates, references)
     return [
@@ -93,7 +93,7 @@ def pairs_many(
     index = open_index()
     if engine := _engine(index):
         with _as_input_error(lambda: _check_blocks(blocks)):
-            flat = engine.pairs_many(blocks, threads or os.cpu_count() or 1)
+            flat = engine.pairs_many(blocks, threads or _kernels.threads())
         shapes = [(len(candidates), len(references)) for candidates, references in blocks]
         ends = np.cumsum([C * R for C, R in shapes]).tolist()
         return [flat[end - C * R : end].reshape(C, R) for end, (C, R) in zip(ends, shapes, strict=True)]
