@@ -5,6 +5,9 @@ from numpy.typing import NDArray
 
 def lcs(A: list[list[int]], B: list[list[int]]) -> NDArray[np.int64]: ...
 def ordered(C: NDArray[np.float64]) -> tuple[float, list[tuple[int, int]]]: ...
+def ordered_many(
+    C: NDArray[np.float64], shapes: NDArray[np.int64], values: NDArray[np.float64], chosen: NDArray[np.bool_]
+) -> None: ...
 def lift(
     text: bytes, key: str, first: int, whole: bool, keep: bool
 ) -> tuple[bytes, int, NDArray[np.float64], NDArray[np.int64]]: ...
@@ -44,7 +47,10 @@ class Scanner:
 class Meteor:
     def __init__(self, sections: dict[str, NDArray[np.generic]], normalise: Callable[[str], str]) -> None: ...
     def pairs_many(
-        self, blocks: Sequence[tuple[Sequence[str], Sequence[str]]], threads: int
+        self,
+        blocks: Sequence[tuple[Sequence[str], Sequence[str]]],
+        threads: int,
+        wanted: NDArray[np.bool_] | None = None,
     ) -> NDArray[np.float64]: ...
     def segments(
         self, candidates: Sequence[str], references: Sequence[Sequence[str]], threads: int

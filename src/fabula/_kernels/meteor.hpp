@@ -178,8 +178,9 @@ class Aligner {
 // The scores of every hypothesis against every reference of a tile.
 class Tile {
   public:
-    // Throws TooMuch.
-    void run(const Tables &tables, const std::vector<const Sentence *> &hyps, const std::vector<const Sentence *> &refs);
+    // Pairs that are `skipped` (a flag each, row by row) have no statistics. Throws TooMuch.
+    void run(const Tables &tables, const std::vector<const Sentence *> &hyps, const std::vector<const Sentence *> &refs,
+             const std::vector<uint8_t> &skipped);
     const Statistics &stats(size_t hyp, size_t ref) const { return stats_[hyp * refs_ + ref]; }
 
   private:
@@ -198,7 +199,8 @@ class Tile {
         void fill(const std::vector<const Sentence *> &sentences);
         uint32_t find(uint32_t node) const;
     };
-    void stream(const Tables &tables, const std::vector<const Sentence *> &from, const Phrases &to, bool from_refs);
+    void stream(const Tables &tables, const std::vector<const Sentence *> &from, const Phrases &to, bool from_refs,
+                const std::vector<uint8_t> &skipped);
 
     size_t refs_ = 0;
     Phrases hyp_phrases_, ref_phrases_;

@@ -272,7 +272,8 @@ uint32_t Tile::Phrases::find(uint32_t node) const {
     return UNKNOWN;
 }
 
-void Tile::stream(const Tables &tables, const std::vector<const Sentence *> &from, const Phrases &to, bool from_refs) {
+void Tile::stream(const Tables &tables, const std::vector<const Sentence *> &from, const Phrases &to, bool from_refs,
+                  const std::vector<uint8_t> &skipped) {
     for (uint32_t f = 0; f < from.size(); ++f) {
         const std::vector<Source> &sources = from[f]->sources;
         for (size_t s = 0, same_end; s < sources.size(); s = same_end) {
@@ -281,9 +282,10 @@ void Tile::stream(const Tables &tables, const std::vector<const Sentence *> &fro
             for (uint32_t entry = sources[s].first; entry < sources[s].last; ++entry) {
                 for (uint32_t link = to.find(tables.target_node[entry]); link != UNKNOWN; link = to.links[link].next) {
                     const Link &there = to.links[link];
+                    const uint32_t pair = static_cast<uint32_t>(from_refs ? there.sentence * refs_ + f : f * refs_ + there.sentence);
+                    if (skipped[pair]) continue;
                     for (size_t k = s; k < same_end; ++k) {
                         const Source &here = sources[k];
-                        const uint32_t pair = static_cast<uint32_t>(from_refs ? there.sentence * refs_ + f : f * refs_ + there.sentence);
                         if (++hit_count_[pair] > MOST_MATCHES) too_many_matches(pair);
                         if (from_refs)
                             hits_.push_back({pair, here.at, 0, {here.words, entry, there.at}, {here.at, there.at, here.words, there.words, 3}});
@@ -296,15 +298,16 @@ void Tile::stream(const Tables &tables, const std::vector<const Sentence *> &fro
     }
 }
 
-void Tile::run(const Tables &tables, const std::vector<const Sentence *> &hyps, const std::vector<const Sentence *> &refs) {
+void Tile::run(const Tables &tables, const std::vector<const Sentence *> &hyps, const std::vector<const Sentence *> &refs,
+               const std::vector<uint8_t> &skipped) {
     refs_ = refs.size();
     stats_.resize(hyps.size() * refs_);
     hits_.clear();
     hit_count_.assign(hyps.size() * refs_, 0);
     hyp_phrases_.fill(hyps);
     ref_phrases_.fill(refs);
-    stream(tables, refs, hyp_phrases_, true);
-    stream(tables, hyps, ref_phrases_, false);
+    stream(tables, refs, hyp_phrases_, true, skipped);
+    stream(tables, hyps, ref_phrases_, false, skipped);
     std::sort(hits_.begin(), hits_.end(), [](const Hit &a, const Hit &b) {
         return std::tie(a.pair, a.ref, a.direction, a.order[0], a.order[1], a.order[2]) <
                std::tie(b.pair, b.ref, b.direction, b.order[0], b.order[1], b.order[2]);
@@ -313,6 +316,7 @@ void Tile::run(const Tables &tables, const std::vector<const Sentence *> &hyps, 
     for (size_t h = 0; h < hyps.size(); ++h)
         for (size_t r = 0; r < refs_; ++r) {
             const size_t pair = h * refs_ + r;
+            if (skipped[pair]) continue;
             try {
                 aligner_.statistics(*hyps[h], *refs[r], hit, hit_count_[pair], stats_[pair]);
             } catch (TooMuch &error) {
