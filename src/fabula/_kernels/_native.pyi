@@ -1,4 +1,5 @@
 from collections.abc import Callable, Sequence
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +32,10 @@ def soft_ordered(
     threads: int,
 ) -> None: ...
 
+_Rules = list[tuple[int, int, int, str, str | None, str, list[tuple[str, str]]]]
+
 class Scanner:
+    @overload
     def __init__(
         self,
         classes: bytes,
@@ -39,9 +43,15 @@ class Scanner:
         follow: list[list[int]],
         accept: list[int],
         first: list[int],
-        rules: list[tuple[int, int, int, str, str | None, str, list[tuple[str, str]]]],
+        rules: _Rules,
         blanks: str,
     ) -> None: ...
+    @overload
+    def __init__(
+        self, classes: bytes, next: NDArray[np.int32], accepts: NDArray[np.int32], rules: _Rules, blanks: str
+    ) -> None: ...
+    def tables(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]: ...
+    def kept(self, texts: list[str], dropped: list[str], threads: int) -> list[str | None]: ...
     def lines(self, texts: list[str]) -> list[str]: ...
 
 class Meteor:

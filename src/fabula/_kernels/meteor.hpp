@@ -58,14 +58,13 @@ struct Place {  // a phrase of the sentence that the trie knows
     uint32_t node, at, words;
 };
 
-// One bit per synset: no common bit, no common synset.
-struct SynsetMask {
+// One bit per number: no common bit, no common number.
+struct Mask {
     uint64_t bits[4] = {0, 0, 0, 0};
-    void add(uint32_t synset) {
-        const uint32_t bit = synset * 2654435761u >> 24;
-        bits[bit / 64] |= uint64_t{1} << (bit % 64);
-    }
-    bool meets(const SynsetMask &other) const {
+    static uint32_t bit(uint32_t number) { return number * 2654435761u >> 24; }
+    void add(uint32_t number) { bits[bit(number) / 64] |= uint64_t{1} << (bit(number) % 64); }
+    bool may_have(uint32_t number) const { return bits[bit(number) / 64] >> (bit(number) % 64) & 1; }
+    bool meets(const Mask &other) const {
         return (bits[0] & other.bits[0]) | (bits[1] & other.bits[1]) | (bits[2] & other.bits[2]) | (bits[3] & other.bits[3]);
     }
 };
@@ -74,7 +73,7 @@ struct SynsetMask {
 struct Word {
     uint32_t number, hash, stem;
     bool is_function;
-    SynsetMask mask;
+    Mask mask;  // of the synsets
     std::vector<uint32_t> synsets;  // sorted
 };
 Word word_of(std::string_view word, uint32_t number, const Tables &tables);
@@ -99,10 +98,11 @@ struct Sentence {
     size_t size() const { return hashes.size(); }
 
     std::string text;
-    std::vector<uint32_t> hashes, stems;
+    std::vector<uint32_t> numbers, hashes, stems;
     std::vector<uint8_t> is_function;
     std::vector<uint32_t> synset_start, synset_ids;  // sorted per word
-    std::vector<SynsetMask> synset_mask;
+    std::vector<Mask> synset_mask;
+    Mask hash_mask, stem_mask;                       // of all its words
     std::vector<Source> sources;                     // sorted by entry
     std::vector<Place> places;
     uint32_t function_words = 0;
@@ -156,13 +156,33 @@ class Aligner {
         uint64_t distance() const { return low >> 26; }
         size_t order() const { return low & 0x3FFFFFF; }
     };
+    // The same in one number, for sentences of common length: 16, 12, 22 and 14 bits.
+    struct SmallKey {
+        uint64_t all = 0;
+        SmallKey() = default;
+        SmallKey(uint32_t matched, uint32_t chunks, uint64_t distance, size_t order)
+            : all(uint64_t{0xFFFF - matched} << 48 | uint64_t{chunks} << 36 | distance << 14 | order) {}
+        bool operator<(const SmallKey &other) const { return all < other.all; }
+        uint32_t matched() const { return 0xFFFF - static_cast<uint32_t>(all >> 48); }
+        uint32_t chunks() const { return all >> 36 & 0xFFF; }
+        uint64_t distance() const { return all >> 14 & 0x3FFFFF; }
+        size_t order() const { return all & 0x3FFF; }
+    };
+    struct Answer {
+        uint32_t a, b;  // two words
+        bool shared;
+    };
     struct Step {
         uint32_t match;
         int32_t before;
     };
     void propose(const Sentence &hyp, const Sentence &ref, const Hit *hits, size_t hit_count);
+    bool synonyms(const Sentence &hyp, uint32_t j, const Sentence &ref, uint32_t i);
     bool fix(size_t hyp_size, size_t ref_size);
+    bool idle(size_t count, uint32_t position) const;
+    bool small(size_t hyp_size, size_t ref_size) const;
     template <bool SMALL> void search(size_t hyp_size, size_t ref_size);
+    template <bool SMALL> auto &keys();
 
     std::vector<Match> found_;
     std::vector<uint32_t> found_start_, hyp_cover_, ref_cover_;
@@ -172,7 +192,9 @@ class Aligner {
     std::vector<Path> paths_, next_;
     std::vector<Child> children_;
     std::vector<Key> keys_;
+    std::vector<SmallKey> small_keys_;
     std::vector<Step> history_;
+    std::vector<Answer> answers_;  // direct-mapped
 };
 
 // The scores of every hypothesis against every reference of a tile.

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <tuple>
+#include <type_traits>
 
 namespace meteor {
 namespace {
@@ -48,28 +49,41 @@ void Aligner::propose(const Sentence &hyp, const Sentence &ref, const Hit *hits,
     found_.clear();
     found_start_.assign(1, 0);
     const uint32_t *h = hyp.hashes.data(), *hs = hyp.stems.data();
-    const SynsetMask *hm = hyp.synset_mask.data();
+    const Mask *hm = hyp.synset_mask.data();
     const Hit *hit = hits, *hits_end = hits + (identical ? 0 : hit_count);
     for (uint32_t i = 0; i < R; ++i) {
         const uint32_t word = ref.hashes[i], word_stem = ref.stems[i];
-        const SynsetMask mask = ref.synset_mask[i];
-        for (uint32_t j = 0; j < H; ++j)
-            if (h[j] == word) found_.push_back({i, j, 1, 1, 0});
-        if (!identical) {
+        const Mask mask = ref.synset_mask[i];
+        if (hyp.hash_mask.may_have(word))
             for (uint32_t j = 0; j < H; ++j)
-                if (hs[j] == word_stem && h[j] != word) found_.push_back({i, j, 1, 1, 1});
-            if (ref.synset_start[i] != ref.synset_start[i + 1]) {
-                const uint32_t *mine = ref.synset_ids.data() + ref.synset_start[i], *mine_end = ref.synset_ids.data() + ref.synset_start[i + 1];
+                if (h[j] == word) found_.push_back({i, j, 1, 1, 0});
+        if (!identical) {
+            if (hyp.stem_mask.may_have(word_stem))
                 for (uint32_t j = 0; j < H; ++j)
-                    if (hm[j].meets(mask) && h[j] != word &&
-                        share(mine, mine_end, hyp.synset_ids.data() + hyp.synset_start[j], hyp.synset_ids.data() + hyp.synset_start[j + 1]))
-                        found_.push_back({i, j, 1, 1, 2});
+                    if (hs[j] == word_stem && h[j] != word) found_.push_back({i, j, 1, 1, 1});
+            if (ref.synset_start[i] != ref.synset_start[i + 1]) {
+                for (uint32_t j = 0; j < H; ++j)
+                    if (hm[j].meets(mask) && h[j] != word && synonyms(hyp, j, ref, i)) found_.push_back({i, j, 1, 1, 2});
             }
             for (; hit != hits_end && hit->ref == i; ++hit) found_.push_back(hit->match);
         }
         if (found_.size() > MOST_MATCHES) too_many_matches(0);
         found_start_.push_back(static_cast<uint32_t>(found_.size()));
     }
+}
+
+// Whether two words share a synset; captions ask the same pairs of words over and over, so answers are kept.
+bool Aligner::synonyms(const Sentence &hyp, uint32_t j, const Sentence &ref, uint32_t i) {
+    const auto asked = [&] {
+        return share(hyp.synset_ids.data() + hyp.synset_start[j], hyp.synset_ids.data() + hyp.synset_start[j + 1],
+                     ref.synset_ids.data() + ref.synset_start[i], ref.synset_ids.data() + ref.synset_start[i + 1]);
+    };
+    const uint32_t a = hyp.numbers[j], b = ref.numbers[i];
+    if (a == UNKNOWN || b == UNKNOWN) return asked();
+    if (answers_.empty()) answers_.resize(1 << 14, {UNKNOWN, UNKNOWN, false});
+    Answer &answer = answers_[(a * 2654435761u ^ b * 2246822519u) >> 18];
+    if (answer.a != a || answer.b != b) answer = {a, b, asked()};
+    return answer.shared;
 }
 
 // Matches without a rival; returns whether any other is left to choose from.
@@ -101,8 +115,28 @@ bool Aligner::fix(size_t H, size_t R) {
 
 // --- search ----------------------------------------------------------------------------------------------------------------
 
-// SMALL: the candidate has at most 64 words and one word of bits is enough to know which are taken.
+// Whether one word of bits is enough to know which words of the candidate are taken, and SmallKey to rank paths: matches and
+// chunks are at most H + R, the distance at most R for each match found, the children one for each path and match.
+bool Aligner::small(size_t H, size_t R) const {
+    constexpr size_t FOUND = 400;
+    static_assert((FOUND + 1) * BEAM <= 0x3FFF && FOUND * 1024 <= 0x3FFFFF);
+    return H <= 64 && R <= 1024 && found_.size() <= FOUND;
+}
+
+// Whether no path is inside a match or has an open chunk: where nothing can be matched, all then stay as they are.
+bool Aligner::idle(size_t count, uint32_t position) const {
+    return std::all_of(paths_.begin(), paths_.begin() + static_cast<ptrdiff_t>(count),
+                       [=](const Path &path) { return path.at <= position && path.open_end == CLOSED; });
+}
+
+template <bool SMALL> auto &Aligner::keys() {
+    if constexpr (SMALL) return small_keys_;
+    else return keys_;
+}
+
 template <bool SMALL> void Aligner::search(size_t H, size_t R) {
+    using Rank = std::conditional_t<SMALL, SmallKey, Key>;
+    std::vector<Rank> &ranks = keys<SMALL>();
     const size_t W = SMALL ? 1 : (H + 63) / 64;
     // A match adds its words on both sides; of the modules with weight 0.5 half of them, cut to an integer on each side.
     const auto gain = [](const Match &m) { return m.module ? m.hyp_words / 2 + m.ref_words / 2 : m.hyp_words + m.ref_words; };
@@ -115,20 +149,27 @@ template <bool SMALL> void Aligner::search(size_t H, size_t R) {
     };
 
     history_.clear();
-    paths_.assign(1, Path{0, 0, 0, CLOSED, 0, -1});
+    paths_.resize(BEAM), next_.resize(BEAM);
+    paths_[0] = Path{0, 0, 0, CLOSED, 0, -1};
+    size_t count = 1;  // of paths, best first
     bits_.resize(BEAM * W);
     next_bits_.resize(BEAM * W);
     std::copy(hyp_fixed_.begin(), hyp_fixed_.end(), bits_.begin());
     for (uint32_t position = 0; position < R; ++position) {
         const uint32_t first = found_start_[position], last = found_start_[position + 1];
         const bool fixed = chosen_[position] >= 0;
-        children_.clear();
-        keys_.clear();
-        for (uint32_t p = 0; p < paths_.size(); ++p) {
-            Path &path = paths_[p];
+        if (first == last && idle(count, position)) continue;
+        const size_t most = count * (last - first + 1);
+        if (children_.size() < most) children_.resize(most);
+        if (ranks.size() < most) ranks.resize(most);
+        Child *children = children_.data();
+        Rank *keys = ranks.data();
+        size_t made = 0;
+        for (uint32_t p = 0; p < count; ++p) {
+            Path path = paths_[p];
             const auto child = [&](uint32_t matched, uint32_t chunks, int32_t match, uint32_t open_end, uint32_t at) {
-                keys_.push_back(Key(matched, chunks, path.distance, children_.size()));
-                children_.push_back({p, match, open_end, at});
+                keys[made] = Rank(matched, chunks, path.distance, made);
+                children[made++] = {p, match, open_end, at};
             };
             if (position < path.at) {  // inside a match
                 child(path.matched, path.chunks, -1, path.open_end, path.at);
@@ -151,15 +192,11 @@ template <bool SMALL> void Aligner::search(size_t H, size_t R) {
                 child(path.matched, path.chunks + (path.open_end != CLOSED), -1, CLOSED, position + 1);
             }
         }
-        if (keys_.size() > BEAM) {
-            std::nth_element(keys_.begin(), keys_.begin() + BEAM, keys_.end());
-            keys_.resize(BEAM);
-        }
-        if (keys_.size() > 1) std::sort(keys_.begin(), keys_.end());
-        next_.clear();
-        for (size_t c = 0; c < keys_.size(); ++c) {
-            const Key &key = keys_[c];
-            const Child &child = children_[key.order()];
+        if (made > BEAM) std::nth_element(keys, keys + BEAM, keys + made), made = BEAM;
+        std::sort(keys, keys + made);
+        for (size_t c = 0; c < made; ++c) {
+            const Rank &key = keys[c];
+            const Child &child = children[key.order()];
             int32_t step = paths_[child.parent].last;
             std::copy_n(bits_.data() + child.parent * W, W, next_bits_.data() + c * W);
             if (child.match >= 0) {
@@ -168,17 +205,18 @@ template <bool SMALL> void Aligner::search(size_t H, size_t R) {
                 history_.push_back({static_cast<uint32_t>(child.match), step});
                 step = static_cast<int32_t>(history_.size()) - 1;
             }
-            next_.push_back({child.at, key.matched(), key.chunks(), child.open_end, key.distance(), step});
+            next_[c] = {child.at, key.matched(), key.chunks(), child.open_end, key.distance(), step};
         }
+        count = made;
         paths_.swap(next_);
         bits_.swap(next_bits_);
     }
     // The end closes open chunks and the order is looked at once more; the first of equals stays first.
     size_t best = 0;
-    Key best_key;
-    for (size_t p = 0; p < paths_.size(); ++p) {
+    Rank best_key;
+    for (size_t p = 0; p < count; ++p) {
         const Path &path = paths_[p];
-        const Key key(path.matched, path.chunks + (path.open_end != CLOSED), path.distance, p);
+        const Rank key(path.matched, path.chunks + (path.open_end != CLOSED), path.distance, p);
         if (p == 0 || key < best_key) best = p, best_key = key;
     }
     for (int32_t step = paths_[best].last; step >= 0; step = history_[static_cast<size_t>(step)].before) {
@@ -197,7 +235,7 @@ void Aligner::statistics(const Sentence &hyp, const Sentence &ref, const Hit *hi
     out[3] = ref.function_words;
     propose(hyp, ref, hits, hit_count);
     if (fix(hyp.size(), ref.size())) {
-        if (hyp.size() <= 64) search<true>(hyp.size(), ref.size());
+        if (small(hyp.size(), ref.size())) search<true>(hyp.size(), ref.size());
         else search<false>(hyp.size(), ref.size());
     }
     uint32_t hyp_end = CLOSED, ref_end = CLOSED;

@@ -285,6 +285,7 @@ Sentence::Sentence(std::string normalised, const Tables &t, Words &words) : text
         synsets += word->synsets.size();
         k = end + 1;
     }
+    numbers.reserve(found.size());
     hashes.reserve(found.size());
     stems.reserve(found.size());
     is_function.reserve(found.size());
@@ -293,8 +294,11 @@ Sentence::Sentence(std::string normalised, const Tables &t, Words &words) : text
     synset_start.reserve(found.size() + 1);
     synset_start.push_back(0);
     for (const Word *word : found) {
+        numbers.push_back(word->number);
         hashes.push_back(word->hash);
         stems.push_back(word->stem);
+        hash_mask.add(word->hash);
+        stem_mask.add(word->stem);
         is_function.push_back(word->is_function);
         function_words += word->is_function;
         synset_ids.insert(synset_ids.end(), word->synsets.begin(), word->synsets.end());
