@@ -168,10 +168,6 @@ class Aligner {
         uint64_t distance() const { return all >> 14 & 0x3FFFFF; }
         size_t order() const { return all & 0x3FFF; }
     };
-    struct Answer {
-        uint32_t a, b;  // two words
-        bool shared;
-    };
     struct Step {
         uint32_t match;
         int32_t before;
@@ -194,7 +190,7 @@ class Aligner {
     std::vector<Key> keys_;
     std::vector<SmallKey> small_keys_;
     std::vector<Step> history_;
-    std::vector<Answer> answers_;  // direct-mapped
+    std::vector<uint64_t> answers_;  // to `synonyms`, direct-mapped
 };
 
 // The scores of every hypothesis against every reference of a tile.

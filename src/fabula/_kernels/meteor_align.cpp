@@ -80,10 +80,11 @@ bool Aligner::synonyms(const Sentence &hyp, uint32_t j, const Sentence &ref, uin
     };
     const uint32_t a = hyp.numbers[j], b = ref.numbers[i];
     if (a == UNKNOWN || b == UNKNOWN) return asked();
-    if (answers_.empty()) answers_.resize(1 << 14, {UNKNOWN, UNKNOWN, false});
-    Answer &answer = answers_[(a * 2654435761u ^ b * 2246822519u) >> 18];
-    if (answer.a != a || answer.b != b) answer = {a, b, asked()};
-    return answer.shared;
+    if (answers_.empty()) answers_.resize(1 << 14, ~uint64_t{0});
+    const uint64_t question = uint64_t{a} << 33 | uint64_t{b} << 1;  // the answer is its last bit
+    uint64_t &answer = answers_[(a * 2654435761u ^ b * 2246822519u) >> 18];
+    if ((answer & ~uint64_t{1}) != question) answer = question | static_cast<uint64_t>(asked());
+    return answer & 1;
 }
 
 // Matches without a rival; returns whether any other is left to choose from.

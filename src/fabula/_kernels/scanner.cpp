@@ -12,6 +12,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <bitset>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -103,6 +104,18 @@ struct Hash {
     }
 };
 
+// Tokens that are left out. Most words are told apart from all of them by their first letter.
+struct Dropped {
+    explicit Dropped(const std::vector<std::string> &tokens) : all(tokens.begin(), tokens.end()) {
+        for (const std::string &token : tokens) first.set(token.empty() ? 0 : static_cast<unsigned char>(token[0]));
+    }
+    bool has(const std::string &token) const {
+        return first[token.empty() ? 0 : static_cast<unsigned char>(token[0])] && all.count(token);
+    }
+    std::unordered_set<std::string> all;
+    std::bitset<256> first;
+};
+
 class Scanner {
   public:
     Scanner(nb::bytes classes, const std::vector<nb::bytes> &members, const std::vector<std::vector<int32_t>> &follow,
@@ -147,7 +160,7 @@ class Scanner {
     // Each text read alone as a line: its tokens without those of `dropped`, joined by blanks. None where text or tokens are
     // not all printable ASCII: letters and blanks beyond it follow rules that the caller knows.
     nb::list kept(nb::list texts, const std::vector<std::string> &dropped, int threads) const {
-        const std::unordered_set<std::string> drop(dropped.begin(), dropped.end());
+        const Dropped drop(dropped);
         std::vector<std::u16string> in(nb::len(texts));
         size_t at = 0, units = 0;
         for (nb::handle text : texts) {
@@ -209,7 +222,7 @@ class Scanner {
     }
 
     // The line, its end left out, without the tokens of `drop`; false where it is not printable ASCII.
-    static bool keep(std::u16string line, const std::unordered_set<std::string> &drop, std::string &out) {
+    static bool keep(std::u16string line, const Dropped &drop, std::string &out) {
         line.pop_back();
         if (!printable(line)) return false;
         while (!line.empty() && line.back() == u' ') line.pop_back();
@@ -218,7 +231,7 @@ class Scanner {
         for (size_t start = 0, end; start <= line.size(); start = end + 1) {
             end = std::min(line.find(u' ', start), line.size());
             token.assign(line.begin() + static_cast<ptrdiff_t>(start), line.begin() + static_cast<ptrdiff_t>(end));
-            if (drop.count(token)) continue;
+            if (drop.has(token)) continue;
             if (!first) out += ' ';
             first = false;
             out += token;

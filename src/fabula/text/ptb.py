@@ -134,6 +134,8 @@ def tokenize_all(texts: Sequence[str], remove_nonascii: bool = False, strict: bo
     if strict:
         return [kept(line) for line in batch_lines(captions)]
     distinct = list(dict.fromkeys(captions))
+    if len(distinct) == len(captions):
+        return kept_lines(captions)
     made = dict(zip(distinct, kept_lines(distinct), strict=True))
     return [made[text] for text in captions]
 
