@@ -270,7 +270,7 @@ class Engine {
                         for (size_t r = 0; r < refs.size(); ++r)
                             skipped[h * refs.size() + r] = !flags[block.out + (w.hyp + h) * block.refs.size() + w.ref + r];
                 try {
-                    tile->run(t_, hyps, refs, skipped);
+                    tile->run(t_, words_, hyps, refs, skipped);
                 } catch (const TooMuch &error) {
                     const size_t h = w.hyp + error.pair / refs.size(), r = w.ref + error.pair % refs.size();
                     std::lock_guard<std::mutex> guard(failure_lock);

@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <forward_list>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -26,6 +27,25 @@ template <class T> struct Span {
     const T &operator[](size_t k) const { return data[k]; }
 };
 
+// Answers to questions that captions ask over and over, shared by the threads without locks: one number holds both. Questions
+// of more than 40 bits and answers of more than 24 are not kept.
+class Memo {
+  public:
+    template <class Ask> uint32_t get(uint64_t question, Ask ask) const {
+        if (question >> 40) return ask();
+        std::atomic<uint64_t> &slot = slots_[question * 0x9E3779B97F4A7C15u >> (64 - BITS)];
+        const uint64_t kept = slot.load(std::memory_order_relaxed), mark = question + 1;  // 0: nothing kept
+        if (kept >> 24 == mark) return static_cast<uint32_t>(kept & 0xFFFFFF);
+        const uint32_t answer = ask();
+        if (!(answer >> 24) && !(mark >> 40)) slot.store(mark << 24 | answer, std::memory_order_relaxed);
+        return answer;
+    }
+
+  private:
+    static constexpr unsigned BITS = 16;
+    mutable std::vector<std::atomic<uint64_t>> slots_ = std::vector<std::atomic<uint64_t>>(size_t{1} << BITS);
+};
+
 // The sections of the mapped index.
 struct Tables {
     Span<uint32_t> word_start, synset_start, synset_ids, base_start, base_ids;
@@ -40,6 +60,7 @@ struct Tables {
     void prepare();  // fills the three above
     uint32_t number(std::string_view word) const;
     uint32_t child(uint32_t node, uint32_t word) const;
+    Memo children;
     uint32_t phrase_words() const { return trie_first[0]; }
 };
 
@@ -86,24 +107,29 @@ class Words {
     void prepare() { known_ = std::vector<std::atomic<const Word *>>(tables_.word_flags.size); }
     // The word of a number, or `other` filled in.
     const Word &get(std::string_view text, Word &other);
+    // Whether they share a synset.
+    bool synonyms(const Word &one, const Word &two) const;
 
   private:
     const Tables &tables_;
+    Memo synonyms_;
     std::vector<std::atomic<const Word *>> known_;
 };
 
 // A normalised sentence and all that the matchers ask of it, worked out once.
 struct Sentence {
-    Sentence(std::string normalised, const Tables &tables, Words &words);
+    Sentence(std::string normalised, const Tables &tables, Words &known);
+    Sentence(const Sentence &) = delete;  // `words` points into `others`
     size_t size() const { return hashes.size(); }
 
     std::string text;
-    std::vector<uint32_t> numbers, hashes, stems;
+    std::vector<const Word *> words;    // of the tables, or of `others`
+    std::forward_list<Word> others;     // words that the tables do not have
+    std::vector<uint32_t> hashes, stems;
     std::vector<uint8_t> is_function;
-    std::vector<uint32_t> synset_start, synset_ids;  // sorted per word
     std::vector<Mask> synset_mask;
-    Mask hash_mask, stem_mask;                       // of all its words
-    std::vector<Source> sources;                     // sorted by entry
+    Mask hash_mask, stem_mask;          // of all its words
+    std::vector<Source> sources;        // sorted by entry
     std::vector<Place> places;
     uint32_t function_words = 0;
 };
@@ -131,7 +157,8 @@ struct TooMuch : std::runtime_error {
 class Aligner {
   public:
     // `hits` are those of this pair, sorted.
-    void statistics(const Sentence &hyp, const Sentence &ref, const Hit *hits, size_t hit_count, Statistics &out);
+    void statistics(const Words &words, const Sentence &hyp, const Sentence &ref, const Hit *hits, size_t hit_count,
+                    Statistics &out);
 
   private:
     struct Path {
@@ -172,8 +199,7 @@ class Aligner {
         uint32_t match;
         int32_t before;
     };
-    void propose(const Sentence &hyp, const Sentence &ref, const Hit *hits, size_t hit_count);
-    bool synonyms(const Sentence &hyp, uint32_t j, const Sentence &ref, uint32_t i);
+    void propose(const Words &words, const Sentence &hyp, const Sentence &ref, const Hit *hits, size_t hit_count);
     bool fix(size_t hyp_size, size_t ref_size);
     bool idle(size_t count, uint32_t position) const;
     bool small(size_t hyp_size, size_t ref_size) const;
@@ -190,15 +216,14 @@ class Aligner {
     std::vector<Key> keys_;
     std::vector<SmallKey> small_keys_;
     std::vector<Step> history_;
-    std::vector<uint64_t> answers_;  // to `synonyms`, direct-mapped
 };
 
 // The scores of every hypothesis against every reference of a tile.
 class Tile {
   public:
     // Pairs that are `skipped` (a flag each, row by row) have no statistics. Throws TooMuch.
-    void run(const Tables &tables, const std::vector<const Sentence *> &hyps, const std::vector<const Sentence *> &refs,
-             const std::vector<uint8_t> &skipped);
+    void run(const Tables &tables, const Words &words, const std::vector<const Sentence *> &hyps,
+             const std::vector<const Sentence *> &refs, const std::vector<uint8_t> &skipped);
     const Statistics &stats(size_t hyp, size_t ref) const { return stats_[hyp * refs_ + ref]; }
 
   private:

@@ -25,20 +25,11 @@ uint64_t bits(uint32_t start, uint32_t size) { return (size >= 64 ? ~uint64_t{0}
     throw error;
 }
 
-bool share(const uint32_t *a, const uint32_t *a_end, const uint32_t *b, const uint32_t *b_end) {
-    while (a != a_end && b != b_end) {
-        if (*a == *b) return true;
-        if (*a < *b) ++a;
-        else ++b;
-    }
-    return false;
-}
-
 }  // namespace
 
 // --- matches ---------------------------------------------------------------------------------------------------------------
 
-void Aligner::propose(const Sentence &hyp, const Sentence &ref, const Hit *hits, size_t hit_count) {
+void Aligner::propose(const Words &words, const Sentence &hyp, const Sentence &ref, const Hit *hits, size_t hit_count) {
     const uint32_t H = static_cast<uint32_t>(hyp.size()), R = static_cast<uint32_t>(ref.size());
     if (std::max(H, R) > MOST_WORDS)
         throw TooMuch(std::to_string(std::max(H, R)) + " words in one text (at most " + std::to_string(MOST_WORDS) + "); shorten it");
@@ -61,30 +52,15 @@ void Aligner::propose(const Sentence &hyp, const Sentence &ref, const Hit *hits,
             if (hyp.stem_mask.may_have(word_stem))
                 for (uint32_t j = 0; j < H; ++j)
                     if (hs[j] == word_stem && h[j] != word) found_.push_back({i, j, 1, 1, 1});
-            if (ref.synset_start[i] != ref.synset_start[i + 1]) {
+            if (!ref.words[i]->synsets.empty()) {
                 for (uint32_t j = 0; j < H; ++j)
-                    if (hm[j].meets(mask) && h[j] != word && synonyms(hyp, j, ref, i)) found_.push_back({i, j, 1, 1, 2});
+                    if (hm[j].meets(mask) && h[j] != word && words.synonyms(*hyp.words[j], *ref.words[i])) found_.push_back({i, j, 1, 1, 2});
             }
             for (; hit != hits_end && hit->ref == i; ++hit) found_.push_back(hit->match);
         }
         if (found_.size() > MOST_MATCHES) too_many_matches(0);
         found_start_.push_back(static_cast<uint32_t>(found_.size()));
     }
-}
-
-// Whether two words share a synset; captions ask the same pairs of words over and over, so answers are kept.
-bool Aligner::synonyms(const Sentence &hyp, uint32_t j, const Sentence &ref, uint32_t i) {
-    const auto asked = [&] {
-        return share(hyp.synset_ids.data() + hyp.synset_start[j], hyp.synset_ids.data() + hyp.synset_start[j + 1],
-                     ref.synset_ids.data() + ref.synset_start[i], ref.synset_ids.data() + ref.synset_start[i + 1]);
-    };
-    const uint32_t a = hyp.numbers[j], b = ref.numbers[i];
-    if (a == UNKNOWN || b == UNKNOWN) return asked();
-    if (answers_.empty()) answers_.resize(1 << 14, ~uint64_t{0});
-    const uint64_t question = uint64_t{a} << 33 | uint64_t{b} << 1;  // the answer is its last bit
-    uint64_t &answer = answers_[(a * 2654435761u ^ b * 2246822519u) >> 18];
-    if ((answer & ~uint64_t{1}) != question) answer = question | static_cast<uint64_t>(asked());
-    return answer & 1;
 }
 
 // Matches without a rival; returns whether any other is left to choose from.
@@ -228,13 +204,14 @@ template <bool SMALL> void Aligner::search(size_t H, size_t R) {
 
 // --- statistics and score --------------------------------------------------------------------------------------------------
 
-void Aligner::statistics(const Sentence &hyp, const Sentence &ref, const Hit *hits, size_t hit_count, Statistics &out) {
+void Aligner::statistics(const Words &words, const Sentence &hyp, const Sentence &ref, const Hit *hits, size_t hit_count,
+                         Statistics &out) {
     out.fill(0.0);
     out[0] = static_cast<double>(hyp.size());
     out[1] = static_cast<double>(ref.size());
     out[2] = hyp.function_words;
     out[3] = ref.function_words;
-    propose(hyp, ref, hits, hit_count);
+    propose(words, hyp, ref, hits, hit_count);
     if (fix(hyp.size(), ref.size())) {
         if (small(hyp.size(), ref.size())) search<true>(hyp.size(), ref.size());
         else search<false>(hyp.size(), ref.size());
@@ -337,8 +314,8 @@ void Tile::stream(const Tables &tables, const std::vector<const Sentence *> &fro
     }
 }
 
-void Tile::run(const Tables &tables, const std::vector<const Sentence *> &hyps, const std::vector<const Sentence *> &refs,
-               const std::vector<uint8_t> &skipped) {
+void Tile::run(const Tables &tables, const Words &words, const std::vector<const Sentence *> &hyps,
+               const std::vector<const Sentence *> &refs, const std::vector<uint8_t> &skipped) {
     refs_ = refs.size();
     stats_.resize(hyps.size() * refs_);
     hits_.clear();
@@ -357,7 +334,7 @@ void Tile::run(const Tables &tables, const std::vector<const Sentence *> &hyps, 
             const size_t pair = h * refs_ + r;
             if (skipped[pair]) continue;
             try {
-                aligner_.statistics(*hyps[h], *refs[r], hit, hit_count_[pair], stats_[pair]);
+                aligner_.statistics(words, *hyps[h], *refs[r], hit, hit_count_[pair], stats_[pair]);
             } catch (TooMuch &error) {
                 error.pair = pair;
                 throw;
