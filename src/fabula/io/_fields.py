@@ -11,7 +11,7 @@ import re
 from collections.abc import Set
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from fabula.core.errors import InputError, shown
 from fabula.core.notes import Notes, named
@@ -37,6 +37,12 @@ def plain_segment(value: Any) -> Segment | None:
     return None
 
 
+def plain_segments(values: list[Any]) -> list[Segment] | None:
+    """The segments when all are plain, else None."""
+    made = list(map(plain_segment, values))
+    return cast("list[Segment]", made) if all(made) else None
+
+
 def plain_number(value: Any) -> float | None:
     """The number when it is one beyond doubt, else None: ask Source.number."""
     return float(value) if (type(value) is float or type(value) is int) and -VAST < value < VAST else None
@@ -45,6 +51,15 @@ def plain_number(value: Any) -> float | None:
 def plain_caption(value: Any) -> str | None:
     """The caption when it is short ASCII text, else None: ask Source.caption."""
     return value if type(value) is str and value.isascii() and len(value) <= LONGEST_CAPTION else None
+
+
+def plain_captions(values: list[Any]) -> list[str | None] | None:
+    """The captions when all are plain, else None."""
+    try:
+        plain = all(map(str.isascii, values)) and max(map(len, values), default=0) <= LONGEST_CAPTION
+    except TypeError:  # not text
+        return None
+    return list(values) if plain else None
 
 
 @dataclass(slots=True)

@@ -10,7 +10,6 @@ import gzip
 import json
 import re
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, TypeVar, cast
@@ -92,6 +91,8 @@ class Tables:
 
 def ahead(stream: Iterator[Piece]) -> Iterator[Piece]:
     """The same, the next one being made in a thread while this one is used: the kernel lets go of the GIL."""
+    from concurrent.futures import ThreadPoolExecutor
+
     with ThreadPoolExecutor(1) as worker:
         coming = worker.submit(next, stream, None)
         while (piece := coming.result()) is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -15,7 +15,7 @@ from fabula.core.rows import Rows
 from fabula.core.spec import show
 from fabula.metrics._base import Array, Row, Values, f1, mean
 from fabula.metrics._localised import first
-from fabula.metrics._story import StoryMetric
+from fabula.metrics._story import StoryMetric, Told
 
 Hits = Callable[[float], NDArray[np.bool_]]  # level → [G, P]
 
@@ -50,8 +50,8 @@ class Covered(StoryMetric):
     @abstractmethod
     def hits(self, ref: Story, pred: Story) -> Hits: ...
 
-    def rows(self, video: str, refs: Any, pred: Story | None, ctx: Any) -> list[dict[str, Any]]:
-        return super().rows(video, refs, first(pred, self.top), ctx)
+    def told(self, video: str, refs: Sequence[Story | None], pred: Story | None) -> Told:
+        return super().told(video, refs, first(pred, self.top))
 
     def unit(self, ref: Story, pred: Story, ctx: Any) -> Row:
         near, row = self.hits(ref, pred), Row()

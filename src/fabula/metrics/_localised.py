@@ -23,7 +23,7 @@ import numpy as np
 from fabula.core.nouns import Corpus, Story
 from fabula.core.spec import show
 from fabula.metrics._base import Row, mean
-from fabula.metrics._story import StoryMetric
+from fabula.metrics._story import StoryMetric, Told
 from fabula.text import tokenize_all
 
 Pair = tuple[str, str]  # candidate, reference; both tokenised
@@ -63,8 +63,8 @@ class Localised(StoryMetric):
         texts = list({c for side in (*refs, scored) for story in side.values() for c in story.captions})
         return dict(zip(texts, tokenize_all(texts, self.tok, self.nonascii == "blank"), strict=True))
 
-    def rows(self, video: str, refs: Any, pred: Story | None, ctx: Any) -> list[dict[str, Any]]:
-        return super().rows(video, refs, first(pred, self.top), ctx)
+    def told(self, video: str, refs: Sequence[Story | None], pred: Story | None) -> Told:
+        return super().told(video, refs, first(pred, self.top))
 
     def unit(self, ref: Story, pred: Story, ctx: Any) -> Row:
         row: Row = {}

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from fabula.core.nouns import Corpus, Story
 from fabula.metrics._base import Row
 from fabula.metrics._graphs import Backend, Graphs, parsed, version
-from fabula.metrics._localised import Localised, Pair, Tokens, first
+from fabula.metrics._localised import Localised, Pair, Tokens
 from fabula.text import tokenize_all
 from fabula.text.spice import SpiceScore
 
@@ -41,7 +41,7 @@ class Scored:
 
 @dataclass(frozen=True, kw_only=True)
 class LocalisedGraphs(Localised):
-    """Base: a subclass says what a pair is worth, and how a story is told."""
+    """Base: a subclass says what a pair is worth, and how people are named."""
 
     shown: ClassVar[bool] = False  # asked for by name: parsing costs
 
@@ -55,8 +55,8 @@ class LocalisedGraphs(Localised):
     def graphs_of(self, score: SpiceScore) -> Graphs:
         """What is compared of a pair, for a picture."""
 
-    def told(self, story: Story) -> Story:
-        """The story as it is parsed."""
+    def renamed(self, story: Story) -> Story:
+        """The story with the names under which it is parsed."""
         return story
 
     def prepare(self, refs: Sequence[Corpus], preds: Corpus) -> Any:
@@ -68,20 +68,14 @@ class LocalisedGraphs(Localised):
     def tokens(self, ctx: Scored) -> Tokens:
         return ctx.words
 
-    def warm(self, block: Sequence[tuple[Sequence[Story | None], Story | None]], ctx: Scored) -> None:
-        """All pairs of the block at the lowest τ, which has those of the others, in one call."""
+    def units(self, pairs: Sequence[tuple[Story, Story]], ctx: Scored) -> list[Row]:
+        """All captions of the block at the lowest τ, which has those of the others, parsed in one call."""
+        both = [(self.renamed(ref), self.renamed(pred)) for ref, pred in pairs]
         ctx.values = {}
-        pairs: list[Pair] = []
-        both = [
-            (self.told(ref.in_order()), self.told(some.in_order()))
-            for refs, pred in block
-            for ref in refs
-            if ref is not None and len(ref) and (some := first(pred, self.top)) is not None
-        ]
         ctx.words.learn([c for sides in both for story in sides for c in story.captions])
-        for ref, pred in both:
-            pairs += self.paired(ref, pred, min(self.tiou), ctx.words)[0]
-        self.score(pairs, ctx)
+        self.score([p for ref, pred in both for p in self.paired(ref, pred, min(self.tiou), ctx.words)[0]], ctx)
+        of_renamed = super().unit
+        return [of_renamed(ref, pred, ctx) for ref, pred in both]
 
     def score(self, pairs: Sequence[Pair], ctx: Scored) -> None:
         new = list(dict.fromkeys(p for p in pairs if p not in ctx.values))
@@ -95,7 +89,7 @@ class LocalisedGraphs(Localised):
         return [self.graphs_of(s) for s in self.compared(pairs)]
 
     def unit(self, ref: Story, pred: Story, ctx: Any) -> Row:
-        return super().unit(self.told(ref), self.told(pred), ctx)
+        return super().unit(self.renamed(ref), self.renamed(pred), ctx)
 
     def video(self, pairs: Sequence[Pair], lost: int, ctx: Scored) -> float:
         self.score(pairs, ctx)

@@ -34,7 +34,7 @@ class Metric(LocalisedGraphs):
         super().__post_init__()
         check_ids(self.ids)
 
-    def told(self, story: Story) -> Story:
+    def renamed(self, story: Story) -> Story:
         captions = [lifted(caption) for caption in normalised(story.captions)]
         return replace(story, events=tuple(replace(e, caption=c) for e, c in zip(story.events, captions, strict=True)))
 

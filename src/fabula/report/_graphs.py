@@ -95,4 +95,4 @@ def pairs_of(
 def captions(metric: LocalisedGraphs, events: Sequence[Sequence[Any]]) -> list[str]:
     """The captions of a drawn story, people renamed where the metric does it."""
     sound = [Event(Segment(0.0, 1.0), e[2] or "") for e in events if not isinstance(e[0], str)]
-    return metric.told(Story("", tuple(sound))).captions
+    return metric.renamed(Story("", tuple(sound))).captions
