@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from fabula import lint
+from fabula import io, lint
 from fabula.core.errors import InputError, SpecError
 from fabula.core.moments import Query
 from fabula.core.notes import Notes
-from fabula.io import moments
+from fabula.io import captionsets, moments
 from fabula.io._readers import readers
 from fabula.lint import Asked, kind_of
 from tests.cli.conftest import fabula as command  # noqa: F401
@@ -240,6 +240,20 @@ def test_captions_have_nothing_to_mend(tmp_path):
     assert found(path) == {"empty-caption": [(1, None)]}
     with pytest.raises(SpecError, match="words are never touched"):
         mended(path, tmp_path / "fixed.json")
+
+
+@pytest.mark.parametrize("name", ["shards", "all.parquet"])
+def test_folders_and_parquet_hold_stories(tmp_path, name):
+    (tmp_path / "shards").mkdir()
+    for video in "ab":
+        event = {"start": 9, "end": 3, "caption": "P1 runs."}
+        lines(tmp_path / "shards" / f"{video}.jsonl", [{"id": video, "duration": 9, "events": [event]}])
+    if name == "all.parquet":
+        pytest.importorskip("pyarrow")
+        io.write(io.read(tmp_path / "shards")[0], tmp_path / name, "fabula")
+    assert found(tmp_path / name)["reversed"] == [("a", 0), ("b", 0)]
+    assert mended(tmp_path / name, tmp_path / "fixed.jsonl") == ["swap", "swap"]
+    assert captionsets.read(tmp_path / name, Notes()) == {v: captionsets.Told(("P1 runs.",)) for v in "ab"}
 
 
 def test_a_task_that_nobody_lints_is_refused(tmp_path):

@@ -59,6 +59,11 @@ def unit(path: Path) -> str:
     return "row" if path.suffix == _parquet.SUFFIX else "line"
 
 
+def stories_alone(path: Path) -> bool:
+    """Parquet and folders hold Fabula's own stories, and nothing else."""
+    return path.suffix == _parquet.SUFFIX or path.is_dir()
+
+
 def parts(path: Path) -> tuple[list[Path], list[str]]:
     """The files of a folder, by name, and the names of those passed over; a file is the only part of itself."""
     with _files.failures_named(path):

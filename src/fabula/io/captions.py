@@ -9,9 +9,9 @@ from typing import Any
 from fabula.core.errors import InputError, shown
 from fabula.core.notes import Notes, named
 from fabula.core.nouns import Item
-from fabula.io import _files, _parquet, coco, objects, pairs, usable
+from fabula.io import _files, coco, objects, pairs, usable
 from fabula.io._fields import Source
-from fabula.io._pieces import parts
+from fabula.io._pieces import stories_alone
 
 
 def read(predictions: str | Path, refs: Sequence[str | Path] = ()) -> tuple[list[Item], Notes]:
@@ -33,7 +33,7 @@ def read(predictions: str | Path, refs: Sequence[str | Path] = ()) -> tuple[list
 def is_items(path: str | Path) -> bool:
     """A first look at a file: a JSON list, or lines with a candidate, are items; anything else may be stories."""
     path = usable(path)
-    if path.suffix == _parquet.SUFFIX or parts(path)[0] != [path]:
+    if stories_alone(path):
         return False
     if path.name.endswith((".jsonl", ".jsonl.gz")):
         _, first = next(objects(path), (0, None))

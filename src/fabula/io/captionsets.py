@@ -20,6 +20,7 @@ from fabula.io import _files, fillin, objects, pairs, usable
 from fabula.io import read as read_stories
 from fabula.io._fields import Source
 from fabula.io._format import Reader
+from fabula.io._pieces import stories_alone
 from fabula.io.coco import identity
 
 SHAPE = '{"id": set, "captions": [text, …], "blanks": [[id, …], …]}'
@@ -40,8 +41,8 @@ Sets = dict[str, Told]  # in file order
 
 
 def is_table(path: Path) -> bool:
-    """Lines with tabs; anything that is not called JSON."""
-    return not path.name.endswith((".json", ".json.gz", ".jsonl", ".jsonl.gz"))
+    """Lines with tabs; anything that is not called JSON, and holds no stories."""
+    return not stories_alone(path) and not path.name.endswith((".json", ".json.gz", ".jsonl", ".jsonl.gz"))
 
 
 def holds_ids(path: Path) -> bool:
@@ -95,7 +96,7 @@ def listed(source: Source) -> Iterable[tuple[str, Any]] | None:
     if source.path.name.endswith((".jsonl", ".jsonl.gz")):
         _, first = next(objects(source.path), (0, None))
         return ((f"line {n}", entry) for n, entry in objects(source.path)) if ours(first) else None
-    document = _files.load_json(source.path)
+    document = None if stories_alone(source.path) else _files.load_json(source.path)
     if isinstance(document, list) and document and ours(document[0]):
         return ((f"entry {n}", entry) for n, entry in enumerate(document))
     return None

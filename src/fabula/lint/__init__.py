@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from fabula.core.errors import SpecError
 from fabula.core.registry import Room, close_to, key
+from fabula.io._pieces import stories_alone
 from fabula.lint._check import Check, Facts, Finding, Place
 from fabula.lint._examine import Report, examine, examine_items
 from fabula.lint._kind import Asked, Kind, Mended
@@ -48,7 +49,7 @@ def kind_of(asked: Asked, task: str | None = None) -> Kind:
                 return kind
         raise SpecError(f"no file is linted for {task!r}; {close_to(task, [t for k in known for t in k.tasks])}")
     ordered = sorted(known, key=lambda kind: kind.last)
-    for kind in ordered:
+    for kind in () if stories_alone(asked.path) else ordered:
         if kind.named(asked.format) if asked.format else kind.knows(asked.path):
             return kind
     return ordered[-1]
