@@ -14,12 +14,12 @@ from fabula import metrics, protocols, tasks
 from fabula.core import spec
 from fabula.core.errors import InputError, SpecError, shown
 from fabula.core.nouns import Corpus, Event, Item, Segment, Story
-from fabula.core.result import Result
+from fabula.core.result import Result, Score
 from fabula.engine.captions import Tokenised, caption_rows
 from fabula.engine.local import Progress, silent, story_rows
 from fabula.engine.shards import Engine, engine_named
 from fabula.io.captions import is_items
-from fabula.metrics import Metric, one_parser
+from fabula.metrics import Metric, check_parsing, one_parser
 from fabula.metrics._caption import CaptionMetric
 from fabula.metrics._story import StoryMetric
 from fabula.protocols import Protocol
@@ -69,6 +69,8 @@ def score(
         task = "dense" if tells_stories(predictions) else None
     one_parser(metrics or (), spice)
     chosen = choose(metrics, named, task)
+    if chosen is not None:
+        check_parsing(chosen, spice)
     request = Request(
         predictions=predictions,
         refs=[refs] if isinstance(refs, str | Path | Corpus) else refs,
@@ -91,12 +93,17 @@ def score(
     if request.sharded and agreed not in (None, "dense", "procedure"):
         raise SpecError(f"the task {agreed} is scored at once on this machine; leave --engine, --work and --resume out")
     result = tasks.task(agreed).run(request) if agreed else _stories.run(request, None)
+    check_parsing(map(of_signature, result.scores.values()), spice)
     return with_intervals(result, Resampling() if ci is True else ci) if ci else result
+
+
+def of_signature(score: Score) -> Metric:
+    return metrics.metric(score.signature)
 
 
 def with_intervals(result: Result, how: Resampling) -> Result:
     """The result with the interval of every primary number; its signature says how it was made."""
-    named = {name: metrics.metric(score.signature) for name, score in result.scores.items()}
+    named = {name: of_signature(score) for name, score in result.scores.items()}
     some = {name: Sample.of(result.rows[name], metric) for name, metric in named.items()}
     scores = {
         name: replace(

@@ -53,7 +53,21 @@ def test_two_parsers_at_once_are_refused(fabula, call, spec, who):
     assert ran.code == 2 and f"and --spice {who} contradict each other" in ran.err
 
 
+@pytest.mark.usefixtures("folder")
+def test_protocols_take_it_for_the_metrics_that_parse(fabula, tmp_path):
+    sets = {"captions": ["P1 enters.", "P2 smiles at P1, then leaves."], "blanks": [["P1"], ["P2", "P1"]]}
+    (tmp_path / "one.jsonl").write_text(json.dumps({"id": "a", **sets}) + "\n")
+    with_it, without = (
+        fabula("protocols", "one.jsonl", "--refs", "one.jsonl", "--task", "identity", *more)
+        for more in (("--spice", "native"), ())
+    )
+    assert (with_it.code, with_it.out) == (0, without.out) and "micap" in without.out
+
+
 def test_nothing_to_parse(fabula):
     ran = fabula("score", "preds.json", "--refs", "refs.json", "--metrics", "mIoU", "--spice", "java")
     assert ran.code == 2 and "no metric of scene graphs is asked for" in ran.err
+    for verb in ("score", "protocols"):
+        ran = fabula(verb, "preds.json", "--refs", "refs.json", "--spice", "java")
+        assert ran.code == 2 and "no metric of scene graphs is asked for" in ran.err
     assert fabula("score", *SCORED, "--spice", "perl").code == 2

@@ -51,7 +51,9 @@ def command(
     """
     names = [name for given in metrics for name in spec.split(given)] or default()
     metric_room.one_parser(names, spice)
-    wanted = metric_room.parsed_by([metric_room.metric(name) for name in names], spice)
+    wanted = [metric_room.metric(name) for name in names]
+    metric_room.check_parsing(wanted, spice)
+    wanted = metric_room.parsed_by(wanted, spice)
     if corpus is None:
         stories = bundled()
     else:

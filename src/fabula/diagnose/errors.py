@@ -333,6 +333,7 @@ def errors(
     name = metric or ("SODA_c" if task == "dense" else "SODA_d")
     metrics.one_parser(name, spice)
     made = name if isinstance(name, Metric) else metrics.metric(name, task)
+    metrics.check_parsing([made], spice)
     (made,) = metrics.parsed_by([made], spice)
     if not isinstance(made, StoryMetric | Paragraph):
         raise SpecError(f"{made.name} does not score stories; SODA_c, PRF, DVC_METEOR and their like can be diagnosed")

@@ -136,6 +136,7 @@ def overview(
     chosen = some or [p for p in protocols.room.all() if applies(p, bench.task)]
     first = scored("default", bench.run(bench.request))
     columns = [first, *(column(p, bench) for p in chosen)]
+    metrics.check_parsing((m for c in columns for m in c.metrics.values()), request.spice)
     said = [*notes.lines(), *(first.result.warnings if first.result else ())]
     return Overview(bench.task, tuple(columns), bench, tuple(said))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from fabula.core import spec
@@ -10,7 +10,7 @@ from fabula.core.errors import SpecError
 from fabula.core.registry import Room, close_to, key
 from fabula.metrics._base import Metric
 
-__all__ = ["Metric", "default", "metric", "one_parser", "parsed_by", "room"]
+__all__ = ["Metric", "check_parsing", "default", "metric", "one_parser", "parsed_by", "room"]
 
 room = Room(__name__, "Metric", "metric")
 
@@ -55,12 +55,16 @@ def parsed_by(some: Sequence[Metric], spice: str | None) -> list[Metric]:
     if spice is None:
         return list(some)
     with_graphs = [m for m in some if "spice" in m.defaults()]
-    if not with_graphs:
-        raise SpecError(f"--spice {spice} is for SPICE and iSPICE, and no metric of scene graphs is asked for")
     for m in with_graphs:
         if getattr(m, "spice") not in (spice, m.defaults()["spice"]):  # noqa: B009  (only some metrics have it)
             raise SpecError(f"{m} and --spice {spice} contradict each other; leave one of the two out")
     return [m.with_params({"spice": spice}) if m in with_graphs else m for m in some]
+
+
+def check_parsing(some: Iterable[Metric], spice: str | None) -> None:
+    """Refuse a `--spice` that nothing uses."""
+    if spice and not any("spice" in m.defaults() for m in some):
+        raise SpecError(f"--spice {spice} is for SPICE and iSPICE, and no metric of scene graphs is asked for")
 
 
 def default(task: str) -> list[Metric]:
