@@ -35,7 +35,7 @@ class Metric(CaptionMetric):
         "ids=any": "every id counts",
         "ids": "ids above {} do not count",
         "boundary=word": "an id may touch punctuation or 's",
-        "boundary=blank": "an id must stand between blanks",
+        "boundary=blank": "an id must stand between blanks or before a full stop",
         "skip_empty=no": "a candidate without an action tuple counts as 0",
         "skip_empty=yes": "candidates without an action tuple are left out of the mean",
     }
