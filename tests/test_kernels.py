@@ -59,3 +59,14 @@ def test_using_is_undone():
     with pytest.raises(KernelError, match="it may be"), _kernels.using("bogus"):
         pass
     assert _kernels.native() is before
+
+
+def test_threads(monkeypatch):
+    monkeypatch.delenv("FABULA_THREADS", raising=False)
+    assert _kernels.threads() == os.cpu_count()
+    monkeypatch.setenv("FABULA_THREADS", "3")
+    assert _kernels.threads() == 3
+    for wrong in ("0", "-1", "two"):
+        monkeypatch.setenv("FABULA_THREADS", wrong)
+        with pytest.raises(KernelError, match="it is a number from 1 on"):
+            _kernels.threads()

@@ -14,17 +14,17 @@ from fabula import metrics, protocols, tasks
 from fabula.core import spec
 from fabula.core.errors import InputError, SpecError, shown
 from fabula.core.nouns import Corpus, Event, Item, Segment, Story
-from fabula.core.result import Result
+from fabula.core.result import Result, Score
 from fabula.engine.captions import Tokenised, caption_rows
 from fabula.engine.local import Progress, silent, story_rows
 from fabula.engine.shards import Engine, engine_named
 from fabula.io.captions import is_items
-from fabula.metrics import Metric
+from fabula.metrics import Metric, check_parsing, one_parser
 from fabula.metrics._caption import CaptionMetric
 from fabula.metrics._story import StoryMetric
 from fabula.protocols import Protocol
-from fabula.stats.bootstrap import Method, Resampling, intervals
-from fabula.stats.compare import Comparison, Test, alike
+from fabula.stats.bootstrap import Method, Resampling, each_interval
+from fabula.stats.compare import Comparison, Test
 from fabula.stats.compare import compare as compare_rows
 from fabula.stats.sample import Sample
 from fabula.tasks import Request, _stories
@@ -41,6 +41,8 @@ def score(
     repair: Sequence[str] | str = (),
     strict: bool = False,
     tok: str | None = None,
+    spice: str | None = None,
+    people: str | None = None,
     format: str | None = None,
     refs_format: str | None = None,
     sets: Path | None = None,
@@ -55,8 +57,9 @@ def score(
 
     With a protocol, the published evaluator's numbers; without, the corrected ones. `metrics` chooses among them:
     names or specs such as "SODA_c(refs=best)". `repair` says what to do with malformed reference segments, `tok`
-    sets the tokeniser of every metric that has one, `sets` names the file that groups clips (task identity). `ci`
-    gives each primary number an interval: True, or a Resampling that says how.
+    sets the tokeniser of every metric that has one, `spice` who parses for SPICE and iSPICE ("native", "java"). For the
+    task identity `sets` names the file that groups clips, and `people` is a pattern of how captions write people where
+    that is not P1 or [PERSON1]. `ci` gives each primary number an interval: True, or a Resampling that says how.
 
     With `engine="ray"` or a `work` folder, stories are scored shard by shard, with the same numbers; `resume` goes on
     with the run of a work folder (docs/engines.md).
@@ -64,7 +67,10 @@ def score(
     named = protocols.protocol(protocol) if protocol else None
     if task is None and named is None and metrics is not None and mentions_dense(metrics):
         task = "dense" if tells_stories(predictions) else None
+    one_parser(metrics or (), spice)
     chosen = choose(metrics, named, task)
+    if chosen is not None:
+        check_parsing(chosen, spice)
     request = Request(
         predictions=predictions,
         refs=[refs] if isinstance(refs, str | Path | Corpus) else refs,
@@ -73,6 +79,8 @@ def score(
         repair=[repair] if isinstance(repair, str) else repair,
         strict=strict,
         tok=tok,
+        spice=spice,
+        people=people,
         format=format,
         refs_format=refs_format,
         sets=sets,
@@ -85,23 +93,27 @@ def score(
     if request.sharded and agreed not in (None, "dense", "procedure"):
         raise SpecError(f"the task {agreed} is scored at once on this machine; leave --engine, --work and --resume out")
     result = tasks.task(agreed).run(request) if agreed else _stories.run(request, None)
+    check_parsing(map(of_signature, result.scores.values()), spice)
     return with_intervals(result, Resampling() if ci is True else ci) if ci else result
+
+
+def of_signature(score: Score) -> Metric:
+    return metrics.metric(score.signature)
 
 
 def with_intervals(result: Result, how: Resampling) -> Result:
     """The result with the interval of every primary number; its signature says how it was made."""
-    named = {name: metrics.metric(score.signature) for name, score in result.scores.items()}
+    named = {name: of_signature(score) for name, score in result.scores.items()}
     some = {name: Sample.of(result.rows[name], metric) for name, metric in named.items()}
-    scores = dict(result.scores)
-    for group in alike({name: [sample] for name, sample in some.items()}):
-        found = intervals(
-            [some[n] for n in group], level=how.level, method=how.method, resamples=how.resamples, seed=how.seed
+    scores = {
+        name: replace(
+            result[name],
+            ci={result[name].primary: (found.low, found.high)},
+            signature=f"{result[name].signature}|ci:{how}",
         )
-        for name, bounds in zip(group, found, strict=True):
-            old = scores[name]
-            signature = f"{old.signature}|ci:{how}"
-            scores[name] = replace(old, ci={old.primary: (bounds.low, bounds.high)}, signature=signature)
-    return replace(result, scores=scores)
+        for name, found in each_interval(some, how).items()
+    }
+    return replace(result, scores={name: scores[name] for name in result.scores})
 
 
 def compare(

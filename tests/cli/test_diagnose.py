@@ -35,7 +35,7 @@ def test_stress_plain_and_json(fabula, tmp_path):
     head, shift, shuffle, _, how = ran.out.splitlines()
     assert head == "ŝ/s\tstories\tROUGE_L\tSODA_d\tmIoU"
     assert shift.split("\t")[2:4] == ["1.00 [1.00, 1.00]", "0.60 [0.60, 0.60]"]
-    assert shuffle.split("\t")[3] == "1.00 [1.00, 1.00]" and how.startswith("stories:95|copies:3|seed:0")
+    assert shuffle.split("\t")[3] == "1.00 [1.00, 1.00]" and how.startswith("stories:129|copies:3|seed:0")
     assert json.loads((tmp_path / "left.json").read_text())["metrics"]["SODA_d"]["ways"]["shift"]["ratio"] < 0.61
 
 

@@ -6,6 +6,7 @@ import sys
 
 import fabula as package
 from fabula import metrics, protocols
+from fabula.io._readers import readers
 
 
 def test_version_and_help(fabula):
@@ -27,7 +28,10 @@ def test_list_shows_every_metric_and_protocol(fabula):
     assert all(name in listed for name in metrics.room.names())
     listed = fabula("list", "protocols").out
     assert all(p.name in listed and p.commit in listed for p in protocols.room.all())
-    assert "submission" in fabula("list", "formats").out and "dense" in fabula("list", "tasks").out
+    formats = fabula("list", "formats").out.splitlines()
+    assert formats[0].split("\t") == ["format", "tasks", "holds", "file", "written", "what it is", "example"]
+    assert {len(line.split("\t")) for line in formats} == {7} and len(formats) == 1 + len(readers())
+    assert "dense" in fabula("list", "tasks").out
     assert "meteor" in fabula("list", "scorers").out
 
 

@@ -43,8 +43,9 @@ class Killing(Ray):
         marks = self.marks
 
         def deadly(job):
-            mark = marks / f"{work.__name__} {job.shard}"
-            if job.shard == 2 and not mark.exists():
+            number = getattr(job, "shard", 2)  # of the pieces, every one
+            mark = marks / f"{work.__name__} {number}"
+            if number == 2 and not mark.exists():
                 mark.touch()
                 os.kill(os.getpid(), signal.SIGKILL)
             return work(job)
@@ -75,7 +76,7 @@ def test_a_killed_worker_changes_nothing(files, tmp_path):  # noqa: F811
     marks = tmp_path / "marks"
     marks.mkdir()
     far = fabula.score(preds, [one, two], metrics=METRICS, repair="swap", engine=Killing(marks))
-    assert sorted(m.name for m in marks.iterdir()) == ["score 2", "survey 2"]  # both died
+    assert sorted(m.name for m in marks.iterdir()) == ["score 2", "split 2", "survey 2"]  # all died
     assert as_json(far) == as_json(local)
 
 
@@ -104,19 +105,34 @@ def test_a_worker_that_always_dies_is_said(monkeypatch):
         list(Ray().map(dies, [1]))
 
 
+def in_parts(path: Path, folder: Path, ending: str, parts: int = 3) -> Path:
+    """The stories of a file in a folder of shards."""
+    stories = list(fabula.read(path)[0].items())
+    folder.mkdir()
+    for k in range(parts):
+        some = stories[k * len(stories) // parts : (k + 1) * len(stories) // parts]
+        fabula.write(Corpus(dict(some)), folder / f"part-{k}.{ending}", "fabula")
+    return folder
+
+
 def test_activitynet(shared_data, tmp_path):
-    """A few hundred videos, annotator 2 as the system, annotator 1 as the reference."""
-    made = []
-    for name in ("val_1", "val_2"):
-        read, _ = fabula.read(shared_data / "anet_captions" / f"{name}.json")
-        some = Corpus(dict(list(read.items())[:300]), name=name)
-        fabula.write(some, tmp_path / f"{name}.jsonl", "fabula")
-        made.append(tmp_path / f"{name}.jsonl")
-    refs, preds = made
-    local = fabula.score(preds, refs, metrics="SODA_d,DVC_CIDEr", task="dense")
-    far = fabula.score(preds, refs, metrics="SODA_d,DVC_CIDEr", task="dense", engine="ray")
-    assert as_json(far) == as_json(local)
-    assert local["CIDEr"].value > 0
+    """All 4,917 videos of val_1, as shards of Parquet and of JSON Lines; a worker is killed in every pass."""
+    whole = [
+        shared_data / "anet_preds_bmt" / "captioning_results_val_1_e26.json",
+        shared_data / "anet_captions" / "val_1.json",
+    ]
+    request = {"metrics": "SODA_d,mIoU,PRF@0.5,DVC_CIDEr", "task": "dense", "repair": "swap"}
+    local = fabula.score(*whole, **request)
+    assert local.counts["videos"] == 4917 and local["CIDEr"].value > 0.1
+    folders = [in_parts(whole[0], tmp_path / "preds", "jsonl"), in_parts(whole[1], tmp_path / "refs", "parquet")]
+    marks = tmp_path / "marks"
+    marks.mkdir()
+    far = fabula.score(*folders, **request, engine=Killing(marks))
+    assert sorted(m.name for m in marks.iterdir()) == ["score 2", "split 2", "survey 2"]
+    named = as_json(far)
+    for folder, file in zip(folders, whole, strict=True):
+        named = named.replace(str(folder), str(file))
+    assert named == as_json(local)
 
 
 def test_jobs_are_small():

@@ -13,9 +13,11 @@ import pytest
 
 import fabula
 from fabula.core.errors import InputError, SpecError
-from fabula.core.nouns import Corpus
-from fabula.engine import shards
-from fabula.engine.shards import Here, Record, shard_of, shards_for
+from fabula.core.nouns import Corpus, Story
+from fabula.engine import split
+from fabula.engine.shards import Here, shards_for
+from fabula.engine.split import Record, shard_of
+from fabula.io import _parquet, _pieces
 from fabula.metrics import metric
 from tests.toys import corpus, story
 
@@ -67,17 +69,55 @@ def test_the_same_from_memory(sets, tmp_path):
     assert parts.predictions == whole.predictions and list(parts.refs[1]) == list(whole.refs[1])
 
 
-@pytest.mark.parametrize("packed", [False, True])
-def test_the_same_streamed(files, tmp_path, packed):
-    if packed:
-        files = [f.with_name(f"{f.name}.gz") for f in files if not f.with_name(f"{f.name}.gz").write_bytes(b"")]
-        for f in files:
-            f.write_bytes(gzip.compress(f.with_suffix("").read_bytes()))
-    one, two, preds = files
+def repacked(path: Path, kind: str) -> Path:
+    """The same stories in another container."""
+    stories = list(fabula.read(path)[0].items())
+    if kind == "folder":
+        folder = path.with_suffix("")
+        folder.mkdir()
+        for i, ending in enumerate(("jsonl", "jsonl.gz", "parquet")):
+            part = Corpus(dict(stories[i * len(stories) // 3 : (i + 1) * len(stories) // 3]))
+            fabula.write(part, folder / f"part-{i}.{ending}", "fabula")
+        (folder / "notes.txt").touch()
+        return folder
+    if kind == "jsonl.gz":
+        path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes()))
+        return path.with_name(f"{path.name}.gz")
+    fabula.write(Corpus(dict(stories)), path.with_suffix(f".{kind}"), "fabula")
+    return path.with_suffix(f".{kind}")
+
+
+@pytest.mark.parametrize("size", [500, _pieces.PIECE])
+@pytest.mark.parametrize("kind", ["jsonl", "jsonl.gz", "parquet", "folder"])
+def test_the_same_streamed(files, tmp_path, kind, size, monkeypatch):
+    monkeypatch.setattr(_pieces, "READ", 100)
+    monkeypatch.setattr(_pieces.cut, "__defaults__", (size,))
+    monkeypatch.setattr(_parquet, "GROUP", 9)
+    one, two, preds = (repacked(f, kind) if kind != "jsonl" else f for f in files)
     whole = fabula.score(preds, [one, two], metrics=METRICS, repair="swap")
     parts = fabula.score(preds, [one, two], metrics=METRICS, repair="swap", work=tmp_path / "work")
     assert parts.to_dict() == whole.to_dict()
     assert parts.predictions is None  # nothing was kept
+    pieces = len(list((tmp_path / "work" / "pieces").glob("*.json")))
+    assert pieces == {"folder": 9}.get(kind, 3) if size > 500 or kind == "jsonl.gz" else pieces > 9
+
+
+@pytest.mark.parametrize("kind", ["parquet", "folder"])
+def test_one_set_in_another_container(files, kind):
+    one, two, preds = files
+    plain = fabula.score(preds, [one, two], metrics=METRICS, repair="swap", engine=Here())
+    other = fabula.score(preds, [repacked(one, kind), two], metrics=METRICS, repair="swap", engine=Here())
+    assert other.to_dict()["scores"] == plain.to_dict()["scores"]
+
+
+def test_answers_that_say_nothing_are_counted(tmp_path):
+    answers = tmp_path / "answers.jsonl"
+    told = {"v_0": "From 1 to 9 seconds, a dog runs.", "v_1": "I cannot help with that."}
+    answers.write_text("".join(json.dumps({"id": v, "answer": a}) + "\n" for v, a in told.items()))
+    refs = corpus({v: [(0, 9, "a dog runs")] for v in told})
+    whole = fabula.score(answers, refs, metrics="SODA_d", task="dense")
+    assert whole.counts["unparsed"] == 1
+    assert fabula.score(answers, refs, metrics="SODA_d", task="dense", engine=Here()).to_dict() == whole.to_dict()
 
 
 def test_the_same_under_a_protocol_that_judges_nothing(files, tmp_path):
@@ -102,6 +142,15 @@ def test_the_same_errors(files, tmp_path):
     twice = tmp_path / "twice.jsonl"
     twice.write_text(preds.read_text() + preds.read_text())
     assert "stands twice, first on line 1;" in same_error(predictions=twice, refs=one, repair="swap", metrics="SODA_d")
+    folder = tmp_path / "twice"
+    folder.mkdir()
+    for name in ("a.jsonl", "b.parquet"):
+        fabula.write(corpus({"v_1": [(0, 1, "it")]}), folder / name, "fabula")
+    said = same_error(predictions=folder, refs=two, metrics="SODA_d", task="dense")
+    assert said.startswith(str(folder / "b.parquet")) and "this video id stands twice, first in a.jsonl;" in said
+    broken = tmp_path / "broken.jsonl"
+    broken.write_text(preds.read_text() + '{"id": "z", "events": [{"start": 0}]}\n')
+    assert "line 69 events[0]: the key 'end' is missing" in same_error(predictions=broken, refs=two, metrics="SODA_d")
     strangers = corpus({"other": [(0, 1, "it")]}, name="strangers")
     assert "compare the ids" in same_error(predictions=strangers, refs=two, metrics="SODA_d")
     assert "has an event" in same_error(predictions=preds, refs=corpus({"v_1": []}), metrics="SODA_d")
@@ -122,12 +171,35 @@ def test_all_spellings_of_an_id_share_a_shard():
 
 
 def test_the_input_alone_decides_how_many_shards():
-    assert [shards_for(n) for n in (0, 8 << 20, (100 << 20) + 1, 1 << 40)] == [8, 8, 101, 256]
+    assert [shards_for(n) for n in (0, 8 << 20, (100 << 20) + 1, 1 << 40)] == [8, 8, 101, 4096]
 
 
-def test_a_record_keeps_all_of_a_story():
+def cut(tmp_path: Path, told: Corpus, shards: int = 3, index: int = 0) -> split.Cut:
+    return split.Cut(tmp_path, index, 0, told.name, told, shards, split.Rules(False, (), False))
+
+
+def test_a_record_keeps_all_of_a_story(tmp_path):
     kept = story((0, 0.1, 'a "dog"\n\ud800'), (float("inf"), -2, "é"), id="v_\u2028", duration=3)
-    assert Record.of(Record(1, 2, 3, kept).text()) == Record(1, 2, 3, kept)
+    split.split(cut(tmp_path, Corpus({kept.id: kept}), shards=1))
+    assert list(split.records(tmp_path, 1, [0])) == [Record(0, 0, kept)]
+    (outline,) = split.records(tmp_path, 1, [0], outline=True)
+    assert (outline.story.id, len(outline.story)) == (kept.id, 2)
+
+
+@pytest.mark.parametrize("block", [1, 500, 1 << 20])
+def test_every_story_is_in_its_shard_and_in_order(tmp_path, monkeypatch, block):
+    monkeypatch.setattr(split, "BLOCK", block)
+    halves = [corpus(told(40, 2, prefix=p)) for p in ("a", "b")]
+    for i, half in enumerate(halves):
+        split.split(cut(tmp_path, half, index=i))
+    split.split(cut(tmp_path, Corpus({}), index=2))  # an empty piece
+    shares = [list(split.records(tmp_path, 3, [k])) for k in range(3)]
+    for k, share in enumerate(shares):
+        assert share and [r.place for r in share] == sorted(r.place for r in share)
+        assert {shard_of(r.story.id, 3) for r in share} == {k}
+    together = sorted((r for share in shares for r in share), key=lambda r: r.place)
+    assert [r.story for r in together] == [s for half in halves for s in half.values()]
+    assert [r.piece for r in together] == [0] * 40 + [1] * 40
 
 
 def test_statistics_of_parts_are_those_of_the_whole(sets):
@@ -154,7 +226,7 @@ class Dies(shards.Here):
         for i, job in enumerate(jobs):
             if work is shards.score and i == 3:
                 os.kill(os.getpid(), signal.SIGKILL)
-            yield work(job)
+            yield i, work(job)
 
 one, two, preds, work, metrics = sys.argv[1:]
 fabula.score(preds, [one, two], metrics=metrics, repair="swap", work=work, engine=Dies())
@@ -184,10 +256,22 @@ def test_a_killed_run_goes_on(files, tmp_path):
 def test_a_run_killed_while_it_reads_goes_on(files, tmp_path, monkeypatch):
     work = tmp_path / "work"
     with monkeypatch.context() as patched:
-        patched.setattr(shards.Work, "split", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        patched.setattr(split, "write_bytes", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             score(files, work)
     assert score(files, work, resume=True).to_dict() == score(files, tmp_path / "other").to_dict()
+
+
+def test_pieces_that_were_read_are_not_read_again(files, tmp_path):
+    work = tmp_path / "work"
+    whole = score(files, work).to_dict()
+    for path in (work / "facts.json", work / "pieces" / "00001.json", work / "pieces" / "00001.jsonl"):
+        path.unlink()
+    kept = {f: f.stat().st_mtime_ns for f in work.glob("pieces/*.jsonl")}
+    assert len(kept) == 2
+    assert score(files, work, resume=True).to_dict() == whole
+    assert {f: f.stat().st_mtime_ns for f in kept} == kept
+    assert (work / "pieces" / "00001.jsonl").exists()
 
 
 def test_rows_that_are_not_whole_are_made_again(files, tmp_path):
@@ -255,15 +339,15 @@ def test_reading_keeps_nothing(tmp_path, monkeypatch):
 
     alive: list[weakref.ref] = []
     worst = [0]
-    plain = Record.text
+    plain = split.record
 
-    def watched(record: Record) -> str:
-        alive.append(weakref.ref(record.story))
+    def watched(n: int, line: int, told: Story) -> str:
+        alive.append(weakref.ref(told))
         worst[0] = max(worst[0], sum(r() is not None for r in alive[-50:]))
-        return plain(record)
+        return plain(n, line, told)
 
     fabula.write(corpus({f"v{i}": [(0, 1)] for i in range(300)}), tmp_path / "a.jsonl", "fabula")
-    monkeypatch.setattr(Record, "text", watched)
+    monkeypatch.setattr(split, "record", watched)
     result = fabula.score(tmp_path / "a.jsonl", tmp_path / "a.jsonl", metrics="SODA_d", work=tmp_path / "work")
     assert result["SODA_d"].value == 1
     assert len(alive) == 600 and worst[0] <= 3

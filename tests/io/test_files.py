@@ -75,7 +75,7 @@ def test_a_missing_file_a_directory_and_a_strange_path(tmp_path: Path) -> None:
     for path, seen in [
         (tmp_path / "none.json", "none.json: no such file; check the path"),
         (tmp_path / "none.jsonl", "none.jsonl: no such file; check the path"),
-        (tmp_path, "is a directory; name a file in it"),
+        (tmp_path, "is a directory without a file that is read; a folder is read as one set"),
         (tmp_path / ("x" * 5000), "cannot be read"),
         ("a\0b.json", "NUL"),
     ]:

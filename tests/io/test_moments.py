@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fabula.core.errors import FabulaError, InputError, SpecError
-from fabula.core.moments import Moment, Ranking, VideoNumbers
+from fabula.core.moments import Moment, Ranking, Rankings, VideoNumbers
 from fabula.core.notes import Notes
 from fabula.io import moments
 from tests.moment_toys import lines, tvr_predictions, tvr_queries
@@ -18,7 +18,9 @@ def queries(path, **options):
 
 
 def answers(path, numbers=None, **options):
-    return list(moments.answers(path, VideoNumbers() if numbers is None else numbers, Notes(), **options)[0])
+    """(list, ranking) pairs, one by one."""
+    stream, _ = moments.answers(path, VideoNumbers() if numbers is None else numbers, Notes(), **options)
+    return [(name, one) for name, some in stream for one in (some if isinstance(some, Rankings) else [some])]
 
 
 def test_tvr_queries(tmp_path):

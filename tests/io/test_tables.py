@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fabula import _kernels
 from fabula.io import _tables
-from fabula.io._tables import Tables, lift, line_pieces, marked, pieces, skeleton
+from fabula.io._tables import Tables, lift, line_pieces, marked
 
 PLAIN = [
     b"[]",
@@ -39,52 +39,33 @@ NOT_PLAIN = [
 
 @pytest.mark.parametrize("text", PLAIN)
 def test_a_table_is_lifted(text, kernels):
-    left, used, values, shapes = lift(b'{"rows": ' + text + b', "x": 1}', "rows", first=5)
+    left, values, shapes = lift(b'{"rows": ' + text + b', "x": 1}', "rows", first=5)
     expected = json.loads(text)
     assert json.loads(left) == {"rows": "\x005", "x": 1}
-    assert used == len(text) + 18
     assert shapes.tolist() == [[len(expected), len(expected[0]) if expected else 0]]
     assert values.tolist() == [float(x) for row in expected for x in row]
-    again = lift(b'{"rows": ' + text + b', "x": 1}', "rows", first=5, keep=False)
-    assert (again[0], again[1], again[2].tolist(), again[3].tolist()) == (left, used, [], shapes.tolist())
 
 
 @pytest.mark.parametrize("text", NOT_PLAIN)
 def test_what_is_no_table_stays(text, kernels):
     whole = b'{"rows": ' + text + b"}"
-    left, used, values, shapes = lift(whole, "rows")
-    assert (left, used, len(values), len(shapes)) == (whole, len(whole), 0, 0)
+    left, values, shapes = lift(whole, "rows")
+    assert (left, len(values), len(shapes)) == (whole, 0, 0)
 
 
 def test_a_key_inside_a_string_does_no_harm(kernels):
     text = json.dumps({"desc": 'he says "rows": [[1, 2]] twice', "rows": [[3, 4]]}).encode()
-    left, _, values, _ = lift(text, "rows")
+    left, values, _ = lift(text, "rows")
     assert json.loads(left)["rows"] == "\x000"
     assert values.tolist() == [3, 4]
 
 
 def test_several_tables_and_other_uses_of_the_key(kernels):
     text = b'[{"rows":[[1,2]]}, {"rows" : 7}, {"rows":\n[[3,4],[5,6]]}, "rows"]'
-    left, _, values, shapes = lift(text, "rows", first=0)
+    left, values, shapes = lift(text, "rows", first=0)
     assert json.loads(left) == [{"rows": "\x000"}, {"rows": 7}, {"rows": "\x001"}, "rows"]
     assert shapes.tolist() == [[1, 2], [2, 2]]
     assert [t.tolist() for t in Tables(0, values, shapes)] == [[[1, 2]], [[3, 4], [5, 6]]]
-
-
-@pytest.mark.parametrize("chunk", [1, 2, 3, 7, 20, 1000])
-def test_a_document_in_pieces_of_any_size(tmp_path, chunk, kernels):
-    document = {"a": {"é": 1}, "L": [{"id": i, "rows": [[i, i + 0.25]] * i, "t": "rows"} for i in range(6)], "b": None}
-    path = tmp_path / "d.json"
-    path.write_text(json.dumps(document, ensure_ascii=False))
-    left, found = b"", []
-    for text, tables in pieces(path, "rows", chunk):
-        left += text
-        found += [t.tolist() for t in tables]
-    parsed = json.loads(left)
-    assert [marked(e["rows"]) for e in parsed["L"]] == list(range(6))
-    assert found == [e["rows"] for e in document["L"]]
-    assert parsed["a"] == document["a"]
-    assert json.loads(skeleton(path, "rows")) == parsed
 
 
 @pytest.mark.parametrize("chunk", [1, 30, 1000])
@@ -106,13 +87,13 @@ def test_lines_in_pieces_of_any_size(tmp_path, chunk, kernels):
 def test_numbers_are_read_as_python_reads_them(rows):
     text = json.dumps({"rows": rows}).encode()
     with _kernels.using("native"):
-        left, _, values, shapes = lift(text, "rows")
+        left, values, shapes = lift(text, "rows")
     if len({len(r) for r in rows}) > 1:
         assert left == text
         return
     assert values.tobytes() == np.array([float(x) for r in rows for x in r], dtype=np.float64).tobytes()
-    again = _tables.lift_python(text, "rows", 0, True)
-    assert (left, values.tolist(), shapes.tolist()) == (again[0], again[2].tolist(), again[3].tolist())
+    again = _tables.lift_python(text, "rows", 0)
+    assert (left, values.tolist(), shapes.tolist()) == (again[0], again[1].tolist(), again[2].tolist())
 
 
 @pytest.mark.skipif(_kernels.NATIVE is None, reason="this install has no compiled kernels")
@@ -120,6 +101,6 @@ def test_numbers_are_read_as_python_reads_them(rows):
 def test_both_kernels_agree_on_any_text(text):
     data = b'"rows":' + text.encode()
     with _kernels.using("native"):
-        left, used, values, shapes = lift(data, "rows")
-    again = _tables.lift_python(data, "rows", 0, True)
-    assert (left, used, values.tolist(), shapes.tolist()) == (again[0], again[1], again[2].tolist(), again[3].tolist())
+        left, values, shapes = lift(data, "rows")
+    again = _tables.lift_python(data, "rows", 0)
+    assert (left, values.tolist(), shapes.tolist()) == (again[0], again[1].tolist(), again[2].tolist())

@@ -127,7 +127,7 @@ def test_checks_say_what_they_are() -> None:
     for check in checks():
         assert check.about.endswith(".") and "\n" not in check.about
         assert check.level in ("error", "warning", "info")
-    assert {c.fix for c in checks()} == {None, "swap", "drop", "clip", "sort"}
+    assert {c.fix for c in checks()} == {None, "swap", "drop", "clip", "sort", "spell"}
     assert lint.room.get("segments")
 
 

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from fabula import _kernels
+from fabula.core.errors import MatrixError
 from fabula.match import ordered
-from fabula.match.ordered import ordered_python
+from fabula.match.ordered import marked_many, marked_pairs, ordered_many, ordered_python
 from fabula.pair.tiou import tiou
 from tests.toys import FIG3, GOLD, PROPOSALS
 
@@ -222,3 +223,42 @@ def test_long_stories_need_no_recursion(shape, kernels):
         assert (value, pairs) == (C.max(), [(int(at[0]), int(at[1]))])
     else:
         assert sum(float(C[i, j]) for i, j in pairs) == value
+
+
+# Many at once -------------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(MATRIX, max_size=6))
+def test_many_matrices_end_to_end_are_each_their_own(some):
+    shapes = np.array([C.shape for C in some], dtype=np.int64).reshape(-1, 2)
+    cells = np.concatenate([np.zeros(0), *(C.ravel() for C in some)])
+    for kernel in ("python", *(["native"] if _kernels.NATIVE else [])):
+        with _kernels.using(kernel):
+            values, chosen = ordered_many(cells, shapes)
+            alone = [ordered(C) for C in some]
+        assert values.tolist() == [value for value, _ in alone]
+        ends = np.cumsum([C.size for C in some])[:-1] if some else []
+        flags = np.split(chosen, ends) if some else []
+        found = [np.argwhere(f.reshape(C.shape)) for f, C in zip(flags, some, strict=True)]
+        assert [list(map(tuple, f.tolist())) for f in found] == [pairs for _, pairs in alone]
+
+
+def test_marks_of_many(kernels):
+    some = [np.array(C, dtype=np.float64) for C, _, _ in VECTORS.values()]
+    shapes = np.array([C.shape for C in some])
+    chosen = marked_many(np.concatenate([C.ravel() for C in some]), shapes)
+    for C, flags in zip(some, np.split(chosen, np.cumsum([C.size for C in some])[:-1]), strict=True):
+        assert list(map(tuple, np.argwhere(flags.reshape(C.shape)).tolist())) == marked_pairs(C)
+
+
+def test_many_refuse_what_is_not_finite(kernels):
+    with pytest.raises(MatrixError, match=r"C\[1\] is nan \(1 of 2 entries are not finite\)"):
+        ordered_many(np.array([0.5, np.nan]), np.array([[1, 2]]))
+
+
+@pytest.mark.skipif(not _kernels.NATIVE, reason="no compiled kernels")
+@pytest.mark.parametrize("shapes", [[[1, 1]], [[2, 2]], [[-1, -2]], [[1, 2], [0, 1]]])
+def test_the_kernel_refuses_shapes_that_do_not_fit(shapes):
+    with pytest.raises(ValueError, match="ordered_many"):
+        _kernels.NATIVE.ordered_many(np.zeros(2), np.array(shapes), np.zeros(1), np.zeros(2, bool))

@@ -165,12 +165,12 @@ def test_rows_hold_the_fields_and_are_numbers(cls):
     assert set(table.keys) == set(SETS[0]) | set(SETS[1])
 
 
-# Events apart from each other, each with words of its own: nothing is left to be confused.
+# Events apart from each other, each with words of its own (and somebody who acts): nothing is left to be confused.
 APART = corpus(
     {
-        "v1": [(0, 10, "a man plays the guitar on stage"), (20, 35, "the crowd claps and cheers loudly")],
-        "v2": [(0, 8, "she chops one onion into small pieces"), (9, 14, "oil goes into his hot pan now")],
-        "v3": [(5, 30, "two dogs run across that green field")],
+        "v1": [(0, 10, "P1 plays the guitar on stage"), (20, 35, "P2 throws a bottle at the loud crowd")],
+        "v2": [(0, 8, "P1 is cutting one onion into small pieces"), (9, 14, "P2 was holding his oil over that pan")],
+        "v3": [(5, 30, "P1 kicks two dogs across their green field")],
     }
 )
 

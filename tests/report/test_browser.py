@@ -354,6 +354,120 @@ def test_captions(browser, tmp_path):
     browser.picture("captions")
 
 
+# Scene graphs ---------------------------------------------------------------------------------------------------------
+
+SETS = {
+    "a": (["P1 is kicking a red ball.", "P2 is watching P1."], ["P3 is kicking a ball.", "P3 is watching a dog."]),
+    "b": (["P1 was holding a lamp."], ["P7 was holding a lamp."]),
+    "evil": ([f"P1 is holding {EVIL}."], [f"{EVIL} {EVIL}"]),
+}
+
+
+@pytest.fixture
+def identity(tmp_path) -> Result:
+    for k, name in enumerate(("refs", "preds")):
+        lines = ({"id": v, "captions": sides[k]} for v, sides in SETS.items())
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    files = tmp_path / "preds.jsonl", tmp_path / "refs.jsonl"
+    return fabula.score(*files, task="identity", metrics="iSPICE,SPICE(tok=none),METEOR")
+
+
+def test_scene_graphs_side_by_side(browser, identity):
+    browser.open(page(identity, (), None, "Identity"), "#item=a")
+    assert len(browser.all("details.graphs")) == 2 and len(browser.all("details.graphs[open]")) == 1
+    assert len(browser.all("svg.scene")) == 2  # the first metric's; the other is drawn when it is opened
+    words = browser.texts(".graphs > summary")
+    assert words[0].startswith(f"Scene graphs, iSPICE {identity.rows['iSPICE']['value'][0] * 100:.2f}: matched ")
+    ids = browser.all(".scene.reference .stop.matched, .scene.reference .stop.alone")
+    assert ids and all("P" in s.accessible_name.upper() for s in ids)  # iSPICE counts who is who alone
+    assert browser.all(".scene .uncounted") and browser.all(".scene.reference .alone")
+    browser.js("document.querySelectorAll('.graphs > summary')[1].click()")
+    browser.until("return document.querySelectorAll('svg.scene').length === 4")
+    ball = next(s for s in browser.all(".graphs:nth-of-type(2) .scene.reference .stop") if "ball" in s.accessible_name)
+    assert ball.accessible_name == "object ball: matched; attributes: red (not matched: only in the reference)"
+    tuples = browser.texts(".graphs:nth-of-type(2) .tuples tbody tr")
+    assert "attributeball – rednot matched: only in the reference" in tuples
+    assert "relationp1 – kick – ballmatched" in tuples
+    browser.picture("scene-graphs", "#open")
+    browser.media(prefers_color_scheme="dark")
+    browser.picture("scene-graphs-dark", "#open")
+
+
+def test_scene_graphs_by_keyboard(browser, identity):
+    browser.open(page(identity, (), None, "Identity"), "#item=a")
+    stops = browser.all(".scene.reference .stop")
+    assert [s.get_attribute("tabindex") for s in stops] == ["0"] + ["-1"] * (len(stops) - 1)
+    assert all(s.accessible_name for s in stops)
+    stops[0].send_keys("\ue014")
+    assert browser.js("return document.activeElement === document.querySelectorAll('.scene.reference .stop')[1]")
+    assert browser.all(".scene.reference.focus .lit") and not browser.all(".scene.prediction.focus")
+    browser.keys("\ue012", "\ue012")  # left, left: round to the last
+    assert browser.js(
+        "return [...document.querySelectorAll('.scene.reference .stop')].at(-1) === document.activeElement"
+    )
+    folded = browser.all(".graphs > summary")[1]
+    folded.send_keys("\n")
+    browser.until("return document.querySelectorAll('svg.scene').length === 4")
+
+
+def test_scene_graphs_keep_strings_text(browser, identity):
+    browser.open(page(identity, (), None, "Identity"), "#item=evil")
+    browser.js("document.querySelectorAll('.graphs > summary').forEach((s) => s.click())")
+    assert browser.texts(".said")[0].startswith("<script>")
+    assert any("<" in t or "hacked" in t for t in browser.texts(".scene text, .tuples td"))
+    assert browser.all("main img, main script:not(#data):not(:last-of-type)") == []
+
+
+def test_scene_graphs_on_a_narrow_page_and_on_paper(browser, identity):
+    size = {"width": 400, "height": 800, "deviceScaleFactor": 1, "mobile": True}
+    browser.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    try:
+        browser.open(page(identity, (), None, "Identity"), "#item=a")
+        assert browser.js("return document.documentElement.scrollWidth") <= 400
+        left, right = (browser.one(f".scene.{role}").rect for role in ("reference", "prediction"))
+        assert left["y"] + left["height"] <= right["y"]  # one below the other
+        browser.picture("scene-graphs-narrow", "#open")
+    finally:
+        browser.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    browser.media("print")
+    assert browser.one(".scene.reference").is_displayed()
+
+
+def test_scene_graphs_of_pairs_and_of_two_systems(browser):
+    refs = list(demo.REFERENCES.values())
+    first, second = (fabula.score(demo.SYSTEMS[n], refs, metrics="SPICE,METEOR") for n in ("good", "out_of_order"))
+    browser.open(page(first, first.refs, first.predictions, "Graphs"))
+    folds = browser.all("details.graphs")
+    assert len(folds) == len(browser.all(".link")) > 0 and browser.all("svg.scene") == []
+    folds[0].find_element("css selector", "summary").click()
+    browser.until("return document.querySelectorAll('svg.scene').length === 2")
+    browser.picture("scene-graphs-dense", "#open")
+    browser.open(page(first, first.refs, first.predictions, "Graphs", other=second))
+    assert len(browser.all("details.graphs")) == len(browser.all(".link")) > 0
+
+
+def test_scene_graphs_of_captions(browser, tmp_path):
+    items = [
+        {
+            "id": 1,
+            "cand": "a man is riding a brown horse",
+            "refs": ["a man is riding a horse", "a tall man with it"],
+        },
+        {"id": 2, "cand": "", "refs": ["nothing at all"]},
+        {"id": 3, "cand": "walk " * 2000, "refs": ["a dog walks"]},
+    ]
+    path = tmp_path / "pairs.jsonl"
+    path.write_text("".join(json.dumps(item) + "\n" for item in items))
+    result = fabula.score(path, task="captions", metrics="SPICE")
+    browser.open(page(result, (), None, "Captions"), "#item=1")
+    assert "relationman – ride – horsematched" in browser.texts(".tuples tbody tr")
+    for n in ("2", "3"):
+        browser.js(f"location.hash = '#item={n}'")
+        browser.until(f"return document.querySelector('#open h3').firstChild.data === '{n}'")
+        assert len(browser.all("details.graphs")) == 1
+    assert "no tuples" in browser.texts("#open")[0] or browser.all("svg.scene")
+
+
 def many(n: int) -> tuple[Corpus, Corpus]:
     """A corpus as large as a benchmark's: n videos of three to eight events, and predictions that are off."""
     rng = random.Random(0)

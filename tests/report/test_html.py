@@ -117,7 +117,7 @@ def test_only_the_own_script_and_style_may_run(demo_page):
 
 
 def test_the_script_writes_no_html():
-    for name in ("report.js", "video.js"):
+    for name in ("report.js", "video.js", "graph.js"):
         text = files("fabula.report").joinpath(name).read_text("utf-8")
         assert not re.search(
             r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(|new Function|</script|<!--", text
@@ -275,3 +275,47 @@ def test_a_result_without_its_rows_is_its_summary():
     result = replace(fabula.score(REF, REF, metrics=METRICS), refs=(), predictions=None, rows={})
     text = parsed(page(result, (), None, "T"))
     assert "saved without its videos" in text.text and "script" not in {tag for tag, _ in text.tags}
+
+
+# Scene graphs ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def captions(tmp_path):
+    def scored(name: str, *said: str, metrics: str = "SPICE,iSPICE"):
+        lines = ({"id": k, "cand": c, "refs": ["P1 is holding a lamp."]} for k, c in enumerate(said))
+        (tmp_path / name).write_text("".join(json.dumps(line) + "\n" for line in lines))
+        return fabula.score(tmp_path / name, task="captions", metrics=metrics)
+
+    return scored
+
+
+def test_scene_graphs_are_what_the_metrics_compared(captions):
+    first = captions("a.jsonl", "P4 is holding a lamp.", "a dog")
+    second = captions("b.jsonl", "P4 is holding a dog.", "P2 is holding a lamp.")
+    data = embedded(page(first, (), None, "T", other=second))
+    assert data["graphs"] == ["SPICE", "iSPICE"]
+    rows = {row[0]: row for row in data["rows"]}
+    for s, result in enumerate((first, second)):
+        for m, name in enumerate(data["graphs"]):
+            for k in (0, 1):
+                value, said, gold = rows[k][4][s][m]
+                assert value == pytest.approx(result.rows[name]["value"][k], abs=1e-5)
+                assert {len(t) for t in said + gold} <= {2, 3, 4} and {t[0] for t in said + gold} <= {0, 1, 2}
+    assert [1, "p1", "hold", "lamp"] in rows[0][4][0][1][2] and [2, "lamp"] in rows[0][4][0][1][2]
+
+
+def test_no_scene_graphs_unasked_and_no_more_than_can_be_made(captions, monkeypatch):
+    assert embedded(page(captions("a.jsonl", "a dog", metrics="ROUGE_L"), (), None, "T"))["graphs"] == []
+    monkeypatch.setattr("fabula.report._graphs.GRAPHED", 2)
+    data = embedded(page(captions("a.jsonl", "a dog", "a cat", "P1 holds a lamp.", metrics="SPICE"), (), None, "T"))
+    assert [row[4][0] is None for row in data["rows"]] == [False, False, True]
+
+
+def test_scene_graphs_of_captionsets_have_the_renamed_people(tmp_path):
+    for name, who in {"r": "P1", "p": "P8"}.items():
+        line = {"id": "a", "captions": [f"{who} is holding a lamp.", f"{who} is riding a horse."]}
+        (tmp_path / f"{name}.jsonl").write_text(json.dumps(line) + "\n")
+    result = fabula.score(tmp_path / "p.jsonl", tmp_path / "r.jsonl", task="identity", metrics="SPICE(tok=none),iSPICE")
+    for value, said, gold in embedded(page(result, (), None, "T"))["rows"][0][4][0]:
+        assert value == 1 and said == gold and all(t[0] for t in said)

@@ -98,6 +98,8 @@ def test_what_must_be_named(score, tmp_path):
     with pytest.raises(SpecError, match="one reference file"):
         fabula.score(tmp_path / "preds.csv", task="identity", sets=tmp_path / "sets.csv")
     with pytest.raises(SpecError, match="not a metric of the task identity"):
+        score(GOOD, metrics="SODA_c")
+    with pytest.raises(InputError, match="METEOR reads captions of both sides, and there are none"):
         score(GOOD, metrics="METEOR")
 
 

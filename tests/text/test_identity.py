@@ -2,7 +2,19 @@
 
 import pytest
 
-from fabula.text.identity import ids, label, named, normalised, numbered
+from fabula.core.errors import SpecError
+from fabula.text.identity import (
+    anonymous,
+    as_text,
+    ids,
+    label,
+    named,
+    normalised,
+    numbered,
+    pattern,
+    published,
+    spelled,
+)
 
 
 @pytest.mark.parametrize(
@@ -21,8 +33,39 @@ def test_the_first_person_named_is_p1(captions, expected):
     assert normalised(expected) == expected
 
 
-def test_between_blanks_only_as_the_published_code_does():
-    assert normalised(["P4 sees P3, P4's  dog and p4 ."], "blanks") == ["P1 sees P3, P4's  dog and P2 ."]
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("P4 sees P3, P4's  dog and p4 .", "P1 sees P3, P4's dog and P2"),  # P3, and P4's are no ids; p4 is not P4
+        ("p3 enters. p1 nods at p3. stop. p1 waits.", "P1 enters. P2 nods at P1. Stop . P2 waits"),
+        ("P18 waves. P19 sits.", "P1 waves. P19 sits"),
+        ("McGee runs. P2's car.", "Mcgee runs. P2's car"),
+        ("", ""),
+    ],
+)
+def test_as_the_published_code_prepares_a_text(text, expected):
+    """Redone by hand from trainer.py: order_ids_2, capitalize_person_ids, capitalize_first_word_only. The last full
+    stop is taken for a separator and is lost; a sentence of one word gets a blank."""
+    assert published(text) == expected
+
+
+def test_people_written_otherwise():
+    tags = ["[PERSON2] sees [PERSON1].", "[3009_PERSON2] waves at P1."]
+    assert spelled(tags, pattern(None)) == ["P1 sees P2.", "P3 waves at P4."]
+    assert spelled(["P7 waves."], pattern(None)) == ["P7 waves."]
+    names = pattern("Harry|Ron")
+    assert spelled(["Harry's owl bites Ron.", "Ron hits Harry."], names) == ["P1's owl bites P2.", "P2 hits P1."]
+    assert spelled(["<ann> and <ANN>"], pattern("(?i)<[a-z]+>")) == ["P1 and P2"]
+    with pytest.raises(SpecError, match="no regular expression"):
+        pattern("[")
+
+
+def test_captions_of_a_set_are_one_text():
+    assert as_text(["P1 enters", " P2 smiles. ", "", 'He says "no."', "Why?"]) == (
+        'P1 enters. P2 smiles. He says "no." Why?'
+    )
+    assert as_text([]) == ""
+    assert anonymous("P2 sees  p1's dog") == anonymous("p1 sees P9's Dog") != anonymous("P1 sees a dog")
 
 
 def test_ids_and_labels():

@@ -271,6 +271,24 @@ def test_bars_split_a_reference_only_on_request(kernel: str) -> None:
     assert meteor.score(candidate, references).score == 1.0
 
 
+def test_pairs_without_a_flag_are_not_scored(kernel: str) -> None:
+    blocks = [(["a dog runs", "a cat"], ["a dog", "the cat sat", "a dog runs"]), ([], ["x"]), (["a dog"], ["dogs"])]
+    whole = [scores.tolist() for scores in meteor.pairs_many(blocks)]
+    flags = np.array([1, 0, 0, 0, 1, 0, 1], bool)
+    assert [scores.tolist() for scores in meteor.pairs_many(blocks, flags)] == [
+        [[whole[0][0][0], 0, 0], [0, whole[0][1][1], 0]],
+        [],
+        whole[2],
+    ]
+    assert meteor.pairs_many(blocks, np.zeros(7, bool))[0].tolist() == [[0, 0, 0], [0, 0, 0]]
+    huge = "dog " * 3000  # too much for the aligner, and not asked for
+    assert meteor.pairs_many([([huge], [huge, "dog"])], np.array([False, True]))[0][0, 1] > 0
+    with pytest.raises(InputError, match="more pairs than flags"):
+        meteor.pairs_many(blocks, flags[:-1])
+    with pytest.raises(InputError, match="more flags than pairs"):
+        meteor.pairs_many(blocks, np.ones(8, bool))
+
+
 @pytest.mark.parametrize("bad", [None, 3, 0.5, b"dog", ["dog"]])
 def test_what_is_no_text_is_named(kernel: str, bad: object) -> None:
     with pytest.raises(InputError, match="item 1: candidate"):

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -266,3 +267,69 @@ def test_official_lines(kernels: str) -> None:
     for row in rows:  # the file was made in one run, so after an abbreviation at the end the next line decided on a dot
         line = " ".join(ptb.raw_tokens(row["text"]))
         assert line.removesuffix(". .") == row["raw"].removesuffix(". .") or line.removesuffix(" .") == row["raw"]
+
+
+# ── the kept tables ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+SOME = ["A man's dog can't run (fast).", "Plan B.", "café, 1 1/2 cups", "", " ", "a\x1c", "one\ntwo"] * 100
+
+
+@pytest.fixture
+def fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
+    """A cache folder with nothing in it, and no scanner made yet."""
+    if _kernels.NATIVE is None:
+        pytest.skip("this install has no compiled kernels")
+    monkeypatch.setenv("FABULA_CACHE", str(tmp_path / "cache"))
+    ptb.native_engine.cache_clear()
+    with _kernels.using("native"):
+        yield tmp_path / "cache"
+    ptb.native_engine.cache_clear()
+
+
+def test_tables_are_kept_and_give_the_same_tokens(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = ptb.tokenize_all(SOME)
+    (file,) = fresh.iterdir()
+    assert file.name.startswith("ptb-") and file.suffix == ".tables"
+    ptb.native_engine.cache_clear()
+    monkeypatch.setattr(ptb, "automaton", lambda: pytest.fail("made again"))
+    assert ptb.tokenize_all(SOME) == first
+    with _kernels.using("python"):
+        monkeypatch.undo()
+        assert ptb.tokenize_all(SOME) == first
+
+
+@pytest.mark.parametrize("damage", ["cut", "flipped", "empty"])
+def test_damaged_tables_are_made_again(fresh: Path, damage: str) -> None:
+    first = ptb.tokenize_all(SOME)
+    (file,) = fresh.iterdir()
+    whole = file.read_bytes()
+    flipped = bytes([*whole[:-200], whole[-200] ^ 1, *whole[-199:]])
+    file.write_bytes({"cut": whole[:-64], "flipped": flipped, "empty": b""}[damage])
+    ptb.native_engine.cache_clear()
+    assert ptb.tokenize_all(SOME) == first
+    assert file.read_bytes() == whole
+
+
+def test_a_cache_that_cannot_be_written_costs_nothing_but_time(fresh: Path) -> None:
+    fresh.write_text("a file where the folder would be")
+    assert ptb.tokenize("A dog.") == "a dog"
+
+
+def test_other_rules_have_other_tables(fresh: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    ptb.tokenize("A dog.")
+    copy = tmp_path / "rules.py"
+    copy.write_text("# other rules")
+    monkeypatch.setattr(ptb.ptb_rules, "__file__", str(copy))
+    ptb.native_engine.cache_clear()
+    ptb.tokenize("A dog.")
+    assert len(list(fresh.iterdir())) == 2
+
+
+@pytest.mark.skipif(not _kernels.NATIVE, reason="no compiled kernels")
+def test_the_kernel_refuses_tables_that_are_none() -> None:
+    good = ptb.native_engine(_kernels.NATIVE)
+    following, accepts = good.tables()
+    classes = ptb.automaton().classes
+    for bad in (following[:-1], np.full_like(following, len(accepts)), np.full_like(following, -2)):
+        with pytest.raises(ValueError, match="not an automaton"):
+            _kernels.NATIVE.Scanner(classes, bad, accepts, ptb.told(ptb.automaton().ahead), " ")

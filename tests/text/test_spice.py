@@ -96,12 +96,12 @@ def test_no_tuples_on_either_side_is_zero():
 
 def test_two_thousand_words(caplog):
     text = "a man walks and " * 500
-    began = time.perf_counter()
+    began = time.process_time()
     with caplog.at_level(logging.WARNING):
         found = spice.tuples(text)
     assert ("man",) in found
     assert "2000 tokens was cut into pieces of 120" in caplog.text
-    assert time.perf_counter() - began < 20
+    assert time.process_time() - began < 20
 
 
 def test_sentences_are_split_and_keep_their_case():

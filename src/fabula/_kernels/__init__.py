@@ -32,6 +32,14 @@ def native() -> ModuleType | None:
     return None if _choice == "python" else NATIVE
 
 
+def threads() -> int:
+    """How many a kernel may use: FABULA_THREADS, else as many as there are processors."""
+    said = os.environ.get("FABULA_THREADS", "")
+    if said and not (said.isascii() and said.isdigit() and int(said)):
+        raise KernelError(f"FABULA_THREADS is {said!r}; it is a number from 1 on")
+    return int(said) if said else os.cpu_count() or 1
+
+
 @contextmanager
 def using(choice: str) -> Iterator[None]:
     """Force a choice for a while: `with using("python"): ...` (tests and benchmarks)."""

@@ -1,10 +1,14 @@
 from collections.abc import Callable, Sequence
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 def lcs(A: list[list[int]], B: list[list[int]]) -> NDArray[np.int64]: ...
 def ordered(C: NDArray[np.float64]) -> tuple[float, list[tuple[int, int]]]: ...
+def ordered_many(
+    C: NDArray[np.float64], shapes: NDArray[np.int64], values: NDArray[np.float64], chosen: NDArray[np.bool_]
+) -> None: ...
 def lift(
     text: bytes, key: str, first: int, whole: bool, keep: bool
 ) -> tuple[bytes, int, NDArray[np.float64], NDArray[np.int64]]: ...
@@ -28,7 +32,10 @@ def soft_ordered(
     threads: int,
 ) -> None: ...
 
+_Rules = list[tuple[int, int, int, str, str | None, str, list[tuple[str, str]]]]
+
 class Scanner:
+    @overload
     def __init__(
         self,
         classes: bytes,
@@ -36,15 +43,24 @@ class Scanner:
         follow: list[list[int]],
         accept: list[int],
         first: list[int],
-        rules: list[tuple[int, int, int, str, str | None, str, list[tuple[str, str]]]],
+        rules: _Rules,
         blanks: str,
     ) -> None: ...
+    @overload
+    def __init__(
+        self, classes: bytes, next: NDArray[np.int32], accepts: NDArray[np.int32], rules: _Rules, blanks: str
+    ) -> None: ...
+    def tables(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]: ...
+    def kept(self, texts: list[str], dropped: list[str], threads: int) -> list[str | None]: ...
     def lines(self, texts: list[str]) -> list[str]: ...
 
 class Meteor:
     def __init__(self, sections: dict[str, NDArray[np.generic]], normalise: Callable[[str], str]) -> None: ...
     def pairs_many(
-        self, blocks: Sequence[tuple[Sequence[str], Sequence[str]]], threads: int
+        self,
+        blocks: Sequence[tuple[Sequence[str], Sequence[str]]],
+        threads: int,
+        wanted: NDArray[np.bool_] | None = None,
     ) -> NDArray[np.float64]: ...
     def segments(
         self, candidates: Sequence[str], references: Sequence[Sequence[str]], threads: int

@@ -6,6 +6,7 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 
@@ -57,6 +58,7 @@ struct Block {
     std::vector<uint32_t> hyps, refs;
     size_t out;  // where its results begin
 };
+using Flags = nb::ndarray<const bool, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 struct Work {
     uint32_t block, hyp, hyp_end, ref, ref_end;
 };
@@ -106,14 +108,16 @@ class Engine {
         words_.prepare();
     }
 
-    Doubles pairs_many(nb::sequence blocks, size_t threads) {
+    // With flags, one for each pair, those without are not scored: 0.
+    Doubles pairs_many(nb::sequence blocks, size_t threads, std::optional<Flags> wanted) {
+        const bool *flags = wanted ? wanted->data() : nullptr;
         std::vector<double> scores;
         Texts texts;
         std::vector<Block> batch;
         size_t number = 0;
         const auto flush = [&] {
             nb::gil_scoped_release release;
-            score(batch, texts, threads, "block ", [&](const Block &block, size_t h, size_t r, const Statistics &stats) {
+            score(batch, texts, threads, "block ", flags, [&](const Block &block, size_t h, size_t r, const Statistics &stats) {
                 scores[block.out + h * block.refs.size() + r] = score_of(stats);
             });
             batch.clear();
@@ -124,11 +128,13 @@ class Engine {
             if (nb::len(pair) != 2) throw nb::type_error("a block is a pair");
             Block block{number++, ids(pair[0], texts), ids(pair[1], texts), scores.size()};
             scores.resize(scores.size() + block.hyps.size() * block.refs.size());
+            if (wanted && scores.size() > wanted->size()) throw std::invalid_argument("there are more pairs than flags");
             batch.push_back(std::move(block));
             if (texts.full()) flush();
         }
         flush();
         const size_t size = scores.size();
+        if (wanted && size < wanted->size()) throw std::invalid_argument("there are more flags than pairs");
         return owned(std::move(scores), {size});
     }
 
@@ -141,7 +147,7 @@ class Engine {
         std::vector<Block> batch;
         const auto flush = [&] {
             nb::gil_scoped_release release;
-            score(batch, texts, threads, "item ", [&](const Block &block, size_t, size_t r, const Statistics &found) {
+            score(batch, texts, threads, "item ", nullptr, [&](const Block &block, size_t, size_t r, const Statistics &found) {
                 const double value = score_of(found);
                 const size_t k = block.out;
                 std::lock_guard<std::mutex> guard(best);
@@ -234,8 +240,10 @@ class Engine {
         return found;
     }
 
+    // `flags` say of each pair, from block.out on and row by row, whether it is wanted; without them all are.
     template <class Result>
-    void score(const std::vector<Block> &blocks, const Texts &texts, size_t threads, const char *name, Result result) {
+    void score(const std::vector<Block> &blocks, const Texts &texts, size_t threads, const char *name, const bool *flags,
+               Result result) {
         const Sentences prepared = sentences(texts, threads);
         std::vector<Work> work;
         for (uint32_t b = 0; b < blocks.size(); ++b) {
@@ -249,15 +257,20 @@ class Engine {
         std::optional<std::pair<size_t, std::string>> failure;  // the first in the caller's order
         in_threads(work.size(), threads, [&] {
             return [&, tile = std::make_shared<Tile>(), hyps = std::vector<const Sentence *>(),
-                    refs = std::vector<const Sentence *>()](size_t k) mutable {
+                    refs = std::vector<const Sentence *>(), skipped = std::vector<uint8_t>()](size_t k) mutable {
                 const Work &w = work[k];
                 const Block &block = blocks[w.block];
                 hyps.clear();
                 refs.clear();
                 for (uint32_t h = w.hyp; h < w.hyp_end; ++h) hyps.push_back(prepared[block.hyps[h]].get());
                 for (uint32_t r = w.ref; r < w.ref_end; ++r) refs.push_back(prepared[block.refs[r]].get());
+                skipped.assign(hyps.size() * refs.size(), 0);
+                if (flags)
+                    for (size_t h = 0; h < hyps.size(); ++h)
+                        for (size_t r = 0; r < refs.size(); ++r)
+                            skipped[h * refs.size() + r] = !flags[block.out + (w.hyp + h) * block.refs.size() + w.ref + r];
                 try {
-                    tile->run(t_, hyps, refs);
+                    tile->run(t_, words_, hyps, refs, skipped);
                 } catch (const TooMuch &error) {
                     const size_t h = w.hyp + error.pair / refs.size(), r = w.ref + error.pair % refs.size();
                     std::lock_guard<std::mutex> guard(failure_lock);
@@ -267,7 +280,8 @@ class Engine {
                     return;
                 }
                 for (size_t h = 0; h < hyps.size(); ++h)
-                    for (size_t r = 0; r < refs.size(); ++r) result(block, w.hyp + h, w.ref + r, tile->stats(h, r));
+                    for (size_t r = 0; r < refs.size(); ++r)
+                        if (!skipped[h * refs.size() + r]) result(block, w.hyp + h, w.ref + r, tile->stats(h, r));
             };
         });
         if (failure) throw std::invalid_argument(failure->second);  // becomes ValueError
@@ -300,7 +314,8 @@ FABULA_KERNEL(m) {
     using meteor::Engine;
     nb::class_<Engine>(m, "Meteor", "Twin of fabula.text.meteor's Python functions.")
         .def(nb::init<nb::dict, nb::callable>(), nb::arg("sections"), nb::arg("normalise"))
-        .def("pairs_many", &Engine::pairs_many, nb::arg("blocks"), nb::arg("threads"), "Flat scores of all blocks, row by row.")
+        .def("pairs_many", &Engine::pairs_many, nb::arg("blocks"), nb::arg("threads"), nb::arg("wanted") = nb::none(),
+             "Flat scores of all blocks, row by row.")
         .def("segments", &Engine::segments, nb::arg("candidates"), nb::arg("references"), nb::arg("threads"), "([N, 23], [N])")
         .def("normalise", &Engine::normalise, nb::arg("text"));
     m.def("meteor_stem", &meteor::stem_utf8, nb::arg("word"), "Twin of fabula.text.meteor_stem.stem.");

@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <forward_list>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -26,6 +27,25 @@ template <class T> struct Span {
     const T &operator[](size_t k) const { return data[k]; }
 };
 
+// Answers to questions that captions ask over and over, shared by the threads without locks: one number holds both. Questions
+// of more than 40 bits and answers of more than 24 are not kept.
+class Memo {
+  public:
+    template <class Ask> uint32_t get(uint64_t question, Ask ask) const {
+        if (question >> 40) return ask();
+        std::atomic<uint64_t> &slot = slots_[question * 0x9E3779B97F4A7C15u >> (64 - BITS)];
+        const uint64_t kept = slot.load(std::memory_order_relaxed), mark = question + 1;  // 0: nothing kept
+        if (kept >> 24 == mark) return static_cast<uint32_t>(kept & 0xFFFFFF);
+        const uint32_t answer = ask();
+        if (!(answer >> 24) && !(mark >> 40)) slot.store(mark << 24 | answer, std::memory_order_relaxed);
+        return answer;
+    }
+
+  private:
+    static constexpr unsigned BITS = 16;
+    mutable std::vector<std::atomic<uint64_t>> slots_ = std::vector<std::atomic<uint64_t>>(size_t{1} << BITS);
+};
+
 // The sections of the mapped index.
 struct Tables {
     Span<uint32_t> word_start, synset_start, synset_ids, base_start, base_ids;
@@ -40,6 +60,7 @@ struct Tables {
     void prepare();  // fills the three above
     uint32_t number(std::string_view word) const;
     uint32_t child(uint32_t node, uint32_t word) const;
+    Memo children;
     uint32_t phrase_words() const { return trie_first[0]; }
 };
 
@@ -58,14 +79,13 @@ struct Place {  // a phrase of the sentence that the trie knows
     uint32_t node, at, words;
 };
 
-// One bit per synset: no common bit, no common synset.
-struct SynsetMask {
+// One bit per number: no common bit, no common number.
+struct Mask {
     uint64_t bits[4] = {0, 0, 0, 0};
-    void add(uint32_t synset) {
-        const uint32_t bit = synset * 2654435761u >> 24;
-        bits[bit / 64] |= uint64_t{1} << (bit % 64);
-    }
-    bool meets(const SynsetMask &other) const {
+    static uint32_t bit(uint32_t number) { return number * 2654435761u >> 24; }
+    void add(uint32_t number) { bits[bit(number) / 64] |= uint64_t{1} << (bit(number) % 64); }
+    bool may_have(uint32_t number) const { return bits[bit(number) / 64] >> (bit(number) % 64) & 1; }
+    bool meets(const Mask &other) const {
         return (bits[0] & other.bits[0]) | (bits[1] & other.bits[1]) | (bits[2] & other.bits[2]) | (bits[3] & other.bits[3]);
     }
 };
@@ -74,7 +94,7 @@ struct SynsetMask {
 struct Word {
     uint32_t number, hash, stem;
     bool is_function;
-    SynsetMask mask;
+    Mask mask;  // of the synsets
     std::vector<uint32_t> synsets;  // sorted
 };
 Word word_of(std::string_view word, uint32_t number, const Tables &tables);
@@ -87,23 +107,29 @@ class Words {
     void prepare() { known_ = std::vector<std::atomic<const Word *>>(tables_.word_flags.size); }
     // The word of a number, or `other` filled in.
     const Word &get(std::string_view text, Word &other);
+    // Whether they share a synset.
+    bool synonyms(const Word &one, const Word &two) const;
 
   private:
     const Tables &tables_;
+    Memo synonyms_;
     std::vector<std::atomic<const Word *>> known_;
 };
 
 // A normalised sentence and all that the matchers ask of it, worked out once.
 struct Sentence {
-    Sentence(std::string normalised, const Tables &tables, Words &words);
+    Sentence(std::string normalised, const Tables &tables, Words &known);
+    Sentence(const Sentence &) = delete;  // `words` points into `others`
     size_t size() const { return hashes.size(); }
 
     std::string text;
+    std::vector<const Word *> words;    // of the tables, or of `others`
+    std::forward_list<Word> others;     // words that the tables do not have
     std::vector<uint32_t> hashes, stems;
     std::vector<uint8_t> is_function;
-    std::vector<uint32_t> synset_start, synset_ids;  // sorted per word
-    std::vector<SynsetMask> synset_mask;
-    std::vector<Source> sources;                     // sorted by entry
+    std::vector<Mask> synset_mask;
+    Mask hash_mask, stem_mask;          // of all its words
+    std::vector<Source> sources;        // sorted by entry
     std::vector<Place> places;
     uint32_t function_words = 0;
 };
@@ -131,7 +157,8 @@ struct TooMuch : std::runtime_error {
 class Aligner {
   public:
     // `hits` are those of this pair, sorted.
-    void statistics(const Sentence &hyp, const Sentence &ref, const Hit *hits, size_t hit_count, Statistics &out);
+    void statistics(const Words &words, const Sentence &hyp, const Sentence &ref, const Hit *hits, size_t hit_count,
+                    Statistics &out);
 
   private:
     struct Path {
@@ -156,13 +183,28 @@ class Aligner {
         uint64_t distance() const { return low >> 26; }
         size_t order() const { return low & 0x3FFFFFF; }
     };
+    // The same in one number, for sentences of common length: 16, 12, 22 and 14 bits.
+    struct SmallKey {
+        uint64_t all = 0;
+        SmallKey() = default;
+        SmallKey(uint32_t matched, uint32_t chunks, uint64_t distance, size_t order)
+            : all(uint64_t{0xFFFF - matched} << 48 | uint64_t{chunks} << 36 | distance << 14 | order) {}
+        bool operator<(const SmallKey &other) const { return all < other.all; }
+        uint32_t matched() const { return 0xFFFF - static_cast<uint32_t>(all >> 48); }
+        uint32_t chunks() const { return all >> 36 & 0xFFF; }
+        uint64_t distance() const { return all >> 14 & 0x3FFFFF; }
+        size_t order() const { return all & 0x3FFF; }
+    };
     struct Step {
         uint32_t match;
         int32_t before;
     };
-    void propose(const Sentence &hyp, const Sentence &ref, const Hit *hits, size_t hit_count);
+    void propose(const Words &words, const Sentence &hyp, const Sentence &ref, const Hit *hits, size_t hit_count);
     bool fix(size_t hyp_size, size_t ref_size);
+    bool idle(size_t count, uint32_t position) const;
+    bool small(size_t hyp_size, size_t ref_size) const;
     template <bool SMALL> void search(size_t hyp_size, size_t ref_size);
+    template <bool SMALL> auto &keys();
 
     std::vector<Match> found_;
     std::vector<uint32_t> found_start_, hyp_cover_, ref_cover_;
@@ -172,14 +214,16 @@ class Aligner {
     std::vector<Path> paths_, next_;
     std::vector<Child> children_;
     std::vector<Key> keys_;
+    std::vector<SmallKey> small_keys_;
     std::vector<Step> history_;
 };
 
 // The scores of every hypothesis against every reference of a tile.
 class Tile {
   public:
-    // Throws TooMuch.
-    void run(const Tables &tables, const std::vector<const Sentence *> &hyps, const std::vector<const Sentence *> &refs);
+    // Pairs that are `skipped` (a flag each, row by row) have no statistics. Throws TooMuch.
+    void run(const Tables &tables, const Words &words, const std::vector<const Sentence *> &hyps,
+             const std::vector<const Sentence *> &refs, const std::vector<uint8_t> &skipped);
     const Statistics &stats(size_t hyp, size_t ref) const { return stats_[hyp * refs_ + ref]; }
 
   private:
@@ -198,7 +242,8 @@ class Tile {
         void fill(const std::vector<const Sentence *> &sentences);
         uint32_t find(uint32_t node) const;
     };
-    void stream(const Tables &tables, const std::vector<const Sentence *> &from, const Phrases &to, bool from_refs);
+    void stream(const Tables &tables, const std::vector<const Sentence *> &from, const Phrases &to, bool from_refs,
+                const std::vector<uint8_t> &skipped);
 
     size_t refs_ = 0;
     Phrases hyp_phrases_, ref_phrases_;

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <tuple>
+#include <type_traits>
 
 namespace meteor {
 namespace {
@@ -24,20 +25,11 @@ uint64_t bits(uint32_t start, uint32_t size) { return (size >= 64 ? ~uint64_t{0}
     throw error;
 }
 
-bool share(const uint32_t *a, const uint32_t *a_end, const uint32_t *b, const uint32_t *b_end) {
-    while (a != a_end && b != b_end) {
-        if (*a == *b) return true;
-        if (*a < *b) ++a;
-        else ++b;
-    }
-    return false;
-}
-
 }  // namespace
 
 // --- matches ---------------------------------------------------------------------------------------------------------------
 
-void Aligner::propose(const Sentence &hyp, const Sentence &ref, const Hit *hits, size_t hit_count) {
+void Aligner::propose(const Words &words, const Sentence &hyp, const Sentence &ref, const Hit *hits, size_t hit_count) {
     const uint32_t H = static_cast<uint32_t>(hyp.size()), R = static_cast<uint32_t>(ref.size());
     if (std::max(H, R) > MOST_WORDS)
         throw TooMuch(std::to_string(std::max(H, R)) + " words in one text (at most " + std::to_string(MOST_WORDS) + "); shorten it");
@@ -48,22 +40,21 @@ void Aligner::propose(const Sentence &hyp, const Sentence &ref, const Hit *hits,
     found_.clear();
     found_start_.assign(1, 0);
     const uint32_t *h = hyp.hashes.data(), *hs = hyp.stems.data();
-    const SynsetMask *hm = hyp.synset_mask.data();
+    const Mask *hm = hyp.synset_mask.data();
     const Hit *hit = hits, *hits_end = hits + (identical ? 0 : hit_count);
     for (uint32_t i = 0; i < R; ++i) {
         const uint32_t word = ref.hashes[i], word_stem = ref.stems[i];
-        const SynsetMask mask = ref.synset_mask[i];
-        for (uint32_t j = 0; j < H; ++j)
-            if (h[j] == word) found_.push_back({i, j, 1, 1, 0});
-        if (!identical) {
+        const Mask mask = ref.synset_mask[i];
+        if (hyp.hash_mask.may_have(word))
             for (uint32_t j = 0; j < H; ++j)
-                if (hs[j] == word_stem && h[j] != word) found_.push_back({i, j, 1, 1, 1});
-            if (ref.synset_start[i] != ref.synset_start[i + 1]) {
-                const uint32_t *mine = ref.synset_ids.data() + ref.synset_start[i], *mine_end = ref.synset_ids.data() + ref.synset_start[i + 1];
+                if (h[j] == word) found_.push_back({i, j, 1, 1, 0});
+        if (!identical) {
+            if (hyp.stem_mask.may_have(word_stem))
                 for (uint32_t j = 0; j < H; ++j)
-                    if (hm[j].meets(mask) && h[j] != word &&
-                        share(mine, mine_end, hyp.synset_ids.data() + hyp.synset_start[j], hyp.synset_ids.data() + hyp.synset_start[j + 1]))
-                        found_.push_back({i, j, 1, 1, 2});
+                    if (hs[j] == word_stem && h[j] != word) found_.push_back({i, j, 1, 1, 1});
+            if (!ref.words[i]->synsets.empty()) {
+                for (uint32_t j = 0; j < H; ++j)
+                    if (hm[j].meets(mask) && h[j] != word && words.synonyms(*hyp.words[j], *ref.words[i])) found_.push_back({i, j, 1, 1, 2});
             }
             for (; hit != hits_end && hit->ref == i; ++hit) found_.push_back(hit->match);
         }
@@ -101,8 +92,28 @@ bool Aligner::fix(size_t H, size_t R) {
 
 // --- search ----------------------------------------------------------------------------------------------------------------
 
-// SMALL: the candidate has at most 64 words and one word of bits is enough to know which are taken.
+// Whether one word of bits is enough to know which words of the candidate are taken, and SmallKey to rank paths: matches and
+// chunks are at most H + R, the distance at most R for each match found, the children one for each path and match.
+bool Aligner::small(size_t H, size_t R) const {
+    constexpr size_t FOUND = 400;
+    static_assert((FOUND + 1) * BEAM <= 0x3FFF && FOUND * 1024 <= 0x3FFFFF);
+    return H <= 64 && R <= 1024 && found_.size() <= FOUND;
+}
+
+// Whether no path is inside a match or has an open chunk: where nothing can be matched, all then stay as they are.
+bool Aligner::idle(size_t count, uint32_t position) const {
+    return std::all_of(paths_.begin(), paths_.begin() + static_cast<ptrdiff_t>(count),
+                       [=](const Path &path) { return path.at <= position && path.open_end == CLOSED; });
+}
+
+template <bool SMALL> auto &Aligner::keys() {
+    if constexpr (SMALL) return small_keys_;
+    else return keys_;
+}
+
 template <bool SMALL> void Aligner::search(size_t H, size_t R) {
+    using Rank = std::conditional_t<SMALL, SmallKey, Key>;
+    std::vector<Rank> &ranks = keys<SMALL>();
     const size_t W = SMALL ? 1 : (H + 63) / 64;
     // A match adds its words on both sides; of the modules with weight 0.5 half of them, cut to an integer on each side.
     const auto gain = [](const Match &m) { return m.module ? m.hyp_words / 2 + m.ref_words / 2 : m.hyp_words + m.ref_words; };
@@ -115,20 +126,27 @@ template <bool SMALL> void Aligner::search(size_t H, size_t R) {
     };
 
     history_.clear();
-    paths_.assign(1, Path{0, 0, 0, CLOSED, 0, -1});
+    paths_.resize(BEAM), next_.resize(BEAM);
+    paths_[0] = Path{0, 0, 0, CLOSED, 0, -1};
+    size_t count = 1;  // of paths, best first
     bits_.resize(BEAM * W);
     next_bits_.resize(BEAM * W);
     std::copy(hyp_fixed_.begin(), hyp_fixed_.end(), bits_.begin());
     for (uint32_t position = 0; position < R; ++position) {
         const uint32_t first = found_start_[position], last = found_start_[position + 1];
         const bool fixed = chosen_[position] >= 0;
-        children_.clear();
-        keys_.clear();
-        for (uint32_t p = 0; p < paths_.size(); ++p) {
-            Path &path = paths_[p];
+        if (first == last && idle(count, position)) continue;
+        const size_t most = count * (last - first + 1);
+        if (children_.size() < most) children_.resize(most);
+        if (ranks.size() < most) ranks.resize(most);
+        Child *children = children_.data();
+        Rank *keys = ranks.data();
+        size_t made = 0;
+        for (uint32_t p = 0; p < count; ++p) {
+            Path path = paths_[p];
             const auto child = [&](uint32_t matched, uint32_t chunks, int32_t match, uint32_t open_end, uint32_t at) {
-                keys_.push_back(Key(matched, chunks, path.distance, children_.size()));
-                children_.push_back({p, match, open_end, at});
+                keys[made] = Rank(matched, chunks, path.distance, made);
+                children[made++] = {p, match, open_end, at};
             };
             if (position < path.at) {  // inside a match
                 child(path.matched, path.chunks, -1, path.open_end, path.at);
@@ -151,15 +169,11 @@ template <bool SMALL> void Aligner::search(size_t H, size_t R) {
                 child(path.matched, path.chunks + (path.open_end != CLOSED), -1, CLOSED, position + 1);
             }
         }
-        if (keys_.size() > BEAM) {
-            std::nth_element(keys_.begin(), keys_.begin() + BEAM, keys_.end());
-            keys_.resize(BEAM);
-        }
-        if (keys_.size() > 1) std::sort(keys_.begin(), keys_.end());
-        next_.clear();
-        for (size_t c = 0; c < keys_.size(); ++c) {
-            const Key &key = keys_[c];
-            const Child &child = children_[key.order()];
+        if (made > BEAM) std::nth_element(keys, keys + BEAM, keys + made), made = BEAM;
+        std::sort(keys, keys + made);
+        for (size_t c = 0; c < made; ++c) {
+            const Rank &key = keys[c];
+            const Child &child = children[key.order()];
             int32_t step = paths_[child.parent].last;
             std::copy_n(bits_.data() + child.parent * W, W, next_bits_.data() + c * W);
             if (child.match >= 0) {
@@ -168,17 +182,18 @@ template <bool SMALL> void Aligner::search(size_t H, size_t R) {
                 history_.push_back({static_cast<uint32_t>(child.match), step});
                 step = static_cast<int32_t>(history_.size()) - 1;
             }
-            next_.push_back({child.at, key.matched(), key.chunks(), child.open_end, key.distance(), step});
+            next_[c] = {child.at, key.matched(), key.chunks(), child.open_end, key.distance(), step};
         }
+        count = made;
         paths_.swap(next_);
         bits_.swap(next_bits_);
     }
     // The end closes open chunks and the order is looked at once more; the first of equals stays first.
     size_t best = 0;
-    Key best_key;
-    for (size_t p = 0; p < paths_.size(); ++p) {
+    Rank best_key;
+    for (size_t p = 0; p < count; ++p) {
         const Path &path = paths_[p];
-        const Key key(path.matched, path.chunks + (path.open_end != CLOSED), path.distance, p);
+        const Rank key(path.matched, path.chunks + (path.open_end != CLOSED), path.distance, p);
         if (p == 0 || key < best_key) best = p, best_key = key;
     }
     for (int32_t step = paths_[best].last; step >= 0; step = history_[static_cast<size_t>(step)].before) {
@@ -189,15 +204,16 @@ template <bool SMALL> void Aligner::search(size_t H, size_t R) {
 
 // --- statistics and score --------------------------------------------------------------------------------------------------
 
-void Aligner::statistics(const Sentence &hyp, const Sentence &ref, const Hit *hits, size_t hit_count, Statistics &out) {
+void Aligner::statistics(const Words &words, const Sentence &hyp, const Sentence &ref, const Hit *hits, size_t hit_count,
+                         Statistics &out) {
     out.fill(0.0);
     out[0] = static_cast<double>(hyp.size());
     out[1] = static_cast<double>(ref.size());
     out[2] = hyp.function_words;
     out[3] = ref.function_words;
-    propose(hyp, ref, hits, hit_count);
+    propose(words, hyp, ref, hits, hit_count);
     if (fix(hyp.size(), ref.size())) {
-        if (hyp.size() <= 64) search<true>(hyp.size(), ref.size());
+        if (small(hyp.size(), ref.size())) search<true>(hyp.size(), ref.size());
         else search<false>(hyp.size(), ref.size());
     }
     uint32_t hyp_end = CLOSED, ref_end = CLOSED;
@@ -272,7 +288,8 @@ uint32_t Tile::Phrases::find(uint32_t node) const {
     return UNKNOWN;
 }
 
-void Tile::stream(const Tables &tables, const std::vector<const Sentence *> &from, const Phrases &to, bool from_refs) {
+void Tile::stream(const Tables &tables, const std::vector<const Sentence *> &from, const Phrases &to, bool from_refs,
+                  const std::vector<uint8_t> &skipped) {
     for (uint32_t f = 0; f < from.size(); ++f) {
         const std::vector<Source> &sources = from[f]->sources;
         for (size_t s = 0, same_end; s < sources.size(); s = same_end) {
@@ -281,9 +298,10 @@ void Tile::stream(const Tables &tables, const std::vector<const Sentence *> &fro
             for (uint32_t entry = sources[s].first; entry < sources[s].last; ++entry) {
                 for (uint32_t link = to.find(tables.target_node[entry]); link != UNKNOWN; link = to.links[link].next) {
                     const Link &there = to.links[link];
+                    const uint32_t pair = static_cast<uint32_t>(from_refs ? there.sentence * refs_ + f : f * refs_ + there.sentence);
+                    if (skipped[pair]) continue;
                     for (size_t k = s; k < same_end; ++k) {
                         const Source &here = sources[k];
-                        const uint32_t pair = static_cast<uint32_t>(from_refs ? there.sentence * refs_ + f : f * refs_ + there.sentence);
                         if (++hit_count_[pair] > MOST_MATCHES) too_many_matches(pair);
                         if (from_refs)
                             hits_.push_back({pair, here.at, 0, {here.words, entry, there.at}, {here.at, there.at, here.words, there.words, 3}});
@@ -296,15 +314,16 @@ void Tile::stream(const Tables &tables, const std::vector<const Sentence *> &fro
     }
 }
 
-void Tile::run(const Tables &tables, const std::vector<const Sentence *> &hyps, const std::vector<const Sentence *> &refs) {
+void Tile::run(const Tables &tables, const Words &words, const std::vector<const Sentence *> &hyps,
+               const std::vector<const Sentence *> &refs, const std::vector<uint8_t> &skipped) {
     refs_ = refs.size();
     stats_.resize(hyps.size() * refs_);
     hits_.clear();
     hit_count_.assign(hyps.size() * refs_, 0);
     hyp_phrases_.fill(hyps);
     ref_phrases_.fill(refs);
-    stream(tables, refs, hyp_phrases_, true);
-    stream(tables, hyps, ref_phrases_, false);
+    stream(tables, refs, hyp_phrases_, true, skipped);
+    stream(tables, hyps, ref_phrases_, false, skipped);
     std::sort(hits_.begin(), hits_.end(), [](const Hit &a, const Hit &b) {
         return std::tie(a.pair, a.ref, a.direction, a.order[0], a.order[1], a.order[2]) <
                std::tie(b.pair, b.ref, b.direction, b.order[0], b.order[1], b.order[2]);
@@ -313,8 +332,9 @@ void Tile::run(const Tables &tables, const std::vector<const Sentence *> &hyps, 
     for (size_t h = 0; h < hyps.size(); ++h)
         for (size_t r = 0; r < refs_; ++r) {
             const size_t pair = h * refs_ + r;
+            if (skipped[pair]) continue;
             try {
-                aligner_.statistics(*hyps[h], *refs[r], hit, hit_count_[pair], stats_[pair]);
+                aligner_.statistics(words, *hyps[h], *refs[r], hit, hit_count_[pair], stats_[pair]);
             } catch (TooMuch &error) {
                 error.pair = pair;
                 throw;

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <bitset>
-#include <deque>
 #include <utility>
 
 namespace meteor {
@@ -56,9 +55,11 @@ uint32_t Tables::number(std::string_view word) const {
 }
 
 uint32_t Tables::child(uint32_t node, uint32_t word) const {
-    const uint16_t *a = trie_word.data + trie_first[node], *b = trie_word.data + trie_first[node + 1];
-    const uint16_t *k = std::lower_bound(a, b, static_cast<uint16_t>(word));
-    return k != b && *k == word ? static_cast<uint32_t>(k - trie_word.data) : UNKNOWN;
+    return children.get(uint64_t{node} << 16 | word, [&] {
+        const uint16_t *a = trie_word.data + trie_first[node], *b = trie_word.data + trie_first[node + 1];
+        const uint16_t *k = std::lower_bound(a, b, static_cast<uint16_t>(word));
+        return (k != b && *k == word ? static_cast<uint32_t>(k - trie_word.data) : UNKNOWN) + 1;  // 0: none
+    }) - 1;
 }
 
 // --- normaliser ------------------------------------------------------------------------------------------------------------
@@ -272,42 +273,51 @@ const Word &Words::get(std::string_view text, Word &other) {
     return *known;
 }
 
-Sentence::Sentence(std::string normalised, const Tables &t, Words &words) : text(std::move(normalised)) {
-    std::vector<const Word *> found;
-    std::deque<Word> others;  // words that the tables do not have
-    size_t synsets = 0;
+static bool share(const std::vector<uint32_t> &one, const std::vector<uint32_t> &two) {
+    auto a = one.begin(), b = two.begin();
+    while (a != one.end() && b != two.end()) {
+        if (*a == *b) return true;
+        if (*a < *b) ++a;
+        else ++b;
+    }
+    return false;
+}
+
+bool Words::synonyms(const Word &one, const Word &two) const {
+    const auto ask = [&] { return static_cast<uint32_t>(share(one.synsets, two.synsets)); };
+    if (one.number == UNKNOWN || two.number >> 20) return ask();  // an unknown word has no number of its own
+    return synonyms_.get(uint64_t{one.number} << 20 | two.number, ask);
+}
+
+Sentence::Sentence(std::string normalised, const Tables &t, Words &known) : text(std::move(normalised)) {
+    const size_t most = static_cast<size_t>(std::count(text.begin(), text.end(), ' ')) + 1;
+    words.reserve(most);
+    hashes.reserve(most);
+    stems.reserve(most);
+    is_function.reserve(most);
+    synset_mask.reserve(most);
     Word other;
     for (size_t k = 0; k < text.size();) {
         const size_t end = std::min(text.find(' ', k), text.size());
-        const Word *word = &words.get(std::string_view(text).substr(k, end - k), other);
-        if (word == &other) word = &others.emplace_back(std::move(other));
-        found.push_back(word);
-        synsets += word->synsets.size();
-        k = end + 1;
-    }
-    hashes.reserve(found.size());
-    stems.reserve(found.size());
-    is_function.reserve(found.size());
-    synset_mask.reserve(found.size());
-    synset_ids.reserve(synsets);
-    synset_start.reserve(found.size() + 1);
-    synset_start.push_back(0);
-    for (const Word *word : found) {
+        const Word *word = &known.get(std::string_view(text).substr(k, end - k), other);
+        if (word == &other) word = &others.emplace_front(std::move(other));
+        words.push_back(word);
         hashes.push_back(word->hash);
         stems.push_back(word->stem);
+        hash_mask.add(word->hash);
+        stem_mask.add(word->stem);
         is_function.push_back(word->is_function);
         function_words += word->is_function;
-        synset_ids.insert(synset_ids.end(), word->synsets.begin(), word->synsets.end());
-        synset_start.push_back(static_cast<uint32_t>(synset_ids.size()));
         synset_mask.push_back(word->mask);
+        k = end + 1;
     }
-    places.reserve(3 * found.size());
-    sources.reserve(2 * found.size());
+    places.reserve(3 * words.size());
+    sources.reserve(2 * words.size());
     const uint32_t P = t.phrase_words();
-    for (uint32_t at = 0; at < found.size(); ++at) {
+    for (uint32_t at = 0; at < words.size(); ++at) {
         uint32_t node = UNKNOWN;
-        for (uint32_t k = at; k < found.size() && found[k]->number < P; ++k) {
-            node = k == at ? found[k]->number : t.child(node, found[k]->number);
+        for (uint32_t k = at; k < words.size() && words[k]->number < P; ++k) {
+            node = k == at ? words[k]->number : t.child(node, words[k]->number);
             if (node == UNKNOWN) break;
             places.push_back({node, at, k - at + 1});
             const uint64_t bits = t.source_bits[node / 64], bit = uint64_t{1} << (node % 64);

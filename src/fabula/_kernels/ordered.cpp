@@ -24,6 +24,10 @@ template <typename T> using Batch = nb::ndarray<const T, nb::ndim<3>, nb::c_cont
 using Lengths = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Counts = nb::ndarray<int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Indices = nb::ndarray<int64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Cells = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Shapes = nb::ndarray<const int64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Values = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Flags = nb::ndarray<bool, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Pairs = std::vector<std::pair<int64_t, int64_t>>;
 
 namespace {
@@ -77,6 +81,32 @@ std::pair<double, Pairs> ordered(Matrix C) {
     return {value, std::move(s.pairs)};
 }
 
+// Matrices end to end, each shapes[n] = (G, P): the value of each, and its pairs as flags on the cells.
+void ordered_many(Cells C, Shapes shapes, Values values, Flags chosen) {
+    const size_t N = shapes.shape(0);
+    if (shapes.shape(1) != 2 || values.size() != N) throw std::invalid_argument("ordered_many: a shape and a value per matrix");
+    size_t cells = 0;
+    for (size_t n = 0; n < N; ++n) {
+        if (shapes(n, 0) < 0 || shapes(n, 1) < 0) throw std::invalid_argument("ordered_many: a shape is negative");
+        cells += static_cast<size_t>(shapes(n, 0)) * static_cast<size_t>(shapes(n, 1));
+    }
+    if (C.size() != cells || chosen.size() != cells) throw std::invalid_argument("ordered_many: the cells do not fit the shapes");
+
+    const double *c = C.data();
+    const int64_t *shape = shapes.data();
+    double *value = values.data();
+    bool *flag = chosen.data();
+    nb::gil_scoped_release release;
+    std::fill_n(flag, cells, false);
+    Scratch s;
+    for (size_t n = 0; n < N; ++n) {
+        const auto G = static_cast<size_t>(shape[2 * n]), P = static_cast<size_t>(shape[2 * n + 1]);
+        value[n] = solve(c, 1.0, G, P, P, s);
+        for (const auto &[i, j] : s.pairs) flag[static_cast<size_t>(i) * P + static_cast<size_t>(j)] = true;
+        c += G * P, flag += G * P;
+    }
+}
+
 template <typename T>
 void ordered_batch(Batch<T> cost, Lengths n, Lengths m, Indices queries, Indices targets, Counts counts, int threads) {
     const size_t B = cost.shape(0), N = cost.shape(1), M = cost.shape(2), most = std::min(N, M);
@@ -108,6 +138,8 @@ void ordered_batch(Batch<T> cost, Lengths n, Lengths m, Indices queries, Indices
 
 FABULA_KERNEL(m) {
     m.def("ordered", &ordered, nb::arg("C"), "Twin of fabula.match.ordered.ordered_python.");
+    m.def("ordered_many", &ordered_many, nb::arg("C"), nb::arg("shapes"), nb::arg("values"), nb::arg("chosen"),
+          "Matrices end to end: fills values [N] and chosen, a flag per cell. Twin of ordered_many_python.");
     const char *doc = "Minimising, item by item: fills queries and targets [B, min(N, M)] and counts [B]. Twin of ordered_python.";
     m.def("ordered_batch", &ordered_batch<float>, nb::arg("cost").noconvert(), nb::arg("n"), nb::arg("m"),
           nb::arg("queries"), nb::arg("targets"), nb::arg("counts"), nb::arg("threads"), doc);

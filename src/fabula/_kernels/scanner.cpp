@@ -5,12 +5,14 @@
 #include "kernel.hpp"
 
 #include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <bitset>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -20,9 +22,14 @@
 #include <utility>
 #include <vector>
 
+#include "parallel.hpp"
+
 namespace nb = nanobind;
 
 namespace {
+
+using Table = nb::ndarray<const int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Numbers = nb::ndarray<nb::numpy, int32_t, nb::ndim<1>>;
 
 constexpr int32_t DEAD = -1, NO_RULE = -1;
 constexpr size_t OVERSHOT = 64, NOTE_EVERY = 16;  // as in the twin
@@ -97,6 +104,18 @@ struct Hash {
     }
 };
 
+// Tokens that are left out. Most words are told apart from all of them by their first letter.
+struct Dropped {
+    explicit Dropped(const std::vector<std::string> &tokens) : all(tokens.begin(), tokens.end()) {
+        for (const std::string &token : tokens) first.set(token.empty() ? 0 : static_cast<unsigned char>(token[0]));
+    }
+    bool has(const std::string &token) const {
+        return first[token.empty() ? 0 : static_cast<unsigned char>(token[0])] && all.count(token);
+    }
+    std::unordered_set<std::string> all;
+    std::bitset<256> first;
+};
+
 class Scanner {
   public:
     Scanner(nb::bytes classes, const std::vector<nb::bytes> &members, const std::vector<std::vector<int32_t>> &follow,
@@ -116,6 +135,61 @@ class Scanner {
         }
         nb::gil_scoped_release release;
         determinise(reads, follow, accept, first);
+    }
+
+    // From tables that were made before: `next` [states, classes], `accepts` [states].
+    Scanner(nb::bytes classes, Table next, Table accepts, const std::vector<RuleData> &rules, nb::str blanks)
+        : blanks_(units_of(blanks)) {
+        if (classes.size() != 65536 || !accepts.size() || next.size() % accepts.size()) throw std::invalid_argument("not an automaton");
+        const auto *c = static_cast<const uint8_t *>(classes.data());
+        class_of_.assign(c, c + 65536);
+        width_ = next.size() / accepts.size();
+        for (const auto &data : rules) rules_.push_back(rule_of(data));
+        next_.assign(next.data(), next.data() + next.size());
+        accepts_.assign(accepts.data(), accepts.data() + accepts.size());
+        const auto beyond = [](const std::vector<int32_t> &all, size_t limit) {
+            return std::any_of(all.begin(), all.end(), [=](int32_t n) { return n < -1 || n >= static_cast<int64_t>(limit); });
+        };
+        if (beyond(next_, accepts_.size()) || beyond(accepts_, rules_.size()) || *std::max_element(c, c + 65536) >= width_)
+            throw std::invalid_argument("not an automaton");
+    }
+
+    // (next, accepts), for the constructor above.
+    nb::tuple tables() const { return nb::make_tuple(copied(next_), copied(accepts_)); }
+
+    // Each text read alone as a line: its tokens without those of `dropped`, joined by blanks. None where text or tokens are
+    // not all printable ASCII: letters and blanks beyond it follow rules that the caller knows.
+    nb::list kept(nb::list texts, const std::vector<std::string> &dropped, int threads) const {
+        const Dropped drop(dropped);
+        std::vector<std::u16string> in(nb::len(texts));
+        size_t at = 0, units = 0;
+        for (nb::handle text : texts) {
+            if (!PyUnicode_Check(text.ptr())) throw nb::type_error("a text is a string");
+            std::u16string &to = in[at++];
+            if (!PyUnicode_IS_ASCII(text.ptr())) continue;  // stays empty: not for this kernel
+            append_units(text.ptr(), to);
+            if (printable(to)) to.push_back(u'\n');
+            else to.clear();
+            units += to.size();
+        }
+        std::vector<std::string> out(in.size());
+        std::vector<uint8_t> plain(in.size(), 0);
+        {
+            nb::gil_scoped_release release;
+            constexpr size_t CHUNK = 256;
+            const auto chunks = static_cast<int64_t>((in.size() + CHUNK - 1) / CHUNK);
+            parallel(chunks, static_cast<int64_t>(units / std::max<size_t>(1, in.size()) * CHUNK), threads, 1 << 17, [&](Queue &queue) {
+                for (int64_t c; (c = queue.take()) >= 0;)
+                    for (size_t k = static_cast<size_t>(c) * CHUNK; k < std::min(in.size(), static_cast<size_t>(c + 1) * CHUNK); ++k)
+                        plain[k] = !in[k].empty() && keep(line(in[k]), drop, out[k]);
+            });
+        }
+        nb::list made;
+        for (size_t k = 0; k < out.size(); ++k) {
+            if (plain[k]) made.append(nb::str(out[k].data(), out[k].size()));
+            else made.append(nb::none());
+        }
+        return made;
     }
 
     nb::list lines(nb::list texts) const {
@@ -142,6 +216,34 @@ class Scanner {
     std::vector<int32_t> accepts_;  // [states]
     std::vector<Rule> rules_;
     std::u16string blanks_;
+
+    static bool printable(const std::u16string &units) {
+        return std::all_of(units.begin(), units.end(), [](char16_t c) { return c >= 0x20 && c < 0x7f; });
+    }
+
+    // The line, its end left out, without the tokens of `drop`; false where it is not printable ASCII.
+    static bool keep(std::u16string line, const Dropped &drop, std::string &out) {
+        line.pop_back();
+        if (!printable(line)) return false;
+        while (!line.empty() && line.back() == u' ') line.pop_back();
+        std::string token;
+        bool first = true;
+        for (size_t start = 0, end; start <= line.size(); start = end + 1) {
+            end = std::min(line.find(u' ', start), line.size());
+            token.assign(line.begin() + static_cast<ptrdiff_t>(start), line.begin() + static_cast<ptrdiff_t>(end));
+            if (drop.has(token)) continue;
+            if (!first) out += ' ';
+            first = false;
+            out += token;
+        }
+        return true;
+    }
+
+    static Numbers copied(const std::vector<int32_t> &values) {
+        auto *kept = new std::vector<int32_t>(values);
+        nb::capsule owner(kept, [](void *p) noexcept { delete static_cast<std::vector<int32_t> *>(p); });
+        return Numbers(kept->data(), {kept->size()}, owner);
+    }
 
     static Rule rule_of(const RuleData &data) {
         Rule rule;
@@ -260,5 +362,10 @@ FABULA_KERNEL(m) {
                       const std::vector<int32_t> &, const std::vector<int32_t> &, const std::vector<RuleData> &, nb::str>(),
              nb::arg("classes"), nb::arg("members"), nb::arg("follow"), nb::arg("accept"), nb::arg("first"),
              nb::arg("rules"), nb::arg("blanks"))
+        .def(nb::init<nb::bytes, Table, Table, const std::vector<RuleData> &, nb::str>(), nb::arg("classes"), nb::arg("next"),
+             nb::arg("accepts"), nb::arg("rules"), nb::arg("blanks"))
+        .def("tables", &Scanner::tables, "(next, accepts): what the shorter constructor takes.")
+        .def("kept", &Scanner::kept, nb::arg("texts"), nb::arg("dropped"), nb::arg("threads"),
+             "The lines without some tokens; None where they are not printable ASCII.")
         .def("lines", &Scanner::lines, nb::arg("texts"), "The tokens of each text joined by blanks.");
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import pkgutil
 import sys
@@ -13,6 +14,8 @@ from fabula.cli._console import say
 from fabula.core.errors import FabulaError
 
 __all__ = ["fabula", "main"]
+
+SELDOM = (500_000, 20, 50)  # stories are many small objects without cycles: what they are made of is not walked often
 
 
 class Verbs(click.Group):
@@ -48,6 +51,7 @@ def fabula() -> None:
 
 def main() -> None:
     """Errors a user can mend cost one line and exit code 2."""
+    gc.set_threshold(*SELDOM)
     try:
         fabula.main(standalone_mode=False)
     except FabulaError as error:
@@ -62,3 +66,5 @@ def main() -> None:
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(141)
+    finally:
+        gc.freeze()  # the process ends: nobody needs to look once more for cycles in what is left

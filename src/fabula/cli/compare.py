@@ -8,48 +8,35 @@ from pathlib import Path
 import click
 
 from fabula.cli._console import Several, bar, say, tell
+from fabula.cli._what import What, resampled, what_to_score
 from fabula.core.errors import SpecError
 from fabula.io._files import dump_json
 from fabula.report import compare as report
-from fabula.stats.bootstrap import METHODS
+from fabula.stats.bootstrap import Resampling
 from fabula.stats.compare import TESTS
 from fabula.verbs import compare as compare_verb
 
 
 @click.command("compare", cls=Several)
 @click.argument("systems", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--refs", "-r", multiple=True, type=click.Path(path_type=Path), help="Reference file(s).")
-@click.option("--task", help="fabula list tasks. Default: dense when the predictions have captions, else procedure.")
-@click.option("--protocol", "-p", help="A published evaluator to reproduce (fabula list protocols).")
-@click.option("--metrics", "-m", help='Metrics, comma separated: "SODA_c,PRF@0.5".')
+@what_to_score()
 @click.option("--test", type=click.Choice(TESTS), default="randomisation", show_default=True, help="The paired test.")
-@click.option("--method", type=click.Choice(METHODS), default="bca", show_default=True, help="Kind of interval.")
-@click.option("--level", type=float, default=0.95, show_default=True, help="The level of the intervals.")
+@resampled(10_000, "Draws and trials.", seed="both")
 @click.option("--alpha", type=float, default=0.05, show_default=True, help="A corrected p below it is marked.")
-@click.option("--resamples", type=click.IntRange(1), default=10_000, show_default=True, help="Draws and trials.")
-@click.option("--seed", type=int, default=0, show_default=True, help="The seed of both.")
 @click.option("--latex", is_flag=True, help="Print a LaTeX table (booktabs).")
 @click.option("--markdown", is_flag=True, help="Print Markdown tables.")
 @click.option("--json", "json_", type=click.Path(path_type=Path), help="Write JSON; - for standard output.")
 @click.option("--names", help="What to call the systems, comma separated. Default: their files' names.")
-@click.option("--tok", type=click.Choice(["ptb", "none"]), help="How captions are tokenised. Default: ptb.")
 def command(
     systems: tuple[Path, ...],
-    refs: tuple[Path, ...],
-    task: str | None,
-    protocol: str | None,
-    metrics: str | None,
+    what: What,
     test: str,
-    method: str,
-    level: float,
+    how: Resampling,
     alpha: float,
-    resamples: int,
-    seed: int,
     latex: bool,
     markdown: bool,
     json_: Path | None,
     names: str | None,
-    tok: str | None,
 ) -> None:
     """Compare two or more SYSTEMS on the same references: paired tests over videos, corrected for their number.
 
@@ -63,17 +50,13 @@ def command(
     with bar() as progress:
         seen = compare_verb(
             dict(zip(called, systems, strict=True)) if called else list(systems),
-            list(refs),
-            task=task,
-            protocol=protocol,
-            metrics=metrics,
+            **what,
             test="bootstrap" if test == "bootstrap" else "randomisation",
-            method="percentile" if method == "percentile" else "bca",
-            level=level,
+            method=how.method,
+            level=how.level,
             alpha=alpha,
-            resamples=resamples,
-            seed=seed,
-            tok=tok,
+            resamples=how.resamples,
+            seed=how.seed,
             progress=progress,
         )
     for warning in seen.warnings:

@@ -10,22 +10,23 @@ from typing import Any
 import click
 
 from fabula.cli._console import Several, bar, say, tell
+from fabula.cli._what import What, resampled, spice_option, what_to_score
 from fabula.core.errors import SpecError
 from fabula.diagnose.errors import Limits, errors
 from fabula.diagnose.retrieval import retrieval
 from fabula.io._files import dump_json
-from fabula.io.segments import REPAIRS
 from fabula.report import diagnose as report
-from fabula.stats.bootstrap import METHODS, Method, Resampling
+from fabula.stats.bootstrap import Resampling
 
 DEFAULT = Limits()
 
 
 @click.command("diagnose", cls=Several)
 @click.argument("predictions", type=click.Path(path_type=Path))
-@click.option("--refs", "-r", multiple=True, required=True, type=click.Path(path_type=Path), help="Reference file(s).")
+@what_to_score("refs", "repair", "format", "refs_format", required=True)
 @click.option("--task", type=click.Choice(["stories", "moments"]), default="stories", help="moments: rankings.")
 @click.option("--metric", "-m", help="The score to explain. Default: SODA_c; SODA_d where there are no captions.")
+@spice_option
 @click.option("--near", type=float, default=DEFAULT.near, show_default=True, help="IoU of a pair at least.")
 @click.option("--right", type=float, default=DEFAULT.right, show_default=True, help="IoU of a well located pair.")
 @click.option("--inside", type=float, default=DEFAULT.inside, show_default=True, help="Share that makes a piece.")
@@ -36,18 +37,13 @@ DEFAULT = Limits()
 @click.option("--k", type=click.IntRange(1), default=1, show_default=True, help="Task moments: the k of R@k.")
 @click.option("--iou", type=float, default=0.5, show_default=True, help="Task moments: IoU of a right answer.")
 @click.option("--json", "json_", type=click.Path(path_type=Path), help="Write JSON; - for standard output.")
-@click.option("--resamples", type=click.IntRange(1), default=2000, show_default=True, help="Draws of the intervals.")
-@click.option("--seed", type=int, default=0, show_default=True, help="The seed of the draws.")
-@click.option("--level", type=float, default=0.95, show_default=True, help="The level of the intervals.")
-@click.option("--method", type=click.Choice(METHODS), default="bca", show_default=True, help="Kind of interval.")
-@click.option("--repair", help=f"What to do with malformed reference segments: {', '.join(REPAIRS)}; several in order.")
-@click.option("--format", help="Format of the predictions. Default: known by its shape.")
-@click.option("--refs-format", help="Format of the references. Default: known by its shape.")
+@resampled(2000, "Draws of the intervals.")
 def command(
     predictions: Path,
-    refs: tuple[Path, ...],
+    what: What,
     task: str,
     metric: str | None,
+    spice: str | None,
     near: float,
     right: float,
     inside: float,
@@ -56,13 +52,7 @@ def command(
     k: int,
     iou: float,
     json_: Path | None,
-    resamples: int,
-    seed: int,
-    level: float,
-    method: str,
-    repair: str | None,
-    format: str | None,
-    refs_format: str | None,
+    how: Resampling,
 ) -> None:
     """Say what each kind of error in PREDICTIONS costs, by repairing it and scoring again.
 
@@ -74,29 +64,16 @@ def command(
     limits = Limits(
         near=near, right=right, inside=inside, words=words, matching="ordered" if matching == "ordered" else "greedy"
     )
-    kind: Method = "percentile" if method == "percentile" else "bca"
-    how = Resampling(method=kind, level=level, resamples=resamples, seed=seed)
     if task == "moments":
-        if metric:
+        if metric or spice:
             raise SpecError("for moments the score is R@k at an IoU: say --k and --iou")
+        files = {name: what[name] for name in ("refs", "format", "refs_format")}
         with bar() as progress:
-            found = retrieval(
-                predictions, list(refs), k=k, iou=iou, ci=how, format=format, refs_format=refs_format, progress=progress
-            )
+            found = retrieval(predictions, **files, k=k, iou=iou, ci=how, progress=progress)
         show(found.warnings, report.retrieval_json(found), report.retrieval_plain(found), json_)
         return
     with bar() as progress:
-        seen = errors(
-            predictions,
-            list(refs),
-            metric=metric,
-            limits=limits,
-            ci=how,
-            repair=[r.strip() for r in repair.split(",")] if repair else (),
-            format=format,
-            refs_format=refs_format,
-            progress=progress,
-        )
+        seen = errors(predictions, **what, metric=metric, spice=spice, limits=limits, ci=how, progress=progress)
     drawn = report.rich_tables(seen) if sys.stdout.isatty() else None
     show(seen.warnings, report.as_json(seen), report.plain(seen), json_, drawn)
 

@@ -11,7 +11,8 @@ import click
 
 from fabula import __version__, _kernels
 from fabula.core.errors import FabulaError
-from fabula.text.meteor_index import Tables, cache_folder, find_index
+from fabula.text._store import cache_folder
+from fabula.text.meteor_index import Tables, find_index
 
 EXTRAS = {"parquet": "pyarrow", "hungarian": "scipy"}  # extra → the module it brings
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 
 import click
 
-from fabula import io, metrics, protocols, tasks, text
+from fabula import metrics, protocols, tasks, text
 from fabula.cli._console import tell
-from fabula.io import moments
+from fabula.io._readers import readers
 from fabula.report.table import plain_rows
 
 Table = tuple[Sequence[str], list[list[str]]]
@@ -27,16 +27,23 @@ def metric_table() -> Table:
 
 def protocol_table() -> Table:
     rows = [
-        [p.name, p.task, ", ".join(str(m.name) for m in p.metrics), p.paper, f"{p.repository}@{p.commit}"]
+        [p.name, p.task, ", ".join(m.label or m.name for m in p.metrics), p.paper, p.repository, p.commit]
         for p in protocols.room.all()
     ]
-    return ("protocol", "task", "metrics", "paper", "source"), rows
+    return ("protocol", "task", "metrics", "paper", "source", "commit"), rows
 
 
 def format_table() -> Table:
-    rows = [[f.name, f.holds, "yes" if f.write else "no", f.about] for f in io.formats()]
-    rows += [[f.name, f.holds, "no", f.about] for f in moments.formats()]
-    return ("format", "holds", "written", "what it is"), rows
+    rows = [
+        [r.name, ", ".join(r.tasks), r.holds, r.pattern, "yes" if r.written else "no", r.about, visible(r.example)]
+        for r in readers()
+    ]
+    return ("format", "tasks", "holds", "file", "written", "what it is", "example"), rows
+
+
+def visible(text: str) -> str:
+    """Tabs and line ends as \\t and \\n: a line of output is a line."""
+    return text.replace("\t", "\\t").replace("\n", "\\n")
 
 
 def scorer_table() -> Table:
@@ -67,10 +74,13 @@ def command(what: str) -> None:
         return
     from rich.console import Console
     from rich.table import Table as RichTable
+    from rich.text import Text
 
+    if head[-1] == "example":  # too wide for a column of its own: below what it shows
+        head, rows = head[:-1], [[*row[:-2], f"{row[-2]}\n{row[-1]}"] for row in rows]
     table = RichTable(box=None, pad_edge=False, header_style="dim")
     for i, column in enumerate(head):
         table.add_column(column, style="bold" if i == 0 else None, overflow="fold")
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(Text, row))
     Console().print(table)

@@ -9,54 +9,38 @@ from typing import Any
 
 import click
 
-from fabula import io
 from fabula.cli._console import Several, bar, say, tell
-from fabula.core.notes import Notes
-from fabula.diagnose.protocols import Overview, Reason, overview
+from fabula.cli._what import What, what_to_score
+from fabula.diagnose._rules import Apart, Rule, moved
+from fabula.diagnose.protocols import Overview, Reason, overview, titled
 from fabula.io._files import dump_json
 from fabula.report.table import plain_rows
 
-SCALE = 100
-NAMED = 3  # videos a sentence names; --explain lists them all
+NAMED = 3  # units a sentence names; --explain lists them all
+WRITTEN = 100  # units a rule has in the JSON
 
 
 @click.command("protocols", cls=Several)
 @click.argument("predictions", type=click.Path(path_type=Path))
-@click.option("--refs", "-r", multiple=True, required=True, type=click.Path(path_type=Path), help="Reference file(s).")
-@click.option("--explain", nargs=2, metavar="A B", help="List what parts protocol A from protocol B, video by video.")
+@what_to_score(without=("protocol", "metrics", "strict"))
+@click.option("--explain", nargs=2, metavar="A B", help="List what parts protocol A from protocol B, unit by unit.")
 @click.option("--only", help="Protocols to compare, comma separated. Default: all that apply.")
-@click.option("--task", help="dense or procedure. Default: dense when the predictions have captions.")
 @click.option("--json", "json_", type=click.Path(path_type=Path), help="Write the table and the reasons as JSON.")
-@click.option("--format", help="Format of the predictions. Default: known by its shape.")
-@click.option("--refs-format", help="Format of the references. Default: known by its shape.")
 def command(
-    predictions: Path,
-    refs: tuple[Path, ...],
-    explain: tuple[str, str] | None,
-    only: str | None,
-    task: str | None,
-    json_: Path | None,
-    format: str | None,
-    refs_format: str | None,
+    predictions: Path, what: What, explain: tuple[str, str] | None, only: str | None, json_: Path | None
 ) -> None:
     """Score PREDICTIONS under every published protocol that applies, the default first.
 
     \b
     fabula protocols preds.json --refs val_1.json val_2.json
     fabula protocols preds.json --refs val_1.json --explain soda-2021 vid2seq
+    fabula protocols boxes.json --refs region_descriptions.json --task regions
+    fabula protocols filled.csv --refs references.csv --sets valSets.csv --task identity
     """
-    notes = Notes()
-    pred, remarks = io.read(predictions, format)
-    notes.extend(remarks)
-    sets = []
-    for ref in refs:
-        corpus, remarks = io.read(ref, refs_format)
-        notes.extend(remarks)
-        sets.append(corpus)
     names = [n.strip() for n in only.split(",")] if only else [n for n in explain or () if n != "default"]
     with bar() as progress:
-        seen = overview(pred, sets, names or None, task, progress)
-    for line in notes.lines():
+        seen = overview(predictions, what.pop("refs"), names or None, progress=progress, **what)
+    for line in seen.warnings:
         say(f"warning: {line}", style="yellow")
     if json_:
         dump_json(json_, as_json(seen), indent=2)
@@ -68,11 +52,13 @@ def command(
 
 
 def cells(seen: Overview) -> list[list[str]]:
-    """A line per metric, a column per protocol."""
+    """A line per number, a column per protocol."""
     lines = []
-    for label in seen.labels():
+    for label, number in seen.lines():
         scores = [c.result.scores.get(label) if c.result else None for c in seen.columns]
-        lines.append([label, *("" if s is None else f"{s.value * s.scale:.2f}" for s in scores)])
+        primary = next(s.primary for s in scores if s is not None)
+        values = [f"{s.values[number] * s.scale:.2f}" if s and number in s.values else "" for s in scores]
+        lines.append([titled(label, number, primary), *values])
     return lines
 
 
@@ -108,48 +94,85 @@ def reasons(seen: Overview) -> Iterator[str]:
 
 
 def said(reason: Reason) -> str:
-    numbers = f"{reason.metric}\t{reason.here * SCALE:.2f}, default {reason.there * SCALE:.2f}"
-    why = "; ".join(reason.rules) or "no rule of these files' differs but the fold"
-    who = ", ".join(video for video, _, _ in reason.most[:NAMED]) + (", …" if reason.videos > NAMED else "")
-    return f"{numbers}: {why} ({reason.videos:,} videos differ{f': {who}' if who else ''})"
+    here, there = digits(reason.here, reason.there, reason.scale)
+    numbers = f"{reason.metric}\t{here}, default {there}"
+    why = "; ".join(f"{rule.does} ({shows(rule, reason)})" for rule in reason.rules)
+    return f"{numbers}: {why or 'no rule alone moves it'}"
+
+
+def shows(rule: Rule, reason: Reason) -> str:
+    """How far the rule goes by itself, and where it shows."""
+    units = reason.unit if len(rule.units) != 1 else one(reason.unit)
+    who = ", ".join(unit for unit, _, _ in rule.units[:NAMED]) + (", …" if len(rule.units) > NAMED else "")
+    where = f"{len(rule.units):,} {units}: {who}" if rule.units else f"the {reason.unit} are the same, the fold differs"
+    if rule.alone is None:
+        return where
+    if not moved(rule.alone, reason.there):
+        return f"only with the others; {where}"
+    return f"alone {digits(rule.alone, reason.there, reason.scale)[0]}; {where}"
+
+
+def one(units: str) -> str:
+    return f"{units[:-3]}y" if units.endswith("ies") else units[:-1]
 
 
 def explained(seen: Overview, a: str, b: str) -> Iterator[str]:
-    """Metric by metric: the rules, then the videos with the largest differences."""
+    """Number by number: the rules, each with the score it alone leads to, and the units in which it shows."""
     for reason in seen.reasons(a, b):
-        yield f"{reason.metric}: {a} {reason.here * SCALE:.2f}, {b} {reason.there * SCALE:.2f}"
+        scale = reason.scale
+        ours, theirs = digits(reason.here, reason.there, scale)
+        yield f"{reason.metric}: {a} {ours}, {b} {theirs}"
         for rule in reason.rules:
-            yield f"  {a}: {rule}"
-        for video, here, there in reason.most:
-            yield f"  {video}: {number(here)} against {number(there)}"
+            yield f"  {a}: {rule.does} ({shows(rule, reason)})"
+            for unit, here, there in rule.units:
+                yield f"    {unit}: {against(here, there, scale)}"
+        if not reason.rules:
+            yield "  no rule alone moves it"
+            for unit, here, there in reason.most:
+                yield f"    {unit}: {against(here, there, scale)}"
 
 
-def number(value: float) -> str:
-    return "does not count" if value != value else f"{value * SCALE:.2f}"
+def against(here: float, there: float, scale: float) -> str:
+    if here == there:
+        return f"{here * scale:.2f} by itself, another part in the whole"
+    return " against ".join(digits(here, there, scale))
+
+
+def digits(here: float, there: float, scale: float) -> tuple[str, str]:
+    """Two numbers with as many digits as it takes to see that they differ, two at least."""
+    for places in range(2, 7):
+        told = [f"{x * scale:.{places}f}" if x == x else "does not count" for x in (here, there)]
+        if told[0] != told[1]:
+            break
+    return told[0], told[1]
 
 
 def as_json(seen: Overview) -> dict[str, Any]:
     return {
         "task": seen.task,
         "protocols": {c.name: c.result.to_dict() if c.result else {"refused": c.refused} for c in seen.columns},
-        "reasons": {
-            c.name: [
-                {
-                    "metric": r.metric,
-                    "value": r.here,
-                    "default": r.there,
-                    "rules": list(r.rules),
-                    "videos": r.videos,
-                    "most": [json_row(*row) for row in r.most[:100]],
-                }
-                for r in seen.reasons(c.name)
-            ]
-            for c in seen.columns[1:]
-            if c.result
-        },
+        "reasons": {c.name: [reason_json(r) for r in seen.reasons(c.name)] for c in seen.columns[1:] if c.result},
     }
 
 
-def json_row(video: str, here: float, there: float) -> dict[str, Any]:
-    """A video that does not count has null."""
-    return {"video": video, "value": None if here != here else here, "default": None if there != there else there}
+def reason_json(reason: Reason) -> dict[str, Any]:
+    return {
+        "metric": reason.metric,
+        "value": reason.here,
+        "default": reason.there,
+        "rules": [rule_json(rule, reason.unit) for rule in reason.rules],
+        **units_json(reason.unit, reason.most),
+    }
+
+
+def rule_json(rule: Rule, unit: str) -> dict[str, Any]:
+    return {"rule": rule.field, "does": rule.does, "alone": rule.alone, **units_json(unit, rule.units)}
+
+
+def units_json(unit: str, units: tuple[Apart, ...]) -> dict[str, Any]:
+    """How many, and the most different of them; one that does not count has null."""
+    most = [
+        {one(unit): id, "value": None if here != here else here, "default": None if there != there else there}
+        for id, here, there in units[:WRITTEN]
+    ]
+    return {unit: len(units), "most": most}

@@ -3,72 +3,45 @@
 from __future__ import annotations
 
 import sys
-from functools import partial
 from pathlib import Path
 
 import click
 
 from fabula.cli._console import Several, bar, say, tell
+from fabula.cli._what import What, resampled, what_to_score
 from fabula.core.errors import SpecError
 from fabula.core.result import Result
 from fabula.io._files import dump_json, write_text
-from fabula.io.segments import REPAIRS
 from fabula.report import rows as report_rows
 from fabula.report import table
-from fabula.stats.bootstrap import METHODS, Resampling
+from fabula.stats.bootstrap import Resampling
 from fabula.verbs import score as score_verb
 
 
 @click.command("score", cls=Several)
 @click.argument("predictions", type=click.Path(path_type=Path))
-@click.option("--refs", "-r", multiple=True, type=click.Path(path_type=Path), help="Reference file(s).")
-@click.option("--task", help="fabula list tasks. Default: dense when the predictions have captions, else procedure.")
-@click.option("--protocol", "-p", help="A published evaluator to reproduce (fabula list protocols).")
-@click.option("--metrics", "-m", help='Metrics, comma separated: "SODA_c,PRF@0.5,SODA_c(refs=best)".')
+@what_to_score()
 @click.option(
     "--json", "json_", type=click.Path(path_type=Path), help="Write the result as JSON; - for standard output."
 )
 @click.option("--rows", type=click.Path(path_type=Path), help="Write a row per video (.jsonl, .jsonl.gz, .parquet).")
 @click.option("--html", type=click.Path(path_type=Path), help="Write the report as one self-contained page.")
 @click.option("--against", type=click.Path(path_type=Path), help="A second system's predictions, compared in --html.")
-@click.option("--repair", help=f"What to do with malformed reference segments: {', '.join(REPAIRS)}; several in order.")
-@click.option(
-    "--strict", is_flag=True, help="Refuse malformed predicted segments instead of letting them match nothing."
-)
-@click.option("--tok", type=click.Choice(["ptb", "none"]), help="How captions are tokenised. Default: ptb.")
-@click.option("--sets", type=click.Path(path_type=Path), help="Which clips belong together (task identity).")
 @click.option("--ci", is_flag=True, help="Give every primary number an interval: a bootstrap over videos.")
-@click.option("--resamples", type=click.IntRange(1), default=10_000, show_default=True, help="Draws for --ci.")
-@click.option("--seed", type=int, default=0, show_default=True, help="The seed of the draws.")
-@click.option("--level", type=float, default=0.95, show_default=True, help="The level of the interval.")
-@click.option("--method", type=click.Choice(METHODS), default="bca", show_default=True, help="Kind of interval.")
-@click.option("--format", help="Format of the predictions (fabula list formats). Default: known by its shape.")
-@click.option("--refs-format", help="Format of the references. Default: known by its shape.")
+@resampled(10_000, "Draws for --ci.")
 @click.option("--engine", type=click.Choice(["local", "ray"]), default="local", help="Where it runs. Default: local.")
 @click.option("--address", help="A Ray cluster that is there, for --engine ray. Default: one of this machine.")
 @click.option("--work", type=click.Path(path_type=Path), help="Score shard by shard in this folder: can be resumed.")
 @click.option("--resume", is_flag=True, help="Go on with the run of --work where it broke off.")
 def command(
     predictions: Path,
-    refs: tuple[Path, ...],
-    task: str | None,
-    protocol: str | None,
-    metrics: str | None,
+    what: What,
     json_: Path | None,
     rows: Path | None,
     html: Path | None,
     against: Path | None,
-    repair: str | None,
-    strict: bool,
-    tok: str | None,
-    sets: Path | None,
     ci: bool,
-    resamples: int,
-    seed: int,
-    level: float,
-    method: str,
-    format: str | None,
-    refs_format: str | None,
+    how: Resampling,
     engine: str,
     address: str | None,
     work: Path | None,
@@ -83,37 +56,20 @@ def command(
     fabula score caps.json --refs coco_annotations.json --task captions
     fabula score pairs.jsonl --task captions --rows rows.jsonl
     fabula score preds.json --refs val_1.json --ci --seed 1
+    fabula score sets.jsonl --refs truth.jsonl --task identity --html report.html
     """
-    how = Resampling(method="bca" if method == "bca" else "percentile", level=level, resamples=resamples, seed=seed)
     if rows:
         report_rows.check_suffix(rows)
     if against and not html:
         raise SpecError("--against puts a second system on the page; say where with --html")
+    where = {"engine": engine, "address": address, "work": work, "resume": resume}
+    options: What = {**what, **where, "ci": how if ci else False}
     with bar() as progress:
-        score_one = partial(
-            score_verb,
-            refs=list(refs),
-            task=task,
-            protocol=protocol,
-            metrics=metrics,
-            repair=[r.strip() for r in repair.split(",")] if repair else (),
-            strict=strict,
-            tok=tok,
-            sets=sets,
-            ci=how if ci else False,
-            format=format,
-            refs_format=refs_format,
-            engine=engine,
-            address=address,
-            work=work,
-            resume=resume,
-            progress=progress,
-        )
-        result = score_one(predictions)
-        other = score_one(against) if against else None
+        result = score_verb(predictions, **options, progress=progress)
+        other = score_verb(against, **options, progress=progress) if against else None
     if html and result.predictions is None and result.task in ("dense", "procedure"):
         raise SpecError("the page needs all stories in memory, and these were streamed; write --rows instead")
-    if html and result.predictions is None and result.task != "captions":
+    if html and result.predictions is None and not result.items:
         raise SpecError(f"the page draws stories and captions; for the task {result.task} write --rows")
     if rows:
         report_rows.write_rows(result.rows, rows)

@@ -13,6 +13,7 @@ import click
 
 from fabula import metrics as metric_room
 from fabula.cli._console import Several, bar, say
+from fabula.cli._what import What, what_to_score
 from fabula.core.errors import InputError, SpecError
 from fabula.core.result import Result, Score
 from fabula.io import usable
@@ -25,26 +26,14 @@ PORT = 8765
 
 
 @click.command("serve", cls=Several)
-@click.argument("what", type=click.Path(path_type=Path))
-@click.option("--refs", "-r", multiple=True, type=click.Path(path_type=Path), help="Reference file(s) of predictions.")
-@click.option("--task", help="As for fabula score.")
-@click.option("--protocol", "-p", help="As for fabula score.")
-@click.option("--metrics", "-m", help="As for fabula score.")
+@click.argument("shown", metavar="WHAT", type=click.Path(path_type=Path))
+@what_to_score()
 @click.option(
     "--against", type=click.Path(path_type=Path), help="A second system's predictions, compared video by video."
 )
 @click.option("--port", type=click.IntRange(0, 65535), default=PORT, show_default=True, help="0: any that is free.")
 @click.option("--open", "open_", is_flag=True, help="Also open the browser.")
-def command(
-    what: Path,
-    refs: tuple[Path, ...],
-    task: str | None,
-    protocol: str | None,
-    metrics: str | None,
-    against: Path | None,
-    port: int,
-    open_: bool,
-) -> None:
+def command(shown: Path, what: What, against: Path | None, port: int, open_: bool) -> None:
     """Show WHAT as a page on this machine, until Ctrl-C.
 
     \b
@@ -52,23 +41,20 @@ def command(
     fabula serve report.html                                 a page that fabula score --html wrote
     fabula serve result.json                                 what fabula score --json wrote: scores, but no videos
     """
-    if what.suffix.lower() in (".html", ".htm"):
-        if refs or against:
-            raise SpecError(f"{what} is a finished page; --refs and --against belong to predictions")
-        body = read_bytes(usable(what))
-    elif not refs and not against and (saved := saved_result(what)):
-        body = page(saved, (), None, what.name).encode()
+    if shown.suffix.lower() in (".html", ".htm"):
+        if what["refs"] or against:
+            raise SpecError(f"{shown} is a finished page; --refs and --against belong to predictions")
+        body = read_bytes(usable(shown))
+    elif not what["refs"] and not against and (saved := saved_result(shown)):
+        body = page(saved, (), None, shown.name).encode()
     else:
-        paths = [what] if against is None else [what, against]
+        paths = [shown] if against is None else [shown, against]
         with bar() as progress:
-            results = [
-                score_verb(path, list(refs), task=task, protocol=protocol, metrics=metrics, progress=progress)
-                for path in paths
-            ]
+            results = [score_verb(path, **what, progress=progress) for path in paths]
         body = scored_page(results, paths).encode()
     with listening(body, port) as server:
         address = f"http://{HOST}:{server.server_port}/"
-        say(f"{what.name} is at {address} (Ctrl-C stops)")
+        say(f"{shown.name} is at {address} (Ctrl-C stops)")
         if open_:
             webbrowser.open(address)
         try:

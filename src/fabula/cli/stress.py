@@ -9,7 +9,9 @@ from pathlib import Path
 import click
 
 from fabula import demo, io
+from fabula import metrics as metric_room
 from fabula.cli._console import Several, bar, say, tell
+from fabula.cli._what import spice_option
 from fabula.core import spec
 from fabula.core.nouns import Corpus
 from fabula.diagnose._changes import CHANGES
@@ -27,6 +29,7 @@ from fabula.stats.bootstrap import Resampling
 @click.option("--copies", type=click.IntRange(1), default=COPIES, show_default=True, help="Spoiled copies of a story.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the copies and of the intervals.")
 @click.option("--resamples", type=click.IntRange(1), default=2000, show_default=True, help="Draws of the intervals.")
+@spice_option
 @click.option("--json", "json_", type=click.Path(path_type=Path), help="Write JSON; - for standard output.")
 def command(
     metrics: tuple[str, ...],
@@ -35,16 +38,22 @@ def command(
     copies: int,
     seed: int,
     resamples: int,
+    spice: str | None,
     json_: Path | None,
 ) -> None:
     """Spoil references in known ways and say what is left of each of METRICS: 1 is not noticed.
 
     \b
     fabula stress
+    fabula stress iSPICE SPICE METEOR --ways "swap ids,add id,remove id"
     fabula stress SODA_c METEOR "CIDEr(idf=batch:16)" --seed 1
     fabula stress SODA_c PRF@0.5 --corpus val_1.json --ways shuffle,shift
     """
-    wanted = [name for given in metrics for name in spec.split(given)] or default()
+    names = [name for given in metrics for name in spec.split(given)] or default()
+    metric_room.one_parser(names, spice)
+    wanted = [metric_room.metric(name) for name in names]
+    metric_room.check_parsing(wanted, spice)
+    wanted = metric_room.parsed_by(wanted, spice)
     if corpus is None:
         stories = bundled()
     else:

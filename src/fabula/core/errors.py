@@ -48,7 +48,11 @@ class MissingExtra(FabulaError):  # noqa: N818  (reads better than MissingExtraE
     """An optional dependency is absent."""
 
     def __init__(self, what: str, extra: str) -> None:
+        self.what, self.extra = what, extra
         super().__init__(f"{what} needs an optional dependency; install it with: pip install 'fabula[{extra}]'")
+
+    def __reduce__(self) -> tuple[type[MissingExtra], tuple[str, str]]:
+        return type(self), (self.what, self.extra)  # it may come from another process
 
 
 class KernelError(FabulaError):

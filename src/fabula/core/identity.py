@@ -1,4 +1,4 @@
-"""The noun of identity: the blanks of a set of clips, and what a system wrote into them."""
+"""The noun of identity: the clips of a set, the blanks in their captions, and what a system wrote."""
 
 from __future__ import annotations
 
@@ -19,11 +19,14 @@ class ClipSet:
     """Clips that are filled in together: an id means the same person in all of them, and nothing outside."""
 
     clips: tuple[Clip, ...]
+    name: str = ""
+    candidate: str | None = None  # all captions as one text; None: not given
+    reference: str | None = None
 
     @property
     def id(self) -> str:
-        """The first clip's: no clip is in two sets."""
-        return self.clips[0].id
+        """Its name; without one, the first clip's: no clip is in two sets."""
+        return self.name or self.clips[0].id
 
     @property
     def blanks(self) -> int:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from functools import partial
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,8 +27,7 @@ class Saliency:
     marks: tuple[tuple[float, ...], ...]  # [clips, annotators]
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(NamedTuple):
     """A sentence, and where in which video it happens. Several windows: one per annotator, or one per occurrence."""
 
     id: Id
@@ -36,6 +36,32 @@ class Query:
     duration: float | None = None
     text: str | None = None
     saliency: Saliency | None = None
+    type: str | None = None  # TVR: v, t or vt, what one must attend to (video, text) to find it
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Queries:
+    """Many queries as columns, as a reader that has them so hands them on. Q queries, W windows."""
+
+    ids: Sequence[Id]
+    videos: Sequence[str]
+    windows: NDArray[np.float64]  # [W, 2]
+    counts: NDArray[np.int64]  # [Q] how many windows each has
+    durations: NDArray[np.float64]  # [Q] NaN where there is none
+    texts: Sequence[str | None]
+    types: Sequence[str | None]
+
+    def __iter__(self) -> Iterator[Query]:
+        """One by one."""
+        spans: list[Span] = list(zip(self.windows[:, 0].tolist(), self.windows[:, 1].tolist(), strict=True))
+        each: Iterable[tuple[Span, ...]] = zip(spans, strict=True)
+        if len(spans) > len(self.ids):
+            ends = np.cumsum(self.counts).tolist()
+            each = [tuple(spans[end - n : end]) for end, n in zip(ends, self.counts.tolist(), strict=True)]
+        durations = [None if d != d else d for d in self.durations.tolist()]
+        nothing = [None] * len(self.ids)
+        columns = (self.ids, self.videos, each, durations, self.texts, nothing, self.types)
+        return map(partial(tuple.__new__, Query), zip(*columns, strict=True))  # _make, without a call of Python's
 
 
 @dataclass(frozen=True, slots=True)

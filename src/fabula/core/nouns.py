@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-from itertools import pairwise
+from collections.abc import ItemsView, Iterator, Mapping, ValuesView
+from dataclasses import dataclass, field
 from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fabula.core.errors import InputError
+from fabula.core.once import once
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +50,12 @@ class Story:
     def __len__(self) -> int:
         return len(self.events)
 
-    @cached_property
+    @once
     def spans(self) -> NDArray[np.float64]:
         """Starts and ends. [N, 2]"""
         return np.array([(e.segment.start, e.segment.end) for e in self.events], dtype=np.float64).reshape(-1, 2)
 
-    @cached_property
+    @once
     def captions(self) -> list[str]:
         """The words of every event; an error where there are none."""
         words = [e.caption for e in self.events if e.caption is not None]
@@ -70,9 +69,11 @@ class Story:
 
     def in_order(self) -> Story:
         """The same story told in time: sorted by start; on ties the file's order stays."""
-        if all(a.segment.start <= b.segment.start for a, b in pairwise(self.events)):
+        starts = [e.segment.start for e in self.events]
+        if starts == sorted(starts):
             return self
-        return replace(self, events=tuple(sorted(self.events, key=lambda e: e.segment.start)))
+        order = sorted(range(len(starts)), key=starts.__getitem__)
+        return Story(self.id, tuple([self.events[i] for i in order]), self.duration)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,15 @@ class Corpus(Mapping[str, Story]):
 
     def __len__(self) -> int:
         return len(self.stories)
+
+    def __contains__(self, id: object) -> bool:
+        return id in self.stories
+
+    def items(self) -> ItemsView[str, Story]:
+        return self.stories.items()
+
+    def values(self) -> ValuesView[Story]:
+        return self.stories.values()
 
     @property
     def captioned(self) -> bool:

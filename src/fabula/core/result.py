@@ -20,6 +20,9 @@ class Score:
     signature: str
     ci: Mapping[str, tuple[float, float]] | None = None
     scale: float = 100.0  # tables print value × scale
+    by_type: Mapping[str, Mapping[str, float]] = field(
+        default_factory=dict
+    )  # type of query → its numbers, and how many
 
     @property
     def value(self) -> float:
@@ -27,7 +30,8 @@ class Score:
 
     def to_dict(self) -> dict[str, Any]:
         ci = None if self.ci is None else list(self.ci[self.primary])
-        return {**self.values, "value": self.value, "signature": self.signature, "ci": ci}
+        types = {"by_type": {t: dict(v) for t, v in self.by_type.items()}} if self.by_type else {}
+        return {**self.values, "value": self.value, "signature": self.signature, "ci": ci, **types}
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,7 @@ class Rows:
 
     def sets(self) -> list[Rows]:
         """One table per reference set."""
-        kinds = np.unique(self.refset)
+        kinds = sorted(set(self.refset.tolist()))  # np.unique would load numpy.ma
         return [self] if len(kinds) < 2 else [self.take(np.flatnonzero(self.refset == k)) for k in kinds]
 
     def by_key(self, column: str) -> dict[str | int, float]:

@@ -1,118 +1,172 @@
-"""What a setting does, in one sentence: the reasons why two evaluators differ."""
+"""Which rules part two settings of a metric on these files: found by scoring again with one rule changed."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from fabula.core.nouns import Corpus
-from fabula.core.spec import show
+import numpy as np
+from numpy.typing import NDArray
+
+from fabula import tasks
+from fabula.core.errors import FabulaError
+from fabula.core.rows import Rows
 from fabula.metrics import Metric
-from fabula.metrics._paragraph import Paragraph
-from fabula.metrics._soda import Soda
+from fabula.tasks import Request
 
-RULES: dict[tuple[str, str], str] = {
-    ("refs", "mean"): "each reference set counts on its own and the sets are averaged",
-    ("refs", "best"): "only the reference set that serves the prediction best counts",
-    ("refs", "merged"): "the events of all reference sets are laid together",
-    ("refs", "single"): "one reference set is taken",
-    ("missing", "zero"): "a reference video without predictions counts as 0",
-    ("missing", "drop"): "reference videos without predictions are left out",
-    ("order", "start"): "both sides are sorted by start time",
-    ("order", "predictions"): "only the predictions are sorted by start time",
-    ("order", "file"): "events stay in file order",
-    ("segments", "checked"): "malformed segments match nothing",
-    ("segments", "raw"): "segments are not judged",
-    ("segments", "swap"): "the ends of reversed segments are exchanged",
-    ("roles", "prediction-as-hypothesis"): "the prediction is the scorer's hypothesis",
-    ("roles", "gold-as-hypothesis"): "the scorer's sides are exchanged: the gold sentence is the hypothesis",
-    ("backtrack", "exact"): "pairs follow the best path",
-    ("backtrack", "marked"): "pairs are read off marks, not along the best path",
-    ("columns", "sorted"): "from 11 predictions on, caption scores stand in the wrong columns",
-    ("columns", "index"): "caption scores stand in their own columns",
-    ("nonascii", "blank"): "non-ASCII characters become blanks",
-    ("nonascii", "keep"): "non-ASCII characters stay",
-    ("garbage", "zero"): "a prediction that overlaps nothing scores 0",
-    ("garbage", "abc"): "a prediction that overlaps nothing is compared with abc123!@#",
-    ("garbage", "random"): "a prediction that overlaps nothing is compared with random letters",
-    ("garbage", "last"): "of the predictions that overlap nothing at most the last one counts",
-    ("agg", "corpus"): "METEOR aggregates statistics instead of averaging pairs",
-    ("agg", "items"): "METEOR averages the scores of pairs",
-    ("idf", "video"): "CIDEr's document frequencies come from one video's pairs",
-    ("idf", "corpus"): "CIDEr's document frequencies come from the whole corpus",
-    ("f1", "videos"): "F1 is made per video",
-    ("f1", "means"): "F1 is made of mean precision and mean recall",
-    ("f1", "levels"): "F1 is made of mean precision and recall at each τ",
-    ("best_by", "each"): "the best precision and the best recall over reference sets are taken on their own",
-    ("best_by", "f1"): "one reference set gives both precision and recall",
-    ("pairing", "shifted"): "after the first missing video, paragraphs meet another video's references",
-    ("pairing", "video"): "paragraphs meet their own references",
-    ("cmp", ">"): "the overlap must exceed τ",
-    ("cmp", ">="): "the overlap must reach τ",
-}
+TELLING = 5e-7  # a smaller difference of the score is not worth a sentence
+APART = 1e-7  # nor one of a unit's own number
+STORIES = ("dense", "procedure")  # held in memory, and prepared by metrics alone
 
-
-def sentence(field: str, value: Any) -> str:
-    known = RULES.get((field, show(value)))
-    if known:
-        return known
-    if field == "eps":
-        return f"{value:g} is added to every union" if value else "nothing is added to unions"
-    if field == "top":
-        return "all predictions count" if value is None else f"only the first {value} predictions of a video count"
-    return f"{field} is {show(value)}"
+Apart = tuple[str, float, float]  # a unit, its own number here and there; NaN where it does not count
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
-    """What these files hold that a rule could act on; a rule that finds nothing to act on explains nothing."""
+class Rule:
+    """A rule that acts on these files: what it does, how far it goes by itself, and in which units it shows."""
 
-    sets: int
-    missing: int
-    malformed: int
-    unsorted: int
-    longest: int  # most predictions of one video
-    ascii_only: bool
-
-    @classmethod
-    def of(cls, predictions: Corpus, refs: Sequence[Corpus]) -> Facts:
-        videos = dict.fromkeys(v for ref in refs for v in ref)
-        told = [story for corpus in (predictions, *refs) for story in corpus.values()]
-        return cls(
-            sets=len(refs),
-            missing=sum(v not in predictions for v in videos),
-            malformed=sum(not e.segment.sound for story in told for e in story.events),
-            unsorted=sum(story.in_order() is not story for story in told),
-            longest=max((len(predictions[v]) for v in videos if v in predictions), default=0),
-            ascii_only=all((e.caption or "").isascii() for story in told for e in story.events),
-        )
-
-    def idle(self, field: str, here: Any, there: Any) -> bool:
-        """True where the rule can change nothing here."""
-        match field:
-            case "eps":
-                return True  # 1e-8: never seen in a printed digit
-            case "refs" | "best_by":
-                return self.sets == 1
-            case "missing" | "pairing":
-                return self.missing == 0
-            case "segments":
-                return self.malformed == 0
-            case "order":
-                return self.unsorted == 0
-            case "nonascii":
-                return self.ascii_only
-            case "columns":
-                return self.longest < 11
-            case "top":
-                return all(n is None or self.longest <= n for n in (here, there))
-        return False
+    field: str
+    does: str
+    alone: float | None  # the other side's score with this rule taken over; None: that cannot be scored
+    units: tuple[Apart, ...]  # most different first; none: the rows are the same, what is made of them is not
 
 
-def differing(a: Metric, b: Metric, facts: Facts) -> list[str]:
-    """The fields in which two settings of one metric differ and that could matter for these files."""
-    both = a.defaults().keys() & b.defaults().keys()
-    apart = [f for f in a.defaults() if f in both and getattr(a, f) != getattr(b, f)]
-    told = [f for f in apart if not facts.idle(f, getattr(a, f), getattr(b, f))]
-    return told if isinstance(a, Soda | Paragraph) else [f for f in told if f != "order"]  # others do not read it
+@dataclass(slots=True)
+class Bench:
+    """Scores settings of metrics on the same files, each once."""
+
+    request: Request
+    task: str
+    idle: Callable[[str, Any, Any], bool] = lambda name, here, there: False  # a field whose change cannot act here
+    kept: dict[str, Rows] = field(default_factory=dict)
+
+    def run(self, request: Request) -> Any:
+        """A protocol may prepare files in its own way; its rows are kept only where it is known that none does."""
+        shared = request.protocol is None or self.task in STORIES
+        return tasks.task(self.task).run(replace(request, kept=self.kept if shared else None))
+
+    def prepare(self, some: Iterable[Metric]) -> None:
+        """Rows of all that are not there yet, in one pass over the files; those that cannot be are left out."""
+        wanted = list({m.full(): m for m in some if m.full() not in self.kept}.values())
+        try:
+            if wanted:
+                self.run(replace(self.request, metrics=wanted))
+        except FabulaError:
+            if len(wanted) > 1:
+                for metric in wanted:
+                    self.prepare([metric])
+
+    def differing(self, a: Metric, b: Metric) -> list[str]:
+        """The fields in which two settings of one metric differ, and that could act here."""
+        apart = [f for f in a.defaults() if f in b.defaults() and getattr(a, f) != getattr(b, f)]
+        return [f for f in apart if not self.idle(f, getattr(a, f), getattr(b, f))]
+
+    def one_by_one(self, pairs: Iterable[tuple[Metric, Metric]]) -> None:
+        """Prepare all that `acting` asks for first."""
+        self.prepare(m for a, b in pairs for m in (a, b, *(taken(b, a, [f]) for f in self.differing(a, b))))
+
+    def rows(self, metric: Metric) -> Rows | None:
+        self.prepare([metric])
+        return self.kept.get(metric.full())
+
+    def score(self, metric: Metric, number: str) -> float | None:
+        rows = self.rows(metric)
+        return None if rows is None else metric.fold(rows).get(number)
+
+
+def taken(base: Metric, other: Metric, fields: Iterable[str]) -> Metric:
+    """The base with these fields as the other has them."""
+    return replace(base, **{f: getattr(other, f) for f in fields})
+
+
+def acting(bench: Bench, a: Metric, b: Metric, number: str) -> list[Rule]:
+    """The rules by which setting a differs from b here.
+
+    Each rule is taken over into b alone; those that move the score are reasons. Where they do not together give a's
+    score, rules work hand in hand: then those without which a would score otherwise are reasons too, until they do.
+    """
+    there, here = bench.score(b, number), bench.score(a, number)
+    if there is None or here is None:
+        return []
+    fields = bench.differing(a, b)
+    alone = {f: bench.score(taken(b, a, [f]), number) for f in fields}
+    found = [f for f in fields if moved(alone[f], there)]
+    for f in reversed(fields):  # a metric's own rules first: more often they
+        together = bench.score(taken(b, a, found), number)
+        if together is not None and not moved(together, here):
+            break
+        if f not in found and moved(bench.score(taken(a, b, [f]), number), here):
+            found.append(f)
+    return [rule(bench, a, b, f, number, alone[f]) for f in fields if f in found]
+
+
+def moved(score: float | None, base: float) -> bool:
+    """True where there is a score and it is another."""
+    return score is not None and abs(score - base) > TELLING
+
+
+def rule(bench: Bench, a: Metric, b: Metric, name: str, number: str, alone: float | None) -> Rule:
+    """With the units in which it shows: in b where it moves b by itself, else in a without it."""
+    with_, without = taken(b, a, [name]), b
+    base = bench.score(b, number)
+    if base is None or not moved(alone, base):
+        with_, without = a, taken(a, b, [name])
+    here, there = bench.rows(with_), bench.rows(without)
+    units = [] if here is None or there is None else apart((with_, here), (without, there), number)
+    return Rule(name, a.says(name), alone, tuple(units))
+
+
+def preparing(bench: Bench, name: str, metric: Metric, rows: Rows, number: str) -> list[Rule]:
+    """The protocol itself, where its rows are others than the same metric has of the files as they are."""
+    plain = bench.rows(metric)
+    if plain is None or not moved(metric.fold(rows)[number], metric.fold(plain)[number]):
+        return []
+    units = apart((metric, rows), (metric, plain), number)
+    return [Rule("files", f"{name} prepares the files in its own way", None, tuple(units))]
+
+
+def apart(ours: tuple[Metric, Rows], theirs: tuple[Metric, Rows], number: str) -> list[Apart]:
+    """The units whose rows part two settings, the most different first."""
+    (a, here), (b, there) = ours, theirs
+    if same(here, there):
+        return []
+    places = {side: where(rows) for side, rows in (("a", here), ("b", there))}
+    tell = a.telling(here, number), b.telling(there, number)
+    found = []
+    for unit in dict.fromkeys([*places["a"], *places["b"]]):
+        at, by = places["a"].get(unit), places["b"].get(unit)
+        x = y = float("nan")
+        if at is not None and by is not None:
+            left, right = tell[0][at], tell[1][by]
+            if alike(left, right):
+                continue
+            x, y = a.alone(here.take(at), number), b.alone(there.take(by), number)
+            if left.shape != right.shape and abs(x - y) <= APART:
+                continue  # told in other rows, and yet the same
+        elif at is not None:
+            x = a.alone(here.take(at), number)
+        elif by is not None:
+            y = b.alone(there.take(by), number)
+        found.append((str(unit), x, y))
+    return sorted(found, key=lambda row: -abs(row[1] - row[2]) if row[1] == row[1] and row[2] == row[2] else -2.0)
+
+
+def where(rows: Rows) -> Mapping[str | int, list[int]]:
+    found: dict[str | int, list[int]] = {}
+    for i, key in enumerate(rows.keys):
+        found.setdefault(key, []).append(i)
+    return found
+
+
+def same(a: Rows, b: Rows) -> bool:
+    """True where two tables are one, and only what is made of them differs."""
+    return a is b or (
+        a.keys == b.keys
+        and a.columns.keys() == b.columns.keys()
+        and all(np.array_equal(a[name], b[name]) for name in a.columns)
+    )
+
+
+def alike(a: NDArray[Any], b: NDArray[Any]) -> bool:
+    return a.shape == b.shape and bool((np.abs(a - b) <= APART).all())

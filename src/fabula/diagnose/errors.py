@@ -315,6 +315,7 @@ def errors(
     refs: Readable | Sequence[Readable],
     *,
     metric: str | Metric | None = None,
+    spice: str | None = None,
     limits: Limits | None = None,
     ci: Resampling | None = None,
     repair: Sequence[str] = (),
@@ -330,7 +331,10 @@ def errors(
     counts = _stories.count(pred, sets, notes)
     task = "dense" if pred.captioned else "procedure"
     name = metric or ("SODA_c" if task == "dense" else "SODA_d")
+    metrics.one_parser(name, spice)
     made = name if isinstance(name, Metric) else metrics.metric(name, task)
+    metrics.check_parsing([made], spice)
+    (made,) = metrics.parsed_by([made], spice)
     if not isinstance(made, StoryMetric | Paragraph):
         raise SpecError(f"{made.name} does not score stories; SODA_c, PRF, DVC_METEOR and their like can be diagnosed")
     worded = pred.captioned and all(ref.captioned for ref in sets)

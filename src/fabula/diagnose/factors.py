@@ -95,8 +95,13 @@ class Chain(StoryMetric):
     def prepare(self, refs: Sequence[Corpus], preds: Corpus) -> Any:
         return self.soda.prepare(refs, preds)
 
-    def warm(self, block: Sequence[tuple[Sequence[Story | None], Story | None]], ctx: Any) -> None:
-        self.soda.warm(block, ctx)
+    def units(self, pairs: Sequence[tuple[Story, Story]], ctx: Any) -> list[Row]:
+        if isinstance(self.soda, CaptionSoda):
+            told: dict[str, tuple[list[Story], Story]] = {}
+            for ref, pred in pairs:
+                told.setdefault(pred.id, ([], pred))[0].append(ref)
+            ctx.score_all(list(told.values()))
+        return super().units(pairs, ctx)
 
     def unit(self, ref: Story, pred: Story, ctx: Any) -> Row:
         if not len(pred):

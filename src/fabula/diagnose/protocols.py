@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fabula import metrics, protocols
+from fabula import metrics, protocols, tasks
 from fabula.core.errors import FabulaError, SpecError
-from fabula.core.nouns import Corpus
+from fabula.core.notes import Notes
 from fabula.core.result import Result
-from fabula.core.rows import Rows
-from fabula.diagnose._rules import Facts, differing, sentence
+from fabula.diagnose._idle import Facts
+from fabula.diagnose._rules import STORIES, Apart, Bench, Rule, acting, apart, moved, preparing
 from fabula.engine.local import Progress, silent
 from fabula.metrics import Metric
+from fabula.protocols import Protocol
 from fabula.tasks import Request, _stories
-
-TELLING = 5e-7  # a smaller difference is not worth a sentence
-APPLICABLE = {"dense": ("dense", "procedure"), "procedure": ("procedure",)}
+from fabula.tasks._task import PLURAL, Readable
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +31,15 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why one number differs from another: the settings that differ, and the videos in which it shows."""
+    """Why one number differs from another: the rules that act, and the units in which it shows."""
 
-    metric: str
+    metric: str  # and which of its numbers, where it is not the primary one
     here: float
     there: float
-    rules: tuple[str, ...]  # what this side does, one sentence each
-    videos: int  # how many have another number, or none
-    most: tuple[tuple[str, float, float], ...]  # they, the most different first: id, here, there
+    scale: float
+    unit: str  # what the units are: videos, images, …
+    rules: tuple[Rule, ...]
+    most: tuple[Apart, ...]  # the units that differ, the most different first: id, here, there
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,8 @@ class Overview:
 
     task: str
     columns: tuple[Column, ...]
-    facts: Facts
+    bench: Bench
+    warnings: tuple[str, ...] = ()
 
     def column(self, name: str) -> Column:
         for column in self.columns:
@@ -56,59 +57,103 @@ class Overview:
                 return column
         raise SpecError(f"{name!r} is not among the protocols compared: {', '.join(c.name for c in self.columns)}")
 
-    def labels(self) -> list[str]:
-        return list(dict.fromkeys(label for c in self.columns if c.result for label in c.result.scores))
+    def lines(self) -> list[tuple[str, str]]:
+        """Metric and number of each line of the table: the primary, and others where a protocol moves them alone."""
+        found: dict[tuple[str, str], None] = {}
+        for column in self.columns:
+            for label, score in column.result.scores.items() if column.result else ():
+                found |= {(label, score.primary): None}
+                found |= dict.fromkeys((label, number) for number in self.moved(column, label))
+        order = list(dict.fromkeys(label for label, _ in found))
+        return sorted(found, key=lambda line: order.index(line[0]))
+
+    def moved(self, column: Column, label: str, there: str = "default") -> Iterator[str]:
+        """The numbers of a metric that differ from another column's: the primary; where that does not, the others."""
+        other = self.column(there).result
+        if column.result is None or other is None or label not in other.scores:
+            return
+        a, b = column.result.scores[label], other.scores[label]
+        other_numbers = [n for n in a.values if n in b.values and moved(a.values[n], b.values[n])]
+        yield from [a.primary] if a.primary in other_numbers else other_numbers
 
     def reasons(self, here: str, there: str = "default") -> list[Reason]:
         """For every metric that both have: why `here` differs from `there`."""
         a, b = self.column(here), self.column(there)
         if a.result is None or b.result is None:
             raise SpecError(a.refused or b.refused)
-        found = []
-        for label, score in a.result.scores.items():
-            if label in b.result.scores and abs(score.value - b.result.scores[label].value) > TELLING:
-                fields = differing(a.metrics[label], b.metrics[label], self.facts)
-                rules = tuple(sentence(f, getattr(a.metrics[label], f)) for f in fields)
-                changed = changes(a.result.rows[label], b.result.rows[label], score.primary)
-                other = b.result.scores[label].value
-                found.append(Reason(label, score.value, other, rules, len(changed), tuple(changed)))
-        return found
+        lines = [(label, number) for label in a.result.scores for number in self.moved(a, label, there)]
+        self.bench.one_by_one((a.metrics[label], b.metrics[label]) for label, _ in lines)
+        return [self.reason(a, b, label, number) for label, number in lines]
+
+    def reason(self, a: Column, b: Column, label: str, number: str) -> Reason:
+        assert a.result is not None and b.result is not None
+        score, other = a.result.scores[label], b.result.scores[label]
+        ours, theirs = ((c.metrics[label], c.result.rows[label]) for c in (a, b) if c.result)
+        rules = acting(self.bench, ours[0], theirs[0], number)
+        for column, (metric, rows) in ((a, ours), (b, theirs)):
+            rules += preparing(self.bench, column.name, metric, rows, number)
+        return Reason(
+            titled(label, number, score.primary),
+            score.values[number],
+            other.values[number],
+            score.scale,
+            PLURAL.get(ours[1].unit, f"{ours[1].unit}s"),
+            tuple(rules),
+            tuple(apart(ours, theirs, number)),
+        )
 
 
-def changes(here: Rows, there: Rows, primary: str) -> list[tuple[str, float, float]]:
-    """Videos whose number differs, the most different first; one that does not count has nan."""
-    a, b = here.by_key(primary), there.by_key(primary)
-    nan = float("nan")
-    both = [(str(v), a.get(v, nan), b.get(v, nan)) for v in dict.fromkeys([*a, *b])]
-    apart = [(v, x, y) for v, x, y in both if abs(x - y) > 1e-7 or x != x or y != y]
-    return sorted(apart, key=lambda row: -abs(row[1] - row[2]) if row[1] == row[1] and row[2] == row[2] else -2.0)
+def titled(label: str, number: str, primary: str) -> str:
+    return label if number == primary else f"{label} {number}"
 
 
 def overview(
-    predictions: Corpus,
-    refs: Sequence[Corpus],
+    predictions: Readable,
+    refs: Sequence[Readable],
     names: Sequence[str] | None = None,
     task: str | None = None,
     progress: Progress = silent,
+    *,
+    repair: Sequence[str] = (),
+    **options: Any,
 ) -> Overview:
-    """Score under the default and every protocol that applies (or those named); equal settings once."""
-    task = task or ("dense" if predictions.captioned else "procedure")
-    if task not in APPLICABLE:
-        raise SpecError(f"protocols are compared for {' and '.join(APPLICABLE)}, not {task}")
-    kept: dict[str, Rows] = {}
-    request = Request(predictions=predictions, refs=refs, repair=("keep",), progress=progress, kept=kept)
-    fitting = [p for p in protocols.room.all() if p.task in APPLICABLE[task]]
-    chosen = [protocols.protocol(n) for n in names] if names else fitting
-    columns = [column("default", metrics.default(task), request, task)]
-    for protocol in chosen:
-        columns.append(column(protocol.name, list(protocol.metrics), replace(request, protocol=protocol), task))
-    return Overview(task, tuple(columns), Facts.of(predictions, refs))
+    """Score under the default and every protocol that applies (or those named); equal settings once.
+
+    The task is that of the protocols named, where no other is; stories tell theirs by having captions or not. `options`
+    are a Request's: formats, tokeniser, sets.
+    """
+    some = [protocols.protocol(n) for n in names or ()]
+    task = task or next((p.task for p in some if p.task not in STORIES), None)
+    notes = Notes()
+    request = Request(predictions=predictions, refs=refs, repair=repair or ("keep",), progress=progress, **options)
+    if task is None or tasks.task(task).name in STORIES:
+        pred = _stories.corpus(predictions, notes, request.format)
+        told = [_stories.corpus(r, notes, request.refs_format) for r in refs]
+        task = task or ("dense" if pred.captioned else "procedure")
+        bench = Bench(replace(request, predictions=pred, refs=told), tasks.task(task).name, Facts.of(pred, told).idle)
+    else:
+        bench = Bench(request, tasks.task(task).name)
+    chosen = some or [p for p in protocols.room.all() if applies(p, bench.task)]
+    first = scored("default", bench.run(bench.request))
+    columns = [first, *(column(p, bench) for p in chosen)]
+    metrics.check_parsing((m for c in columns for m in c.metrics.values()), request.spice)
+    said = [*notes.lines(), *(first.result.warnings if first.result else ())]
+    return Overview(bench.task, tuple(columns), bench, tuple(said))
 
 
-def column(name: str, some: list[Metric], request: Request, task: str) -> Column:
-    labelled: dict[str, Metric] = {m.label or m.name: m for m in some}
+def applies(protocol: Protocol, task: str) -> bool:
+    """A protocol is for its own task, and for any that shows all its metrics: procedures are stories too."""
+    return protocol.task == task or all(task in metric.tasks for metric in protocol.metrics)
+
+
+def column(protocol: Protocol, bench: Bench) -> Column:
+    request = replace(bench.request, protocol=protocol, metrics=list(protocol.metrics))
     try:
-        result: Any = _stories.run(replace(request, metrics=some), task)
+        return scored(protocol.name, bench.run(request))
     except FabulaError as error:
-        return Column(name, labelled, None, str(error))
-    return Column(name, labelled, result)
+        return Column(protocol.name, {}, None, str(error))
+
+
+def scored(name: str, result: Result) -> Column:
+    """With the settings as the signatures have them: what a task shows by default may depend on the files."""
+    return Column(name, {label: metrics.metric(score.signature) for label, score in result.scores.items()}, result)

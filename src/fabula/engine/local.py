@@ -34,8 +34,6 @@ def story_rows(
     table: list[dict[str, Any]] = []
     for start in range(0, len(videos), BLOCK):
         some = videos[start : start + BLOCK]
-        block = [([ref.get(v) for ref in refs], preds.get(v)) for v in some]
-        metric.warm(block, ctx)
-        table += [row for v, (told, pred) in zip(some, block, strict=True) for row in metric.rows(v, told, pred, ctx)]
+        table += metric.rows([(v, [ref.get(v) for ref in refs], preds.get(v)) for v in some], ctx)
         progress(metric.name, start + len(some), len(videos))
     return Rows.of(table)

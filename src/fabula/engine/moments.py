@@ -7,15 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
+from typing import cast
 
 import numpy as np
+from numpy.typing import NDArray
 
+from fabula._kernels import native
 from fabula.core.errors import InputError, shown
 from fabula.core.moments import Id, Query, Ranking, Rankings, VideoNumbers
 from fabula.core.notes import Notes, named
 from fabula.core.rows import Rows
 from fabula.engine.local import Progress, silent
-from fabula.metrics._moment import Block, Columns, MomentMetric
+from fabula.metrics._moment import Block, Columns, Ints, MomentMetric
 
 ANSWERS = 1 << 18  # how many answers a block gathers
 QUERIES = 1 << 12  # and how many queries, at most
@@ -39,10 +43,10 @@ class Listed:
 
     name: str
     metrics: list[MomentMetric]
+    seen: NDArray[np.bool_]  # [Q] which queries were answered
     waiting: list[tuple[int, Ranking]] = field(default_factory=list)
     held: int = 0  # answers that wait
-    seen: set[int] = field(default_factory=set)  # places of queries
-    parts: dict[MomentMetric, list[tuple[list[int], Columns]]] = field(default_factory=dict)
+    parts: dict[MomentMetric, list[tuple[Sequence[int], Columns]]] = field(default_factory=dict)
     windows: bool = False  # did any ranking have a window, any a saliency
     saliency: bool = False
 
@@ -65,33 +69,37 @@ def moment_rows(
     order = list(queries.values())
     place_of = {id: i for i, id in enumerate(queries)}
     lists: dict[str, Listed] = {}
+    done: dict[str, int] = {}  # queries scored of each list
     out = Scored()
     what = metrics[0].name if len(metrics) == 1 else "moments"
     progress(what, 0, len(order))
 
-    def measured(listed: Listed, at: list[int], block: Block) -> None:
+    def measured(listed: Listed, at: Sequence[int], block: Block) -> None:
         score(listed, at, block, notes, strict)
-        out.answers += len(block.of)
+        out.answers += len(block.spans)
         out.empty += int((block.counts == 0).sum())
-        progress(what, max(len(entry.seen) for entry in lists.values()), len(order))
+        done[listed.name] = done.get(listed.name, 0) + len(block)
+        progress(what, max(done.values()), len(order))
 
     def flush(listed: Listed) -> None:
         at, rankings = [place for place, _ in listed.waiting], [ranking for _, ranking in listed.waiting]
         listed.waiting, listed.held = [], 0
+        listed.saliency |= any(ranking.saliency is not None for ranking in rankings)
         measured(listed, at, Block.made([order[place] for place in at], rankings, numbers))
 
     for name, some in answers:
         listed = lists.get(name)
         if listed is None:
             readers = [m for m in metrics if name in ("", m.answers)]
-            listed = lists[name] = Listed(name, readers, parts={m: [] for m in readers})
+            listed = lists[name] = Listed(
+                name, readers, np.zeros(len(order), dtype=bool), parts={m: [] for m in readers}
+            )
         if not listed.metrics:
             continue
         if isinstance(some, Rankings):
             at = [place for id in some.ids if (place := place_of.get(id)) is not None]
-            fresh = set(at)
-            if len(fresh) == len(some.ids) and listed.seen.isdisjoint(fresh):
-                listed.seen |= fresh
+            if len(set(at)) == len(some.ids) and not listed.seen[at].any():
+                listed.seen[at] = True
                 there = [order[place] for place in at]
                 measured(listed, at, Block.joined(there, some.counts, some.spans, some.scores, some.videos, numbers))
                 continue
@@ -104,10 +112,10 @@ def moment_rows(
                 text = "{n} rankings answer queries that are not in the references and are not scored"
                 notes.add(text, named(ranking.id))
                 continue
-            if place in listed.seen:
+            if listed.seen[place]:
                 where, hint = f"list {name}" if name else None, "keep one of the two"
                 raise InputError("this query is answered twice", video=ranking.id, noun="query", field=where, hint=hint)
-            listed.seen.add(place)
+            listed.seen[place] = True
             listed.waiting.append((place, ranking))
             listed.held += len(ranking.spans)
             if listed.held >= ANSWERS or len(listed.waiting) >= QUERIES:
@@ -130,10 +138,9 @@ def twin(id: Id, places: Mapping[Id, int], notes: Notes) -> int | None:
     return places[other]
 
 
-def score(listed: Listed, at: list[int], block: Block, notes: Notes, strict: bool) -> None:
+def score(listed: Listed, at: Sequence[int], block: Block, notes: Notes, strict: bool) -> None:
     """A block of queries, whose places are `at`, through every metric of the list."""
-    listed.saliency |= any(saliency is not None for saliency in block.saliency)
-    listed.windows |= len(block.of) > 0
+    listed.windows |= len(block.spans) > 0
     if any(m.needs == "windows" for m in listed.metrics):
         remark(block, listed, notes, strict)
     for metric in listed.metrics:
@@ -142,22 +149,41 @@ def score(listed: Listed, at: list[int], block: Block, notes: Notes, strict: boo
 
 def remark(block: Block, listed: Listed, notes: Notes, strict: bool) -> None:
     """Say what is odd about the windows; with strict, refuse what is no stretch of time."""
-    start, end = block.spans[:, 0], block.spans[:, 1]
-    for i in np.flatnonzero(~((start >= 0) & (start < end))).tolist():
+    faulty, rising, unscored = oddities(block)
+    for i in faulty.tolist():
         id = block.queries[int(block.of[i])].id
         if strict:
-            seen = f"a window that is reversed, zero-length or negative, [{start[i]:g}, {end[i]:g}]"
+            start, end = block.spans[i].tolist()
+            seen = f"a window that is reversed, zero-length or negative, [{start:g}, {end:g}]"
             hint = "mend the predictions, or leave --strict out"
             raise InputError(seen, video=id, noun="query", field=f"window {int(block.place[i])}", hint=hint)
         notes.add("{n} predicted windows are reversed, zero-length or negative; the first two match nothing", named(id))
-    rising = (np.diff(block.scores) > 0) & (np.diff(block.of) == 0)
-    for i in np.unique(block.of[1:][rising]).tolist():
+    for i in rising.tolist():
         text = "{n} queries list answers in another order than their scores (see order=… in each signature)"
         notes.add(text, named(block.queries[i].id))
     if any(getattr(m, "order", "file") == "score" for m in listed.metrics):
-        for i in np.unique(block.of[np.isnan(block.scores)]).tolist():
+        for i in unscored.tolist():
             text = "{n} queries have answers without a score; they stay in the order of the file"
             notes.add(text, named(block.queries[i].id))
+
+
+def oddities(block: Block) -> tuple[Ints, Ints, Ints]:
+    """Windows that are no stretch of time; queries whose scores rise; queries with an answer that has no score."""
+    kernels = native()
+    if kernels is None:
+        return oddities_python(block)
+    return cast(tuple[Ints, Ints, Ints], kernels.oddities(block.counts, block.spans, block.given))
+
+
+def oddities_python(block: Block) -> tuple[Ints, Ints, Ints]:
+    """The specification of the kernel."""
+    start, end = block.spans[:, 0], block.spans[:, 1]
+    rising = (np.diff(block.scores) > 0) & (np.diff(block.of) == 0)
+    return (
+        np.flatnonzero(~((start >= 0) & (start < end))),
+        np.unique(block.of[1:][rising]),
+        np.unique(block.of[np.isnan(block.scores)]),
+    )
 
 
 def collect(
@@ -176,7 +202,7 @@ def collect(
     if not found and lists:
         out.absent[metric] = f"the predictions have no list {metric.answers}"
         return
-    listed = found[0] if found else Listed("", [])
+    listed = found[0] if found else Listed("", [], np.zeros(len(queries), dtype=bool))
     if metric.needs == "saliency" and lists and not listed.saliency:
         out.absent[metric] = "the predictions have no saliency"
         return
@@ -184,7 +210,7 @@ def collect(
         out.absent[metric] = "the predictions have no windows"
         return
     ids = list(queries)
-    lost = [i for i in range(len(ids)) if i not in listed.seen]
+    lost = np.flatnonzero(~listed.seen).tolist()
     if len(lost) > out.missing:
         out.missing = len(lost)
     if lost and metric.missing == "error":
@@ -196,9 +222,11 @@ def collect(
         for start in range(0, len(lost), QUERIES):
             some = lost[start : start + QUERIES]
             parts.append((some, metric.units(Block.made([queries[ids[i]] for i in some], [None] * len(some), numbers))))
-    at = np.array([i for places, _ in parts for i in places], dtype=np.int64)
+    at = np.concatenate([np.zeros(0, dtype=np.int64), *(np.array(places, dtype=np.int64) for places, _ in parts)])
     sorted_ = np.argsort(at, kind="stable")
     columns = {n: np.concatenate([c[n] for _, c in parts])[sorted_] for n in (parts[0][1] if parts else {})}
-    keys = tuple(ids[i] for i in at[sorted_].tolist())
-    videos = tuple(queries[key].video for key in keys)  # the queries of a video are not independent
+    kept = np.zeros(len(ids), dtype=bool)
+    kept[at] = True
+    keys = tuple(compress(ids, kept.tolist()))
+    videos = tuple(q.video for q in compress(queries.values(), kept.tolist()))  # not independent within a video
     out.rows[metric] = Rows(keys, np.zeros(len(keys), dtype=np.int64), columns, unit="query", clusters=videos)

@@ -3,8 +3,8 @@
 A work folder holds all there is to know of a run; every file in it is written whole or not at all:
 
     manifest.json                what was read and how: another input is refused
-    shards/00007.jsonl           [set, place, line, id, duration, [[start, end, caption, score], …]] (−1: predictions)
-    facts.json                   what was noticed while reading; with it the shards are complete
+    pieces/00003.*               the inputs, cut into shards: see split.py
+    facts.json                   what was noticed while reading; with it the pieces are complete
     survey/00007.json            what meets what in a shard
     statistics/METRIC/00007.json corpus statistics, counted shard by shard; all.json: merged
     rows/METRIC/00007.npz        the rows of a shard
@@ -20,77 +20,69 @@ import hashlib
 import io
 import json
 import re
+import sys
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fabula.core.errors import InputError, SpecError
+from fabula.core.errors import FabulaError, InputError, SpecError
 from fabula.core.notes import NAMED, Notes, named
-from fabula.core.nouns import Corpus, Event, Segment, Story
+from fabula.core.nouns import Corpus, Story
 from fabula.core.rows import Rows
+from fabula.engine import split
 from fabula.engine.local import Progress, silent, story_rows
+from fabula.engine.split import PREDICTIONS, Cut, Record
+from fabula.io import Piece
 from fabula.io._files import dump_json, write_bytes
-from fabula.io.ids import reconcile, stem
+from fabula.io.ids import reconcile
 from fabula.metrics._paragraph import Paragraph
 from fabula.metrics._story import StoryMetric
 
 Measure = StoryMetric | Paragraph
-SHARD = 1 << 20  # bytes of input in a shard, about
-FEWEST, MOST = 8, 256  # shards; while they are written, each is an open file
-PREDICTIONS = -1  # the set that is none
+SHARD = 1 << 20  # bytes of input in a shard, about: 10 to 20 MB in the memory of who scores it
+FEWEST, MOST = 8, 4096  # shards
+SMALL = 4 << 20  # bytes of input that one process has done before others have started
 
 J = TypeVar("J")
 T = TypeVar("T")
 
 
 class Engine(Protocol):
-    """Where the work on shards is done."""
+    """Where the work on pieces and shards is done."""
 
-    def map(self, work: Callable[[J], T], jobs: Sequence[J]) -> Iterator[T]:
-        """What `work` returns for each job, in any order."""
+    def map(self, work: Callable[[J], T], jobs: Iterable[J]) -> Iterator[tuple[int, T | FabulaError]]:
+        """Which job, and what `work` returned or why it could not, in any order. Jobs are taken when they can begin."""
 
     def ready(self) -> AbstractContextManager[object]:
         """Whatever must be running is kept running meanwhile, over several passes."""
 
 
 class Here:
-    """The engine of this process: one shard after the other."""
+    """The engine of this process: one job after the other."""
 
-    def map(self, work: Callable[[J], T], jobs: Sequence[J]) -> Iterator[T]:
-        return map(work, jobs)
+    def map(self, work: Callable[[J], T], jobs: Iterable[J]) -> Iterator[tuple[int, T | FabulaError]]:
+        for i, job in enumerate(jobs):
+            yield i, attempt(work, job)
 
     def ready(self) -> AbstractContextManager[object]:
         return nullcontext()
 
 
+def attempt(work: Callable[[J], T], job: J) -> T | FabulaError:
+    try:
+        return work(job)
+    except FabulaError as error:
+        return error
+
+
 # ── the folder ──────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """One story on its way into a shard."""
-
-    set: int
-    place: int
-    line: int  # of its file; 0 where there are no lines
-    story: Story
-
-    def text(self) -> str:
-        s = self.story
-        duration = None if s.duration is None else float(s.duration)
-        events = [[float(e.segment.start), float(e.segment.end), e.caption, e.score] for e in s.events]
-        return json.dumps([self.set, self.place, self.line, s.id, duration, events], separators=(",", ":")) + "\n"
-
-    @classmethod
-    def of(cls, text: str) -> Record:
-        k, place, line, id, duration, events = json.loads(text)
-        return cls(k, place, line, Story(id, tuple(Event(Segment(s, e), c, x) for s, e, c, x in events), duration))
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,17 +118,6 @@ class Work:
         dump_json(manifest, {"inputs": inputs, "shards": shards}, indent=2)
         return shards
 
-    def split(self, records: Iterable[Record], shards: int) -> None:
-        """Every record into the shard of its id. Nothing but the open files is kept."""
-        self.path("shards").mkdir(exist_ok=True)
-        with ExitStack() as stack:
-            files = [
-                stack.enter_context(self.path("shards", f"{i:05}.jsonl").open("w", encoding="ascii"))
-                for i in range(shards)
-            ]
-            for record in records:
-                files[shard_of(record.story.id, shards)].write(record.text())
-
     @property
     def facts(self) -> dict[str, Any]:
         found: dict[str, Any] = loaded(self.path("facts.json"))
@@ -164,12 +145,6 @@ def loaded(path: Path) -> Any:
     except (OSError, ValueError) as error:
         hint = "every machine must see the work folder; where it is broken, name another with --work"
         raise InputError(f"cannot be read ({error})", file=path, hint=hint) from None
-
-
-def shard_of(id: str, shards: int) -> int:
-    """The same in every process and on every machine."""
-    digest = hashlib.blake2b(stem(id).encode(errors="surrogatepass"), digest_size=8).digest()
-    return int.from_bytes(digest, "big") % shards
 
 
 def shards_for(size: int) -> int:
@@ -234,22 +209,24 @@ class Shard:
     places: dict[str, int]  # of a video's first appearance among the references
     placed: dict[int, dict[str, int]]  # set → id as it was given → place
     renamed: dict[int, list[str]]  # set → ids that were given otherwise
-    twice: list[tuple[int, int, int, str]]  # set, line, first line, id
+    twice: list[tuple[int, int, int, int, str]]  # place, line, and those of its first appearance; id
 
 
-def read(work: Work, shards: Iterable[int]) -> Shard:
-    """One shard, or several at once."""
-    names: list[str] = work.facts["names"]  # of the reference sets, then of the predictions
+def read(work: Work, shards: Iterable[int], outline: bool = False) -> Shard:
+    """One shard, or several at once; of an outline, the events are only counted."""
+    facts = work.facts
+    names: list[str] = facts["names"]  # of the reference sets, then of the predictions
     stories: dict[int, dict[str, Story]] = {k: {} for k in (*range(len(names) - 1), PREDICTIONS)}
-    placed: dict[int, dict[str, int]] = {k: {} for k in stories}
-    lines: dict[tuple[int, str], int] = {}
+    first: dict[int, dict[str, Record]] = {k: {} for k in stories}
     twice = []
-    for record in sorted(records(work, shards), key=lambda r: r.place):
-        k, id = record.set, record.story.id
+    found = split.records(work.folder, len(facts["pieces"]), shards, outline)
+    for record in sorted(found, key=lambda r: r.place):
+        k, id = facts["pieces"][record.piece][0], record.story.id
         if id in stories[k]:
-            twice.append((k, record.line, lines[k, id], id))
-            continue
-        stories[k][id], placed[k][id], lines[k, id] = record.story, record.place, record.line
+            twice.append((record.place, record.line, first[k][id].place, first[k][id].line, id))
+        else:
+            stories[k][id], first[k][id] = record.story, record
+    placed = {k: {id: r.place for id, r in some.items()} for k, some in first.items()}
     given = {k: Corpus(some, name=names[k]) for k, some in stories.items()}
     sets = [given[0], *(reconcile(given[k], given[0], Notes()) for k in range(1, len(names) - 1))]
     preds = reconcile(given[PREDICTIONS], [v for ref in sets for v in ref], Notes())
@@ -262,17 +239,6 @@ def read(work: Work, shards: Iterable[int]) -> Shard:
     return Shard(sets, preds, places, placed, renamed, twice)
 
 
-def records(work: Work, shards: Iterable[int]) -> Iterator[Record]:
-    for i in shards:
-        path = work.path("shards", f"{i:05}.jsonl")
-        try:
-            with path.open(encoding="ascii") as lines:
-                yield from map(Record.of, lines)
-        except OSError as error:
-            hint = "every machine must see the work folder: put it on a shared disk"
-            raise InputError(f"cannot be read ({error.strerror or error})", file=path, hint=hint) from None
-
-
 def survey(job: Job) -> int:
     """First pass: what meets what, and the statistics of the metrics that need some."""
     target = job.file("survey", "json")
@@ -280,7 +246,7 @@ def survey(job: Job) -> int:
     waiting = [m for m in waiting if not job.file("statistics", "json", m).exists()]
     if target.exists() and not waiting:
         return job.shard
-    shard = read(job.work, [job.shard])
+    shard = read(job.work, [job.shard], outline=not any(map(counts, waiting)))
     if not target.exists():
         target.parent.mkdir(exist_ok=True)
         dump_json(target, surveyed(shard))
@@ -289,6 +255,11 @@ def survey(job: Job) -> int:
         path.parent.mkdir(parents=True, exist_ok=True)
         dump_json(path, metric.statistics(shard.sets))
     return job.shard
+
+
+def counts(metric: StoryMetric) -> bool:
+    """Whether it has statistics that must look at the stories."""
+    return type(metric).statistics is not StoryMetric.statistics
 
 
 def surveyed(shard: Shard) -> dict[str, Any]:
@@ -340,13 +311,19 @@ def score(job: Job) -> int:
     for metric in waiting if shard else ():
         assert shard is not None
         merged = job.work.path("statistics", key(metric), "all.json")
-        statistics = loaded(merged) if merged.exists() else None
+        statistics = merged_statistics(merged, merged.stat().st_mtime_ns) if merged.exists() else None
         rows = story_rows(metric, shard.sets, shard.preds, statistics=statistics)
         path = job.file("rows", "npz", metric)
         path.parent.mkdir(parents=True, exist_ok=True)
         places = np.array([shard.places[str(v)] for v in rows.keys], dtype=np.int64)
         write_bytes(path, [packed(places, rows)])
     return job.shard
+
+
+@lru_cache(maxsize=4)
+def merged_statistics(path: Path, changed: int) -> Any:
+    """Loaded once by each process, not once a shard."""
+    return loaded(path)
 
 
 # ── all shards ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -357,7 +334,7 @@ class Surveyed:
     """The surveys of all shards together."""
 
     counts: dict[str, int]
-    twice: list[tuple[int, int, int, str]]  # in the order in which a reader would have met them
+    twice: list[tuple[int, int, int, int, str]]  # in the order in which a reader would have met them
     first_predicted: str | None
     first_video: str | None
     remarks: dict[str, tuple[int, list[str]]]  # kind → how many, the first ids
@@ -370,11 +347,22 @@ class Surveyed:
             notes.add(text, count=count)
 
 
+def split_all(cuts: Sequence[Cut], engine: Engine, progress: Progress = silent) -> list[split.Seen]:
+    """The inputs, piece by piece, and what was noticed in each. A corpus, and a file read whole, are cut up here."""
+    apart = [cut for cut in cuts if isinstance(cut.piece, Piece)]
+    for cut in cuts:
+        if not isinstance(cut.piece, Piece):
+            split.split(cut)
+    if apart:
+        run(split.split, "pieces", apart, engine, progress)
+    return [split.Seen.of(loaded(cut.file("json"))) for cut in cuts]
+
+
 def survey_all(
     work: Work, shards: int, metrics: Sequence[Measure], engine: Engine, progress: Progress = silent
 ) -> Surveyed:
     """First pass over all shards; statistics merged."""
-    run(survey, "survey", work, shards, metrics, engine, progress)
+    run(survey, "survey", jobs(work, shards, metrics), engine, progress)
     parts = [loaded(work.path("survey", f"{i:05}.json")) for i in range(shards)]
     for metric in metrics:
         merged = work.path("statistics", key(metric), "all.json")
@@ -383,13 +371,9 @@ def survey_all(
             if any(part is not None for part in counted):
                 dump_json(merged, metric.merge(counted))
     heads = [sorted(map(tuple, (x for p in parts for x in p["first"][side]))) for side in (0, 1)]
-    order = sorted(
-        ((k if k >= 0 else len(work.facts["names"]), line, first, id), k)
-        for k, line, first, id in (t for p in parts for t in p["twice"])
-    )
     return Surveyed(
         counts={n: sum(p["counts"][n] for p in parts) for n in parts[0]["counts"]},
-        twice=[(k, line, first, id) for (_, line, first, id), k in order],
+        twice=sorted(tuple(t) for p in parts for t in p["twice"]),
         first_predicted=heads[0][0][1] if heads[0] else None,
         first_video=heads[1][0][1] if heads[1] else None,
         remarks={
@@ -404,22 +388,30 @@ def survey_all(
 
 def score_all(work: Work, shards: int, metrics: Sequence[Measure], engine: Engine, progress: Progress = silent) -> None:
     """Second pass over all shards."""
-    run(score, "shards", work, shards, metrics, engine, progress)
+    run(score, "shards", jobs(work, shards, metrics), engine, progress)
 
 
-def run(
-    what: Callable[[Job], int],
-    name: str,
-    work: Work,
-    shards: int,
-    metrics: Sequence[Measure],
-    engine: Engine,
-    progress: Progress,
-) -> None:
-    jobs = [Job(work.folder, i, tuple(metrics)) for i in range(shards)]
-    progress(name, 0, shards)
-    for done, _ in enumerate(engine.map(what, jobs), 1):
-        progress(name, done, shards)
+def jobs(work: Work, shards: int, metrics: Sequence[Measure]) -> list[Job]:
+    return [Job(work.folder, i, tuple(metrics)) for i in range(shards)]
+
+
+def run(work: Callable[[J], int], name: str, jobs: Sequence[J], engine: Engine, progress: Progress) -> None:
+    """One pass. Where jobs fail, no new one begins, and the first of those that failed says why, on every engine."""
+    failed: dict[int, FabulaError] = {}
+    progress(name, 0, len(jobs))
+    for done, (i, said) in enumerate(engine.map(work, (job for job in jobs if not failed)), 1):
+        if isinstance(said, FabulaError):
+            failed[i] = said
+        progress(name, done, len(jobs))
+    if failed:
+        raise failed[min(failed)]
+
+
+def engine_for(size: int) -> Engine:
+    """The local engine for an input of so many bytes: processes where they are worth their start."""
+    from fabula.engine.crew import Crew, processors
+
+    return Crew() if size >= SMALL and processors() > 1 and sys.executable else Here()
 
 
 def engine_named(name: str, address: str | None = None) -> Engine:

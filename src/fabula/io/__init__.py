@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -11,11 +13,12 @@ from fabula.core.errors import InputError, SpecError, shown
 from fabula.core.notes import Notes, named
 from fabula.core.nouns import Corpus, Story
 from fabula.core.registry import Room, close_to, key
-from fabula.io import _files, fabula_jsonl
+from fabula.io import _files, _parquet, _pieces, fabula_jsonl
 from fabula.io._fields import Source, encodable
-from fabula.io._format import Format
+from fabula.io._format import Format, losses
+from fabula.io._pieces import Piece
 
-__all__ = ["Format", "formats", "read", "stream", "write"]
+__all__ = ["Format", "Piece", "formats", "pieces", "read", "told", "write"]
 
 room = Room(__name__, "FORMAT", "format")
 
@@ -39,47 +42,84 @@ def find(name: str) -> tuple[Format, str | None]:
 
 
 def read(path: str | Path, format: str | None = None) -> tuple[Corpus, Notes]:
-    """A file as a corpus, and what the reader noticed. The format is known by its shape unless it is named."""
-    path = usable(path)
-    chosen, argument = find(format) if format else (None, None)
-    source = Source(path, argument=argument)
-    with _files.collector_paused():
-        document, chosen = opened(path, chosen)
-        header = chosen.header(document) if isinstance(document, dict) else {}
-        stories: dict[str, Story] = {}
-        for story in chosen.read(document, source):
-            if story.id in stories:
-                raise source.wrong("this video id stands twice", story.id, None, "keep one of the two")
-            check_id(story, source)
-            stories[story.id] = story
-    close(source, empty=not stories)
-    name = chosen.name if argument is None else f"{chosen.name}:{argument}"
-    return Corpus(stories, name=str(path), format=name, external=header), source.notes
+    """A file, or a folder of them, as a corpus, and what the reader noticed.
 
-
-def stream(path: str | Path, format: str | None = None) -> tuple[Source, Iterator[tuple[int, Story]]] | None:
-    """Fabula's own JSON Lines a story at a time, with line numbers; None where the file is of another format.
-
-    Nothing is kept: whether an id stands twice, the caller must see. The notes of the source are complete at the end.
+    The format is known by its shape unless it is named. The files of a folder (.jsonl, .jsonl.gz, .parquet) are one
+    corpus, in the order of their names.
     """
     path = usable(path)
+    chosen, argument = find(format) if format else (None, None)
+    whole = Source(path, argument=argument)
+    stories: dict[str, Story] = {}
+    where: dict[str, Path] = {}
+    kinds: dict[str, dict[str, object]] = {}
+    with _files.collector_paused():
+        for part in listed(path, whole.notes):
+            source = replace(whole, path=part, unit=_pieces.unit(part))  # notes and extras are shared
+            document, found = opened(part, chosen)
+            kinds[found.name] = found.header(document) if isinstance(document, dict) else {}
+            for story in found.read(document, source):
+                if story.id in stories:
+                    raise twice(source, story.id, where.get(story.id, part))
+                check_id(story, source)
+                stories[story.id] = story
+                if part != path:
+                    where[story.id] = part
+    if len(kinds) > 1:
+        hint = "keep files of one format in it, or name the format"
+        raise InputError(f"holds files of several formats: {', '.join(kinds)}", file=path, hint=hint)
+    close(whole, empty=not stories)
+    ((name, header),) = kinds.items()
+    return Corpus(
+        stories, name=str(path), format=name if argument is None else f"{name}:{argument}", external=header
+    ), whole.notes
+
+
+def twice(source: Source, video: str, first: Path) -> InputError:
+    """An id that stands in two files of a folder, or twice in a document without lines."""
+    problem = "this video id stands twice" + (f", first in {first.name}" if first != source.path else "")
+    return source.wrong(problem, video, None, "keep one of the two")
+
+
+def listed(path: Path, notes: Notes) -> list[Path]:
+    """The files of a folder; a file itself."""
+    found, passed = _pieces.parts(path)
+    for name in passed:
+        notes.add(f"{{n}} files of the folder {path} were passed over", name)
+    return found
+
+
+def pieces(path: str | Path, format: str | None = None) -> tuple[list[Piece], Notes, str] | None:
+    """Fabula's own lines, of a file or a folder, in pieces to be read apart; None where the file is of another format.
+
+    With what was noticed, and a digest of what stands in the files.
+    """
+    path, notes = usable(path), Notes()
     chosen = find(format)[0] if format else None
-    if not (chosen.lines if chosen else path.name.endswith((".jsonl", ".jsonl.gz"))):
-        return None
-    document, chosen = opened(path, chosen)
-    if chosen is not fabula_jsonl.FORMAT:
-        return None
-    source = Source(path)
+    files = listed(path, notes)
+    for file in files:
+        if not (chosen.lines if chosen else file.name.endswith(_pieces.PARTS)):
+            return None
+        if opened(file, chosen)[1] is not fabula_jsonl.FORMAT:
+            return None
+    cuts = [_pieces.cut(file) for file in files]
+    made = hashlib.blake2b(b"".join(d for _, d in cuts), digest_size=16)
+    return [piece for some, _ in cuts for piece in some], notes, made.hexdigest()
 
-    def told() -> Iterator[tuple[int, Story]]:
-        empty = True
-        for number, story in fabula_jsonl.stories(document, source):
-            check_id(story, source)
-            yield number, story
-            empty = False
-        close(source, empty)
 
-    return source, told()
+def digest(path: str | Path) -> str:
+    """Of what stands in a file, or in the files of a folder."""
+    made = hashlib.blake2b(digest_size=16)
+    for file in listed(usable(path), Notes()):
+        made.update(_pieces.cut(file)[1])
+    return made.hexdigest()
+
+
+def told(piece: Piece, source: Source) -> Iterator[tuple[int, Story]]:
+    """The stories of a piece with their line numbers. Nothing is kept: ids that stand twice, the caller must see."""
+    for number, story in fabula_jsonl.stories(piece.objects(), source):
+        check_id(story, source)
+        yield number, story
 
 
 def check_id(story: Story, source: Source) -> None:
@@ -96,7 +136,11 @@ def close(source: Source, empty: bool) -> None:
 
 def opened(path: Path, chosen: Format | None) -> tuple[Any, Format]:
     """The document, or the stream of a file of lines, and its format."""
-    named = path.name.endswith((".jsonl", ".jsonl.gz"))
+    if path.suffix == _parquet.SUFFIX:
+        if chosen not in (None, fabula_jsonl.FORMAT):
+            raise SpecError(f"{path}: Parquet holds the format 'fabula', not {chosen.name!r}")
+        return _parquet.rows(path, path), fabula_jsonl.FORMAT
+    named = path.name.endswith(_pieces.LINES)
     if not (chosen.lines and (named or not chosen.whole) if chosen else named):
         document = _files.load_json(path)
         return document, chosen or sniffed(document, path)
@@ -140,6 +184,12 @@ def write(corpus: Corpus, path: str | Path, format: str) -> Notes:
     if chosen.write is None:
         raise SpecError(f"the format {format!r} can be read but not written")
     target = Source(usable(path), argument=argument)
-    pieces: Iterable[str] = chosen.write(corpus, target)
-    _files.write_text(target.path, pieces)
+    text: Iterable[str] = chosen.write(corpus, target)
+    if target.path.suffix == _parquet.SUFFIX:
+        if chosen is not fabula_jsonl.FORMAT:
+            raise SpecError(f"{path}: Parquet holds the format 'fabula', not {chosen.name!r}")
+        losses(corpus, target)
+        _files.write_bytes(target.path, [_parquet.packed(corpus, target.path)])
+    else:
+        _files.write_text(target.path, text)
     return target.notes

@@ -11,7 +11,7 @@ import re
 from collections.abc import Set
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from fabula.core.errors import InputError, shown
 from fabula.core.notes import Notes, named
@@ -37,6 +37,12 @@ def plain_segment(value: Any) -> Segment | None:
     return None
 
 
+def plain_segments(values: list[Any]) -> list[Segment] | None:
+    """The segments when all are plain, else None."""
+    made = list(map(plain_segment, values))
+    return cast("list[Segment]", made) if all(made) else None
+
+
 def plain_number(value: Any) -> float | None:
     """The number when it is one beyond doubt, else None: ask Source.number."""
     return float(value) if (type(value) is float or type(value) is int) and -VAST < value < VAST else None
@@ -47,6 +53,15 @@ def plain_caption(value: Any) -> str | None:
     return value if type(value) is str and value.isascii() and len(value) <= LONGEST_CAPTION else None
 
 
+def plain_captions(values: list[Any]) -> list[str | None] | None:
+    """The captions when all are plain, else None."""
+    try:
+        plain = all(map(str.isascii, values)) and max(map(len, values), default=0) <= LONGEST_CAPTION
+    except TypeError:  # not text
+        return None
+    return list(values) if plain else None
+
+
 @dataclass(slots=True)
 class Source:
     """Where a reader (or a writer) is: every complaint names the file, every remark lands in the notes."""
@@ -55,6 +70,7 @@ class Source:
     notes: Notes = field(default_factory=Notes)
     argument: str | None = None  # what follows the colon of `youcook2:validation`
     noun: str = "video"  # what an id names: a video, or an item of captions
+    unit: str = "line"  # what an entry of the file is called: a line, or a row
     extras: dict[str, dict[str, int]] = field(default_factory=dict)  # whose field → its name → how often
 
     def wrong(
@@ -135,6 +151,13 @@ class Source:
             for key in entry:
                 if key not in known:
                     counts[key] = counts.get(key, 0) + 1
+
+    def count_unused(self, extras: dict[str, dict[str, int]]) -> None:
+        """What another reader counted in another piece of the file."""
+        for whose, counts in extras.items():
+            own = self.extras.setdefault(whose, {})
+            for key, count in counts.items():
+                own[key] = own.get(key, 0) + count
 
     def report(self) -> None:
         """One note for the unused fields of videos, one for those of events."""

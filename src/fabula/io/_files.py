@@ -12,7 +12,7 @@ import tempfile
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from fabula.core.errors import InputError, shown
 
@@ -24,6 +24,11 @@ def read_bytes(path: Path) -> bytes:
     with failures_named(path):
         data = path.read_bytes()
         return gzip.decompress(data) if path.suffix == ".gz" else data
+
+
+def unpacked(path: Path) -> IO[bytes]:
+    """The bytes as a stream, unpacked when the name ends in .gz."""
+    return cast(IO[bytes], gzip.open(path)) if path.suffix == ".gz" else path.open("rb")
 
 
 @contextlib.contextmanager
@@ -132,7 +137,7 @@ def parse_json(text: str, path: Path, line: int | None = None) -> Any:
 
 def lines(path: Path) -> Iterator[tuple[int, str]]:
     """Numbered lines of a text file, streamed; blank lines are passed over."""
-    with failures_named(path), gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
+    with failures_named(path), unpacked(path) as stream:
         for number, raw in enumerate(stream, 1):
             text = decode(raw, path, number).strip()
             if text:

@@ -28,6 +28,20 @@ class Format:
     guess: bool = True  # False: same shape as another format, used only when it is named
     header: Callable[[Any], dict[str, object]] = lambda document: {}
     argument: str | None = None  # what `name:argument` chooses, for the formats that take one
+    example: str = ""  # a whole file as small as can be
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """A line of `fabula list formats`. Files that are no Format list themselves by a tuple READERS of these."""
+
+    name: str
+    tasks: tuple[str, ...]
+    holds: str
+    pattern: str  # what its files are called; each may end in .gz besides
+    about: str
+    example: str  # a whole file as small as can be
+    written: bool = False
 
 
 def losses(

@@ -9,9 +9,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fabula.core.moments import Id, Query, Ranking, Rankings, Span, VideoNumbers
+from fabula.core.moments import Id, Queries, Query, Ranking, Rankings, Span, VideoNumbers
 from fabula.io._fields import VAST, Source, kind, plain_caption
-from fabula.io._tables import Table
+from fabula.io._records import Odd, Shape, line_object, line_records
+from fabula.io._tables import Table, line_objects
 from fabula.io.coco import identity
 
 # Which list of the file ("" where it has one), and a query's ranking, or those of many.
@@ -26,8 +27,9 @@ class MomentFormat:
     about: str  # one line for `fabula list formats`
     shape: Literal["json", "lines", "text"]
     sniff: Callable[[str, Mapping[str, Any]], bool]  # the text's beginning; of lines: the first line's object
-    queries: Callable[[Source], Iterator[Query]] | None = None
+    queries: Callable[[Source], Iterator[Query | Queries]] | None = None
     answers: Callable[[Source, VideoNumbers], Answers] | None = None
+    example: str = ""  # a whole file as small as can be
 
     @property
     def holds(self) -> str:
@@ -71,6 +73,12 @@ def text_of(entry: Mapping[str, Any], key: str, id: Id, source: Source) -> str |
     return value if value is None else plain_caption(value) or source.caption(value, key, id)
 
 
+def type_of(entry: Mapping[str, Any]) -> str | None:
+    """TVR's v, t or vt; anything but text is none."""
+    value = entry.get("type")
+    return value if isinstance(value, str) else None
+
+
 def checked_rows(value: Any, shape: str, least: int, at: str, id: Id, source: Source) -> Table:
     """Rows of numbers, slowly: each is looked at, and the first that is none is named. [N, C]
 
@@ -105,6 +113,40 @@ def saliency_of(value: Any, at: str, id: Id, source: Source) -> NDArray[np.float
         if np.isfinite(numbers).all():
             return numbers
     return np.array([source.number(v, f"{at}[{i}]", id) for i, v in enumerate(listed)], dtype=np.float64)
+
+
+def entries(source: Source, key: str, shape: str) -> Iterator[tuple[str, Id, dict[str, Any]]]:
+    """The objects of a file of lines: where each stands, its id, which is under `key`, and itself."""
+    for number, entry in line_objects(source.path):
+        yield opened(number, entry, source, key, shape)
+
+
+def opened(number: int, entry: Any, source: Source, key: str, shape: str) -> tuple[str, Id, dict[str, Any]]:
+    at = f"line {number}"
+    entry = object_of(entry, at, source, shape)
+    return at, id_of(entry, key, at, source), entry
+
+
+def plain_queries(
+    source: Source, keys: Mapping[str, str], fields: Shape, slow: Callable[[str, Id, dict[str, Any]], Query], shape: str
+) -> Iterator[Query | Queries]:
+    """The queries of a file of lines: those that are plain many at a time, the others through `slow`.
+
+    `keys` says what the file calls id, video, windows, duration, text, type.
+    """
+    for some in line_records(source.path, fields):
+        if isinstance(some, Odd):
+            for number, entry in line_object(some, source.path):
+                yield slow(*opened(number, entry, source, keys["id"], shape))
+            continue
+        nothing = [None] * some.n
+        windows, counts = some[keys["windows"]]
+        durations = some[keys["duration"]]
+        ids = some[keys["id"]]
+        for i in np.flatnonzero(durations <= 0).tolist():
+            source.duration(float(durations[i]), ids[i])
+        types = some[keys["type"]] if "type" in keys else nothing
+        yield Queries(ids, some[keys["video"]], windows, counts, durations, some[keys["text"]], types)
 
 
 def object_of(entry: Any, at: str, source: Source, shape: str) -> dict[str, Any]:

@@ -27,6 +27,7 @@ class RegionFormat:
     read: Callable[[Source, Form], Iterator[Picture]]
     lines: bool = False  # JSON Lines
     forms: tuple[Form, ...] = ("xywh", "xyxy", "xcycwh")  # the first unless another is declared
+    example: str = ""  # a whole file as small as can be
 
 
 def picture(

@@ -10,7 +10,6 @@ import gzip
 import json
 import re
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, TypeVar, cast
@@ -24,72 +23,52 @@ from fabula.io._files import decode, failures_named, parse_json
 
 Table = NDArray[np.float64]  # [N, C]
 Piece = TypeVar("Piece")
-Lifted = tuple[bytes, int, NDArray[np.float64], NDArray[np.int64]]
+Lifted = tuple[bytes, NDArray[np.float64], NDArray[np.int64]]
 
-NOT_PLAIN, MORE = -1, -2  # not a table of numbers · the text ends before the table does
 CHUNK = 1 << 22  # bytes read at a time
 MARK = "\0"  # how a mark begins: the string "\u00007" stands where table 7 was
 
 ROWS = re.compile(rb"\[\s*(?:\[[-+.\deE,\s]+\]\s*(?:,\s*(?=\[)|(?=\])))*\]")
-PARTIAL = re.compile(rb"[-+.\deE,\s\[\]]*")
 
 
-def lift(text: bytes, key: str, first: int = 0, whole: bool = True, keep: bool = True) -> Lifted:
+def lift(text: bytes, key: str, first: int = 0) -> Lifted:
     """Every plain table that follows `"key": ` in the text.
 
-    Gives what is left, with marks numbered from `first`; how much of the text was used (all of it when it is `whole`,
-    else up to a key or a table that its end cuts in two); the tables' numbers end to end, none with `keep=False`; and
-    their shapes. [K, 2]
+    Gives what is left, with marks numbered from `first`; the tables' numbers end to end; and their shapes. [K, 2]
     """
     kernels = native()
     if kernels is None:
-        return lift_python(text, key, first, whole, keep)
-    return cast(Lifted, kernels.lift(text, key, first, whole, keep))
+        return lift_python(text, key, first)
+    return cast(Lifted, kernels.lift(text, key, first))
 
 
-def lift_python(text: bytes, key: str, first: int, whole: bool, keep: bool = True) -> Lifted:
+def lift_python(text: bytes, key: str, first: int) -> Lifted:
     """The specification of the kernel."""
-    name = f'"{key}"'.encode()
-    follows = re.compile(re.escape(name) + rb"[ \n\t\r]*(?::[ \n\t\r]*)?")
-    left, done, at = [], 0, 0
+    follows = re.compile(re.escape(f'"{key}"'.encode()) + rb"[ \n\t\r]*+(:?)[ \n\t\r]*+")
+    left, done = [], 0
     values: list[Table] = []
-    while done < len(text):
-        match = follows.search(text, at)
-        if match is None:
-            safe = max(done, len(text) if whole else max(at, len(text) - len(name) + 1))
-            left.append(text[done:safe])
-            done = safe
-            break
-        stop, table = (NOT_PLAIN, None)
-        if b":" in match.group()[len(name) :]:
-            stop, table = number_rows(text, match.end())
-        if not whole and (match.end() == len(text) or stop == MORE):
-            left.append(text[done : match.start()])
-            done = match.start()
-            break
-        left.append(text[done : match.end()])
-        done = at = match.end()
-        if table is not None:
-            left.append(json.dumps(f"{MARK}{first + len(values)}").encode())
-            values.append(table)
-            done = at = stop
+    for match in follows.finditer(text):
+        found = number_rows(text, match.end()) if match.group(1) and match.start() >= done else None
+        if found is None:
+            continue
+        left += [text[done : match.end()], json.dumps(f"{MARK}{first + len(values)}").encode()]
+        done, table = found
+        values.append(table)
     shapes = np.array([t.shape for t in values], dtype=np.int64).reshape(-1, 2)
-    return b"".join(left), done, np.concatenate([np.zeros(0), *(t.ravel() for t in values if keep)]), shapes
+    return b"".join([*left, text[done:]]), np.concatenate([np.zeros(0), *(t.ravel() for t in values)]), shapes
 
 
-def number_rows(text: bytes, start: int) -> tuple[int, Table | None]:
-    """The table that begins at `start`, and where it ends; (NOT_PLAIN or MORE, None) where there is none."""
+def number_rows(text: bytes, start: int) -> tuple[int, Table] | None:
+    """The table that begins at `start`, and where it ends; None where there is none."""
     match = ROWS.match(text, start)
     if match is None:
-        rest = PARTIAL.match(text, start)
-        open_ended = text[start : start + 1] == b"[" and rest is not None and rest.end() == len(text)
-        return (MORE if open_ended else NOT_PLAIN), None
+        return None
     try:
         rows = json.loads(match.group())
         table = np.array(rows, dtype=np.float64).reshape(len(rows), len(rows[0]) if rows else 0)
     except (ValueError, OverflowError):  # not JSON, or rows of different lengths, or an integer beyond all floats
-        return NOT_PLAIN, None
-    return (match.end(), table) if np.isfinite(table).all() else (NOT_PLAIN, None)
+        return None
+    return (match.end(), table) if np.isfinite(table).all() else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,27 +91,13 @@ class Tables:
 
 def ahead(stream: Iterator[Piece]) -> Iterator[Piece]:
     """The same, the next one being made in a thread while this one is used: the kernel lets go of the GIL."""
+    from concurrent.futures import ThreadPoolExecutor
+
     with ThreadPoolExecutor(1) as worker:
         coming = worker.submit(next, stream, None)
         while (piece := coming.result()) is not None:
             coming = worker.submit(next, stream, None)
             yield piece
-
-
-def pieces(path: Path, key: str, chunk: int = CHUNK) -> Iterator[tuple[bytes, Tables]]:
-    """A document as a stream: what is left of its text, and its tables. Memory: a few chunks, or the largest table."""
-    return ahead(cut(path, key, chunk, keep=True))
-
-
-def cut(path: Path, key: str, chunk: int, keep: bool) -> Iterator[tuple[bytes, Tables]]:
-    with opened(path) as stream, failures_named(path):
-        buffer, first, ended = b"", 0, False
-        while not ended:
-            fresh = stream.read(max(chunk, len(buffer)))
-            ended = not fresh
-            left, used, values, shapes = lift(buffer + fresh if buffer else fresh, key, first, ended, keep)
-            yield left, Tables(first, values, shapes)
-            buffer, first = (buffer + fresh)[used:], first + len(shapes)
 
 
 def line_pieces(path: Path, key: str, chunk: int = CHUNK) -> Iterator[tuple[list[tuple[int, Any]], Tables]]:
@@ -147,7 +112,7 @@ def cut_lines(path: Path, key: str, chunk: int) -> Iterator[tuple[bytes, Tables]
     first = 0
     with opened(path) as stream, failures_named(path):
         while fresh := stream.read(chunk):
-            left, _, values, shapes = lift(fresh + stream.readline(), key, first, whole=True)
+            left, values, shapes = lift(fresh + stream.readline(), key, first)
             yield left, Tables(first, values, shapes)
             first += len(shapes)
 
@@ -175,11 +140,6 @@ def line_objects(path: Path) -> Iterator[tuple[int, Any]]:
             fresh += stream.readline()
             yield from objects(fresh, path, number)
             number += fresh.count(b"\n")
-
-
-def skeleton(path: Path, key: str) -> str:
-    """The document's text with marks in the place of its tables."""
-    return decode(b"".join(left for left, _ in cut(path, key, CHUNK, keep=False)), path)
 
 
 def marked(value: Any) -> int | None:

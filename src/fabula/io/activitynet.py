@@ -10,7 +10,7 @@ from typing import Any
 
 from fabula.core.notes import named
 from fabula.core.nouns import Corpus, Event, Story
-from fabula.io._fields import Source, plain_caption, plain_segment
+from fabula.io._fields import Source, plain_captions, plain_segments
 from fabula.io._files import json_text
 from fabula.io._format import Format, losses
 
@@ -26,14 +26,16 @@ def read(document: Any, source: Source) -> Iterator[Story]:
     for video, entry in source.mapping(document, "the root", hint=f"ground truth is {SHAPE}").items():
         entry = source.mapping(entry, "its entry", video, f"ground truth is {SHAPE}")
         times = source.listing(source.entry(entry, "timestamps", video), "timestamps", video, "it is [[start, end], …]")
-        segments = [plain_segment(t) or source.segment(t, f"timestamps[{i}]", video) for i, t in enumerate(times)]
+        segments = plain_segments(times) or [source.segment(t, f"timestamps[{i}]", video) for i, t in enumerate(times)]
         captions: list[str | None] = [None] * len(segments)
         if "sentences" in entry:
             words = source.listing(entry["sentences"], "sentences", video, "it is [text, …]")
             if len(words) != len(segments):
                 both = f"{len(segments)} timestamps but {len(words)} sentences"
                 raise source.wrong(both, video, "sentences", "give one sentence per timestamp")
-            captions = [plain_caption(w) or source.caption(w, f"sentences[{i}]", video) for i, w in enumerate(words)]
+            captions = plain_captions(words) or [
+                source.caption(w, f"sentences[{i}]", video) for i, w in enumerate(words)
+            ]
         duration = source.duration(entry["duration"], video) if "duration" in entry else None
         source.unused(entry, KNOWN, "videos")
         yield Story(video, tuple(map(Event, segments, captions)), duration)
@@ -63,4 +65,5 @@ FORMAT = Format(
     sniff=sniff,
     read=read,
     write=write,
+    example='{"v_kite": {"duration": 30.5, "timestamps": [[0, 10.5]], "sentences": ["A kite rises."]}}',
 )

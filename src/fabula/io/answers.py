@@ -272,4 +272,5 @@ FORMAT = Format(
     lines=True,
     whole=True,
     argument=f"a unit for bare numbers ({', '.join(UNITS)}) and fps=, frames=, bins=, duration=, reversed=keep",
+    example='{"id": "v_kite", "answer": "From 0 to 10.5 seconds, a kite rises.", "duration": 30.5}',
 )

@@ -15,16 +15,17 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
+from fabula.core.patterns import lazy
 from fabula.io.answers_text import column_unit, span_of, told
 from fabula.io.answers_times import PLAIN, Time, scan
 from fabula.io.answers_words import Span
 
-FENCE = re.compile(r"```[ \t]{0,3}[\w-]{0,12}[ \t]{0,3}\n?(?P<body>.*?)(?:```|\Z)", re.DOTALL)
-OBJECT = re.compile(r"\{[^{}]*\}")
-TRAILING = re.compile(r",(\s{0,20}[\]}])")
-STARTS = re.compile(r"(?:t_?)?(?:start|begin|from|onset)", re.I)
-ENDS = re.compile(r"(?:t_?)?(?:end|stop|finish|offset)|to$", re.I)
-PAIRS = re.compile(r"time|segment|interval|window|span|range|period|duration|frames", re.I)
+FENCE = lazy(r"```[ \t]{0,3}[\w-]{0,12}[ \t]{0,3}\n?(?P<body>.*?)(?:```|\Z)", re.DOTALL)
+OBJECT = lazy(r"\{[^{}]*\}")
+TRAILING = lazy(r",(\s{0,20}[\]}])")
+STARTS = lazy(r"(?:t_?)?(?:start|begin|from|onset)", re.I)
+ENDS = lazy(r"(?:t_?)?(?:end|stop|finish|offset)|to$", re.I)
+PAIRS = lazy(r"time|segment|interval|window|span|range|period|duration|frames", re.I)
 WORDS = (
     "caption",
     "sentence",
@@ -38,8 +39,8 @@ WORDS = (
     "content",
     "step",
 )
-BARE = re.compile(r"[\[{]\s{0,20}[\[{\"'\]}\d-]")
-LIKELY = re.compile(r"\[\s{0,20}\{|\{\s{0,20}[\"']|\[\s{0,20}\[")
+BARE = lazy(r"[\[{]\s{0,20}[\[{\"'\]}\d-]")
+LIKELY = lazy(r"\[\s{0,20}\{|\{\s{0,20}[\"']|\[\s{0,20}\[")
 CANDIDATES = 20  # brackets that are tried
 DEEPEST = 40
 LITERAL = 100_000  # characters that are tried as Python

@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from fabula.core.patterns import lazy
 from fabula.io.answers_times import Time, lines, scan
 from fabula.io.answers_words import HEAD, Span, bullet_end, line_of, tidy, words
 
@@ -19,34 +20,34 @@ START = rf"(?:starts?|started|starting|begins?|beginning|began|start|from){LABEL
 END = rf"(?:ends?|ended|ending|finish(?:es|ed|ing)?|stops?|stopped|stopping|concludes?|concluding){LABEL}{{0,2}}"
 SIGNS = r"['\"*]{0,3}\s{0,2}[:=]?\s{0,2}['\"*]{0,3}\s{0,2}"
 TAIL = rf"(?:\s?\(s(?:ec(?:ond)?s?)?\))?{SIGNS}(?:{MARK}\s{{1,2}}){{0,3}}"
-STRONG = re.compile(
+STRONG = lazy(
     rf"(?:-{{1,3}}>?|~|=>|\.{{2,3}}|(?:up )?to|until|till?|through|thru)\s{{0,2}}(?:{MARK}\s{{0,2}}){{0,3}}", re.I
 )
-AND = re.compile(rf"(?:and|&)\s{{0,2}}(?:{MARK}\s{{0,2}}){{0,3}}", re.I)
-LIST = re.compile(r"[,;|/]")
+AND = lazy(rf"(?:and|&)\s{{0,2}}(?:{MARK}\s{{0,2}}){{0,3}}", re.I)
+LIST = lazy(r"[,;|/]")
 THEN = r"(?:[,;|.\-]|\b(?:and|then|but|until|to|it|the|event|he|she|they|which)\b|\s){0,8}"
-TO_END = re.compile(rf"[\"'*]{{0,3}}{THEN}[-*\s\"'(]{{0,6}}{END}{TAIL}", re.I)
-TO_START = re.compile(rf"[\"'*]{{0,3}}{THEN}[-*\s\"'(]{{0,6}}{START}{TAIL}", re.I)
-LASTS = re.compile(
+TO_END = lazy(rf"[\"'*]{{0,3}}{THEN}[-*\s\"'(]{{0,6}}{END}{TAIL}", re.I)
+TO_START = lazy(rf"[\"'*]{{0,3}}{THEN}[-*\s\"'(]{{0,6}}{START}{TAIL}", re.I)
+LASTS = lazy(
     rf"{THEN}(?:lasts?|lasting|lasted|goes on|continues|continuing)\s(?:for\s)?(?:{MARK}\s{{1,2}}){{0,2}}", re.I
 )
-SPELLED_UNIT = re.compile(r"(?:sec|min|hour)[a-z]{0,5}$", re.I)
-JOINS = re.compile(r"[a-z,;|/&~=.\-]", re.I)  # without one of these, nothing joins two times
+SPELLED_UNIT = lazy(r"(?:sec|min|hour)[a-z]{0,5}$", re.I)
+JOINS = lazy(r"[a-z,;|/&~=.\-]", re.I)  # without one of these, nothing joins two times
 WRAP = " \n\t)]}>\"'*`([{<"
 OPEN = "\"'*`([{<"
 
-BEFORE = re.compile(
+BEFORE = lazy(
     rf"(?:\b(?P<range>from|between|during|within|in|at|for|of|over|across)\s|\b(?P<start>{START}{TAIL})|\b(?P<end>{END}{TAIL})"
     r"|\b(?P<label>timestamps?|time\s?(?:range|span|frame|stamps?|interval|window)?|interval|segment|window|span|range"
     rf"|period|duration|times)['\"*]{{0,3}}\s?[:=]?\s{{0,2}}['\"*]{{0,2}})\s{{0,2}}(?:{MARK}\s{{1,2}}){{0,2}}(?:seconds?\s)?$",
     re.I,
 )
-OF_VIDEO = re.compile(
+OF_VIDEO = lazy(
     r"\s?(?:of|into|through)\s(?:the\s)?(?:(?:whole|total|entire|full)\s)?(?:video(?:'s)?(?:\s(?:duration|length))?|clip|duration|length)\b",
     re.I,
 )
-ITEM = re.compile(r"\s*(?:[-*•·‣▪◦+]\s|\(?\d{1,4}[.):]\s|\#\d)")
-HEADED = re.compile(r"\b(?:start|begin|from|end|time|timestamp|caption|sentence|description|event|action)", re.I)
+ITEM = lazy(r"\s*(?:[-*•·‣▪◦+]\s|\(?\d{1,4}[.):]\s|\#\d)")
+HEADED = lazy(r"\b(?:start|begin|from|end|time|timestamp|caption|sentence|description|event|action)", re.I)
 
 
 class Length:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from fabula.core.errors import SpecError
+from fabula.core.patterns import lazy
 from fabula.core.registry import close_to
 
 UNITS = {
@@ -70,7 +71,7 @@ PLAIN = str.maketrans(
 )
 
 N = r"\d{1,9}(?:\.\d{1,9})?"
-ATOM = re.compile(
+ATOM = lazy(
     rf"""
     <[a-z][a-z_\- ]{{0,20}}(?P<token>\d{{1,6}})\s?>
   | (?<![\d:.])(?P<clock>\d{{1,3}}:\d{{1,2}}(?::\d{{1,2}})?(?:[.,]\d{{1,6}})?)(?!\d|:\d|\s?[ap]\.?m\b)
@@ -89,7 +90,7 @@ ATOM = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE | re.MULTILINE,
 )
-GAP = re.compile(r"\s{0,2}(?:,|and)?\s{0,2}", re.IGNORECASE)
+GAP = lazy(r"\s{0,2}(?:,|and)?\s{0,2}", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

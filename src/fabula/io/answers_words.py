@@ -6,18 +6,19 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from fabula.core.patterns import lazy
 from fabula.io.answers_times import Time
 
 HEAD = 80  # characters: what counts as the head of a line
-TAG = re.compile(r"</?[a-z_]{1,12}>", re.I)
-BULLET = re.compile(
+TAG = lazy(r"</?[a-z_]{1,12}>", re.I)
+BULLET = lazy(
     r"\s*(?:</?[a-z_]{1,12}>\s*)?(?:(?:[-*•·‣▪◦>#]+|\+)\s+)*(?:\*\*|__)?\s?"
     r"(?:(?:event|scene|step|segment|clip|part|shot|moment|action|chapter|caption|phase|activity)\s?\#?\d{1,4}\b(?!:\d|\s?(?:s|sec|seconds)\b)"
     r"|\(?\d{1,4}(?:[.)]|:(?=\s))(?!\d)|\[\d{1,4}\](?=\s)|\#\d{1,4}\b|[a-z]\)(?=\s))?"
     r"(?:\*\*|__)?\s{0,3}(?:[:.)]|-(?=\s))?\s*(?:\*\*|__)?",
     re.I,
 )
-SAID = re.compile(
+SAID = lazy(
     r"\s*[\"'*_]{0,3}(?:captions?|sentences?|descriptions?|events?|actions?|labels?|text|summary|title|content)"
     r"[\"'*_]{0,3}\s?[:=]\s?[\"*_]{0,3}",
     re.I,

@@ -11,6 +11,7 @@ from fabula.core.notes import Notes, named
 from fabula.core.nouns import Item
 from fabula.io import _files, coco, objects, pairs, usable
 from fabula.io._fields import Source
+from fabula.io._pieces import stories_alone
 
 
 def read(predictions: str | Path, refs: Sequence[str | Path] = ()) -> tuple[list[Item], Notes]:
@@ -32,6 +33,8 @@ def read(predictions: str | Path, refs: Sequence[str | Path] = ()) -> tuple[list
 def is_items(path: str | Path) -> bool:
     """A first look at a file: a JSON list, or lines with a candidate, are items; anything else may be stories."""
     path = usable(path)
+    if stories_alone(path):
+        return False
     if path.name.endswith((".jsonl", ".jsonl.gz")):
         _, first = next(objects(path), (0, None))
         return isinstance(first, dict) and "cand" in first

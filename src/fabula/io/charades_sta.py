@@ -34,4 +34,5 @@ MOMENTS = MomentFormat(
     shape="text",
     sniff=sniff,
     queries=queries,
+    example="kite 0.0 10.5##a kite rises",
 )

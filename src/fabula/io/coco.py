@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fabula.io._fields import Source, kind
+from fabula.io._format import Reader
 
 RESULTS = '[{"image_id": id, "caption": text}, …]'
 ANNOTATIONS = '{"annotations": [{"image_id": id, "caption": text}, …]}'
@@ -43,3 +44,23 @@ def identity(value: Any, where: str, source: Source) -> str | int:
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise source.wrong(f"expected an id (text or a whole number), saw {kind(value)}", None, where, "mend the file")
     return value
+
+
+READERS = (
+    Reader(
+        "coco-results",
+        ("captions",),
+        "predictions",
+        "*.json",
+        f"COCO caption results, one candidate per image: {RESULTS}",
+        '[{"image_id": 1, "caption": "a kite rises"}]',
+    ),
+    Reader(
+        "coco-annotations",
+        ("captions",),
+        "references",
+        "*.json",
+        f"COCO caption annotations, several per image: {ANNOTATIONS}",
+        '{"annotations": [{"image_id": 1, "caption": "a kite is rising"}]}',
+    ),
+)

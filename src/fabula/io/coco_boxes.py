@@ -81,4 +81,5 @@ REGIONS = RegionFormat(
     holds="either",
     sniff=lambda first, keys: "bbox" in keys if first == "[" else "annotations" in keys or "images" in keys,
     read=read,
+    example='[{"image_id": 1, "bbox": [10, 20, 30, 40], "caption": "a red kite", "score": 0.9}]',
 )

@@ -25,4 +25,6 @@ REGIONS = RegionFormat(
     holds="predictions",
     sniff=lambda first, keys: first == "{" and ("results" in keys or "opt" in keys),
     read=read,
+    example='{"results": [{"img_name": "1.jpg", "boxes": [[10, 20, 30, 40]], "scores": [0.9], "captions": ["a '
+    'red kite"]}]}',
 )

@@ -46,4 +46,5 @@ MOMENTS = MomentFormat(
     shape="json",
     sniff=sniff,
     queries=queries,
+    example='[{"annotation_id": 1, "video": "kite.mp4", "times": [[0, 1], [0, 2]], "description": "a kite rises"}]',
 )

@@ -1,6 +1,7 @@
 """Fabula's own JSON Lines: one video per line, {"id", "duration"?, "events": [{"start", "end", "caption"?, "score"?}]}.
 
-The only format that carries all that a corpus knows of its videos, and the only one that is streamed both ways.
+The only format that carries all that a corpus knows of its videos, and the only one that is streamed both ways. The
+same as Parquet: io/_parquet.py.
 """
 
 from __future__ import annotations
@@ -33,14 +34,14 @@ def read(document: Any, source: Source) -> Iterator[Story]:
 
 
 def twice(source: Source, video: str, number: int, first: int) -> InputError:
-    problem = f"this video id stands twice, first on line {first}"
-    return source.wrong(problem, video, f"line {number}", "keep one of the two")
+    problem = f"this video id stands twice, first on {source.unit} {first}"
+    return source.wrong(problem, video, f"{source.unit} {number}", "keep one of the two")
 
 
 def stories(document: Any, source: Source) -> Iterator[tuple[int, Story]]:
     """Each line's number and story. Nothing is kept, so that an id that stands twice is not noticed here."""
     for number, line in document:
-        at = f"line {number}"
+        at = f"{source.unit} {number}"
         line = source.mapping(line, at, None, f"a line is {SHAPE}")
         video = source.text(source.entry(line, "id", None, at), f"{at} id", None, "an id is a JSON string")
         duration = source.duration(line["duration"], video, f"{at} duration") if "duration" in line else None
@@ -56,7 +57,7 @@ def event(entry: Any, number: int, i: int, video: str, source: Source) -> Event:
         caption, score = plain_caption(entry.get("caption")), plain_number(entry.get("score"))
         if segment is not None and 2 + (caption is not None) + (score is not None) == len(entry):
             return Event(segment, caption, score)
-    at = f"line {number} events[{i}]"
+    at = f"{source.unit} {number} events[{i}]"
     entry = source.mapping(entry, at, video, 'an event is {"start", "end", "caption", "score"}')
     start, end = source.entry(entry, "start", video, at), source.entry(entry, "end", video, at)
     segment = Segment(source.number(start, f"{at} start", video), source.number(end, f"{at} end", video))
@@ -87,4 +88,5 @@ FORMAT = Format(
     read=read,
     write=write,
     lines=True,
+    example='{"id": "v_kite", "duration": 30.5, "events": [{"start": 0, "end": 10.5, "caption": "A kite rises."}]}',
 )

@@ -13,6 +13,7 @@ from fabula.core.notes import Notes, named
 from fabula.io import usable
 from fabula.io._fields import Source
 from fabula.io._files import lines, write_text
+from fabula.io._format import Reader
 
 NO_BLANK = "_"
 LINE = "a line is: clip, tab, ids with commas between them (_ for no blank)"
@@ -109,3 +110,24 @@ def write(labels: Labels, path: str | Path) -> None:
     """`clip ⇥ [id],[id]`, as the evaluator's own files have it."""
     rows = (f"{clip}\t{','.join(f'[{i}]' for i in ids) or NO_BLANK}\n" for clip, ids in labels.items())
     write_text(usable(path), rows)
+
+
+READERS = (
+    Reader(
+        "fillin",
+        ("identity",),
+        "either",
+        "*.csv",
+        "LSMDC fill-in files, a line a clip: clip, tab, the ids of its blanks with commas between them; _ for no blank",
+        "1005_Signs_00.01.21\t[PERSON1],[PERSON2]",
+        written=True,
+    ),
+    Reader(
+        "fillin-sets",
+        ("identity",),
+        "references",
+        "*.csv",
+        "which clips belong together (--sets): a line a set, its clips between tabs",
+        "1005_Signs_00.01.21\t1005_Signs_00.01.30",
+    ),
+)

@@ -22,8 +22,11 @@ def reconcile(corpus: Corpus, ids: Iterable[str], notes: Notes) -> Corpus:
     """Rename the stories whose id is known only with (or without) the prefix `v_`; an id that fits as it is, stays."""
     known, stories, renamed = set(ids), {}, 0
     for id, story in corpus.items():
+        if id in known:
+            stories[id] = story
+            continue
         free = [twin for twin in others(id) if twin in known and twin not in corpus and twin not in stories]
-        if id not in known and len(free) == 1:
+        if len(free) == 1:
             notes.add(matched(corpus.name), named(id))
             stories[free[0]], renamed = replace(story, id=free[0]), renamed + 1
         else:

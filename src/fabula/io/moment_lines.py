@@ -1,6 +1,7 @@
 """Fabula's own lines for moments, one query per line, for references and for predictions.
 
-references   {"id", "video", "windows": [[start, end], …], "duration", "text", "clips": [number, …], "marks": [[…], …]}
+references   {"id", "video", "windows": [[start, end], …], "duration", "text", "type",
+              "clips": [number, …], "marks": [[…], …]}
 predictions  {"id", "windows": [[start, end, score], …], "videos": [name, …], "saliency": [number per clip]}
 
 Windows are listed best first; the score may be left out. `videos` has a name per window, and is left out where every
@@ -10,12 +11,13 @@ window lies in the video that the query names. `clips` and `marks` are highlight
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fabula.core.moments import Id, Query, Ranking, VideoNumbers
+from fabula.core.moments import Id, Queries, Query, Ranking, VideoNumbers
 from fabula.io._fields import Source
 from fabula.io._files import json_text
 from fabula.io._moments import (
@@ -23,43 +25,55 @@ from fabula.io._moments import (
     MomentFormat,
     checked_rows,
     duration_of,
-    id_of,
-    object_of,
+    opened,
+    plain_queries,
     saliency_of,
     spans_and_scores,
     text_of,
+    type_of,
     windows,
 )
-from fabula.io._tables import line_objects, line_pieces, marked
+from fabula.io._records import Shape
+from fabula.io._tables import line_pieces, marked
 from fabula.io.qvhighlights import saliency
 
 QUERY = '{"id", "video", "windows": [[start, end], …]}'
 ROW = "[start, end, score]"
 ENTRY = f'{{"id", "windows": [{ROW}, …], "videos": [name, …], "saliency": [number, …]}}'
 ANSWER = frozenset({"id", "windows", "videos", "saliency"})
-KNOWN = frozenset({"id", "video", "windows", "duration", "text", "clips", "marks"})
+KEYS = {key: key for key in ("id", "video", "windows", "duration", "text", "type")}
+PLAIN = Shape(
+    (
+        ("id", "id"),
+        ("video", "name"),
+        ("windows", "windows"),
+        ("duration", "number"),
+        ("text", "text"),
+        ("type", "text"),
+    )
+)
+KNOWN = frozenset({*KEYS, "clips", "marks"})
 
 
-def queries(source: Source) -> Iterator[Query]:
-    for number, entry in line_objects(source.path):
-        at = f"line {number}"
-        entry = object_of(entry, at, source, QUERY)
-        id = id_of(entry, "id", at, source)
-        video = source.text(source.entry(entry, "video", id, at), "video", id)
-        found = windows(source.entry(entry, "windows", id, at), "windows", id, source)
-        marked = {"relevant_clip_ids": entry.get("clips", []), "saliency_scores": entry.get("marks", [])}
-        marks = saliency(marked, id, source) if "clips" in entry or "marks" in entry else None
-        source.unused(entry, KNOWN, "queries")
-        yield Query(id, video, found, duration_of(entry, id, source), text_of(entry, "text", id, source), marks)
+def queries(source: Source) -> Iterator[Query | Queries]:
+    return plain_queries(source, KEYS, PLAIN, partial(query, source), QUERY)
+
+
+def query(source: Source, at: str, id: Id, entry: dict[str, Any]) -> Query:
+    video = source.text(source.entry(entry, "video", id, at), "video", id)
+    found = windows(source.entry(entry, "windows", id, at), "windows", id, source)
+    marked = {"relevant_clip_ids": entry.get("clips", []), "saliency_scores": entry.get("marks", [])}
+    marks = saliency(marked, id, source) if "clips" in entry or "marks" in entry else None
+    source.unused(entry, KNOWN, "queries")
+    length, text = duration_of(entry, id, source), text_of(entry, "text", id, source)
+    return Query(id, video, found, length, text, marks, type_of(entry))
 
 
 def answers(source: Source, numbers: VideoNumbers) -> Answers:
     for lines, lifted in line_pieces(source.path, "windows"):
         tables = list(lifted)
         for number, entry in lines:
-            at = f"line {number}"
-            entry = object_of(entry, at, source, ENTRY)
-            id = id_of(entry, "id", at, source)
+            at, id, entry = opened(number, entry, source, "id", ENTRY)
             rows = np.zeros((0, 0))
             if (k := marked(entry.get("windows"))) is not None:
                 rows = tables[k - lifted.first]
@@ -97,15 +111,27 @@ def written(rankings: Iterable[Ranking], numbers: VideoNumbers, target: Source) 
         yield json_text(line, target.path)
 
 
+def written_queries(some: Iterable[Query], target: Source) -> Iterator[str]:
+    """Queries as lines of text."""
+    for q in some:
+        line: dict[str, Any] = {"id": q.id, "video": q.video, "windows": [list(w) for w in q.windows]}
+        line |= {} if q.duration is None else {"duration": q.duration}
+        line |= {} if q.text is None else {"text": q.text}
+        line |= {} if q.type is None else {"type": q.type}
+        marks = {} if q.saliency is None else {"clips": list(q.saliency.clips), "marks": list(q.saliency.marks)}
+        yield json_text(line | marks, target.path)
+
+
 def sniff(text: str, first: Mapping[str, Any]) -> bool:
     return "id" in first and ("windows" in first or "saliency" in first)
 
 
 MOMENTS = MomentFormat(
     name="moment-lines",
-    about="Fabula's own: {id, video, windows, duration, text, clips, marks}; answers {id, windows, videos, saliency}",
+    about="Fabula's: {id, video, windows, duration, text, type, clips, marks}; {id, windows, videos, saliency}",
     shape="lines",
     sniff=sniff,
     queries=queries,
     answers=answers,
+    example='{"id": 1, "video": "kite", "windows": [[0, 10.5]], "duration": 30.5, "text": "a kite rises"}',
 )

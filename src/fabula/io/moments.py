@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from fabula.core.errors import SpecError
-from fabula.core.moments import Id, Query, Ranking, VideoNumbers
+from fabula.core.moments import Id, Queries, Query, Ranking, VideoNumbers
 from fabula.core.notes import Notes, named
 from fabula.core.nouns import Event, Segment
 from fabula.core.registry import Room, close_to, key
@@ -45,10 +48,17 @@ def queries(
         chosen = chosen_format(source, format, "references")
         assert chosen.queries is not None
         with collector_paused():
-            for query in chosen.queries(source):
-                if query.id in found:
-                    raise source.wrong("this query id stands twice", query.id, None, "keep one of the two")
-                found[query.id] = checked(query, source, repair, judged or bool(repair))
+            for some in chosen.queries(source):
+                if isinstance(some, Queries) and sound(some) and found.keys().isdisjoint(some.ids):
+                    before = len(found)
+                    found.update(zip(some.ids, some, strict=True))
+                    if len(found) == before + len(some.ids):
+                        continue
+                    found = dict(islice(found.items(), before))  # an id stands twice: one by one, to name it
+                for query in some if isinstance(some, Queries) else (some,):
+                    if query.id in found:
+                        raise source.wrong("this query id stands twice", query.id, None, "keep one of the two")
+                    found[query.id] = checked(query, source, repair, judged or bool(repair))
         source.report()
     return found
 
@@ -130,15 +140,22 @@ def top_keys(line: str) -> list[str]:
     return keys
 
 
+def sound(some: Queries) -> bool:
+    """True where no window of these queries needs a closer look."""
+    start, end = some.windows[:, 0], some.windows[:, 1]
+    late = end > np.repeat(some.durations, some.counts)  # False where there is no duration
+    return bool((start >= 0).all() and (start < end).all() and not late.any())
+
+
 def checked(query: Query, source: Source, repair: Sequence[str], judged: bool) -> Query:
     """The query with every faulty window repaired in the ways named; without them a fault is an error."""
-    sound = True
+    good = True
     for start, end in query.windows:
-        sound &= 0 <= start < end
+        good &= 0 <= start < end
         if query.duration is not None and end > query.duration:
             text = "{n} reference windows end after their video's duration and are kept as they are"
             source.notes.add(text, named(query.id))
-    if sound:
+    if good:
         return query
     if not judged:
         text = "{n} queries have a reversed, zero-length or negative window, taken as it is, as the evaluator does"
@@ -157,4 +174,4 @@ def checked(query: Query, source: Source, repair: Sequence[str], judged: bool) -
         kept += [] if event is None else [(event.segment.start, event.segment.end)]
     if not kept:
         raise source.wrong("no window is left", query.id, None, "take the query out of the file")
-    return Query(query.id, query.video, tuple(kept), query.duration, query.text, query.saliency)
+    return query._replace(windows=tuple(kept))

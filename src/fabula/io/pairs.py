@@ -7,6 +7,7 @@ from typing import Any
 
 from fabula.core.nouns import Item
 from fabula.io._fields import Source
+from fabula.io._format import Reader
 from fabula.io.coco import identity
 
 SHAPE = '{"id": id, "cand": text, "refs": [text, …]}'
@@ -31,3 +32,23 @@ def items(objects: Iterator[tuple[int, Any]], source: Source, where: str = "line
             raise source.wrong("no references", id, where_refs, "give at least one, or leave the item out")
         captions = tuple(source.caption(r, f"{where_refs}[{k}]", id) for k, r in enumerate(references))
         yield Item(id, candidate, captions)
+
+
+READERS = (
+    Reader(
+        "pairs",
+        ("captions",),
+        "either",
+        "*.jsonl",
+        f"candidates with their references inline, an item a line: {SHAPE}",
+        '{"id": 1, "cand": "a kite rises", "refs": ["a kite is rising"]}',
+    ),
+    Reader(
+        "spice",
+        ("captions",),
+        "either",
+        "*.json",
+        'SPICE\'s input, the same as a list: [{"image_id": id, "test": text, "refs": [text, …]}, …]',
+        '[{"image_id": 1, "test": "a kite rises", "refs": ["a kite is rising"]}]',
+    ),
+)

@@ -71,4 +71,5 @@ FORMAT = Format(
     read=read,
     write=write,
     header=header,
+    example='{"results": {"v_kite": [{"timestamp": [0, 10.5], "sentence": "A kite rises.", "proposal_score": 0.9}]}}',
 )

@@ -12,18 +12,14 @@ from typing import Any
 
 from fabula.core.moments import Id, Query, Saliency
 from fabula.io._fields import Source
-from fabula.io._moments import MomentFormat, duration_of, id_of, object_of, text_of, windows
-from fabula.io._tables import line_objects
+from fabula.io._moments import MomentFormat, duration_of, entries, text_of, windows
 
 QUERY = '{"qid", "vid", "duration", "relevant_windows", "relevant_clip_ids", "saliency_scores"}'
 KNOWN = frozenset({"qid", "query", "vid", "duration", "relevant_windows", "relevant_clip_ids", "saliency_scores"})
 
 
 def queries(source: Source) -> Iterator[Query]:
-    for number, entry in line_objects(source.path):
-        at = f"line {number}"
-        entry = object_of(entry, at, source, QUERY)
-        id = id_of(entry, "qid", at, source)
+    for at, id, entry in entries(source, "qid", QUERY):
         if "relevant_windows" not in entry:
             hint = "a test set without its answers cannot be scored"
             raise source.wrong("no 'relevant_windows'", id, at, hint)
@@ -67,4 +63,6 @@ MOMENTS = MomentFormat(
     shape="lines",
     sniff=sniff,
     queries=queries,
+    example='{"qid": 1, "query": "a kite", "vid": "kite", "duration": 10, "relevant_windows": [[0, 4]], '
+    '"relevant_clip_ids": [0, 1], "saliency_scores": [[4, 2, 3], [1, 1, 0]]}',
 )

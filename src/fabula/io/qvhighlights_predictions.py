@@ -18,12 +18,10 @@ from fabula.io._moments import (
     Answers,
     MomentFormat,
     checked_rows,
-    id_of,
-    object_of,
+    entries,
     saliency_of,
     spans_and_scores,
 )
-from fabula.io._tables import line_objects
 
 ROW = "[start, end, score]"
 ENTRY = f'{{"qid", "pred_relevant_windows": [{ROW}, …], "pred_saliency_scores": [number, …]}}'
@@ -31,10 +29,7 @@ KNOWN = frozenset({"qid", "query", "vid", "pred_relevant_windows", "pred_salienc
 
 
 def answers(source: Source, numbers: VideoNumbers) -> Answers:
-    for number, entry in line_objects(source.path):
-        at = f"line {number}"
-        entry = object_of(entry, at, source, ENTRY)
-        id = id_of(entry, "qid", at, source)
+    for at, id, entry in entries(source, "qid", ENTRY):
         windows, saliency = entry.get("pred_relevant_windows"), entry.get("pred_saliency_scores")
         if windows is None and saliency is None:
             raise source.wrong("neither windows nor saliency", id, at, f"a line is {ENTRY}")
@@ -56,4 +51,5 @@ MOMENTS = MomentFormat(
     shape="lines",
     sniff=sniff,
     answers=answers,
+    example='{"qid": 1, "pred_relevant_windows": [[0, 4, 0.9]], "pred_saliency_scores": [0.8, 0.5]}',
 )

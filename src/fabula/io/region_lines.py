@@ -31,4 +31,5 @@ REGIONS = RegionFormat(
     sniff=lambda first, keys: "boxes" in keys,
     read=read,
     lines=True,
+    example='{"image_id": 1, "boxes": [[10, 20, 30, 40]], "captions": ["a red kite"], "scores": [0.9]}',
 )

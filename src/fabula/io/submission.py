@@ -84,4 +84,5 @@ FORMAT = Format(
     read=read,
     write=write,
     header=header,
+    example='{"results": {"v_kite": [{"sentence": "A kite rises.", "timestamp": [0, 10.5]}]}}',
 )

@@ -35,4 +35,5 @@ FORMAT = Format(
     read=read,
     write=activitynet.write,
     guess=False,
+    example='{"kite": {"duration": 31, "timestamps": [[0, 10]], "sentences": ["let the kite rise"]}}',
 )

@@ -100,4 +100,5 @@ FORMAT = Format(
     sniff=sniff,
     read=read,
     write=write,
+    example='{"kite.mp4": [{"timestamp": [0, 10.5], "caption": "A kite rises."}]}',
 )

@@ -64,4 +64,5 @@ MOMENTS = MomentFormat(
     sniff=sniff,
     queries=queries,
     answers=answers,
+    example='{"annotations": [{"id": 1, "image_id": "kite.mp4", "caption": "a kite rises", "timestamp": [0, 10.5]}]}',
 )

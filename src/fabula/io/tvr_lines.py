@@ -9,18 +9,25 @@ from collections.abc import Mapping
 from typing import Any
 
 from fabula.core.errors import shown
-from fabula.core.moments import Id, VideoNumbers
+from fabula.core.moments import VideoNumbers
 from fabula.io._fields import Source
-from fabula.io._moments import Answers, MomentFormat, id_of, object_of
-from fabula.io._tables import line_pieces, marked
-from fabula.io.tvr_predictions import ENTRY, KEY, LISTS, Known, known_videos, rankings, slow_ranking
+from fabula.io._moments import Answers, MomentFormat, object_of
+from fabula.io._records import Records, Shape, line_records
+from fabula.io._tables import Tables, lift, objects
+from fabula.io.tvr_predictions import ENTRY, KEY, LISTS, PLAIN, Known, known_videos, odd_ranking, ranking, rankings
+
+TASKS = f"it may be {', '.join(LISTS)}"
+LINE = Shape((*PLAIN.fields, ("task", "word")), others=True)
 
 
 def answers(source: Source, numbers: VideoNumbers) -> Answers:
     known: Known | None = None
-    for lines, tables in line_pieces(source.path, KEY):
-        owners: list[tuple[str, Id] | None] = [None] * len(tables)
-        for number, entry in lines:
+    for some in line_records(source.path, LINE):
+        if isinstance(some, Records):
+            yield from plain(some, known, source)
+            continue
+        left, values, shapes = lift(some.text, KEY)
+        for number, entry in objects(left, source.path, some.place - 1):
             at = f"line {number}"
             entry = object_of(entry, at, source, ENTRY)
             if "video2idx" in entry and len(entry) == 1:
@@ -28,14 +35,22 @@ def answers(source: Source, numbers: VideoNumbers) -> Answers:
                 continue
             name = entry.get("task", "VCMR")
             if name not in LISTS:
-                raise source.wrong(f"a list called {shown(name)}", None, f"{at} task", f"it may be {', '.join(LISTS)}")
-            id = id_of(entry, "desc_id", at, source)
-            rows = source.entry(entry, "predictions", id, at)
-            if (k := marked(rows)) is not None:
-                owners[k - tables.first] = name, id
-            else:
-                yield name, slow_ranking(id, rows, known, numbers, source)
-        yield from rankings(owners, tables, known, source)
+                raise source.wrong(f"a list called {shown(name)}", None, f"{at} task", TASKS)
+            yield name, odd_ranking(entry, at, Tables(0, values, shapes), known, numbers, source)
+
+
+def plain(some: Records, known: Known | None, source: Source) -> Answers:
+    """The rankings of a run of entries, most often of one list."""
+    ids, tasks = some["desc_id"], some["task"]
+    for i, task in enumerate(tasks if set(tasks) - {None, *LISTS} else ()):
+        if task is not None and task not in LISTS:
+            raise source.wrong(f"a list called {shown(task)}", ids[i], "task", TASKS)
+    tables = Tables(0, *some[KEY])
+    if tasks.count(tasks[0]) == len(tasks):
+        yield from rankings(tasks[0] or "VCMR", ids, tables, known, source)
+        return
+    for id, task, table in zip(ids, tasks, tables, strict=True):
+        yield task or "VCMR", ranking(id, table, known, source)
 
 
 def sniff(text: str, first: Mapping[str, Any]) -> bool:
@@ -48,4 +63,5 @@ MOMENTS = MomentFormat(
     shape="lines",
     sniff=sniff,
     answers=answers,
+    example='{"video2idx": {"kite": 0}}\n{"desc_id": 1, "task": "VCMR", "predictions": [[0, 0, 10.5, 0.9]]}',
 )

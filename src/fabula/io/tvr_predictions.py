@@ -1,7 +1,7 @@
 """TVR's predictions (Lei et al., ECCV 2020): {"video2idx": {name: number}, "VCMR": [entry, …], "SVMR", "VR"}.
 
-An entry is {"desc_id", "predictions": [[video, start, end, score], …]}, best first. The document is read twice as a
-stream, once for its frame and once for its tables, so that memory stays small. `tvr_lines.py` reads entries as lines.
+An entry is {"desc_id", "predictions": [[video, start, end, score], …]}, best first. The document is read as a stream,
+so that memory stays small, twice where `video2idx` comes last. `tvr_lines.py` reads entries as lines.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fabula._kernels import native
 from fabula.core.errors import InputError, shown
 from fabula.core.moments import Id, Ranking, Rankings, VideoNumbers
 from fabula.io._fields import Source, kind
@@ -25,47 +26,71 @@ from fabula.io._moments import (
     id_of,
     object_of,
 )
-from fabula.io._tables import Table, Tables, marked, pieces, skeleton
+from fabula.io._records import Odd, Records, Shape, members
+from fabula.io._tables import Table, Tables, ahead, head, lift, marked
 
 LISTS = ("VCMR", "SVMR", "VR")
 ENTRY = '{"desc_id", "predictions": [[video, start, end, score], …]}'
 ROW = "[video, start, end, score]"
 DOCUMENT = f'{{"video2idx": {{name: number}}, "VCMR": [{ENTRY}, …], "SVMR": …, "VR": …}}'
 KEY = "predictions"
+PLAIN = Shape((("desc_id", "id"), ("desc", "skip"), (KEY, "table")), others=True)
+FRAME = Shape((), others=True)  # entries passed over
 BEGINS = re.compile(r'\s*\{\s*"(video2idx|VCMR|SVMR|VR)"\s*:')
 
 
 def answers(source: Source, numbers: VideoNumbers) -> Answers:
     """Every ranking of the document, list by list."""
-    frame = skeleton(source.path, KEY)
-    try:
-        document = parse_json(frame, source.path)
-    except InputError:  # the frame's lines are not the file's: the whole names the true place
-        document = load_json(source.path)
-    root = source.mapping(document, "the root", hint=f"TVR predictions are {DOCUMENT}")
-    known = known_videos(root.get("video2idx"), numbers, source)
-    entries = [
-        (name, i, entry)
-        for name in LISTS
-        if name in root
-        for i, entry in enumerate(source.listing(root[name], name, None, f"it is a list of {ENTRY}"))
-    ]
-    if not any(name in root for name in LISTS):
+    known, begun = numbered_before(source, numbers), False
+    root: dict[str, Any] = {}
+    for name, value in ahead(members(source.path, LISTS, PLAIN)):
+        root[name] = None
+        if isinstance(value, Records | Odd):
+            begun = True
+            yield from plain_or_odd(name, value, known, numbers, source)
+        elif name in LISTS:
+            source.listing(value, name, None, f"it is a list of {ENTRY}")
+    if not begun:
         raise source.wrong("no list of predictions", None, None, f"TVR predictions are {DOCUMENT}")
     source.unused(root, {"video2idx", *LISTS}, "the root")
-    del document, root
-    owners: dict[int, tuple[str, Id]] = {}  # table number → whose it is
-    for name, i, entry in entries:
-        entry = object_of(entry, f"{name}[{i}]", source, ENTRY)
-        id = id_of(entry, "desc_id", f"{name}[{i}]", source)
-        rows = source.entry(entry, "predictions", id, f"{name}[{i}]")
-        if (k := marked(rows)) is not None:
-            owners[k] = name, id
-        else:
-            yield name, slow_ranking(id, rows, known, numbers, source)
-    del entries
-    for _, tables in pieces(source.path, KEY):
-        yield from rankings([owners.get(tables.first + k) for k in range(len(tables))], tables, known, source)
+
+
+def numbered_before(source: Source, numbers: VideoNumbers) -> Known | None:
+    """`video2idx`, wherever it stands; the file is read up to there."""
+    if not head(source.path).lstrip().startswith("{"):
+        source.mapping(load_json(source.path), "the root", hint=f"TVR predictions are {DOCUMENT}")
+    for name, value in members(source.path, LISTS, FRAME):
+        if name == "video2idx":
+            return known_videos(value, numbers, source)
+    return None
+
+
+def plain_or_odd(name: str, some: Records | Odd, known: Known | None, numbers: VideoNumbers, source: Source) -> Answers:
+    """The rankings of a run of plain entries; or of one that is not."""
+    if isinstance(some, Records):
+        if some.n:
+            yield from rankings(name, some["desc_id"], Tables(0, *some[KEY]), known, source)
+        return
+    at = f"{name}[{some.place}]"
+    left, values, shapes = lift(some.text, KEY)
+    try:
+        entry = parse_json(left.decode(), source.path)
+    except (InputError, UnicodeDecodeError):
+        load_json(source.path)  # says where in the file
+        raise
+    yield name, odd_ranking(entry, at, Tables(0, values, shapes), known, numbers, source)
+
+
+def odd_ranking(
+    entry: Any, at: str, tables: Tables, known: Known | None, numbers: VideoNumbers, source: Source
+) -> Ranking:
+    """The ranking of an entry out of which plain tables have been lifted."""
+    entry = object_of(entry, at, source, ENTRY)
+    id = id_of(entry, "desc_id", at, source)
+    rows = source.entry(entry, KEY, id, at)
+    if (k := marked(rows)) is not None and k < len(tables):
+        return ranking(id, list(tables)[k], known, source)
+    return slow_ranking(id, rows, known, numbers, source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,15 +102,19 @@ class Known:
 
     def translated(self, videos: NDArray[np.float64]) -> NDArray[np.int64] | None:
         """Our numbers for theirs; None where one is not whole, or names no video."""
-        whole = videos.astype(np.int64)
-        last = len(self.theirs) - 1
-        if last < 0:
-            return None
-        if self.theirs[last] - self.theirs[0] == last:  # without gaps, as they mostly are
-            at = (whole - self.theirs[0]).clip(0, last)
-        else:
-            at = np.searchsorted(self.theirs, whole).clip(max=last)
-        return self.ours[at] if (self.theirs[at] == videos).all() else None
+        kernels = native()
+        found = (translated_python if kernels is None else kernels.translated)(videos, self.theirs, self.ours)
+        return cast("NDArray[np.int64] | None", found)
+
+
+def translated_python(
+    videos: NDArray[np.float64], theirs: NDArray[np.int64], ours: NDArray[np.int64]
+) -> NDArray[np.int64] | None:
+    """The specification of the kernel."""
+    if not len(theirs) or not ((videos >= theirs[0]) & (videos <= theirs[-1])).all():
+        return None
+    at = np.searchsorted(theirs, videos.astype(np.int64))
+    return ours[at] if (theirs[at] == videos).all() else None
 
 
 def known_videos(value: Any, numbers: VideoNumbers, source: Source) -> Known | None:
@@ -117,28 +146,18 @@ def slow_ranking(id: Id, value: Any, known: Known | None, numbers: VideoNumbers,
     return ranking(id, checked_rows(rows, ROW, 3, "predictions", id, source), known, source)
 
 
-def rankings(owners: Sequence[tuple[str, Id] | None], tables: Tables, known: Known | None, source: Source) -> Answers:
-    """The rankings of many tables at once; those that nobody owns stood elsewhere in the file."""
-    widths = {columns for rows, columns in tables.shapes.tolist() if rows}
+def rankings(name: str, ids: Sequence[Id], tables: Tables, known: Known | None, source: Source) -> Answers:
+    """The rankings of many tables at once."""
+    widths = set(tables.shapes[tables.shapes[:, 0] > 0, 1].tolist())
     width = widths.pop() if len(widths) == 1 else 0
     answers = tables.values.reshape(-1, width) if width else tables.values
     videos = known.translated(answers[:, 0]) if known is not None and width > 2 else None
     if videos is None:  # one by one, to name the first that is wrong
-        for owner, table in zip(owners, tables, strict=True):
-            if owner is not None:
-                yield owner[0], ranking(owner[1], table, known, source)
-        return
-    spans, scores = answers[:, 1:3], answers[:, 3] if width > 3 else None
-    lists = {None if owner is None else owner[0] for owner in owners}
-    whole = Rankings(
-        [-1 if owner is None else owner[1] for owner in owners], tables.shapes[:, 0], spans, scores, videos
-    )
-    if len(lists) == 1 and (name := lists.pop()) is not None:
-        yield name, whole
-        return
-    for owner, one in zip(owners, whole, strict=True):
-        if owner is not None:
-            yield owner[0], one
+        for id, table in zip(ids, tables, strict=True):
+            yield name, ranking(id, table, known, source)
+    else:
+        scores = answers[:, 3] if width > 3 else None
+        yield name, Rankings(ids, tables.shapes[:, 0], answers[:, 1:3], scores, videos)
 
 
 def ranking(id: Id, table: Table, known: Known | None, source: Source) -> Ranking:
@@ -167,4 +186,5 @@ MOMENTS = MomentFormat(
     shape="json",
     sniff=sniff,
     answers=answers,
+    example='{"video2idx": {"kite": 0}, "VCMR": [{"desc_id": 1, "predictions": [[0, 0, 10.5, 0.9]]}]}',
 )

@@ -43,4 +43,5 @@ REGIONS = RegionFormat(
     sniff=lambda first, keys: "regions" in keys,
     read=read,
     forms=("xywh",),  # its fields are named: there is nothing to declare
+    example='[{"id": 1, "regions": [{"x": 10, "y": 20, "width": 30, "height": 40, "phrase": "a red kite"}]}]',
 )

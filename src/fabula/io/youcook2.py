@@ -102,4 +102,6 @@ FORMAT = Format(
     read=read,
     write=write,
     argument="one subset: youcook2:training, youcook2:validation",
+    example='{"database": {"kite": {"duration": 31, "subset": "training", "annotations": [{"segment": [0, 10], '
+    '"id": 0, "sentence": "rise"}]}}}',
 )

@@ -2,17 +2,54 @@
 
 from __future__ import annotations
 
-from fabula.core.registry import Room
+from collections.abc import Sequence
+
+from fabula.core.errors import SpecError
+from fabula.core.registry import Room, close_to, key
+from fabula.io._pieces import stories_alone
 from fabula.lint._check import Check, Facts, Finding, Place
 from fabula.lint._examine import Report, examine, examine_items
+from fabula.lint._kind import Asked, Kind, Mended
 from fabula.lint._repair import Deed, repair
 
-__all__ = ["Check", "Deed", "Facts", "Finding", "Place", "Report", "checks", "examine", "examine_items", "repair"]
+__all__ = [
+    "Asked",
+    "Check",
+    "Deed",
+    "Facts",
+    "Finding",
+    "Kind",
+    "Mended",
+    "Place",
+    "Report",
+    "checks",
+    "examine",
+    "examine_items",
+    "kind_of",
+    "repair",
+]
 
 room = Room(__name__, "CHECKS", "family of checks")
+kinds = Room(__name__, "KIND", "kind of file")
 
 
-def checks() -> list[Check]:
-    """Every check of this room, errors first."""
-    found = [check for family in room.all() for check in family]
+def checks(families: Sequence[str] | None = None) -> list[Check]:
+    """Every check of this room, or of the files named, errors first."""
+    names = room.modules() if families is None else families
+    found = [check for name in names for check in room.load(name) or ()]
     return sorted(found, key=lambda c: ("error", "warning", "info").index(c.level))
+
+
+def kind_of(asked: Asked, task: str | None = None) -> Kind:
+    """What a file is, by the task, by the name of its format, or by how it begins; stories where nothing tells."""
+    known: list[Kind] = list(kinds.all())
+    if task is not None:
+        for kind in known:
+            if key(task) in map(key, (kind.name, *kind.tasks)):
+                return kind
+        raise SpecError(f"no file is linted for {task!r}; {close_to(task, [t for k in known for t in k.tasks])}")
+    ordered = sorted(known, key=lambda kind: kind.last)
+    for kind in () if stories_alone(asked.path) else ordered:
+        if kind.named(asked.format) if asked.format else kind.knows(asked.path):
+            return kind
+    return ordered[-1]

@@ -18,12 +18,13 @@ class Place:
     video: str | int | None
     event: int | None = None
     seen: str = ""
+    part: str = "event"  # what an id has several of: events, boxes, windows, blanks
 
     def __str__(self) -> str:
         where = (
             []
             if self.video is None
-            else [repr(self.video) + (f" event {self.event}" if self.event is not None else "")]
+            else [repr(self.video) + (f" {self.part} {self.event}" if self.event is not None else "")]
         )
         return " ".join([*where, *([self.seen] if self.seen else [])])
 
@@ -39,6 +40,8 @@ class Facts:
     words: tuple[tuple[str | int, int | None, str | None], ...]  # whose, which event, what it says
     durations: Mapping[str, float] = field(default_factory=dict)  # the file's own, else the references'
     known: frozenset[str | int] | None = None  # ids of the references; None where there are none
+    part: str = "event"  # what the numbers in places count
+    more: Any = None  # what a family of checks brings for itself: boxes, rankings, blanks
 
     def events(self) -> Iterator[tuple[str, int, Event]]:
         for video, story in self.corpus.items():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Any
 
@@ -68,20 +68,21 @@ def examine_items(
     return report(Facts(corpus=Corpus({}), words=words, known=ids), notes or Notes())
 
 
-def report(facts: Facts, notes: Notes) -> Report:
+def report(facts: Facts, notes: Notes, families: Sequence[str] | None = None) -> Report:
+    """What the checks find; of the families named, where a kind of file does not take them all."""
     from fabula.lint import checks
 
     findings = []
-    for check in checks():
-        if places := tuple(check.find(facts)):
+    for check in checks(families):
+        if places := tuple(replace(place, part=facts.part) for place in check.find(facts)):
             findings.append(Finding(check.id, check.level, check.about, places, check.fix))
     if lines := notes.lines():
         places = tuple(Place(None, None, line) for line in lines)
         findings.append(Finding("reader", "info", "What the reader noticed.", places))
-    return Report(tuple(findings), numbers(facts))
+    return Report(tuple(findings), numbers(facts, told=families is None))
 
 
-def numbers(facts: Facts) -> dict[str, float]:
+def numbers(facts: Facts, told: bool = True) -> dict[str, float]:
     from fabula.lint.order import covered
 
     out: dict[str, float] = {
@@ -89,7 +90,7 @@ def numbers(facts: Facts) -> dict[str, float]:
         "events": len(facts.words),
         "with_duration": len(facts.durations),
     }
-    if shares := [covered(story, long) for _, story, long in facts.timed() if len(story)]:
+    if told and (shares := [covered(story, long) for _, story, long in facts.timed() if len(story)]):
         out["told"] = fmean(shares)  # mean share of a video in which something is told
     if facts.known is not None:
         out["references"] = len(facts.known)

@@ -24,11 +24,17 @@ def matrix(C: ArrayLike, name: str = "C") -> Matrix:
         array = array.reshape(0, 0)
     if array.ndim != 2:
         raise MatrixError(f"{name} has {array.ndim} dimensions (shape {array.shape}); a matching needs 2: [G, P]")
+    finite(array, name)
+    return array
+
+
+def finite(array: NDArray[np.float64], name: str = "C") -> None:
+    """An error that says where an entry is not finite."""
     bad = ~np.isfinite(array)
     if bad.any():
-        i, j = np.argwhere(bad)[0]
+        place = tuple(np.argwhere(bad)[0].tolist())
+        at = ", ".join(map(str, place))
         raise MatrixError(
-            f"{name}[{i}, {j}] is {array[i, j]} ({int(bad.sum())} of {array.size} entries are not finite); "
+            f"{name}[{at}] is {array[place]} ({int(bad.sum())} of {array.size} entries are not finite); "
             "mend the scores before matching"
         )
-    return array

@@ -14,10 +14,14 @@ never returned, nor one with C < 0, and the pairs always sum to the value.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from fabula import _kernels
-from fabula.match._matrix import Matrix, Pairs, matrix
+from fabula.match._matrix import Matrix, Pairs, finite, matrix
+
+Cells = NDArray[np.float64]  # matrices end to end, row by row
+Mask = NDArray[np.bool_]  # a flag per cell
+Shapes = NDArray[np.int64]  # [N, 2] G and P of each
 
 
 def ordered(C: ArrayLike) -> tuple[float, Pairs]:
@@ -25,6 +29,27 @@ def ordered(C: ArrayLike) -> tuple[float, Pairs]:
     C = matrix(C)
     native = _kernels.native()
     return native.ordered(C) if native else ordered_python(C)
+
+
+def ordered_many(C: Cells, shapes: Shapes) -> tuple[Cells, Mask]:
+    """The matchings of many matrices end to end, each [G, P]: their values [N], and which cells are their pairs."""
+    values, chosen = np.zeros(len(shapes)), np.zeros(len(C), bool)
+    finite(C)
+    if native := _kernels.native():
+        native.ordered_many(C, shapes, values, chosen)
+    else:
+        ordered_many_python(C, shapes, values, chosen)
+    return values, chosen
+
+
+def ordered_many_python(C: Cells, shapes: Shapes, values: Cells, chosen: Mask) -> None:
+    """The readable twin of the compiled kernel."""
+    start = 0
+    for n, (G, P) in enumerate(shapes.tolist()):
+        end = start + G * P
+        values[n], pairs = ordered_python(C[start:end].reshape(G, P))
+        chosen[[start + i * P + j for i, j in pairs]] = True
+        start = end
 
 
 def table(C: Matrix) -> Matrix:
@@ -51,6 +76,16 @@ def ordered_python(C: Matrix) -> tuple[float, Pairs]:
         else:  # LEFT: reference k is skipped
             k -= 1
     return float(S[-1, -1]), pairs[::-1]
+
+
+def marked_many(C: Cells, shapes: Shapes) -> Mask:
+    """Which cells of many matrices end to end `marked_pairs` chooses."""
+    chosen, start = np.zeros(len(C), bool), 0
+    for G, P in shapes.tolist():
+        end = start + G * P
+        chosen[[start + i * P + j for i, j in marked_pairs(C[start:end].reshape(G, P))]] = True
+        start = end
+    return chosen
 
 
 def marked_pairs(C: Matrix) -> Pairs:

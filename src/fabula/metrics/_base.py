@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fabula.core.rows import Rows
-from fabula.core.spec import Spec
+from fabula.core.spec import Spec, show
 
 Row = dict[str, float]
 Values = dict[str, float]
@@ -28,6 +28,7 @@ class Metric(Spec):
     primary: ClassVar[str] = "value"  # the one a table prints when there is room for one
     scale: ClassVar[float] = 100.0  # tables print number × scale
     shown: ClassVar[bool] = True  # False: computed only when asked for
+    rules: ClassVar[Mapping[str, str]] = {}  # "missing=drop", or "top" with {} for its value: what that does
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -56,6 +57,27 @@ class Metric(Spec):
     def of_sums(self, totals: Array) -> Array:
         """The primary number of totals [B, k] → [B]."""
         return np.divide(totals[:, 0], totals[:, 1], out=np.zeros(len(totals)), where=totals[:, 1] > 0)
+
+    def says(self, field: str) -> str:
+        """What this setting of a field does, in the words of the file that has the field."""
+        value = show(getattr(self, field))
+        for cls in type(self).__mro__:
+            known: Mapping[str, str] = cls.__dict__.get("rules", {})
+            if sentence := known.get(f"{field}={value}") or known.get(field):
+                return sentence.replace("{}", value)
+        return f"{field} is {value}"
+
+    def telling(self, rows: Rows, field: str) -> NDArray[Any]:
+        """What of each row can move this number; units that agree in it are not why two tables differ. [R, k]"""
+        if type(self).combine is Metric.combine:
+            return rows[field][:, None]
+        if field == self.primary and (totals := self.sums(rows)) is not None:
+            return totals
+        return np.concatenate([c.reshape(len(rows), -1) for c in rows.columns.values()], axis=1)
+
+    def alone(self, rows: Rows, field: str) -> float:
+        """The number that the rows of one unit would give by themselves; NaN where they do not count."""
+        return self.fold(rows)[field]
 
     def about(self) -> Mapping[str, str]:
         """What else the signature must name: tokeniser, versions of what it leans on."""

@@ -8,7 +8,7 @@ missing   zero: an item without a candidate counts as an empty one · drop: it d
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -21,6 +21,14 @@ class CaptionMetric(Metric):
     """Base of metrics over caption items. Write `units`: tokenised items in, a row each out."""
 
     tasks: ClassVar[tuple[str, ...]] = ("captions",)
+    rules: ClassVar[Mapping[str, str]] = {
+        "missing=zero": "an item without a candidate counts as an empty one",
+        "missing=drop": "items without a candidate are left out",
+        "tok=ptb": "captions are cut into words by the PTB tokeniser",
+        "tok=none": "words are what blanks separate",
+        "nonascii=keep": "non-ASCII characters stay",
+        "nonascii=blank": "non-ASCII characters become blanks",
+    }
 
     tok: Literal["ptb", "none"] = "ptb"
     nonascii: Literal["keep", "blank"] = "keep"

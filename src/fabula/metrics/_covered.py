@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -15,7 +15,7 @@ from fabula.core.rows import Rows
 from fabula.core.spec import show
 from fabula.metrics._base import Array, Row, Values, f1, mean
 from fabula.metrics._localised import first
-from fabula.metrics._story import StoryMetric
+from fabula.metrics._story import StoryMetric, Told
 
 Hits = Callable[[float], NDArray[np.bool_]]  # level → [G, P]
 
@@ -26,6 +26,19 @@ class Covered(StoryMetric):
 
     fields: ClassVar[tuple[str, ...]] = ("precision", "recall", "f1")
     primary: ClassVar[str] = "f1"
+    rules: ClassVar[Mapping[str, str]] = {
+        "top=none": "all predictions count",
+        "top": "only the first {} predictions of a video count",
+        "f1=videos": "F1 is made per video",
+        "f1=means": "F1 is made of mean precision and mean recall",
+        "f1=levels": "F1 is made of mean precision and recall at each τ",
+        "best_by=f1": "one reference set gives both precision and recall",
+        "best_by=each": "the best precision and the best recall over reference sets are taken on their own",
+        "tau": "τ is {}",
+        "within": "starts may be {} s apart",
+        "cmp=>": "the overlap must exceed τ",
+        "cmp=>=": "the overlap must reach τ",
+    }
 
     top: int | None = None  # only the first N predictions of the file count
     f1: Literal["videos", "means", "levels"] = "videos"  # of each video · of mean P and R · of those at each level
@@ -37,8 +50,8 @@ class Covered(StoryMetric):
     @abstractmethod
     def hits(self, ref: Story, pred: Story) -> Hits: ...
 
-    def rows(self, video: str, refs: Any, pred: Story | None, ctx: Any) -> list[dict[str, Any]]:
-        return super().rows(video, refs, first(pred, self.top), ctx)
+    def told(self, video: str, refs: Sequence[Story | None], pred: Story | None) -> Told:
+        return super().told(video, refs, first(pred, self.top))
 
     def unit(self, ref: Story, pred: Story, ctx: Any) -> Row:
         near, row = self.hits(ref, pred), Row()

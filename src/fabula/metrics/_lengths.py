@@ -10,6 +10,7 @@ longest  the longest window that counts at all; none: every window counts
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -28,6 +29,14 @@ class ByLength(MomentMetric):
     paper: ClassVar[str] = "Lei et al., NeurIPS 2021"
     tasks: ClassVar[tuple[str, ...]] = ("highlights",)
     answers: ClassVar[str] = "SVMR"
+    rules: ClassVar[Mapping[str, str]] = {
+        "lengths=true": "numbers are reported by length of window too",
+        "lengths=false": "numbers by length of window are not reported",
+        "long=none": "a long window may have any length",
+        "long": "windows of more than {} s have no length of their own",
+        "longest=none": "windows of any length count",
+        "longest": "windows of more than {} s, or of none, vanish, and with them the queries that have no other",
+    }
 
     iou: tuple[float, ...] = THRESHOLDS
     lengths: bool = True

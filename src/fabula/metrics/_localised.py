@@ -14,7 +14,7 @@ garbage  zero:   it scores 0, whatever the metric (ours)
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
@@ -23,7 +23,7 @@ import numpy as np
 from fabula.core.nouns import Corpus, Story
 from fabula.core.spec import show
 from fabula.metrics._base import Row, mean
-from fabula.metrics._story import StoryMetric
+from fabula.metrics._story import StoryMetric, Told
 from fabula.text import tokenize_all
 
 Pair = tuple[str, str]  # candidate, reference; both tokenised
@@ -37,6 +37,16 @@ class Localised(StoryMetric):
     paper: ClassVar[str] = "Krishna et al., ICCV 2017"
     tasks: ClassVar[tuple[str, ...]] = ("dense",)
     at: ClassVar[str | None] = "tiou"
+    rules: ClassVar[Mapping[str, str]] = {
+        "garbage=zero": "a prediction that overlaps nothing scores 0",
+        "garbage=abc": "a prediction that overlaps nothing is compared with abc123!@#",
+        "garbage=random": "a prediction that overlaps nothing is compared with random letters",
+        "garbage=last": "of the predictions that overlap nothing at most the last one counts",
+        "top=none": "all predictions count",
+        "top": "only the first {} predictions of a video count",
+        "nonascii=keep": "non-ASCII characters stay",
+        "nonascii=blank": "non-ASCII characters become blanks",
+    }
 
     tiou: tuple[float, ...] = (0.3, 0.5, 0.7, 0.9)
     garbage: Literal["zero", "abc", "random", "last"] = "zero"
@@ -53,8 +63,8 @@ class Localised(StoryMetric):
         texts = list({c for side in (*refs, scored) for story in side.values() for c in story.captions})
         return dict(zip(texts, tokenize_all(texts, self.tok, self.nonascii == "blank"), strict=True))
 
-    def rows(self, video: str, refs: Any, pred: Story | None, ctx: Any) -> list[dict[str, Any]]:
-        return super().rows(video, refs, first(pred, self.top), ctx)
+    def told(self, video: str, refs: Sequence[Story | None], pred: Story | None) -> Told:
+        return super().told(video, refs, first(pred, self.top))
 
     def unit(self, ref: Story, pred: Story, ctx: Any) -> Row:
         row: Row = {}

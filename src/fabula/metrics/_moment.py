@@ -6,9 +6,11 @@ missing  zero: a query that the predictions do not name counts as a miss · drop
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from functools import cached_property
+from itertools import chain
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,20 +25,39 @@ Columns = dict[str, Floats]  # [Q] each
 EMPTY = np.zeros((0, 2))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Block:
     """Some queries with their rankings laid end to end. Q queries, M answers."""
 
     queries: Sequence[Query]
+    counts: Ints  # [Q] how many answers each has
+    spans: Floats  # [M, 2]
+    given: Floats | None  # [M] scores
+    videos: Ints  # [M]
+    own: Ints  # [Q] the video of each query
     answered: NDArray[np.bool_]  # [Q] False where the predictions do not name the query
     saliency: Sequence[Floats | None]  # [Q] one number per clip, where there is one
-    counts: Ints  # [Q] how many answers each has
-    of: Ints  # [M] which query
-    place: Ints  # [M] from 0, as listed
-    spans: Floats  # [M, 2]
-    scores: Floats  # [M] NaN where there is none
-    videos: Ints  # [M]
-    right: NDArray[np.bool_]  # [M] is it the query's video
+
+    @cached_property
+    def of(self) -> Ints:
+        """Which query each answer belongs to. [M]"""
+        return np.repeat(np.arange(len(self)), self.counts)
+
+    @cached_property
+    def place(self) -> Ints:
+        """Each answer's place from 0, as listed. [M]"""
+        return np.arange(len(self.spans)) - np.repeat(np.cumsum(self.counts) - self.counts, self.counts)
+
+    @cached_property
+    def scores(self) -> Floats:
+        """NaN where there is none. [M]"""
+        return np.full(len(self.spans), np.nan) if self.given is None else self.given
+
+    @cached_property
+    def right(self) -> NDArray[np.bool_]:
+        """Is it the query's video? [M]"""
+        right: NDArray[np.bool_] = self.videos == np.repeat(self.own, self.counts)
+        return right
 
     @classmethod
     def made(cls, queries: Sequence[Query], rankings: Sequence[Ranking | None], numbers: VideoNumbers) -> Block:
@@ -70,28 +91,26 @@ class Block:
         saliency: Sequence[Floats | None] | None = None,
     ) -> Block:
         """From answers that are end to end already."""
-        of = np.repeat(np.arange(len(queries)), counts)
-        return cls(
-            queries,
-            np.ones(len(queries), dtype=bool) if answered is None else answered,
-            [None] * len(queries) if saliency is None else saliency,
-            counts,
-            of,
-            np.arange(len(of)) - np.repeat(np.cumsum(counts) - counts, counts),
-            spans,
-            np.full(len(of), np.nan) if scores is None else scores,
-            videos,
-            videos == np.repeat(np.array([numbers[q.video] for q in queries], dtype=np.int64), counts),
-        )
+        own = np.fromiter((numbers[q.video] for q in queries), dtype=np.int64, count=len(queries))
+        answered = np.ones(len(queries), dtype=bool) if answered is None else answered
+        saliency = [None] * len(queries) if saliency is None else saliency
+        return cls(queries, counts, spans, scores, videos, own, answered, saliency)
 
     def __len__(self) -> int:
         return len(self.queries)
 
+    @cached_property
+    def listed_windows(self) -> tuple[Floats, Ints]:
+        """The queries' windows end to end [W, 2]; and how many each has [Q]."""
+        counts = np.fromiter((len(q.windows) for q in self.queries), dtype=np.int64, count=len(self))
+        ends = chain.from_iterable(w for q in self.queries for w in q.windows)
+        return np.fromiter(ends, dtype=np.float64, count=2 * int(counts.sum())).reshape(-1, 2), counts
+
     def windows(self) -> tuple[Floats, Ints]:
-        """The queries' windows, NaN where a query has fewer [Q, W, 2]; and how many each has [Q]."""
-        counts = np.array([len(q.windows) for q in self.queries], dtype=np.int64)
+        """The same a row per query, NaN where it has fewer [Q, W, 2]; and how many each has [Q]."""
+        windows, counts = self.listed_windows
         out = np.full((len(self), int(counts.max(initial=1)), 2), np.nan)
-        out[np.arange(out.shape[1]) < counts[:, None]] = [w for q in self.queries for w in q.windows] or EMPTY
+        out[np.arange(out.shape[1]) < counts[:, None]] = windows
         return out, counts
 
     def ranked(self, order: str, top: int | None, right: bool = False) -> tuple[Ints, Ints]:
@@ -149,6 +168,13 @@ class MomentMetric(Metric):
     tasks: ClassVar[tuple[str, ...]] = ("moments",)
     answers: ClassVar[str] = ""  # which list of a file with several it reads; "" where there is one
     needs: ClassVar[Literal["windows", "videos", "saliency"]] = "windows"
+    rules: ClassVar[Mapping[str, str]] = {
+        "missing=zero": "a query without an answer counts as a miss",
+        "missing=drop": "queries without an answer are left out",
+        "missing=error": "a query without an answer ends the evaluation",
+        "order=file": "the list's order ranks, whatever the scores say",
+        "order=score": "answers are ranked by their scores",
+    }
 
     missing: Literal["zero", "drop", "error"] = "zero"
 
@@ -179,6 +205,14 @@ class MomentMetric(Metric):
     def sums(self, rows: Rows) -> Floats | None:
         weight = rows.columns.get(self.weight(self.primary))
         return np.stack([rows[self.primary], np.ones(len(rows)) if weight is None else weight], axis=1)
+
+    def telling(self, rows: Rows, field: str) -> NDArray[Any]:
+        weight = rows.columns.get(self.weight(field))
+        return np.stack([rows[field], np.ones(len(rows)) if weight is None else weight], axis=1)
+
+    def alone(self, rows: Rows, field: str) -> float:
+        weight = rows.columns.get(self.weight(field))
+        return self.fold(rows)[field] if weight is None or weight.any() else float("nan")
 
     def weight(self, field: str) -> str:
         """The column that says which queries a field is averaged over."""

@@ -8,7 +8,7 @@ order    file: sentences in file order, as published evaluators join them · sta
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -27,6 +27,14 @@ class Paragraph(Metric):
     shown: ClassVar[bool] = False
     corpus_wide: ClassVar[bool] = False  # True: a row depends on the other videos
     inner: ClassVar[type[CaptionMetric]]
+    rules: ClassVar[Mapping[str, str]] = {
+        "missing=zero": "a reference video without predictions counts as an empty paragraph",
+        "missing=drop": "reference videos without predictions are left out",
+        "order=start": "sentences are joined in time",
+        "order=file": "sentences are joined in file order",
+        "pairing=video": "paragraphs meet their own references",
+        "pairing=shifted": "after the first missing video, paragraphs meet another video's references",
+    }
 
     missing: Literal["zero", "drop"] = "zero"
     order: Literal["start", "file"] = "start"
@@ -36,6 +44,10 @@ class Paragraph(Metric):
     def whole(self) -> bool:
         """True where the table cannot be made of a part of the videos at a time."""
         return self.corpus_wide or self.pairing == "shifted"
+
+    def reader(self) -> CaptionMetric:
+        """The caption metric that reads the paragraphs."""
+        return self.inner(tok="none")
 
     def items(self, refs: Sequence[Corpus], preds: Corpus) -> list[Item]:
         """One paragraph a video. Only letters are kept, in lower case."""
@@ -55,14 +67,14 @@ class Paragraph(Metric):
 
     def table(self, refs: Sequence[Corpus], preds: Corpus) -> Rows:
         items = self.items(refs, preds)
-        rows: list[dict[str, Any]] = self.inner(tok="none").units(items)
+        rows: list[dict[str, Any]] = self.reader().units(items)
         return Rows.of({"video": item.id, **row} for item, row in zip(items, rows, strict=True))
 
     def combine(self, rows: Rows) -> Values:
-        return self.inner(tok="none").combine(rows)
+        return self.reader().combine(rows)
 
     def sums(self, rows: Rows) -> Array | None:
-        return self.inner(tok="none").sums(rows)
+        return self.reader().sums(rows)
 
     def of_sums(self, totals: Array) -> Array:
-        return self.inner(tok="none").of_sums(totals)
+        return self.reader().of_sums(totals)

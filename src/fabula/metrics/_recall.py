@@ -11,12 +11,14 @@ nms    suppress windows of one video that overlap more than this, before anythin
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from fabula._kernels import native
 from fabula.core.errors import InputError
 from fabula.core.spec import show
 from fabula.match.nms import nms, shifted_nms
@@ -28,6 +30,11 @@ class Ranked(MomentMetric):
     """A recall at k."""
 
     paper: ClassVar[str] = "Lei et al., ECCV 2020"
+    rules: ClassVar[Mapping[str, str]] = {
+        "k": "R@k is reported for k = {}",
+        "top=none": "every answer of a list is looked at",
+        "top": "only the first {} answers of a list are looked at",
+    }
 
     k: tuple[float, ...] = (1, 5, 10, 100)
     top: int | None = 100
@@ -45,6 +52,18 @@ class MomentRecall(Ranked):
 
     fields: ClassVar[tuple[str, ...]] = tuple(f"r{k}@{t}" for t in (0.5, 0.7) for k in (1, 5, 10, 100))
     primary: ClassVar[str] = "r1@0.5"
+    rules: ClassVar[Mapping[str, str]] = {
+        "cast=float64": "times are doubles",
+        "cast=float32": "times are cast to float32, so that an IoU on the border may fall either way",
+        "cmp=>": "the overlap must exceed τ",
+        "cmp=>=": "the overlap must reach τ",
+        "agree": "with several annotators' windows an answer must overlap {} of them",
+        "agree_from": "from {} windows on, annotators must agree",
+        "nms=none": "no answer is suppressed",
+        "nms": "answers that overlap a better one by more than {} are suppressed",
+        "nms_rows=right": "suppression compares start and end",
+        "nms_rows=shifted": "suppression reads rows one column off: it compares [video, start] and sorts by end",
+    }
 
     iou: tuple[float, ...] = (0.5, 0.7)
     cmp: Literal[">=", ">"] = ">="
@@ -78,6 +97,31 @@ class MomentRecall(Ranked):
 
     def moment_ranks(self, block: Block, own_video_only: bool) -> Columns:
         """R@k at every τ. With `own_video_only`, answers in other videos are taken out before places are counted."""
+        kernels = native()
+        if kernels is None or self.nms is not None or self.order != "file":
+            ranks = self.first_right_python(block, own_video_only)
+        else:
+            ranks = kernels.first_right(
+                block.counts,
+                block.spans,
+                block.videos,
+                block.own,
+                *block.listed_windows,
+                self.iou,
+                above=self.cmp == ">",
+                single=self.cast == "float32",
+                agree=self.agree,
+                agree_from=self.agree_from,
+                top=self.top,
+                own_only=own_video_only,
+            )
+        columns: Columns = {}
+        for tau, rank in zip(self.iou, ranks, strict=True):
+            columns |= self.recalls(rank, f"@{show(tau)}")
+        return columns
+
+    def first_right_python(self, block: Block, own_video_only: bool) -> list[Floats]:
+        """The place of each query's first right answer, at every τ; the specification of the kernel. [T][Q]"""
         if self.nms is None:
             at, place = block.ranked(self.order, self.top, right=True)
         else:
@@ -90,9 +134,9 @@ class MomentRecall(Ranked):
         windows, counts = block.windows()
         iou = hull_iou(block.spans[at].astype(kind)[:, None], windows.astype(kind)[of])  # [K, W]
         enough = np.where(counts >= self.agree_from, self.agree, 1)[of]  # [K]
-        columns: Columns = {}
+        ranks = []
         for tau in self.iou:
             over = iou >= kind(tau) if self.cmp == ">=" else iou > kind(tau)
             hit = over.sum(axis=1) >= enough
-            columns |= self.recalls(first_place(of[hit], place[hit], len(block)), f"@{show(tau)}")
-        return columns
+            ranks.append(first_place(of[hit], place[hit], len(block)))
+        return ranks

@@ -11,7 +11,7 @@ passing  direct: captions reach METEOR as they are · pipe: as pycocoevalcap's l
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -48,6 +48,20 @@ class RegionMetric(Metric):
     """Base of metrics over images with captioned boxes. Write `combine`."""
 
     tasks: ClassVar[tuple[str, ...]] = ("regions",)
+    rules: ClassVar[Mapping[str, str]] = {
+        "merge": "reference boxes that overlap by {} are one",
+        "pixel=0": "a box is as wide as its corners are apart",
+        "pixel=1": "a box is one pixel wider and higher than its corners are apart",
+        "claim=best": "a detection claims the reference that it overlaps most before any threshold is looked at",
+        "claim=threshold": "a detection claims its reference anew at each threshold",
+        "stray=nothing": "a detection that overlaps no reference claims none",
+        "stray=last": "a detection that overlaps no reference claims the last one of its image (index -1)",
+        "missing=zero": "the references of an image without detections count as missed",
+        "missing=drop": "the references of an image without detections do not count",
+        "passing=direct": "captions reach METEOR as they are",
+        "passing=pipe": "captions reach METEOR by a line protocol: candidates lose '|||' and double blanks, references "
+        "are cut at '|||'",
+    }
 
     ious: tuple[float, ...] = (0.3, 0.4, 0.5, 0.6, 0.7)
     meteors: tuple[float, ...] = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25)

@@ -14,15 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from fabula.core.nouns import Corpus, Story
-from fabula.match._matrix import Pairs
-from fabula.match.ordered import marked_pairs, ordered
-from fabula.metrics._base import Row, f1
-from fabula.metrics._story import StoryMetric, prf_row
+from fabula.match.ordered import marked_many, ordered_many
+from fabula.metrics._base import Array, Row, f1
+from fabula.metrics._story import Pair, StoryMetric, prf_row
 from fabula.pair.captions import Captions, Roles
-from fabula.pair.tiou import Matrix
+from fabula.pair.grid import Cells, Grid, Mask
 
 PAPER = "Fujita et al., ECCV 2020"
 
@@ -34,6 +33,21 @@ class Soda(StoryMetric):
     paper: ClassVar[str] = PAPER
     fields: ClassVar[tuple[str, ...]] = ("precision", "recall", "f1")
     primary: ClassVar[str] = "f1"
+
+    def unit(self, ref: Story, pred: Story, ctx: Any) -> Row:
+        return self.units([(ref, pred)], ctx)[0]
+
+    def units(self, pairs: Sequence[Pair], ctx: Any) -> list[Row]:
+        S = self.matched(Grid.of(pairs), ctx).tolist()
+        return [self.prf(ref, pred, s) for (ref, pred), s in zip(pairs, S, strict=True)]
+
+    def matched(self, grid: Grid, ctx: Any) -> Array:
+        """S of every pair of stories. [N]"""
+        raise NotImplementedError(f"{self.name} does not say what S is")
+
+    def ious(self, grid: Grid) -> Cells:
+        """`iou` of all pairs of stories. [C]"""
+        return grid.iou(self.eps, raw=self.segments != "checked", swap=self.segments == "swap")
 
     def prf(self, ref: Story, pred: Story, S: float) -> Row:
         precision, recall = (S / len(pred), S / len(ref)) if len(pred) else (0.0, 0.0)
@@ -51,6 +65,14 @@ class CaptionSoda(Soda):
     """
 
     tasks: ClassVar[tuple[str, ...]] = ("dense",)
+    rules: ClassVar[Mapping[str, str]] = {
+        "roles=prediction-as-hypothesis": "the prediction is the scorer's hypothesis",
+        "roles=gold-as-hypothesis": "the scorer's sides are exchanged: the gold sentence is the hypothesis",
+        "columns=index": "caption scores stand in their own columns",
+        "columns=sorted": "from 11 predictions on, caption scores stand in the wrong columns",
+        "nonascii=keep": "non-ASCII characters stay",
+        "nonascii=blank": "non-ASCII characters become blanks",
+    }
 
     text: str = "meteor"
     roles: Roles = "prediction-as-hypothesis"
@@ -67,9 +89,6 @@ class CaptionSoda(Soda):
         captions.tokenize(c for side in sides for story in side.values() for c in story.captions)
         return captions
 
-    def warm(self, block: Sequence[tuple[Sequence[Story | None], Story | None]], ctx: Captions) -> None:
-        ctx.score_all([([r for r in refs if r is not None], pred) for refs, pred in block if pred is not None])
-
     def about(self) -> Mapping[str, str]:
         return self.captions().about()
 
@@ -81,10 +100,15 @@ class PairSoda(CaptionSoda):
     backtrack: exact follows the best path; marked is what the published code does (match/ordered.marked_pairs).
     """
 
+    rules: ClassVar[Mapping[str, str]] = {
+        "backtrack=exact": "pairs follow the best path",
+        "backtrack=marked": "pairs are read off marks, not along the best path",
+    }
+
     backtrack: Literal["exact", "marked"] = "exact"
 
-    def pairs(self, C: Matrix) -> Pairs:
-        return marked_pairs(C) if self.backtrack == "marked" else ordered(C)[1]
-
-    def sum(self, C: Matrix, captions: Matrix) -> float:
-        return float(sum(captions[i, j] for i, j in self.pairs(C)))
+    def pairs(self, C: Cells, grid: Grid) -> Mask:
+        """Which cells are pairs. [C]"""
+        if self.backtrack == "marked":
+            return marked_many(C, grid.shapes)
+        return ordered_many(C, grid.shapes)[1]

@@ -22,12 +22,32 @@ from fabula.core.nouns import Corpus, Story
 from fabula.metrics._base import Metric, Row
 from fabula.pair.tiou import Matrix, forward, tiou
 
+Pair = tuple[Story, Story]  # reference, prediction
+Told = dict[int, Pair]  # by reference set
+Video = tuple[str, Sequence[Story | None], Story | None]  # its id, its reference stories by set, its predicted one
+
 
 @dataclass(frozen=True, kw_only=True)
 class StoryMetric(Metric):
     """Base of metrics over stories. Write `unit`; leave the rest."""
 
     tasks: ClassVar[tuple[str, ...]] = ("dense", "procedure")
+    rules: ClassVar[Mapping[str, str]] = {
+        "refs=mean": "each reference set counts on its own and the sets are averaged",
+        "refs=best": "only the reference set that serves the prediction best counts",
+        "refs=merged": "the events of all reference sets are laid together",
+        "refs=single": "one reference set is taken",
+        "missing=zero": "a reference video without predictions counts as 0",
+        "missing=drop": "reference videos without predictions are left out",
+        "order=start": "both sides are sorted by start time",
+        "order=predictions": "only the predictions are sorted by start time",
+        "order=file": "events stay in file order",
+        "segments=checked": "malformed segments match nothing",
+        "segments=raw": "segments are not judged",
+        "segments=swap": "the ends of reversed segments are exchanged",
+        "eps=0": "nothing is added to unions",
+        "eps": "{} is added to every union",
+    }
 
     refs: Literal["mean", "best", "merged", "single"] = "mean"
     missing: Literal["zero", "drop"] = "zero"
@@ -66,8 +86,9 @@ class StoryMetric(Metric):
         """`prepare` where only a part of the corpus is at hand and `statistics` were counted over all of it."""
         return self.prepare(refs, preds)
 
-    def warm(self, block: Sequence[tuple[Sequence[Story | None], Story | None]], ctx: Any) -> None:
-        """Work that is cheaper for many videos at once, done before their units; its results are kept in `ctx`."""
+    def units(self, pairs: Sequence[Pair], ctx: Any) -> list[Row]:
+        """`unit` of many videos; override it where work is cheaper for all of them at once."""
+        return [self.unit(ref, pred, ctx) for ref, pred in pairs]
 
     def iou(self, ref: Story, pred: Story) -> Matrix:
         """[G, P]"""
@@ -76,22 +97,29 @@ class StoryMetric(Metric):
             g, p = forward(g), forward(p)
         return tiou(g, p, self.eps, raw=self.segments != "checked")
 
-    def rows(self, video: str, refs: Sequence[Story | None], pred: Story | None, ctx: Any) -> list[dict[str, Any]]:
-        """The rows of one video under the rules above; none when it does not count."""
+    def told(self, video: str, refs: Sequence[Story | None], pred: Story | None) -> Told:
+        """The stories of one video that are compared under the rules above; none when it does not count."""
         if pred is None:
             if self.missing == "drop":
-                return []
+                return {}
             pred = Story(video)
         pred = pred if self.order == "file" else pred.in_order()
         told = {k: ref for k, ref in enumerate(refs) if ref is not None and len(ref)}
         if self.refs == "merged" and told:
             told = {0: Story(video, tuple(e for ref in told.values() for e in ref.events))}
-        if self.order == "start":
-            told = {k: ref.in_order() for k, ref in told.items()}
-        units = {k: self.unit(ref, pred, ctx) for k, ref in told.items()}
-        if self.refs == "best" and units:
-            units = {0: self.best(list(units.values()))}
-        return [{"video": video, "refset": k, **row} for k, row in units.items()]
+        return {k: (ref.in_order() if self.order == "start" else ref, pred) for k, ref in told.items()}
+
+    def rows(self, block: Sequence[Video], ctx: Any) -> list[dict[str, Any]]:
+        """The rows of some videos, each with its reference stories by set and its predicted one."""
+        told = {video: self.told(video, refs, pred) for video, refs, pred in block}
+        units = iter(self.units([pair for pairs in told.values() for pair in pairs.values()], ctx))
+        rows: list[dict[str, Any]] = []
+        for video, pairs in told.items():
+            of_set = {k: next(units) for k in pairs}
+            if self.refs == "best" and of_set:
+                of_set = {0: self.best(list(of_set.values()))}
+            rows += [{"video": video, "refset": k, **row} for k, row in of_set.items()]
+        return rows
 
     def best(self, rows: list[Row]) -> Row:
         """The row of the reference set that serves the prediction best; the first on ties."""

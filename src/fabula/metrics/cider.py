@@ -6,7 +6,7 @@ batch:N (consecutive batches, MICap's 16), or file:PATH (a saved Idf).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -21,6 +21,10 @@ from fabula.text import cider
 class Metric(CaptionMetric):
     name: ClassVar[str] = "CIDEr"
     paper: ClassVar[str] = "Vedantam et al., CVPR 2015"
+    rules: ClassVar[Mapping[str, str]] = {
+        "idf=corpus": "document frequencies come from all items",
+        "idf": "document frequencies come from {}",
+    }
 
     idf: str = "corpus"
 

@@ -17,9 +17,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fabula.core.rows import Rows
 from fabula.metrics._base import Values, mean
@@ -34,6 +35,13 @@ class Metric(RegionMetric):
     paper: ClassVar[str] = "Johnson et al., CVPR 2016"
     fields: ClassVar[tuple[str, ...]] = ("map", "detmap")
     primary: ClassVar[str] = "map"
+    rules: ClassVar[Mapping[str, str]] = {
+        "levels=100": "recall 1.0 is not asked for",
+        "levels=101": "recall 1.0 is asked for",
+        "grid=exact": "recall levels are exact",
+        "grid=float32": "precision, recall and its levels are float32",
+        "grid=accumulated": "recall levels are added up in doubles, so that a recall of exactly .5 fails the level .5",
+    }
 
     levels: Literal["100", "101"] = "100"
     grid: Grid = "exact"
@@ -65,6 +73,17 @@ class Metric(RegionMetric):
             "map": mean([ap for (_, s), ap in found.items() if s is not None]),
             "detmap": mean([ap for (_, s), ap in found.items() if s is None]),
         }
+
+    def telling(self, rows: Rows, field: str) -> NDArray[Any]:
+        """How many references, and which thresholds each detection passes: AP asks for no more."""
+        ious = np.sort(self.ious)
+        place = np.searchsorted(ious, rows["iou"], side="right")
+        taken = 0 * place if self.claim == "best" else np.searchsorted(ious, rows["prior"], side="right")
+        words = np.searchsorted(np.sort(self.meteors), rows["meteor"], side="left")
+        hit = (place > 0) & (rows["ok"] == 1) if self.claim == "best" else place > taken
+        hit = hit & (words > 0) if field == "map" else hit
+        asked = (place, taken) if field == "detmap" else (place, taken, words)
+        return np.concatenate([rows["references"][:, None], *(column * hit for column in asked)], axis=1)
 
     def about(self) -> Mapping[str, str]:
         return {"meteor": meteor.SCORER.version}

@@ -6,7 +6,7 @@ published evaluators do, so that a video with a single pair scores 0 whatever it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -19,6 +19,10 @@ from fabula.text import cider
 class Metric(Localised):
     name: ClassVar[str] = "DVC_CIDEr"
     label: ClassVar[str] = "CIDEr"
+    rules: ClassVar[Mapping[str, str]] = {
+        "idf=corpus": "CIDEr's document frequencies come from the whole corpus",
+        "idf=video": "CIDEr's document frequencies come from one video's pairs",
+    }
 
     idf: Literal["corpus", "video"] = "corpus"
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from fabula.core.nouns import Corpus, Story
-from fabula.metrics._localised import Localised, Pair, Tokens, first
+from fabula.metrics._base import Row
+from fabula.metrics._localised import Localised, Pair, Tokens
 from fabula.text import meteor
 
 
@@ -32,6 +33,10 @@ class Scored:
 class Metric(Localised):
     name: ClassVar[str] = "DVC_METEOR"
     label: ClassVar[str] = "METEOR"
+    rules: ClassVar[Mapping[str, str]] = {
+        "agg=items": "METEOR averages the scores of pairs",
+        "agg=corpus": "METEOR aggregates statistics instead of averaging pairs",
+    }
 
     agg: Literal["items", "corpus"] = "items"
 
@@ -41,15 +46,11 @@ class Metric(Localised):
     def tokens(self, ctx: Scored) -> Tokens:
         return ctx.tokens
 
-    def warm(self, block: Sequence[tuple[Sequence[Story | None], Story | None]], ctx: Scored) -> None:
-        """All pairs of the block at the lowest τ, which has those of the others, in one call."""
+    def units(self, pairs: Sequence[tuple[Story, Story]], ctx: Scored) -> list[Row]:
+        """All captions of the block at the lowest τ, which has those of the others, scored in one call."""
         ctx.segments = {}
-        pairs: list[Pair] = []
-        for refs, pred in block:
-            for ref in refs:
-                if ref is not None and len(ref) and (some := first(pred, self.top)) is not None:
-                    pairs += self.paired(ref, some, min(self.tiou), ctx.tokens)[0]
-        ctx.score(pairs)
+        ctx.score([p for ref, pred in pairs for p in self.paired(ref, pred, min(self.tiou), ctx.tokens)[0]])
+        return super().units(pairs, ctx)
 
     def video(self, pairs: Sequence[Pair], lost: int, ctx: Scored) -> float:
         ctx.score(pairs)

@@ -18,7 +18,7 @@ short   zero: a blank without an id is wrong in all its pairs, an id too many is
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import ClassVar, Literal
@@ -40,6 +40,13 @@ class Metric(Base):
     tasks: ClassVar[tuple[str, ...]] = ("identity",)
     fields: ClassVar[tuple[str, ...]] = ("instance", "same", "different", "class")
     primary: ClassVar[str] = "class"
+    rules: ClassVar[Mapping[str, str]] = {
+        "labels=clean": "an id is read without brackets, quotes and blanks",
+        "labels=exact": "an id is the text between two commas as it stands, so that '[1' and ' 1]' are two people",
+        "short=zero": "a blank without an id is wrong in all its pairs, and an id too many is not read",
+        "short=shift": "the ids of a set are laid end to end, so that one too few or too many moves all that follow, "
+        "and a lone '_' is an id",
+    }
 
     labels: Literal["clean", "exact"] = "clean"
     short: Literal["zero", "shift"] = "zero"

@@ -11,6 +11,7 @@ Clips beyond the video's end are ignored; clips without a score have 0.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -23,6 +24,10 @@ from fabula.metrics._moment import Floats
 @dataclass(frozen=True, kw_only=True)
 class Metric(Highlights):
     name: ClassVar[str] = "HL_mAP"
+    rules: ClassVar[Mapping[str, str]] = {
+        "steps=recall": "each highlight counts, also where several have one score",
+        "steps=scores": "several highlights of one score count once",
+    }
 
     steps: Literal["recall", "scores"] = "recall"
 

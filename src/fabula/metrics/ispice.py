@@ -1,7 +1,7 @@
 """iSPICE (Raajesh et al., CVPR 2024): do people with ids P1, P2, … do what they should; equation in text/ispice.py.
 
 ids         the greatest id that counts: 11 as published, any for all
-boundary    word: an id may touch punctuation or 's · blank: the published rule, blanks on both sides
+boundary    word: an id may touch punctuation or 's · blank: the published rule, blanks or a sentence's end around it
 skip_empty  no: a candidate without an action tuple counts as 0 · yes: it is left out of the mean, as published
 spice       native · java, as for SPICE
 tok         none by default: the parser needs sentences and capitals
@@ -19,7 +19,9 @@ from fabula.core.nouns import Item
 from fabula.core.rows import Rows
 from fabula.metrics._base import Values
 from fabula.metrics._caption import CaptionMetric
-from fabula.text import ispice, spice, spice_java
+from fabula.metrics._graphs import Backend, Graphs, greatest, of_ispice, parsed, version
+from fabula.text import ispice
+from fabula.text.spice import SpiceScore
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,25 +31,37 @@ class Metric(CaptionMetric):
     tasks: ClassVar[tuple[str, ...]] = ("captions",)
     shown: ClassVar[bool] = False  # asked for by name: most captions have no ids
     fields: ClassVar[tuple[str, ...]] = ("value", "action", "identity")
+    rules: ClassVar[Mapping[str, str]] = {
+        "ids=any": "every id counts",
+        "ids": "ids above {} do not count",
+        "boundary=word": "an id may touch punctuation or 's",
+        "boundary=blank": "an id must stand between blanks or before a full stop",
+        "skip_empty=no": "a candidate without an action tuple counts as 0",
+        "skip_empty=yes": "candidates without an action tuple are left out of the mean",
+    }
 
     tok: Literal["ptb", "none"] = "none"
     ids: str = "11"
     boundary: Literal["word", "blank"] = "word"
     skip_empty: Literal["yes", "no"] = "no"
-    spice: Literal["native", "java"] = "native"
+    spice: Backend = "native"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.ids != "any" and not (self.ids.isdecimal() and int(self.ids)):
-            raise SpecError(f"iSPICE: ids={self.ids!r}; it may be any, or the greatest id that counts")
+        check_ids(self.ids)
 
     def units(self, items: Sequence[Item]) -> list[dict[str, Any]]:
-        ids = None if self.ids == "any" else int(self.ids)
-        score = spice.scores if self.spice == "native" else spice_java.scores
+        found = [ispice.from_spice(s, greatest(self.ids)) for s in self.compared(items)]
+        return [{"value": s.value, "action": s.action, "identity": s.identity, "empty": float(s.empty)} for s in found]
+
+    def compared(self, items: Sequence[Item]) -> list[SpiceScore]:
         candidates = [ispice.normalise(i.candidate or "", self.boundary) for i in items]
         references = [[ispice.normalise(i.references[0], self.boundary)] for i in items]
-        found = [ispice.from_spice(s, ids) for s in score(candidates, references)]
-        return [{"value": s.value, "action": s.action, "identity": s.identity, "empty": float(s.empty)} for s in found]
+        return parsed(self.spice)(candidates, references)
+
+    def graphs(self, items: Sequence[Item]) -> list[Graphs]:
+        """What is compared of each item, for a picture."""
+        return [of_ispice(s, greatest(self.ids)) for s in self.compared(items)]
 
     def combine(self, rows: Rows) -> Values:
         if self.skip_empty == "no":
@@ -56,4 +70,9 @@ class Metric(CaptionMetric):
         return {f: float(rows[f][kept].mean()) if kept.any() else 0.0 for f in self.fields}
 
     def about(self) -> Mapping[str, str]:
-        return {"spice": spice.SCORER.version if self.spice == "native" else spice_java.VERSION}
+        return version(self.spice)
+
+
+def check_ids(ids: str) -> None:
+    if ids != "any" and not (ids.isdecimal() and int(ids)):
+        raise SpecError(f"iSPICE: ids={ids!r}; it may be any, or the greatest id that counts")

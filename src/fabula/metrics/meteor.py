@@ -22,6 +22,10 @@ from fabula.text import meteor
 class Metric(CaptionMetric):
     name: ClassVar[str] = "METEOR"
     paper: ClassVar[str] = "Denkowski & Lavie, WMT 2014"
+    rules: ClassVar[Mapping[str, str]] = {
+        "agg=corpus": "METEOR is that of the summed statistics",
+        "agg=mean": "METEOR is the mean over items",
+    }
 
     agg: Literal["corpus", "mean"] = "corpus"
 

@@ -12,6 +12,7 @@ empty  zero: a query whose list of windows is empty counts as 0 · drop: it does
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -35,6 +36,14 @@ class Metric(ByLength):
     name: ClassVar[str] = "MR_mAP"
     fields: ClassVar[tuple[str, ...]] = ("map", *(f"map@{t:g}" for t in THRESHOLDS), *BUCKETS)
     primary: ClassVar[str] = "map"
+    rules: ClassVar[Mapping[str, str]] = {
+        "order=score": "the windows with the best scores count",
+        "order=file": "the windows that stand first in the file count, not those with the best scores",
+        "top=none": "all windows count",
+        "top": "only {} windows of a query count",
+        "empty=zero": "a query with an empty list of windows counts as 0",
+        "empty=drop": "a query with an empty list of windows does not count",
+    }
 
     order: Literal["score", "file"] = "score"
     top: int | None = 10

@@ -8,10 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from fabula.core.nouns import Story
-from fabula.match.ordered import ordered
-from fabula.metrics._base import Row
+import numpy as np
+
+from fabula.match.ordered import ordered_many
+from fabula.metrics._base import Array
 from fabula.metrics._soda import Soda
+from fabula.pair.grid import Grid
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,7 +25,7 @@ class Metric(Soda):
     tau: float = 0.5
     cmp: Literal[">", ">="] = ">"
 
-    def unit(self, ref: Story, pred: Story, ctx: Any) -> Row:
-        iou = self.iou(ref, pred)  # [G, P]
-        S, _ = ordered(iou > self.tau if self.cmp == ">" else iou >= self.tau)
-        return self.prf(ref, pred, S)
+    def matched(self, grid: Grid, ctx: Any) -> Array:
+        iou = self.ious(grid)
+        near = iou > self.tau if self.cmp == ">" else iou >= self.tau
+        return ordered_many(near.astype(np.float64), grid.shapes)[0]

@@ -5,6 +5,7 @@ C = IoU where IoU ≥ τ, else 0;    S_τ = Σ caption score over the pairs;    
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -14,7 +15,9 @@ from fabula.core.nouns import Story
 from fabula.core.spec import show
 from fabula.metrics._base import Row, mean
 from fabula.metrics._soda import PairSoda
+from fabula.metrics._story import Pair
 from fabula.pair.captions import Captions
+from fabula.pair.grid import Grid
 
 NUMBERS = ("S", "precision", "recall", "f1")
 
@@ -26,11 +29,18 @@ class Metric(PairSoda):
 
     tiou: tuple[float, ...] = (0.3, 0.5, 0.7, 0.9)
 
-    def unit(self, ref: Story, pred: Story, ctx: Captions) -> Row:
-        iou, captions = self.iou(ref, pred), ctx.matrix(ref, pred)  # [G, P]
+    def units(self, pairs: Sequence[Pair], ctx: Captions) -> list[Row]:
+        grid = Grid.of(pairs)
+        iou = self.ious(grid)
+        chosen = {tau: self.pairs(np.where(iou >= tau, iou, 0.0), grid) for tau in self.tiou}
+        captions = ctx.scores(grid, np.logical_or.reduce(list(chosen.values())))
+        S = {tau: grid.sum(captions, mask).tolist() for tau, mask in chosen.items()}
+        return [self.row(ref, pred, {tau: S[tau][n] for tau in self.tiou}) for n, (ref, pred) in enumerate(pairs)]
+
+    def row(self, ref: Story, pred: Story, S: Mapping[float, float]) -> Row:
         row: Row = {}
         for tau in self.tiou:
-            at = self.prf(ref, pred, self.sum(np.where(iou >= tau, iou, 0.0), captions))
+            at = self.prf(ref, pred, S[tau])
             row |= {f"{n}@{show(tau)}": at[n] for n in NUMBERS} | {n: at[n] for n in ("n_ref", "n_pred")}
         return self.averaged(row)
 

@@ -8,15 +8,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from fabula.core.nouns import Story
-from fabula.metrics._base import Row
+from fabula.metrics._base import Array
 from fabula.metrics._soda import PairSoda
 from fabula.pair.captions import Captions
+from fabula.pair.grid import Grid
 
 
 @dataclass(frozen=True, kw_only=True)
 class Metric(PairSoda):
     name: ClassVar[str] = "SODA_b"
 
-    def unit(self, ref: Story, pred: Story, ctx: Captions) -> Row:
-        return self.prf(ref, pred, self.sum(self.iou(ref, pred), ctx.matrix(ref, pred)))
+    def matched(self, grid: Grid, ctx: Captions) -> Array:
+        chosen = self.pairs(self.ious(grid), grid)
+        return grid.sum(ctx.scores(grid, chosen), chosen)

@@ -8,17 +8,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from fabula.core.nouns import Story
-from fabula.match.ordered import ordered
-from fabula.metrics._base import Row
+from fabula.match.ordered import ordered_many
+from fabula.metrics._base import Array
 from fabula.metrics._soda import CaptionSoda
 from fabula.pair.captions import Captions
+from fabula.pair.grid import Grid
 
 
 @dataclass(frozen=True, kw_only=True)
 class Metric(CaptionSoda):
     name: ClassVar[str] = "SODA_c"
 
-    def unit(self, ref: Story, pred: Story, ctx: Captions) -> Row:
-        S, _ = ordered(self.iou(ref, pred) * ctx.matrix(ref, pred))
-        return self.prf(ref, pred, S)
+    def matched(self, grid: Grid, ctx: Captions) -> Array:
+        iou = self.ious(grid)
+        C = iou * ctx.scores(grid, iou != 0)  # where nothing overlaps, no caption is read
+        return ordered_many(C, grid.shapes)[0]

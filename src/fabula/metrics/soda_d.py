@@ -8,16 +8,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from fabula.core.nouns import Story
-from fabula.match.ordered import ordered
-from fabula.metrics._base import Row
+from fabula.match.ordered import ordered_many
+from fabula.metrics._base import Array
 from fabula.metrics._soda import Soda
+from fabula.pair.grid import Grid
 
 
 @dataclass(frozen=True, kw_only=True)
 class Metric(Soda):
     name: ClassVar[str] = "SODA_d"
 
-    def unit(self, ref: Story, pred: Story, ctx: Any) -> Row:
-        S, _ = ordered(self.iou(ref, pred))
-        return self.prf(ref, pred, S)
+    def matched(self, grid: Grid, ctx: Any) -> Array:
+        return ordered_many(self.ious(grid), grid.shapes)[0]

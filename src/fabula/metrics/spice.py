@@ -1,18 +1,18 @@
 """SPICE 1.0 (Anderson et al., ECCV 2016): F of scene-graph tuples; equation in text/spice.py. Mean over items.
 
-spice: native is our parser, learned from the original's (docs/spice.md: how well they agree) · java runs the original,
-from the extra [spice-java].
+spice: native is our parser (docs/spice.md: how well it agrees) · java runs the original, from the extra [spice-java].
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from fabula.core.nouns import Item
 from fabula.metrics._caption import CaptionMetric
-from fabula.text import spice, spice_java
+from fabula.metrics._graphs import Backend, Graphs, of_spice, parsed, version
+from fabula.text.spice import SpiceScore
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,12 +22,17 @@ class Metric(CaptionMetric):
     fields: ClassVar[tuple[str, ...]] = ("value", "precision", "recall")
     shown: ClassVar[bool] = False  # until the native parser agrees with the original more closely: docs/spice.md
 
-    spice: Literal["native", "java"] = "native"
+    spice: Backend = "native"
 
     def units(self, items: Sequence[Item]) -> list[dict[str, Any]]:
-        score = spice.scores if self.spice == "native" else spice_java.scores
-        found = score([i.candidate or "" for i in items], [i.references for i in items])
-        return [{"value": s.f, "precision": s.precision, "recall": s.recall} for s in found]
+        return [{"value": s.f, "precision": s.precision, "recall": s.recall} for s in self.compared(items)]
+
+    def compared(self, items: Sequence[Item]) -> list[SpiceScore]:
+        return parsed(self.spice)([i.candidate or "" for i in items], [i.references for i in items])
+
+    def graphs(self, items: Sequence[Item]) -> list[Graphs]:
+        """What is compared of each item, for a picture."""
+        return [of_spice(s) for s in self.compared(items)]
 
     def about(self) -> Mapping[str, str]:
-        return {"spice": spice.SCORER.version if self.spice == "native" else spice_java.VERSION}
+        return version(self.spice)

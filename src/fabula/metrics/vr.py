@@ -5,6 +5,7 @@ repeats  once: a video that is listed again takes no further place · count: it 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -22,6 +23,10 @@ class Metric(Ranked):
     needs: ClassVar[Literal["windows", "videos", "saliency"]] = "videos"
     fields: ClassVar[tuple[str, ...]] = ("r1", "r5", "r10", "r100")
     primary: ClassVar[str] = "r1"
+    rules: ClassVar[Mapping[str, str]] = {
+        "repeats=once": "a video that is listed again takes no further place",
+        "repeats=count": "a video that is listed again takes a place each time",
+    }
 
     repeats: Literal["once", "count"] = "once"
 

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 from fabula.core.nouns import Story
+from fabula.pair.grid import Cells, Grid, Mask
 from fabula.pair.tiou import Matrix
 from fabula.text import scorer, tokenize_all
 
@@ -18,8 +19,9 @@ Index = dict[str, int]
 class Captions:
     """A caption scorer bound to a tokeniser and a direction.
 
-    Each distinct sentence is tokenised once. `score_all` scores many videos in one call of the scorer and keeps the
-    numbers until the next block comes; `matrix` reads them, or scores on the spot what it does not find.
+    Each distinct sentence is tokenised once. `scores` gives the cells of many videos from one call of the scorer, and
+    only those that are wanted. `score_all` keeps whole matrices of many videos until the next block comes; `matrix`
+    reads them, or scores on the spot what it does not find.
     """
 
     def __init__(self, text: str, roles: Roles, tok: str, ascii_only: bool, sorted_columns: bool = False) -> None:
@@ -31,6 +33,25 @@ class Captions:
     def tokenize(self, sentences: Iterable[str]) -> None:
         new = list({s for s in sentences if s not in self.tokens})
         self.tokens |= zip(new, tokenize_all(new, self.tok, self.ascii_only), strict=True)
+
+    def scores(self, grid: Grid, wanted: Mask) -> Cells:
+        """The wanted cells of a grid; the others are 0 or their score, whichever costs less. [C]"""
+        golds, guesses = [ref.captions for ref in grid.refs], [pred.captions for pred in grid.preds]
+        if self.sorted_columns:
+            guesses = [[words[j] for j in sorted(range(len(words)), key=str)] for words in guesses]
+        G, P = self.tokenized(golds), self.tokenized(guesses)
+        if self.roles == "gold-as-hypothesis":
+            return self.cells(G, P, wanted)
+        turned = grid.turned()
+        asked = np.empty_like(wanted)
+        asked[turned] = wanted
+        found: Cells = self.cells(P, G, asked)[turned]
+        return found
+
+    def cells(self, candidates: Sequence[Sequence[str]], references: Sequence[Sequence[str]], wanted: Mask) -> Cells:
+        """All matrices of the scorer end to end, row by row."""
+        blocks = [(C, R) for C, R in zip(candidates, references, strict=True) if C and R]
+        return np.concatenate([np.zeros(0), *(scores.ravel() for scores in self.scorer.pairs_many(blocks, wanted))])
 
     def score_all(self, block: Sequence[tuple[Sequence[Story], Story]]) -> None:
         """The videos of a block, each with all its reference stories and its predicted one."""
@@ -64,12 +85,18 @@ class Captions:
 
     def matrices(self, golds: Sequence[Sequence[str]], guesses: Sequence[Sequence[str]]) -> list[Matrix]:
         """One [G, P] matrix for each pair of lists, whichever side plays the hypothesis."""
-        self.tokenize(c for side in (golds, guesses) for sentences in side for c in sentences)
-        G = [[self.tokens[c] for c in sentences] for sentences in golds]
-        P = [[self.tokens[c] for c in sentences] for sentences in guesses]
+        G, P = self.tokenized(golds), self.tokenized(guesses)
         if self.roles == "gold-as-hypothesis":
             return self.scorer.pairs_many(list(zip(G, P, strict=True)))
         return [scores.T for scores in self.scorer.pairs_many(list(zip(P, G, strict=True)))]
+
+    def tokenized(self, told: Sequence[Sequence[str]]) -> list[list[str]]:
+        """The tokens of every sentence of every list."""
+        try:
+            return [[self.tokens[c] for c in sentences] for sentences in told]
+        except KeyError:  # sentences that `tokenize` was not told of
+            self.tokenize(c for sentences in told for c in sentences)
+            return [[self.tokens[c] for c in sentences] for sentences in told]
 
     def about(self) -> dict[str, str]:
         return {self.scorer.name: self.scorer.version}

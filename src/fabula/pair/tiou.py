@@ -19,8 +19,13 @@ Matrix = NDArray[np.float64]  # [G, P]
 
 def intersection(g: Spans, p: Spans) -> Matrix:
     """Seconds shared. [G, P]"""
-    shared: Matrix = np.minimum(g[:, None, 1], p[None, :, 1]) - np.maximum(g[:, None, 0], p[None, :, 0])
-    return np.maximum(0.0, shared)
+    return shared(g[:, None, :], p[None, :, :])
+
+
+def shared(g: Spans, p: Spans) -> Matrix:
+    """Seconds shared by spans that stand opposite each other: […, 2] and […, 2] → […]."""
+    seconds: Matrix = np.minimum(g[..., 1], p[..., 1]) - np.maximum(g[..., 0], p[..., 0])
+    return np.maximum(0.0, seconds)
 
 
 def forward(spans: Spans) -> Spans:
@@ -30,12 +35,17 @@ def forward(spans: Spans) -> Spans:
 
 def tiou(g: Spans, p: Spans, eps: float = 0.0, raw: bool = False) -> Matrix:
     """IoU of references g and predictions p. `raw` judges no segment: the published evaluators' arithmetic. [G, P]"""
-    inter = intersection(g, p)  # 0 wherever a segment is reversed or empty
+    return overlap(g[:, None, :], p[None, :, :], eps, raw)
+
+
+def overlap(g: Spans, p: Spans, eps: float = 0.0, raw: bool = False) -> Matrix:
+    """IoU of spans that stand opposite each other: […, 2] and […, 2] → […]."""
+    inter = shared(g, p)  # 0 wherever a segment is reversed or empty
     if not raw:
-        inter = inter * ((g[:, 0] >= 0)[:, None] & (p[:, 0] >= 0)[None, :])
-    union = (g[:, 1] - g[:, 0])[:, None] + (p[:, 1] - p[:, 0])[None, :]
-    hull = np.maximum(g[:, None, 1], p[None, :, 1]) - np.minimum(g[:, None, 0], p[None, :, 0])
+        inter = inter * ((g[..., 0] >= 0) & (p[..., 0] >= 0))
+    union = (g[..., 1] - g[..., 0]) + (p[..., 1] - p[..., 0])
+    hull = np.maximum(g[..., 1], p[..., 1]) - np.minimum(g[..., 0], p[..., 0])
     union = np.minimum(hull, union)  # overlapping: the hull is the union
-    shared = (inter > 0) & np.isfinite(union)
-    iou: Matrix = np.divide(inter, union + eps, out=np.zeros_like(inter), where=shared)
+    meet = (inter > 0) & np.isfinite(union)
+    iou: Matrix = np.divide(inter, union + eps, out=np.zeros_like(inter), where=meet)
     return iou

@@ -28,11 +28,12 @@ from fabula.io.ids import reconcile
 from fabula.match.ordered import ordered
 from fabula.pair.captions import Captions
 from fabula.pair.tiou import tiou
+from fabula.report import _graphs
 
 ALIGNED = 1000  # pairs whose words METEOR aligns
 BLOCK = 512  # videos scored in one call
 LOW = 0.5  # a pair below this IoU is called mislocated
-LEADING = ("SODA_c", "SODA_d", "METEOR")  # what rows are first sorted by: the first of these that is there
+LEADING = ("SODA_c", "SODA_d", "iSPICE", "METEOR")  # what rows are first sorted by: the first of these that is there
 FAINT = 1e-6  # what a pair without a common word weighs beside METEOR
 
 Values = Mapping[str | int, float]
@@ -80,7 +81,7 @@ def distinct(names: Sequence[str]) -> list[str]:
 
 
 def items(results: Sequence[Result], systems: Sequence[str]) -> dict[str, Any]:
-    """[id, numbers per system, candidate per system, references] a row, worst first."""
+    """[id, numbers per system, candidate per system, references, maybe graphs per system] a row, worst first."""
     first, values = results[0], [per_unit(r) for r in results]
     names = list(values[0])
     said = [{i.id: i.candidate for i in r.items} for r in results]
@@ -89,7 +90,14 @@ def items(results: Sequence[Result], systems: Sequence[str]) -> dict[str, Any]:
         for i in first.items
     ]
     lead = worst_first(rows, names)
-    return {"kind": "items", "systems": systems, "metrics": metrics(first, values[0]), "lead": lead, "rows": rows}
+    return {
+        "kind": "items",
+        "systems": systems,
+        "metrics": metrics(first, values[0]),
+        "lead": lead,
+        "graphs": _graphs.of_items(results, rows),
+        "rows": rows,
+    }
 
 
 def worst_first(rows: list[list[Any]], names: Sequence[str]) -> int:
@@ -106,7 +114,8 @@ def worst_first(rows: list[list[Any]], names: Sequence[str]) -> int:
 def stories(
     results: Sequence[Result], systems: Sequence[str], refs: Sequence[Corpus], preds: Sequence[Corpus]
 ) -> dict[str, Any]:
-    """[id, numbers per system, seconds, events per set, per system (events, pairs per set)] a row; null: not there."""
+    """[id, numbers per system, seconds, events per set, per system (events, pairs per set), maybe graphs] a row; null:
+    not there."""
     sets = [refs[0], *(reconcile(ref, refs[0], Notes()) for ref in refs[1:])]
     videos = list(dict.fromkeys(v for ref in sets for v in ref))
     preds = [reconcile(pred, videos, Notes()) for pred in preds]
@@ -139,6 +148,7 @@ def stories(
         "lead": lead,
         "text": "METEOR" if captions else None,
         "low": LOW,
+        "graphs": _graphs.of_stories(results, rows),
         "rows": rows,
     }
 

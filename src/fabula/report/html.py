@@ -48,7 +48,7 @@ def page(
         data = _data.items(results, systems)
     elif refs and len(preds) == len(results):
         data = _data.stories(results, systems, refs, preds)
-    style, script = asset("report.css"), asset("video.js") + asset("report.js")
+    style, script = asset("report.css"), "".join(map(asset, ("graph.js", "video.js", "report.js")))
     policy = f"default-src 'none'; style-src '{digest(style)}'; script-src '{digest(script)}'; base-uri 'none'"
     against = ", ".join(file_name(ref, "references") for ref in refs)
     lead = " and ".join(f"<b>{safe(name)}</b>" for name in systems) + (

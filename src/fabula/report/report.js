@@ -2,8 +2,9 @@
 /* The report's script: unpacks the embedded data, then draws what is looked at. Plain JavaScript, nothing loaded.
    Strings of users reach the page as text nodes and attribute values only; nothing here writes HTML.
 
-   A row of stories: [id, numbers per system, seconds, events per set, per system [events, pairs per set] or null]
-   A row of items:   [id, numbers per system, candidate per system, references]
+   A row of stories: [id, numbers per system, seconds, events per set, per system [events, pairs per set] or null,
+                      with scene graphs: per system and set a list beside the pairs]
+   A row of items:   [id, numbers per system, candidate per system, references, with scene graphs: per system]
    An event: [start, end, caption]; malformed ones come last and have text for times.
    A pair:   [reference, prediction, IoU, caption score or null, and maybe: words, words, METEOR's matches]        */
 
@@ -369,6 +370,9 @@ async function start() {
     row.place = place;
     if (data.kind !== "stories") return;
     row.errors = errorsOf(row, 0);
+    row[5]?.forEach((sets, s) => sets?.forEach((list, k) => list.forEach((graphs, i) => {
+      row[4][s][1][k][i].graphs = graphs;
+    })));
     const events = toldIn(row).flatMap(([, list]) => list);
     row.extent = events.reduce((far, e) => (isMalformed(e) ? far : Math.max(far, e[1])), row[2]) || 1;
   });

@@ -8,9 +8,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from fabula.core.errors import MissingExtra, SpecError
+from fabula.core.errors import SpecError
 from fabula.core.rows import Rows
 from fabula.io._files import write_bytes, write_text
+from fabula.io._parquet import arrow
 
 SUFFIXES = (".jsonl", ".jsonl.gz", ".parquet")
 
@@ -32,7 +33,7 @@ def check_suffix(path: Path) -> None:
     if not path.name.endswith(SUFFIXES):
         raise SpecError(f"{path}: rows are written as {', '.join(SUFFIXES)}; choose one by the file's ending")
     if path.suffix == ".parquet":
-        arrow()
+        arrow("writing")
 
 
 def write_rows(rows: Mapping[str, Rows], path: Path) -> None:
@@ -41,7 +42,7 @@ def write_rows(rows: Mapping[str, Rows], path: Path) -> None:
     if path.suffix != ".parquet":
         write_text(path, lines(table))
         return
-    pa, parquet = arrow()
+    pa, parquet = arrow("writing")
     names = list(dict.fromkeys(name for row in table for name in row))
     buffer = io.BytesIO()
     parquet.write_table(pa.table({n: [row.get(n) for row in table] for n in names}), buffer)
@@ -51,12 +52,3 @@ def write_rows(rows: Mapping[str, Rows], path: Path) -> None:
 def lines(table: list[dict[str, Any]]) -> Iterator[str]:
     for row in table:
         yield json.dumps(row, ensure_ascii=False) + "\n"
-
-
-def arrow() -> tuple[Any, Any]:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
-        raise MissingExtra("writing .parquet", "parquet") from None
-    return pyarrow, pyarrow.parquet

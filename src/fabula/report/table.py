@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from fabula.core.result import Result, Score
 
 if TYPE_CHECKING:
-    from rich.console import Group
+    from rich.console import Group, RenderableType
     from rich.table import Table as RichTable
 
 WIDE = 9  # fields that still fit beside each other
@@ -33,7 +33,13 @@ def rich_table(result: Result, title: str) -> Group:
     table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, header_style="dim")
     table.add_column("metric")
     signatures = [Text(s.signature, style="dim", overflow="fold") for s in result.scores.values()]
-    small_print = (Text(), *signatures, Text(), Text(counts(result), style="dim"))
+    small_print: tuple[RenderableType, ...] = (
+        *type_tables(result),
+        Text(),
+        *signatures,
+        Text(),
+        Text(counts(result), style="dim"),
+    )
     if len(columns(result)) > WIDE:  # too many for one line: a line per number
         table.add_column("number")
         table.add_column("value", justify="right")
@@ -55,6 +61,26 @@ def rich_table(result: Result, title: str) -> Group:
     return Group(table, *small_print)
 
 
+def type_tables(result: Result) -> Iterator[RichTable]:
+    """The same numbers by type of query, where the references have types."""
+    from rich.table import Table
+
+    types = list(dict.fromkeys(t for s in result.scores.values() for t in s.by_type))
+    if not types:
+        return
+    table = Table(title="\nby type of query", title_justify="left", box=None, pad_edge=False, header_style="dim")
+    for head in ("metric", "number"):
+        table.add_column(head)
+    for type in types:
+        n = max(int(s.by_type[type]["queries"]) for s in result.scores.values() if type in s.by_type)
+        table.add_column(f"{type} ({n:,})", justify="right")
+    for name, score in result.scores.items():
+        for i, field in enumerate(score.values if score.by_type else ()):
+            cells = [f"{v[field] * score.scale:.2f}" if (v := score.by_type.get(t)) else "" for t in types]
+            table.add_row("" if i else name, field, *cells)
+    yield table
+
+
 def cell(score: Score, field: str) -> str:
     if field not in score.values:
         return ""
@@ -73,12 +99,16 @@ def counts(result: Result) -> str:
 
 
 def plain_lines(result: Result) -> Iterator[str]:
-    """metric ⇥ field ⇥ number × 100 ⇥ signature: one line a number; an interval is two more, field.low and .high."""
+    """metric ⇥ field ⇥ number × 100 ⇥ signature: one line a number; an interval is two more, field.low and .high.
+
+    By type of query the field is `type-field`, as in short-r1@0.5.
+    """
     for name, score in result.scores.items():
         bounds = {
             f"{f}.{end}": x for f, ci in (score.ci or {}).items() for end, x in zip(("low", "high"), ci, strict=True)
         }
-        for field, value in {**score.values, **bounds}.items():
+        types = {f"{t}-{f}": v[f] for t, v in score.by_type.items() for f in score.values}
+        for field, value in {**score.values, **bounds, **types}.items():
             yield "\t".join([name, field, f"{value * score.scale:.4f}", score.signature])
 
 

@@ -112,7 +112,7 @@ function itemOf(row) {
     const about = `${count(row[3].length, "reference")}, the most words in common first; equal words are marked`;
     return el("div", { class: "card" }, el("p", { class: "meta" }, `candidate of ${system}`), told,
       el("p", { class: "meta" }, about),
-      el("ol", {}, lines.map((line) => el("li", { title: line.plain }, line.ref))));
+      el("ol", {}, lines.map((line) => el("li", { title: line.plain }, line.ref))), itemGraphs(row, s));
   });
 }
 
@@ -186,7 +186,7 @@ function storyOf(row) {
     const words = [el("i", { class: "dot malformed" }), "No stretch of time, matches nothing:"];
     parts.push(el("p", { class: "fault" }, words), el("ul", { class: "bad" }, bad));
   }
-  parts.push(...wordTables(drawing));
+  parts.push(...wordTables(drawing), ...pairGraphs(drawing));
   return parts;
 }
 

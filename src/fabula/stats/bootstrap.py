@@ -10,7 +10,7 @@ B times, V videos are drawn with replacement; θ*_b is the score of draw b. With
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Literal, NamedTuple
@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from fabula.core.errors import SpecError
-from fabula.stats.sample import Array, Sample
+from fabula.stats.sample import Array, Sample, alike
 
 Method = Literal["bca", "percentile"]
 METHODS: tuple[Method, ...] = ("bca", "percentile")
@@ -125,6 +125,17 @@ def intervals(
     check_level(level, method)
     thetas = bootstrap(some, resamples, seed)
     return [bounds(s, theta, level, method) for theta, s in zip(thetas, some, strict=True)]
+
+
+def each_interval(some: Mapping[str, Sample], how: Resampling) -> dict[str, Interval]:
+    """The interval of every score; scores over the same videos share their draws."""
+    found: dict[str, Interval] = {}
+    for group in alike({name: [sample] for name, sample in some.items()}):
+        own = intervals(
+            [some[n] for n in group], level=how.level, method=how.method, resamples=how.resamples, seed=how.seed
+        )
+        found |= dict(zip(group, own, strict=True))
+    return found
 
 
 def bounds(sample: Sample, theta: Array, level: float, method: Method) -> Interval:

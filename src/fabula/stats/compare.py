@@ -16,7 +16,7 @@ from fabula.core.rows import Rows
 from fabula.stats.bootstrap import Interval, Method, bootstrap, bounds, check_level
 from fabula.stats.holm import holm
 from fabula.stats.paired import between, bootstrap_p, randomisations
-from fabula.stats.sample import Array, Folding, Key, Sample, samples
+from fabula.stats.sample import Array, Folding, Sample, alike, samples
 
 Test = Literal["randomisation", "bootstrap"]
 TESTS: tuple[Test, ...] = ("randomisation", "bootstrap")
@@ -124,14 +124,6 @@ def compare(
     most = max(len(s.videos) for line in some.values() for s in line)
     ordered = {m: lines[m] for m in tables}
     return Comparison(systems, ordered, test, method, level, resamples, seed, alpha, most, signatures or {})
-
-
-def alike(some: Mapping[str, list[Sample]]) -> list[list[str]]:
-    """Metrics grouped by the videos they stand over."""
-    groups: dict[tuple[Key, ...], list[str]] = {}
-    for metric, line in some.items():
-        groups.setdefault(line[0].videos, []).append(metric)
-    return list(groups.values())
 
 
 def p_of(a: Sample, b: Sample, deltas: Array) -> float:

@@ -115,3 +115,11 @@ def samples(tables: Sequence[tuple[Rows, Folding]]) -> list[Sample]:
     """Samples over the same videos, so that one draw serves them all."""
     videos = tuple(dict.fromkeys(key for rows, _ in tables for key in rows.drawn))
     return [Sample.of(rows, folding, videos) for rows, folding in tables]
+
+
+def alike(some: Mapping[str, list[Sample]]) -> list[list[str]]:
+    """Metrics grouped by the videos they stand over."""
+    groups: dict[tuple[Key, ...], list[str]] = {}
+    for metric, line in some.items():
+        groups.setdefault(line[0].videos, []).append(metric)
+    return list(groups.values())

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from fabula.core.errors import InputError, SpecError
-from fabula.core.moments import VideoNumbers
+from fabula.core.moments import Id, VideoNumbers
 from fabula.core.notes import Notes
 from fabula.core.result import Result
 from fabula.core.rows import Rows
@@ -15,6 +16,8 @@ from fabula.io._files import collector_paused
 from fabula.metrics import Metric
 from fabula.metrics._moment import MomentMetric
 from fabula.tasks._task import Request, measured, wrong_task
+
+TYPES = ("v", "t", "vt")  # TVR: the video, the subtitles or both tell where it is
 
 
 def run(request: Request, task: str) -> Result:
@@ -56,7 +59,23 @@ def run(request: Request, task: str) -> Result:
         "predictions": scored.answers,
     }
     facts = {"missing": scored.missing, "empty": scored.empty}
-    return measured(replace(request, metrics=present), task, rows_of, facts, counts, notes)
+    result = measured(replace(request, metrics=present), task, rows_of, facts, counts, notes)
+    types = {id: q.type for id, q in queries.items() if q.type is not None}
+    return with_types(result, present, types) if types else result
+
+
+def with_types(result: Result, metrics: list[MomentMetric], types: Mapping[Id, str]) -> Result:
+    """The result with each score by type of query as well, as TVR's evaluator gives it: v, t, vt, then any other."""
+    scores = {}
+    for metric, (name, score) in zip(metrics, result.scores.items(), strict=True):
+        rows = result.rows[name]
+        places: dict[str, list[int]] = {type: [] for type in TYPES}
+        for i, key in enumerate(rows.keys):
+            if key in types:
+                places.setdefault(types[key], []).append(i)
+        by_type = {t: {"queries": len(at), **metric.fold(rows.take(at))} for t, at in places.items() if at}
+        scores[name] = replace(score, by_type=by_type)
+    return replace(result, scores=scores)
 
 
 def usable(

@@ -1,32 +1,35 @@
 """Stories scored shard by shard: the numbers, counts and warnings of `_stories.run`, in bounded memory, resumable.
 
-Fabula's own JSON Lines are streamed; other files and corpora are read whole and then cut up as well.
+Fabula's own lines, as JSON or Parquet, are read piece by piece; other files and corpora are read whole and cut up too.
 """
 
 from __future__ import annotations
 
 import hashlib
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from fabula import __version__, io
-from fabula.core.errors import SpecError
+from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Notes
-from fabula.core.nouns import Corpus, Story
+from fabula.core.nouns import Corpus
 from fabula.core.result import Result
 from fabula.core.rows import Rows
 from fabula.engine import shards
 from fabula.engine.local import story_rows
-from fabula.engine.shards import PREDICTIONS, Record, Surveyed, Work
+from fabula.engine.shards import Engine, Surveyed, Work
+from fabula.engine.split import PREDICTIONS, WITHIN, Cut, Rules, Seen, Whole, record
+from fabula.io import Piece
 from fabula.io._fields import Source
-from fabula.io._files import dump_json, failures_named
+from fabula.io._files import dump_json
+from fabula.io._pieces import parts, unit
 from fabula.io.fabula_jsonl import twice
 from fabula.io.ids import matched
-from fabula.io.segments import check_predictions, check_references
+from fabula.io.segments import check_references
 from fabula.metrics import Metric
 from fabula.metrics._paragraph import Paragraph
 from fabula.metrics._story import StoryMetric
@@ -50,24 +53,35 @@ def run(request: Request, task: str | None) -> Result:
 
 
 def run_in(work: Work, request: Request, task: str | None) -> Result:
-    engine = request.engine or shards.Here()
-    inputs = [Input(r, k, request.refs_format) for k, r in enumerate(request.refs)]
-    inputs.append(Input(request.predictions, PREDICTIONS, request.format))
+    inputs = [Input.of(r, k, request.refs_format) for k, r in enumerate(request.refs)]
+    inputs.append(Input.of(request.predictions, PREDICTIONS, request.format))
     judged = request.protocol is None or request.protocol.judges_segments
-    n = work.begin(fingerprint(inputs, request, judged), shards.shards_for(sum(i.size for i in inputs)), request.resume)
+    rules = Rules(request.strict, tuple(request.repair), judged)
+    if judged:
+        check_references(Corpus({}), Notes(), request.repair)  # a wrong name of a repair is said before the reading
+    size = sum(i.size for i in inputs)
+    n = work.begin(fingerprint(inputs, request, judged), shards.shards_for(size), request.resume)
+    engine = request.engine or shards.engine_for(size)
+    with engine.ready():
+        return run_on(engine, work, n, inputs, rules, request, task)
+
+
+def run_on(
+    engine: Engine, work: Work, n: int, inputs: list[Input], rules: Rules, request: Request, task: str | None
+) -> Result:
+    """`n` shards, on an engine that runs."""
     if not work.path("facts.json").exists():
-        reader = Reader(inputs, request, judged)
-        work.split(reader.records(), n)
-        dump_json(work.path("facts.json"), reader.facts())
+        cuts = [Cut(work.folder, i, given.set, given.name, piece, n, rules) for i, (given, piece) in pieces_of(inputs)]
+        seen = shards.split_all(cuts, engine, request.progress)
+        dump_json(work.path("facts.json"), facts_of(inputs, cuts, seen))
     facts = work.facts
-    notes = Notes(facts["notes"]["kinds"], facts["notes"]["counts"])
+    notes = Notes(**facts["notes"])
     task = task or ("dense" if facts["captioned"] else "procedure")
     sets = len(inputs) - 1
     chosen = [checked(m, task, sets) for m in request.chosen(task)]
     parts = [m for m in chosen if not (isinstance(m, Paragraph) and m.whole)]
-    with engine.ready():
-        counts = judge(shards.survey_all(work, n, parts, engine, request.progress), facts["names"], notes)
-        shards.score_all(work, n, parts, engine, request.progress)
+    counts = judge(shards.survey_all(work, n, parts, engine, request.progress), facts, notes)
+    shards.score_all(work, n, parts, engine, request.progress)
 
     def rows_of(metric: Metric) -> Rows:
         assert isinstance(metric, StoryMetric | Paragraph)
@@ -83,10 +97,11 @@ def run_in(work: Work, request: Request, task: str | None) -> Result:
     return replace(result, refs=tuple(everything.sets), predictions=everything.preds)
 
 
-def judge(seen: Surveyed, names: list[str], notes: Notes) -> dict[str, int]:
+def judge(seen: Surveyed, facts: dict[str, Any], notes: Notes) -> dict[str, int]:
     """The errors and warnings of the local engine, in its order."""
-    for k, line, first, id in seen.twice:
-        raise twice(Source(Path(names[k])), id, line, first)
+    names: list[str] = facts["names"]
+    if seen.twice:
+        raise stands_twice(seen.twice[0], facts["pieces"])
     for k in (*range(1, len(names) - 1), PREDICTIONS):
         seen.note(str(k), matched(names[k]), notes)
     seen.note("empty", EMPTY, notes)
@@ -96,105 +111,84 @@ def judge(seen: Surveyed, names: list[str], notes: Notes) -> dict[str, int]:
         raise none_in_common(names[PREDICTIONS], seen.first_predicted, seen.first_video)
     seen.note("missing", MISSING, notes)
     seen.note("unknown", UNKNOWN, notes)
-    return seen.counts
+    return {**seen.counts, "unparsed": notes.tally.get("unparsed", 0)}
 
 
-@dataclass(slots=True)
+def stands_twice(found: tuple[int, int, int, int, str], pieces: list[tuple[int, str]]) -> InputError:
+    place, line, first_place, first_line, id = found
+    path, first_path = (Path(pieces[p >> WITHIN][1]) for p in (place, first_place))
+    source = Source(path, unit=unit(path))
+    return twice(source, id, line, first_line) if path == first_path else io.twice(source, id, first_path)
+
+
+@dataclass(frozen=True, slots=True)
 class Input:
-    """One file or corpus, read once it is needed."""
+    """One file, folder or corpus, in pieces that are read once they are needed."""
 
-    readable: Readable
     set: int
-    format: str | None
-    streams: bool = field(init=False)
-    name: str = field(init=False)
+    name: str
+    pieces: list[Piece | Whole | Corpus]
+    digest: str  # of what stands in it; the same file elsewhere is the same
+    size: int  # bytes, about
+    notes: Notes = field(default_factory=Notes)
 
-    def __post_init__(self) -> None:
-        self.name = self.readable.name if isinstance(self.readable, Corpus) else str(self.readable)
-        self.streams = not isinstance(self.readable, Corpus) and io.stream(self.readable, self.format) is not None
+    @classmethod
+    def of(cls, readable: Readable, set: int, format: str | None) -> Input:
+        if isinstance(readable, Corpus):
+            made = hashlib.blake2b(digest_size=16)
+            for story in readable.values():
+                made.update(record(0, 0, story).encode())
+            return cls(set, readable.name, [readable], made.hexdigest(), 100 * readable.events)
+        found = io.pieces(readable, format)
+        if found is not None:
+            pieces, notes, digest = found
+            return cls(set, str(readable), [*pieces], digest, weight(readable), notes)
+        return cls(set, str(readable), [Whole(readable, format)], io.digest(readable), weight(readable))
 
     @property
-    def size(self) -> int:
-        """Bytes, about."""
-        if isinstance(self.readable, Corpus):
-            return 100 * self.readable.events
-        path = Path(self.readable)
-        with failures_named(path):
-            return path.stat().st_size * (5 if path.suffix == ".gz" else 1)
+    def streams(self) -> bool:
+        return all(isinstance(piece, Piece) for piece in self.pieces)
 
-    def digest(self) -> str:
-        """What stands in it; the same file elsewhere is the same."""
-        if isinstance(self.readable, Corpus):
-            made = hashlib.blake2b(digest_size=16)
-            for story in self.readable.values():
-                made.update(Record(0, 0, 0, story).text().encode())
-            return made.hexdigest()
-        with failures_named(Path(self.readable)), Path(self.readable).open("rb") as file:
-            return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
 
-    def stories(self, notes: Notes) -> Iterator[tuple[int, Story]]:
-        """Line numbers and stories; the notes are complete at the end."""
-        if isinstance(self.readable, Corpus):
-            yield from ((0, story) for story in self.readable.values())
-            return
-        streamed = io.stream(self.readable, self.format)
-        if streamed is None:
-            corpus, remarks = io.read(self.readable, self.format)
-            yield from ((0, story) for story in corpus.values())
-        else:
-            source, told = streamed
-            yield from told
-            remarks = source.notes
-        notes.extend(remarks)
+def weight(readable: str | Path) -> int:
+    """Bytes of what is packed, about."""
+    found, _ = parts(io.usable(readable))
+    return sum(f.stat().st_size * (5 if f.suffix in (".gz", ".parquet") else 1) for f in found)
+
+
+def pieces_of(inputs: list[Input]) -> Iterator[tuple[int, tuple[Input, Piece | Whole | Corpus]]]:
+    """All pieces, counted through in the order of the inputs."""
+    return enumerate((given, piece) for given in inputs for piece in given.pieces)
 
 
 def fingerprint(inputs: list[Input], request: Request, judged: bool) -> dict[str, Any]:
     """What decides the content of the shards. Metrics do not: their rows stand in folders of their own."""
-    files = {"predictions" if i.set == PREDICTIONS else f"reference set {i.set + 1}": i.digest() for i in inputs}
+    files = {"predictions" if i.set == PREDICTIONS else f"reference set {i.set + 1}": i.digest for i in inputs}
     rules = {"format": request.format, "refs-format": request.refs_format, "strict": request.strict}
     repair = list(request.repair) if judged else "as they come"
     return {"fabula": __version__, **files, **rules, "repair": repair}
 
 
-class Reader:
-    """Streams the inputs once and notes on the way what the local engine would note, in its order."""
-
-    def __init__(self, inputs: list[Input], request: Request, judged: bool) -> None:
-        self.inputs, self.strict, self.repair, self.judged = inputs, request.strict, request.repair, judged
-        self.read = [Notes() for _ in inputs]
-        self.check = [Notes() for _ in inputs]
-        self.captioned = [False for _ in inputs]
-        self.events = 0  # predicted
-
-    def records(self) -> Iterator[Record]:
-        place = 0
-        if self.judged:
-            check_references(Corpus({}), Notes(), self.repair)  # a wrong name of a repair is said before the reading
-        for i, given in enumerate(self.inputs):
-            check = self.checker(given, self.check[i])
-            for line, story in given.stories(self.read[i]):
-                if not all(e.segment.sound for e in story.events):
-                    story = check(story)
-                self.captioned[i] = self.captioned[i] or any(e.caption for e in story.events)
-                self.events += len(story) if given.set == PREDICTIONS else 0
-                yield Record(given.set, place, line, story)
-                place += 1
-
-    def checker(self, given: Input, notes: Notes) -> Callable[[Story], Story]:
-        def check(story: Story) -> Story:
-            alone = Corpus({story.id: story}, name=given.name)
-            if given.set == PREDICTIONS:
-                return check_predictions(alone, notes, self.strict, self.judged)[story.id]
-            return check_references(alone, notes, self.repair)[story.id] if self.judged else story
-
-        return check
-
-    def facts(self) -> dict[str, Any]:
-        notes = Notes()
-        for some in (*self.read, self.check[-1], *self.check[:-1]):
-            notes.extend(some)
-        return {
-            "names": [i.name for i in self.inputs],
-            "captioned": self.captioned[-1] if self.events else self.captioned[0],
-            "notes": {"kinds": notes.kinds, "counts": notes.counts},
-        }
+def facts_of(inputs: list[Input], cuts: list[Cut], seen: list[Seen]) -> dict[str, Any]:
+    """What was noticed while reading, in the order in which the local engine would say it."""
+    read, checks = Notes(), [Notes() for _ in inputs]
+    captioned, events = [False for _ in inputs], 0
+    for i, given in enumerate(inputs):
+        own = [s for cut, s in zip(cuts, seen, strict=True) if cut.set == given.set]
+        source = Source(Path(given.name), given.notes)
+        for s in own:
+            source.notes.extend(s.read)
+            source.count_unused(s.extras)
+            checks[i].extend(s.checked)
+        if given.streams:
+            io.close(source, empty=not any(s.stories for s in own))
+        read.extend(source.notes)
+        captioned[i], events = any(s.captioned for s in own), sum(s.events for s in own)
+    for some in (checks[-1], *checks[:-1]):
+        read.extend(some)
+    return {
+        "names": [i.name for i in inputs],
+        "pieces": [(c.set, str(c.piece.path) if isinstance(c.piece, Piece) else c.name) for c in cuts],
+        "captioned": captioned[-1] if events else captioned[0],  # the predictions come last
+        "notes": asdict(read),
+    }

@@ -72,10 +72,11 @@ def corpus(readable: Readable, notes: Notes, format: str | None) -> Corpus:
 
 def count(pred: Corpus, sets: Sequence[Corpus], notes: Notes) -> dict[str, int]:
     """How many there are, and warnings for what does not meet."""
-    videos = dict.fromkeys(v for ref in sets for v in ref if any(len(r[v]) for r in sets if v in r))
+    told = {v for ref in sets for v, story in ref.items() if story.events}
+    videos = dict.fromkeys(v for ref in sets for v in ref if v in told)
     for ref in sets:
         for v, story in ref.items():
-            if not len(story):
+            if not story.events:
                 notes.add(EMPTY, named(v))
     if not videos:
         raise no_events(sets[0].name)

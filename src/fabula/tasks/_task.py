@@ -32,6 +32,8 @@ class Request:
     repair: Sequence[str] = ()
     strict: bool = False
     tok: str | None = None
+    spice: str | None = None  # who parses for SPICE and iSPICE: native or java
+    people: str | None = None  # how captions write people, where that is not P1 or [PERSON1]
     format: str | None = None
     refs_format: str | None = None
     sets: Path | None = None  # which clips belong together, for the tasks that group them
@@ -47,8 +49,8 @@ class Request:
         return self.engine is not None or self.work is not None or self.resume
 
     def chosen(self, task: str) -> list[Metric]:
-        """The metrics to compute; with `tok`, those that tokenise do it that way."""
-        some = metrics.default(task) if self.metrics is None else list(self.metrics)
+        """The metrics to compute; with `tok`, those that tokenise do it that way; with `spice`, those that parse."""
+        some = metrics.parsed_by(metrics.default(task) if self.metrics is None else self.metrics, self.spice)
         return [m.with_params({"tok": self.tok}) if self.tok and "tok" in m.defaults() else m for m in some]
 
     def paths(self, task: str) -> tuple[Path, list[Path]]:
@@ -73,7 +75,7 @@ def measured(
     request: Request,
     task: str,
     rows_of: Callable[[Metric], Rows],
-    facts: Mapping[str, object],
+    facts: Mapping[str, object] | Callable[[Metric], Mapping[str, object]],
     counts: dict[str, int],
     notes: Notes,
 ) -> Result:
@@ -90,7 +92,8 @@ def measured(
         table = kept[metric.full()] if metric.full() in kept else kept.setdefault(metric.full(), rows_of(metric))
         if not len(table):
             raise InputError("nothing is left to score", hint="missing=drop leaves out what has no prediction")
-        run_facts = {PLURAL.get(table.unit, f"{table.unit}s"): len(set(table.keys)), **facts}
+        own = facts(metric) if callable(facts) else facts
+        run_facts = {PLURAL.get(table.unit, f"{table.unit}s"): len(set(table.keys)), **own}
         signature = metric.signature({**run_facts, "fabula": __version__})
         scores[name] = Score(short, metric.fold(table), metric.primary, signature, scale=metric.scale)
         rows[name] = table

@@ -1,66 +1,139 @@
-"""Identity: which people in the clips of a movie are one and the same. Fill-in-the-blanks files of LSMDC."""
+"""Identity: which people in the clips of a movie are one and the same. FITB where blanks are filled in (LSMDC's files),
+iSPICE and the metrics of captions where captions name people (MICap)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from fabula.core.errors import InputError, SpecError
+from fabula import metrics
+from fabula.core.errors import InputError
 from fabula.core.identity import ClipSet
 from fabula.core.notes import Notes, named
+from fabula.core.nouns import Item
 from fabula.core.result import Result
 from fabula.core.rows import Rows
-from fabula.io import fillin
-from fabula.metrics import Metric, fitb
+from fabula.engine.captions import Tokenised, caption_rows
+from fabula.metrics import Metric, fitb, spice
+from fabula.metrics._caption import CaptionMetric
+from fabula.tasks._captionsets import Gathered, gather
 from fabula.tasks._task import Request, Task, measured, wrong_task
+from fabula.text.identity import ids
 from fabula.text.identity import named as someone
+from fabula.text.ispice import OFFICIAL_IDS, Boundary, normalise
+
+DEFAULT = ("FITB", "iSPICE", "SPICE(tok=none)", "METEOR", "CIDEr")  # a parser needs sentences
 
 
 def run(request: Request) -> Result:
-    predictions, refs = request.paths("identity")
-    if len(refs) != 1:
-        raise SpecError(f"fill-in-the-blanks takes one reference file with --refs, {len(refs)} were given")
-    if request.sets is None:
-        raise SpecError("which clips belong together is not said; name the file of sets with --sets (valSets.csv)")
     notes = Notes()
-    files = predictions, refs[0], Path(request.sets)
-    sets, given = read(files, notes)
-    check(sets, predictions, request.strict, notes)
-    if any(getattr(metric, "labels", "") == "exact" for metric in request.chosen("identity")):
-        say_lists(sets, notes)
-    scored = [s for s in sets if s.blanks >= 2]
-    if not scored:
-        raise InputError("no set has two blanks", file=files[2], hint="there is nothing to compare")
+    found = gather(request, notes)
+    scored = [s for s in found.sets if s.blanks >= 2]
+    captioned = [s for s in found.sets if s.reference is not None]
+    said = any(s.candidate is not None or not s.clips for s in captioned)  # no prediction at all is an empty one
+    request = replace(request, metrics=chosen(request, found, bool(scored), said))
+    boundary = boundary_of(request)
+    check(found.sets, found.predictions, request.strict, notes)
+    if any(getattr(metric, "labels", "") == "exact" for metric in request.metrics or ()):
+        say_lists(found.sets, notes)
+    raw = [Item(s.id, s.candidate, (s.reference or "",)) for s in captioned]
+    if said:
+        say_people(raw, notes)
+    if any(isinstance(metric, spice.Metric) and metric.tok == "ptb" for metric in request.chosen("identity")):
+        notes.add("SPICE(tok=ptb) reads a captionset as one sentence, without full stops; SPICE(tok=none) keeps them")
+    texts = {"raw": Tokenised(raw), "renamed": Tokenised([renamed(item, boundary) for item in raw])}
 
     def rows_of(metric: Metric) -> Rows:
-        if not isinstance(metric, fitb.Metric):
-            raise wrong_task(metric, "identity")
+        if isinstance(metric, CaptionMetric):
+            own = hasattr(metric, "boundary")  # renames people itself
+            return replace(caption_rows(metric, texts["raw" if own else "renamed"], request.progress), unit="set")
+        assert isinstance(metric, fitb.Metric)
         try:
             return metric.rows(scored)
         except InputError as error:
-            raise InputError(error.problem, file=predictions, video=error.video, noun="clip", hint=error.hint) from None
+            raise InputError(
+                error.problem, file=found.predictions, video=error.video, noun="clip", hint=error.hint
+            ) from None
 
-    clips = [clip for s in sets for clip in s.clips]
-    counts = {
+    counts = count(found, len(scored), said)
+
+    def facts(metric: Metric) -> Mapping[str, object]:
+        if isinstance(metric, fitb.Metric):
+            return {"skipped": counts["skipped"], "blanks": counts["references"], "missing": counts["missing"]}
+        written = {} if request.people is None else {"people": request.people.replace("|", "%7C")}
+        return {"missing": sum(s.candidate is None for s in captioned), "renamed": boundary, **written}
+
+    result = measured(request, "identity", rows_of, facts, counts, notes)
+    return replace(result, items=tuple(raw) if said else ())
+
+
+# --- what is asked for -----------------------------------------------------------------------------------------------
+
+
+def chosen(request: Request, found: Gathered, blanks: bool, captions: bool) -> list[Metric]:
+    """The metrics asked for; unasked, those that the files have something for."""
+    everything = request.metrics is None or (
+        request.protocol is not None and list(request.metrics) == list(request.protocol.metrics)
+    )
+    some = [metrics.metric(name) for name in DEFAULT] if request.metrics is None else list(request.metrics)
+    for metric in some:
+        if not isinstance(metric, fitb.Metric | CaptionMetric):
+            raise wrong_task(metric, "identity")
+    can = [m for m in some if (blanks if isinstance(m, fitb.Metric) else captions)]
+    if not captions and not blanks:
+        problem = "no set has two blanks" if any(s.clips for s in found.sets) else "no set has captions on both sides"
+        raise InputError(problem, file=found.grouping, hint="there is nothing to compare")
+    if len(can) < len(some) and not (everything and can):
+        metric = next(m for m in some if m not in can)
+        lacking = "blanks that are filled in" if isinstance(metric, fitb.Metric) else "captions of both sides"
+        problem = f"{metric.name} reads {lacking}, and there are none"
+        raise InputError(problem, file=found.predictions, hint="what can be given is in docs/identity.md")
+    return can
+
+
+def boundary_of(request: Request) -> Boundary:
+    """How people are found who are renamed before METEOR and its like: as the protocol's iSPICE does it."""
+    own = [getattr(m, "boundary", "word") for m in (request.protocol.metrics if request.protocol else ())]
+    return "blank" if "blank" in own else "word"
+
+
+def renamed(item: Item, boundary: Boundary) -> Item:
+    """The item as metrics read it that do not rename people themselves."""
+    candidate = None if item.candidate is None else normalise(item.candidate, boundary)
+    return Item(item.id, candidate, tuple(normalise(r, boundary) for r in item.references))
+
+
+def count(found: Gathered, scored: int, said: bool) -> dict[str, int]:
+    sets, clips = found.sets, [clip for s in found.sets for clip in s.clips]
+    captions = {
+        "captionsets": sum(s.reference is not None for s in sets),
+        "captionsets_missing": sum(s.reference is not None and s.candidate is None for s in sets),
+    }
+    if not clips:
+        known = sum(s.candidate is not None for s in sets)
+        return {
+            "sets": len(sets),
+            "missing": len(sets) - known,
+            "unparsed": 0,
+            "unknown": found.unknown,
+            "references": captions["captionsets"],
+            "predictions": known,
+        }
+    return {
         "sets": len(sets),
-        "skipped": len(sets) - len(scored),
+        "skipped": len(sets) - scored,
         "clips": len(clips),
         "missing": sum(clip.given is None for clip in clips),
         "unparsed": 0,
-        "unknown": given - sum(clip.given is not None for clip in clips),
+        "unknown": found.unknown,
         "references": sum(s.blanks for s in sets),
         "predictions": sum(len(clip.given or ()) for clip in clips if clip.truth),
+        **(captions if said else {}),
     }
-    facts = {"skipped": counts["skipped"], "blanks": counts["references"], "missing": counts["missing"]}
-    return measured(request, "identity", rows_of, facts, counts, notes)
 
 
-def read(files: tuple[Path, Path, Path], notes: Notes) -> tuple[list[ClipSet], int]:
-    """The sets to score, and how many clips the predictions name."""
-    predictions, refs, grouping = files
-    truth, sets = fillin.references(refs, notes), fillin.read_sets(grouping, notes)
-    given = fillin.predictions(predictions, notes)
-    return fillin.joined(truth, given, sets, (refs, predictions, grouping), notes), len(given)
+# --- what is worth a word --------------------------------------------------------------------------------------------
 
 
 def check(sets: Sequence[ClipSet], file: Path, strict: bool, notes: Notes) -> None:
@@ -91,4 +164,21 @@ def say_lists(sets: Sequence[ClipSet], notes: Notes) -> None:
             )
 
 
-TASK = Task(name="identity", about="who is who across the clips of a movie: fill-in-the-blanks", run=run)
+def say_people(items: Sequence[Item], notes: Notes) -> None:
+    """Captions that name nobody, or more people than iSPICE counts."""
+    for item in items:
+        people = [len(set(ids(text))) for text in (item.candidate or "", *item.references)]
+        if not people[-1]:
+            notes.add(
+                "{n} reference captionsets name nobody, and iSPICE is 0 there; people are P1 or [PERSON1], or what "
+                "--people says",
+                named(item.id),
+            )
+        if max(people) > OFFICIAL_IDS:
+            notes.add(
+                f"{{n}} captionsets have more than {OFFICIAL_IDS} people; iSPICE(ids=any) counts them all",
+                named(item.id),
+            )
+
+
+TASK = Task(name="identity", about="who is who across the clips of a movie: filled blanks, captions with ids", run=run)

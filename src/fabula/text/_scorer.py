@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Block = tuple[Sequence[str], Sequence[str]]  # candidates, references
+Wanted = NDArray[np.bool_]  # a flag per pair, block by block, row by row
 
 
 class Scorer(Protocol):
@@ -22,8 +23,8 @@ class Scorer(Protocol):
     def pairs(self, candidates: Sequence[str], references: Sequence[str]) -> NDArray[np.float64]:
         """Tokenised sentences → scores. [len(candidates), len(references)]"""
 
-    def pairs_many(self, blocks: Sequence[Block]) -> list[NDArray[np.float64]]:
-        """`pairs` of many (candidates, references) at once."""
+    def pairs_many(self, blocks: Sequence[Block], wanted: Wanted | None = None) -> list[NDArray[np.float64]]:
+        """`pairs` of many (candidates, references) at once; what is not `wanted` need not be scored and may be 0."""
 
 
 class OneByOne:
@@ -34,5 +35,5 @@ class OneByOne:
     @abstractmethod
     def pairs(self, candidates: Sequence[str], references: Sequence[str]) -> NDArray[np.float64]: ...
 
-    def pairs_many(self, blocks: Sequence[Block]) -> list[NDArray[np.float64]]:
+    def pairs_many(self, blocks: Sequence[Block], wanted: Wanted | None = None) -> list[NDArray[np.float64]]:
         return [self.pairs(candidates, references) for candidates, references in blocks]

@@ -5,40 +5,93 @@ P4 carries P3. P3 falls.  →  P1 carries P2. P2 falls.
 What matters in an identity-aware caption is who is who, not which number a person has. So before two captions are
 compared, the first person named in each becomes P1, the second P2, … over the whole set of captions.
 
-match  word: an id is P and digits between word boundaries, whatever its case: `P2's`, `P1,` and `p1` are found
-       blanks: as MICap's code does it, an id is a whole word between blanks, spelled exactly: `P1,` stays what it is,
-       and `p1` is another person than `P1`
+Files write people in several ways. `spelled` brings them to P1, P2, …: [PERSON1] and [3009_PERSON13] unasked, anything
+else by a pattern that the user declares.
+
+`published` prepares a text as MICap's code does it (Raajesh et al., CVPR 2024): an id is a whole word between blanks,
+or before the full stop of a sentence, so that `P1,` and `P1's` stay what they are, and `p1` is somebody else than `P1`.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Literal
 
-ID = re.compile(r"\bp(\d+)\b", re.IGNORECASE)
-WORD = re.compile(r"(\s+)")
-WHOLE = re.compile(r"[Pp]\d+")
+from fabula.core.errors import SpecError
+
+ID = re.compile(r"(?<![\w-])[Pp](\d+)(?![\w-])")
+TAG = r"\[(?:\w+_)?PERSON_?\d+\]"  # LSMDC's
+PUBLISHED = re.compile(r"[Pp](?:[1-9]|1[0-8])")  # the 18 people that MICap's code knows
+LOWER = re.compile(r"\bp(\d+)\b")
+START = re.compile(r"((?:^|[.!?]\s+)\W*)([a-z])")
 BRACKETS = " \t[]'\""
 
-Match = Literal["word", "blanks"]
 
-
-def normalised(captions: Sequence[str], match: Match = "word") -> list[str]:
+def normalised(captions: Sequence[str]) -> list[str]:
     """The captions of one set with their ids renamed P1, P2, … in the order in which they are first named."""
     names: dict[str, str] = {}
 
-    def renamed(id: str) -> str:
-        return names.setdefault(id, f"P{len(names) + 1}")
+    def renamed(found: re.Match[str]) -> str:
+        return names.setdefault(found[1].lstrip("0") or "0", f"P{len(names) + 1}")
 
-    if match == "word":
-        return [ID.sub(lambda found: renamed(found[1].lstrip("0") or "0"), caption) for caption in captions]
-    return ["".join(renamed(w) if WHOLE.fullmatch(w) else w for w in WORD.split(caption)) for caption in captions]
+    return [ID.sub(renamed, caption) for caption in captions]
+
+
+def lifted(text: str) -> str:
+    """Every sentence with a capital, which a parser needs."""
+    return START.sub(lambda m: m[1] + m[2].upper(), text)
+
+
+def published(text: str) -> str:
+    """Ids renamed, then capitals, as MICap's code does it to a whole captionset; the last full stop is lost there."""
+    names: dict[str, str] = {}
+    renamed = ". ".join(
+        " ".join(names.setdefault(w, f"P{len(names) + 1}") if PUBLISHED.fullmatch(w) else w for w in words)
+        for words in sentences(text)
+    )
+    upper = LOWER.sub(r"P\1", renamed)
+    return ". ".join(f"{first.capitalize()} {' '.join(rest)}" for first, *rest in sentences(upper))
+
+
+def sentences(text: str) -> list[list[str]]:
+    return [words for sentence in f"{text} ".split(". ") if (words := sentence.split())]
+
+
+def pattern(declared: str | None) -> re.Pattern[str]:
+    """How people are written besides P1, P2, …: as declared, or as LSMDC's tags."""
+    try:
+        return re.compile(TAG if declared is None else declared)
+    except re.error as error:
+        raise SpecError(f"the pattern of people {declared!r} is no regular expression ({error})") from None
+
+
+def spelled(captions: Sequence[str], people: re.Pattern[str]) -> list[str]:
+    """People as P1, P2, … where the captions of the set write them in the other way; else as they are."""
+    if not any(people.search(caption) for caption in captions):
+        return list(captions)
+    names: dict[str, str] = {}
+    anybody = re.compile(f"{people.pattern}|{ID.pattern}", people.flags)
+
+    def called(found: re.Match[str]) -> str:
+        return names.setdefault(found[0], f"P{len(names) + 1}") if found[0] else ""
+
+    return [anybody.sub(called, caption) for caption in captions]
+
+
+def as_text(captions: Sequence[str]) -> str:
+    """The captions of a set as one text, a full stop behind each that has none."""
+    stripped = (caption.strip() for caption in captions)
+    return " ".join(c if c.rstrip("\"')]”’").endswith((".", "!", "?")) else f"{c}." for c in stripped if c)
 
 
 def ids(caption: str) -> list[str]:
     """The ids in a caption, upper case, as often as they are named."""
     return [found[0].upper() for found in ID.finditer(caption)]
+
+
+def anonymous(caption: str) -> str:
+    """What a caption says without saying who: all ids alike, blanks and case aside."""
+    return " ".join(ID.sub("P", caption).lower().split())
 
 
 def label(text: str) -> str:

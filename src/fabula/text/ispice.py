@@ -16,20 +16,16 @@ mean counts it as 0.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from fabula.core.errors import InputError
-from fabula.text import _check, spice
+from fabula.text import _check, identity, spice
 from fabula.text.spice_graph import Tuple
 
 OFFICIAL_IDS = 11  # the published code knows p1 … p11
 Boundary = Literal["word", "blank"]
-WORD = re.compile(r"(?<![\w-])[Pp](\d+)(?![\w-])")
-BLANK = re.compile(r"(?<!\S)P(\d+)(?!\S)")
-START = re.compile(r"((?:^|[.!?]\s+)\W*)([a-z])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +44,9 @@ def normalise(text: str, boundary: Boundary = "word") -> str:
     """Ids renamed P1, P2, … by first appearance; each sentence starts with a capital.
 
     boundary=word finds ids next to punctuation and 's, and takes p1 for P1; blank is the published rule, which wants
-    blanks on both sides and an upper-case P.
+    blanks (or the end of a sentence) around them, and takes p1 for somebody else.
     """
-    names: dict[str, str] = {}
-    pattern = WORD if boundary == "word" else BLANK
-    text = pattern.sub(lambda m: names.setdefault(m[1], f"P{len(names) + 1}"), text)
-    return START.sub(lambda m: m[1] + m[2].upper(), text)
+    return identity.lifted(identity.normalised([text])[0]) if boundary == "word" else identity.published(text)
 
 
 def score(

@@ -15,18 +15,19 @@ from __future__ import annotations
 
 import atexit
 import math
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fabula import _kernels
 from fabula._kernels import native
 from fabula.core.errors import InputError, shown
-from fabula.text._scorer import Block
+from fabula.text._scorer import Block, Wanted
 from fabula.text.meteor_align import Sentence, align
 from fabula.text.meteor_index import Index, open_index
 from fabula.text.meteor_norm import normalise
@@ -62,7 +63,7 @@ def segments(
     index = open_index()
     if engine := _engine(index):
         with _as_input_error(lambda: _check_segments(candidates, references)):
-            stats, scores = engine.segments(candidates, references, threads or os.cpu_count() or 1)
+            stats, scores = engine.segments(candidates, references, threads or _kernels.threads())
         return [Segment(tuple(row), value) for row, value in zip(stats.tolist(), scores.tolist(), strict=True)]
     _check_segments(candidates, references)
     return [
@@ -87,18 +88,22 @@ def pairs(candidates: Sequence[str], references: Sequence[str], *, threads: int 
 
 
 def pairs_many(
-    blocks: Sequence[tuple[Sequence[str], Sequence[str]]], *, threads: int | None = None
+    blocks: Sequence[Block],
+    wanted: Wanted | None = None,
+    *,
+    threads: int | None = None,
 ) -> list[NDArray[np.float64]]:
-    """`pairs` of many videos in one call."""
+    """`pairs` of many videos in one call; where flags are given, row by row and end to end, 0 for a pair without."""
     index = open_index()
     if engine := _engine(index):
         with _as_input_error(lambda: _check_blocks(blocks)):
-            flat = engine.pairs_many(blocks, threads or os.cpu_count() or 1)
-        shapes = [(len(candidates), len(references)) for candidates, references in blocks]
-        ends = np.cumsum([C * R for C, R in shapes]).tolist()
-        return [flat[end - C * R : end].reshape(C, R) for end, (C, R) in zip(ends, shapes, strict=True)]
-    _check_blocks(blocks)
-    return [_matrix(b, candidates, references, index) for b, (candidates, references) in enumerate(blocks)]
+            flat = engine.pairs_many(blocks, threads or _kernels.threads(), wanted)
+    else:
+        _check_blocks(blocks)
+        flat = _flat(blocks, wanted, index)
+    shapes = [(len(candidates), len(references)) for candidates, references in blocks]
+    ends = accumulate(C * R for C, R in shapes)
+    return [flat[end - C * R : end].reshape(C, R) for end, (C, R) in zip(ends, shapes, strict=True)]
 
 
 # --- the readable twin of the compiled kernel ------------------------------------------------------------------------
@@ -113,12 +118,20 @@ def _best(k: int, candidate: str, references: Sequence[str], index: Index) -> Se
     return best
 
 
-def _matrix(b: int, candidates: Sequence[str], references: Sequence[str], index: Index) -> NDArray[np.float64]:
-    hyps, refs = [_sentence(text, index) for text in candidates], [_sentence(text, index) for text in references]
-    scores = np.zeros((len(hyps), len(refs)))
-    for h, hyp in enumerate(hyps):
-        for r, ref in enumerate(refs):
-            scores[h, r] = score_of(_pair(hyp, ref, f"block {b}: candidate {h}, reference {r}"))
+def _flat(blocks: Sequence[Block], wanted: Wanted | None, index: Index) -> NDArray[np.float64]:
+    places = [
+        (f"block {b}: candidate {h}, reference {r}", candidate, reference)
+        for b, (candidates, references) in enumerate(blocks)
+        for h, candidate in enumerate(candidates)
+        for r, reference in enumerate(references)
+    ]
+    if wanted is not None and wanted.size != len(places):
+        more, fewer = ("pairs", "flags") if wanted.size < len(places) else ("flags", "pairs")
+        raise InputError(f"there are more {more} than {fewer}")
+    scores = np.zeros(len(places))
+    for k, (place, candidate, reference) in enumerate(places):
+        if wanted is None or wanted[k]:
+            scores[k] = score_of(_pair(_sentence(candidate, index), _sentence(reference, index), place))
     return scores
 
 
@@ -255,8 +268,8 @@ class Meteor:
     def pairs(self, candidates: Sequence[str], references: Sequence[str]) -> NDArray[np.float64]:
         return pairs(candidates, references)
 
-    def pairs_many(self, blocks: Sequence[Block]) -> list[NDArray[np.float64]]:
-        return pairs_many(blocks)
+    def pairs_many(self, blocks: Sequence[Block], wanted: Wanted | None = None) -> list[NDArray[np.float64]]:
+        return pairs_many(blocks, wanted)
 
 
 SCORER = Meteor()

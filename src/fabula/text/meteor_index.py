@@ -1,21 +1,14 @@
 """METEOR 1.5's tables as one memory-mapped file (synsets, function words, paraphrases; Denkowski & Lavie 2014).
 
 The tables come from the installed `pycocoevalcap` wheel, which is found but never imported: its jar is read as
-a zip, its paraphrase table as gzip text. They are compiled once into a file in the user's cache folder. The
-file is:
-
-    magic · format version · CRC-32 of all that follows · sources' fingerprint · number of sections
-    per section: name, element type, offset, length
-    the sections, each aligned to 64 bytes
+a zip, its paraphrase table as gzip text. They are compiled once into a file in the user's cache folder (_store.py).
 
 Phrases are nodes of one trie in breadth-first order. Nodes 0 … P−1 are the words of the paraphrase table; the
 children of node n are the nodes trie_first[n] … trie_first[n+1]−1, sorted by their word. An entry (source
 phrase → target phrase) is a node number in target_node; the entries of a source keep the order of the table.
 
-Whole or not: the CRC covers every byte behind it and is checked each time the file is opened. For the 48 MB of
-the real tables that takes about 15 ms, so nothing cheaper is needed, and a cut or flipped file is noticed
-always, not only when the damage is met; it is then built again. The fingerprint is made of the CRCs that the
-zip directory and the gzip trailer already carry, so no source is read to compare it.
+The fingerprint that the file carries is made of the CRCs that the zip directory and the gzip trailer already hold, so
+no source is read to compare it.
 """
 
 from __future__ import annotations
@@ -23,13 +16,10 @@ from __future__ import annotations
 import contextlib
 import gzip
 import importlib.util
-import mmap
 import os
 import struct
 import sys
-import tempfile
 import threading
-import time
 import zipfile
 import zlib
 from collections import defaultdict
@@ -43,14 +33,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fabula.core.errors import CacheError, InputError
+from fabula.text import _store
+from fabula.text._store import Array, align, cache_folder, remove_leftovers
 
 Progress = Callable[[str, float], None]  # what is being done, how far (0 … 1)
-Array = NDArray[np.generic]
 
 MAGIC = b"FABULA-METEOR\0\0\0"
 VERSION = 2
-HEAD = struct.Struct("<16sII32sI")  # magic, version, crc, fingerprint, sections
-SECTION = struct.Struct("<16s4sQQ")  # name, element type, offset, elements
 FUNCTION, IRREGULAR, LEMMA = 1, 2, 4  # bits of word_flags
 MOST_WORDS = 65536  # the trie keeps words in 16 bits
 CHUNK = 1 << 24
@@ -165,17 +154,6 @@ _open: dict[tuple[Tables | None, Path | None], Index] = {}
 _open_lock = threading.Lock()
 
 
-def cache_folder() -> Path:
-    """Where compiled tables live: $FABULA_CACHE, else the platform's cache folder."""
-    if chosen := os.environ.get("FABULA_CACHE"):
-        return Path(chosen)
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "fabula" / "Cache"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "fabula"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fabula"
-
-
 def open_index(tables: Tables | None = None, cache: Path | None = None, progress: Progress | None = None) -> Index:
     """The index of these tables: mapped if the cache holds it whole, else built first; kept while the process lives."""
     with _open_lock:
@@ -198,7 +176,7 @@ def load_or_build(tables: Tables, cache: Path, progress: Progress | None = None)
                 return index
             remove_leftovers(path, older_than=0 if alone else 3600)
             with shown(progress) as report:
-                write(path, fingerprint, build(tables, report))
+                _store.write(path, _store.Seal(MAGIC, VERSION, fingerprint), build(tables, report))
     except OSError as error:
         raise CacheError(
             f"the METEOR tables cannot be cached in {cache} ({error.strerror or error}); "
@@ -221,24 +199,8 @@ def find_index(tables: Tables, cache: Path) -> Index | None:
 
 def load(path: Path, fingerprint: bytes) -> Index | None:
     """The index in this file, or None if there is none, it is of other tables, or one bit of it is wrong."""
-    try:
-        with path.open("rb") as file:
-            data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    except (OSError, ValueError):  # absent; empty
-        return None
-    if len(data) < HEAD.size:
-        return None
-    magic, version, crc, made_from, count = HEAD.unpack_from(data)
-    checked_from = HEAD.size - 36  # right behind the CRC itself
-    if (magic, version, made_from) != (MAGIC, VERSION, fingerprint) or zlib.crc32(
-        memoryview(data)[checked_from:]
-    ) != crc:
-        return None
-    sections: dict[str, Array] = {}
-    for k in range(count):
-        name, kind, offset, length = SECTION.unpack_from(data, HEAD.size + k * SECTION.size)
-        sections[name.rstrip(b"\0").decode()] = np.frombuffer(data, kind.rstrip(b"\0").decode(), length, offset)
-    return Index(path, sections)
+    sections = _store.load(path, _store.Seal(MAGIC, VERSION, fingerprint))
+    return None if sections is None else Index(path, sections)
 
 
 @contextlib.contextmanager
@@ -253,14 +215,6 @@ def locked(path: Path) -> Iterator[bool]:
             yield False
         else:
             yield True
-
-
-def remove_leftovers(path: Path, older_than: float) -> None:
-    """Temporary files of builders that were killed."""
-    for leftover in path.parent.glob(f"{path.stem}.*.tmp"):
-        with contextlib.suppress(OSError):
-            if time.time() - leftover.stat().st_mtime >= older_than:
-                leftover.unlink()
 
 
 @contextlib.contextmanager
@@ -278,38 +232,6 @@ def shown(progress: Progress | None) -> Iterator[Progress]:
 
 
 # --- building --------------------------------------------------------------------------------------------------------
-
-
-def write(path: Path, fingerprint: bytes, sections: dict[str, Array]) -> None:
-    """Write beside the target, flush to the disk, then take the target's name in one step."""
-    table, offset = b"", align(HEAD.size + SECTION.size * len(sections))
-    for name, array in sections.items():
-        table += SECTION.pack(name.encode(), array.dtype.str.encode(), offset, array.size)
-        offset = align(offset + array.nbytes)
-    handle, temporary = tempfile.mkstemp(prefix=f"{path.stem}.", suffix=".tmp", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(bytes(HEAD.size))
-            crc = zlib.crc32(fingerprint + struct.pack("<I", len(sections)))
-            for piece in [table, *(array.tobytes() for array in sections.values())]:
-                file.write(piece)
-                crc = zlib.crc32(piece, crc)
-                padding = bytes(align(file.tell()) - file.tell())
-                file.write(padding)
-                crc = zlib.crc32(padding, crc)
-            file.seek(0)
-            file.write(HEAD.pack(MAGIC, VERSION, crc, fingerprint, len(sections)))
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)  # noqa: PTH105
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)  # noqa: PTH108
-        raise
-
-
-def align(offset: int) -> int:
-    return -(-offset // 64) * 64
 
 
 def build(tables: Tables, report: Progress) -> dict[str, Array]:

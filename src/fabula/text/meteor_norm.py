@@ -8,10 +8,10 @@ text; other text comes here.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 
 from fabula.core.errors import InputError
+from fabula.core.patterns import lazy
 
 MOST_DOTS = 1000  # METEOR's own loop is quadratic in a run of dots
 
@@ -41,16 +41,16 @@ LATER_RULES = [
     (rf"([{ALPHA}])'([{ALPHA}])", r"\1 '\2"),
     (r"([0-9])'(s)", r"\1 '\2"),
 ]
-_FIRST = [(re.compile(pattern), to) for pattern, to in RULES]
-_HIDE = [(re.compile(pattern), to) for pattern, to in HIDE_DOTS]
-_LATER = [(re.compile(pattern), to) for pattern, to in LATER_RULES]
-_HIDE_ALL = re.compile(r"DOTMULTI(\.+)")
-_SHOW_ALL = re.compile(r"((?:DOT)+)DOTMULTI")
-_HAS_ALPHA = re.compile(f"[{ALPHA}]")
-_BLANKS = re.compile("[ \u2000-\u200a\u202f\u205f\u3000\u00a0]+")
-_GAPS = re.compile("[ \t\n\r\f]+")
+_FIRST = [(lazy(pattern), to) for pattern, to in RULES]
+_HIDE = [(lazy(pattern), to) for pattern, to in HIDE_DOTS]
+_LATER = [(lazy(pattern), to) for pattern, to in LATER_RULES]
+_HIDE_ALL = lazy(r"DOTMULTI(\.+)")
+_SHOW_ALL = lazy(r"((?:DOT)+)DOTMULTI")
+_HAS_ALPHA = lazy(f"[{ALPHA}]")
+_BLANKS = lazy("[ \u2000-\u200a\u202f\u205f\u3000\u00a0]+")
+_GAPS = lazy("[ \t\n\r\f]+")
 _TRIM = "".join(map(chr, range(0x21)))  # what Java's trim() takes away
-_SURROGATES = re.compile("[\ud800-\udfff]")
+_SURROGATES = lazy("[\ud800-\udfff]")
 
 
 def normalise(text: str, prefixes: Collection[str], numeric_prefixes: Collection[str]) -> str:

@@ -16,15 +16,27 @@ U+2029 inside a caption adds a line and shifts all captions after it; here they 
 
 from __future__ import annotations
 
+import contextlib
+import struct
+import sys
+import zlib
 from collections.abc import Iterable, Sequence
 from functools import cache
+from pathlib import Path
 from types import ModuleType
-from typing import Protocol
+from typing import Any, Protocol
 
+import numpy as np
+
+from fabula import _kernels
 from fabula._kernels import native
 from fabula.core.errors import InputError, shown
-from fabula.text import ptb_rules
+from fabula.text import _store, ptb_rules, scanner
+from fabula.text._store import cache_folder
 from fabula.text.scanner import Automaton, Scanner, compile_rules
+
+MAGIC = b"FABULA-PTB\0\0\0\0\0\0"
+VERSION = 1  # of the kept tables: count it up when the kernel makes other tables of the same rules
 
 # Exact comparison with lower-cased tokens: the four brackets never match.
 DROPPED = frozenset(
@@ -50,14 +62,48 @@ def python_engine() -> Engine:
 
 
 @cache
-def native_engine(kernels: ModuleType) -> Engine:
+def native_engine(kernels: ModuleType) -> Any:
+    """The compiled scanner; its tables, which depend on the rules alone, are kept in the cache folder."""
+    place = kept_tables()
+    sections = _store.load(*place) if place else None
+    blanks = "".join(sorted(ptb_rules.BLANKS + ptb_rules.LINE_ENDS))
+    if sections is not None:
+        classes, ahead = sections["classes"].tobytes(), sections["ahead"].tolist()
+        return kernels.Scanner(classes, sections["next"], sections["accepts"], told(ahead), blanks)
     a = automaton()
-    rules = [
-        (ahead, rule.cut, rule.again, rule.kind, rule.whole, rule.empty, list(rule.edits))
-        for rule, ahead in zip(a.rules, a.ahead, strict=True)
-    ]
-    made: Engine = kernels.Scanner(a.classes, a.members, a.follow, a.accept, a.first, rules, "".join(sorted(a.blanks)))
+    made = kernels.Scanner(a.classes, a.members, a.follow, a.accept, a.first, told(a.ahead), blanks)
+    if place:
+        keep_tables(*place, made, a)
     return made
+
+
+def told(ahead: Sequence[int]) -> list[tuple[Any, ...]]:
+    """The rules as the kernel takes them, each with the length of its look-ahead."""
+    return [
+        (length, rule.cut, rule.again, rule.kind, rule.whole, rule.empty, list(rule.edits))
+        for rule, length in zip(ptb_rules.RULES, ahead, strict=True)
+    ]
+
+
+def kept_tables() -> tuple[Path, _store.Seal] | None:
+    """Where the tables of these very rules are kept, made by this very Python; None where nothing can be kept."""
+    try:
+        sources = [Path(module.__file__ or "").read_bytes() for module in (ptb_rules, scanner)]
+        mark = struct.pack("<8I", sys.hexversion, *(n for s in sources for n in (zlib.crc32(s), len(s))), 0, 0, 0)
+        path = cache_folder() / f"ptb-{VERSION}-{zlib.crc32(mark):08x}.tables"
+        return path, _store.Seal(MAGIC, VERSION, mark)
+    except (OSError, RuntimeError):  # no files (an archive), no home
+        return None
+
+
+def keep_tables(path: Path, seal: _store.Seal, made: Any, a: Automaton) -> None:
+    """Where they cannot be written, the next process makes them again: a tenth of a second, and no error."""
+    following, accepts = made.tables()
+    classes, ahead = np.frombuffer(a.classes, np.uint8), np.array(a.ahead, np.int32)
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _store.remove_leftovers(path, older_than=3600)
+        _store.write(path, seal, {"classes": classes, "ahead": ahead, "next": following, "accepts": accepts})
 
 
 def engine() -> Engine:
@@ -80,13 +126,17 @@ def tokenize_all(texts: Sequence[str], remove_nonascii: bool = False, strict: bo
     """`tokenize` for many captions, each distinct one once; `strict` lets neighbours influence it, as officially."""
     if isinstance(texts, str):
         raise InputError(f"captions are {shown(texts)}, one string", hint="give a list of strings, or call tokenize")
-    captions = [checked(text, i) for i, text in enumerate(texts)]
-    if remove_nonascii:
+    captions = list(texts)
+    if set(map(type, captions)) - {str}:
+        captions = [checked(text, i) for i, text in enumerate(captions)]
+    if remove_nonascii and not all(map(str.isascii, captions)):
         captions = [ascii_only(text) for text in captions]
     if strict:
         return [kept(line) for line in batch_lines(captions)]
     distinct = list(dict.fromkeys(captions))
-    made = dict(zip(distinct, map(kept, raw_lines(distinct)), strict=True))
+    if len(distinct) == len(captions):
+        return kept_lines(captions)
+    made = dict(zip(distinct, kept_lines(distinct), strict=True))
     return [made[text] for text in captions]
 
 
@@ -104,6 +154,19 @@ def ascii_only(text: str) -> str:
 def raw_lines(texts: Iterable[str]) -> list[str]:
     """One line of lower-cased tokens for each text, each read alone."""
     return [lowered(line[:-1]) for line in engine().lines([text.replace("\n", " ") + "\n" for text in texts])]
+
+
+def kept_lines(texts: list[str]) -> list[str]:
+    """`kept` of each text's line; the kernel does all of it for plain ASCII."""
+    kernels = native()
+    if kernels is None:
+        return [kept(line) for line in raw_lines(texts)]
+    lines = native_engine(kernels).kept(texts, list(DROPPED), _kernels.threads())
+    others = [i for i, line in enumerate(lines) if line is None]
+    for i, line in zip(others, raw_lines([texts[i] for i in others]), strict=True):
+        lines[i] = kept(line)
+    found: list[str] = lines
+    return found
 
 
 def batch_lines(texts: Sequence[str]) -> list[str]:

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from fabula.core.errors import InputError
 from fabula.text import _check
+from fabula.text._scorer import OneByOne
 from fabula.text.spice_graph import Tuple
 from fabula.text.spice_parse import parse_all, tuples_all
 from fabula.text.spice_scene import Concept, Parts, Scene
@@ -155,7 +156,7 @@ def printed(parts: Sequence[Parts], marks: Sequence[bool]) -> tuple[tuple[Tuple,
     return tuple(sorted(rows, key=lambda row: (not row[1], row[0])))
 
 
-class Spice:
+class Spice(OneByOne):
     """SPICE as a caption scorer of its own name."""
 
     name = "spice"

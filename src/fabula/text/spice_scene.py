@@ -109,28 +109,11 @@ class Scene:
         return made
 
     def attribute(self, node: Node, concept: Concept) -> None:
-        similar = None
-        for other in node.attributes:
-            if other.equal(concept):
-                return
-            if similar is None and other.similar(concept):
-                similar = other
-        if similar is not None:
-            similar.merge(concept)
-        else:
+        if not joined(concept, node.attributes):
             node.attributes.append(concept)
 
     def relation(self, source: Node, concept: Concept, target: Node) -> None:
-        similar = None
-        for a, other, b in self.relations:
-            if a is source and b is target:
-                if other.equal(concept):
-                    return
-                if similar is None and other.similar(concept):
-                    similar = other
-        if similar is not None:
-            similar.merge(concept)
-        else:
+        if not joined(concept, (r for a, r, b in self.relations if a is source and b is target)):
             self.relations.append((source, concept, target))
 
     def tuples(self) -> list[Parts]:
@@ -138,6 +121,20 @@ class Scene:
         out += [(node.concept, attribute) for node in self.nodes for attribute in node.attributes]
         out += [(a.concept, relation, b.concept) for a, relation, b in self.relations]
         return out
+
+
+def joined(concept: Concept, others: Iterable[Concept]) -> bool:
+    """True where one of the others is the concept, or else the first that is similar now has its words."""
+    similar = None
+    for other in others:
+        if other.equal(concept):
+            return True
+        if similar is None and other.similar(concept):
+            similar = other
+    if similar is None:
+        return False
+    similar.merge(concept)
+    return True
 
 
 # --- synsets ------------------------------------------------------------------------------------------------

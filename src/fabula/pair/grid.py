@@ -1,0 +1,74 @@
+"""Every reference with every prediction, of many videos at once: their matrices [G, P] end to end, row by row.
+
+What is computed cell by cell, IoU above all, costs the same few calls for five hundred videos as for one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fabula.core.nouns import Story
+from fabula.pair.tiou import Spans, forward, overlap
+
+Cells = NDArray[np.float64]  # [C], C = Σ G·P
+Mask = NDArray[np.bool_]  # [C]
+Index = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """N pairs of stories, and for each cell whose it is."""
+
+    refs: Sequence[Story]
+    preds: Sequence[Story]
+    shapes: Index  # [N, 2] G and P
+    pair: Index  # [C] which pair of stories
+    row: Index  # [C] which reference of it
+    column: Index  # [C] which prediction of it
+
+    @classmethod
+    def of(cls, pairs: Sequence[tuple[Story, Story]]) -> Grid:
+        refs, preds = [ref for ref, _ in pairs], [pred for _, pred in pairs]
+        shapes = np.array([(len(r), len(p)) for r, p in pairs], dtype=np.int64).reshape(-1, 2)
+        cells = shapes[:, 0] * shapes[:, 1]
+        pair = np.repeat(np.arange(len(pairs)), cells)
+        place = np.arange(len(pair)) - before(cells)[pair]
+        row, column = np.divmod(place, shapes[pair, 1])
+        return cls(refs, preds, shapes, pair, row, column)
+
+    def __len__(self) -> int:
+        return len(self.refs)
+
+    def iou(self, eps: float = 0.0, raw: bool = False, swap: bool = False) -> Cells:
+        """`tiou` of all pairs; `swap` exchanges the ends of reversed segments."""
+        g, p = spans(self.refs), spans(self.preds)
+        if swap:
+            g, p = forward(g), forward(p)
+        G, P = before(self.shapes[:, 0]), before(self.shapes[:, 1])
+        return overlap(g[G[self.pair] + self.row], p[P[self.pair] + self.column], eps, raw)
+
+    def turned(self) -> Index:
+        """Where each cell stands when every matrix is [P, G]: turned[c] is the place of cell c. [C]"""
+        start = before(self.shapes[:, 0] * self.shapes[:, 1])
+        place: Index = start[self.pair] + self.column * self.shapes[self.pair, 0] + self.row
+        return place
+
+    def sum(self, cells: Cells, chosen: Mask) -> Cells:
+        """Per pair of stories the sum of its chosen cells, one after the other. [N]"""
+        return np.bincount(self.pair[chosen], cells[chosen], len(self)).astype(np.float64)
+
+
+def before(counts: Index) -> Index:
+    """How many come before each: where it starts when all stand end to end. [N]"""
+    starts: Index = np.cumsum(counts) - counts
+    return starts
+
+
+def spans(stories: Sequence[Story]) -> Spans:
+    """The spans of all stories end to end. [ΣN, 2]"""
+    ends = [(e.segment.start, e.segment.end) for story in stories for e in story.events]
+    return np.array(ends, dtype=np.float64).reshape(-1, 2)

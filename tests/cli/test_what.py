@@ -1,0 +1,34 @@
+"""The options of what to score: the same words in every verb, handed on as they were typed."""
+
+import importlib
+
+import pytest
+
+from fabula.cli._what import WHAT
+from fabula.verbs import score
+
+VERBS = ("score", "serve", "compare", "protocols", "diagnose")
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_shared_option_says_the_same_everywhere(verb):
+    command = importlib.import_module(f"fabula.cli.{verb}").command
+    assert command.params[0].param_type_name == "argument" and command.params[1].name == "refs"
+    for option in command.params:
+        if option.name in WHAT and (verb, option.name) != ("diagnose", "task"):
+            flags, settings = WHAT[option.name]
+            assert (tuple(option.opts), option.help) == (flags, settings["help"])
+
+
+def test_score_takes_every_one_of_them():
+    assert set(WHAT) <= set(score.__annotations__)
+
+
+def test_compare_reads_the_format_and_repairs_that_score_reads(fabula, tmp_path):
+    (tmp_path / "turned.json").write_text('{"v_a": {"timestamps": [[10, 0], [12, 30]], "sentences": ["one", "two"]}}')
+    (tmp_path / "other.json").write_text((tmp_path / "preds.json").read_text())
+    wanted = ("preds.json", "other.json", "--refs", "turned.json", "--metrics", "mIoU", "--resamples", 10)
+    assert fabula("compare", *wanted).code == 2  # a reversed reference is an error, as in score
+    assert fabula("compare", *wanted, "--repair", "swap").code == 0
+    ran = fabula("compare", *wanted, "--repair", "swap", "--format", "activitynet")
+    assert ran.code == 2 and "preds.json" in ran.err

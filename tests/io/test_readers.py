@@ -1,0 +1,69 @@
+"""fabula list formats: every reader of every task, each with a file that it reads."""
+
+import pytest
+
+from fabula import io, tasks
+from fabula.core.moments import VideoNumbers
+from fabula.core.notes import Notes
+from fabula.io import captions, captionsets, fillin, moments, regions
+from fabula.io._fields import Source
+from fabula.io._readers import readers
+from fabula.io.captionsets import Told
+
+READERS = readers()
+
+
+def story(path, reader):
+    corpus, _ = io.read(path, None if io.find(reader.name)[0].guess else reader.name)
+    return corpus.format.partition(":")[0] == reader.name and corpus.events > 0
+
+
+def moment(path, reader):
+    if reader.holds == "predictions":
+        stream, name = moments.answers(path, VideoNumbers(), Notes())
+        return name == reader.name and len(list(stream)) == 1
+    source = Source(path)
+    known = moments.chosen_format(source, None, "references").name
+    return known == reader.name and len(moments.queries([path], Notes())) == 1
+
+
+def region(path, reader):
+    format, form = regions.chosen(path, None)
+    return format.name == reader.name and [len(p) for p in format.read(Source(path), form)] == [1]
+
+
+def item(path, reader):
+    if reader.name == "coco-annotations":
+        return captions.annotated(path, Notes()) == {1: ("a kite is rising",)}
+    if reader.name == "coco-results":
+        (path.parent / "refs.json").write_text('{"annotations": [{"image_id": 1, "caption": "a kite"}]}')
+        return captions.read(path, [path.parent / "refs.json"])[0][0].candidate == "a kite rises"
+    return captions.read(path)[0][0].references == ("a kite is rising",)
+
+
+def clip(path, reader):
+    if reader.name == "fillin-sets":
+        return len(fillin.read_sets(path, Notes())[0]) == 2
+    if reader.name == "captionsets":
+        both = Told(("P1 runs.", "P2 follows P1."), (("P1",), ("P2", "P1")))
+        return captionsets.read(path, Notes()) == {"kite": both}
+    return list(fillin.references(path, Notes()).values()) == [("[PERSON1]", "[PERSON2]")]
+
+
+LOOK = {"dense": story, "moments": moment, "regions": region, "captions": item, "identity": clip}
+
+
+@pytest.mark.parametrize("reader", READERS, ids=lambda r: f"{r.tasks[0]}-{r.name}")
+def test_the_example_is_a_file_that_the_reader_knows_and_reads(reader, tmp_path):
+    path = tmp_path / reader.pattern.partition(",")[0].replace("*", "file")
+    path.write_text(f"{reader.example}\n")
+    assert LOOK[reader.tasks[0]](path, reader)
+
+
+def test_every_task_has_a_reader():
+    assert {task for reader in READERS for task in reader.tasks} == set(tasks.room.names())
+
+
+def test_formats_of_every_room_are_there():
+    names = {r.name for r in READERS}
+    assert names >= {f.name for some in (io.formats(), moments.formats(), regions.formats()) for f in some}
