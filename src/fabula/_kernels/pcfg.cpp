@@ -59,19 +59,20 @@ Grouped<T> group(int32_t S, int64_t n, const Key &key, const Make &make) {
     return g;
 }
 
-struct Node { int32_t state, start, end; };
-
-// Classes of states that a span may hold; none: all.
-struct Allowed {
-    const int32_t *classes = nullptr;
-    const uint64_t *spans = nullptr;  // [b(b-1)/2 + a][2]
+// Up to 128 categories.
+struct Set {
+    uint64_t bits[2];
+    bool has(int32_t c) const { return bits[c >> 6 & 1] >> (c & 63) & 1; }
 };
+
+struct Node { int32_t state, start, end; };
 
 class Pcfg {
   public:
     Pcfg(In<int32_t, 2> binary, In<float, 1> binary_scores, In<int32_t, 2> unary, In<float, 1> unary_scores,
-         In<uint8_t, 1> kind, In<float, 1> limits, int32_t goal)
+         In<uint8_t, 1> kind, In<int32_t, 1> category, In<float, 1> limits, int32_t goal)
         : S(static_cast<int32_t>(kind.shape(0))), goal(goal), kind(kind.data(), kind.data() + kind.shape(0)),
+          category(category.data(), category.data() + category.shape(0)),
           limits(limits.data(), limits.data() + limits.shape(0)) {
         const auto check = [&](In<int32_t, 2> rules, In<float, 1> scores, size_t places) {
             if (rules.shape(1) != places || scores.shape(0) != rules.shape(0)) throw nb::value_error("Pcfg: odd shapes");
@@ -81,7 +82,7 @@ class Pcfg {
         check(binary, binary_scores, 3);
         check(unary, unary_scores, 2);
         if (goal < 0 || goal >= S) throw nb::value_error("Pcfg: no such goal");
-        if (limits.shape(0) != kind.shape(0)) throw nb::value_error("Pcfg: odd limits");
+        if (limits.shape(0) != kind.shape(0) || category.shape(0) != kind.shape(0)) throw nb::value_error("Pcfg: odd limits");
         const int32_t *b = binary.data(), *u = unary.data();
         const float *w = binary_scores.data(), *v = unary_scores.data();
         const int64_t B = static_cast<int64_t>(binary.shape(0)), U = static_cast<int64_t>(unary.shape(0));
@@ -98,6 +99,7 @@ class Pcfg {
 
     const int32_t S, goal;
     const std::vector<uint8_t> kind;
+    const std::vector<int32_t> category;  // by state, 0 … 127; for `allowed`
     const std::vector<float> limits;  // how far a state may lie below the best finished one of its span
     Grouped<Up> left, right;
     Grouped<Down> down;
@@ -141,7 +143,7 @@ class Chart {
 
     // word: numbers of the lexicon's words, whose tags and scores are at[w] … at[w + 1] - 1.
     bool fill(int32_t words, const int32_t *word, const int64_t *at, const int32_t *tags, const float *scores,
-              Allowed allowed, bool limits) {
+              const Set *allowed, bool limits) {
         resize(words);
         limited = limits;
         allow = allowed;
@@ -181,7 +183,7 @@ class Chart {
   private:
     const Pcfg &g;
     int32_t n = 0;
-    Allowed allow;
+    const Set *allow = nullptr;  // by span: categories that it may hold; none: all
     bool limited = true;
     std::vector<float> scores;
     std::vector<std::vector<int32_t>> found, lefts, rights;  // by span: states in it; those that rules are held by
@@ -212,15 +214,12 @@ class Chart {
         here = place(a, b);
         now = scores.data() + here * g.S;
         states = &found[here];
-        return !allow.spans || allow.spans[2 * here] || allow.spans[2 * here + 1];
+        return !allow || allow[here].bits[0] || allow[here].bits[1];
     }
 
     void put(int32_t s, float value) {
         if (!(value > now[s])) return;
-        if (allow.spans) {
-            const int32_t c = allow.classes[s];
-            if (!(allow.spans[2 * here + (c >> 6)] >> (c & 63) & 1)) return;
-        }
+        if (allow && !allow[here].has(g.category[s])) return;
         if (now[s] == NONE) states->push_back(s);
         now[s] = value;
     }
@@ -302,8 +301,7 @@ nb::capsule owner(std::vector<T> *kept) {
 }
 
 nb::tuple trees(const Pcfg &g, In<int64_t, 1> first, In<int32_t, 1> words, In<int64_t, 1> at, In<int32_t, 1> tags, In<float, 1> scores,
-                int64_t threads, bool whole, std::optional<In<int32_t, 1>> classes,
-                std::optional<In<uint64_t, 2>> allowed) {
+                int64_t threads, bool whole, std::optional<In<uint64_t, 2>> allowed) {
     const int64_t n = static_cast<int64_t>(first.shape(0)) - 1;
     const int64_t *f = first.data(), *t = at.data(), known = static_cast<int64_t>(at.shape(0)) - 1;
     for (int64_t i = 0; i < n; ++i)
@@ -314,9 +312,8 @@ nb::tuple trees(const Pcfg &g, In<int64_t, 1> first, In<int32_t, 1> words, In<in
         if (t[i] < 0 || t[i + 1] < t[i] || t[i + 1] > static_cast<int64_t>(tags.shape(0))) throw nb::value_error("trees: odd at");
     for (size_t i = 0; i < tags.shape(0); ++i)
         if (tags.data()[i] < 0 || tags.data()[i] >= g.S) throw nb::value_error("trees: no such tag");
-    if (allowed && (!classes || n != 1 || allowed->shape(1) != 2)) throw nb::value_error("trees: allowed is for one sentence");
-    Allowed allow;
-    if (allowed) allow = {classes->data(), allowed->data()};
+    if (allowed && (n != 1 || allowed->shape(1) != 2)) throw nb::value_error("trees: allowed is for one sentence");
+    const Set *allow = allowed ? reinterpret_cast<const Set *>(allowed->data()) : nullptr;
     std::vector<std::vector<Node>> found(n);
     std::vector<std::vector<float>> below(n);
     auto *best = new std::vector<float>(n, NONE);
@@ -361,10 +358,10 @@ nb::tuple trees(const Pcfg &g, In<int64_t, 1> first, In<int32_t, 1> words, In<in
 
 FABULA_KERNEL(m) {
     nb::class_<Pcfg>(m, "Pcfg", "Twin of fabula.text.pcfg.Grammar.")
-        .def(nb::init<In<int32_t, 2>, In<float, 1>, In<int32_t, 2>, In<float, 1>, In<uint8_t, 1>, In<float, 1>,
-                      int32_t>(),
+        .def(nb::init<In<int32_t, 2>, In<float, 1>, In<int32_t, 2>, In<float, 1>, In<uint8_t, 1>, In<int32_t, 1>,
+                      In<float, 1>, int32_t>(),
              nb::arg("binary"), nb::arg("binary_scores"), nb::arg("unary"), nb::arg("unary_scores"), nb::arg("kind"),
-             nb::arg("limits"), nb::arg("goal"))
+             nb::arg("category"), nb::arg("limits"), nb::arg("goal"))
         .def("trees", &trees, nb::arg("first"), nb::arg("words"), nb::arg("at"), nb::arg("tags"), nb::arg("scores"), nb::arg("threads"),
-             nb::arg("whole") = false, nb::arg("classes") = nb::none(), nb::arg("allowed") = nb::none());
+             nb::arg("whole") = false, nb::arg("allowed") = nb::none());
 }

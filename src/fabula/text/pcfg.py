@@ -51,6 +51,7 @@ class Grammar:
     unary: NDArray[np.int32]  # [U, 2] parent, child
     unary_scores: NDArray[np.float32]
     kind: NDArray[np.uint8]  # [S] PHRASE, TAG, UNFINISHED
+    category: NDArray[np.int32]  # [S] 0 … 127; a span may be held to some of them (training)
     limits: NDArray[np.float32]  # [S]
     goal: int
     _made: Any = field(default=None, repr=False)
@@ -62,7 +63,7 @@ class Grammar:
             return [trees_python(self, words, lexicon) for words in sentences]
         if self._made is None:
             self._made = native.Pcfg(
-                self.binary, self.binary_scores, self.unary, self.unary_scores, self.kind, self.limits, self.goal
+                self.binary, self.binary_scores, self.unary, self.unary_scores, self.kind, self.category, self.limits, self.goal
             )
         first = np.cumsum([0, *map(len, sentences)], dtype=np.int64)
         words = np.fromiter((w for s in sentences for w in s), np.int32, int(first[-1]))

@@ -32,6 +32,7 @@ class Parser:
             data["unary"].astype(np.int32),
             data["unary_scores"].astype(np.float32),
             data["kind"],
+            data["label"].astype(np.int32),
             data["limits"].astype(np.float32),
             int(data["goal"]),
         )
