@@ -116,7 +116,7 @@ def test_micap_table_1_with_scene_graphs(table):
         own, plain, meteor = seen["iSPICE"][way], seen["SPICE(tok=none)"][way], table["METEOR"][way]
         assert own.ratio < meteor.ratio < plain.ratio < table["ROUGE_L"][way].ratio
         assert own.interval.high < meteor.ratio and meteor.interval.high < plain.interval.low
-        assert own.ratio == pytest.approx(published, abs=0.12) and plain.ratio == pytest.approx(0.85, abs=0.06)
+        assert own.ratio == pytest.approx(published, abs=0.13) and plain.ratio == pytest.approx(0.85, abs=0.06)
         assert own.stories + own.skipped == len(SETS)
 
 

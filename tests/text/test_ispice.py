@@ -110,7 +110,7 @@ def test_bad_input():
         (0, 0.1667),
         *(
             pytest.param(
-                k, v, marks=pytest.mark.xfail(strict=True, reason="two tuples are parsed otherwise: docs/spice.md")
+                k, v, marks=pytest.mark.xfail(strict=True, reason="some words are tagged otherwise: docs/spice.md")
             )
             for k, v in ((1, 0.1212), (2, 0.5714))
         ),

@@ -7,12 +7,10 @@ from collections import Counter
 import numpy as np
 import pytest
 from golden_spice import rows
-from hypothesis import given
-from hypothesis import strategies as st
 
 from fabula import _kernels
 from fabula.core.errors import InputError, MissingExtra
-from fabula.text import spice, spice_java, spice_model, spice_parse
+from fabula.text import spice, spice_grammar, spice_java, spice_parse
 from fabula.text.spice_scene import Scene
 
 NATIVE = pytest.mark.skipif(_kernels.NATIVE is None, reason="not compiled")
@@ -140,52 +138,32 @@ def test_java_absent_says_the_pip_line(monkeypatch):
 # --- the parser's parts -------------------------------------------------------------------------------------
 
 
-@NATIVE
-@given(st.integers(1, 9), st.integers(0, 2**32 - 1))
-def test_compiled_tree_is_the_twins(n, seed):
-    arcs = np.random.default_rng(seed).normal(size=(n, n + 1)).astype(np.float32)
-    with _kernels.using("python"):
-        slow = spice_model.eisner(arcs)
-    with _kernels.using("native"):
-        assert spice_model.eisner(arcs).tolist() == slow.tolist()
-
-
-@given(st.integers(1, 5), st.integers(0, 2**32 - 1))
-def test_tree_is_the_best(n, seed):
-    arcs = np.random.default_rng(seed).normal(size=(n, n + 1)).astype(np.float32)
-
-    def trees(heads=()):
-        if len(heads) == n:
-            yield heads
-        else:
-            for head in range(n + 1):
-                if head != len(heads) + 1:
-                    yield from trees((*heads, head))
-
-    def is_tree(heads):
-        if heads.count(0) != 1:
-            return False
-        for k in range(n):
-            seen, node = set(), k + 1
-            while node and node not in seen:
-                seen.add(node)
-                node = heads[node - 1]
-            if node:
-                return False
-        spans = [(min(k + 1, h), max(k + 1, h)) for k, h in enumerate(heads)]
-        return not any(a < c < b < d for a, b in spans for c, d in spans)
-
-    best = max(sum(float(arcs[k, h]) for k, h in enumerate(heads)) for heads in trees() if is_tree(heads))
-    found = spice_model.eisner_python(arcs)
-    assert is_tree(tuple(found.tolist()))
-    assert sum(float(arcs[k, h]) for k, h in enumerate(found)) == pytest.approx(best, abs=1e-5)
-
-
 def test_a_sentence_is_parsed_alike_alone_and_in_company():
-    model = spice_model.load()
+    parser = spice_grammar.load()
     texts = ["a dog", "the boy throws a ball to his dog in the park", "two men"]
-    together = model.parse([text.split() for text in texts])
-    assert together == [model.parse([text.split()])[0] for text in texts]
+    together = parser.parse([text.split() for text in texts])
+    assert together == [parser.parse([text.split()])[0] for text in texts]
+
+
+def test_a_tree_by_hand():
+    labels, parents = spice_grammar.load().parse([["the", "girl", "throws", "a", "ball"]])[0]
+    assert labels == ["ROOT", "S", "NP", "DT", "NN", "VP", "VBZ", "NP", "DT", "NN"]
+    assert parents == [0, 0, 1, 2, 2, 1, 5, 5, 7, 7]
+
+
+@pytest.mark.parametrize("words", [[], ["dog"], ["zxqv"] * 3, ["7", "%"], ["男が走る"], [",", ",", "and", "of"] * 6])
+def test_any_words_have_a_tree(words):
+    labels, parents = spice_grammar.load().parse([words])[0]
+    inner = set(parents)
+    assert sum(node not in inner for node in range(1, len(labels))) == len(words)
+
+
+@NATIVE
+def test_shipped_grammar_on_both_kernels():
+    text = [["a", "red", "dog"]]
+    with _kernels.using("python"):
+        slow = spice_grammar.Parser(spice_grammar.data()).parse(text)
+    assert spice_grammar.load().parse(text) == slow
 
 
 # --- the official SPICE -------------------------------------------------------------------------------------
@@ -222,14 +200,6 @@ def from_text():
     return 2 * tp / (2 * tp + fp + fn), np.corrcoef(mine, theirs)[0, 1], abs(mine.mean() - theirs.mean())
 
 
-def test_golden_scores_from_text_do_not_get_worse(from_text):
-    F1, pearson, distance = from_text
-    assert F1 >= 0.845
-    assert pearson >= 0.94
-    assert distance <= 0.018
-
-
-@pytest.mark.xfail(strict=True, reason="the parser does not agree that well yet: docs/spice.md")
 def test_golden_scores_from_text_as_wanted(from_text):
     F1, pearson, distance = from_text
     assert F1 >= 0.95

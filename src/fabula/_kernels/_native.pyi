@@ -68,3 +68,27 @@ class Meteor:
     def normalise(self, text: str) -> str: ...
 
 def meteor_stem(word: str) -> str: ...
+
+class Pcfg:
+    def __init__(
+        self,
+        binary: NDArray[np.int32],
+        binary_scores: NDArray[np.float32],
+        unary: NDArray[np.int32],
+        unary_scores: NDArray[np.float32],
+        kind: NDArray[np.uint8],
+        category: NDArray[np.int32],
+        limits: NDArray[np.float32],
+        goal: int,
+    ) -> None: ...
+    def trees(
+        self,
+        first: NDArray[np.int64],
+        words: NDArray[np.int32],
+        at: NDArray[np.int64],
+        tags: NDArray[np.int32],
+        scores: NDArray[np.float32],
+        threads: int,
+        whole: bool = False,
+        allowed: NDArray[np.uint64] | None = None,
+    ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32], NDArray[np.float32]]: ...

@@ -17,7 +17,6 @@ span of the whole sentence). All scores are 32-bit floats, in the compiled kerne
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -63,18 +62,24 @@ class Grammar:
             return [trees_python(self, words, lexicon) for words in sentences]
         if self._made is None:
             self._made = native.Pcfg(
-                self.binary, self.binary_scores, self.unary, self.unary_scores, self.kind, self.category, self.limits, self.goal
+                self.binary,
+                self.binary_scores,
+                self.unary,
+                self.unary_scores,
+                self.kind,
+                self.category,
+                self.limits,
+                self.goal,
             )
         first = np.cumsum([0, *map(len, sentences)], dtype=np.int64)
         words = np.fromiter((w for s in sentences for w in s), np.int32, int(first[-1]))
-        threads = os.cpu_count() or 1
-        at, nodes, _, _ = self._made.trees(first, words, lexicon.at, lexicon.tags, lexicon.scores, threads)
+        at, nodes, _, _ = self._made.trees(first, words, lexicon.at, lexicon.tags, lexicon.scores, _kernels.threads())
         flat = list(map(tuple, nodes.tolist()))
         return [flat[a:b] for a, b in zip(at[:-1].tolist(), at[1:].tolist(), strict=True)]
 
 
 def trees_python(g: Grammar, words: list[int], lexicon: Lexicon) -> list[Node]:
-    """One sentence: the readable twin of the kernel. What the limits leave without a tree has another go without them."""
+    """One sentence, the kernel's twin. What the limits leave without a tree has another go without them."""
     n = len(words)
     for limited in (True, False) if n > 1 else ():
         I = inside(g, words, lexicon, limited)  # noqa: E741

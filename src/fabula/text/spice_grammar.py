@@ -1,8 +1,8 @@
 """Words of a sentence → its phrase-structure tree, by a grammar of captions learned from the parser behind SPICE.
 
-The grammar is unlexicalised, with annotated categories (Klein and Manning, ACL 2003); docs/spice.md says how it was learned.
-A word that the lexicon does not have takes the tags of its signature: capitals, hyphen, digits, last letter. Where
-the grammar has no tree, every word may have every tag, at a price.
+The grammar is unlexicalised, with annotated categories (Klein and Manning, ACL 2003); docs/spice.md says how it was
+learned. A word that the lexicon does not have takes the tags of its signature: capitals, hyphen, digits, last letter.
+Where the grammar has no tree, every word may have every tag, at a price.
 """
 
 from __future__ import annotations
@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from importlib import resources
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from fabula.text.pcfg import TAG, UNFINISHED, Grammar, Lexicon
+from fabula.text.pcfg import TAG, Grammar, Lexicon, Node
 
 FILE = "spice_grammar.npz"
 RARE_TAG = -30.0  # a tag that a word is not known to have
@@ -23,7 +25,7 @@ Tree = tuple[list[str], list[int]]  # labels in pre-order, number of each node's
 class Parser:
     """Grammar, lexicon and names of categories, from one file."""
 
-    def __init__(self, data: dict[str, np.ndarray]) -> None:
+    def __init__(self, data: dict[str, NDArray[Any]]) -> None:
         self.names = str(data["names"]).split("\n")
         self.label = data["label"].tolist()
         self.grammar = Grammar(
@@ -68,7 +70,7 @@ class Parser:
         """Every tag for every word: the known ones at their score, the others at RARE_TAG."""
         return flooded(self)
 
-    def tree(self, nodes: list[tuple[int, int, int]], words: int) -> Tree:
+    def tree(self, nodes: list[Node], words: int) -> Tree:
         """Pre-order spans → labels and parents, the end mark left out; no nodes: a flat fragment of nouns."""
         if not nodes:
             return ["ROOT", *(["FRAG"] if words else []), *["NN"] * words], [0, *([0] if words else []), *[1] * words]
@@ -112,7 +114,12 @@ def signature(word: str, first: bool) -> str:
     return sign + word[-1].lower() if len(word) > 3 else sign
 
 
+def data() -> dict[str, NDArray[Any]]:
+    """The grammar that the package carries."""
+    with (resources.files("fabula.text") / FILE).open("rb") as file, np.load(file) as found:
+        return dict(found)
+
+
 @cache
 def load() -> Parser:
-    with (resources.files("fabula.text") / FILE).open("rb") as file, np.load(file) as data:
-        return Parser(dict(data))
+    return Parser(data())
