@@ -126,7 +126,7 @@ def test_people_as_tags_and_by_name(tmp_path):
 def test_spice_without_sentences_is_remarked_on(files):
     kept, lost = (fabula.score(*files, task="identity", metrics=m) for m in ("SPICE(tok=none)", "SPICE"))
     assert not any("full stops" in w for w in kept.warnings) and any("full stops" in w for w in lost.warnings)
-    assert fabula.score(*files, task="identity")["SPICE"].value == kept["SPICE"].value != lost["SPICE"].value
+    assert fabula.score(*files, task="identity")["SPICE"].value == kept["SPICE"].value
 
 
 def test_any_number_of_people(tmp_path):
