@@ -144,7 +144,7 @@ def compare(
                 f"{name} was read as {result.task}, {next(iter(results))} as {first.task}; say which: --task"
             )
     tables = {
-        label: {name: (r.rows[label], metrics.metric(first[label].signature)) for name, r in results.items()}
+        label: {name: (r.rows[label], of_signature(first[label])) for name, r in results.items()}
         for label in first.scores
     }
     seen = compare_rows(

@@ -126,7 +126,9 @@ def test_people_as_tags_and_by_name(tmp_path):
 def test_spice_without_sentences_is_remarked_on(files):
     kept, lost = (fabula.score(*files, task="identity", metrics=m) for m in ("SPICE(tok=none)", "SPICE"))
     assert not any("full stops" in w for w in kept.warnings) and any("full stops" in w for w in lost.warnings)
-    assert fabula.score(*files, task="identity")["SPICE"].value == kept["SPICE"].value
+    own = fabula.score(*files, task="identity")["SPICE"]
+    assert own.value == kept["SPICE"].value
+    assert own.signature == kept["SPICE"].signature != lost["SPICE"].signature
 
 
 def test_any_number_of_people(tmp_path):

@@ -158,6 +158,17 @@ def test_any_words_have_a_tree(words):
     assert sum(node not in inner for node in range(1, len(labels))) == len(words)
 
 
+def test_what_the_grammar_cannot_derive_gets_every_tag():
+    parser = spice_grammar.Parser(spice_grammar.data())
+    word = parser.number["dog"]
+    words, lexicon = parser.flooded([[word, word, parser.end]])
+    own = slice(parser.lexicon.at[word], parser.lexicon.at[word + 1])
+    known = dict(zip(parser.lexicon.tags[own].tolist(), parser.lexicon.scores[own].tolist(), strict=True))
+    found = dict(zip(lexicon.tags[: lexicon.at[1]].tolist(), lexicon.scores[: lexicon.at[1]].tolist(), strict=True))
+    assert words == [[0, 0, 1]]
+    assert found == dict.fromkeys(found, spice_grammar.RARE_TAG) | known and len(found) > len(known)
+
+
 @NATIVE
 def test_shipped_grammar_on_both_kernels():
     text = [["a", "red", "dog"]]

@@ -18,7 +18,8 @@ span of the whole sentence). All scores are 32-bit floats, in the compiled kerne
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -53,29 +54,46 @@ class Grammar:
     category: NDArray[np.int32]  # [S] 0 … 127; a span may be held to some of them (training)
     limits: NDArray[np.float32]  # [S]
     goal: int
-    _made: Any = field(default=None, repr=False)
 
     def trees(self, sentences: list[list[int]], lexicon: Lexicon) -> list[list[Node]]:
         """The nodes of each sentence's tree in pre-order; [] where the grammar has none. Words are the lexicon's."""
-        native = _kernels.native()
-        if native is None:
+        if _kernels.native() is None:
             return [trees_python(self, words, lexicon) for words in sentences]
-        if self._made is None:
-            self._made = native.Pcfg(
-                self.binary,
-                self.binary_scores,
-                self.unary,
-                self.unary_scores,
-                self.kind,
-                self.category,
-                self.limits,
-                self.goal,
-            )
         first = np.cumsum([0, *map(len, sentences)], dtype=np.int64)
         words = np.fromiter((w for s in sentences for w in s), np.int32, int(first[-1]))
-        at, nodes, _, _ = self._made.trees(first, words, lexicon.at, lexicon.tags, lexicon.scores, _kernels.threads())
+        at, nodes, _, _ = self.compiled.trees(
+            first, words, lexicon.at, lexicon.tags, lexicon.scores, _kernels.threads()
+        )
         flat = list(map(tuple, nodes.tolist()))
         return [flat[a:b] for a, b in zip(at[:-1].tolist(), at[1:].tolist(), strict=True)]
+
+    @cached_property
+    def compiled(self) -> Any:
+        rules = self.binary, self.binary_scores, self.unary, self.unary_scores
+        return _kernels.native().Pcfg(*rules, self.kind, self.category, self.limits, self.goal)  # type: ignore[union-attr]
+
+    @cached_property
+    def pairs(self) -> dict[tuple[int, int], list[tuple[int, np.float32]]]:
+        """(left, right) → parents and scores."""
+        rules: dict[tuple[int, int], list[tuple[int, np.float32]]] = {}
+        for (parent, left, right), w in zip(self.binary.tolist(), self.binary_scores, strict=True):
+            rules.setdefault((left, right), []).append((parent, w))
+        return rules
+
+    @cached_property
+    def below(self) -> tuple[dict[int, list[tuple[int, int, np.float32]]], dict[int, list[tuple[int, np.float32]]]]:
+        """parent → children and scores, of binary and of unary rules."""
+        binary: dict[int, list[tuple[int, int, np.float32]]] = {}
+        unary: dict[int, list[tuple[int, np.float32]]] = {}
+        for (parent, left, right), w in zip(self.binary.tolist(), self.binary_scores, strict=True):
+            binary.setdefault(parent, []).append((left, right, w))
+        for (parent, child), w in zip(self.unary.tolist(), self.unary_scores, strict=True):
+            unary.setdefault(parent, []).append((child, w))
+        return binary, unary
+
+    @cached_property
+    def chains(self) -> dict[int, Cell]:
+        return chains(self)
 
 
 def trees_python(g: Grammar, words: list[int], lexicon: Lexicon) -> list[Node]:
@@ -93,7 +111,7 @@ def trees_python(g: Grammar, words: list[int], lexicon: Lexicon) -> list[Node]:
 def inside(g: Grammar, words: list[int], lexicon: Lexicon, limited: bool) -> dict[Span, Cell]:
     """The scores of all states over all spans."""
     n = len(words)
-    rules, above = by_pair(g), chains(g)
+    rules, above = g.pairs, g.chains
     I: dict[Span, Cell] = {}  # noqa: E741
     for a, word in enumerate(words):
         k = slice(int(lexicon.at[word]), int(lexicon.at[word + 1]))
@@ -155,21 +173,16 @@ def dropped(g: Grammar, cell: Cell, limited: bool) -> Cell:
 
 
 def explain(g: Grammar, I: dict[Span, Cell], n: int) -> Iterator[Node]:  # noqa: E741
-    binary: dict[int, list[tuple[int, int, np.float32]]] = {}
-    unary: dict[int, list[tuple[int, np.float32]]] = {}
-    for (parent, left, right), w in zip(g.binary.tolist(), g.binary_scores, strict=True):
-        binary.setdefault(parent, []).append((left, right, w))
-    for (parent, child), w in zip(g.unary.tolist(), g.unary_scores, strict=True):
-        unary.setdefault(parent, []).append((child, w))
+    """The nodes of the best tree in pre-order; a last node that ends at −1 says that no rule explains a score."""
 
     def below(state: int, a: int, b: int) -> list[Node]:
         best = float(I[a, b][state])
         for m in range(a + 1, b):
             L, R = I[a, m], I.get((m, b), {})
-            for left, right, w in binary.get(state, ()):
+            for left, right, w in g.below[0].get(state, ()):
                 if left in L and right in R and matches(float(w + L[left] + R[right]), best):
                     return [(left, a, m), (right, m, b)]
-        for child, w in unary.get(state, ()):
+        for child, w in g.below[1].get(state, ()):
             if child != state and child in I[a, b] and matches(float(w + I[a, b][child]), best):
                 return [(child, a, b)]
         return []

@@ -60,15 +60,21 @@ class Parser:
         found = self.grammar.trees(words, self.lexicon)
         lost = [k for k, nodes in enumerate(found) if not nodes and len(words[k]) > 1]
         if lost:
-            again = self.grammar.trees([words[k] for k in lost], self.flooded)
+            again = self.grammar.trees(*self.flooded([words[k] for k in lost]))
             for k, nodes in zip(lost, again, strict=True):
                 found[k] = nodes
         return [self.tree(nodes, len(s)) for nodes, s in zip(found, sentences, strict=True)]
 
-    @property
-    def flooded(self) -> Lexicon:
-        """Every tag for every word: the known ones at their score, the others at RARE_TAG."""
-        return flooded(self)
+    def flooded(self, sentences: list[list[int]]) -> tuple[list[list[int]], Lexicon]:
+        """The sentences over a lexicon of their words alone, which have every tag: RARE_TAG where it is not known."""
+        number = {word: k for k, word in enumerate(dict.fromkeys(w for s in sentences for w in s))}
+        tags = np.flatnonzero(self.grammar.kind == TAG).astype(np.int32)
+        scores = np.full((len(number), len(tags)), RARE_TAG, np.float32)
+        for word, k in number.items():
+            known = slice(self.lexicon.at[word], self.lexicon.at[word + 1])
+            scores[k, np.searchsorted(tags, self.lexicon.tags[known])] = self.lexicon.scores[known]
+        at = np.arange(len(number) + 1, dtype=np.int64) * len(tags)
+        return [[number[w] for w in s] for s in sentences], Lexicon(at, np.tile(tags, len(number)), scores.ravel())
 
     def tree(self, nodes: list[Node], words: int) -> Tree:
         """Pre-order spans → labels and parents, the end mark left out; no nodes: a flat fragment of nouns."""
@@ -86,16 +92,6 @@ class Parser:
             open_.append((len(labels), end))
             labels.append(self.names[self.label[state]])
         return labels, parents
-
-
-@cache
-def flooded(parser: Parser) -> Lexicon:
-    g, known = parser.grammar, parser.lexicon
-    tags = np.flatnonzero(g.kind == TAG).astype(np.int32)
-    rows = len(known.at) - 1
-    scores = np.full((rows, len(g.kind)), RARE_TAG, np.float32)
-    scores[np.repeat(np.arange(rows), np.diff(known.at)), known.tags] = known.scores
-    return Lexicon(np.arange(rows + 1, dtype=np.int64) * len(tags), np.tile(tags, rows), scores[:, tags].ravel())
 
 
 def signature(word: str, first: bool) -> str:
