@@ -104,24 +104,29 @@ def test_bad_input():
         ispice.scores([None], ["a"])
 
 
+AS_PRINTED = "a comma is missing from the printed text, for which the original gives .1667, too: docs/spice.md"
+
+
 @pytest.mark.parametrize(
-    ("number", "wanted"),
+    ("number", "comma", "wanted"),
     [
-        (0, 0.1667),
-        *(
-            pytest.param(
-                k, v, marks=pytest.mark.xfail(strict=True, reason="some words are tagged otherwise: docs/spice.md")
-            )
-            for k, v in ((1, 0.1212), (2, 0.5714))
+        (0, "", 0.1667),
+        pytest.param(
+            1, "", 0.1212, marks=pytest.mark.xfail(strict=True, reason="our tree has Opening as an adjective")
+        ),
+        pytest.param(2, "", 0.5714, marks=pytest.mark.xfail(strict=True, reason=AS_PRINTED)),
+        pytest.param(
+            2, ",", 0.5714, marks=pytest.mark.xfail(strict=True, reason="our tree has races and starts as nouns")
         ),
     ],
 )
-def test_papers_examples_from_raw_text(number, wanted):
+def test_papers_examples_from_raw_text(number, comma, wanted):
     papers = [*(FOLDER.parent / "seeds").glob("001*.txt")]
     if not papers:
         pytest.skip(f"the paper's text is absent from {FOLDER.parent / 'seeds'}")
     text = papers[0].read_text(encoding="utf-8")
     candidate, reference = (
-        re.findall(rf"^{side} : (.*)$", text, re.MULTILINE)[number] for side in ("Candidate", "Reference")
+        re.findall(rf"^{side} : (.*)$", text, re.MULTILINE)[number].replace("Meanwhile P1", f"Meanwhile{comma} P1")
+        for side in ("Candidate", "Reference")
     )
     assert ispice.score(candidate, reference).value == pytest.approx(wanted, abs=5e-5)
