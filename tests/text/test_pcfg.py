@@ -6,14 +6,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fabula import _kernels
-from fabula.text.pcfg import PHRASE, TAG, UNFINISHED, Grammar, Lexicon
+from fabula.text import spice_grammar
+from fabula.text.pcfg import PHRASE, TAG, UNFINISHED, Grammar, Lexicon, inside, neighbours, tags_of
 
 NATIVE = pytest.mark.skipif(_kernels.NATIVE is None, reason="not compiled")
 S, X, Y, OPEN, A, B, END = range(7)  # goal, phrases, an unfinished state, tags, the end mark
 KIND = np.array([PHRASE, PHRASE, PHRASE, UNFINISHED, TAG, TAG, TAG], np.uint8)
 
 
-def grammar(seed, limit=np.inf):
+def grammar(seed, limit=np.inf, tag_limit=None):
     rng = np.random.default_rng(seed)
     inner = [X, Y, OPEN, A, B]
     binary = [(S, X, END), (S, Y, END)]
@@ -24,6 +25,7 @@ def grammar(seed, limit=np.inf):
     return Grammar(
         np.array(binary, np.int32), scores(len(binary)), np.array(unary, np.int32), scores(len(unary)),
         KIND, np.zeros(7, np.int32), np.full(7, limit, np.float32), S,
+        None if tag_limit is None else scores(4 * 3).reshape(4, 3), tag_limit or 0.0,
     )  # fmt: skip
 
 
@@ -99,14 +101,67 @@ def test_the_best_tree_is_found(seed, sentence):
 
 
 @NATIVE
-@given(st.integers(0, 10**6), st.lists(words, min_size=1, max_size=4), st.sampled_from([np.inf, 3.0, 0.5]))
+@given(
+    st.integers(0, 10**6),
+    st.lists(words, min_size=1, max_size=4),
+    st.sampled_from([np.inf, 3.0, 0.5]),
+    st.sampled_from([None, 0.0, 1.0, 6.0]),
+)
 @settings(deadline=None)
-def test_both_kernels_agree(seed, sentences, limit):
+def test_both_kernels_agree(seed, sentences, limit, tag_limit):
     sentences = [[*s, MARK] for s in sentences]
     with _kernels.using("python"):
-        slow = grammar(seed, limit).trees(sentences, LEXICON)
+        slow = grammar(seed, limit, tag_limit).trees(sentences, LEXICON)
     with _kernels.using("native"):
-        assert grammar(seed, limit).trees(sentences, LEXICON) == slow
+        assert grammar(seed, limit, tag_limit).trees(sentences, LEXICON) == slow
+
+
+@NATIVE
+def test_both_kernels_agree_on_captions():
+    parser = spice_grammar.load()
+    captions = ["a man in a red hat rides a horse", "two dogs run", "the girl is drawing on the wall while singing"]
+    sentences = [[*(parser.known(w, k == 0) for k, w in enumerate(c.split())), parser.end] for c in captions]
+    with _kernels.using("python"):
+        slow = parser.grammar.trees(sentences, parser.lexicon)
+    with _kernels.using("native"):
+        assert parser.grammar.trees(sentences, parser.lexicon) == slow
+    assert all(slow)
+
+
+def test_a_long_sentence_fills_more_than_one_word_of_ends():
+    g = Grammar(
+        np.array([(S, X, END), (X, X, Y)], np.int32), np.array([0, -1], np.float32),
+        np.array([(X, A), (Y, B)], np.int32), np.array([0, 0], np.float32),
+        KIND, np.zeros(7, np.int32), np.full(7, np.inf, np.float32), S,
+    )  # fmt: skip
+    nodes = g.trees([[0, *[1] * 150, MARK]], LEXICON)[0]
+    assert len(nodes) == 1 + 151 + 150 + 152  # the goal, X over each beginning, Y and the tags
+
+
+def test_the_words_around_rule_states_out():
+    """X needs B behind it: over the only word of a sentence it is no more."""
+    g = Grammar(
+        np.array([(S, Y, END), (Y, X, B)], np.int32), np.array([0, 0], np.float32),
+        np.array([(X, A), (Y, A)], np.int32), np.array([0, 0], np.float32),
+        KIND, np.zeros(7, np.int32), np.full(7, np.inf, np.float32), S,
+    )  # fmt: skip
+    before, behind = neighbours(g)
+    assert behind[X] == {B}
+    assert behind[Y] == {END}
+    assert behind[A] == {B, END}
+    assert before[B] == {A}
+    assert before[X] == before[A] == set()
+    assert X not in inside(g, [0, MARK], LEXICON, True)[0, 1]
+    assert X in inside(g, [0, 1, MARK], LEXICON, True)[0, 1]
+
+
+def test_tags_that_no_good_sequence_has_are_left_out():
+    """Word 2 may be A (−.5) or B (−.7); behind an A, B is better by 3."""
+    g = grammar(1, tag_limit=1.0)
+    g.follows = np.array([[0, 0, 0], [-4, -1, 0], [0, 0, 0], [0, 0, 0]], np.float32)  # first row: at the beginning
+    assert [sorted(t) for t in tags_of(g, [0, 2, MARK], LEXICON, True)] == [[A], [B], [END]]
+    assert [sorted(t) for t in tags_of(g, [1, 2, MARK], LEXICON, True)] == [[B], [A, B], [END]]
+    assert [sorted(t) for t in tags_of(g, [0, 2, MARK], LEXICON, False)] == [[A], [A, B], [END]]
 
 
 def test_no_words_no_tree():

@@ -11,8 +11,17 @@ explains a score within a relative 1e-5, is taken; binary rules before unary one
 of rules, as in the parser that SPICE was built on.
 
 The grammar is binary: longer rules go through unfinished states, which the trees given back leave out.
-A state that lies further below the best finished state of its span than its limit is dropped (not in the
-span of the whole sentence). All scores are 32-bit floats, in the compiled kernel (_kernels/pcfg.cpp) and here.
+
+Three things make it fast. Tags of a word that no good sequence of tags has are left out first: with f(t | s) the score of
+tag t behind tag s, and F and B the best sequences up to a word and behind it,
+
+    F[k, t] = max over s of F[k − 1, s] + f(t | s) + w(k, t)    B[k, t] = max over u of f(u | t) + w(k + 1, u) + B[k + 1, u]
+
+a tag stays if F + B is at most `tag_limit` below the best. A state is held to its surroundings: no tree has it where no
+tag of the word before, or of the word behind, may stand beside it. And a state that lies further below the best finished
+state of its span than its limit is dropped (not in the span of the whole sentence). What is then left without a tree has
+another go without the first and the last of these. All scores are 32-bit floats, in the compiled kernel
+(_kernels/pcfg.cpp) and here.
 """
 
 from __future__ import annotations
@@ -54,6 +63,8 @@ class Grammar:
     category: NDArray[np.int32]  # [S] 0 … 127; a span may be held to some of them (training)
     limits: NDArray[np.float32]  # [S]
     goal: int
+    follows: NDArray[np.float32] | None = None  # [T + 1, T] f(t | s), first row: at the beginning; none: all tags stay
+    tag_limit: float = 0.0
 
     def trees(self, sentences: list[list[int]], lexicon: Lexicon) -> list[list[Node]]:
         """The nodes of each sentence's tree in pre-order; [] where the grammar has none. Words are the lexicon's."""
@@ -70,7 +81,8 @@ class Grammar:
     @cached_property
     def compiled(self) -> Any:
         rules = self.binary, self.binary_scores, self.unary, self.unary_scores
-        return _kernels.native().Pcfg(*rules, self.kind, self.category, self.limits, self.goal)  # type: ignore[union-attr]
+        more = self.limits, self.goal, self.follows, self.tag_limit
+        return _kernels.native().Pcfg(*rules, self.kind, self.category, *more)  # type: ignore[union-attr]
 
     @cached_property
     def pairs(self) -> dict[tuple[int, int], list[tuple[int, np.float32]]]:
@@ -95,6 +107,10 @@ class Grammar:
     def chains(self) -> dict[int, Cell]:
         return chains(self)
 
+    @cached_property
+    def neighbours(self) -> tuple[list[set[int]], list[set[int]]]:
+        return neighbours(self)
+
 
 def trees_python(g: Grammar, words: list[int], lexicon: Lexicon) -> list[Node]:
     """One sentence, the kernel's twin. What the limits leave without a tree has another go without them."""
@@ -112,36 +128,89 @@ def inside(g: Grammar, words: list[int], lexicon: Lexicon, limited: bool) -> dic
     """The scores of all states over all spans."""
     n = len(words)
     rules, above = g.pairs, g.chains
+    previous, following = g.neighbours
+    tags = tags_of(g, words, lexicon, limited)
     I: dict[Span, Cell] = {}  # noqa: E741
-    for a, word in enumerate(words):
-        k = slice(int(lexicon.at[word]), int(lexicon.at[word + 1]))
-        cell: Cell = {}
-        for tag, score in zip(lexicon.tags[k].tolist(), lexicon.scores[k], strict=True):
-            better(cell, tag, score)
-        I[a, a + 1] = dropped(g, chained(cell, above), limited)
+
+    def finished(cell: Cell, a: int, b: int) -> Cell:
+        """Chains are followed, then what does not suit the words around or lies too far below is dropped."""
+        suits = {
+            state: score
+            for state, score in chained(cell, above).items()
+            if (a == 0 or previous[state] & tags[a - 1].keys()) and (b == n or following[state] & tags[b].keys())
+        }
+        return dropped(g, suits, limited and b - a < n)
+
+    for a in range(n):
+        I[a, a + 1] = finished(dict(tags[a]), a, a + 1)
     for width in range(2, n + 1):
         for a in range(1 if width == n else n - width):
             b = a + width
-            cell = {}
+            cell: Cell = {}
             for m in range(a + 1, b):
                 for left, x in I[a, m].items():
                     for right, y in I.get((m, b), {}).items():
                         for parent, w in rules.get((left, right), ()):
                             better(cell, parent, w + x + y)
-            I[a, b] = dropped(g, chained(cell, above), limited and width < n)
+            I[a, b] = finished(cell, a, b)
     return I
+
+
+def tags_of(g: Grammar, words: list[int], lexicon: Lexicon, limited: bool) -> list[Cell]:
+    """Tags and scores of each word, without those that no good sequence of tags has."""
+    found: list[Cell] = []
+    for word in words:
+        k = slice(int(lexicon.at[word]), int(lexicon.at[word + 1]))
+        found.append({})
+        for tag, score in zip(lexicon.tags[k].tolist(), lexicon.scores[k], strict=True):
+            better(found[-1], tag, score)
+    if not limited or g.follows is None:
+        return found
+    number = {tag: k for k, tag in enumerate(np.flatnonzero(g.kind == TAG).tolist())}
+    f = {(s, t): g.follows[i + 1, j] for s, i in number.items() for t, j in number.items()}
+    F = [{t: g.follows[0, number[t]] + w for t, w in found[0].items()}]
+    for here in found[1:]:
+        F.append({t: max(x + f[s, t] for s, x in F[-1].items()) + w for t, w in here.items()})
+    B = [{t: np.float32(0) for t in found[-1]}]
+    for here, behind in zip(found[-2::-1], found[:0:-1], strict=True):
+        B.append({t: max(f[t, u] + (w + B[-1][u]) for u, w in behind.items()) for t in here})
+    best = max(F[-1].values())
+    return [
+        {t: w for t, w in here.items() if best - (ahead[t] + back[t]) <= np.float32(g.tag_limit)}
+        for here, ahead, back in zip(found, F, reversed(B), strict=True)
+    ]
+
+
+def neighbours(g: Grammar) -> tuple[list[set[int]], list[set[int]]]:
+    """Of every state: tags that may stand right before it, and right behind it.
+
+    They are the last ones of its left siblings and the first ones of its right siblings; at an edge, its parent's.
+    """
+    binary, unary = g.binary.tolist(), g.unary.tolist()
+    first, last = ([{s} if kind == TAG else set() for s, kind in enumerate(g.kind.tolist())] for _ in range(2))
+    spread(first, [(p, left) for p, left, _ in binary] + unary)
+    spread(last, [(p, right) for p, _, right in binary] + unary)
+    before: list[set[int]] = [set() for _ in first]
+    behind: list[set[int]] = [set() for _ in first]
+    for _, left, right in binary:
+        before[right] |= last[left]
+        behind[left] |= first[right]
+    spread(before, [(left, p) for p, left, _ in binary] + [(c, p) for p, c in unary])
+    spread(behind, [(right, p) for p, _, right in binary] + [(c, p) for p, c in unary])
+    return before, behind
+
+
+def spread(sets: list[set[int]], pairs: list[Any]) -> None:
+    """Each (to, from): the set of `from` joins that of `to`, until nothing changes."""
+    size = -1
+    while size != (size := sum(map(len, sets))):
+        for to, of in pairs:
+            sets[to] |= sets[of]
 
 
 def better(cell: Cell, state: int, score: np.float32) -> None:
     if state not in cell or score > cell[state]:
         cell[state] = score
-
-
-def by_pair(g: Grammar) -> dict[tuple[int, int], list[tuple[int, np.float32]]]:
-    rules: dict[tuple[int, int], list[tuple[int, np.float32]]] = {}
-    for (parent, left, right), w in zip(g.binary.tolist(), g.binary_scores, strict=True):
-        rules.setdefault((left, right), []).append((parent, w))
-    return rules
 
 
 def chains(g: Grammar) -> dict[int, Cell]:
