@@ -64,6 +64,8 @@ def plain(data: Path) -> dict[str, list[str]]:
     sets["anet"] = [s for video in train.values() for s in video["sentences"]]
     rows = [json.loads(line) for line in lines(data / "verified_fig/charades_fig_train.jsonl")]
     sets["charades"] = [row["fig_desc"] for row in rows] + list({row["cog_desc"] for row in rows})
+    recipes = json.loads((data / "youcook2/yc2_train.json").read_text(encoding="utf-8"))
+    sets["yc2"] = [s for video in recipes.values() for s in video["sentences"]]
     sets["tvr"] = [json.loads(line)["desc"] for line in lines(data / "tvr/tvr_test_public_release.jsonl")]
     test = set(lines(data / "flickr8k_human/Flickr_8k.testImages.txt"))
     judged = {line.split("\t")[0] for line in lines(data / "flickr8k_human/ExpertAnnotations.txt")}
@@ -236,12 +238,12 @@ def mixture(data: Path, rng: random.Random) -> Iterator[str]:
         return decks[source].pop()
 
     def some() -> str:
-        return draw(rng.choices(["anet", "parsed", "charades", "tvr"], [4, 4, 1, 1])[0])
+        return draw(rng.choices(["anet", "parsed", "charades", "tvr", "yc2"], [4, 4, 1, 1, 1])[0])
 
     while True:
         kind = rng.choices(
-            ["anet", "charades", "tvr", "flickr8k", "raw", "raw people", "people", "long", "bent"],
-            [18, 7, 10, 5, 8, 9, 6, 3, 34],
+            ["anet", "charades", "tvr", "yc2", "flickr8k", "raw", "raw people", "people", "long", "bent"],
+            [18, 7, 10, 7, 5, 8, 9, 6, 3, 34],
         )[0]
         if kind in sets:
             text = ptb.tokenize(draw(kind))

@@ -49,10 +49,10 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sparse
 from scipy.sparse.linalg import lsqr
-from spice_captions import golden, plain
+from spice_captions import frames, golden, mixture, plain, short
 
 from fabula._kernels import _native
-from fabula.text import ptb
+from fabula.text import ptb, spice_parse
 from fabula.text.pcfg import PHRASE, TAG, UNFINISHED
 from fabula.text.spice_grammar import Parser, signature
 
@@ -63,8 +63,8 @@ RARE = 2  # words seen no more often speak for the unknown ones
 PAIRS = 8  # words that an offset between tag variants needs
 CUT, LAST_CUT = 7.5, 7.0  # tags of a word that are worse than its best by more are left out; in the file
 FORCED = 3  # a rule that only forced trees use must be in so many
-SLACK, RARE_SLACK = 2.0, 1.5  # added to a state's limit; and if it was seen fewer than 5 times
-LONGEST = 60
+SLACK, RARE_SLACK = 3.0, 1.5  # added to a state's limit; and if it was seen fewer than 5 times
+LONGEST, FURTHER = 60, 26  # words of the official trees; of further captions
 OPEN = "NN NNS NNP VB VBZ VBP VBD VBN VBG JJ RB CD IN".split()
 ODD = (
     "$ % & # / * + = @ \\ < > ~ ^ _ | -lrb- -rrb- -lsb- -rsb- -lcb- -rcb- 's n't 're 'm 've 'll 'd ' '' `` -- - "
@@ -74,6 +74,13 @@ ODD = (
     "and/or w/o 24/7 50/50 x-ray t-shirt well-known man-made e-mail www.site.com user@mail.com #tag @name :) <3 ♪ "
     "★ ™ © ° € £ 100m 5km 3ft 4x4 r2d2 1950s '60s 80s 2nd 21st 3-2 -5 +7 1e10 3.14 .5 5. 1,000 2,000.5 1,000,000 "
     "1/2 3/4"
+).split()
+PEOPLE = set(
+    "he she they him it man woman boy girl person guy lady someone people men women player child kid baby dog".split()
+)
+OPENINGS = (
+    "meanwhile later now then inside outside nearby suddenly slowly upstairs today finally soon again as while when "
+    "after behind beside opening turning holding smiling shirtless elsewhere"
 ).split()
 NUMBERS = "2 10 3rd 1990s 100 7 half 2nd 50 first 12 1/2 3:00 5.5".split()
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -191,7 +198,7 @@ class Teacher:
         elif of_word > 0:
             p = (both + 0.2 * new) / (of_word + 0.2) * of_word / total
         else:
-            sign = teacher_signature(word, first)
+            sign = signature(word, first)
             p = (self.unseen.get((sign, tag), 0.0) + new) / (self.unseen.get((sign, ALL), 0.0) + 1) / total
         return math.log(p * total / of_tag) if p > 0 else -math.inf
 
@@ -234,12 +241,13 @@ class Teacher:
     def score(self, words: list[str], nodes: list[Node]) -> tuple[float, list[Key]]:
         """Its score of a derivation, and the pairs of word and tag that it does not have."""
         rules, pairs = self.parts(words, nodes)
-        of = [dict(zip(*map(np.ndarray.tolist, self.tags(w)), strict=True)).get(t) for w, t in pairs]
+        tags = [dict(zip(*map(np.ndarray.tolist, found), strict=True)) for found in self.words(words)]
+        of = [tags[k].get(t) for k, (_, t) in enumerate(pairs)]
         lacking = [pair for pair, value in zip(pairs, of, strict=True) if value is None]
         return sum(self.rule[r] for r in rules) + sum(v for v in of if v is not None), lacking
 
     def parts(self, words: list[str], nodes: list[Node]) -> tuple[list[Key], list[Key]]:
-        """Rules and pairs (word, tag) of a derivation in pre-order."""
+        """Rules of a derivation in pre-order, and pairs (name, tag) in the order of the words."""
         rules: list[Key] = []
         pairs: list[Key] = []
         todo: list[tuple[list[int], int]] = []  # rules that wait for children, up to which word
@@ -249,10 +257,17 @@ class Teacher:
             if todo:
                 todo[-1][0].append(state)
             if b - a == 1 and self.is_tag[state]:
-                pairs.append((words[a] if a < len(words) else END, state))
+                pairs.append((self.name(words[a], a == 0) if a < len(words) else END, state))
             else:
                 todo.append(([state], b))
         return rules + [tuple(rule) for rule, _ in reversed(todo)], pairs
+
+    def name(self, word: str, first: bool) -> str:
+        """What a word's weights go by: a word that the teacher does not know is its signature to it."""
+        return word if word in self.of_word else "\0" + signature(word, first)
+
+    def names(self, words: list[str]) -> list[str]:
+        return [*(self.name(w, k == 0) for k, w in enumerate(words)), END]
 
     def tags_in(self, row: Row) -> list[str]:
         return [self.base[s] for s, a, b in row.nodes if b - a == 1 and self.is_tag[s] and a < len(row.words)]
@@ -272,12 +287,6 @@ def sections(path: Path) -> dict[str, list[str]]:
 def fields(line: str) -> list[str]:
     """Words of a line, in quotes or not; a backslash guards a quote."""
     return [re.sub(r"\\(.)", r"\1", q) if q else w for q, w in re.findall(r'"((?:[^"\\]|\\.)*)"|([^" ]+)', line)]
-
-
-def teacher_signature(word: str, first: bool) -> str:
-    """As ours, but letters without case are not lower."""
-    sign = signature(word, first)
-    return sign if any(c.islower() for c in word) else sign.replace("-LC", "")
 
 
 def table(scores: dict[int, float]) -> Tags:
@@ -431,6 +440,50 @@ def bent(rows: list[Row], number: int, left_out: set[str], rng: random.Random) -
     return list(found.values())
 
 
+def further(data: Path, number: int, left_out: set[str], rng: random.Random) -> list[list[str]]:
+    """Sentences of the mixture that train/spice_captions.py makes, and of its frames and short ones."""
+    found: dict[str, list[str]] = {}
+    for lines, share in ((mixture, 0.75), (short, 0.1), (frames, 0.15)):
+        wanted = len(found) + share * number
+        for line in lines(data, rng):
+            for words in spice_parse.split(line):
+                if len(words) <= FURTHER and " ".join(words) not in left_out:
+                    found[" ".join(words)] = words
+            if len(found) >= wanted:
+                break
+    return list(found.values())
+
+
+def named(words: list[str], rng: random.Random) -> list[str]:
+    """A caption as a film's description would have it: ids for people, a capital, a full stop, at times an opening."""
+    found: list[str] = []
+    for word in words:
+        someone = f"P{rng.randrange(1, 13)}"
+        if word in PEOPLE and rng.random() < 0.8:
+            if found and found[-1] in ("a", "the", "another", "one"):
+                found.pop()
+            found += [someone, "and", f"P{rng.randrange(1, 13)}"] if rng.random() < 0.1 else [someone]
+        elif word in ("his", "her", "their") and rng.random() < 0.15:
+            found += [someone, "'s"]
+        else:
+            found.append(word)
+    if rng.random() < 0.3:
+        found = [rng.choice(OPENINGS), *([","] if rng.random() < 0.5 else []), *found]
+    found[0] = found[0][:1].upper() + found[0][1:]
+    return found + ["."] * (rng.random() < 0.85)
+
+
+def with_people(rows: list[Row], number: int, left_out: set[str], rng: random.Random) -> list[list[str]]:
+    captions = [row.words for row in rows if 3 <= len(row.words) <= 20]
+    some = [words for words in captions if PEOPLE & set(words)]
+    found: dict[str, list[str]] = {}
+    while len(found) < number:
+        words = named(rng.choice(some if rng.random() < 0.9 else captions), rng)
+        if " ".join(words).lower().rstrip(" .") not in left_out:
+            found[" ".join(words)] = words
+    return list(found.values())
+
+
 def plausible(word: str, often: bool) -> Iterator[str]:
     """Tags to force upon a word; a frequent one has more."""
     for tag in OPEN:
@@ -479,14 +532,17 @@ class Weights:
         self.y: list[float] = []
         self.rules: Counter[Key] = Counter()
         self.pairs: Counter[Key] = Counter()
-        self.words = Counter(w for row in train for w in row.words)
+        self.words = Counter(name for row in train for name in teacher.names(row.words)[:-1])
         self.forced_rules: Counter[Key] = Counter()
+        self.sequences: Counter[tuple[int | None, int]] = Counter()  # of two tags in a row
         self.forbidden: set[Key] = set()  # pairs that the teacher does not have
         self.theta = np.zeros(0)
         for row in train:
             rules, pairs = self.add(row)
             self.rules.update(rules)
             self.pairs.update(pairs)
+            tags = [tag for _, tag in pairs]
+            self.sequences.update(zip([None, *tags[:-1]], tags, strict=True))
         for row in others:
             self.forced_rules.update(self.add(row)[0])
 
@@ -544,7 +600,11 @@ class Model:
             k for k in weights.number if not is_pair(k) and (weights.rules[k] or weights.forced_rules[k] >= FORCED)
         ]
         rules.sort(key=teacher.place.__getitem__)
-        self.keep = sorted({s for rule in rules for s in rule} | {teacher.number["ROOT"], teacher.number[END_TAG]})
+        often: Counter[int] = Counter()  # frequent states first: those near each other in memory are used together
+        for rule in rules:
+            for s in rule:
+                often[s] += 1 + weights.rules[rule]
+        self.keep = sorted({*often, teacher.number["ROOT"], teacher.number[END_TAG]}, key=lambda s: (-often[s], s))
         self.new = {s: k for k, s in enumerate(self.keep)}
         self.kind = teacher.kind[self.keep]
         self.goal = self.new[teacher.number["ROOT"]]
@@ -557,7 +617,8 @@ class Model:
             if is_pair(key) and key[1] in self.new:
                 self.lexicon[key[0]][key[1]] = theta[k]
         self.learn_offsets()
-        self.unknown = self.signatures()
+        self.unknown = self.anything()
+        self.follows = self.sequences()
         self.grammar = self.made(np.full(len(self.keep), np.inf))
 
     def made(self, limits: np.ndarray) -> _native.Pcfg:
@@ -571,6 +632,18 @@ class Model:
             limits.astype(np.float32),
             self.goal,
         )
+
+    def sequences(self) -> np.ndarray:
+        """f(t | s) of tags in a row, first row: at the beginning; interpolated with f(t) (Witten and Bell, 1991)."""
+        number = {s: k + 1 for k, s in enumerate(s for s in self.keep if self.teacher.is_tag[s])}
+        counts = np.zeros((len(number) + 1, len(number)))
+        for (s, t), n in self.weights.sequences.items():
+            if t in number and (s is None or s in number):
+                counts[number.get(s, 0), number[t] - 1] += n
+        alone = counts.sum(0) + 0.1
+        total, kinds = counts.sum(1, keepdims=True), (counts > 0).sum(1, keepdims=True)
+        mixed = counts + (2 * kinds + 1) * alone / alone.sum()
+        return np.log(mixed / (total + 2 * kinds + 1))
 
     def learn_offsets(self) -> None:
         """Of each variant of a tag, against the most frequent variant."""
@@ -607,43 +680,39 @@ class Model:
         least = max(joint.values()) - self.cut
         return {t: v for t, v in scores.items() if joint[t] > least or t in always}
 
-    def signatures(self) -> dict[str, dict[int, float]]:
-        """Signature, or "any" → tags of unknown words."""
-        groups: dict[str, list[dict[int, float]]] = defaultdict(list)
-        for word, scores in self.lexicon.items():
-            if word != END and self.weights.words[word] <= RARE:
-                for name in (signature(word, False), "any"):
-                    groups[name].append(self.extended(scores))
-        found = {}
-        for name, members in groups.items():
-            values: dict[int, list[float]] = defaultdict(list)
-            for scores in members:
-                for t, v in scores.items():
-                    values[t].append(v)
-            median = {t: float(np.median(v)) for t, v in values.items() if len(v) >= 0.3 * len(members)}
-            if median and (len(members) >= 5 or name == "any"):
-                found[name] = self.good(median)
-        return found
+    def anything(self) -> dict[int, float]:
+        """Tags of a word whose signature was never seen: medians over the signatures and the rare words."""
+        members = [
+            self.extended(scores)
+            for name, scores in self.lexicon.items()
+            if name != END and (name[0] == "\0" or self.weights.words[name] <= RARE)
+        ]
+        values: dict[int, list[float]] = defaultdict(list)
+        for scores in members:
+            for t, v in scores.items():
+                values[t].append(v)
+        return self.good({t: float(np.median(v)) for t, v in values.items() if len(v) >= 0.3 * len(members)})
 
-    def tags(self, word: str) -> dict[int, float]:
+    def tags(self, name: str) -> dict[int, float]:
         """Teacher's states → scores."""
-        scores = self.lexicon.get(word)
-        if word == END:
+        scores = self.lexicon.get(name)
+        if name == END:
             return scores
-        if not scores or not self.weights.words[word]:
-            return self.unknown.get(signature(word, False), self.unknown["any"])
-        seen = [t for t in scores if self.weights.pairs[word, t]]
-        found = self.good(scores if self.weights.words[word] > OFTEN else self.extended(scores), seen)
-        return {t: v for t, v in found.items() if (word, t) not in self.weights.forbidden} or found
+        if not scores or not self.weights.words[name]:
+            return self.unknown
+        seen = [t for t in scores if self.weights.pairs[name, t]]
+        found = self.good(scores if self.weights.words[name] > OFTEN else self.extended(scores), seen)
+        return {t: v for t, v in found.items() if (name, t) not in self.weights.forbidden} or found
 
     def table(self, scores: dict[int, float]) -> Tags:
         return table({self.new[t]: v for t, v in scores.items()})
 
     def parse(self, sentences: list[list[str]]) -> Iterator[list[Node]]:
         """Derivations, in the teacher's states."""
-        memo = {w: self.table(self.tags(w)) for w in {END, *(w for s in sentences for w in s)}}
-        for k in range(0, len(sentences), 500):
-            for nodes, _ in derive(self.grammar, [[memo[w] for w in [*s, END]] for s in sentences[k : k + 500]]):
+        named = [self.teacher.names(s) for s in sentences]
+        memo = {name: self.table(self.tags(name)) for name in {name for s in named for name in s}}
+        for k in range(0, len(named), 500):
+            for nodes, _ in derive(self.grammar, [[memo[name] for name in s] for s in named[k : k + 500]]):
                 yield [(self.keep[s], a, b) for s, a, b in nodes]
 
     def arrays(self, limits: np.ndarray) -> dict[str, np.ndarray]:
@@ -653,7 +722,7 @@ class Model:
         ]
         names = {name: k for k, name in enumerate(dict.fromkeys(labels))}
         rows = {w: self.table(self.tags(w)) for w in sorted(self.lexicon) if w != END and self.weights.words[w]}
-        rows |= {"\0" + name: self.table(scores) for name, scores in sorted(self.unknown.items())}
+        rows["\0any"] = self.table(self.unknown)
         rows["\0end"] = self.table(self.tags(END))
         return {
             "names": np.array("\n".join(names)),
@@ -664,6 +733,7 @@ class Model:
             "unary": np.array(self.unary, np.int16),
             "unary_scores": self.unary_scores,
             "limits": limits.astype(np.float32),
+            "follows": np.round(self.follows * 20).clip(-255, 0).astype(np.int16),  # twentieths
             "goal": np.array(self.goal),
             "words": np.array("\n".join(rows)),
             "tags_of": np.array([len(tags) for tags, _ in rows.values()], np.int16),
@@ -739,8 +809,12 @@ def gather(teacher: Teacher, args: argparse.Namespace, rng: random.Random) -> tu
     new = with_new_words(args.data, {w for row in train for w in row.words}, left_out, args.limit)
     train += teacher.parse(new)
     say(f"{len(new)} captions with new words")
+    known = left_out | {" ".join(row.words) for row in train}
+    train += teacher.parse(further(args.data, args.more, known, rng))
+    say(f"{len(train)} trees with further captions")
     train += teacher.parse(bent(train, args.bent, left_out, rng))
-    say(f"{len(train)} trees with the bent captions")
+    train += teacher.parse(with_people(train, args.people, left_out, rng))
+    say(f"{len(train)} trees with the bent captions and those with ids")
     others = list(forced(teacher, train))
     say(f"{len(others)} trees with a forced tag")
     return train, others, held
@@ -775,6 +849,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=6)
     parser.add_argument("--batch", type=int, default=15000, help="captions parsed per round, and for the limits")
     parser.add_argument("--bent", type=int, default=12000)
+    parser.add_argument("--people", type=int, default=9000)
+    parser.add_argument("--more", type=int, default=50000, help="further captions")
     parser.add_argument("--limit", type=int, help="at most so many official trees, and captions with new words")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, required=True)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from fabula import _kernels
 from fabula.text import spice_grammar
-from fabula.text.pcfg import PHRASE, TAG, UNFINISHED, Grammar, Lexicon, inside, neighbours, tags_of
+from fabula.text.pcfg import BEGIN, PHRASE, TAG, UNFINISHED, Grammar, Lexicon, inside, neighbours, tags_of
 
 NATIVE = pytest.mark.skipif(_kernels.NATIVE is None, reason="not compiled")
 S, X, Y, OPEN, A, B, END = range(7)  # goal, phrases, an unfinished state, tags, the end mark
@@ -150,7 +150,7 @@ def test_the_words_around_rule_states_out():
     assert behind[Y] == {END}
     assert behind[A] == {B, END}
     assert before[B] == {A}
-    assert before[X] == before[A] == set()
+    assert before[X] == before[A] == {BEGIN}
     assert X not in inside(g, [0, MARK], LEXICON, True)[0, 1]
     assert X in inside(g, [0, 1, MARK], LEXICON, True)[0, 1]
 

@@ -135,7 +135,7 @@ class Pcfg {
     int32_t T = 0;
     std::vector<int32_t> tag;    // state → number among the tags, −1: none
     std::vector<float> follows;  // [T + 1][T] scores of a tag behind another; first row: at the beginning. Empty: no such limit
-    Sets before, behind;         // by tag: states of spans that may come right before or behind it
+    Sets before, behind;         // by tag: states of spans that may come right before or behind it; T: behind nothing
     Grouped<Up> left;
     Grouped<Down> down;
     Grouped<Chain> step;   // one unary rule, by parent
@@ -205,12 +205,23 @@ class Pcfg {
                 more |= previous.join(u[2 * i + 1], previous, u[2 * i]);
             }
         }
-        before = Sets(T, S), behind = Sets(T, S);
+        before = Sets(T, S), behind = Sets(T + 1, S);
         for (int32_t s = 0; s < S; ++s)
             for (int32_t t = 0; t < T; ++t) {
                 if (next.has(s, t)) before.add(t, s);
                 if (previous.has(s, t)) behind.add(t, s);
             }
+        behind.add(T, goal);
+        for (bool more = true; more;) {
+            more = false;
+            const auto go_down = [&](int32_t parent, int32_t child) {
+                if (!behind.has(T, parent) || behind.has(T, child)) return;
+                behind.add(T, child);
+                more = true;
+            };
+            for (int64_t i = 0; i < B; ++i) go_down(b[3 * i], b[3 * i + 1]);
+            for (int64_t i = 0; i < U; ++i) go_down(u[2 * i], u[2 * i + 1]);
+        }
     }
 };
 
@@ -367,7 +378,8 @@ class Chart {
     // A span ends where some tag of the next word may follow its state, and begins likewise.
     void edges() {
         may_begin = Sets(n + 1, g.S), may_end = Sets(n + 1, g.S);
-        may_begin.fill(0), may_end.fill(n);
+        may_begin.join(0, g.behind, g.T);
+        may_end.fill(n);
         for (int32_t a = 0; a < n; ++a)
             for (int32_t k = word_at[a]; k < word_at[a + 1]; ++k) {
                 const int32_t t = g.tag[word_tags[k].state];

@@ -37,6 +37,7 @@ from numpy.typing import NDArray
 from fabula import _kernels
 
 PHRASE, TAG, UNFINISHED = 0, 1, 2
+BEGIN = -1  # stands before the first word
 Span = tuple[int, int]
 Cell = dict[int, np.float32]
 Node = tuple[int, int, int]  # state, first word, word behind the last
@@ -137,7 +138,8 @@ def inside(g: Grammar, words: list[int], lexicon: Lexicon, limited: bool) -> dic
         suits = {
             state: score
             for state, score in chained(cell, above).items()
-            if (a == 0 or previous[state] & tags[a - 1].keys()) and (b == n or following[state] & tags[b].keys())
+            if (BEGIN in previous[state] if a == 0 else previous[state] & tags[a - 1].keys())
+            and (b == n or following[state] & tags[b].keys())
         }
         return dropped(g, suits, limited and b - a < n)
 
@@ -182,7 +184,7 @@ def tags_of(g: Grammar, words: list[int], lexicon: Lexicon, limited: bool) -> li
 
 
 def neighbours(g: Grammar) -> tuple[list[set[int]], list[set[int]]]:
-    """Of every state: tags that may stand right before it, and right behind it.
+    """Of every state: tags, or the beginning of the sentence, that may stand right before it; tags right behind it.
 
     They are the last ones of its left siblings and the first ones of its right siblings; at an edge, its parent's.
     """
@@ -191,6 +193,7 @@ def neighbours(g: Grammar) -> tuple[list[set[int]], list[set[int]]]:
     spread(first, [(p, left) for p, left, _ in binary] + unary)
     spread(last, [(p, right) for p, _, right in binary] + unary)
     before: list[set[int]] = [set() for _ in first]
+    before[g.goal].add(BEGIN)
     behind: list[set[int]] = [set() for _ in first]
     for _, left, right in binary:
         before[right] |= last[left]

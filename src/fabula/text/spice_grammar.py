@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from fabula.text.pcfg import TAG, Grammar, Lexicon, Node
 
 FILE = "spice_grammar.npz"
+TAG_LIMIT = 10.5  # how much worse than the best a sequence of tags may be
 RARE_TAG = -30.0  # a tag that a word is not known to have
 Tree = tuple[list[str], list[int]]  # labels in pre-order, number of each node's parent
 
@@ -37,6 +38,8 @@ class Parser:
             data["label"].astype(np.int32),
             data["limits"].astype(np.float32),
             int(data["goal"]),
+            (data["follows"] / np.float32(20)).astype(np.float32) if "follows" in data else None,
+            TAG_LIMIT,
         )
         self.lexicon = Lexicon(
             np.cumsum([0, *data["tags_of"].tolist()], dtype=np.int64),
@@ -97,7 +100,7 @@ class Parser:
 def signature(word: str, first: bool) -> str:
     """What the grammar looks at in a word that it does not know."""
     digit = any(c.isdigit() for c in word)
-    lower = any(c.isalpha() and not c.isupper() for c in word)
+    lower = any(c.islower() for c in word)
     sign = "UNK"
     if word[:1].isupper():
         sign += "-ALLC" if not lower else "-INIT" if first else "-UC"
