@@ -20,6 +20,7 @@ from pathlib import Path
 
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[name] = "1"  # before numpy is imported
+os.environ["FABULA_THREADS"] = "1"
 
 from fabula.core.errors import FabulaError  # noqa: E402
 from fabula.text import spice, spice_java  # noqa: E402

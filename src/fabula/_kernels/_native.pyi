@@ -80,6 +80,8 @@ class Pcfg:
         category: NDArray[np.int32],
         limits: NDArray[np.float32],
         goal: int,
+        follows: NDArray[np.float32] | None = None,
+        tag_limit: float = 0.0,
     ) -> None: ...
     def trees(
         self,
