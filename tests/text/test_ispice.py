@@ -111,9 +111,7 @@ AS_PRINTED = "a comma is missing from the printed text, for which the original g
     ("number", "comma", "wanted"),
     [
         (0, "", 0.1667),
-        pytest.param(
-            1, "", 0.1212, marks=pytest.mark.xfail(strict=True, reason="our tree has Opening as an adjective")
-        ),
+        (1, "", 0.1212),
         pytest.param(2, "", 0.5714, marks=pytest.mark.xfail(strict=True, reason=AS_PRINTED)),
         pytest.param(
             2, ",", 0.5714, marks=pytest.mark.xfail(strict=True, reason="our tree has races and starts as nouns")

@@ -2,11 +2,13 @@
 
 The grammar is unlexicalised, with annotated categories (Klein and Manning, ACL 2003); docs/spice.md says how it was
 learned. A word that the lexicon does not have takes the tags of its signature: capitals, hyphen, digits, last letter.
-Where the grammar has no tree, every word may have every tag, at a price.
+P1, P2, … are names (NNP): there the original now and then has a number or a verb, and the person is lost. Where the grammar
+has no tree, every word may have every tag, at a price.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import cache
 from importlib import resources
@@ -20,6 +22,7 @@ from fabula.text.pcfg import TAG, Grammar, Lexicon, Node
 FILE = "spice_grammar.npz"
 TAG_LIMIT = 10.5  # how much worse than the best a sequence of tags may be
 RARE_TAG = -30.0  # a tag that a word is not known to have
+ID = re.compile(r"P\d+")
 Tree = tuple[list[str], list[int]]  # labels in pre-order, number of each node's parent
 
 
@@ -50,8 +53,23 @@ class Parser:
         self.number = {word: k for k, word in enumerate(str(data["words"]).split("\n"))}
         self.end = self.number["\x00end"]
         self.any = self.number["\x00any"]
+        self.id = self.named(self.number.get("\x00" + signature("P1", False), self.any))
+
+    def named(self, word: int) -> int:
+        """A word more in the lexicon: like the given one, but a name and nothing else."""
+        known = slice(self.lexicon.at[word], self.lexicon.at[word + 1])
+        tags, scores = self.lexicon.tags[known], self.lexicon.scores[known]
+        name = np.array([self.names[self.label[t]] == "NNP" for t in tags.tolist()], bool)
+        self.lexicon = Lexicon(
+            np.append(self.lexicon.at, self.lexicon.at[-1] + name.sum()),
+            np.concatenate([self.lexicon.tags, tags[name]]),
+            np.concatenate([self.lexicon.scores, scores[name]]),
+        )
+        return len(self.lexicon.at) - 2
 
     def known(self, word: str, first: bool) -> int:
+        if ID.fullmatch(word):
+            return self.id
         found = self.number.get(word)
         if found is None:
             found = self.number.get("\x00" + signature(word, first), self.any)
