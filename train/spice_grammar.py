@@ -47,17 +47,18 @@ import scipy.sparse as sparse
 from scipy.sparse.linalg import lsqr
 from spice_captions import golden
 from spice_rows import bent, forced, further, official, printed, with_new_words, with_people
-from spice_teacher import END, END_TAG, Key, Node, Row, Tags, Teacher, derive, label, table
+from spice_teacher import ALL, END, END_TAG, Key, Node, Row, Tags, Teacher, derive, label, table
 
 from fabula._kernels import _native
 from fabula.text.pcfg import UNFINISHED
-from fabula.text.spice_grammar import Parser
+from fabula.text.spice_grammar import TAG_LIMIT, Parser
 
 NOISE = 0.05  # σ
 OFTEN = 60  # words seen more often have only the tag variants that they were seen with
 RARE = 2  # words seen no more often speak for the unknown ones
 PAIRS = 8  # words that an offset between tag variants needs
 CUT, LAST_CUT = 7.5, 7.0  # tags of a word that are worse than its best by more are left out; in the file
+NEAR = 0.5  # a pair whose score is no further above the tag's floor goes by the floor
 FORCED = 3  # a rule that only forced trees use must be in so many
 SLACK, RARE_SLACK = 3.0, 1.5  # added to a state's limit; and if it was seen fewer than 5 times
 
@@ -159,6 +160,8 @@ class Model:
                 self.lexicon[key[0]][key[1]] = theta[k]
         self.learn_offsets()
         self.unknown = self.anything()
+        self.floor = self.find_floors()
+        self.floors = sorted(self.floor, key=lambda t: -self.floor[t] - self.log_count[t])
         self.follows = self.sequences()
         self.grammar = self.made(np.full(len(self.keep), np.inf))
 
@@ -172,6 +175,8 @@ class Model:
             np.zeros(len(self.keep), np.int32),
             limits.astype(np.float32),
             self.goal,
+            self.follows.astype(np.float32),
+            TAG_LIMIT,
         )
 
     def sequences(self) -> np.ndarray:
@@ -221,6 +226,28 @@ class Model:
         least = max(joint.values()) - self.cut
         return {t: v for t, v in scores.items() if joint[t] > least or t in always}
 
+    def find_floors(self) -> dict[int, float]:
+        """Of every tag: the score of a word that the teacher has never seen with it, much the same for all words."""
+        values: dict[int, list[float]] = defaultdict(list)
+        for name, scores in self.lexicon.items():
+            if self.is_open(name) and name[0] != "\0":
+                for t, v in scores.items():
+                    if not self.weights.pairs[name, t]:
+                        values[t].append(v)
+        return {t: float(np.median(v)) for t, v in values.items() if len(v) >= PAIRS}
+
+    def is_open(self, name: str) -> bool:
+        """May have every tag; the teacher holds frequent words to the tags that it has seen."""
+        return name != END and self.teacher.seen.get((name, ALL), 0.0) <= 100
+
+    def shift(self, name: str) -> float:
+        """How much higher the floors of a signature are than those of words."""
+        if name[0] != "\0":
+            return 0.0
+        scores = self.lexicon.get(name, {})
+        above = [v - self.floor[t] for t, v in scores.items() if t in self.floor and not self.weights.pairs[name, t]]
+        return float(np.median(above)) if above else 0.0
+
     def anything(self) -> dict[int, float]:
         """Tags of a word whose signature was never seen: medians over the signatures and the rare words."""
         members = [
@@ -234,24 +261,37 @@ class Model:
                 values[t].append(v)
         return self.good({t: float(np.median(v)) for t, v in values.items() if len(v) >= 0.3 * len(members)})
 
-    def tags(self, name: str) -> dict[int, float]:
-        """Teacher's states → scores."""
+    def tags(self, name: str) -> tuple[dict[int, float], int, float]:
+        """Teacher's states → scores, how many of the floors a word has besides, and the shift of those."""
         scores = self.lexicon.get(name)
         if name == END:
-            return scores
+            return scores, 0, 0.0
         if not scores or not self.weights.words[name]:
-            return self.unknown
+            return self.unknown, 0, 0.0
         seen = [t for t in scores if self.weights.pairs[name, t]]
-        found = self.good(scores if self.weights.words[name] > OFTEN else self.extended(scores), seen)
-        return {t: v for t, v in found.items() if (name, t) not in self.weights.forbidden} or found
+        if not self.is_open(name):
+            can = set(self.teacher.tags(name)[0].tolist())
+            found = self.good({t: v for t, v in self.extended(scores).items() if t in can or t in seen}, seen)
+            return {t: v for t, v in found.items() if (name, t) not in self.weights.forbidden} or found, 0, 0.0
+        shift = self.shift(name)
+        least = max(v + self.log_count[t] for t, v in scores.items()) - self.cut
+        floors = sum(self.floor[t] + shift + self.log_count[t] > least for t in self.floors)
+        found = {
+            t: v
+            for t, v in self.good(scores, seen).items()
+            if t in seen or t not in self.floor or v > self.floor[t] + shift + NEAR
+        }
+        return found, floors, shift
 
-    def table(self, scores: dict[int, float]) -> Tags:
-        return table({self.new[t]: v for t, v in scores.items()})
+    def table(self, name: str) -> Tags:
+        found, floors, shift = self.tags(name)
+        some = {t: self.floor[t] + shift for t in self.floors[:floors]}
+        return table({self.new[t]: v for t, v in (some | found).items()})
 
     def parse(self, sentences: list[list[str]]) -> Iterator[list[Node]]:
         """Derivations, in the teacher's states."""
         named = [self.teacher.names(s) for s in sentences]
-        memo = {name: self.table(self.tags(name)) for name in {name for s in named for name in s}}
+        memo = {name: self.table(name) for name in {name for s in named for name in s}}
         for k in range(0, len(named), 500):
             for nodes, _ in derive(self.grammar, [[memo[name] for name in s] for s in named[k : k + 500]]):
                 yield [(self.keep[s], a, b) for s, a, b in nodes]
@@ -262,9 +302,9 @@ class Model:
             "" if k == UNFINISHED else label(self.teacher.states[s]) for s, k in zip(self.keep, self.kind, strict=True)
         ]
         names = {name: k for k, name in enumerate(dict.fromkeys(labels))}
-        rows = {w: self.table(self.tags(w)) for w in sorted(self.lexicon) if w != END and self.weights.words[w]}
-        rows["\0any"] = self.table(self.unknown)
-        rows["\0end"] = self.table(self.tags(END))
+        rows = {w: self.tags(w) for w in sorted(self.lexicon) if w != END and self.weights.words[w]}
+        rows |= {"\0any": (self.unknown, 0, 0.0), "\0end": self.tags(END)}
+        tables = [table({self.new[t]: v for t, v in found.items()}) for found, _, _ in rows.values()]
         return {
             "names": np.array("\n".join(names)),
             "label": np.array([names[name] for name in labels], np.int16),
@@ -277,9 +317,13 @@ class Model:
             "follows": np.round(self.follows * 20).clip(-255, 0).astype(np.int16),  # twentieths
             "goal": np.array(self.goal),
             "words": np.array("\n".join(rows)),
-            "tags_of": np.array([len(tags) for tags, _ in rows.values()], np.int16),
-            "tags": np.concatenate([tags for tags, _ in rows.values()]).astype(np.int16),
-            "scores": np.concatenate([scores for _, scores in rows.values()]),
+            "tags_of": np.array([len(tags) for tags, _ in tables], np.int16),
+            "tags": np.concatenate([tags for tags, _ in tables]).astype(np.int16),
+            "scores": np.concatenate([scores for _, scores in tables]),
+            "floors": np.array([self.new[t] for t in self.floors], np.int16),
+            "floor_scores": np.array([self.floor[t] for t in self.floors], np.float32),
+            "floors_of": np.array([floors for _, floors, _ in rows.values()], np.int16),
+            "floor_shifts": np.array([shift for _, _, shift in rows.values()], np.float32),
         }
 
 
@@ -358,6 +402,23 @@ def gather(teacher: Teacher, args: argparse.Namespace, rng: random.Random) -> tu
     return train, others, held
 
 
+def kept(file: Path) -> list[list[Row]]:
+    """Rows as `keep` wrote them."""
+    found: list[list[Row]] = [[], [], []]
+    with gzip.open(file, "rt", encoding="utf-8") as lines:
+        for part, text, score, flat in map(json.loads, lines):
+            found[part].append(Row(text.split(" "), score, list(zip(*[iter(flat)] * 3, strict=True))))
+    return found
+
+
+def keep(file: Path, parts: Iterable[list[Row]]) -> None:
+    with gzip.open(file, "wt", encoding="utf-8", compresslevel=1) as lines:
+        for k, rows in enumerate(parts):
+            for row in rows:
+                flat = [x for node in row.nodes for x in node]
+                lines.write(json.dumps([k, " ".join(row.words), row.score, flat]) + "\n")
+
+
 def learn(teacher: Teacher, train: list[Row], others: list[Row], held: list[Row], args: argparse.Namespace) -> Model:
     weights = Weights(teacher, train, others)
     seen: set[str] = set()
@@ -390,6 +451,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--people", type=int, default=9000)
     parser.add_argument("--more", type=int, default=50000, help="further captions")
     parser.add_argument("--limit", type=int, help="at most so many official trees, and captions with new words")
+    parser.add_argument("--rows", type=Path, help="file that keeps the trees; if it is there, they are read from it")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, required=True)
     return parser.parse_args()
@@ -399,7 +461,13 @@ def main() -> None:
     args = arguments()
     rng = random.Random(args.seed)
     teacher = Teacher(args.teacher)
-    train, others, held = gather(teacher, args, rng)
+    if args.rows and args.rows.exists():
+        train, others, held = kept(args.rows)
+        say(f"{len(train)} trees, {len(others)} with a forced tag, {len(held)} to measure on")
+    else:
+        train, others, held = gather(teacher, args, rng)
+        if args.rows:
+            keep(args.rows, (train, others, held))
     rng.shuffle(train)
     model = learn(teacher, train, others, held, args)
     bounds = limits(model, [row.words for row in train if len(row.words) < 30][: args.batch])

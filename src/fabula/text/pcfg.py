@@ -12,15 +12,16 @@ of rules, as in the parser that SPICE was built on.
 
 The grammar is binary: longer rules go through unfinished states, which the trees given back leave out.
 
-Three things make it fast. Tags of a word that no good sequence of tags has are left out first: with f(t | s) the score of
-tag t behind tag s, and F and B the best sequences up to a word and behind it,
+Three things make it fast. Tags of a word that no good sequence of tags has are left out first. With f(t | s) the score
+of tag t behind tag s, and F and B the best sequences up to a word and behind it,
 
-    F[k, t] = max over s of F[k − 1, s] + f(t | s) + w(k, t)    B[k, t] = max over u of f(u | t) + w(k + 1, u) + B[k + 1, u]
+    F[k, t] = max over s of F[k − 1, s] + f(t | s) + w(k, t)
+    B[k, t] = max over u of f(u | t) + w(k + 1, u) + B[k + 1, u]
 
 a tag stays if F + B is at most `tag_limit` below the best. A state is held to its surroundings: no tree has it where no
-tag of the word before, or of the word behind, may stand beside it. And a state that lies further below the best finished
-state of its span than its limit is dropped (not in the span of the whole sentence). What is then left without a tree has
-another go without the first and the last of these. All scores are 32-bit floats, in the compiled kernel
+tag of the word before, or of the word behind, may stand beside it. And a state that lies further below the best
+finished state of its span than its limit is dropped (not in the span of the whole sentence). What is then left without
+a tree has another go without the first and the last of these. All scores are 32-bit floats, in the compiled kernel
 (_kernels/pcfg.cpp) and here.
 """
 

@@ -2,8 +2,8 @@
 
 The grammar is unlexicalised, with annotated categories (Klein and Manning, ACL 2003); docs/spice.md says how it was
 learned. A word that the lexicon does not have takes the tags of its signature: capitals, hyphen, digits, last letter.
-P1, P2, … are names (NNP): there the original now and then has a number or a verb, and the person is lost. Where the grammar
-has no tree, every word may have every tag, at a price.
+P1, P2, … are names (NNP): there the original now and then has a number or a verb, and the person is lost. Where the
+grammar has no tree, every word may have every tag, at a price.
 """
 
 from __future__ import annotations
@@ -44,11 +44,7 @@ class Parser:
             (data["follows"] / np.float32(20)).astype(np.float32) if "follows" in data else None,
             TAG_LIMIT,
         )
-        self.lexicon = Lexicon(
-            np.cumsum([0, *data["tags_of"].tolist()], dtype=np.int64),
-            data["tags"].astype(np.int32),
-            data["scores"].astype(np.float32),
-        )
+        self.lexicon = lexicon(data)
         # words, then signatures in capitals, the end mark and the word that could be anything
         self.number = {word: k for k, word in enumerate(str(data["words"]).split("\n"))}
         self.end = self.number["\x00end"]
@@ -93,7 +89,7 @@ class Parser:
         scores = np.full((len(number), len(tags)), RARE_TAG, np.float32)
         for word, k in number.items():
             known = slice(self.lexicon.at[word], self.lexicon.at[word + 1])
-            scores[k, np.searchsorted(tags, self.lexicon.tags[known])] = self.lexicon.scores[known]
+            np.maximum.at(scores[k], np.searchsorted(tags, self.lexicon.tags[known]), self.lexicon.scores[known])
         at = np.arange(len(number) + 1, dtype=np.int64) * len(tags)
         return [[number[w] for w in s] for s in sentences], Lexicon(at, np.tile(tags, len(number)), scores.ravel())
 
@@ -113,6 +109,20 @@ class Parser:
             open_.append((len(labels), end))
             labels.append(self.names[self.label[state]])
         return labels, parents
+
+
+def lexicon(data: dict[str, NDArray[Any]]) -> Lexicon:
+    """Each word's own tags, then as many of the floors as it has: tags with scores that are the same for all words."""
+    own, floors = data["tags_of"].astype(np.int64), data["floors_of"].astype(np.int64)
+    at = np.concatenate([[0], np.cumsum(own + floors)])
+    tags, scores = np.empty(at[-1], np.int32), np.empty(at[-1], np.float32)
+    place = np.arange(own.sum()) + np.repeat(at[:-1] - np.cumsum(own) + own, own)
+    tags[place], scores[place] = data["tags"], data["scores"]
+    rank = np.arange(floors.sum()) - np.repeat(np.cumsum(floors) - floors, floors)
+    place = rank + np.repeat(at[:-1] + own, floors)
+    tags[place] = data["floors"][rank]
+    scores[place] = data["floor_scores"][rank] + np.repeat(data["floor_shifts"], floors)
+    return Lexicon(at, tags, scores)
 
 
 def signature(word: str, first: bool) -> str:
