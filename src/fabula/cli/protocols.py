@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from fabula.cli._console import Several, bar, say, tell
+from fabula.cli._out import check_outputs
 from fabula.cli._what import What, what_to_score
 from fabula.diagnose._rules import Apart, Rule, moved
 from fabula.diagnose.protocols import Overview, Reason, overview, titled
@@ -25,7 +26,7 @@ WRITTEN = 100  # units a rule has in the JSON
 @what_to_score(without=("protocol", "metrics", "strict"))
 @click.option("--explain", nargs=2, metavar="A B", help="List what parts protocol A from protocol B, unit by unit.")
 @click.option("--only", help="Protocols to compare, comma separated. Default: all that apply.")
-@click.option("--json", "json_", type=click.Path(path_type=Path), help="Write the table and the reasons as JSON.")
+@click.option("--json", "json_", type=click.Path(path_type=Path), help="Write JSON; - for standard output.")
 def command(
     predictions: Path, what: What, explain: tuple[str, str] | None, only: str | None, json_: Path | None
 ) -> None:
@@ -38,10 +39,16 @@ def command(
     fabula protocols filled.csv --refs references.csv --sets valSets.csv --task identity
     """
     names = [n.strip() for n in only.split(",")] if only else [n for n in explain or () if n != "default"]
+    check_outputs([predictions, *what["refs"], what["sets"]], json_=json_)
     with bar() as progress:
         seen = overview(predictions, what.pop("refs"), names or None, progress=progress, **what)
     for line in seen.warnings:
         say(f"warning: {line}", style="yellow")
+    if json_ and str(json_) == "-":
+        import json
+
+        click.echo(json.dumps(as_json(seen), ensure_ascii=True, indent=2))
+        return
     if json_:
         dump_json(json_, as_json(seen), indent=2)
     if explain:
