@@ -15,6 +15,11 @@ def test_version_and_help(fabula):
     assert ran.code == 0 and all(verb in ran.out for verb in ("score", "list", "baseline", "convert", "doctor", "demo"))
 
 
+def test_a_wrong_verb_names_its_neighbour(fabula):
+    ran = fabula("scroe", "preds.json")
+    assert ran.code == 2 and "no verb is called 'scroe'; did you mean 'score'?" in ran.err
+
+
 def test_the_installed_command_is_this_one():
     """In a process of its own, as a shell starts it."""
     command = [sys.executable, "-c", "from fabula.cli import main; main()", "score", "nothing.json", "--refs", "none"]
