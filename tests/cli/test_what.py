@@ -32,3 +32,25 @@ def test_compare_reads_the_format_and_repairs_that_score_reads(fabula, tmp_path)
     assert fabula("compare", *wanted, "--repair", "swap").code == 0
     ran = fabula("compare", *wanted, "--repair", "swap", "--format", "activitynet")
     assert ran.code == 2 and "preds.json" in ran.err
+
+
+SEEDED = {
+    "score": ("preds.json", "--refs", "refs.json", "-m", "mIoU", "--ci"),
+    "compare": ("preds.json", "other.json", "--refs", "refs.json", "-m", "mIoU"),
+    "diagnose": ("preds.json", "--refs", "refs.json", "-m", "SODA_d"),
+    "stress": ("mIoU", "--corpus", "refs.json", "--ways", "shift"),
+}
+
+
+@pytest.mark.parametrize("verb", SEEDED)
+def test_a_seed_below_0_is_refused(fabula, tmp_path, verb):
+    (tmp_path / "other.json").write_text((tmp_path / "preds.json").read_text())
+    ran = fabula(verb, *SEEDED[verb], "--seed", -1)
+    assert (ran.code, ran.err) == (2, "fabula: error: seed -1; it is a whole number from 0 on\n")
+
+
+def test_a_tokeniser_that_a_metric_and_the_option_both_name(fabula):
+    wanted = ("score", "preds.json", "--refs", "refs.json", "-m", "SODA_c(tok=none)")
+    ran = fabula(*wanted, "--tok", "ptb")
+    assert ran.code == 2 and "SODA_c(tok=none) and --tok ptb contradict each other" in ran.err
+    assert "tok=none" in fabula(*wanted, "--tok", "none").out
