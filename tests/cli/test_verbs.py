@@ -69,6 +69,15 @@ def test_convert_says_what_is_lost(fabula):
     assert ran.code == 0 and "lost" in ran.err and "duration" in ran.err
 
 
+def test_what_is_written_can_be_read_again(fabula, tmp_path):
+    ran = fabula("convert", "refs.json", "lines.json", "--to", "fabula")
+    assert ran.code == 2 and "lines.json: fabula is JSON Lines, which end in .jsonl or .jsonl.gz" in ran.err
+    ran = fabula("convert", "refs.json", "whole.jsonl", "--to", "activitynet")
+    assert ran.code == 2 and "whole.jsonl: activitynet is one JSON document, not lines" in ran.err
+    assert not list(tmp_path.glob("lines*")) and not list(tmp_path.glob("whole*"))
+    assert fabula("convert", "refs.json", "/dev/null", "--to", "fabula").code == 0
+
+
 def test_doctor(fabula):
     ran = fabula("doctor")
     assert ran.code == 0 and "kernels" in ran.out and package.__version__ in ran.out

@@ -23,7 +23,7 @@ def command(source: Path, target: Path, to: str, from_: str | None) -> None:
     fabula convert youcookii_annotations_trainval.json yc2.jsonl.gz --to fabula
     """
     check_outputs([source], TARGET=target)
-    io.find(to)
+    io.check_name(target, to)
     corpus, notes = io.read(source, from_)
     for line in notes.lines():
         say(f"warning: {line}", style="yellow")

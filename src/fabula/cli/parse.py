@@ -42,6 +42,7 @@ def command(
     check_outputs([source, *refs], out=out, audit=audit)
     if io.find(to)[0].write is None:
         raise SpecError(f"the format {to!r} can be read but not written")
+    io.check_name(out, to)
     durations: dict[str, float] = {}
     for path in refs:
         for video, story in io.read(path, refs_format)[0].items():

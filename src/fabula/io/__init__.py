@@ -178,6 +178,19 @@ def sniffed(document: Any, path: Path, lines: bool = False) -> Format:
     raise InputError(f"{what} is {seen}: no known format", file=path, hint=f"known: {shapes}")
 
 
+def check_name(path: Path, name: str) -> None:
+    """Refuse a name by which the format would not be known again: a file is lines or one document by its ending."""
+    format = find(name)[0]
+    if path.suffix == _parquet.SUFFIX or path.is_relative_to("/dev"):
+        return
+    if format.lines and not path.name.endswith(_pieces.LINES):
+        problem = f"{format.name} is JSON Lines, which end in {' or '.join(_pieces.LINES)}"
+        raise InputError(problem, file=path, hint="choose a name that ends so")
+    if not format.lines and path.name.endswith(_pieces.LINES):
+        hint = "let the name end in .json"
+        raise InputError(f"{format.name} is one JSON document, not lines", file=path, hint=hint)
+
+
 def write(corpus: Corpus, path: str | Path, format: str) -> Notes:
     """The corpus in a format, whole or not at all; the notes say what the format could not carry."""
     chosen, argument = find(format)
