@@ -12,6 +12,7 @@ import click
 from fabula.cli._console import Several, bar, say, tell
 from fabula.cli._out import check_outputs
 from fabula.cli._what import What, what_to_score
+from fabula.core.errors import SpecError
 from fabula.diagnose._rules import Apart, Rule, moved
 from fabula.diagnose.protocols import Overview, Reason, overview, titled
 from fabula.io._files import dump_json
@@ -38,6 +39,8 @@ def command(
     fabula protocols boxes.json --refs region_descriptions.json --task regions
     fabula protocols filled.csv --refs references.csv --sets valSets.csv --task identity
     """
+    if only is not None and not only.strip():
+        raise SpecError("nothing follows --only; name a protocol, or leave it out")
     names = [n.strip() for n in only.split(",")] if only else [n for n in explain or () if n != "default"]
     check_outputs([predictions, *what["refs"], what["sets"]], json_=json_)
     with bar() as progress:
@@ -125,7 +128,10 @@ def one(units: str) -> str:
 
 def explained(seen: Overview, a: str, b: str) -> Iterator[str]:
     """Number by number: the rules, each with the score it alone leads to, and the units in which it shows."""
-    for reason in seen.reasons(a, b):
+    found = seen.reasons(a, b)
+    if not found:
+        yield f"{a} and {b} give the same numbers here, or have no number in common"
+    for reason in found:
         scale = reason.scale
         ours, theirs = digits(reason.here, reason.there, scale)
         yield f"{reason.metric}: {a} {ours}, {b} {theirs}"
