@@ -94,9 +94,7 @@ def score(
     given = {"repair": repair, "strict": strict, "format": format, "refs_format": refs_format}
     tasks.check_options(agreed or "dense", **given, sets=sets, people=people)
     if repair and named and agreed in ("dense", "procedure") and not named.judges_segments:
-        raise SpecError(
-            f"--repair is not heeded by {named.name}, which takes segments as they are; mend the file"
-        )
+        raise SpecError(f"--repair is not heeded by {named.name}, which takes segments as they are; mend the file")
     if request.sharded and agreed not in (None, "dense", "procedure"):
         raise SpecError(f"the task {agreed} is scored at once on this machine; leave --engine, --work and --resume out")
     result = tasks.task(agreed).run(request) if agreed else _stories.run(request, None)
