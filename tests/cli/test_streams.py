@@ -40,3 +40,12 @@ def test_an_encoding_without_the_character(tmp_path):
     (tmp_path / "ŝ.json").write_text("")
     ran = shell("lint", str(tmp_path / "ŝ.json"), PYTHONIOENCODING="latin-1")
     assert ran.returncode == 2 and ran.stderr.startswith(b"fabula: error: ") and rb"\u015d.json" in ran.stderr
+
+
+def test_no_color_means_none(monkeypatch, capfd):
+    from fabula.cli._console import say
+
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setattr("click.utils.should_strip_ansi", lambda stream=None, color=None: color is False)
+    say("error: x", style="red")
+    assert capfd.readouterr().err == "fabula: error: x\n"

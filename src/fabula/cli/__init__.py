@@ -87,7 +87,7 @@ def main() -> None:
         error.show()
         sys.exit(2)
     except (KeyboardInterrupt, click.Abort):
-        say("stopped; nothing was written")
+        say("stopped; no file is left half written")
         sys.exit(130)
     except BrokenPipeError:
         sys.stderr.close()
