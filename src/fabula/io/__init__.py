@@ -14,7 +14,7 @@ from fabula.core.notes import Notes, named
 from fabula.core.nouns import Corpus, Story
 from fabula.core.registry import Room, close_to, key
 from fabula.io import _files, _parquet, _pieces, fabula_jsonl
-from fabula.io._fields import Source, encodable
+from fabula.io._fields import Source, encodable, kind
 from fabula.io._format import Format, losses
 from fabula.io._pieces import Piece
 
@@ -171,7 +171,7 @@ def sniffed(document: Any, path: Path, lines: bool = False) -> Format:
     seen = (
         f"an object with {', '.join(map(shown, list(document)[:4])) or 'no keys'}"
         if isinstance(document, dict)
-        else (f"a list of {len(document)}" if isinstance(document, list) else f"{type(document).__name__}")
+        else kind(document)
     )
     shapes = "; ".join(f"{f.name} ({f.about})" for f in guessed)
     what = "the first line" if lines else "the root"
