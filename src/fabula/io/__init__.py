@@ -175,7 +175,10 @@ def sniffed(document: Any, path: Path, lines: bool = False) -> Format:
     )
     shapes = "; ".join(f"{f.name} ({f.about})" for f in guessed)
     what = "the first line" if lines else "the root"
-    raise InputError(f"{what} is {seen}: no known format", file=path, hint=f"known: {shapes}")
+    hint = f"known: {shapes}"
+    if isinstance(document, dict) and "windows" in document:
+        hint = "queries and answers of moments are scored with --task moments, highlights or grounding"
+    raise InputError(f"{what} is {seen}: no known format", file=path, hint=hint)
 
 
 def check_name(path: Path, name: str) -> None:
