@@ -19,12 +19,12 @@ from fabula.engine.captions import Tokenised, caption_rows
 from fabula.engine.local import Progress, silent, story_rows
 from fabula.engine.shards import Engine, engine_named
 from fabula.io.captions import is_items
-from fabula.metrics import Metric, check_parsing, one_parser
+from fabula.metrics import Metric, check_parsing, one_choice, one_parser
 from fabula.metrics._caption import CaptionMetric
 from fabula.metrics._story import StoryMetric
 from fabula.protocols import Protocol
 from fabula.stats.bootstrap import Method, Resampling, each_interval
-from fabula.stats.compare import Comparison, Test
+from fabula.stats.compare import Comparison, Test, check_test
 from fabula.stats.compare import compare as compare_rows
 from fabula.stats.sample import Sample
 from fabula.tasks import Request, _stories
@@ -68,6 +68,7 @@ def score(
     if task is None and named is None and metrics is not None and mentions_dense(metrics):
         task = "dense" if tells_stories(predictions) else None
     one_parser(metrics or (), spice)
+    one_choice(metrics or (), "tok", tok)
     chosen = choose(metrics, named, task)
     if chosen is not None:
         check_parsing(chosen, spice)
@@ -90,6 +91,10 @@ def score(
         progress=progress,
     )
     agreed = agreed_task(task, named, chosen)
+    given = {"repair": repair, "strict": strict, "format": format, "refs_format": refs_format}
+    tasks.check_options(agreed or "dense", **given, sets=sets, people=people)
+    if repair and named and agreed in ("dense", "procedure") and not named.judges_segments:
+        raise SpecError(f"--repair is not heeded by {named.name}, which takes segments as they are; mend the file")
     if request.sharded and agreed not in (None, "dense", "procedure"):
         raise SpecError(f"the task {agreed} is scored at once on this machine; leave --engine, --work and --resume out")
     result = tasks.task(agreed).run(request) if agreed else _stories.run(request, None)
@@ -133,6 +138,7 @@ def compare(
     Systems are named by the mapping's keys, or by their files. `options` are those of `score`. A difference is marked
     where its p-value, corrected over all pairs of systems (Holm), is below `alpha`.
     """
+    check_test(test, method, level, alpha, seed)
     named = dict(systems) if isinstance(systems, Mapping) else by_name(systems)
     if len(named) < 2:
         raise SpecError("one system is no comparison; name two or more prediction files")

@@ -98,3 +98,10 @@ def test_single_captions(fabula, tmp_path):
     (tmp_path / "pairs.jsonl").write_text(json.dumps({"id": 1, "cand": "é", "refs": ["b"]}) + "\n")
     assert "non-ascii" in fabula("lint", "pairs.jsonl").out
     assert fabula("lint", "caps.json", "--fix", "x.json").code == 2
+
+
+def test_a_copy_in_lines_is_named_so(fabula, tmp_path):
+    (tmp_path / "answers.json").write_text('[{"id": "v_a", "answer": "0:00 - 0:10 A kite rises."}]')
+    ran = fabula("lint", "answers.json", "--fix", "mended.json")
+    assert ran.code == 2 and "mended.json: fabula is JSON Lines" in ran.err and not (tmp_path / "mended.json").exists()
+    assert fabula("lint", "answers.json", "--fix", "mended.jsonl").code == 0

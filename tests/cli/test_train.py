@@ -36,6 +36,12 @@ def test_help_needs_no_torch(monkeypatch):
         assert invoke(verb, "pss", "--help").exit_code == 0
 
 
+def test_a_video_of_two_files_is_simulated_from_neither(tmp_path):
+    with pytest.raises(InputError, match="'demo_bread': this video is in two of the files"):
+        invoke("simulate", REFS, REFS, "-o", tmp_path / "store.safetensors")
+    assert not (tmp_path / "store.safetensors").exists()
+
+
 def test_from_annotations_to_scores(tmp_path):
     pytest.importorskip("torch", reason="training needs fabula[learn]")
     pytest.importorskip("lightning_fabric", reason="training needs fabula[learn]")

@@ -15,6 +15,11 @@ def test_version_and_help(fabula):
     assert ran.code == 0 and all(verb in ran.out for verb in ("score", "list", "baseline", "convert", "doctor", "demo"))
 
 
+def test_a_wrong_verb_names_its_neighbour(fabula):
+    ran = fabula("scroe", "preds.json")
+    assert ran.code == 2 and "no verb is called 'scroe'; did you mean 'score'?" in ran.err
+
+
 def test_the_installed_command_is_this_one():
     """In a process of its own, as a shell starts it."""
     command = [sys.executable, "-c", "from fabula.cli import main; main()", "score", "nothing.json", "--refs", "none"]
@@ -62,6 +67,15 @@ def test_convert_there_and_back(fabula, tmp_path):
 def test_convert_says_what_is_lost(fabula):
     ran = fabula("convert", "refs.json", "sub.json", "--to", "submission")
     assert ran.code == 0 and "lost" in ran.err and "duration" in ran.err
+
+
+def test_what_is_written_can_be_read_again(fabula, tmp_path):
+    ran = fabula("convert", "refs.json", "lines.json", "--to", "fabula")
+    assert ran.code == 2 and "lines.json: fabula is JSON Lines, which end in .jsonl or .jsonl.gz" in ran.err
+    ran = fabula("convert", "refs.json", "whole.jsonl", "--to", "activitynet")
+    assert ran.code == 2 and "whole.jsonl: activitynet is one JSON document, not lines" in ran.err
+    assert not list(tmp_path.glob("lines*")) and not list(tmp_path.glob("whole*"))
+    assert fabula("convert", "refs.json", "/dev/null", "--to", "fabula").code == 0
 
 
 def test_doctor(fabula):

@@ -32,3 +32,54 @@ def test_compare_reads_the_format_and_repairs_that_score_reads(fabula, tmp_path)
     assert fabula("compare", *wanted, "--repair", "swap").code == 0
     ran = fabula("compare", *wanted, "--repair", "swap", "--format", "activitynet")
     assert ran.code == 2 and "preds.json" in ran.err
+
+
+SEEDED = {
+    "score": ("preds.json", "--refs", "refs.json", "-m", "mIoU", "--ci"),
+    "compare": ("preds.json", "other.json", "--refs", "refs.json", "-m", "mIoU"),
+    "diagnose": ("preds.json", "--refs", "refs.json", "-m", "SODA_d"),
+    "stress": ("mIoU", "--corpus", "refs.json", "--ways", "shift"),
+}
+
+
+@pytest.mark.parametrize("verb", SEEDED)
+def test_a_seed_below_0_is_refused(fabula, tmp_path, verb):
+    (tmp_path / "other.json").write_text((tmp_path / "preds.json").read_text())
+    ran = fabula(verb, *SEEDED[verb], "--seed", -1)
+    assert (ran.code, ran.err) == (2, "fabula: error: seed -1; it is a whole number from 0 on\n")
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        (("--sets", "refs.json"), "--sets says nothing to the task dense; it is for identity"),
+        (("--people", "Harry"), "--people says nothing to the task dense"),
+        (("--task", "identity", "--repair", "swap"), "--repair says nothing to the task identity"),
+        (("--task", "captions", "--format", "submission"), "--format says nothing to the task captions"),
+        (("--task", "captions", "--refs-format", "coco"), "--refs-format says nothing to the task captions"),
+        (("--task", "regions", "--strict"), "--strict says nothing to the task regions"),
+        (("--protocol", "soda-2021", "--repair", "swap"), "--repair is not heeded by soda-2021"),
+        (("--protocol", ""), "nothing follows --protocol"),
+        (("--format", ""), "nothing follows --format"),
+        (("--repair", ""), "nothing follows --repair"),
+    ],
+)
+def test_an_option_that_would_not_be_heeded_is_refused(fabula, typed, said):
+    ran = fabula("score", "preds.json", "--refs", "refs.json", *typed)
+    assert ran.code == 2 and said in ran.err and ran.err.count("\n") == 1
+
+
+def test_protocols_refuse_it_too(fabula):
+    ask = ("protocols", "preds.json", "--refs", "refs.json")
+    assert "--people says nothing to the task dense" in fabula(*ask, "--people", "Harry").err
+    assert "nothing follows --only" in fabula(*ask, "--only", "").err
+    ran = fabula(*ask, "--explain", "pss-2022", "pss-2022")
+    assert ran.code == 0 and "pss-2022 and pss-2022 give the same numbers here" in ran.out
+    assert "nothing follows --ways" in fabula("stress", "mIoU", "--corpus", "refs.json", "--ways", "").err
+
+
+def test_a_tokeniser_that_a_metric_and_the_option_both_name(fabula):
+    wanted = ("score", "preds.json", "--refs", "refs.json", "-m", "SODA_c(tok=none)")
+    ran = fabula(*wanted, "--tok", "ptb")
+    assert ran.code == 2 and "SODA_c(tok=none) and --tok ptb contradict each other" in ran.err
+    assert "tok=none" in fabula(*wanted, "--tok", "none").out

@@ -74,8 +74,8 @@ def test_wrong_names(name: str, seen: str, put: Callable[..., Path], tmp_path: P
         ({}, "the root is an object with no keys"),
         ({"a" * 500: 1, "b": 2}, "the root is an object with 'aaa"),
         ([1, 2], "the root is a list of 2"),
-        ("3", "the root is int"),
-        ("null", "the root is NoneType"),
+        ("3", "the root is the number 3"),
+        ("null", "the root is null"),
     ],
 )
 def test_unknown_shapes(document: object, seen: str, refused: Callable[..., InputError]) -> None:

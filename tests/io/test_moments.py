@@ -264,3 +264,10 @@ def test_broken_files_raise_nothing_but_our_errors(tmp_path, seed):
     (tmp_path / "p.json").write_bytes(bytes(broken[: int(rng.integers(1, len(broken) + 1))]))
     with contextlib.suppress(FabulaError):
         answers(tmp_path / "p.json")
+
+
+def test_an_empty_file_is_called_empty(tmp_path):
+    path = tmp_path / "answers.jsonl"
+    path.write_text("\n")
+    with pytest.raises(InputError, match="the file is empty; it should hold predictions"):
+        moments.answers(path, VideoNumbers(), Notes())

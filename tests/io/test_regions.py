@@ -223,3 +223,9 @@ def test_mangled_documents_raise_nothing_else(tmp_path, data, name):
 def test_broken_bytes_raise_nothing_else(tmp_path, data, name):
     (tmp_path / "x.json").write_bytes(data.draw(broken(json.dumps(DOCUMENTS[name]).encode())))
     read_all(tmp_path / "x.json")
+
+
+def test_an_empty_file_is_called_empty(tmp_path):
+    (tmp_path / "boxes.jsonl").write_text("\n")
+    with pytest.raises(InputError, match="the file is empty"):
+        references([tmp_path / "boxes.jsonl"], Notes())

@@ -81,3 +81,17 @@ def test_how_a_file_begins(tmp_path):
             beginning(path)
     with pytest.raises(InputError, match="no such file"):
         beginning(tmp_path / "none.json")
+
+
+@pytest.mark.parametrize("piece", [1, 3, 1 << 20])
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+def test_a_byte_that_is_not_utf_8_is_named_by_its_place_in_the_file(tmp_path, piece, mark):
+    (tmp_path / "x.json").write_bytes(mark + '["ŝ", "'.encode() + b'\xc3("]')
+    with pytest.raises(InputError, match=rf"byte {len(mark) + 8} \(0xc3\) is not UTF-8"):
+        list(elements(tmp_path / "x.json", piece=piece))
+
+
+def test_utf_16_is_called_by_its_name(tmp_path):
+    (tmp_path / "x.json").write_bytes("[1]".encode("utf-16"))
+    with pytest.raises(InputError, match="this is UTF-16 or UTF-32, not UTF-8"):
+        list(elements(tmp_path / "x.json"))

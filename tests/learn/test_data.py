@@ -142,6 +142,8 @@ def test_youcook2_file_holds_its_splits(tmp_path):
     (tmp_path / "yc2.json").write_text(json.dumps({"database": database}))
     assert list(read_split(tmp_path / "yc2.json", "train")[0]) == ["a"]
     assert list(read_split(tmp_path / "yc2.json", "val")[0]) == ["b"]
+    with pytest.raises(SpecError, match="no split called 'vall'; did you mean 'val'"):
+        read_split(tmp_path / "yc2.json", "vall")
     with pytest.raises(SpecError, match="no subset 'testing'"):
         read_split(tmp_path / "yc2.json", "test")
 

@@ -53,6 +53,9 @@ def test_refusals(small, tmp_path):
         simulate(small.corpus, tmp_path / "x.safetensors", "word2vec")
     with pytest.raises(InputError, match="'a': no duration"):
         frames_of(Story("a"), np.zeros((0, 4), np.float32), Recipe())
+    for rate in (0, -2, float("nan"), float("inf")):
+        with pytest.raises(SpecError, match="features per second; it must be a positive number"):
+            Recipe(rate=rate)
 
 
 @pytest.mark.slow

@@ -251,6 +251,11 @@ def test_settings_are_checked():
     for wrong in ({"epochs": 0}, {"batch_size": 0}, {"lr": -1.0}, {"lr": float("nan")}):
         with pytest.raises(SpecError, match=r"must be"):
             Settings(**wrong)
+    for seed in (-1, 1 << 70):
+        with pytest.raises(SpecError, match=rf"seed {seed}; it is a whole number from 0"):
+            Settings(seed=seed)
+    with pytest.raises(SpecError, match="batch_size is 0; it must be at least 1"):
+        predict_pss("run", "features", batch_size=0)
     with pytest.raises(SpecError, match="no setting is called 'hiden'; did you mean 'hidden'"):
         configured(Config(), {"hiden": 1})
     assert configured(Settings(), {"betas": "0.8,0.9", "clip_norm": "none", "epochs": "3"}) == Settings(

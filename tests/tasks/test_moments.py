@@ -71,3 +71,12 @@ def test_real_types(shared_data):
     types = [q.type for q in found.values()]
     share = {t: round(100 * types.count(t) / len(types), 2) for t in ("v", "t", "vt")}
     assert share == {"v": 74.32, "t": 8.85, "vt": 16.83}  # as TVR's own sample of results says
+
+
+def test_answers_that_name_no_video_are_said_where_the_video_is_to_be_found(tmp_path):
+    refs = lines(tmp_path / "queries.jsonl", [{"id": 1, "video": "a", "windows": [[1, 2]]}])
+    answers = lines(tmp_path / "answers.jsonl", [{"id": 1, "windows": [[1, 2]]}])
+    for name in ("VCMR", "VR"):
+        (warning,) = fabula.score(answers, refs, task="moments", metrics=name).warnings
+        assert "1 rankings name no video and count as found in the right one" in warning
+    assert not fabula.score(answers, refs, task="moments", metrics="SVMR").warnings

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import importlib
+import io
+import os
 import pkgutil
 import sys
+from pathlib import Path
 
 import click
 
 from fabula import __version__
 from fabula.cli._console import say
 from fabula.core.errors import FabulaError
+from fabula.core.registry import close_to
 
 __all__ = ["fabula", "main"]
 
 SELDOM = (500_000, 20, 50)  # stories are many small objects without cycles: what they are made of is not walked often
+
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # the disk behind standard output takes no more
 
 
 class Verbs(click.Group):
@@ -29,6 +37,13 @@ class Verbs(click.Group):
             return None
         command: click.Command = importlib.import_module(f"{__name__}.{name}").command
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and not args[0].startswith("-") and args[0] not in self.list_commands(ctx):
+            ctx.fail(f"no verb is called {args[0]!r}; {close_to(args[0], self.list_commands(ctx))}")
+        return super().resolve_command(ctx, args)
 
 
 @click.command(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})
@@ -49,9 +64,20 @@ def fabula() -> None:
     """
 
 
+def open_streams() -> None:
+    """Output that is closed goes nowhere; a character that its encoding lacks is written as an escape."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115  (open to the end)
+        elif isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="backslashreplace")
+
+
 def main() -> None:
     """Errors a user can mend cost one line and exit code 2."""
     gc.set_threshold(*SELDOM)
+    open_streams()
     try:
         fabula.main(standalone_mode=False)
     except FabulaError as error:
@@ -61,10 +87,15 @@ def main() -> None:
         error.show()
         sys.exit(2)
     except (KeyboardInterrupt, click.Abort):
-        say("stopped; nothing was written")
+        say("stopped; no file is left half written")
         sys.exit(130)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(141)
+    except OSError as error:
+        if error.filename is not None or error.errno not in FULL:
+            raise
+        say(f"error: standard output cannot be written ({error.strerror}); check where it goes", style="red")
+        sys.exit(2)
     finally:
         gc.freeze()  # the process ends: nobody needs to look once more for cycles in what is left

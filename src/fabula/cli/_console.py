@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -16,7 +17,8 @@ PATIENCE = 1.0  # seconds before a progress bar shows itself
 def say(line: str, style: str | None = None) -> None:
     """A line to the person, on standard error, with unprintable text made printable."""
     text = f"fabula: {line}".replace("\n", " ")
-    click.secho(text.encode(errors="backslashreplace").decode(), err=True, fg=style)
+    colour = False if os.environ.get("NO_COLOR") else None  # None: where it is a terminal
+    click.secho(text.encode(errors="backslashreplace").decode(), err=True, fg=style, color=colour)
 
 
 def tell(lines: Iterator[str]) -> None:

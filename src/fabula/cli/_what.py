@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from fabula.core.errors import SpecError
 from fabula.io.segments import REPAIRS
 from fabula.stats.bootstrap import METHODS, Resampling
 
@@ -79,6 +80,9 @@ def spice_option(verb: Callable[..., Any]) -> Callable[..., Any]:
 
 def ready(what: What) -> What:
     """As fabula.score takes them: a list of references, a list of repairs."""
+    for name in ("task", "protocol", "repair", "people", "format", "refs_format"):
+        if what.get(name) == "":  # "$VARIABLE" that is not set
+            raise SpecError(f"nothing follows {WHAT[name][0][0]}; name something, or leave it out")
     if "refs" in what:
         what["refs"] = list(what["refs"])
     if "repair" in what:

@@ -10,6 +10,7 @@ from fabula import io
 from fabula.baselines.identity import KINDS
 from fabula.baselines.uniform import uniform as cut
 from fabula.cli._console import say
+from fabula.cli._out import check_outputs
 from fabula.core.errors import SpecError
 from fabula.core.notes import Notes
 from fabula.io import fillin
@@ -47,6 +48,7 @@ def uniform(
     """
     if (count is not None) + (duration is not None) + reference_count != 1:
         raise SpecError("say exactly one of --count, --duration, --reference-count")
+    check_outputs([refs], out=out)
     corpus, notes = io.read(refs, refs_format)
     for line in notes.lines():
         say(f"warning: {line}", style="yellow")
@@ -56,6 +58,7 @@ def uniform(
 
 
 def filled(kind: str, refs: Path, out: Path) -> None:
+    check_outputs([refs], out=out)
     notes = Notes()
     made = KINDS[kind](fillin.references(refs, notes))
     for line in notes.lines():

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from fabula.cli._console import Several, bar, say, tell
+from fabula.cli._out import check_outputs
 from fabula.cli._what import What, resampled, what_to_score
 from fabula.core.errors import SpecError
 from fabula.io._files import dump_json
@@ -45,8 +46,13 @@ def command(
     fabula compare a.json b.json c.json --refs val_1.json --metrics SODA_c --latex
     """
     called = [n.strip() for n in names.split(",")] if names else []
-    if called and (len(called) != len(systems) or len(set(called)) < len(called)):
-        raise SpecError(f"--names gives {len(set(called))} names for {len(systems)} systems")
+    if called and len(called) != len(systems):
+        raise SpecError(f"--names gives {len(called)} names for {len(systems)} systems")
+    if not all(called) or len(set(called)) < len(called):
+        raise SpecError(f"--names {names}: an empty name, or one that stands twice; give each system its own")
+    if latex + markdown + (str(json_) == "-") > 1:
+        raise SpecError("--latex, --markdown and --json - each take standard output; say one of them")
+    check_outputs([*systems, *what["refs"], what["sets"]], json_=json_)
     with bar() as progress:
         seen = compare_verb(
             dict(zip(called, systems, strict=True)) if called else list(systems),

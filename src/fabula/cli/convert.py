@@ -8,6 +8,7 @@ import click
 
 from fabula import io
 from fabula.cli._console import say
+from fabula.cli._out import check_outputs
 
 
 @click.command("convert")
@@ -21,7 +22,8 @@ def command(source: Path, target: Path, to: str, from_: str | None) -> None:
     \b
     fabula convert youcookii_annotations_trainval.json yc2.jsonl.gz --to fabula
     """
-    io.find(to)
+    check_outputs([source], TARGET=target)
+    io.check_name(target, to)
     corpus, notes = io.read(source, from_)
     for line in notes.lines():
         say(f"warning: {line}", style="yellow")

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from fabula.cli._console import Several, bar, say, tell
+from fabula.cli._out import check_outputs
 from fabula.cli._what import What, resampled, spice_option, what_to_score
 from fabula.core.errors import SpecError
 from fabula.diagnose.errors import Limits, errors
@@ -61,6 +62,7 @@ def command(
     fabula diagnose preds.json --refs val_1.json --metric "PRF@0.5" --json why.json
     fabula diagnose rankings.json --refs queries.jsonl --task moments --k 1 --iou 0.7
     """
+    check_outputs([predictions, *what["refs"]], json_=json_)
     limits = Limits(
         near=near, right=right, inside=inside, words=words, matching="ordered" if matching == "ordered" else "greedy"
     )

@@ -13,6 +13,7 @@ import click
 
 from fabula import lint as room
 from fabula.cli._console import Several, say, tell
+from fabula.cli._out import check_outputs
 from fabula.core.errors import SpecError
 from fabula.io import _files
 
@@ -51,6 +52,7 @@ def command(
     """
     if fix and fix.exists() and file.exists() and fix.samefile(file):
         raise SpecError("--fix writes a copy, never the file itself; give it another name")
+    check_outputs([file, *refs], json_=json_, fix=fix)
     asked = room.Asked(file, refs, format, refs_format)
     kind = room.kind_of(asked, task)
     report, format_read = kind.look(asked)

@@ -9,6 +9,7 @@ import click
 
 from fabula import io
 from fabula.cli._console import Several, say
+from fabula.cli._out import check_outputs
 from fabula.core.errors import SpecError
 from fabula.io import answers
 from fabula.io._files import dump_json
@@ -38,8 +39,10 @@ def command(
     fabula parse answers.jsonl -o events.jsonl --audit audit.json
     fabula parse answers.jsonl -o events.jsonl --unit percent --refs val_1.json
     """
+    check_outputs([source, *refs], out=out, audit=audit)
     if io.find(to)[0].write is None:
         raise SpecError(f"the format {to!r} can be read but not written")
+    io.check_name(out, to)
     durations: dict[str, float] = {}
     for path in refs:
         for video, story in io.read(path, refs_format)[0].items():

@@ -8,6 +8,7 @@ import click
 
 from fabula import io
 from fabula.cli._console import say
+from fabula.cli._out import check_outputs
 from fabula.cli.train import changes, need_learn, watching
 from fabula.core.errors import InputError
 
@@ -52,6 +53,7 @@ def pss(
     """
     if out.is_file() and not overwrite:
         raise InputError("exists already", file=out, hint="choose another name, or say --overwrite")
+    check_outputs([checkpoint, features, data], out=out)
     need_learn()
     from fabula.learn.pss import predict_pss
 

@@ -10,7 +10,9 @@ from typing import Any
 import click
 
 from fabula.cli._console import Several, bar, say, tell
+from fabula.cli._out import check_outputs
 from fabula.cli._what import What, what_to_score
+from fabula.core.errors import SpecError
 from fabula.diagnose._rules import Apart, Rule, moved
 from fabula.diagnose.protocols import Overview, Reason, overview, titled
 from fabula.io._files import dump_json
@@ -25,7 +27,7 @@ WRITTEN = 100  # units a rule has in the JSON
 @what_to_score(without=("protocol", "metrics", "strict"))
 @click.option("--explain", nargs=2, metavar="A B", help="List what parts protocol A from protocol B, unit by unit.")
 @click.option("--only", help="Protocols to compare, comma separated. Default: all that apply.")
-@click.option("--json", "json_", type=click.Path(path_type=Path), help="Write the table and the reasons as JSON.")
+@click.option("--json", "json_", type=click.Path(path_type=Path), help="Write JSON; - for standard output.")
 def command(
     predictions: Path, what: What, explain: tuple[str, str] | None, only: str | None, json_: Path | None
 ) -> None:
@@ -37,11 +39,19 @@ def command(
     fabula protocols boxes.json --refs region_descriptions.json --task regions
     fabula protocols filled.csv --refs references.csv --sets valSets.csv --task identity
     """
+    if only is not None and not only.strip():
+        raise SpecError("nothing follows --only; name a protocol, or leave it out")
     names = [n.strip() for n in only.split(",")] if only else [n for n in explain or () if n != "default"]
+    check_outputs([predictions, *what["refs"], what["sets"]], json_=json_)
     with bar() as progress:
         seen = overview(predictions, what.pop("refs"), names or None, progress=progress, **what)
     for line in seen.warnings:
         say(f"warning: {line}", style="yellow")
+    if json_ and str(json_) == "-":
+        import json
+
+        click.echo(json.dumps(as_json(seen), ensure_ascii=True, indent=2))
+        return
     if json_:
         dump_json(json_, as_json(seen), indent=2)
     if explain:
@@ -118,7 +128,10 @@ def one(units: str) -> str:
 
 def explained(seen: Overview, a: str, b: str) -> Iterator[str]:
     """Number by number: the rules, each with the score it alone leads to, and the units in which it shows."""
-    for reason in seen.reasons(a, b):
+    found = seen.reasons(a, b)
+    if not found:
+        yield f"{a} and {b} give the same numbers here, or have no number in common"
+    for reason in found:
         scale = reason.scale
         ours, theirs = digits(reason.here, reason.there, scale)
         yield f"{reason.metric}: {a} {ours}, {b} {theirs}"

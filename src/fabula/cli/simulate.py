@@ -8,6 +8,7 @@ import click
 
 from fabula import io
 from fabula.cli._console import say
+from fabula.core.errors import InputError
 from fabula.core.nouns import Corpus, Story
 
 
@@ -35,6 +36,10 @@ def command(
         corpus, notes = io.read(path, format)
         for line in notes.lines():
             say(f"warning: {line}", style="yellow")
+        for video in corpus:
+            if video in stories:
+                hint = "features are of a video, not of its annotators; leave one of the files out"
+                raise InputError("this video is in two of the files", file=path, video=video, hint=hint)
         stories |= corpus.stories
     name = " ".join(path.name for path in annotations)
     count = make(Corpus(stories, name), out, embedder, Recipe(rate=rate, seed=seed), overwrite)

@@ -11,8 +11,10 @@ import click
 from fabula import demo, io
 from fabula import metrics as metric_room
 from fabula.cli._console import Several, bar, say, tell
+from fabula.cli._out import check_outputs
 from fabula.cli._what import spice_option
 from fabula.core import spec
+from fabula.core.errors import SpecError
 from fabula.core.nouns import Corpus
 from fabula.diagnose._changes import CHANGES
 from fabula.diagnose.stress import COPIES, default
@@ -49,6 +51,9 @@ def command(
     fabula stress SODA_c METEOR "CIDEr(idf=batch:16)" --seed 1
     fabula stress SODA_c PRF@0.5 --corpus val_1.json --ways shuffle,shift
     """
+    check_outputs([corpus], json_=json_)
+    if ways is not None and not ways.strip():
+        raise SpecError("nothing follows --ways; name a way, or leave it out")
     names = [name for given in metrics for name in spec.split(given)] or default()
     metric_room.one_parser(names, spice)
     wanted = [metric_room.metric(name) for name in names]

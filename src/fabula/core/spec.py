@@ -17,6 +17,12 @@ from typing import Any, ClassVar, Literal, Self
 from fabula.core.errors import SpecError
 from fabula.core.registry import close_to
 
+WANTED: dict[Any, str] = {
+    tuple: "a number, or several with / between them",
+    float: "a number",
+    int: "a whole number",
+    bool: "true or false",
+}
 HINTS: dict[type, dict[str, Any]] = {}  # resolving annotations is slow: once per class
 GRAMMAR = re.compile(r"\s*([A-Za-z][\w-]*)\s*(?:\(([^()|]*)\))?\s*(?:@\s*([^\s|]+))?\s*(?:\|.*)?")
 
@@ -131,8 +137,8 @@ def convert(owner: str, name: str, hint: Any, text: str) -> Any:
             return {"true": True, "false": False}[text.lower()]
         return finite(text) if hint is float else hint(text)
     except (ValueError, KeyError):
-        want = getattr(hint, "__name__", str(hint))
-        raise SpecError(f"{owner}: {name}={text!r} is not a {want}") from None
+        want = WANTED[typing.get_origin(hint) or hint]
+        raise SpecError(f"{owner}: {name}={text!r} is not {want}") from None
 
 
 def finite(text: str) -> float:

@@ -125,6 +125,8 @@ def overview(
     some = [protocols.protocol(n) for n in names or ()]
     task = task or next((p.task for p in some if p.task not in STORIES), None)
     notes = Notes()
+    given = {name: options.get(name) for name in ("format", "refs_format", "sets", "people")}
+    tasks.check_options(tasks.task(task).name if task else "dense", repair=repair, **given)
     request = Request(predictions=predictions, refs=refs, repair=repair or ("keep",), progress=progress, **options)
     if task is None or tasks.task(task).name in STORIES:
         pred = _stories.corpus(predictions, notes, request.format)

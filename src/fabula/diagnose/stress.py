@@ -28,7 +28,7 @@ from fabula.metrics import Metric
 from fabula.metrics._caption import CaptionMetric
 from fabula.metrics._paragraph import Paragraph
 from fabula.metrics._story import StoryMetric
-from fabula.stats.bootstrap import Interval, Resampling, interval
+from fabula.stats.bootstrap import Interval, Resampling, check_seed, interval
 from fabula.stats.sample import Mean, Sample
 
 COPIES = 3  # of every story and way, as MICap makes them
@@ -91,6 +91,7 @@ def stress(
             raise SpecError(f"no way to spoil a reference is called {way!r}; {close_to(way, list(CHANGES))}")
     if copies < 1:
         raise SpecError(f"{copies} copies; there must be at least 1")
+    check_seed(seed)
     how = ci or Resampling(resamples=2000, seed=seed)
     told = {v: normalised(story.in_order()) for v, story in corpus.items() if len(story)}
     cells: dict[str, dict[str, Cell | None]] = {str(m): {} for m in made}

@@ -23,6 +23,7 @@ from fabula.metrics._moment import Block, Columns, Ints, MomentMetric
 
 ANSWERS = 1 << 18  # how many answers a block gathers
 QUERIES = 1 << 12  # and how many queries, at most
+SEARCHED = ("VCMR", "VR")  # the lists whose answers must find the video first
 
 
 @dataclass(slots=True)
@@ -84,6 +85,11 @@ def moment_rows(
     def flush(listed: Listed) -> None:
         at, rankings = [place for place, _ in listed.waiting], [ranking for _, ranking in listed.waiting]
         listed.waiting, listed.held = [], 0
+        if any(m.answers in SEARCHED for m in listed.metrics):
+            for ranking in rankings:
+                if ranking.videos is None and len(ranking.spans):
+                    text = "{n} rankings name no video and count as found in the right one: VCMR and VR judge no search"
+                    notes.add(text, named(ranking.id))
         listed.saliency |= any(ranking.saliency is not None for ranking in rankings)
         measured(listed, at, Block.made([order[place] for place in at], rankings, numbers))
 

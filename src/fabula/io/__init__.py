@@ -14,7 +14,7 @@ from fabula.core.notes import Notes, named
 from fabula.core.nouns import Corpus, Story
 from fabula.core.registry import Room, close_to, key
 from fabula.io import _files, _parquet, _pieces, fabula_jsonl
-from fabula.io._fields import Source, encodable
+from fabula.io._fields import Source, encodable, kind
 from fabula.io._format import Format, losses
 from fabula.io._pieces import Piece
 
@@ -171,11 +171,27 @@ def sniffed(document: Any, path: Path, lines: bool = False) -> Format:
     seen = (
         f"an object with {', '.join(map(shown, list(document)[:4])) or 'no keys'}"
         if isinstance(document, dict)
-        else (f"a list of {len(document)}" if isinstance(document, list) else f"{type(document).__name__}")
+        else kind(document)
     )
     shapes = "; ".join(f"{f.name} ({f.about})" for f in guessed)
     what = "the first line" if lines else "the root"
-    raise InputError(f"{what} is {seen}: no known format", file=path, hint=f"known: {shapes}")
+    hint = f"known: {shapes}"
+    if isinstance(document, dict) and "windows" in document:
+        hint = "queries and answers of moments are scored with --task moments, highlights or grounding"
+    raise InputError(f"{what} is {seen}: no known format", file=path, hint=hint)
+
+
+def check_name(path: Path, name: str) -> None:
+    """Refuse a name by which the format would not be known again: a file is lines or one document by its ending."""
+    format = find(name)[0]
+    if path.suffix == _parquet.SUFFIX or path.is_relative_to("/dev"):
+        return
+    if format.lines and not path.name.endswith(_pieces.LINES):
+        problem = f"{format.name} is JSON Lines, which end in {' or '.join(_pieces.LINES)}"
+        raise InputError(problem, file=path, hint="choose a name that ends so")
+    if not format.lines and path.name.endswith(_pieces.LINES):
+        hint = "let the name end in .json"
+        raise InputError(f"{format.name} is one JSON document, not lines", file=path, hint=hint)
 
 
 def write(corpus: Corpus, path: str | Path, format: str) -> Notes:

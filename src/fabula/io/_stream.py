@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fabula.core.errors import InputError, shown
-from fabula.io._files import DECODER, TwiceError, failures_named, parse_json
+from fabula.io._files import DECODER, WIDE, TwiceError, failures_named, parse_json
 
 PIECE = 1 << 20  # bytes
 BLANKS = " \t\r\n"
@@ -25,6 +25,7 @@ class Reader:
         self.decode = codecs.getincrementaldecoder("utf-8-sig")()
         self.text, self.at = "", 0
         self.lines = 0  # newlines before `text`
+        self.bytes = 0  # read so far
         self.ended = False
 
     def more(self, size: int) -> None:
@@ -34,8 +35,12 @@ class Reader:
         try:
             fresh = self.decode.decode(data, self.ended)
         except UnicodeDecodeError as error:
-            problem = f"byte {data[error.start : error.start + 1].hex() or '?'} is not UTF-8"
+            at = self.bytes + len(data) - len(error.object) + error.start  # a character may begin in the piece before
+            problem = f"byte {at} ({error.object[error.start]:#04x}) is not UTF-8"
+            if not self.bytes and data.startswith(WIDE):
+                problem = "this is UTF-16 or UTF-32, not UTF-8"
             raise InputError(problem, file=self.path, hint="save the file as UTF-8") from None
+        self.bytes += len(data)
         self.lines += self.text.count("\n", 0, self.at)
         self.text, self.at = self.text[self.at :] + fresh, 0
 

@@ -167,8 +167,9 @@ def answered(entry: Any) -> bool:
 
 
 def sniff(document: Any) -> bool:
-    """A line, or a list of them; {video: text} is read only when the format is named."""
-    return answered(document[0] if isinstance(document, list) and document else document)
+    """A line, or a list of them; {video: text} is read only when the format is named. Moments are not answers."""
+    first = document[0] if isinstance(document, list) and document else document
+    return answered(first) and "windows" not in first
 
 
 def numbered(document: Any, source: Source) -> Iterator[tuple[str, Any]]:

@@ -94,6 +94,8 @@ def chosen_format(source: Source, name: str | None, role: str) -> MomentFormat:
         raise SpecError(f"no format of moments is called {name!r}; {close_to(name, [f.name for f in able])}")
     shape = shape_of(source.path)
     text = head(source.path).lstrip()
+    if not text:
+        raise source.wrong("the file is empty", None, None, f"it should hold {role}")
     first = first_object(text) if shape == "lines" else {}
     for format in able:
         if format.shape == shape and format.sniff(text, first):

@@ -58,7 +58,9 @@ def named_format(name: str) -> RegionFormat:
 def known(path: Path) -> RegionFormat:
     lines = path.name.endswith((".jsonl", ".jsonl.gz"))
     if lines:
-        entry: Any = next((e for _, e in objects(path)), {})
+        entry: Any = next((e for _, e in objects(path)), None)
+        if entry is None:
+            raise InputError("the file is empty", file=path, hint="it should hold an image a line")
         first, keys = "{", list(entry) if isinstance(entry, dict) else []
     else:
         first, keys = _stream.beginning(path)

@@ -22,6 +22,7 @@ from fabula import io
 from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Notes, named
 from fabula.core.nouns import Corpus, Story
+from fabula.core.registry import close_to
 from fabula.io._files import dump_json, load_json
 from fabula.io.segments import check_references
 from fabula.learn.features import Features, resize
@@ -206,6 +207,8 @@ def read_split(path: str | Path, split: str, format: str | None = None) -> tuple
     elif format is None and path.suffix == ".json":
         document = load_json(path)
         if isinstance(document, dict) and isinstance(document.get("database"), dict):
+            if split not in SUBSETS:
+                raise SpecError(f"YouCook2 has no split called {split!r}; {close_to(split, list(SUBSETS))}")
             format = f"youcook2:{SUBSETS[split]}"
     corpus, notes = io.read(path, format)
     corpus = check_references(corpus, notes)

@@ -187,6 +187,8 @@ def predict_pss(
 
     Durations come from `data`, from the store's metadata, or from `rate` (features per second).
     """
+    if batch_size < 1:
+        raise SpecError(f"batch_size is {batch_size}; it must be at least 1")
     model, header = checkpoint.load_model(path)
     if not hasattr(model, "predict"):
         raise InputError(f"the model {header['model']!r} does not segment videos", file=path, hint="name another")

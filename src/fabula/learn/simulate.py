@@ -50,6 +50,10 @@ class Recipe:
     missed: float = 0.15  # share of a step's frames that look like background
     seed: int = 0
 
+    def __post_init__(self) -> None:
+        if not 0 < self.rate < np.inf:
+            raise SpecError(f"{self.rate:g} features per second; it must be a positive number")
+
 
 def hashing(dim: int = 128) -> Embedder:
     """Words and pairs of words hashed to ±1 in `dim` places: needs nothing, knows nothing."""

@@ -45,6 +45,9 @@ Scores = Mapping[str, float]
 Watch = Callable[[str, int, int], None]  # what is going on, steps done, steps in all
 
 
+MOST_SEED = (1 << 32) - 1  # an epoch's order has a seed a million times as large, in 64 bits
+
+
 class TrainingError(FabulaError):
     """Training cannot go on; says at which step and on which videos."""
 
@@ -82,6 +85,8 @@ class Settings:
                 raise SpecError(f"{name} is {getattr(self, name)}; it must be at least 1")
         if not (math.isfinite(self.lr) and self.lr > 0):
             raise SpecError(f"a learning rate of {self.lr}; it must be a positive number")
+        if not 0 <= self.seed <= MOST_SEED:
+            raise SpecError(f"seed {self.seed}; it is a whole number from 0 to {MOST_SEED}")
 
 
 def lr_at(settings: Settings, epoch: int) -> float:

@@ -26,6 +26,7 @@ def mend(asked: Asked, target: Path) -> Mended:
     corpus, _ = io.read(asked.path, asked.format)
     repaired, deeds = repair(corpus, durations(corpus, references(asked)))
     to = corpus.format if io.find(corpus.format)[0].write else "fabula"
+    io.check_name(target, to)
     notes = io.write(repaired, target, to)
     return Mended(to, [d.to_dict() for d in deeds], DEEDS, notes.lines())
 

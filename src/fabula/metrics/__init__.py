@@ -10,7 +10,7 @@ from fabula.core.errors import SpecError
 from fabula.core.registry import Room, close_to, key
 from fabula.metrics._base import Metric
 
-__all__ = ["Metric", "check_parsing", "default", "metric", "one_parser", "parsed_by", "room"]
+__all__ = ["Metric", "check_parsing", "default", "metric", "one_choice", "one_parser", "parsed_by", "room"]
 
 room = Room(__name__, "Metric", "metric")
 
@@ -44,10 +44,15 @@ def ambiguous(name: str) -> bool:
 
 def one_parser(wanted: str | Metric | Sequence[str | Metric], spice: str | None) -> None:
     """Refuse a spec that names its parser, be it the default one, beside a `--spice` that names the other."""
+    one_choice(wanted, "spice", spice)
+
+
+def one_choice(wanted: str | Metric | Sequence[str | Metric], field: str, said: str | None) -> None:
+    """Refuse a spec that sets a field which the option of the same name sets otherwise for all metrics."""
     names = spec.split(wanted) if isinstance(wanted, str) else [wanted] if isinstance(wanted, Metric) else wanted
-    for name in (n for n in names if spice and isinstance(n, str)):
-        if spec.parse(name)[1].get("spice", spice) != spice:
-            raise SpecError(f"{name} and --spice {spice} contradict each other; leave one of the two out")
+    for name in (n for n in names if said and isinstance(n, str)):
+        if spec.parse(name)[1].get(field, said) != said:
+            raise SpecError(f"{name} and --{field} {said} contradict each other; leave one of the two out")
 
 
 def parsed_by(some: Sequence[Metric], spice: str | None) -> list[Metric]:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from fabula.core.errors import SpecError
 from fabula.core.rows import Rows
 from fabula.core.spec import Spec, show
 
@@ -34,6 +35,18 @@ class Metric(Spec):
         super().__init_subclass__(**options)
         if "name" not in cls.__dict__:
             cls.name = cls.__module__.rpartition(".")[2]
+
+    def __post_init__(self) -> None:
+        """Numbers that no metric can use are refused wherever a metric has a field of that name."""
+        super().__post_init__()
+        top = getattr(self, "top", None)
+        if top is not None and top < 1:
+            raise SpecError(f"{self.name}: top={top}; it must be at least 1, or none")
+        for field in {"tau", "tiou", "iou"} & self.defaults().keys():
+            levels = getattr(self, field)
+            for level in levels if isinstance(levels, tuple) else (levels,):
+                if not 0 <= level <= 1:
+                    raise SpecError(f"{self.name}: {field}={level:g}; an overlap lies between 0 and 1")
 
     def combine(self, rows: Rows) -> Values:
         """Rows of one reference set → numbers. Unless told otherwise, the mean of each field's column."""

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from fabula._kernels import native
-from fabula.core.errors import InputError
+from fabula.core.errors import InputError, SpecError
 from fabula.core.spec import show
 from fabula.match.nms import nms, shifted_nms
 from fabula.metrics._moment import Block, Columns, Floats, Ints, MomentMetric, first_place, hull_iou, places
@@ -39,6 +39,12 @@ class Ranked(MomentMetric):
     k: tuple[float, ...] = (1, 5, 10, 100)
     top: int | None = 100
     order: Literal["file", "score"] = "file"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for k in self.k:
+            if k < 1 or k != int(k):
+                raise SpecError(f"{self.name}: k={show(k)}; it is a whole number from 1 on")
 
     def recalls(self, rank: Floats, tail: str = "") -> Columns:
         """R@k of every query from the place of its first right answer, and that place (0: none). [Q] each"""

@@ -57,14 +57,8 @@ class StoryMetric(Metric):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        top = getattr(self, "top", None)
-        if top is not None and top < 1:
-            raise SpecError(f"{self.name}: top={top}; it must be at least 1, or none")
-        for field in ("tau", "tiou"):
-            levels = getattr(self, field, ())
-            for level in levels if isinstance(levels, tuple) else (levels,):
-                if not 0 <= level <= 1:
-                    raise SpecError(f"{self.name}: {field}={level}; an overlap lies between 0 and 1")
+        if self.eps < 0:
+            raise SpecError(f"{self.name}: eps={self.eps:g}; what is added to a union is 0 or more")
 
     @abstractmethod
     def unit(self, ref: Story, pred: Story, ctx: Any) -> Row:

@@ -76,12 +76,13 @@ def rich_tables(seen: Comparison) -> Group:
     from rich.text import Text
 
     scores = Table(box=None, pad_edge=False, header_style="dim")
-    scores.add_column("metric", style="bold")
+    scores.add_column("metric", style="bold", overflow="fold")
     for head in heads(seen):
-        scores.add_column(Text(head), justify="right")
+        scores.add_column(Text(head), justify="right", overflow="fold")
     duels = Table(box=None, pad_edge=False, header_style="dim")
     for name in DUELS:
-        duels.add_column(name, justify="left" if name in ("metric", "difference", "") else "right")
+        left = name in ("metric", "difference", "")
+        duels.add_column(name, justify="left" if left else "right", overflow="fold")
     for line in seen.lines.values():
         top = best(line)
         scores.add_row(

@@ -78,7 +78,7 @@ def rich_tables(seen: Diagnosis) -> Group:
     for head, lines in tables(seen):
         table = RichTable(box=None, pad_edge=False, header_style="dim")
         for i, name in enumerate(head):
-            table.add_column(Text(name), justify="left" if i == 0 or not name else "right")
+            table.add_column(Text(name), justify="left" if i == 0 or not name else "right", overflow="fold")
         for line in lines:
             table.add_row(*map(Text, line))
         shown += [Text(), table]

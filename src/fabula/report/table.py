@@ -31,7 +31,7 @@ def rich_table(result: Result, title: str) -> Group:
     from rich.text import Text
 
     table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, header_style="dim")
-    table.add_column("metric")
+    table.add_column("metric", overflow="fold")
     signatures = [Text(s.signature, style="dim", overflow="fold") for s in result.scores.values()]
     small_print: tuple[RenderableType, ...] = (
         *type_tables(result),
@@ -41,8 +41,8 @@ def rich_table(result: Result, title: str) -> Group:
         Text(counts(result), style="dim"),
     )
     if len(columns(result)) > WIDE:  # too many for one line: a line per number
-        table.add_column("number")
-        table.add_column("value", justify="right")
+        table.add_column("number", overflow="fold")
+        table.add_column("value", justify="right", overflow="fold")
         for name, score in result.scores.items():
             for i, field in enumerate(score.values):
                 table.add_row(Text("" if i else name, style="bold"), field, cell(score, field))
@@ -50,11 +50,11 @@ def rich_table(result: Result, title: str) -> Group:
     fields = [f for f in columns(result) if f != "value"]
     single = any("value" in s.values for s in result.scores.values())
     for field in fields:
-        table.add_column(SHORT.get(field, field), justify="right")
+        table.add_column(SHORT.get(field, field), justify="right", overflow="fold")
     if single:
-        table.add_column("value", justify="right")
+        table.add_column("value", justify="right", overflow="fold")
     if any(s.ci for s in result.scores.values()):
-        table.add_column("interval", justify="right")
+        table.add_column("interval", justify="right", overflow="fold")
     for name, score in result.scores.items():
         cells = [cell(score, f) for f in (*fields, *(["value"] if single else []))]
         table.add_row(Text(name, style="bold"), *cells, *([Text(interval(score))] if score.ci else []))
@@ -70,10 +70,10 @@ def type_tables(result: Result) -> Iterator[RichTable]:
         return
     table = Table(title="\nby type of query", title_justify="left", box=None, pad_edge=False, header_style="dim")
     for head in ("metric", "number"):
-        table.add_column(head)
+        table.add_column(head, overflow="fold")
     for type in types:
         n = max(int(s.by_type[type]["queries"]) for s in result.scores.values() if type in s.by_type)
-        table.add_column(f"{type} ({n:,})", justify="right")
+        table.add_column(f"{type} ({n:,})", justify="right", overflow="fold")
     for name, score in result.scores.items():
         for i, field in enumerate(score.values if score.by_type else ()):
             cells = [f"{v[field] * score.scale:.2f}" if (v := score.by_type.get(t)) else "" for t in types]
@@ -134,9 +134,9 @@ def rich_comparison(results: Mapping[str, Result], title: str) -> RichTable:
     from rich.table import Table
 
     table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, header_style="dim")
-    table.add_column("metric")
+    table.add_column("metric", overflow="fold")
     for name in results:
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", overflow="fold")
     for metric, *cells in compared(results):
         top = max(cells, key=float)
         table.add_row(metric, *(f"[bold green]{c}[/]" if c == top else c for c in cells))

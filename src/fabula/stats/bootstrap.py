@@ -46,9 +46,15 @@ class Resampling:
         check_level(self.level, self.method)
         if self.resamples < 1:
             raise SpecError(f"{self.resamples} resamples; there must be at least 1")
+        check_seed(self.seed)
 
     def __str__(self) -> str:
         return f"{self.method}-{self.level:g}-{self.resamples}-seed{self.seed}"
+
+
+def check_seed(seed: int) -> None:
+    if seed < 0:
+        raise SpecError(f"seed {seed}; it is a whole number from 0 on")
 
 
 def draws(videos: int, resamples: int, seed: int) -> Iterator[Array]:

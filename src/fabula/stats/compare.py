@@ -13,7 +13,7 @@ from typing import Literal
 
 from fabula.core.errors import SpecError
 from fabula.core.rows import Rows
-from fabula.stats.bootstrap import Interval, Method, bootstrap, bounds, check_level
+from fabula.stats.bootstrap import Interval, Method, bootstrap, bounds, check_level, check_seed
 from fabula.stats.holm import holm
 from fabula.stats.paired import between, bootstrap_p, randomisations
 from fabula.stats.sample import Array, Folding, Sample, alike, samples
@@ -79,6 +79,16 @@ class Comparison:
         )
 
 
+def check_test(test: str, method: str, level: float, alpha: float, seed: int) -> None:
+    """What can be said of a test before anything is scored."""
+    check_level(level, method)
+    check_seed(seed)
+    if test not in TESTS:
+        raise SpecError(f"no test is called {test!r}; there are: {', '.join(TESTS)}")
+    if not 0 < alpha < 1:
+        raise SpecError(f"alpha {alpha:g}; it must lie between 0 and 1, such as 0.05")
+
+
 def compare(
     tables: Mapping[str, Mapping[str, tuple[Rows, Folding]]],
     *,
@@ -92,9 +102,7 @@ def compare(
     seed: int = 0,
 ) -> Comparison:
     """metric → system → (rows, how they fold). One draw of videos serves all metrics and systems of equal videos."""
-    check_level(level, method)
-    if test not in TESTS:
-        raise SpecError(f"no test is called {test!r}; there are: {', '.join(TESTS)}")
+    check_test(test, method, level, alpha, seed)
     systems = tuple(next(iter(tables.values())))
     pairs = list(combinations(range(len(systems)), 2))
     some = {metric: samples(list(of_system.values())) for metric, of_system in tables.items()}

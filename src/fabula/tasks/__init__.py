@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from fabula.core.registry import Room
-from fabula.tasks._task import Request, Task
+from fabula.tasks._task import Request, Task, check_options
 
-__all__ = ["Request", "Task", "room", "task"]
+__all__ = ["Request", "Task", "check_options", "room", "task"]
 
 room = Room(__name__, "TASK", "task")
 

@@ -1,0 +1,51 @@
+"""Standard output and error as shells hand them over: full, closed, of another encoding."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+START = "from fabula.cli import main; main()"
+
+
+def shell(*typed, ends="", **environment):
+    """fabula in a process of its own; `ends` is what a shell adds, such as > /dev/full."""
+    quoted = " ".join(f"'{word}'" for word in (sys.executable, "-c", START, *typed))
+    return subprocess.run(
+        ["sh", "-c", f"{quoted} {ends}"], capture_output=True, timeout=60, env={**os.environ, **environment}
+    )
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+@pytest.mark.parametrize("typed", [("list", "metrics"), ("--help",), ("list", "--help")])
+def test_a_full_disk_costs_one_line(typed):
+    ran = shell(*typed, ends="> /dev/full")
+    assert ran.returncode == 2
+    why = b"standard output cannot be written (No space left on device); check where it goes"
+    assert ran.stderr == b"fabula: error: " + why + b"\n"
+
+
+def test_closed_output_is_no_error():
+    assert shell("list", "tasks", ends=">&-").stderr == b""
+    assert shell("list", "tasks", ends=">&-").returncode == 0
+    assert shell("score", "none.json", "--refs", "none.json", ends="2>&-").returncode == 2
+
+
+def test_an_encoding_without_the_character(tmp_path):
+    """Latin-1 has no check mark, no arrow and no ŝ."""
+    ran = shell("doctor", PYTHONIOENCODING="latin-1")
+    assert ran.returncode == 0 and rb"\u2713" in ran.stdout
+    (tmp_path / "ŝ.json").write_text("")
+    ran = shell("lint", str(tmp_path / "ŝ.json"), PYTHONIOENCODING="latin-1")
+    assert ran.returncode == 2 and ran.stderr.startswith(b"fabula: error: ") and rb"\u015d.json" in ran.stderr
+
+
+def test_no_color_means_none(monkeypatch, capfd):
+    from fabula.cli._console import say
+
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setattr("click.utils.should_strip_ansi", lambda stream=None, color=None: color is False)
+    say("error: x", style="red")
+    assert capfd.readouterr().err == "fabula: error: x\n"
