@@ -8,11 +8,13 @@ reference sets,
 
 where the metric is such a function of totals (a mean, BLEU's counts, METEOR's statistics): one matrix product for all
 resamples. Any other fold is called on the rows of each resample in turn.
+
+Videos stand in an order of their own, not in the file's: the same seed draws the same videos however they are listed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -62,8 +64,9 @@ class Mean:
 class Sample:
     """One system's rows under one metric, and the videos over which they are resampled."""
 
-    rows: Rows
+    rows: Rows  # by video, reference set and key
     folding: Folding
+    value: float  # θ of the rows as they came
     videos: tuple[Key, ...]  # V; a video without rows (missing=drop) adds nothing
     at: NDArray[np.int64]  # [R] the video of each row
     totals: Array | None  # [V, K, k + 1] what is summed, and how many rows there are; None: fold each resample
@@ -72,21 +75,19 @@ class Sample:
     def of(cls, rows: Rows, folding: Folding, videos: Sequence[Key] | None = None) -> Sample:
         if not len(rows):
             raise SpecError("there are no rows to resample")
-        videos = tuple(dict.fromkeys(rows.drawn)) if videos is None else tuple(videos)
+        value = float(folding.fold(rows)[folding.primary])
+        videos = in_order(rows.drawn) if videos is None else tuple(videos)
         place = {v: i for i, v in enumerate(videos)}
+        lines = zip(rows.drawn, rows.refset.tolist(), rows.keys, range(len(rows)), strict=True)
+        rows = rows.take([i for *_, i in sorted((place[v], k, repr(key), i) for v, k, key, i in lines)])
         at = np.array([place[key] for key in rows.drawn])
         sums = folding.sums(rows)
         if sums is None:
-            return cls(rows, folding, videos, at, None)
+            return cls(rows, folding, value, videos, at, None)
         sets, k = np.unique(rows.refset, return_inverse=True)
         totals = np.zeros((len(videos), len(sets), sums.shape[1] + 1))
         np.add.at(totals, (at, k), np.column_stack([sums, np.ones(len(rows))]))
-        return cls(rows, folding, videos, at, totals)
-
-    @property
-    def value(self) -> float:
-        """θ of the rows as they are."""
-        return float(self.folding.fold(self.rows)[self.folding.primary])
+        return cls(rows, folding, value, videos, at, totals)
 
     def under(self, W: Array) -> Array:
         """θ under each line of weights W [B, V] → [B]."""
@@ -113,8 +114,13 @@ class Sample:
 
 def samples(tables: Sequence[tuple[Rows, Folding]]) -> list[Sample]:
     """Samples over the same videos, so that one draw serves them all."""
-    videos = tuple(dict.fromkeys(key for rows, _ in tables for key in rows.drawn))
+    videos = in_order(key for rows, _ in tables for key in rows.drawn)
     return [Sample.of(rows, folding, videos) for rows, folding in tables]
+
+
+def in_order(keys: Iterable[Key]) -> tuple[Key, ...]:
+    """Each key once, by what Python writes for it: numbers, text and tuples have an order beside each other."""
+    return tuple(sorted(set(keys), key=repr))
 
 
 def alike(some: Mapping[str, list[Sample]]) -> list[list[str]]:
