@@ -83,3 +83,14 @@ def test_a_tokeniser_that_a_metric_and_the_option_both_name(fabula):
     ran = fabula(*wanted, "--tok", "ptb")
     assert ran.code == 2 and "SODA_c(tok=none) and --tok ptb contradict each other" in ran.err
     assert "tok=none" in fabula(*wanted, "--tok", "none").out
+
+
+def test_a_tokeniser_that_is_not_the_protocols(fabula):
+    wanted = ("score", "preds.json", "--refs", "refs.json", "-p", "soda-2021")
+    ran = fabula(*wanted, "--tok", "none")
+    assert ran.code == 2 and ran.err.count("\n") == 1
+    assert "the protocol soda-2021 has tok=ptb for SODA_a, and --tok none contradicts it" in ran.err
+    assert fabula(*wanted, "--tok", "ptb").out == fabula(*wanted).out
+    assert fabula(*wanted, "-m", "SODA_c(tok=none)", "--tok", "none").code == 0
+    ran = fabula("protocols", "preds.json", "--refs", "refs.json", "--only", "soda-2021", "--tok", "none")
+    assert ran.code == 0 and "--tok none contradicts it" in ran.out + ran.err

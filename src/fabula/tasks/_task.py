@@ -61,7 +61,15 @@ class Request:
     def chosen(self, task: str) -> list[Metric]:
         """The metrics to compute; with `tok`, those that tokenise do it that way; with `spice`, those that parse."""
         some = metrics.parsed_by(metrics.default(task) if self.metrics is None else self.metrics, self.spice)
-        return [m.with_params({"tok": self.tok}) if self.tok and "tok" in m.defaults() else m for m in some]
+        if self.tok is None:
+            return some
+        tokenising = [m for m in some if "tok" in m.defaults()]
+        for m in tokenising if self.protocol else ():
+            own = getattr(m, "tok")  # noqa: B009  (only some metrics have it)
+            if self.protocol and own != self.tok:
+                said = f"the protocol {self.protocol.name} has tok={own} for {m.label or m.name}"
+                raise SpecError(f"{said}, and --tok {self.tok} contradicts it; leave one of the two out")
+        return [m.with_params({"tok": self.tok}) if m in tokenising else m for m in some]
 
     def paths(self, task: str) -> tuple[Path, list[Path]]:
         """The files of a task that reads files only."""
