@@ -4,6 +4,8 @@ import json
 import subprocess
 import sys
 
+import pytest
+
 import fabula as package
 from fabula import metrics, protocols
 from fabula.io._readers import readers
@@ -55,6 +57,20 @@ def test_uniform_baseline_cuts_whole_seconds(fabula, tmp_path):
     assert [e["timestamp"] for e in events] == [[0, 4.75], [4.75, 9.5]]
     ran = fabula("score", "u.json", "--refs", "short.json", "--json", "-")
     assert json.loads(ran.out)["task"] == "procedure"
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        (("--duration", "1e-9"), "segments of 1e-09 seconds cut a video of 60 seconds into more than 1,000,000"),
+        (("--duration", "5e-324"), "say a longer duration"),
+        (("--count", 10**12), "a count of 1000000000000; a video is cut into 1,000,000 segments at most"),
+        (("--count", 0), "it must be at least 1"),
+    ],
+)
+def test_a_uniform_cut_without_end_is_refused(fabula, tmp_path, typed, said):
+    ran = fabula("baseline", "uniform", "--refs", "refs.json", *typed, "-o", "u.json")
+    assert ran.code == 2 and said in ran.err and ran.err.count("\n") == 1 and not (tmp_path / "u.json").exists()
 
 
 def test_convert_there_and_back(fabula, tmp_path):

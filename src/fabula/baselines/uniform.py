@@ -12,6 +12,8 @@ from dataclasses import replace
 from fabula.core.errors import InputError, SpecError
 from fabula.core.nouns import Corpus, Event, Segment, Story
 
+MOST = 1_000_000  # segments of a video: more is a slip of the pen
+
 
 def uniform(
     refs: Corpus,
@@ -25,6 +27,8 @@ def uniform(
         raise SpecError("say exactly one of: a count, a duration per segment, the reference count")
     if count is not None and count < 1:
         raise SpecError(f"a count of {count}; it must be at least 1")
+    if count is not None and count > MOST:
+        raise SpecError(f"a count of {count}; a video is cut into {MOST:,} segments at most")
     if duration is not None and not (math.isfinite(duration) and duration > 0):
         raise SpecError(f"a segment duration of {duration} seconds; it must be a positive number")
     stories = {}
@@ -32,6 +36,9 @@ def uniform(
         if story.duration is None:
             raise InputError("no duration", file=refs.name, video=video, hint="a uniform cut needs to know the length")
         D = float(math.ceil(story.duration)) if whole else story.duration
+        if duration is not None and duration < D / MOST:
+            said = f"segments of {duration:g} seconds cut a video of {D:g} seconds into more than {MOST:,}"
+            raise SpecError(f"{said}; say a longer duration (video {video!r})")
         n = count if count is not None else len(story) if duration is None else math.ceil(D / duration)
         stories[video] = cut(story, D, n)
     return replace(refs, stories=stories, external={}, format="submission")
