@@ -62,6 +62,8 @@ def test_a_seed_below_0_is_refused(fabula, tmp_path, verb):
         (("--protocol", ""), "nothing follows --protocol"),
         (("--format", ""), "nothing follows --format"),
         (("--repair", ""), "nothing follows --repair"),
+        (("--seed", 0), "without --ci there are no intervals, and --seed would not be heeded; add --ci"),
+        (("--method", "bca", "--level", 0.9, "--resamples", 9), "--resamples, --level, --method would not be heeded"),
     ],
 )
 def test_an_option_that_would_not_be_heeded_is_refused(fabula, typed, said):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from fabula.core.errors import SpecError
 from fabula.io.segments import REPAIRS
@@ -108,3 +109,11 @@ def resampled(draws: int, what: str, seed: str = "the draws") -> Decorator:
         return called
 
     return decorate
+
+
+def check_resampled() -> None:
+    """Refuse options of intervals where none are asked for."""
+    given = click.get_current_context().get_parameter_source
+    said = [f"--{n}" for n in ("resamples", "seed", "level", "method") if given(n) is not ParameterSource.DEFAULT]
+    if said:
+        raise SpecError(f"without --ci there are no intervals, and {', '.join(said)} would not be heeded; add --ci")

@@ -9,7 +9,7 @@ import click
 
 from fabula.cli._console import Several, bar, say, tell
 from fabula.cli._out import check_outputs
-from fabula.cli._what import What, resampled, what_to_score
+from fabula.cli._what import What, check_resampled, resampled, what_to_score
 from fabula.core.errors import SpecError
 from fabula.core.result import Result
 from fabula.io._files import dump_json, write_text
@@ -62,6 +62,8 @@ def command(
     if rows:
         report_rows.check_suffix(rows)
     check_outputs([predictions, *what["refs"], against, what["sets"]], json_=json_, rows=rows, html=html)
+    if not ci:
+        check_resampled()
     if against and not html:
         raise SpecError("--against puts a second system on the page; say where with --html")
     where = {"engine": engine, "address": address, "work": work, "resume": resume}
