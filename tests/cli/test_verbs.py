@@ -1,6 +1,7 @@
 """fabula list, baseline, convert, doctor, demo and help, as a user types them."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -28,6 +29,28 @@ def test_the_installed_command_is_this_one():
     ran = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert ran.returncode == 2 and ran.stdout == ""
     assert ran.stderr == "fabula: error: none: no such file; check the path\n"
+
+
+@pytest.mark.parametrize("typed", [("list", "protocols"), ("--help",), ("score", "--help")], ids=" ".join)
+@pytest.mark.parametrize("broken", ["stdout", "both"])
+def test_output_that_nobody_reads_ends_quietly(tmp_path, typed, broken):
+    """As in `fabula … | head -1`, with a reader who left before the first line."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-c", "from fabula.cli import main; main()", *typed]
+    with (tmp_path / "err").open("wb") as err:
+        ran = subprocess.run(command, stdout=writer, stderr=writer if broken == "both" else err, timeout=60)
+    os.close(writer)
+    assert (ran.returncode, (tmp_path / "err").read_text()) == (141, "")
+
+
+def test_an_error_that_nobody_reads_ends_quietly():
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-c", "from fabula.cli import main; main()", "score", "nothing.json", "--refs", "none"]
+    ran = subprocess.run(command, stdout=subprocess.PIPE, stderr=writer, timeout=60)
+    os.close(writer)
+    assert (ran.returncode, ran.stdout) == (141, b"")
 
 
 def test_list_shows_every_metric_and_protocol(fabula):

@@ -9,7 +9,10 @@ import io
 import os
 import pkgutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -26,8 +29,29 @@ SELDOM = (500_000, 20, 50)  # stories are many small objects without cycles: wha
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # the disk behind standard output takes no more
 
 
+class UnreadError(Exception):
+    """Whoever read the output has gone."""
+
+
+@contextmanager
+def read() -> Iterator[None]:
+    """A broken pipe under a name that click does not know: it would end with code 1."""
+    try:
+        yield
+    except BrokenPipeError as error:
+        raise UnreadError from error
+
+
 class Verbs(click.Group):
     """A verb is a file of this folder. Only the one that is called is imported."""
+
+    def make_context(self, *given: Any, **named: Any) -> click.Context:
+        with read():  # --help and --version write here
+            return super().make_context(*given, **named)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with read():
+            return super().invoke(ctx)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_"))
@@ -75,9 +99,22 @@ def open_streams() -> None:
 
 
 def main() -> None:
-    """Errors a user can mend cost one line and exit code 2."""
+    """The command line. Where nobody reads what it writes, it ends as a program does that SIGPIPE ends, quietly."""
     gc.set_threshold(*SELDOM)
     open_streams()
+    try:
+        run()
+    except (UnreadError, BrokenPipeError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        for stream in (sys.stdout, sys.stderr):
+            os.dup2(nowhere, stream.fileno())  # what is not written yet would break the pipe once more
+        sys.exit(141)
+    finally:
+        gc.freeze()  # the process ends: nobody needs to look once more for cycles in what is left
+
+
+def run() -> None:
+    """Errors a user can mend cost one line and exit code 2."""
     try:
         fabula.main(standalone_mode=False)
     except FabulaError as error:
@@ -89,13 +126,8 @@ def main() -> None:
     except (KeyboardInterrupt, click.Abort):
         say("stopped; no file is left half written")
         sys.exit(130)
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(141)
     except OSError as error:
         if error.filename is not None or error.errno not in FULL:
             raise
         say(f"error: standard output cannot be written ({error.strerror}); check where it goes", style="red")
         sys.exit(2)
-    finally:
-        gc.freeze()  # the process ends: nobody needs to look once more for cycles in what is left
