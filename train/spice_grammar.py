@@ -20,13 +20,16 @@ The teacher gives a score y to every derivation, and with A[d, k] the times that
 Only rules that captions use are kept. The derivations are
 
   1. the teacher's trees: labels and spans are known, the annotated states in them are found by parsing under them;
-  2. its trees of captions with words that 1 lacks, and of bent captions (words turned, dropped, replaced, odd signs);
+  2. its trees of captions with words that 1 lacks, of the mixture of train/spice_captions.py, of bent captions (words
+     turned, dropped, replaced, odd signs) and of ones with ids;
   3. for every word, the best tree of its shortest caption if the word had another tag: what the weights must rule out;
   4. in rounds, the trees that our own grammar finds and that are not the teacher's, with the teacher's score of them.
 
-The lexicon backs off: the variants of a tag (NN^NP, NN^NX …) differ by offsets that are medians over words, and unknown
-words have the medians of rare words with the same signature. Last, every state has a limit: how far below the best
-finished state of its span it was ever seen in a best tree, and some slack.
+The lexicon backs off as the teacher's does. A word that it does not know goes by its signature, a word that is not
+frequent in its lexicon may have any tag, and tags that it was not seen with have a score by tag alone, the floor: the
+median over the forced trees. The variants of a tag (NN^NP, NN^NX …) of other words differ by offsets that are medians
+over words. Rules seen once are left out in the end: a third of them, for half a percent of the trees. Last, every state
+has a limit: how far below the best finished state of its span it was ever seen in a best tree, and some slack.
 """
 
 from __future__ import annotations
@@ -57,9 +60,10 @@ NOISE = 0.05  # σ
 OFTEN = 60  # words seen more often have only the tag variants that they were seen with
 RARE = 2  # words seen no more often speak for the unknown ones
 PAIRS = 8  # words that an offset between tag variants needs
-CUT, LAST_CUT = 7.5, 7.0  # tags of a word that are worse than its best by more are left out; in the file
+CUT, LAST_CUT = 7.5, 8.5  # tags of a word that are worse than its best by more are left out; in the file
 NEAR = 0.5  # a pair whose score is no further above the tag's floor goes by the floor
-FORCED = 3  # a rule that only forced trees use must be in so many
+FORCED = 3  # a rule that only forced trees use must be in so many, and is not in the file
+TWICE = 2  # rules in the file were seen so often
 SLACK, RARE_SLACK = 3.0, 1.5  # added to a state's limit; and if it was seen fewer than 5 times
 
 
@@ -135,11 +139,13 @@ def is_pair(key: Key) -> bool:
 class Model:
     """The learned grammar over the states that it needs, and its lexicon."""
 
-    def __init__(self, weights: Weights, cut: float = CUT) -> None:
+    def __init__(self, weights: Weights, cut: float = CUT, seen: int = 1) -> None:
         self.weights, self.teacher, self.cut = weights, weights.teacher, cut
         teacher, theta = self.teacher, weights.theta.tolist()
         rules = [
-            k for k in weights.number if not is_pair(k) and (weights.rules[k] or weights.forced_rules[k] >= FORCED)
+            k
+            for k in weights.number
+            if not is_pair(k) and (weights.rules[k] >= seen or (seen == 1 and weights.forced_rules[k] >= FORCED))
         ]
         rules.sort(key=teacher.place.__getitem__)
         often: Counter[int] = Counter()  # frequent states first: those near each other in memory are used together
@@ -240,14 +246,6 @@ class Model:
         """May have every tag; the teacher holds frequent words to the tags that it has seen."""
         return name != END and self.teacher.seen.get((name, ALL), 0.0) <= 100
 
-    def shift(self, name: str) -> float:
-        """How much higher the floors of a signature are than those of words."""
-        if name[0] != "\0":
-            return 0.0
-        scores = self.lexicon.get(name, {})
-        above = [v - self.floor[t] for t, v in scores.items() if t in self.floor and not self.weights.pairs[name, t]]
-        return float(np.median(above)) if above else 0.0
-
     def anything(self) -> dict[int, float]:
         """Tags of a word whose signature was never seen: medians over the signatures and the rare words."""
         members = [
@@ -261,31 +259,30 @@ class Model:
                 values[t].append(v)
         return self.good({t: float(np.median(v)) for t, v in values.items() if len(v) >= 0.3 * len(members)})
 
-    def tags(self, name: str) -> tuple[dict[int, float], int, float]:
-        """Teacher's states → scores, how many of the floors a word has besides, and the shift of those."""
+    def tags(self, name: str) -> tuple[dict[int, float], int]:
+        """Teacher's states → scores, and how many of the floors a word has besides."""
         scores = self.lexicon.get(name)
         if name == END:
-            return scores, 0, 0.0
+            return scores, 0
         if not scores or not self.weights.words[name]:
-            return self.unknown, 0, 0.0
+            return self.unknown, 0
         seen = [t for t in scores if self.weights.pairs[name, t]]
-        if not self.is_open(name):
-            can = set(self.teacher.tags(name)[0].tolist())
-            found = self.good({t: v for t, v in self.extended(scores).items() if t in can or t in seen}, seen)
-            return {t: v for t, v in found.items() if (name, t) not in self.weights.forbidden} or found, 0, 0.0
-        shift = self.shift(name)
-        least = max(v + self.log_count[t] for t, v in scores.items()) - self.cut
-        floors = sum(self.floor[t] + shift + self.log_count[t] > least for t in self.floors)
-        found = {
-            t: v
-            for t, v in self.good(scores, seen).items()
-            if t in seen or t not in self.floor or v > self.floor[t] + shift + NEAR
-        }
-        return found, floors, shift
+        if name[0] != "\0" and self.is_open(name):
+            least = max(v + self.log_count[t] for t, v in scores.items()) - self.cut
+            floors = sum(self.floor[t] + self.log_count[t] > least for t in self.floors)
+            found = self.good(scores, seen)
+            return {t: v for t, v in found.items() if t in seen or v > self.floor.get(t, -math.inf) + NEAR}, floors
+        if name[0] != "\0":
+            can = {*self.teacher.tags(name)[0].tolist(), *seen}
+            scores = {t: v for t, v in self.extended(scores).items() if t in can}
+        elif self.weights.words[name] <= OFTEN:
+            scores = self.extended(scores)
+        found = self.good(scores, seen)
+        return {t: v for t, v in found.items() if (name, t) not in self.weights.forbidden} or found, 0
 
     def table(self, name: str) -> Tags:
-        found, floors, shift = self.tags(name)
-        some = {t: self.floor[t] + shift for t in self.floors[:floors]}
+        found, floors = self.tags(name)
+        some = {t: self.floor[t] for t in self.floors[:floors]}
         return table({self.new[t]: v for t, v in (some | found).items()})
 
     def parse(self, sentences: list[list[str]]) -> Iterator[list[Node]]:
@@ -303,8 +300,8 @@ class Model:
         ]
         names = {name: k for k, name in enumerate(dict.fromkeys(labels))}
         rows = {w: self.tags(w) for w in sorted(self.lexicon) if w != END and self.weights.words[w]}
-        rows |= {"\0any": (self.unknown, 0, 0.0), "\0end": self.tags(END)}
-        tables = [table({self.new[t]: v for t, v in found.items()}) for found, _, _ in rows.values()]
+        rows |= {"\0any": (self.unknown, 0), "\0end": self.tags(END)}
+        tables = [table({self.new[t]: v for t, v in found.items()}) for found, _ in rows.values()]
         return {
             "names": np.array("\n".join(names)),
             "label": np.array([names[name] for name in labels], np.int16),
@@ -322,8 +319,7 @@ class Model:
             "scores": np.concatenate([scores for _, scores in tables]),
             "floors": np.array([self.new[t] for t in self.floors], np.int16),
             "floor_scores": np.array([self.floor[t] for t in self.floors], np.float32),
-            "floors_of": np.array([floors for _, floors, _ in rows.values()], np.int16),
-            "floor_shifts": np.array([shift for _, _, shift in rows.values()], np.float32),
+            "floors_of": np.array([floors for _, floors in rows.values()], np.int16),
         }
 
 
@@ -431,7 +427,7 @@ def learn(teacher: Teacher, train: list[Row], others: list[Row], held: list[Row]
             some = [train[(k * args.batch + j) % len(train)] for j in range(min(args.batch, len(train)))]
             wrong, added = correct(weights, model, some, seen)
             say(f"  {wrong} of {len(some)} trees wrong, {added} added; {len(weights.forbidden)} tags forbidden")
-    return Model(weights, LAST_CUT)
+    return Model(weights, LAST_CUT, TWICE)
 
 
 def say(text: str) -> None:

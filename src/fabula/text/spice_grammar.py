@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from fabula.text.pcfg import TAG, Grammar, Lexicon, Node
 
 FILE = "spice_grammar.npz"
-TAG_LIMIT = 10.5  # how much worse than the best a sequence of tags may be
+TAG_LIMIT = 10.0  # how much worse than the best a sequence of tags may be
 RARE_TAG = -30.0  # a tag that a word is not known to have
 ID = re.compile(r"P\d+")
 Tree = tuple[list[str], list[int]]  # labels in pre-order, number of each node's parent
@@ -121,7 +121,7 @@ def lexicon(data: dict[str, NDArray[Any]]) -> Lexicon:
     rank = np.arange(floors.sum()) - np.repeat(np.cumsum(floors) - floors, floors)
     place = rank + np.repeat(at[:-1] + own, floors)
     tags[place] = data["floors"][rank]
-    scores[place] = data["floor_scores"][rank] + np.repeat(data["floor_shifts"], floors)
+    scores[place] = data["floor_scores"][rank]
     return Lexicon(at, tags, scores)
 
 
