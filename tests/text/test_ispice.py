@@ -104,19 +104,8 @@ def test_bad_input():
         ispice.scores([None], ["a"])
 
 
-AS_PRINTED = "a comma is missing from the printed text, for which the original gives .1667, too: docs/spice.md"
-
-
 @pytest.mark.parametrize(
-    ("number", "comma", "wanted"),
-    [
-        (0, "", 0.1667),
-        (1, "", 0.1212),
-        pytest.param(2, "", 0.5714, marks=pytest.mark.xfail(strict=True, reason=AS_PRINTED)),
-        pytest.param(
-            2, ",", 0.5714, marks=pytest.mark.xfail(strict=True, reason="our tree has races and starts as nouns")
-        ),
-    ],
+    ("number", "comma", "wanted"), [(0, "", 0.1667), (1, "", 0.1212), (2, "", 0.5714), (2, ",", 0.5714)]
 )
 def test_papers_examples_from_raw_text(number, comma, wanted):
     papers = [*(FOLDER.parent / "seeds").glob("001*.txt")]

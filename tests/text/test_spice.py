@@ -163,7 +163,9 @@ def test_what_the_grammar_cannot_derive_gets_every_tag():
     word = parser.number["dog"]
     words, lexicon = parser.flooded([[word, word, parser.end]])
     own = slice(parser.lexicon.at[word], parser.lexicon.at[word + 1])
-    known = dict(zip(parser.lexicon.tags[own].tolist(), parser.lexicon.scores[own].tolist(), strict=True))
+    known: dict[int, float] = {}
+    for tag, score in zip(parser.lexicon.tags[own].tolist(), parser.lexicon.scores[own].tolist(), strict=True):
+        known[tag] = max(score, known.get(tag, score))  # its own score, and the floor
     found = dict(zip(lexicon.tags[: lexicon.at[1]].tolist(), lexicon.scores[: lexicon.at[1]].tolist(), strict=True))
     assert words == [[0, 0, 1]]
     assert found == dict.fromkeys(found, spice_grammar.RARE_TAG) | known and len(found) > len(known)
@@ -175,6 +177,26 @@ def test_shipped_grammar_on_both_kernels():
     with _kernels.using("python"):
         slow = spice_grammar.Parser(spice_grammar.data()).parse(text)
     assert spice_grammar.load().parse(text) == slow
+
+
+def test_a_word_has_its_own_tags_and_as_many_floors_as_it_may():
+    data = {
+        "tags_of": np.array([2, 0, 1]), "tags": np.array([7, 8, 9]), "scores": np.array([-1.0, -2.0, -3.0]),
+        "floors_of": np.array([1, 0, 2]), "floors": np.array([4, 5]), "floor_scores": np.array([-10.0, -11.0]),
+    }  # fmt: skip
+    found = spice_grammar.lexicon(data)
+    assert found.at.tolist() == [0, 3, 3, 6]
+    assert found.tags.tolist() == [7, 8, 4, 9, 4, 5]
+    assert found.scores.tolist() == [-1, -2, -10, -3, -10, -11]
+
+
+def test_ids_are_names_whatever_stands_around():
+    captions = ["Meanwhile P1 races to his car", "As P12 starts the engine", "a man sees P3"]
+    for words in map(str.split, captions):
+        labels, parents = spice_grammar.load().parse([words])[0]
+        inner = set(parents)
+        tags = [label for node, label in enumerate(labels) if node not in inner]
+        assert [tag for word, tag in zip(words, tags, strict=True) if word[1:].isdigit()] == ["NNP"]
 
 
 # --- the official SPICE -------------------------------------------------------------------------------------
