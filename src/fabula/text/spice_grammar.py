@@ -41,7 +41,7 @@ class Parser:
             data["label"].astype(np.int32),
             data["limits"].astype(np.float32),
             int(data["goal"]),
-            (data["follows"] / np.float32(20)).astype(np.float32) if "follows" in data else None,
+            (data["follows"] / np.float32(20)).astype(np.float32),
             TAG_LIMIT,
         )
         self.lexicon = lexicon(data)
