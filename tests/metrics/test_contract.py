@@ -51,7 +51,7 @@ def variants(cls: type[Metric]) -> list[Metric]:
         if choices(hint):
             others = choices(hint)
         elif typing.get_origin(hint) is tuple:
-            others = ((0.5,), (0.1 + 0.2, 0.9))
+            others = ((2,), (1, 7)) if field.name == "k" else ((0.5,), (0.1 + 0.2, 0.9))
         elif bool in kinds:
             others = (True, False)
         elif int in kinds:
