@@ -18,16 +18,7 @@ from fabula.metrics import Metric
 from fabula.protocols import Protocol
 
 Readable = str | Path | Corpus
-STORIES = ("dense", "procedure")
-QUERIES = ("moments", "highlights", "grounding")
-USED_BY = {  # options that not every task reads
-    "repair": (*STORIES, *QUERIES, "regions"),
-    "strict": (*STORIES, *QUERIES, "identity"),
-    "format": (*STORIES, *QUERIES, "regions", "identity"),
-    "refs_format": (*STORIES, *QUERIES, "regions", "identity"),
-    "sets": ("identity",),
-    "people": ("identity",),
-}
+FILES = frozenset({"repair", "strict", "format", "refs_format"})  # options of how files of segments are read
 PLURAL = {"id": "items", "query": "queries"}  # what rows are, in a signature
 
 
@@ -87,14 +78,7 @@ class Task:
     name: str
     about: str  # one line for help texts
     run: Callable[[Request], Result]
-
-
-def check_options(task: str, **given: object) -> None:
-    """Refuse an option that the task does not read: whoever says it believes that it was heeded."""
-    for option, value in given.items():
-        if value and task not in USED_BY[option]:
-            known = ", ".join(USED_BY[option])
-            raise SpecError(f"--{option.replace('_', '-')} says nothing to the task {task}; it is for {known}")
+    reads: frozenset[str] = frozenset()  # of the options that not every task reads
 
 
 def measured(

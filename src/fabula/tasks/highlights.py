@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from fabula.tasks import _moments
-from fabula.tasks._task import Task
+from fabula.tasks._task import FILES, Task
 
 TASK = Task(
     name="highlights",
     about="windows and highlight clips of a known video for a query, as in QVHighlights",
     run=lambda request: _moments.run(request, "highlights"),
+    reads=FILES,
 )

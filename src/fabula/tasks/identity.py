@@ -18,7 +18,7 @@ from fabula.engine.captions import Tokenised, caption_rows
 from fabula.metrics import Metric, fitb, spice
 from fabula.metrics._caption import CaptionMetric
 from fabula.tasks._captionsets import Gathered, gather
-from fabula.tasks._task import Request, Task, measured, wrong_task
+from fabula.tasks._task import FILES, Request, Task, measured, wrong_task
 from fabula.text.identity import ids
 from fabula.text.identity import named as someone
 from fabula.text.ispice import OFFICIAL_IDS, Boundary, normalise
@@ -181,4 +181,9 @@ def say_people(items: Sequence[Item], notes: Notes) -> None:
             )
 
 
-TASK = Task(name="identity", about="who is who across the clips of a movie: filled blanks, captions with ids", run=run)
+TASK = Task(
+    name="identity",
+    about="who is who across the clips of a movie: filled blanks, captions with ids",
+    run=run,
+    reads=FILES - {"repair"} | {"sets", "people"},
+)

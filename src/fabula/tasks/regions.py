@@ -15,7 +15,7 @@ from fabula.engine.regions import region_rows
 from fabula.io import regions as files
 from fabula.metrics import Metric
 from fabula.metrics._regions import RegionMetric
-from fabula.tasks._task import Request, Task, measured, wrong_task
+from fabula.tasks._task import FILES, Request, Task, measured, wrong_task
 
 
 def run(request: Request) -> Result:
@@ -111,4 +111,9 @@ class Met:
             self.notes.add("{n} reference images have no detections (see missing=… in each signature)", count=missing)
 
 
-TASK = Task(name="regions", about="dense image captions: boxes with words and scores", run=run)
+TASK = Task(
+    name="regions",
+    about="dense image captions: boxes with words and scores",
+    run=run,
+    reads=FILES - {"strict"},
+)
