@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
+
+import click
 
 from fabula.core.errors import InputError, SpecError
+from fabula.io._files import dump_json
 
 JSON = "--json"  # the option whose - is standard output
 
@@ -52,3 +57,16 @@ def check_folder(path: Path, real: Path) -> None:
         fault = errno.EACCES
     if fault:
         raise InputError(f"cannot be written ({os.strerror(fault)})", file=path, hint="check the folder")
+
+
+def write_json(path: Path, document: Any) -> bool:
+    """What --json asks for; True if it went to standard output, which then takes nothing else."""
+    if str(path) == "-":
+        print_json(document)
+        return True
+    dump_json(path, document, indent=2)
+    return False
+
+
+def print_json(document: Any) -> None:
+    click.echo(json.dumps(document, ensure_ascii=True, indent=2))

@@ -82,8 +82,7 @@ def spice_option(verb: Callable[..., Any]) -> Callable[..., Any]:
 def ready(what: What) -> What:
     """As fabula.score takes them: a list of references, a list of repairs."""
     for name in ("task", "protocol", "repair", "people", "format", "refs_format"):
-        if what.get(name) == "":  # "$VARIABLE" that is not set
-            raise SpecError(f"nothing follows {WHAT[name][0][0]}; name something, or leave it out")
+        check_said(WHAT[name][0][0], what.get(name))
     if "refs" in what:
         what["refs"] = list(what["refs"])
     if "repair" in what:
@@ -109,6 +108,12 @@ def resampled(draws: int, what: str, seed: str = "the draws") -> Decorator:
         return called
 
     return decorate
+
+
+def check_said(option: str, value: str | None) -> None:
+    """Refuse an option with nothing behind it, such as a "$VARIABLE" that is not set."""
+    if value is not None and not value.strip():
+        raise SpecError(f"nothing follows {option}; name something, or leave it out")
 
 
 def check_resampled() -> None:

@@ -8,10 +8,9 @@ from pathlib import Path
 import click
 
 from fabula.cli._console import Several, bar, say, tell
-from fabula.cli._out import check_outputs
+from fabula.cli._out import check_outputs, write_json
 from fabula.cli._what import What, resampled, what_to_score
 from fabula.core.errors import SpecError
-from fabula.io._files import dump_json
 from fabula.report import compare as report
 from fabula.stats.bootstrap import Resampling
 from fabula.stats.compare import TESTS
@@ -67,13 +66,9 @@ def command(
         )
     for warning in seen.warnings:
         say(f"warning: {warning}", style="yellow")
-    if json_ and str(json_) != "-":
-        dump_json(json_, report.as_json(seen), indent=2)
-    if json_ and str(json_) == "-":
-        import json
-
-        click.echo(json.dumps(report.as_json(seen), ensure_ascii=True, indent=2))
-    elif latex:
+    if json_ and write_json(json_, report.as_json(seen)):
+        return
+    if latex:
         tell(report.latex(seen))
     elif markdown:
         tell(report.markdown(seen))

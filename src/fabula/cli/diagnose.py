@@ -10,12 +10,11 @@ from typing import Any
 import click
 
 from fabula.cli._console import Several, bar, say, tell
-from fabula.cli._out import check_outputs
+from fabula.cli._out import check_outputs, write_json
 from fabula.cli._what import What, resampled, spice_option, what_to_score
 from fabula.core.errors import SpecError
 from fabula.diagnose.errors import Limits, errors
 from fabula.diagnose.retrieval import retrieval
-from fabula.io._files import dump_json
 from fabula.report import diagnose as report
 from fabula.stats.bootstrap import Resampling
 
@@ -86,13 +85,8 @@ def show(
     """Warnings to standard error; JSON to a file or alone to standard output; else tables or plain lines."""
     for warning in warnings:
         say(f"warning: {warning}", style="yellow")
-    if json_ and str(json_) == "-":
-        import json
-
-        click.echo(json.dumps(content, ensure_ascii=True, indent=2))
+    if json_ and write_json(json_, content):
         return
-    if json_:
-        dump_json(json_, content, indent=2)
     if drawn is not None:
         from rich.console import Console
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -13,7 +12,7 @@ import click
 
 from fabula import lint as room
 from fabula.cli._console import Several, say, tell
-from fabula.cli._out import check_outputs
+from fabula.cli._out import check_outputs, print_json
 from fabula.core.errors import SpecError
 from fabula.io import _files
 
@@ -81,7 +80,7 @@ def mend(kind: room.Kind, asked: room.Asked, target: Path) -> dict[str, Any]:
 
 def show(report: room.Report, document: dict[str, Any], as_json: bool = False) -> None:
     if as_json:
-        click.echo(json.dumps(document, ensure_ascii=True, indent=2))
+        print_json(document)
     elif sys.stdout.isatty():
         rich_table(report, document)
     else:

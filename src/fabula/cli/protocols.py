@@ -10,12 +10,10 @@ from typing import Any
 import click
 
 from fabula.cli._console import Several, bar, say, tell
-from fabula.cli._out import check_outputs
-from fabula.cli._what import What, what_to_score
-from fabula.core.errors import SpecError
+from fabula.cli._out import check_outputs, write_json
+from fabula.cli._what import What, check_said, what_to_score
 from fabula.diagnose._rules import Apart, Rule, moved
 from fabula.diagnose.protocols import Overview, Reason, overview, titled
-from fabula.io._files import dump_json
 from fabula.report.table import plain_rows
 
 NAMED = 3  # units a sentence names; --explain lists them all
@@ -39,21 +37,15 @@ def command(
     fabula protocols boxes.json --refs region_descriptions.json --task regions
     fabula protocols filled.csv --refs references.csv --sets valSets.csv --task identity
     """
-    if only is not None and not only.strip():
-        raise SpecError("nothing follows --only; name a protocol, or leave it out")
+    check_said("--only", only)
     names = [n.strip() for n in only.split(",")] if only else [n for n in explain or () if n != "default"]
     check_outputs([predictions, *what["refs"], what["sets"]], json_=json_)
     with bar() as progress:
         seen = overview(predictions, what.pop("refs"), names or None, progress=progress, **what)
     for line in seen.warnings:
         say(f"warning: {line}", style="yellow")
-    if json_ and str(json_) == "-":
-        import json
-
-        click.echo(json.dumps(as_json(seen), ensure_ascii=True, indent=2))
+    if json_ and write_json(json_, as_json(seen)):
         return
-    if json_:
-        dump_json(json_, as_json(seen), indent=2)
     if explain:
         tell(explained(seen, *explain))
         return

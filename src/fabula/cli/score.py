@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from fabula.cli._console import Several, bar, say, tell
-from fabula.cli._out import check_outputs
+from fabula.cli._out import check_outputs, print_json
 from fabula.cli._what import What, check_resampled, resampled, what_to_score
 from fabula.core.errors import SpecError
 from fabula.core.result import Result
@@ -93,9 +93,7 @@ def show(result: Result, name: str, as_json: bool = False) -> None:
     for warning in result.warnings:
         say(f"warning: {warning}", style="yellow")
     if as_json:
-        import json
-
-        click.echo(json.dumps(result.to_dict(), ensure_ascii=True, indent=2))
+        print_json(result.to_dict())
     elif sys.stdout.isatty():
         from rich.console import Console
 

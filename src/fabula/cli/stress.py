@@ -11,15 +11,13 @@ import click
 from fabula import demo, io
 from fabula import metrics as metric_room
 from fabula.cli._console import Several, bar, say, tell
-from fabula.cli._out import check_outputs
-from fabula.cli._what import spice_option
+from fabula.cli._out import check_outputs, write_json
+from fabula.cli._what import check_said, spice_option
 from fabula.core import spec
-from fabula.core.errors import SpecError
 from fabula.core.nouns import Corpus
 from fabula.diagnose._changes import CHANGES
 from fabula.diagnose.stress import COPIES, default
 from fabula.diagnose.stress import stress as put_under_stress
-from fabula.io._files import dump_json
 from fabula.report import stress as report
 from fabula.stats.bootstrap import Resampling
 
@@ -52,8 +50,7 @@ def command(
     fabula stress SODA_c PRF@0.5 --corpus val_1.json --ways shuffle,shift
     """
     check_outputs([corpus], json_=json_)
-    if ways is not None and not ways.strip():
-        raise SpecError("nothing follows --ways; name a way, or leave it out")
+    check_said("--ways", ways)
     names = [name for given in metrics for name in spec.split(given)] or default()
     metric_room.one_parser(names, spice)
     wanted = [metric_room.metric(name) for name in names]
@@ -75,13 +72,8 @@ def command(
             ci=Resampling(resamples=resamples, seed=seed),
             progress=progress,
         )
-    if json_ and str(json_) == "-":
-        import json
-
-        click.echo(json.dumps(report.as_json(seen), ensure_ascii=True, indent=2))
+    if json_ and write_json(json_, report.as_json(seen)):
         return
-    if json_:
-        dump_json(json_, report.as_json(seen), indent=2)
     if sys.stdout.isatty():
         from rich.console import Console
 
