@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from types import ModuleType
 
 from fabula.core.errors import KernelError
+from fabula.core.processors import processors
 
 try:
     from fabula._kernels import _native
@@ -33,11 +34,11 @@ def native() -> ModuleType | None:
 
 
 def threads() -> int:
-    """How many a kernel may use: FABULA_THREADS, else as many as there are processors."""
+    """How many a kernel may use: FABULA_THREADS, else as many as the processors that this process may use."""
     said = os.environ.get("FABULA_THREADS", "")
     if said and not (said.isascii() and said.isdigit() and int(said)):
         raise KernelError(f"FABULA_THREADS is {said!r}; it is a number from 1 on")
-    return int(said) if said else os.cpu_count() or 1
+    return int(said) if said else processors()
 
 
 @contextmanager

@@ -1,11 +1,16 @@
-"""The registry by file name: a file in a room is all it takes to be listed, parsed, tested and printed."""
+"""The registry by file name: a file in a room is all it takes to be listed, parsed, tested and printed.
+
+A name leads to its file without a look into the others: `soda_c` is soda_c.py; where there is no such file, the longest
+head of the name that is one has the family: BLEU_4 and BLEU_1 are in bleu.py. A file offers one thing under the room's
+attribute (`Metric`), or a family under its plural (`METRICS`). A room may have shelves: folders that sort its files.
+"""
 
 from __future__ import annotations
 
 import difflib
 import importlib
 import pkgutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from fabula.core.errors import SpecError
@@ -24,27 +29,53 @@ def key(name: str) -> str:
 
 
 class Room:
-    """The public modules of a package that offer one thing under the room's attribute name."""
+    """The public modules of a package, and of its shelves, that offer something under the room's attribute name."""
 
-    def __init__(self, package: str, attribute: str, noun: str) -> None:
-        self.package, self.attribute, self.noun = package, attribute, noun
+    def __init__(self, package: str, attribute: str, noun: str, shelves: Sequence[str] = ()) -> None:
+        self.package, self.attribute, self.noun, self.shelves = package, attribute, noun, tuple(shelves)
+        self.plural = f"{attribute.upper()}S"
 
-    def modules(self) -> list[str]:
-        path = importlib.import_module(self.package).__path__
-        return sorted({m.name for m in pkgutil.iter_modules(path) if not m.name.startswith("_")})
+    def modules(self, shelf: str | None = None) -> list[str]:
+        """Dotted from the room on, by file name; with a shelf, those of the room itself and of that shelf."""
+        found: dict[str, str] = {}
+        for part in ("", *(self.shelves if shelf is None else [shelf])):
+            package = f"{self.package}.{part}" if part else self.package
+            for module in pkgutil.iter_modules(importlib.import_module(package).__path__):
+                if not module.name.startswith("_") and module.name not in self.shelves:
+                    found[module.name] = f"{part}.{module.name}" if part else module.name
+        return [found[name] for name in sorted(found)]
 
-    def load(self, module: str) -> Any:
-        """None where the module is a helper of the room and offers nothing."""
-        return getattr(importlib.import_module(f"{self.package}.{module}"), self.attribute, None)
+    def load(self, module: str) -> tuple[Any, ...]:
+        """What a module offers; nothing where it is a helper of the room."""
+        file = importlib.import_module(f"{self.package}.{module}")
+        things = getattr(file, self.plural, None)
+        if things is None:
+            one = getattr(file, self.attribute, None)
+            things = () if one is None else (one,)
+        return tuple(t for t in things if not isinstance(t, type) or t.__module__ == file.__name__)
 
-    def all(self) -> Iterator[Any]:
-        return (thing for m in self.modules() if (thing := self.load(m)) is not None)
+    def all(self, shelf: str | None = None) -> Iterator[Any]:
+        """Every thing, by name."""
+        things = [thing for module in self.modules(shelf) for thing in self.load(module)]
+        return iter(sorted(things, key=lambda thing: key(thing.name)))
 
     def names(self) -> list[str]:
         return [thing.name for thing in self.all()]
 
+    def find(self, name: str) -> Any:
+        """The thing of that name, whatever the case, or None. Only its own file is imported."""
+        files = {module.rpartition(".")[2]: module for module in self.modules()}
+        parts = key(name).split("_")
+        for k in range(len(parts), 0, -1):
+            if module := files.get("_".join(parts[:k])):
+                for thing in self.load(module):
+                    if key(thing.name) == key(name):
+                        return thing
+        return None
+
     def get(self, name: str) -> Any:
-        """By file name, whatever the case; a wrong name names its nearest neighbour."""
-        if key(name) in self.modules() and (thing := self.load(key(name))) is not None:
-            return thing
-        raise SpecError(f"no {self.noun} is called {name!r}; {close_to(name, self.names())}")
+        """The same; a wrong name names its nearest neighbour."""
+        thing = self.find(name)
+        if thing is None:
+            raise SpecError(f"no {self.noun} is called {name!r}; {close_to(name, self.names())}")
+        return thing

@@ -45,9 +45,11 @@ class Result:
     counts: Mapping[str, int]
     warnings: tuple[str, ...] = ()
     rows: Mapping[str, Rows] = field(default_factory=dict)
+    metrics: Mapping[str, Any] = field(default_factory=dict)  # the metrics themselves, by the names of their scores
     refs: tuple[Corpus, ...] = ()  # what was compared, for reports; not in the JSON
     predictions: Corpus | None = None
     items: tuple[Item, ...] = ()  # the same for single captions
+    read: Mapping[str, Any] = field(default_factory=dict)  # metric → the items as it read them, where not as they are
 
     def __getitem__(self, metric: str) -> Score:
         return self.scores[metric]

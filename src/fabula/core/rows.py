@@ -32,6 +32,20 @@ class Rows:
             columns={n: np.array([r[n] for r in table], dtype=np.float64) for n in names},
         )
 
+    @classmethod
+    def joined(cls, parts: Sequence[Rows]) -> Rows:
+        """One table below the other. Lists that are padded with zeros are padded to the longest of all."""
+        full = [part for part in parts if len(part)] or list(parts[:1])
+        if len(full) < 2:
+            return full[0] if full else cls.of([])
+        return cls(
+            keys=tuple(key for part in full for key in part.keys),
+            refset=np.concatenate([part.refset for part in full]),
+            columns={n: stack([p[n] for p in full]) for n in full[0].columns if all(n in p.columns for p in full)},
+            unit=full[0].unit,
+            clusters=None if full[0].clusters is None else tuple(c for part in full for c in part.drawn),
+        )
+
     def __len__(self) -> int:
         return len(self.keys)
 
@@ -66,3 +80,11 @@ class Rows:
         """The inverse of `of`."""
         for i, key in enumerate(self.keys):
             yield {self.unit: key, "refset": int(self.refset[i])} | {n: c[i].tolist() for n, c in self.columns.items()}
+
+
+def stack(columns: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """[R, …] each, one below the other; of lists, the shorter ones filled up with zeros."""
+    if columns[0].ndim > 1:
+        width = max(c.shape[1] for c in columns)
+        columns = [np.pad(c, ((0, 0), (0, width - c.shape[1]))) for c in columns]
+    return np.concatenate(columns)

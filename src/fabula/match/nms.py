@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fabula.core.errors import SpecError
+from fabula.pair.tiou import hull_iou
 
 Kept = NDArray[np.int64]
 
@@ -36,7 +37,7 @@ def nms(
         _, first, group = np.unique(np.asarray(videos), return_index=True, return_inverse=True)
         group = np.argsort(np.argsort(first))[group.reshape(-1)]  # numbered in order of appearance
     order = np.lexsort((np.arange(len(p)), group, -s))
-    starts, ends, group = p[order, 0], p[order, 1], group[order]
+    p, group = p[order], group[order]
     alive = np.ones(len(p), dtype=bool)
     kept: list[int] = []
     i = 0
@@ -44,10 +45,7 @@ def nms(
         if alive[i]:
             kept.append(i)
             rest = slice(i + 1, None)
-            inter = np.minimum(ends[i], ends[rest]) - np.maximum(starts[i], starts[rest])
-            hull = np.maximum(ends[i], ends[rest]) - np.minimum(starts[i], starts[rest])
-            iou = np.divide(inter, hull, out=np.zeros_like(inter), where=(inter > 0) & (hull != 0))
-            alive[rest] &= ~((iou > threshold) & (group[rest] == group[i]))
+            alive[rest] &= ~((hull_iou(p[i], p[rest]) > threshold) & (group[rest] == group[i]))
         i += 1
     return order[kept].astype(np.int64)
 

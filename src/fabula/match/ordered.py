@@ -13,6 +13,8 @@ never returned, nor one with C < 0, and the pairs always sum to the value.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -50,6 +52,23 @@ def ordered_many_python(C: Cells, shapes: Shapes, values: Cells, chosen: Mask) -
         values[n], pairs = ordered_python(C[start:end].reshape(G, P))
         chosen[[start + i * P + j for i, j in pairs]] = True
         start = end
+
+
+def fill_between(C: Cells, E: Cells, shapes: Shapes) -> Mask:
+    """The pairs of the best matchings of C, and between them those of E, which cost C nothing.
+
+    What lies between two pairs of a best matching has no entry above 0 left: any would have been taken.
+    """
+    chosen, start = ordered_many(C, shapes)[1], 0
+    for G, P in shapes.tolist():
+        own = chosen[start : start + G * P].reshape(G, P)
+        extra = E[start : start + G * P].reshape(G, P)
+        corners = [(-1, -1), *np.argwhere(own).tolist(), (G, P)]
+        for (i, j), (k, m) in pairwise(corners):
+            for di, dj in ordered(extra[i + 1 : k, j + 1 : m])[1]:
+                own[i + 1 + di, j + 1 + dj] = True
+        start += G * P
+    return chosen
 
 
 def table(C: Matrix) -> Matrix:

@@ -1,4 +1,4 @@
-"""One task metric per file, file name = metric name: unit(ref, pred, ctx) → row, combine(rows) → values."""
+"""One task metric per file, on the shelf of what it reads; file name = metric name, or that of its family."""
 
 from __future__ import annotations
 
@@ -7,12 +7,23 @@ from typing import Any
 
 from fabula.core import spec
 from fabula.core.errors import SpecError
-from fabula.core.registry import Room, close_to, key
-from fabula.metrics._base import Metric
+from fabula.core.registry import Room, close_to
+from fabula.metrics.base import Metric
 
-__all__ = ["Metric", "check_parsing", "default", "metric", "one_choice", "one_parser", "parsed_by", "room"]
+__all__ = ["Metric", "check_choice", "check_parser", "default", "is_ambiguous", "metric", "room", "set_parser"]
 
-room = Room(__name__, "Metric", "metric")
+SHELVES = {
+    "stories": ("dense", "procedure"),
+    "captions": ("captions",),
+    "moments": ("moments", "highlights", "grounding"),
+    "regions": ("regions",),
+    "identity": ("identity",),
+}  # shelf → the tasks that show its metrics
+DENSE = "DVC_"  # in the task dense, METEOR is DVC_METEOR: captions are compared where segments overlap
+
+room = Room(__name__, "Metric", "metric", tuple(SHELVES))
+
+Wanted = str | Metric | Sequence[str | Metric]  # metrics as a user names them
 
 
 def metric(text: str, task: str | None = None, **params: Any) -> Metric:
@@ -21,52 +32,47 @@ def metric(text: str, task: str | None = None, **params: Any) -> Metric:
     A task may call another metric by the same name: in `dense`, METEOR is DVC_METEOR.
     """
     name, given = spec.parse(text)
-    cls = named(name, task)
+    cls = find_class(name, task)
     for field in params:
         if field not in cls.defaults():
             raise SpecError(f"{cls.name} has no parameter {field!r}; {close_to(field, list(cls.defaults()))}")
     return cls(**params).with_params(given)
 
 
-def named(name: str, task: str | None) -> type[Metric]:
-    for cls in room.all() if task else ():
-        if task in cls.tasks and cls.label and key(cls.label) == key(name):
-            found: type[Metric] = cls
-            return found
-    chosen: type[Metric] = room.get(name)
-    return chosen
+def find_class(name: str, task: str | None) -> type[Metric]:
+    found: type[Metric] | None = room.find(DENSE + name) if task == "dense" else None
+    return found or room.get(name)
 
 
-def ambiguous(name: str) -> bool:
+def is_ambiguous(name: str) -> bool:
     """True where the name means one metric or another, depending on the task."""
-    return any(cls.label and key(cls.label) == key(name) for cls in room.all())
+    return room.find(DENSE + name) is not None
 
 
-def one_parser(wanted: str | Metric | Sequence[str | Metric], spice: str | None) -> None:
-    """Refuse a spec that names its parser, be it the default one, beside a `--spice` that names the other."""
-    one_choice(wanted, "spice", spice)
+def names_of(wanted: Wanted) -> list[str]:
+    """Those that are given as text."""
+    some = spec.split(wanted) if isinstance(wanted, str) else wanted if isinstance(wanted, Sequence) else []
+    return [name for name in some if isinstance(name, str)]
 
 
-def one_choice(wanted: str | Metric | Sequence[str | Metric], field: str, said: str | None) -> None:
+def check_choice(wanted: Wanted, field: str, said: str | None) -> None:
     """Refuse a spec that sets a field which the option of the same name sets otherwise for all metrics."""
-    names = spec.split(wanted) if isinstance(wanted, str) else [wanted] if isinstance(wanted, Metric) else wanted
-    for name in (n for n in names if said and isinstance(n, str)):
+    for name in names_of(wanted) if said else ():
         if spec.parse(name)[1].get(field, said) != said:
             raise SpecError(f"{name} and --{field} {said} contradict each other; leave one of the two out")
 
 
-def parsed_by(some: Sequence[Metric], spice: str | None) -> list[Metric]:
+def set_parser(some: Sequence[Metric], spice: str | None) -> list[Metric]:
     """With `--spice`, the metrics of scene graphs have them from that parser; none may ask for the other one."""
     if spice is None:
         return list(some)
-    with_graphs = [m for m in some if "spice" in m.defaults()]
-    for m in with_graphs:
-        if getattr(m, "spice") not in (spice, m.defaults()["spice"]):  # noqa: B009  (only some metrics have it)
+    for m in some:
+        if m.param("spice") not in (None, spice, m.defaults().get("spice")):
             raise SpecError(f"{m} and --spice {spice} contradict each other; leave one of the two out")
-    return [m.with_params({"spice": spice}) if m in with_graphs else m for m in some]
+    return [m.with_params({"spice": spice}) if "spice" in m.defaults() else m for m in some]
 
 
-def check_parsing(some: Iterable[Metric], spice: str | None) -> None:
+def check_parser(some: Iterable[Metric], spice: str | None) -> None:
     """Refuse a `--spice` that nothing uses."""
     if spice and not any("spice" in m.defaults() for m in some):
         raise SpecError(f"--spice {spice} is for SPICE and iSPICE, and no metric of scene graphs is asked for")
@@ -74,4 +80,5 @@ def check_parsing(some: Iterable[Metric], spice: str | None) -> None:
 
 def default(task: str) -> list[Metric]:
     """Every metric a task shows unasked, as it comes."""
-    return [cls() for cls in room.all() if task in cls.tasks and cls.shown]
+    shelf = next((shelf for shelf, tasks in SHELVES.items() if task in tasks), None)
+    return [cls() for cls in room.all(shelf) if task in cls.tasks and cls.shown]

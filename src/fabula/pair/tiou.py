@@ -4,6 +4,7 @@
     union = (e_g − s_g) + (e_p − s_p) − inter
     IoU   = inter / (union + ε)
 
+`hull_iou` and `area_iou` are what evaluators of moments compute; the same number wherever two stretches overlap.
 Published evaluators add ε = 1e-8, so that a perfect match falls just short of 1; ours adds nothing.
 A segment that is reversed, zero-length, negative or endless overlaps nothing.
 """
@@ -48,4 +49,20 @@ def overlap(g: Spans, p: Spans, eps: float = 0.0, raw: bool = False) -> Matrix:
     union = np.minimum(hull, union)  # overlapping: the hull is the union
     meet = (inter > 0) & np.isfinite(union)
     iou: Matrix = np.divide(inter, union + eps, out=np.zeros_like(inter), where=meet)
+    return iou
+
+
+def hull_iou(g: Spans, p: Spans) -> Matrix:
+    """inter / (max end − min start), in the numbers' precision, no segment judged: TVR's arithmetic. […, 2] → […]"""
+    inter = shared(g, p)
+    hull = np.maximum(g[..., 1], p[..., 1]) - np.minimum(g[..., 0], p[..., 0])
+    iou: Matrix = np.divide(inter, hull, out=np.zeros_like(inter), where=hull != 0)
+    return iou
+
+
+def area_iou(g: Spans, p: Spans) -> Matrix:
+    """inter / (sum of lengths − inter), no segment judged: QVHighlights' arithmetic. […, 2] → […]"""
+    inter = shared(g, p)
+    union = (g[..., 1] - g[..., 0]) + (p[..., 1] - p[..., 0]) - inter
+    iou: Matrix = np.divide(inter, union, out=np.zeros_like(inter), where=union != 0)
     return iou

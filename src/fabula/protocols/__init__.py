@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fabula.core.registry import Room
-from fabula.protocols._protocol import Protocol
+from fabula.protocols.base import Protocol
 
 __all__ = ["Protocol", "protocol", "room"]
 

@@ -4,22 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from fabula.metrics import (
-    Metric,
-    dvc_bleu_1,
-    dvc_bleu_2,
-    dvc_bleu_3,
-    dvc_bleu_4,
-    dvc_cider,
-    dvc_meteor,
-    dvc_rouge_l,
-    para_bleu_4,
-    para_cider,
-    para_meteor,
-    para_rouge_l,
-    prf,
-    soda_c,
-)
+from fabula.metrics.base import Metric
+from fabula.metrics.stories import dvc_bleu, dvc_cider, dvc_meteor, dvc_rouge_l, para, prf, soda_c
 
 PAPER = "Krishna et al., ICCV 2017"
 TIOU = (0.3, 0.5, 0.7, 0.9)
@@ -38,7 +24,7 @@ def words(garbage: str, nonascii: str = "blank", **rules: Any) -> tuple[Metric, 
         dvc_meteor.Metric(**shared, agg="corpus"),
         dvc_cider.Metric(**shared, idf="video"),
         dvc_rouge_l.Metric(**shared),
-        *(file.Metric(**shared) for file in (dvc_bleu_1, dvc_bleu_2, dvc_bleu_3, dvc_bleu_4)),
+        *(bleu(**shared) for bleu in dvc_bleu.METRICS),
     )
 
 
@@ -54,5 +40,5 @@ def soda_mean(**rules: Any) -> Metric:
 
 
 def paragraphs(**rules: Any) -> tuple[Metric, ...]:
-    files = (para_meteor, para_cider, para_rouge_l, para_bleu_4)
-    return tuple(file.Metric(**{"order": "file", **rules}) for file in files)
+    kinds = (para.Meteor, para.Cider, para.RougeL, para.Bleu4)
+    return tuple(kind(**{"order": "file", **rules}) for kind in kinds)

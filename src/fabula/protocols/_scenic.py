@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fabula.metrics import Metric
+from fabula.metrics.base import Metric
 from fabula.protocols._densevid import detection, paragraphs, soda_mean, words
 
 QUIRKS = (

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from fabula.metrics import bleu_1, bleu_2, bleu_3, bleu_4, cider, meteor, rouge_l
-from fabula.protocols._protocol import Protocol
+from fabula.metrics.captions import bleu, cider, meteor, rouge_l
+from fabula.protocols.base import Protocol
 
-FILES = (bleu_1, bleu_2, bleu_3, bleu_4, meteor, rouge_l, cider)
+METRICS = (*bleu.METRICS, meteor.Metric, rouge_l.Metric, cider.Metric)
 
 PROTOCOL = Protocol(
     name="coco",
@@ -13,7 +13,7 @@ PROTOCOL = Protocol(
     paper="Chen et al., arXiv 2015",
     repository="github.com/salaniz/pycocoevalcap",
     commit="ad63453",
-    metrics=tuple(file.Metric(missing="drop") for file in FILES),
+    metrics=tuple(metric(missing="drop") for metric in METRICS),
     quirks=(
         "METEOR is that of the summed statistics, not the mean over images.",
         "Brackets survive the tokeniser's drop list, which spells them in upper case.",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fabula.metrics import densecap_map
-from fabula.protocols._protocol import Protocol
+from fabula.metrics.regions import densecap_map
+from fabula.protocols.base import Protocol
 
 PROTOCOL = Protocol(
     name="densecap-pytorch",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fabula.protocols._densevid import FIRST_1000, PAPER, POOLED_QUIRK, VIDEO_QUIRK, detection, words
-from fabula.protocols._protocol import Protocol
+from fabula.protocols.base import Protocol
 
 PROTOCOL = Protocol(
     name="densevid-2017",

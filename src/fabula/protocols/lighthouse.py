@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from fabula.metrics import hl_hit1, hl_map, mr_map, mr_r1
+from fabula.metrics.moments import hl_hit1, hl_map, mr_map, mr_r1
 from fabula.protocols import qvhighlights
-from fabula.protocols._protocol import Protocol
+from fabula.protocols.base import Protocol
 
 PROTOCOL = Protocol(
     name="lighthouse",

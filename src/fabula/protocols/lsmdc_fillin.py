@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fabula.metrics import fitb
-from fabula.protocols._protocol import Protocol
+from fabula.metrics.identity import fitb
+from fabula.protocols.base import Protocol
 
 PROTOCOL = Protocol(
     name="lsmdc-fillin",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from fabula.metrics import cider, fitb, ispice, meteor, rouge_l, spice
-from fabula.protocols._protocol import Protocol
+from fabula.metrics.captions import cider, ispice, meteor, rouge_l, spice
+from fabula.metrics.identity import fitb
+from fabula.protocols.base import Protocol
 
 PROTOCOL = Protocol(
     name="micap",

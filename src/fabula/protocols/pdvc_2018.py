@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fabula.protocols._densevid import FIRST_1000, detection, paragraphs, soda_mean, words
-from fabula.protocols._protocol import Protocol
+from fabula.protocols.base import Protocol
 from fabula.protocols.densevid_2018 import PROTOCOL as DENSEVID
 
 PROTOCOL = Protocol(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fabula.metrics import miou, mjaccard, soda_d
-from fabula.protocols._protocol import Protocol
+from fabula.metrics.stories import miou, mjaccard, soda_d
+from fabula.protocols.base import Protocol
 
 PROTOCOL = Protocol(
     name="pss-2022",

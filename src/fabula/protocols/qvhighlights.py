@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fabula.metrics import hl_hit1, hl_map, mr_map, mr_r1
-from fabula.protocols._protocol import Protocol
+from fabula.metrics.moments import hl_hit1, hl_map, mr_map, mr_r1
+from fabula.protocols.base import Protocol
 
 PROTOCOL = Protocol(
     name="qvhighlights",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fabula.protocols import tvr
-from fabula.protocols._protocol import Protocol
+from fabula.protocols.base import Protocol
 
 VCMR, SVMR, VR = (tvr.PROTOCOL.metric(name) for name in ("VCMR", "SVMR", "VR"))
 K = {"k": "1/10/100"}

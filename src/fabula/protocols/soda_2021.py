@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from fabula.metrics import soda_a, soda_b, soda_c, soda_d
-from fabula.protocols._protocol import Protocol
+from fabula.metrics.stories import soda_a, soda_b, soda_c, soda_d
+from fabula.protocols.base import Protocol
 
 PAPER = "Fujita et al., ECCV 2020"
 REPOSITORY, COMMIT = "github.com/fujiso/SODA", "9cb3e2c"

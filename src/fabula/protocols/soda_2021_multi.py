@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fabula.protocols._protocol import Protocol
+from fabula.protocols.base import Protocol
 from fabula.protocols.soda_2021 import COMMIT, MULTI, PAPER, REPOSITORY
 from fabula.protocols.soda_2021 import PROTOCOL as MERGED
 

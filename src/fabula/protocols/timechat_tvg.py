@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fabula.metrics import grounding
-from fabula.protocols._protocol import Protocol
+from fabula.metrics.moments import grounding
+from fabula.protocols.base import Protocol
 
 PROTOCOL = Protocol(
     name="timechat-tvg",

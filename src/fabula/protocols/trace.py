@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fabula.protocols._protocol import Protocol
 from fabula.protocols._scenic import QUIRKS, metrics
+from fabula.protocols.base import Protocol
 
 PROTOCOL = Protocol(
     name="trace",

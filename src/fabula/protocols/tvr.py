@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from fabula.metrics import svmr, vcmr, vr
-from fabula.protocols._protocol import Protocol
+from fabula.metrics.moments import svmr, vcmr, vr
+from fabula.protocols.base import Protocol
 
 moments: dict[str, Any] = {"cast": "float32", "missing": "error"}
 

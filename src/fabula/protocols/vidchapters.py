@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fabula.metrics import startprf
+from fabula.metrics.stories import startprf
 from fabula.protocols._densevid import (
     FIRST_1000,
     POOLED_QUIRK,
@@ -13,7 +13,7 @@ from fabula.protocols._densevid import (
     soda_mean,
     words,
 )
-from fabula.protocols._protocol import Protocol
+from fabula.protocols.base import Protocol
 
 STARTS = (1.0, 3.0, 5.0, 10.0, 30.0, 60.0)
 DROP = {**FIRST_1000, "missing": "drop"}

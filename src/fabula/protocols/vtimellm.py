@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fabula.protocols._densevid import FIRST_1000, POOLED_QUIRK, RANDOM_QUIRK, VIDEO_QUIRK, soda_mean, words
-from fabula.protocols._protocol import Protocol
+from fabula.protocols.base import Protocol
 
 PROTOCOL = Protocol(
     name="vtimellm",

@@ -26,7 +26,7 @@ def letters(seen: Comparison) -> dict[str, str]:
 
 def marks(seen: Comparison, line: Line, system: str) -> str:
     letter = letters(seen)
-    return " ".join(letter[s] for s in seen.systems if s in line.beaten(system, seen.alpha))
+    return " ".join(letter[s] for s in seen.systems if s in line.beaten(system, seen.testing.alpha))
 
 
 def best(line: Line) -> set[str]:
@@ -51,7 +51,7 @@ def p_value(p: float) -> str:
 def duel_cells(seen: Comparison, line: Line, duel: Duel) -> list[str]:
     low, high = (number(line, x, sign=True) for x in duel.interval)
     told = [number(line, duel.delta, sign=True), low, high, p_value(duel.p), p_value(duel.p_holm)]
-    return [line.metric, f"{duel.b} − {duel.a}", *told, "*" if duel.p_holm < seen.alpha else ""]
+    return [line.metric, f"{duel.b} − {duel.a}", *told, "*" if duel.p_holm < seen.testing.alpha else ""]
 
 
 def heads(seen: Comparison) -> list[str]:
@@ -65,7 +65,9 @@ def plain(seen: Comparison) -> Iterator[str]:
         ["metric", *heads(seen)], [[x.metric, *(cell(seen, x, s) for s in seen.systems)] for x in lines]
     )
     yield ""
-    yield from plain_rows([*DUELS[:-1], f"p<{seen.alpha:g}"], [duel_cells(seen, x, d) for x in lines for d in x.duels])
+    yield from plain_rows(
+        [*DUELS[:-1], f"p<{seen.testing.alpha:g}"], [duel_cells(seen, x, d) for x in lines for d in x.duels]
+    )
     yield ""
     yield seen.how
 
@@ -92,7 +94,7 @@ def rich_tables(seen: Comparison) -> Group:
         for duel in line.duels:
             told = duel_cells(seen, line, duel)
             duels.add_row(*map(Text, told), style="bold" if told[-1] else "")
-    note = f"a letter names a system that is beaten, p < {seen.alpha:g} after Holm's correction"
+    note = f"a letter names a system that is beaten, p < {seen.testing.alpha:g} after Holm's correction"
     return Group(scores, Text(), duels, Text(), Text(note, style="dim"), Text(seen.how, style="dim", overflow="fold"))
 
 
@@ -145,12 +147,12 @@ def latex(seen: Comparison) -> Iterator[str]:
 def as_json(seen: Comparison) -> dict[str, Any]:
     return {
         "systems": list(seen.systems),
-        "test": seen.test,
-        "ci": seen.method,
-        "level": seen.level,
-        "resamples": seen.resamples,
-        "seed": seen.seed,
-        "alpha": seen.alpha,
+        "test": seen.testing.test,
+        "ci": seen.testing.method,
+        "level": seen.testing.level,
+        "resamples": seen.testing.resamples,
+        "seed": seen.testing.seed,
+        "alpha": seen.testing.alpha,
         "correction": "holm",
         "videos": seen.videos,
         "metrics": {

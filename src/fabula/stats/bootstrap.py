@@ -11,17 +11,15 @@ B times, V videos are drawn with replacement; θ*_b is the score of draw b. With
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from fabula.core.errors import SpecError
+from fabula.stats.resampling import Method, Resampling, check_level
 from fabula.stats.sample import Array, Sample, alike
 
-Method = Literal["bca", "percentile"]
-METHODS: tuple[Method, ...] = ("bca", "percentile")
 CELLS = 1 << 20  # weights drawn at a time: 8 MB
 LEFT_OUT = 500  # a fold of every jackknife sample is slow: so many groups of videos are left out instead
 
@@ -31,30 +29,6 @@ NORMAL = NormalDist()
 class Interval(NamedTuple):
     low: float
     high: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Resampling:
-    """How an interval is made: all that is needed to make it again."""
-
-    method: Method = "bca"
-    level: float = 0.95
-    resamples: int = 10_000
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        check_level(self.level, self.method)
-        if self.resamples < 1:
-            raise SpecError(f"{self.resamples} resamples; there must be at least 1")
-        check_seed(self.seed)
-
-    def __str__(self) -> str:
-        return f"{self.method}-{self.level:g}-{self.resamples}-seed{self.seed}"
-
-
-def check_seed(seed: int) -> None:
-    if seed < 0:
-        raise SpecError(f"seed {seed}; it is a whole number from 0 on")
 
 
 def draws(videos: int, resamples: int, seed: int) -> Iterator[Array]:
@@ -149,10 +123,3 @@ def bounds(sample: Sample, theta: Array, level: float, method: Method) -> Interv
     if method == "percentile":
         return percentile(theta, level)
     return bca(theta, sample.value, jackknife(sample), level)
-
-
-def check_level(level: float, method: str) -> None:
-    if not 0 < level < 1:
-        raise SpecError(f"level {level:g}; it must lie between 0 and 1, such as 0.95")
-    if method not in METHODS:
-        raise SpecError(f"no interval is called {method!r}; there are: {', '.join(METHODS)}")

@@ -9,17 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Literal
 
-from fabula.core.errors import SpecError
 from fabula.core.rows import Rows
-from fabula.stats.bootstrap import Interval, Method, bootstrap, bounds, check_level, check_seed
+from fabula.stats.bootstrap import Interval, bootstrap, bounds
 from fabula.stats.holm import holm
 from fabula.stats.paired import between, bootstrap_p, randomisations
+from fabula.stats.resampling import Testing
 from fabula.stats.sample import Array, Folding, Sample, alike, samples
-
-Test = Literal["randomisation", "bootstrap"]
-TESTS: tuple[Test, ...] = ("randomisation", "bootstrap")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,16 +48,11 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Systems side by side. `alpha` decides which differences are marked."""
+    """Systems side by side, and how they were tested: its alpha decides which differences are marked."""
 
     systems: tuple[str, ...]
     lines: Mapping[str, Line]
-    test: str
-    method: str
-    level: float
-    resamples: int
-    seed: int
-    alpha: float
+    testing: Testing
     videos: int
     signatures: Mapping[str, str]
     warnings: tuple[str, ...] = ()
@@ -72,21 +63,12 @@ class Comparison:
     @property
     def how(self) -> str:
         """One line that says how the numbers were made."""
-        test = {"randomisation": "approximate randomisation", "bootstrap": "paired bootstrap"}[self.test]
+        t = self.testing
+        test = {"randomisation": "approximate randomisation", "bootstrap": "paired bootstrap"}[t.test]
         return (
-            f"{test}|resamples:{self.resamples}|seed:{self.seed}|ci:{self.method}-{self.level:g}"
-            f"|correction:holm|alpha:{self.alpha:g}|videos:{self.videos}"
+            f"{test}|resamples:{t.resamples}|seed:{t.seed}|ci:{t.method}-{t.level:g}"
+            f"|correction:holm|alpha:{t.alpha:g}|videos:{self.videos}"
         )
-
-
-def check_test(test: str, method: str, level: float, alpha: float, seed: int) -> None:
-    """What can be said of a test before anything is scored."""
-    check_level(level, method)
-    check_seed(seed)
-    if test not in TESTS:
-        raise SpecError(f"no test is called {test!r}; there are: {', '.join(TESTS)}")
-    if not 0 < alpha < 1:
-        raise SpecError(f"alpha {alpha:g}; it must lie between 0 and 1, such as 0.05")
 
 
 def compare(
@@ -94,44 +76,39 @@ def compare(
     *,
     scales: Mapping[str, float] | None = None,
     signatures: Mapping[str, str] | None = None,
-    test: Test = "randomisation",
-    method: Method = "bca",
-    level: float = 0.95,
-    alpha: float = 0.05,
-    resamples: int = 10_000,
-    seed: int = 0,
+    how: Testing | None = None,
 ) -> Comparison:
     """metric → system → (rows, how they fold). One draw of videos serves all metrics and systems of equal videos."""
-    check_test(test, method, level, alpha, seed)
+    how = how or Testing()
     systems = tuple(next(iter(tables.values())))
     pairs = list(combinations(range(len(systems)), 2))
     some = {metric: samples(list(of_system.values())) for metric, of_system in tables.items()}
     lines: dict[str, Line] = {}
     for group in alike(some):  # metrics over the same videos
         flat = [s for metric in group for s in some[metric]]
-        thetas = iter(bootstrap(flat, resamples, seed))
+        thetas = iter(bootstrap(flat, how.resamples, how.seed))
         drawn = {metric: [next(thetas) for _ in systems] for metric in group}
-        if test == "bootstrap":
+        if how.test == "bootstrap":
             p = [p_of(some[m][i], some[m][j], drawn[m][j] - drawn[m][i]) for m in group for i, j in pairs]
         else:
             duels = [(some[m][i], some[m][j]) for m in group for i, j in pairs]
-            p = randomisations(duels, trials=resamples, seed=seed) if duels else []
+            p = randomisations(duels, trials=how.resamples, seed=how.seed) if duels else []
         for k, m in enumerate(group):
             own = p[k * len(pairs) : (k + 1) * len(pairs)]
             told = [
-                (*between(some[m][i], some[m][j], drawn[m][j] - drawn[m][i], level, method), p, q)
+                (*between(some[m][i], some[m][j], drawn[m][j] - drawn[m][i], how.level, how.method), p, q)
                 for (i, j), p, q in zip(pairs, own, holm(own), strict=True)
             ]
             lines[m] = Line(
                 m,
                 (scales or {}).get(m, 100.0),
                 {n: s.value for n, s in zip(systems, some[m], strict=True)},
-                {n: bounds(s, t, level, method) for n, s, t in zip(systems, some[m], drawn[m], strict=True)},
+                {n: bounds(s, t, how.level, how.method) for n, s, t in zip(systems, some[m], drawn[m], strict=True)},
                 tuple(Duel(systems[i], systems[j], *duel) for (i, j), duel in zip(pairs, told, strict=True)),
             )
     most = max(len(s.videos) for line in some.values() for s in line)
     ordered = {m: lines[m] for m in tables}
-    return Comparison(systems, ordered, test, method, level, resamples, seed, alpha, most, signatures or {})
+    return Comparison(systems, ordered, how, most, signatures or {})
 
 
 def p_of(a: Sample, b: Sample, deltas: Array) -> float:

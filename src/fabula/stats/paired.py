@@ -17,7 +17,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from fabula.core.rows import Rows
-from fabula.stats.bootstrap import CELLS, Interval, Method, bca, bootstrap, check, check_level, jackknife, percentile
+from fabula.stats.bootstrap import CELLS, Interval, bca, bootstrap, check, jackknife, percentile
+from fabula.stats.resampling import Method, check_level
 from fabula.stats.sample import Array, Sample
 
 SLACK = 1e-12  # |δ*| that equals |δ̂| up to the order of sums counts as at least as large
@@ -103,7 +104,7 @@ def exchanged_rows(a: Sample, b: Sample, moved: np.ndarray[tuple[int], np.dtype[
     swapped = {v for v, m in zip(a.videos, moved, strict=True) if m}
     stay_a, go_a = apart(a.rows, swapped)
     stay_b, go_b = apart(b.rows, swapped)
-    new_a, new_b = joined(stay_a, go_b), joined(stay_b, go_a)
+    new_a, new_b = Rows.joined([stay_a, go_b]), Rows.joined([stay_b, go_a])
     return float(b.folding.fold(new_b)[b.folding.primary] - a.folding.fold(new_a)[a.folding.primary])
 
 
@@ -111,18 +112,3 @@ def apart(rows: Rows, some: set[str | int]) -> tuple[Rows, Rows]:
     """The rows of the other videos, and those of these."""
     inside = np.array([key in some for key in rows.drawn], dtype=bool)
     return rows.take(np.flatnonzero(~inside)), rows.take(np.flatnonzero(inside))
-
-
-def joined(first: Rows, second: Rows) -> Rows:
-    columns = {n: laid(c, second[n]) for n, c in first.columns.items() if n in second.columns}
-    clusters = None if first.clusters is None else first.drawn + second.drawn
-    refset = np.concatenate([first.refset, second.refset])
-    return Rows(first.keys + second.keys, refset, columns, first.unit, clusters)
-
-
-def laid(first: Array, second: Array) -> Array:
-    """One below the other; lists of detections that are padded with zeros, to the longer of the two."""
-    if first.ndim == 1:
-        return np.concatenate([first, second])
-    width = max(first.shape[1], second.shape[1])
-    return np.concatenate([np.pad(c, ((0, 0), (0, width - c.shape[1]))) for c in (first, second)])

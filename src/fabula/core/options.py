@@ -1,0 +1,122 @@
+"""Options as dataclasses: a field carries its flag, its help text and the tasks that read it. A new option is one line.
+
+    class ScoreOptions(Options):
+        people: str | None = option(None, "Pattern of people in captions.", tasks=("identity",))
+
+The command line makes its flags of the fields, a library call its keywords, and the checks what a task may be told.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Self, TypeVar
+
+from fabula.core.errors import SpecError
+from fabula.core.registry import close_to
+from fabula.core.spec import choices, hints
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class About:
+    """What is said of an option besides its name, type and default."""
+
+    help: str
+    flags: tuple[str, ...] = ()  # further flags: -m
+    tasks: tuple[str, ...] | None = None  # those that read it; None: all
+    choices: tuple[str, ...] = ()  # where the type does not say them
+    several: bool = False  # takes every following word: --refs a b c
+    parts: bool = False  # one text, comma separated
+    shows_default: bool = False
+    metavar: str | None = None
+    library_only: bool = False  # no flag
+
+
+def option(default: Any, help: str, *flags: str, **about: Any) -> Any:
+    """A field of an options object."""
+    made = About(help=help, flags=flags, **about)
+    if default is dataclasses.MISSING:
+        return dataclasses.field(metadata={"option": made})
+    return dataclasses.field(default=default, metadata={"option": made})
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Option:
+    """A field of an options object with all that is known of it."""
+
+    name: str
+    hint: Any
+    default: Any  # dataclasses.MISSING where one must be given
+    about: About
+
+    @property
+    def flag(self) -> str:
+        return f"--{self.name.rstrip('_').replace('_', '-')}"
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        return self.about.choices or choices(self.hint)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Options:
+    """Base of options objects. Fields made by `option` are options; others are for code alone."""
+
+    @classmethod
+    def options(cls) -> list[Option]:
+        found = hints(cls)
+        return [
+            Option(f.name, found[f.name], f.default, f.metadata["option"])
+            for f in dataclasses.fields(cls)
+            if "option" in f.metadata
+        ]
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any], whose: str) -> Self:
+        """From keywords; one that there is not names its nearest neighbour. `whose` is the call that got them."""
+        names = [f.name for f in dataclasses.fields(cls)]
+        for name in given:
+            if name not in names:
+                raise TypeError(f"{whose}() got an unexpected keyword argument {name!r}; {close_to(name, names)}")
+        return cls(**given)
+
+    def given(self) -> Iterator[Option]:
+        """The options that are not as they come."""
+        for o in self.options():
+            if getattr(self, o.name) != o.default and getattr(self, o.name) not in (None, (), [], False):
+                yield o
+
+    def check_task(self, task: str, tasks: Iterable[str]) -> None:
+        """Refuse an option that the task does not read: whoever says it believes that it was heeded."""
+        for o in self.given():
+            if o.about.tasks is not None and task not in o.about.tasks:
+                known = ", ".join(name for name in tasks if name in o.about.tasks)
+                raise SpecError(f"{o.flag} says nothing to the task {task}; it is for {known}")
+
+
+def takes(*kinds: type[Options]) -> Callable[[F], F]:
+    """A function whose `**given` are the options of these classes: help() and editors then show them one by one."""
+
+    def decorate(function: F) -> F:
+        own = inspect.signature(function)
+        plain = [p for p in own.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
+        more = [
+            inspect.Parameter(
+                o.name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=inspect.Parameter.empty if o.default is dataclasses.MISSING else o.default,
+                annotation=o.hint,
+            )
+            for kind in kinds
+            for o in kind.options()
+            if o.name not in own.parameters
+        ]
+        function.__signature__ = own.replace(parameters=[*plain, *more])  # type: ignore[attr-defined]
+        lines = "\n".join(f"    {o.name}: {o.about.help}" for kind in kinds for o in kind.options())
+        function.__doc__ = f"{inspect.cleandoc(function.__doc__ or '')}\n\nOptions:\n{lines}"
+        return function
+
+    return decorate

@@ -1,0 +1,178 @@
+"""What a metric is: a value that prints itself, turns units into rows, and folds rows into numbers.
+
+One contract serves every kind of data. Whoever scores asks for five things and never for a class:
+
+    reads                 which data it compares: stories, captions, moments, regions, identity (one shelf each)
+    prepare(data)         what all units share, made once: tokens, corpus statistics; handed on as `ctx`
+    rows(block, ctx)      the rows of a block of units. A shelf's base makes them of `unit`, which a metric writes
+    combine(rows)         rows of one reference set → numbers
+    signature(facts)      every choice that has ever changed a published number
+
+    score = fold(table(data)) = mean over reference sets of combine(rows)
+
+Rows are kept, so intervals, paired tests, slices, shards and resumed runs need no code in any metric.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fabula.core.errors import SpecError
+from fabula.core.progress import Progress, silent
+from fabula.core.rows import Rows
+from fabula.core.spec import Spec, show
+
+Row = dict[str, float]
+Values = dict[str, float]
+Array = NDArray[np.float64]
+
+
+class Data(Protocol):
+    """What is compared: units, handed out in blocks so that kernels see many at once."""
+
+    def __len__(self) -> int:
+        """How many units there are."""
+
+    def blocks(self, whole: bool) -> Iterator[Any]:
+        """The units, some at a time, or with `whole` all at once. A block has a length."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric(Spec):
+    """Base of all metrics; each shelf has its own base above it. The file name is its name unless it gives one."""
+
+    label: ClassVar[str] = ""  # what a result calls it, where that is not its name: DVC_METEOR is METEOR in its task
+    paper: ClassVar[str] = ""  # authors, venue, year
+    reads: ClassVar[str] = ""  # the kind of data it compares, by the name of its shelf
+    tasks: ClassVar[tuple[str, ...]] = ()  # which tasks show it by default
+    fields: ClassVar[tuple[str, ...]] = ("value",)  # the numbers it reports
+    primary: ClassVar[str] = "value"  # the one a table prints when there is room for one
+    scale: ClassVar[float] = 100.0  # tables print number × scale
+    shown: ClassVar[bool] = True  # False: computed only when asked for
+    draws: ClassVar[str] = ""  # what a report can draw of it: "pairs" it matched, "graphs" it compared
+    rules: ClassVar[Mapping[str, str]] = {}  # "missing=drop", or "top" with {} for its value: what that does
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "name" not in cls.__dict__:
+            cls.name = cls.__module__.rpartition(".")[2]
+
+    def __post_init__(self) -> None:
+        """Numbers that no metric can use are refused wherever a metric has a field of that name."""
+        super().__post_init__()
+        top = self.param("top")
+        if top is not None and top < 1:
+            raise SpecError(f"{self.name}: top={top}; it must be at least 1, or none")
+        for field in {"tau", "tiou", "iou"} & self.defaults().keys():
+            levels = getattr(self, field)
+            for level in levels if isinstance(levels, tuple) else (levels,):
+                if not 0 <= level <= 1:
+                    raise SpecError(f"{self.name}: {field}={level:g}; an overlap lies between 0 and 1")
+
+    # ── units into rows ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def check_sets(self, sets: int) -> None:
+        """Refuse so many reference sets; most metrics take any number."""
+
+    @property
+    def whole(self) -> bool:
+        """True where rows cannot be made of a part of the units at a time."""
+        return False
+
+    @property
+    def rows_key(self) -> object:
+        """Metrics that agree in it have the same rows, and share them."""
+        return self.full()
+
+    def prepare(self, data: Any) -> Any:
+        """What all units share, made once."""
+        return None
+
+    def rows(self, block: Any, ctx: Any) -> Rows:
+        """The rows of a block of units."""
+        raise NotImplementedError(f"{self.name} does not say what its rows are")
+
+    def table(self, data: Data, progress: Progress = silent) -> Rows:
+        """The rows of all units, in the order of the data."""
+        progress(self.name, 0, len(data))
+        ctx, parts, done = self.prepare(data), list[Rows](), 0
+        for block in data.blocks(self.whole):
+            parts.append(self.rows(block, ctx))
+            done += len(block)
+            progress(self.name, done, len(data))
+        return Rows.joined(parts)
+
+    # ── rows into numbers ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def combine(self, rows: Rows) -> Values:
+        """Rows of one reference set → numbers. Unless told otherwise, the mean of each field's column."""
+        return {f: float(rows[f].mean()) for f in self.fields}
+
+    def fold(self, rows: Rows) -> Values:
+        """All rows → numbers: each reference set on its own, then the plain mean over sets."""
+        sets = [self.combine(part) for part in rows.sets()]
+        return {f: sum(v[f] for v in sets) / len(sets) for f in self.fields}
+
+    @property
+    def is_mean(self) -> bool:
+        """True where numbers are plain means of columns: sums over batches are then all it takes."""
+        return type(self).combine is Metric.combine
+
+    def sums(self, rows: Rows) -> Array | None:
+        """Columns whose totals over a reference set are all that `combine` needs for the primary number; else None.
+
+        Resampling is then one matrix product (stats/), where a fold of every resample would take minutes. A metric
+        that overrides `combine` with another function of totals overrides this pair too. [R, k]
+        """
+        if not self.is_mean or rows[self.primary].ndim != 1:
+            return None
+        return np.stack([rows[self.primary], np.ones(len(rows))], axis=1)
+
+    def of_sums(self, totals: Array) -> Array:
+        """The primary number of totals [B, k] → [B]."""
+        return np.divide(totals[:, 0], totals[:, 1], out=np.zeros(len(totals)), where=totals[:, 1] > 0)
+
+    # ── what it says of itself ──────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def title(self) -> str:
+        """What a result calls it."""
+        return self.label or self.name
+
+    def param(self, field: str, otherwise: Any = None) -> Any:
+        """A parameter that only some metrics have."""
+        return getattr(self, field, otherwise) if field in self.defaults() else otherwise
+
+    def explain(self, field: str) -> str:
+        """What this setting of a field does, in the words of the file that has the field."""
+        value = show(getattr(self, field))
+        for cls in type(self).__mro__:
+            known: Mapping[str, str] = cls.__dict__.get("rules", {})
+            if sentence := known.get(f"{field}={value}") or known.get(field):
+                return sentence.replace("{}", value)
+        return f"{field} is {value}"
+
+    def telling(self, rows: Rows, field: str) -> NDArray[Any]:
+        """What of each row can move this number; units that agree in it are not why two tables differ. [R, k]"""
+        if self.is_mean:
+            return rows[field][:, None]
+        if field == self.primary and (totals := self.sums(rows)) is not None:
+            return totals
+        return np.concatenate([c.reshape(len(rows), -1) for c in rows.columns.values()], axis=1)
+
+    def alone(self, rows: Rows, field: str) -> float:
+        """The number that the rows of one unit would give by themselves; NaN where they do not count."""
+        return self.fold(rows)[field]
+
+    def about(self) -> Mapping[str, str]:
+        """What else the signature must name: tokeniser, versions of what it leans on."""
+        return {}
+
+    def signature(self, facts: Mapping[str, object]) -> str:
+        """Every choice that has ever changed a published number, then the facts of this run."""
+        return "|".join([self.full(), *(f"{k}:{v}" for k, v in (*self.about().items(), *facts.items()))])

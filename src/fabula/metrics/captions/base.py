@@ -1,0 +1,86 @@
+"""Metrics of captions: one candidate sentence against its references.
+
+tok       ptb: Stanford's PTBTokenizer 3.4.1 as the COCO evaluation runs it · none: tokens are what blanks separate
+nonascii  keep · blank: every non-ASCII character becomes a blank before tokenising
+missing   zero: an item without a candidate counts as an empty one · drop: it does not count
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal
+
+from fabula.core.nouns import Item
+from fabula.core.rows import Rows
+from fabula.metrics.base import Metric
+from fabula.text import tokenize_all
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """Caption items, under every tokenisation that a metric asks for, each made once."""
+
+    items: Sequence[Item]
+    unit: str = "id"  # what a row is called
+    kept: dict[tuple[str, bool], list[Item]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def blocks(self, whole: bool) -> Iterator[Items]:
+        """All at once: what a caption is worth may depend on the others."""
+        yield self
+
+    def tokenize(self, tok: str, ascii_only: bool) -> list[Item]:
+        if (tok, ascii_only) not in self.kept:
+            texts = list({t for i in self.items for t in (i.candidate or "", *i.references)})
+            tokens = dict(zip(texts, tokenize_all(texts, tok, ascii_only), strict=True))
+            self.kept[tok, ascii_only] = [
+                replace(
+                    i,
+                    candidate=None if i.candidate is None else tokens[i.candidate],
+                    references=tuple(tokens[r] for r in i.references),
+                )
+                for i in self.items
+            ]
+        return self.kept[tok, ascii_only]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaptionMetric(Metric):
+    """Base of metrics over caption items. Write `units`: tokenised items in, a row each out."""
+
+    reads: ClassVar[str] = "captions"
+    tasks: ClassVar[tuple[str, ...]] = ("captions",)
+    rules: ClassVar[Mapping[str, str]] = {
+        "missing=zero": "an item without a candidate counts as an empty one",
+        "missing=drop": "items without a candidate are left out",
+        "tok=ptb": "captions are cut into words by the PTB tokeniser",
+        "tok=none": "words are what blanks separate",
+        "nonascii=keep": "non-ASCII characters stay",
+        "nonascii=blank": "non-ASCII characters become blanks",
+    }
+
+    tok: Literal["ptb", "none"] = "ptb"
+    nonascii: Literal["keep", "blank"] = "keep"
+    missing: Literal["zero", "drop"] = "zero"
+
+    @abstractmethod
+    def units(self, items: Sequence[Item]) -> list[dict[str, Any]]:
+        """One row per item, in order. Every item has a candidate and at least one reference, tokenised."""
+
+    @property
+    def whole(self) -> bool:
+        return True
+
+    def items(self, block: Items) -> list[Item]:
+        """The items that count, tokenised as the metric reads them."""
+        some = block.tokenize(self.tok, self.nonascii == "blank")
+        return [i for i in some if i.candidate is not None or self.missing == "zero"]
+
+    def rows(self, block: Items, ctx: Any) -> Rows:
+        items = self.items(block)
+        units = zip(items, self.units(items), strict=True)
+        return Rows.of(({block.unit: item.id, **row} for item, row in units), unit=block.unit)

@@ -1,0 +1,79 @@
+"""iSPICE (Raajesh et al., CVPR 2024): do people with ids P1, P2, … do what they should; equation in text/ispice.py.
+
+ids         the greatest id that counts: 11 as published, any for all
+boundary    word: an id may touch punctuation or 's · blank: the published rule, blanks or a sentence's end around it
+skip_empty  no: a candidate without an action tuple counts as 0 · yes: it is left out of the mean, as published
+spice       native · java, as for SPICE
+tok         none by default: the parser needs sentences and capitals
+Of several references the first is used: the metric is defined for one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from fabula.core.errors import SpecError
+from fabula.core.nouns import Item
+from fabula.core.rows import Rows
+from fabula.metrics.base import Values
+from fabula.metrics.captions._graphs import Backend, Graphs, greatest, of_ispice, parser, version
+from fabula.metrics.captions.base import CaptionMetric
+from fabula.text import ispice
+from fabula.text.spice import SpiceScore
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric(CaptionMetric):
+    name: ClassVar[str] = "iSPICE"
+    paper: ClassVar[str] = "Raajesh et al., CVPR 2024"
+    tasks: ClassVar[tuple[str, ...]] = ("captions",)
+    draws: ClassVar[str] = "graphs"
+    shown: ClassVar[bool] = False  # asked for by name: most captions have no ids
+    fields: ClassVar[tuple[str, ...]] = ("value", "action", "identity")
+    rules: ClassVar[Mapping[str, str]] = {
+        "ids=any": "every id counts",
+        "ids": "ids above {} do not count",
+        "boundary=word": "an id may touch punctuation or 's",
+        "boundary=blank": "an id must stand between blanks or before a full stop",
+        "skip_empty=no": "a candidate without an action tuple counts as 0",
+        "skip_empty=yes": "candidates without an action tuple are left out of the mean",
+    }
+
+    tok: Literal["ptb", "none"] = "none"
+    ids: str = "11"
+    boundary: Literal["word", "blank"] = "word"
+    skip_empty: Literal["yes", "no"] = "no"
+    spice: Backend = "native"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_ids(self.ids)
+
+    def units(self, items: Sequence[Item]) -> list[dict[str, Any]]:
+        found = [ispice.from_spice(s, greatest(self.ids)) for s in self.compare_items(items)]
+        return [{"value": s.value, "action": s.action, "identity": s.identity, "empty": float(s.empty)} for s in found]
+
+    def compare_items(self, items: Sequence[Item]) -> list[SpiceScore]:
+        candidates = [ispice.normalise(i.candidate or "", self.boundary) for i in items]
+        references = [[ispice.normalise(i.references[0], self.boundary)] for i in items]
+        return parser(self.spice)(candidates, references)
+
+    def graphs(self, items: Sequence[Item]) -> list[Graphs]:
+        """What is compared of each item, for a picture."""
+        return [of_ispice(s, greatest(self.ids)) for s in self.compare_items(items)]
+
+    def combine(self, rows: Rows) -> Values:
+        if self.skip_empty == "no":
+            return super().combine(rows)
+        kept = rows["empty"] == 0
+        return {f: float(rows[f][kept].mean()) if kept.any() else 0.0 for f in self.fields}
+
+    def about(self) -> Mapping[str, str]:
+        return version(self.spice)
+
+
+def check_ids(ids: str) -> None:
+    if ids != "any" and not (ids.isdecimal() and int(ids)):
+        raise SpecError(f"iSPICE: ids={ids!r}; it may be any, or the greatest id that counts")

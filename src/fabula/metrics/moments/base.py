@@ -1,0 +1,203 @@
+"""Metrics of moments: a query's windows against the ranking that a system gives, a block of queries at a time.
+
+missing  zero: a query that the predictions do not name counts as a miss · drop: it does not count · error: refuse
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fabula.core.moments import Query, Ranking, Rankings, VideoNumbers
+from fabula.core.rows import Rows
+from fabula.metrics.base import Metric, Values
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Columns = dict[str, Floats]  # [Q] each
+EMPTY = np.zeros((0, 2))
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Some queries with their rankings laid end to end. Q queries, M answers."""
+
+    queries: Sequence[Query]
+    counts: Ints  # [Q] how many answers each has
+    spans: Floats  # [M, 2]
+    given: Floats | None  # [M] scores
+    videos: Ints  # [M]
+    own: Ints  # [Q] the video of each query
+    answered: NDArray[np.bool_]  # [Q] False where the predictions do not name the query
+    saliency: Sequence[Floats | None]  # [Q] one number per clip, where there is one
+
+    @cached_property
+    def of(self) -> Ints:
+        """Which query each answer belongs to. [M]"""
+        return np.repeat(np.arange(len(self)), self.counts)
+
+    @cached_property
+    def place(self) -> Ints:
+        """Each answer's place from 0, as listed. [M]"""
+        return np.arange(len(self.spans)) - np.repeat(np.cumsum(self.counts) - self.counts, self.counts)
+
+    @cached_property
+    def scores(self) -> Floats:
+        """NaN where there is none. [M]"""
+        return np.full(len(self.spans), np.nan) if self.given is None else self.given
+
+    @cached_property
+    def right(self) -> NDArray[np.bool_]:
+        """Is it the query's video? [M]"""
+        right: NDArray[np.bool_] = self.videos == np.repeat(self.own, self.counts)
+        return right
+
+    @classmethod
+    def of_rankings(cls, queries: Sequence[Query], rankings: Sequence[Ranking | None], numbers: VideoNumbers) -> Block:
+        """From one ranking per query; None: the predictions do not name it."""
+        counts = np.array([0 if r is None else len(r.spans) for r in rankings], dtype=np.int64)
+        given = [(q, r, len(r.spans)) for q, r in zip(queries, rankings, strict=True) if r is not None and len(r.spans)]
+        spans = np.concatenate([r.spans for _, r, _ in given]) if given else EMPTY
+        scores = [np.full(n, np.nan) if r.scores is None else r.scores for _, r, n in given]
+        videos = [np.full(n, numbers[q.video]) if r.videos is None else r.videos for q, r, n in given]
+        return cls(
+            queries,
+            counts,
+            spans,
+            np.concatenate(scores) if scores else np.zeros(0),
+            np.concatenate(videos) if videos else np.zeros(0, dtype=np.int64),
+            number_videos(queries, numbers),
+            np.array([r is not None for r in rankings], dtype=bool),
+            [None if r is None else r.saliency for r in rankings],
+        )
+
+    @classmethod
+    def of_answers(cls, queries: Sequence[Query], answers: Rankings, numbers: VideoNumbers) -> Block:
+        """From answers that are end to end already."""
+        own, n = number_videos(queries, numbers), len(queries)
+        parts = answers.counts, answers.spans, answers.scores, answers.videos
+        return cls(queries, *parts, own, np.ones(n, dtype=bool), [None] * n)
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    @cached_property
+    def listed_windows(self) -> tuple[Floats, Ints]:
+        """The queries' windows end to end [W, 2]; and how many each has [Q]."""
+        counts = np.fromiter((len(q.windows) for q in self.queries), dtype=np.int64, count=len(self))
+        ends = chain.from_iterable(w for q in self.queries for w in q.windows)
+        return np.fromiter(ends, dtype=np.float64, count=2 * int(counts.sum())).reshape(-1, 2), counts
+
+    def windows(self) -> tuple[Floats, Ints]:
+        """The same a row per query, NaN where it has fewer [Q, W, 2]; and how many each has [Q]."""
+        windows, counts = self.listed_windows
+        out = np.full((len(self), int(counts.max(initial=1)), 2), np.nan)
+        out[np.arange(out.shape[1]) < counts[:, None]] = windows
+        return out, counts
+
+    def ranked(self, order: str, top: int | None, right: bool = False) -> tuple[Ints, Ints]:
+        """The answers that count, query by query and best first: which [K], and at which place [K].
+
+        With `right`, of these the ones in the query's video, at the place they have among all.
+        """
+        if order == "score":  # on ties, and where there is no score, as listed
+            at = np.lexsort((self.place, -self.scores, self.of))
+            place = places(self.of[at], len(self))
+            kept = np.full(len(at), True) if top is None else place < top
+            kept &= self.right[at] | (not right)
+            return at[kept], place[kept]
+        if right:
+            at = np.flatnonzero(self.right)
+            at = at if top is None else at[self.place[at] < top]
+        else:
+            at = np.arange(len(self.of)) if top is None else np.flatnonzero(self.place < top)
+        return at, self.place[at]
+
+
+def number_videos(queries: Sequence[Query], numbers: VideoNumbers) -> Ints:
+    """The number of each query's own video. [Q]"""
+    return np.fromiter((numbers[q.video] for q in queries), dtype=np.int64, count=len(queries))
+
+
+def places(of: Ints, n: int) -> Ints:
+    """How many entries of the same query stand before each; `of` is sorted. [M]"""
+    counts = np.bincount(of, minlength=n)
+    return np.arange(len(of)) - (np.cumsum(counts) - counts)[of]
+
+
+def first_place(of: Ints, place: Ints, n: int) -> Floats:
+    """The best place, from 1, that each query has among these; infinite where it has none. [Q]"""
+    out = np.full(n, np.inf)
+    np.minimum.at(out, of, place + 1.0)
+    return out
+
+
+@dataclass(frozen=True, kw_only=True)
+class MomentMetric(Metric):
+    """Base of metrics over queries. Write `units` and `names`."""
+
+    reads: ClassVar[str] = "moments"
+    tasks: ClassVar[tuple[str, ...]] = ("moments",)
+    answers: ClassVar[str] = ""  # which list of a file with several it reads; "" where there is one
+    needs: ClassVar[Literal["windows", "videos", "saliency"]] = "windows"
+    rules: ClassVar[Mapping[str, str]] = {
+        "missing=zero": "a query without an answer counts as a miss",
+        "missing=drop": "queries without an answer are left out",
+        "missing=error": "a query without an answer ends the evaluation",
+        "order=file": "the list's order ranks, whatever the scores say",
+        "order=score": "answers are ranked by their scores",
+    }
+
+    missing: Literal["zero", "drop", "error"] = "zero"
+
+    def __post_init__(self) -> None:
+        """The numbers reported depend on the parameters: every k, every threshold."""
+        super().__post_init__()
+        names = self.names()
+        object.__setattr__(self, "fields", names)
+        object.__setattr__(self, "primary", type(self).primary if type(self).primary in names else names[0])
+
+    @abstractmethod
+    def names(self) -> tuple[str, ...]:
+        """The fields, in order."""
+
+    @abstractmethod
+    def units(self, block: Block) -> Columns:
+        """One number per query and column. A query without a ranking counts as one with an empty ranking."""
+
+    def rows(self, block: Block, ctx: Any) -> Rows:
+        keys = tuple(q.id for q in block.queries)
+        videos = tuple(q.video for q in block.queries)  # queries of one video are not independent
+        return Rows(keys, np.zeros(len(keys), dtype=np.int64), self.units(block), unit="query", clusters=videos)
+
+    def combine(self, rows: Rows) -> Values:
+        """The mean of each field; over the queries of weight 1 where the rows have a weight `n …` for it."""
+        out = {}
+        for field in self.fields:
+            weight = rows.columns.get(self.weight(field))
+            total = len(rows) if weight is None else float(weight.sum())
+            out[field] = float(rows[field].sum()) / total if total else 0.0
+        return out
+
+    def sums(self, rows: Rows) -> Floats | None:
+        weight = rows.columns.get(self.weight(self.primary))
+        return np.stack([rows[self.primary], np.ones(len(rows)) if weight is None else weight], axis=1)
+
+    def telling(self, rows: Rows, field: str) -> NDArray[Any]:
+        weight = rows.columns.get(self.weight(field))
+        return np.stack([rows[field], np.ones(len(rows)) if weight is None else weight], axis=1)
+
+    def alone(self, rows: Rows, field: str) -> float:
+        weight = rows.columns.get(self.weight(field))
+        return self.fold(rows)[field] if weight is None or weight.any() else float("nan")
+
+    def weight(self, field: str) -> str:
+        """The column that says which queries a field is averaged over."""
+        return f"n {field}"

@@ -1,0 +1,48 @@
+"""Grounding (Gao et al., ICCV 2017): one window per query in a known video; R@1 at IoU τ, and the mean IoU.
+
+R@1, τ = share of queries whose first answer has IoU ≥ τ      mIoU = mean IoU of first answers
+An answer that could not be read has no window: it is a miss. With several reference windows the best one counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from fabula.core.spec import show
+from fabula.metrics.moments.base import Block, Columns, MomentMetric
+from fabula.pair.tiou import hull_iou
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric(MomentMetric):
+    name: ClassVar[str] = "Grounding"
+    paper: ClassVar[str] = "Gao et al., ICCV 2017"
+    tasks: ClassVar[tuple[str, ...]] = ("grounding",)
+    answers: ClassVar[str] = "SVMR"
+    fields: ClassVar[tuple[str, ...]] = ("r1@0.3", "r1@0.5", "r1@0.7", "miou")
+    primary: ClassVar[str] = "r1@0.5"
+
+    iou: tuple[float, ...] = (0.3, 0.5, 0.7)
+    cmp: Literal[">=", ">"] = ">="
+    order: Literal["file", "score"] = "file"
+
+    def names(self) -> tuple[str, ...]:
+        return (*(f"r1@{show(t)}" for t in self.iou), "miou")
+
+    def units(self, block: Block) -> Columns:
+        best = first_iou(block, self.order)
+        over = {f"r1@{show(t)}": best >= t if self.cmp == ">=" else best > t for t in self.iou}
+        return {name: hit.astype(np.float64) for name, hit in over.items()} | {"miou": best}
+
+
+def first_iou(block: Block, order: str, windows: np.ndarray | None = None) -> np.ndarray:
+    """IoU of each query's first answer with the window it fits best; 0 without an answer, or in another video. [Q]"""
+    at, _ = block.ranked(order, 1, right=True)
+    of = block.of[at]
+    found = hull_iou(block.spans[at][:, None], (block.windows()[0] if windows is None else windows)[of])
+    best = np.zeros(len(block))
+    best[of] = np.where(np.isnan(found), 0.0, found).max(axis=1, initial=0.0)
+    return best

@@ -1,0 +1,88 @@
+"""MR_mAP, mean average precision of windows (QVHighlights: Lei et al., NeurIPS 2021), per query, by window length.
+
+Per query and τ: windows in order of score; each takes the free reference window it overlaps most, if IoU ≥ τ, and is
+then a true positive, else a false one.
+
+AP = Σ_i (R_i − R_{i−1}) · max_{j ≥ i} P_j        mAP = mean over queries, then over τ ∈ {.5, .55, …, .95}
+
+top    only so many windows count: with order=score the best ones, with order=file the first ones of the file
+empty  zero: a query whose list of windows is empty counts as 0 · drop: it does not count, as in the published code,
+       so that silence raises the mean
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from fabula.core.spec import show
+from fabula.metrics.moments._lengths import (
+    BUCKETS,
+    THRESHOLDS,
+    ByLength,
+    count_queries,
+    empty_rankings,
+    of_length,
+    weight_of,
+)
+from fabula.metrics.moments.base import Block, Columns, Floats, places
+from fabula.metrics.precision import precision_of_windows
+from fabula.pair.tiou import area_iou
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric(ByLength):
+    name: ClassVar[str] = "MR_mAP"
+    fields: ClassVar[tuple[str, ...]] = ("map", *(f"map@{t:g}" for t in THRESHOLDS), *BUCKETS)
+    primary: ClassVar[str] = "map"
+    rules: ClassVar[Mapping[str, str]] = {
+        "order=score": "the windows with the best scores count",
+        "order=file": "the windows that stand first in the file count, not those with the best scores",
+        "top=none": "all windows count",
+        "top": "only {} windows of a query count",
+        "empty=zero": "a query with an empty list of windows counts as 0",
+        "empty=drop": "a query with an empty list of windows does not count",
+    }
+
+    order: Literal["score", "file"] = "score"
+    top: int | None = 10
+    empty: Literal["zero", "drop"] = "zero"
+
+    def names(self) -> tuple[str, ...]:
+        return ("map", *(f"map@{show(t)}" for t in self.iou), *(BUCKETS if self.lengths else ()))
+
+    def weight(self, field: str) -> str:
+        return weight_of(field)
+
+    def units(self, block: Block) -> Columns:
+        iou, given = self.overlaps(block)
+        windows, _ = block.windows()
+        silent = empty_rankings(block) if self.empty == "drop" else np.zeros(len(block))
+        columns: Columns = {}
+        for bucket, bounds in self.bounds().items():
+            inside = of_length(windows, bounds)
+            n = count_queries(inside) * (1 - silent)
+            absent = np.isnan(inside[..., 0])  # [Q, W]
+            ap = precision_of_windows(np.where(absent[:, None], -1.0, iou), given, ~absent, self.iou) * n[:, None]
+            mean = "map" if bucket == "full" else bucket
+            columns |= {mean: ap.mean(axis=1), f"n {bucket}": n}
+            columns |= {f"{mean}@{show(t)}": ap[:, i] for i, t in enumerate(self.iou)}
+        return columns
+
+    def overlaps(self, block: Block) -> tuple[Floats, np.ndarray]:
+        """IoU of each query's windows, best first, with its reference windows [Q, P, W]; and which there are [Q, P]."""
+        at, _ = block.ranked(self.order, self.top)
+        of = block.of[at]
+        again = np.lexsort((np.arange(len(at)), -block.scores[at], of))  # cut first, then in order of score
+        at, of = at[again], of[again]
+        place = places(of, len(block))
+        windows, _ = block.windows()
+        iou = np.full((len(block), int(place.max(initial=-1)) + 1, windows.shape[1]), -1.0)
+        given = np.zeros(iou.shape[:2], dtype=bool)
+        found = area_iou(block.spans[at][:, None], windows[of])
+        iou[of, place] = np.where(np.isnan(found) | ~block.right[at][:, None], -1.0, found)
+        given[of, place] = True
+        return iou, given

@@ -1,0 +1,21 @@
+"""VCMR, video corpus moment retrieval (Lei et al., ECCV 2020): the right stretch of the right video, among the first k.
+
+R@k, τ = share of queries with an answer of the right video and IoU ≥ τ among the first k answers
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from fabula.metrics.moments._recall import MomentRecall
+from fabula.metrics.moments.base import Block, Columns
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric(MomentRecall):
+    name: ClassVar[str] = "VCMR"
+    answers: ClassVar[str] = "VCMR"
+
+    def units(self, block: Block) -> Columns:
+        return self.moment_ranks(block, own_video_only=False)

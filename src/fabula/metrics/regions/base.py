@@ -1,0 +1,202 @@
+"""What metrics of captioned regions share: records of every detection, and average precision as a fold over them.
+
+merge    reference boxes with this IoU or more are one, with several captions
+pixel    1: the sides of a box given by corners are x2 − x1 + 1, as in DenseCap · 0: x2 − x1
+claim    best: the first detection to overlap a reference most has it, however little it overlaps, at every threshold
+         threshold: at each threshold, the first among those that overlap it enough
+stray    nothing: a detection that overlaps no reference takes none · last: it takes the last one of the image
+missing  zero: the references of an image without detections count as missed · drop: they do not count
+passing  direct: captions reach METEOR as they are · pipe: as pycocoevalcap's line protocol hands them over
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fabula.core.errors import SpecError
+from fabula.core.progress import Progress, silent
+from fabula.core.regions import Picture
+from fabula.core.rows import Rows
+from fabula.match.boxes import merged, priors, serve
+from fabula.metrics.base import Metric
+from fabula.pair.box_iou import box_iou
+from fabula.text import meteor
+
+Floats = NDArray[np.float64]
+EMPTY = np.zeros(0)
+BLOCK = 64  # images
+COLUMNS = ("score", "ok", "iou", "prior", "meteor")
+Judge = Callable[[Sequence[str], Sequence[Sequence[str]]], Sequence[float]]  # candidates, references → scores
+Sides = tuple[Picture, Picture | None]  # a reference image, and what was detected in it
+Asked = tuple[int, str, Sequence[str]]  # place of a record, candidate, references
+
+
+@dataclass(frozen=True, slots=True)
+class Pictures:
+    """Reference images by id; predictions of some of them, under the same ids, read as a stream."""
+
+    refs: Mapping[str, Picture]
+    preds: Iterable[Picture]
+    judge: Judge | None = None  # who compares captions, where that is not METEOR
+
+    def __len__(self) -> int:
+        return len(self.refs)
+
+    def blocks(self, whole: bool) -> Iterator[list[Sides]]:
+        """The images with detections, as they come."""
+        stream = iter(self.preds)
+        while block := list(islice(stream, BLOCK)):
+            yield [(self.refs[pred.id], pred) for pred in block if len(pred)]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Records:
+    """The detections of one image, surest first. [P] each"""
+
+    npos: int  # reference boxes, merged
+    score: Floats
+    ok: Floats  # 1 where the detection is the first to pick its reference
+    iou: Floats
+    prior: Floats  # claim=threshold: the best IoU among detections that picked the reference before
+    meteor: Floats  # 0 until it is filled in; stays 0 where it can change nothing
+    asked: tuple[Asked, ...]  # the captions that METEOR must compare
+
+
+@dataclass(frozen=True, kw_only=True)
+class RegionMetric(Metric):
+    """Base of metrics over images with captioned boxes. Write `combine`.
+
+    A row per image: how many reference boxes (merged) and detections it has, and the records of its detections, surest
+    first, filled up with zeros to the length of the longest.
+    """
+
+    reads: ClassVar[str] = "regions"
+    tasks: ClassVar[tuple[str, ...]] = ("regions",)
+    rules: ClassVar[Mapping[str, str]] = {
+        "merge": "reference boxes that overlap by {} are one",
+        "pixel=0": "a box is as wide as its corners are apart",
+        "pixel=1": "a box is one pixel wider and higher than its corners are apart",
+        "claim=best": "a detection claims the reference that it overlaps most before any threshold is looked at",
+        "claim=threshold": "a detection claims its reference anew at each threshold",
+        "stray=nothing": "a detection that overlaps no reference claims none",
+        "stray=last": "a detection that overlaps no reference claims the last one of its image (index -1)",
+        "missing=zero": "the references of an image without detections count as missed",
+        "missing=drop": "the references of an image without detections do not count",
+        "passing=direct": "captions reach METEOR as they are",
+        "passing=pipe": "captions reach METEOR by a line protocol: candidates lose '|||' and double blanks, references "
+        "are cut at '|||'",
+    }
+
+    ious: tuple[float, ...] = (0.3, 0.4, 0.5, 0.6, 0.7)
+    meteors: tuple[float, ...] = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25)
+    merge: float = 0.7
+    pixel: Literal["0", "1"] = "0"
+    claim: Literal["best", "threshold"] = "best"
+    stray: Literal["nothing", "last"] = "nothing"
+    missing: Literal["zero", "drop"] = "zero"
+    passing: Literal["direct", "pipe"] = "direct"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.merge > 0:
+            raise SpecError(f"{self.name}: merge={self.merge:g}; boxes are merged from an overlap above 0 on")
+
+    @property
+    def rows_key(self) -> object:
+        """What the records depend on."""
+        asked = min(self.ious), max(self.ious)  # METEOR is computed where one of them may ask for it
+        return asked, self.merge, self.pixel, self.claim, self.stray, self.missing, self.passing
+
+    def prepare(self, data: Pictures) -> Judge:
+        return data.judge or meteors
+
+    def table(self, data: Pictures, progress: Progress = silent) -> Rows:  # type: ignore[override]
+        """In the references' order, with those that nothing was detected in."""
+        found = super().table(data, progress)
+        absent = dict.fromkeys(data.refs) if self.missing == "zero" else {}
+        for id in found.keys:
+            absent.pop(str(id), None)
+        everything = Rows.joined([found, self.rows([(data.refs[id], None) for id in absent], meteors)])
+        place = {id: i for i, id in enumerate(everything.keys)}
+        progress(self.name, len(data), len(data))
+        return everything.take([place[id] for id in data.refs if id in place])
+
+    def rows(self, block: Sequence[Sides], ctx: Judge) -> Rows:
+        records = [self.unit(ref, pred) for ref, pred in block]
+        fill(records, ctx)
+        return tabulate([ref.id for ref, _ in block], records)
+
+    def unit(self, ref: Picture | None, pred: Picture | None) -> Records:
+        """One image. Without references (None, or none in it), every detection is wrong."""
+        pixel = int(self.pixel)
+        boxes, texts = merge_references(ref, self.merge, pixel)
+        if pred is None or not len(pred) or pred.scores is None:
+            return Records(len(boxes), EMPTY, EMPTY, EMPTY, EMPTY, EMPTY, ())
+        order = np.argsort(-pred.scores, kind="stable")
+        iou = box_iou(boxes, pred.corners(pixel)[order], pixel)
+        served = serve(iou, len(boxes) - 1 if self.stray == "last" else -1)
+        prior = priors(served) if self.claim == "threshold" else np.zeros(len(order))
+        live = (served.iou > 0) & (served.iou >= min(self.ious))
+        live &= served.first if self.claim == "best" else prior < max(self.ious)
+        places, own = order[live].tolist(), served.picked[live].tolist()
+        asked = tuple(
+            (d, *self.pass_captions(pred.captions[i], texts[j]))
+            for d, i, j in zip(np.flatnonzero(live).tolist(), places, own, strict=True)
+        )
+        ok, meteor = served.first.astype(np.float64), np.zeros(len(order))
+        return Records(len(boxes), pred.scores[order], ok, served.iou, prior, meteor, asked)
+
+    def pass_captions(self, candidate: str, texts: Sequence[str]) -> tuple[str, Sequence[str]]:
+        return meteor.as_pycocoevalcap(candidate, texts) if self.passing == "pipe" else (candidate, texts)
+
+
+def merge_references(ref: Picture | None, merge: float, pixel: int) -> tuple[Floats, list[list[str]]]:
+    """Merged boxes, the mean of their group, and the captions of each. [M, 4], M lists"""
+    if ref is None or not len(ref):
+        return np.zeros((0, 4)), []
+    corners = ref.corners(pixel)
+    groups = merged(box_iou(corners, corners, pixel), merge)
+    if len(groups) == len(corners):
+        return corners, [[caption] for caption in ref.captions]
+    boxes = corners[[group[0] for group in groups]]
+    for i, group in enumerate(groups):
+        if len(group) > 1:
+            boxes[i] = corners[group].mean(axis=0)
+    return boxes, [[ref.captions[i] for i in group] for group in groups]
+
+
+def meteors(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> list[float]:
+    return [s.score for s in meteor.segments(candidates, references)]
+
+
+def fill(block: Sequence[Records], judge: Judge) -> None:
+    """METEOR where it can change a number, the same captions once."""
+    pairs: dict[tuple[str, tuple[str, ...]], list[tuple[Floats, int]]] = {}
+    for records in block:
+        for d, candidate, references in records.asked:
+            pairs.setdefault((candidate, tuple(references)), []).append((records.meteor, d))
+    if not pairs:
+        return
+    scores = judge([c for c, _ in pairs], [r for _, r in pairs])
+    for places, score in zip(pairs.values(), scores, strict=True):
+        for column, d in places:
+            column[d] = score
+
+
+def tabulate(ids: Sequence[str], rows: Sequence[Records]) -> Rows:
+    K = max((len(r.score) for r in rows), default=0)
+    columns = {name: np.zeros((len(rows), K)) for name in COLUMNS}
+    for i, records in enumerate(rows):
+        for name in COLUMNS:
+            columns[name][i, : len(records.score)] = getattr(records, name)
+    counts = {
+        "references": np.array([r.npos for r in rows], dtype=np.float64),
+        "detections": np.array([len(r.score) for r in rows], dtype=np.float64),
+    }
+    return Rows(tuple(ids), np.zeros(len(rows), dtype=np.int64), counts | columns, unit="image")

@@ -1,0 +1,35 @@
+"""DenseCap AP: each of the 35 average precisions that DenseCap mAP is the mean of (Johnson et al., CVPR 2016).
+
+iou0.5_meteor0.1 is AP at IoU ≥ .5 and METEOR > .1; iou0.5 is the detection AP at IoU ≥ .5. Computed when asked for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from fabula.core.rows import Rows
+from fabula.metrics.base import Values
+from fabula.metrics.regions import densecap_map
+
+
+def field(o: float, s: float | None) -> str:
+    return f"iou{o:g}" if s is None else f"iou{o:g}_meteor{s:g}"
+
+
+PLAIN = densecap_map.Metric()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric(densecap_map.Metric):
+    name: ClassVar[str] = "DenseCap_AP"
+    fields: ClassVar[tuple[str, ...]] = tuple(field(o, s) for o in PLAIN.ious for s in (*PLAIN.meteors, None))
+    primary: ClassVar[str] = "iou0.5_meteor0"
+    shown: ClassVar[bool] = False
+
+    def fold(self, rows: Rows) -> Values:
+        """The thresholds may be others than the usual ones, so the names come from them."""
+        return self.combine(rows)
+
+    def combine(self, rows: Rows) -> Values:
+        return {field(o, s): ap for (o, s), ap in self.precisions(rows).items()}

@@ -1,0 +1,101 @@
+"""Precision and recall by covering: a prediction is right when some reference is near, and the other way round."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fabula.core.means import f1, f1_of, mean
+from fabula.core.nouns import Story
+from fabula.core.rows import Rows
+from fabula.core.spec import show
+from fabula.metrics.base import Array, Row, Values
+from fabula.metrics.stories._localised import take_first
+from fabula.metrics.stories.base import Pair, StoryMetric
+
+Hits = Callable[[float], NDArray[np.bool_]]  # level → [G, P]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Covered(StoryMetric):
+    """Base: a subclass says which pairs are near at a level. Several levels are averaged."""
+
+    fields: ClassVar[tuple[str, ...]] = ("precision", "recall", "f1")
+    primary: ClassVar[str] = "f1"
+    rules: ClassVar[Mapping[str, str]] = {
+        "top=none": "all predictions count",
+        "top": "only the first {} predictions of a video count",
+        "f1=videos": "F1 is made per video",
+        "f1=means": "F1 is made of mean precision and mean recall",
+        "f1=levels": "F1 is made of mean precision and recall at each τ",
+        "best_by=f1": "one reference set gives both precision and recall",
+        "best_by=each": "the best precision and the best recall over reference sets are taken on their own",
+        "tau": "τ is {}",
+        "within": "starts may be {} s apart",
+        "cmp=>": "the overlap must exceed τ",
+        "cmp=>=": "the overlap must reach τ",
+    }
+
+    top: int | None = None  # only the first N predictions of the file count
+    f1: Literal["videos", "means", "levels"] = "videos"  # of each video · of mean P and R · of those at each level
+    best_by: Literal["f1", "each"] = "f1"  # refs=best: one set for all, or the best P and the best R on their own
+
+    @abstractmethod
+    def levels(self) -> tuple[float, ...]: ...
+
+    @abstractmethod
+    def hits(self, ref: Story, pred: Story) -> Hits: ...
+
+    def story_pairs(self, video: str, refs: Sequence[Story | None], pred: Story | None) -> dict[int, Pair]:
+        return super().story_pairs(video, refs, take_first(pred, self.top))
+
+    def unit(self, ref: Story, pred: Story, ctx: Any) -> Row:
+        near, row = self.hits(ref, pred), Row()
+        for level in self.levels():
+            hit = near(level)
+            row[f"precision@{show(level)}"] = float(hit.any(axis=0).mean()) if len(pred) else 0.0
+            row[f"recall@{show(level)}"] = float(hit.any(axis=1).mean())
+        return self.averaged(row | {"n_ref": float(len(ref)), "n_pred": float(len(pred))})
+
+    def averaged(self, row: Row) -> Row:
+        precision, recall = (mean([row[f"{n}@{show(x)}"] for x in self.levels()]) for n in ("precision", "recall"))
+        return {"precision": precision, "recall": recall, "f1": f1(precision, recall), **row}
+
+    def best(self, rows: list[Row]) -> Row:
+        if self.best_by == "f1":
+            return super().best(rows)
+        numbers = {n for n in rows[0] if "@" in n}
+        return self.averaged(
+            {n: max(r[n] for r in rows) if n in numbers else rows[0][n] for n in rows[0] if n not in self.fields}
+        )
+
+    def combine(self, rows: Rows) -> Values:
+        values = super().combine(rows)
+        if self.f1 == "means":
+            return values | {"f1": f1(values["precision"], values["recall"])}
+        if self.f1 == "levels":
+            at = [(rows[f"precision@{show(x)}"].mean(), rows[f"recall@{show(x)}"].mean()) for x in self.levels()]
+            return values | {"f1": mean([f1(float(p), float(r)) for p, r in at])}
+        return values
+
+    def sums(self, rows: Rows) -> Array | None:
+        match self.f1:
+            case "videos":
+                names = [self.primary]
+            case "means":
+                names = ["precision", "recall"]
+            case "levels":
+                names = [f"{n}@{show(x)}" for x in self.levels() for n in ("precision", "recall")]
+        return np.stack([*(rows[n] for n in names), np.ones(len(rows))], axis=1)
+
+    def of_sums(self, totals: Array) -> Array:
+        means = totals[:, :-1] / totals[:, -1:]
+        if self.f1 == "videos":
+            return means[:, 0]
+        value: Array = f1_of(means[:, ::2], means[:, 1::2]).mean(axis=1)  # of [B, levels]
+        return value

@@ -1,0 +1,111 @@
+"""Caption metrics of dense video captioning (Krishna et al., ICCV 2017): captions are compared where segments overlap.
+
+For each overlap τ: every prediction is paired with every reference event it overlaps, IoU ≥ τ (one to many, both ways);
+the pairs of a video are scored together; mean over videos, then over τ.
+
+What becomes of a prediction that overlaps nothing is the rule that moved published numbers most:
+
+garbage  zero:   it scores 0, whatever the metric (ours)
+         abc:    it is compared with the text `abc123!@#` (densevid_eval 2018)
+         random: it is compared with random letters (densevid_eval 2019); here letters fixed by its place
+         last:   only the last such prediction counts, and only if no match follows it (the 2017 rule)
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from fabula.core.means import mean
+from fabula.core.nouns import Story
+from fabula.core.spec import show
+from fabula.metrics.base import Row
+from fabula.metrics.stories.base import Pair as StoryPair
+from fabula.metrics.stories.base import Stories, StoryMetric
+from fabula.text import tokenize_all
+
+Pair = tuple[str, str]  # candidate, reference; both tokenised
+Tokens = dict[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Localised(StoryMetric):
+    """Base: a subclass scores the pairs of one video."""
+
+    paper: ClassVar[str] = "Krishna et al., ICCV 2017"
+    tasks: ClassVar[tuple[str, ...]] = ("dense",)
+    at: ClassVar[str | None] = "tiou"
+    rules: ClassVar[Mapping[str, str]] = {
+        "garbage=zero": "a prediction that overlaps nothing scores 0",
+        "garbage=abc": "a prediction that overlaps nothing is compared with abc123!@#",
+        "garbage=random": "a prediction that overlaps nothing is compared with random letters",
+        "garbage=last": "of the predictions that overlap nothing at most the last one counts",
+        "top=none": "all predictions count",
+        "top": "only the first {} predictions of a video count",
+        "nonascii=keep": "non-ASCII characters stay",
+        "nonascii=blank": "non-ASCII characters become blanks",
+    }
+
+    tiou: tuple[float, ...] = (0.3, 0.5, 0.7, 0.9)
+    garbage: Literal["zero", "abc", "random", "last"] = "zero"
+    top: int | None = None  # only the first N predictions of the file count
+    tok: Literal["ptb", "none"] = "ptb"
+    nonascii: Literal["keep", "blank"] = "keep"
+
+    @abstractmethod
+    def video(self, pairs: Sequence[Pair], lost: int, ctx: Any) -> float:
+        """The score of one video at one τ: its pairs, and how many predictions count as 0 besides."""
+
+    def prepare(self, data: Stories) -> Any:
+        texts = list({c for story in data.scored() for c in story.captions})
+        return dict(zip(texts, tokenize_all(texts, self.tok, self.nonascii == "blank"), strict=True))
+
+    def story_pairs(self, video: str, refs: Sequence[Story | None], pred: Story | None) -> dict[int, StoryPair]:
+        return super().story_pairs(video, refs, take_first(pred, self.top))
+
+    def unit(self, ref: Story, pred: Story, ctx: Any) -> Row:
+        row: Row = {}
+        for tau in self.tiou:
+            pairs, lost = self.caption_pairs(ref, pred, tau, self.tokens(ctx))
+            row[f"value@{show(tau)}"] = self.video(pairs, lost, ctx) if pairs or lost else 0.0
+        return {"value": mean(list(row.values())), **row}
+
+    def tokens(self, ctx: Any) -> Tokens:
+        found: Tokens = ctx
+        return found
+
+    def caption_pairs(self, ref: Story, pred: Story, tau: float, tokens: Tokens) -> tuple[list[Pair], int]:
+        """The pairs of one video in the order of the predictions, and the number of predictions that score 0."""
+        hit = self.iou(ref, pred) >= tau  # [G, P]
+        pairs: list[Pair] = []
+        lost, trailing = 0, None
+        for j, caption in enumerate(pred.captions):
+            candidate = tokens[caption]
+            found = [(candidate, tokens[ref.captions[i]]) for i in np.flatnonzero(hit[:, j])]
+            pairs += found
+            if found:
+                trailing = None
+            elif self.garbage == "zero":
+                lost += 1
+            elif self.garbage == "last":
+                trailing = (candidate, GARBAGE)
+            else:
+                pairs.append((candidate, GARBAGE if self.garbage == "abc" else letters(len(pairs))))
+        return pairs + ([trailing] if trailing else []), lost
+
+
+GARBAGE = "abc123!@#"  # one token for the tokeniser, four words for METEOR
+
+
+def letters(n: int) -> str:
+    """A word of ten letters that no caption holds, another for each n."""
+    return "qzxj" + "".join(chr(ord("a") + n // 26**k % 26) for k in range(6))
+
+
+def take_first(pred: Story | None, top: int | None) -> Story | None:
+    """The first N predictions of the file."""
+    return pred if pred is None or top is None else replace(pred, events=pred.events[:top])

@@ -1,0 +1,102 @@
+"""Scene graphs of dense captions (after Krishna et al., ICCV 2017): SPICE and iSPICE where segments overlap by τ."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from fabula.core.nouns import Story
+from fabula.metrics.base import Row
+from fabula.metrics.captions._graphs import Backend, Graphs, parser, version
+from fabula.metrics.stories._localised import Localised, Pair, Tokens
+from fabula.metrics.stories.base import Stories
+from fabula.text import tokenize_all
+from fabula.text.spice import SpiceScore
+
+
+class Words(Tokens):
+    """Captions tokenised when they are first asked for: ids are renamed story by story, not caption by caption."""
+
+    def __init__(self, tok: str, ascii_only: bool) -> None:
+        super().__init__()
+        self.how = tok, ascii_only
+
+    def __missing__(self, caption: str) -> str:
+        self[caption] = tokenize_all([caption], *self.how)[0]
+        return self[caption]
+
+    def learn(self, captions: Sequence[str]) -> None:
+        new = list({c for c in captions if c not in self})
+        self.update(zip(new, tokenize_all(new, *self.how), strict=True))
+
+
+class Scored:
+    """Pairs parsed and scored once for all τ."""
+
+    def __init__(self, words: Words) -> None:
+        self.words = words
+        self.values: dict[Pair, float | None] = {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalisedGraphs(Localised):
+    """Base: a subclass says what a pair is worth, and how people are named."""
+
+    shown: ClassVar[bool] = False  # asked for by name: parsing costs
+    draws: ClassVar[str] = "graphs"
+
+    spice: Backend = "native"
+
+    @abstractmethod
+    def worth(self, score: SpiceScore) -> float | None:
+        """The value of a pair; None where there is nothing to compare."""
+
+    @abstractmethod
+    def graphs_of(self, score: SpiceScore) -> Graphs:
+        """What is compared of a pair, for a picture."""
+
+    def rename_people(self, story: Story) -> Story:
+        """The story with the names under which it is parsed."""
+        return story
+
+    def prepare(self, data: Stories) -> Any:
+        return Scored(self.words())
+
+    def words(self) -> Words:
+        return Words(self.tok, self.nonascii == "blank")
+
+    def tokens(self, ctx: Scored) -> Tokens:
+        return ctx.words
+
+    def units(self, pairs: Sequence[tuple[Story, Story]], ctx: Scored) -> list[Row]:
+        """All captions of the block at the lowest τ, which has those of the others, parsed in one call."""
+        both = [(self.rename_people(ref), self.rename_people(pred)) for ref, pred in pairs]
+        ctx.values = {}
+        ctx.words.learn([c for sides in both for story in sides for c in story.captions])
+        self.score([p for ref, pred in both for p in self.caption_pairs(ref, pred, min(self.tiou), ctx.words)[0]], ctx)
+        of_renamed = super().unit
+        return [of_renamed(ref, pred, ctx) for ref, pred in both]
+
+    def score(self, pairs: Sequence[Pair], ctx: Scored) -> None:
+        new = list(dict.fromkeys(p for p in pairs if p not in ctx.values))
+        ctx.values |= {p: self.worth(s) for p, s in zip(new, self.compare_pairs(new), strict=True)}
+
+    def compare_pairs(self, pairs: Sequence[Pair]) -> list[SpiceScore]:
+        return parser(self.spice)([c for c, _ in pairs], [[r] for _, r in pairs]) if pairs else []
+
+    def graphs(self, pairs: Sequence[Pair]) -> list[Graphs]:
+        """The scene graphs of tokenised pairs."""
+        return [self.graphs_of(s) for s in self.compare_pairs(pairs)]
+
+    def unit(self, ref: Story, pred: Story, ctx: Any) -> Row:
+        return super().unit(self.rename_people(ref), self.rename_people(pred), ctx)
+
+    def video(self, pairs: Sequence[Pair], lost: int, ctx: Scored) -> float:
+        self.score(pairs, ctx)
+        values = [value for p in pairs if (value := ctx.values[p]) is not None]
+        return sum(values) / (len(values) + lost) if values else 0.0
+
+    def about(self) -> Mapping[str, str]:
+        return version(self.spice)

@@ -1,0 +1,147 @@
+"""SODA, story-oriented dense video captioning evaluation (Fujita et al., ECCV 2020): what its four variants share.
+
+S = Σ_{(g,p) matched} score(g, p)     matching: one-to-one, in order, the largest sum of C (match/ordered.py)
+Precision = S/|P|    Recall = S/|G|    F1 = 2PR/(P+R)        per video, then the mean over videos of each
+
+variant   C                      score(g, p)
+a         IoU, 0 below τ         caption score        mean over τ ∈ {.3, .5, .7, .9}
+b         IoU                    caption score
+c         IoU × caption score    C
+d         IoU                    C
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from fabula.core.means import f1
+from fabula.core.nouns import Story
+from fabula.match.ordered import fill_between, marked_many, ordered_many
+from fabula.metrics.base import Array, Row
+from fabula.metrics.stories.base import Match, Pair, Stories, StoryMetric, prf_row
+from fabula.pair.captions import Captions, Roles
+from fabula.pair.grid import Cells, Grid, Mask
+
+PAPER = "Fujita et al., ECCV 2020"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Soda(StoryMetric):
+    """Precision, recall and F1 of a sum S over ordered one-to-one pairs."""
+
+    paper: ClassVar[str] = PAPER
+    fields: ClassVar[tuple[str, ...]] = ("precision", "recall", "f1")
+    primary: ClassVar[str] = "f1"
+    draws: ClassVar[str] = "pairs"
+    factors: ClassVar[bool] = False  # True where S is the sum of the very matrix that is matched: diagnose/factors.py
+
+    def unit(self, ref: Story, pred: Story, ctx: Any) -> Row:
+        return self.units([(ref, pred)], ctx)[0]
+
+    def units(self, pairs: Sequence[Pair], ctx: Any) -> list[Row]:
+        S = self.matched(Grid.of(pairs), ctx).tolist()
+        return [self.prf(ref, pred, s) for (ref, pred), s in zip(pairs, S, strict=True)]
+
+    def matched(self, grid: Grid, ctx: Any) -> Array:
+        """S of every pair of stories. [N]"""
+        raise NotImplementedError(f"{self.name} does not say what S is")
+
+    def matches(self, pairs: Sequence[Pair], ctx: Any) -> list[list[Match]]:
+        """The pairs of the best ordered matching, and besides them those that cost it nothing.
+
+        A pair that overlaps but shares no word adds nothing to S; it is kept where it fits between the others, so that
+        an event told in wrong words is not taken for a missed one.
+        """
+        grid = Grid.of(pairs)
+        iou = self.ious(grid)
+        text = self.caption_cells(grid, ctx)
+        C = self.matched_cells(iou, text)
+        chosen = fill_between(C, iou, grid.shapes)
+        found: list[list[Match]] = [[] for _ in pairs]
+        for c in np.flatnonzero(chosen).tolist():
+            words = None if text is None else float(text[c])
+            found[int(grid.pair[c])].append(Match(int(grid.row[c]), int(grid.column[c]), float(iou[c]), words))
+        return found
+
+    def caption_cells(self, grid: Grid, ctx: Any) -> Cells | None:
+        """Caption scores of all cells; None where captions are not read. [C]"""
+        return None
+
+    def matched_cells(self, iou: Cells, text: Cells | None) -> Cells:
+        """C: what the ordered matching maximises the sum of. [C]"""
+        return iou
+
+    def ious(self, grid: Grid) -> Cells:
+        """`iou` of all pairs of stories. [C]"""
+        return grid.iou(self.eps, raw=self.segments != "checked", swap=self.segments == "swap")
+
+    def prf(self, ref: Story, pred: Story, S: float) -> Row:
+        precision, recall = (S / len(pred), S / len(ref)) if len(pred) else (0.0, 0.0)
+        return prf_row(ref, pred, S, precision, recall, f1(precision, recall))
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaptionSoda(Soda):
+    """A variant that reads captions.
+
+    roles: the published evaluator hands its scorer the two sides exchanged, so that the gold sentence is the
+    hypothesis; METEOR is not symmetric, and rankings flip. The default is the right way round.
+    columns: three copies of the evaluator name predictions by strings and score them in the order of sorted names, so
+    that from 11 predictions on captions are compared at the wrong place.
+    """
+
+    tasks: ClassVar[tuple[str, ...]] = ("dense",)
+    rules: ClassVar[Mapping[str, str]] = {
+        "roles=prediction-as-hypothesis": "the prediction is the scorer's hypothesis",
+        "roles=gold-as-hypothesis": "the scorer's sides are exchanged: the gold sentence is the hypothesis",
+        "columns=index": "caption scores stand in their own columns",
+        "columns=sorted": "from 11 predictions on, caption scores stand in the wrong columns",
+        "nonascii=keep": "non-ASCII characters stay",
+        "nonascii=blank": "non-ASCII characters become blanks",
+    }
+
+    text: str = "meteor"
+    roles: Roles = "prediction-as-hypothesis"
+    tok: Literal["ptb", "none"] = "ptb"
+    nonascii: Literal["keep", "blank"] = "keep"  # blank: every non-ASCII character becomes a blank before tokenising
+    columns: Literal["index", "sorted"] = "index"  # sorted: the caption scores of prediction 0, 1, 10, 11, 2, …
+
+    def captions(self) -> Captions:
+        """The scorer, bound to this metric's tokeniser and roles."""
+        return Captions(self.text, self.roles, self.tok, self.nonascii == "blank", self.columns == "sorted")
+
+    def prepare(self, data: Stories) -> Captions:
+        captions = self.captions()
+        captions.tokenize(c for story in data.scored() for c in story.captions)
+        return captions
+
+    def caption_cells(self, grid: Grid, ctx: Captions) -> Cells:
+        return ctx.scores(grid, np.ones(len(grid.pair), dtype=bool))
+
+    def about(self) -> Mapping[str, str]:
+        return self.captions().about()
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairSoda(CaptionSoda):
+    """a and b: captions are summed over pairs that IoU chose, so it matters how pairs are read off the table.
+
+    backtrack: exact follows the best path; marked is what the published code does (match/ordered.marked_pairs).
+    """
+
+    rules: ClassVar[Mapping[str, str]] = {
+        "backtrack=exact": "pairs follow the best path",
+        "backtrack=marked": "pairs are read off marks, not along the best path",
+    }
+
+    backtrack: Literal["exact", "marked"] = "exact"
+
+    def choose(self, C: Cells, grid: Grid) -> Mask:
+        """Which cells are pairs. [C]"""
+        if self.backtrack == "marked":
+            return marked_many(C, grid.shapes)
+        return ordered_many(C, grid.shapes)[1]

@@ -1,0 +1,183 @@
+"""Metrics of stories: one video's reference events against its predicted events.
+
+The rules that differ between published evaluators are parameters here, so that a metric file states only its measure:
+
+refs     mean: each reference set alone, numbers averaged over sets · best: per video, the set with the highest primary
+         number · merged: the events of all sets together · single: refuse more than one set
+missing  zero: a reference video without predictions counts as 0 · drop: it does not count
+order    start: both sides sorted by start time · predictions: only the predictions · file: neither
+segments checked: reversed, zero-length and negative ones match nothing · raw: no segment is judged
+         swap: not judged either, and the ends of a reversed one are exchanged
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, NamedTuple
+
+from fabula.core.errors import SpecError
+from fabula.core.nouns import Corpus, Story
+from fabula.core.rows import Rows
+from fabula.metrics.base import Metric, Row
+from fabula.pair.captions import Captions
+from fabula.pair.tiou import Matrix, forward, tiou
+
+BLOCK = 512  # videos
+
+Pair = tuple[Story, Story]  # reference, prediction
+Video = tuple[str, Sequence[Story | None], Story | None]  # its id, its reference stories by set, its predicted one
+
+
+@dataclass(frozen=True, slots=True)
+class Stories:
+    """Reference sets and predictions. `statistics`: of a corpus of which this is a part, counted before."""
+
+    refs: Sequence[Corpus]
+    preds: Corpus
+    statistics: Any = None
+
+    @property
+    def videos(self) -> list[str]:
+        """Those of the references, in the order of first appearance."""
+        return list(dict.fromkeys(v for ref in self.refs for v in ref))
+
+    def __len__(self) -> int:
+        return len(self.videos)
+
+    def blocks(self, whole: bool) -> Iterator[list[Video]]:
+        videos = self.videos
+        size = max(1, len(videos)) if whole else BLOCK
+        for start in range(0, len(videos), size):
+            some = videos[start : start + size]
+            yield [(v, [ref.get(v) for ref in self.refs], self.preds.get(v)) for v in some]
+
+    def scored(self) -> Iterator[Story]:
+        """All stories that are compared: predictions of other videos are none."""
+        for ref in self.refs:
+            yield from ref.values()
+        for video, story in self.preds.items():
+            if any(video in ref for ref in self.refs):
+                yield story
+
+
+class Match(NamedTuple):
+    """A reference and a prediction that a metric matched, by their places in their own stories."""
+
+    g: int
+    p: int
+    iou: float
+    text: float | None  # the caption score, where the metric reads captions
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoryMetric(Metric):
+    """Base of metrics over stories. Write `unit`; leave the rest."""
+
+    reads: ClassVar[str] = "stories"
+    tasks: ClassVar[tuple[str, ...]] = ("dense", "procedure")
+    rules: ClassVar[Mapping[str, str]] = {
+        "refs=mean": "each reference set counts on its own and the sets are averaged",
+        "refs=best": "only the reference set that serves the prediction best counts",
+        "refs=merged": "the events of all reference sets are laid together",
+        "refs=single": "one reference set is taken",
+        "missing=zero": "a reference video without predictions counts as 0",
+        "missing=drop": "reference videos without predictions are left out",
+        "order=start": "both sides are sorted by start time",
+        "order=predictions": "only the predictions are sorted by start time",
+        "order=file": "events stay in file order",
+        "segments=checked": "malformed segments match nothing",
+        "segments=raw": "segments are not judged",
+        "segments=swap": "the ends of reversed segments are exchanged",
+        "eps=0": "nothing is added to unions",
+        "eps": "{} is added to every union",
+    }
+
+    refs: Literal["mean", "best", "merged", "single"] = "mean"
+    missing: Literal["zero", "drop"] = "zero"
+    order: Literal["start", "predictions", "file"] = "start"
+    segments: Literal["checked", "raw", "swap"] = "checked"
+    eps: float = 0.0  # added to the union in every IoU
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.eps < 0:
+            raise SpecError(f"{self.name}: eps={self.eps:g}; what is added to a union is 0 or more")
+
+    @abstractmethod
+    def unit(self, ref: Story, pred: Story, ctx: Any) -> Row:
+        """One video → one row. `ref` has at least one event; `pred` may have none."""
+
+    def units(self, pairs: Sequence[Pair], ctx: Any) -> list[Row]:
+        """`unit` of many videos; override it where work is cheaper for all of them at once."""
+        return [self.unit(ref, pred, ctx) for ref, pred in pairs]
+
+    # ── a corpus in parts ───────────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def needs_statistics(self) -> bool:
+        """True where units must know something of the whole corpus."""
+        return False
+
+    def statistics(self, refs: Sequence[Corpus]) -> Any:
+        """What units need to know of the whole corpus, counted over a part of it, as JSON holds it."""
+        return None
+
+    def merge(self, parts: Sequence[Any]) -> Any:
+        """The statistics of the parts together."""
+        raise NotImplementedError(f"{self.name} has statistics and does not say how they are merged")
+
+    # ── what is compared ────────────────────────────────────────────────────────────────────────────────────────────
+
+    def check_sets(self, sets: int) -> None:
+        if self.refs == "single" and sets > 1:
+            raise SpecError(f"{self} takes one reference set, {sets} were given; say refs=mean, best or merged")
+
+    def iou(self, ref: Story, pred: Story) -> Matrix:
+        """[G, P]"""
+        g, p = ref.spans, pred.spans
+        if self.segments == "swap":
+            g, p = forward(g), forward(p)
+        return tiou(g, p, self.eps, raw=self.segments != "checked")
+
+    def captions(self) -> Captions | None:
+        """The scorer by which it compares captions; None where it reads none."""
+        return None
+
+    def story_pairs(self, video: str, refs: Sequence[Story | None], pred: Story | None) -> dict[int, Pair]:
+        """The stories of one video that are compared under the rules above, by set; none when it does not count."""
+        if pred is None:
+            if self.missing == "drop":
+                return {}
+            pred = Story(video)
+        pred = pred if self.order == "file" else pred.in_order()
+        sets = {k: ref for k, ref in enumerate(refs) if ref is not None and len(ref)}
+        if self.refs == "merged" and sets:
+            sets = {0: Story(video, tuple(e for ref in sets.values() for e in ref.events))}
+        return {k: (ref.in_order() if self.order == "start" else ref, pred) for k, ref in sets.items()}
+
+    def rows(self, block: Sequence[Video], ctx: Any) -> Rows:
+        pairs = {video: self.story_pairs(video, refs, pred) for video, refs, pred in block}
+        units = iter(self.units([pair for of_set in pairs.values() for pair in of_set.values()], ctx))
+        table: list[dict[str, Any]] = []
+        for video, of_set in pairs.items():
+            rows = {k: next(units) for k in of_set}
+            if self.refs == "best" and rows:
+                rows = {0: self.best(list(rows.values()))}
+            table += [{"video": video, "refset": k, **row} for k, row in rows.items()]
+        return Rows.of(table)
+
+    def best(self, rows: list[Row]) -> Row:
+        """The row of the reference set that serves the prediction best; the first on ties."""
+        return max(rows, key=lambda row: row[self.primary])
+
+    def matches(self, pairs: Sequence[Pair], ctx: Any) -> list[list[Match]]:
+        """Where it draws "pairs": which events of each two stories it matched, in the order of the references."""
+        raise NotImplementedError(f"{self.name} matches no pairs of its own")
+
+
+def prf_row(ref: Story, pred: Story, S: float, precision: float, recall: float, f1: float) -> Row:
+    """The row of a metric with precision and recall: the numbers, and what they were made of."""
+    n: Mapping[str, float] = {"S": S, "n_ref": float(len(ref)), "n_pred": float(len(pred))}
+    return {"precision": precision, "recall": recall, "f1": f1, **n}

@@ -1,0 +1,60 @@
+"""BLEU of dense captions (Krishna et al., ICCV 2017): DVC_BLEU_1 … 4 of the pairs that overlap by τ, mean over τ.
+
+Statistics are summed over the pairs of one video; with garbage=zero, lost predictions lower its BLEU by their share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from fabula.metrics.captions.bleu import count_ngrams
+from fabula.metrics.stories._localised import Localised, Pair
+from fabula.text import bleu
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalisedBleu(Localised):
+    """BLEU up to n-grams of order n."""
+
+    n: ClassVar[int]
+    shown: ClassVar[bool] = False
+
+    def video(self, pairs: Sequence[Pair], lost: int, ctx: Any) -> float:
+        if not pairs:
+            return 0.0
+        value = bleu.corpus(count_ngrams(c, (r,), None) for c, r in pairs)[self.n - 1]
+        return value * len(pairs) / (len(pairs) + lost)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bleu1(LocalisedBleu):
+    name: ClassVar[str] = "DVC_BLEU_1"
+    label: ClassVar[str] = "BLEU_1"
+    n: ClassVar[int] = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bleu2(LocalisedBleu):
+    name: ClassVar[str] = "DVC_BLEU_2"
+    label: ClassVar[str] = "BLEU_2"
+    n: ClassVar[int] = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bleu3(LocalisedBleu):
+    name: ClassVar[str] = "DVC_BLEU_3"
+    label: ClassVar[str] = "BLEU_3"
+    n: ClassVar[int] = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bleu4(LocalisedBleu):
+    name: ClassVar[str] = "DVC_BLEU_4"
+    label: ClassVar[str] = "BLEU_4"
+    n: ClassVar[int] = 4
+    shown: ClassVar[bool] = True
+
+
+METRICS = (Bleu1, Bleu2, Bleu3, Bleu4)

@@ -1,0 +1,63 @@
+"""CIDEr of dense captions (Krishna et al., ICCV 2017): CIDEr-D of the pairs that overlap by τ, mean over τ.
+
+idf: corpus counts documents over the reference events of all videos; video over the pairs of one video and one τ, as
+published evaluators do, so that a video with a single pair scores 0 whatever it says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from fabula.core.nouns import Corpus
+from fabula.metrics.stories._localised import Localised, Pair, Tokens
+from fabula.metrics.stories.base import Stories
+from fabula.text import cider
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric(Localised):
+    name: ClassVar[str] = "DVC_CIDEr"
+    label: ClassVar[str] = "CIDEr"
+    rules: ClassVar[Mapping[str, str]] = {
+        "idf=corpus": "CIDEr's document frequencies come from the whole corpus",
+        "idf=video": "CIDEr's document frequencies come from one video's pairs",
+    }
+
+    idf: Literal["corpus", "video"] = "corpus"
+
+    def prepare(self, data: Stories) -> Any:
+        tokens = super().prepare(data)
+        if self.idf == "video":
+            return tokens, None
+        return tokens, count_events(data.refs, tokens) if data.statistics is None else cider.Idf(**data.statistics)
+
+    @property
+    def needs_statistics(self) -> bool:
+        return self.idf == "corpus"
+
+    def statistics(self, refs: Sequence[Corpus]) -> Any:
+        if not self.needs_statistics:
+            return None
+        idf = count_events(refs, super().prepare(Stories(refs, Corpus({}))))
+        return {"N": idf.N, "df": dict(idf.df)}
+
+    def merge(self, parts: Sequence[Any]) -> Any:
+        idf = cider.Idf(0, {}).merge(*(cider.Idf(**part) for part in parts))
+        return {"N": idf.N, "df": dict(idf.df)}
+
+    def tokens(self, ctx: Any) -> Tokens:
+        tokens: Tokens = ctx[0]
+        return tokens
+
+    def video(self, pairs: Sequence[Pair], lost: int, ctx: Any) -> float:
+        if not pairs:
+            return 0.0
+        idf = ctx[1] or cider.Idf.from_references([[r] for _, r in pairs])
+        return sum(cider.scores([(c, [r]) for c, r in pairs], idf)) / (len(pairs) + lost)
+
+
+def count_events(refs: Sequence[Corpus], tokens: Tokens) -> cider.Idf:
+    """Every reference event is an item."""
+    return cider.Idf.from_references([[tokens[c]] for ref in refs for story in ref.values() for c in story.captions])

@@ -1,0 +1,25 @@
+"""ROUGE_L of dense captions (Krishna et al., ICCV 2017): ROUGE-L of the pairs that overlap by τ, mean over τ."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar
+
+from fabula.metrics.stories._localised import Localised, Pair
+from fabula.text import rouge
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric(Localised):
+    name: ClassVar[str] = "DVC_ROUGE_L"
+    label: ClassVar[str] = "ROUGE_L"
+
+    def video(self, pairs: Sequence[Pair], lost: int, ctx: Any) -> float:
+        return sum(score_pair(*pair) for pair in pairs) / (len(pairs) + lost)
+
+
+@lru_cache(maxsize=1 << 16)  # the τ share their pairs
+def score_pair(candidate: str, reference: str) -> float:
+    return rouge.score(candidate, [reference])

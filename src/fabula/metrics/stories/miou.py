@@ -1,0 +1,22 @@
+"""Mean IoU: each reference takes its best prediction, which may serve many (Zhou et al., AAAI 2018).
+
+mIoU = 1/|G| Σ_g max_p IoU(g, p)        mean over videos
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from fabula.core.nouns import Story
+from fabula.metrics.base import Row
+from fabula.metrics.stories.base import StoryMetric
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric(StoryMetric):
+    name: ClassVar[str] = "mIoU"
+    paper: ClassVar[str] = "Zhou et al., AAAI 2018"
+
+    def unit(self, ref: Story, pred: Story, ctx: Any) -> Row:
+        return {"value": float(self.iou(ref, pred).max(axis=1, initial=0.0).mean())}

@@ -1,0 +1,31 @@
+"""Mean Jaccard of ProcNets (Zhou et al., AAAI 2018): intersection over the length of the *prediction*.
+
+mJaccard = 1/|G| Σ_g max_p |g ∩ p| / |p|        mean over videos
+
+The denominator is what the published code divides by; short predictions are rewarded.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from fabula.core.nouns import Story
+from fabula.metrics.base import Row
+from fabula.metrics.stories.base import StoryMetric
+from fabula.pair.tiou import intersection
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric(StoryMetric):
+    name: ClassVar[str] = "mJaccard"
+    paper: ClassVar[str] = "Zhou et al., AAAI 2018"
+
+    def unit(self, ref: Story, pred: Story, ctx: Any) -> Row:
+        g, p = ref.spans, pred.spans
+        inter = np.where(self.iou(ref, pred) > 0, intersection(g, p), 0.0)  # [G, P]
+        length = np.broadcast_to(p[:, 1] - p[:, 0] + self.eps, inter.shape)
+        share = np.divide(inter, length, out=np.zeros_like(inter), where=inter > 0)
+        return {"value": float(share.max(axis=1, initial=0.0).mean())}

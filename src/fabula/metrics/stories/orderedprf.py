@@ -1,0 +1,33 @@
+"""Precision and recall at an overlap τ, one to one and in order, as Batra et al. (BMVC 2022) argue for.
+
+C = [IoU > τ];    S = the largest number of pairs with growing indices on both sides;    P = S/|P|, R = S/|G|
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from fabula.match.ordered import ordered_many
+from fabula.metrics.base import Array
+from fabula.metrics.stories._soda import Soda
+from fabula.pair.grid import Cells, Grid
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric(Soda):
+    name: ClassVar[str] = "OrderedPRF"
+    paper: ClassVar[str] = "Batra et al., BMVC 2022"
+    at: ClassVar[str | None] = "tau"
+
+    tau: float = 0.5
+    cmp: Literal[">", ">="] = ">"
+
+    def matched_cells(self, iou: Cells, text: Cells | None = None) -> Cells:
+        near = iou > self.tau if self.cmp == ">" else iou >= self.tau
+        return near.astype(np.float64)
+
+    def matched(self, grid: Grid, ctx: Any) -> Array:
+        return ordered_many(self.matched_cells(self.ious(grid)), grid.shapes)[0]

@@ -1,0 +1,177 @@
+"""Paragraph metrics (Park et al., CVPR 2019): a video's sentences as one text against each annotator's own.
+
+pairing  video: each video with its own references · shifted: predictions are counted through without the missing
+         videos, references with them, so that all pairs after the first missing video are wrong (TimeChat, TRACE)
+order    file: sentences in file order, as published evaluators join them · start: in time
+
+Para_METEOR, Para_CIDEr, Para_ROUGE_L and Para_BLEU_4 keep letters alone, in lower case. Para_SPICE and Para_iSPICE
+(Raajesh et al., CVPR 2024) read sentences as they are: a parser needs to know where one ends; of several reference sets
+iSPICE takes the first that has the video. ids and spice as for iSPICE (metrics/captions/ispice.py).
+"""
+
+from __future__ import annotations
+
+import re
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from fabula.core.nouns import Item, Story
+from fabula.core.rows import Rows
+from fabula.metrics.base import Array, Metric, Values
+from fabula.metrics.captions import bleu, cider, ispice, meteor, rouge_l, spice
+from fabula.metrics.captions._graphs import Backend, version
+from fabula.metrics.captions.base import CaptionMetric
+from fabula.metrics.stories.base import Video
+from fabula.text.identity import as_text
+
+
+@dataclass(frozen=True, kw_only=True)
+class Paragraph(Metric):
+    """Base: a subclass names the caption metric that reads the paragraphs."""
+
+    paper: ClassVar[str] = "Park et al., CVPR 2019"
+    reads: ClassVar[str] = "stories"
+    tasks: ClassVar[tuple[str, ...]] = ("dense",)
+    shown: ClassVar[bool] = False
+    rules: ClassVar[Mapping[str, str]] = {
+        "missing=zero": "a reference video without predictions counts as an empty paragraph",
+        "missing=drop": "reference videos without predictions are left out",
+        "order=start": "sentences are joined in time",
+        "order=file": "sentences are joined in file order",
+        "pairing=video": "paragraphs meet their own references",
+        "pairing=shifted": "after the first missing video, paragraphs meet another video's references",
+    }
+
+    missing: Literal["zero", "drop"] = "zero"
+    order: Literal["start", "file"] = "start"
+    pairing: Literal["video", "shifted"] = "video"
+
+    @property
+    def whole(self) -> bool:
+        return self.pairing == "shifted"
+
+    @property
+    def needs_statistics(self) -> bool:
+        return False
+
+    @abstractmethod
+    def reader(self) -> CaptionMetric:
+        """The caption metric that reads the paragraphs."""
+
+    def text(self, story: Story) -> str:
+        """The paragraph: only letters are kept, in lower case."""
+        return " ".join(re.sub("[^a-zA-Z]", " ", ". ".join(self.sentences(story))).lower().split())
+
+    def sentences(self, story: Story) -> list[str]:
+        return (story.in_order() if self.order == "start" else story).captions
+
+    def items(self, block: Sequence[Video]) -> list[Item]:
+        """One paragraph a video."""
+        videos = [(v, refs, pred) for v, refs, pred in block if self.missing == "zero" or pred is not None]
+        texts = ["" if pred is None else self.text(pred) for _, _, pred in videos]
+        if self.pairing == "shifted":
+            texts = [text for (_, _, pred), text in zip(videos, texts, strict=True) if pred is not None]
+            videos = videos[: len(texts)]
+        return [
+            Item(v, text, tuple(self.text(ref) for ref in refs if ref is not None))
+            for (v, refs, _), text in zip(videos, texts, strict=True)
+        ]
+
+    def rows(self, block: Sequence[Video], ctx: Any) -> Rows:
+        items = self.items(block)
+        rows: list[dict[str, Any]] = self.reader().units(items)
+        return Rows.of({"video": item.id, **row} for item, row in zip(items, rows, strict=True))
+
+    @property
+    def is_mean(self) -> bool:
+        return False
+
+    def combine(self, rows: Rows) -> Values:
+        return self.reader().combine(rows)
+
+    def sums(self, rows: Rows) -> Array | None:
+        return self.reader().sums(rows)
+
+    def of_sums(self, totals: Array) -> Array:
+        return self.reader().of_sums(totals)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Meteor(Paragraph):
+    name: ClassVar[str] = "Para_METEOR"
+
+    def reader(self) -> CaptionMetric:
+        return meteor.Metric(tok="none")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cider(Paragraph):
+    name: ClassVar[str] = "Para_CIDEr"
+
+    @property
+    def whole(self) -> bool:
+        return True  # document frequencies
+
+    def reader(self) -> CaptionMetric:
+        return cider.Metric(tok="none")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RougeL(Paragraph):
+    name: ClassVar[str] = "Para_ROUGE_L"
+
+    def reader(self) -> CaptionMetric:
+        return rouge_l.Metric(tok="none")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bleu4(Paragraph):
+    name: ClassVar[str] = "Para_BLEU_4"
+
+    def reader(self) -> CaptionMetric:
+        return bleu.Bleu4(tok="none")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spice(Paragraph):
+    name: ClassVar[str] = "Para_SPICE"
+    fields: ClassVar[tuple[str, ...]] = spice.Metric.fields
+
+    spice: Backend = "native"
+
+    def reader(self) -> CaptionMetric:
+        return spice.Metric(tok="none", spice=self.spice)
+
+    def text(self, story: Story) -> str:
+        return as_text(self.sentences(story))
+
+    def about(self) -> Mapping[str, str]:
+        return version(self.spice)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ispice(Paragraph):
+    name: ClassVar[str] = "Para_iSPICE"
+    paper: ClassVar[str] = "Raajesh et al., CVPR 2024"
+    fields: ClassVar[tuple[str, ...]] = ispice.Metric.fields
+
+    ids: str = "11"
+    spice: Backend = "native"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        ispice.check_ids(self.ids)
+
+    def reader(self) -> CaptionMetric:
+        return ispice.Metric(ids=self.ids, spice=self.spice)
+
+    def text(self, story: Story) -> str:
+        return as_text(self.sentences(story))
+
+    def about(self) -> Mapping[str, str]:
+        return version(self.spice)
+
+
+METRICS = (Meteor, Cider, RougeL, Bleu4, Spice, Ispice)

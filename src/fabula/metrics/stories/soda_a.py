@@ -1,0 +1,58 @@
+"""SODA_a (Fujita et al., ECCV 2020): captions summed over the pairs that IoU ≥ τ chooses, averaged over τ.
+
+C = IoU where IoU ≥ τ, else 0;    S_τ = Σ caption score over the pairs;    mean over τ of P, R and F1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from fabula.core.means import mean
+from fabula.core.nouns import Story
+from fabula.core.spec import show
+from fabula.metrics.base import Row
+from fabula.metrics.stories._soda import PairSoda
+from fabula.metrics.stories.base import Pair
+from fabula.pair.captions import Captions
+from fabula.pair.grid import Grid
+
+NUMBERS = ("S", "precision", "recall", "f1")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric(PairSoda):
+    name: ClassVar[str] = "SODA_a"
+    draws: ClassVar[str] = ""  # pairs differ from τ to τ
+    at: ClassVar[str | None] = "tiou"
+
+    tiou: tuple[float, ...] = (0.3, 0.5, 0.7, 0.9)
+
+    def units(self, pairs: Sequence[Pair], ctx: Captions) -> list[Row]:
+        grid = Grid.of(pairs)
+        iou = self.ious(grid)
+        chosen = {tau: self.choose(np.where(iou >= tau, iou, 0.0), grid) for tau in self.tiou}
+        captions = ctx.scores(grid, np.logical_or.reduce(list(chosen.values())))
+        S = {tau: grid.sum(captions, mask).tolist() for tau, mask in chosen.items()}
+        return [self.row(ref, pred, {tau: S[tau][n] for tau in self.tiou}) for n, (ref, pred) in enumerate(pairs)]
+
+    def row(self, ref: Story, pred: Story, S: Mapping[float, float]) -> Row:
+        row: Row = {}
+        for tau in self.tiou:
+            at = self.prf(ref, pred, S[tau])
+            row |= {f"{n}@{show(tau)}": at[n] for n in NUMBERS} | {n: at[n] for n in ("n_ref", "n_pred")}
+        return self.averaged(row)
+
+    def averaged(self, row: Row) -> Row:
+        return row | {n: mean([row[f"{n}@{show(tau)}"] for tau in self.tiou]) for n in NUMBERS}
+
+    def best(self, rows: list[Row]) -> Row:
+        """The published evaluator chooses the reference set for each τ on its own."""
+        row = dict(rows[0])
+        for tau in map(show, self.tiou):
+            top = max(rows, key=lambda r: r[f"f1@{tau}"])
+            row |= {f"{n}@{tau}": top[f"{n}@{tau}"] for n in NUMBERS}
+        return self.averaged(row)

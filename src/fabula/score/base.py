@@ -1,0 +1,118 @@
+"""What a task is: which files it reads, and how its metrics' rows are made. One file of this room per task."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fabula import __version__, metrics
+from fabula.core.errors import InputError, SpecError
+from fabula.core.notes import Notes
+from fabula.core.nouns import Corpus
+from fabula.core.progress import Progress, silent
+from fabula.core.result import Result, Score
+from fabula.core.rows import Rows
+from fabula.jobs.runner import Runner
+from fabula.metrics import Metric
+from fabula.protocols.base import Protocol
+from fabula.score.options import ScoreOptions
+
+Readable = str | Path | Corpus
+PLURAL = {"id": "items", "query": "queries"}  # what rows are, in a signature
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What a user asked `score` for."""
+
+    predictions: Readable
+    refs: Sequence[Readable] = ()
+    options: ScoreOptions = field(default_factory=ScoreOptions)
+    protocol: Protocol | None = None
+    metrics: Sequence[Metric] | None = None  # None: the protocol's, or all of the task
+    progress: Progress = silent
+    runner: Runner | None = None  # where shards are scored; None: here
+    kept: dict[object, Rows] | None = None  # rows by metrics' rows_key, where several requests share them
+
+    def chosen(self, task: str) -> list[Metric]:
+        """The metrics to compute; with `tok`, those that tokenise do it that way; with `spice`, those that parse."""
+        some = metrics.default(task) if self.metrics is None else self.metrics
+        some, tok = metrics.set_parser(some, self.options.spice), self.options.tok
+        if tok is None:
+            return some
+        for m in some if self.protocol else ():
+            if self.protocol and m.param("tok", tok) != tok:
+                said = f"the protocol {self.protocol.name} has tok={m.param('tok')} for {m.title}"
+                raise SpecError(f"{said}, and --tok {tok} contradicts it; leave one of the two out")
+        return [m.with_params({"tok": tok}) if "tok" in m.defaults() else m for m in some]
+
+    def readable(self, task: str, *kinds: str) -> list[Metric]:
+        """The same, if each compares what this task has."""
+        chosen = self.chosen(task)
+        for metric in chosen:
+            if metric.reads not in kinds:
+                tasks = " and ".join(metric.tasks)
+                raise SpecError(f"{metric.name} is not a metric of the task {task}; it is for {tasks}")
+        return chosen
+
+    @property
+    def means_all(self) -> bool:
+        """True where nobody chose metrics: those that the files do not allow are then left out, and named."""
+        return self.metrics is None or (self.protocol is not None and list(self.metrics) == list(self.protocol.metrics))
+
+    def paths(self, task: str) -> tuple[Path, list[Path]]:
+        """The files of a task that reads files only."""
+        everything = [self.predictions, *self.refs]
+        if any(isinstance(r, Corpus) for r in everything):
+            raise SpecError(f"the task {task} reads files, not story corpora")
+        first, *rest = (Path(str(r)) for r in everything)
+        return first, rest
+
+    def need_refs(self) -> None:
+        if not self.refs:
+            raise SpecError("no references; name at least one reference file with --refs")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """A kind of thing to be scored."""
+
+    name: str
+    about: str  # one line for help texts
+    run: Callable[[Request], Result]
+
+
+@dataclass(slots=True)
+class Tally:
+    """What the rows of a task come with: facts for signatures, counts for the result, remarks."""
+
+    facts: Mapping[str, object] | Callable[[Metric], Mapping[str, object]]
+    counts: dict[str, int]
+    notes: Notes
+
+
+def measure(
+    request: Request, task: str, chosen: Sequence[Metric], rows_of: Callable[[Metric], Rows], tally: Tally
+) -> Result:
+    """Each metric's rows, folded and signed."""
+    scores: dict[str, Score] = {}
+    rows: dict[str, Rows] = {}
+    named: dict[str, Metric] = {}
+    kept = {} if request.kept is None else request.kept
+    for metric in chosen:
+        name = metric.title if sum(m.title == metric.title for m in chosen) == 1 else str(metric)
+        if name in scores:
+            raise SpecError(f"the metric {metric} is asked for twice")
+        key = metric.rows_key
+        table = kept[key] if key in kept else kept.setdefault(key, rows_of(metric))
+        if not len(table):
+            raise InputError("nothing is left to score", hint="missing=drop leaves out what has no prediction")
+        own = tally.facts(metric) if callable(tally.facts) else tally.facts
+        run_facts = {PLURAL.get(table.unit, f"{table.unit}s"): len(set(table.keys)), **own}
+        signature = metric.signature({**run_facts, "fabula": __version__})
+        scores[name] = Score(metric.title, metric.fold(table), metric.primary, signature, scale=metric.scale)
+        rows[name], named[name] = table, metric
+    protocol = request.protocol.name if request.protocol else "default"
+    lines = tuple(tally.notes.lines())
+    return Result(__version__, task, protocol, scores, tally.counts, lines, rows, named)

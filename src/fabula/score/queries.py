@@ -1,0 +1,97 @@
+"""What the tasks about moments share: queries with windows, against a file of rankings that is read as a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import cast
+
+from fabula.core.errors import InputError
+from fabula.core.moments import Id, VideoNumbers
+from fabula.core.notes import Notes
+from fabula.core.result import Result
+from fabula.core.rows import Rows
+from fabula.io import moments as files
+from fabula.io._files import collector_paused
+from fabula.metrics import Metric
+from fabula.metrics.moments import MomentMetric
+from fabula.score.base import Request, Tally, measure
+from fabula.score.rankings import Reading, Scored, moment_rows
+
+TYPES = ("v", "t", "vt")  # TVR: the video, the subtitles or both tell where it is
+
+
+def run(request: Request, task: str) -> Result:
+    predictions, refs = request.paths(task)
+    request.need_refs()
+    notes, options = Notes(), request.options
+    chosen = cast("list[MomentMetric]", request.readable(task, "moments"))
+    queries = files.queries(refs, notes, options.refs_format, options.repair, judged=request.protocol is None)
+    if not queries:
+        raise InputError("no query", file=refs[0], hint="check the reference file")
+    absent = {}
+    if not any(q.saliency for q in queries.values()):
+        absent = {m: "the references have no marks of clips" for m in chosen if m.needs == "saliency"}
+    numbers = VideoNumbers()
+    stream, _ = files.answers(predictions, numbers, notes, options.format)
+    able = [m for m in chosen if m not in absent]
+    with collector_paused():  # rankings hold no cycles
+        scored = moment_rows(able, queries, stream, Reading(numbers, notes, options.strict, request.progress))
+    absent |= scored.absent
+    present = keep_usable(request, chosen, absent, notes)
+    note_missing(scored, len(queries), predictions, notes)
+
+    def rows_of(metric: Metric) -> Rows:
+        return scored.rows[cast("MomentMetric", metric)]
+
+    counts = {
+        "queries": len(queries),
+        "missing": scored.missing,
+        "unparsed": scored.empty if task == "grounding" else 0,
+        "unknown": scored.unknown,
+        "empty": scored.empty,
+        "references": sum(len(q.windows) for q in queries.values()),
+        "predictions": scored.answers,
+    }
+    tally = Tally({"missing": scored.missing, "empty": scored.empty}, counts, notes)
+    result = measure(request, task, present, rows_of, tally)
+    types = {id: q.type for id, q in queries.items() if q.type is not None}
+    return with_types(result, types) if types else result
+
+
+def with_types(result: Result, types: Mapping[Id, str]) -> Result:
+    """The result with each score by type of query as well, as TVR's evaluator gives it: v, t, vt, then any other."""
+    scores = {}
+    for name, score in result.scores.items():
+        metric, rows = result.metrics[name], result.rows[name]
+        places: dict[str, list[int]] = {type: [] for type in TYPES}
+        for i, key in enumerate(rows.keys):
+            if key in types:
+                places.setdefault(types[key], []).append(i)
+        by_type = {t: {"queries": len(at), **metric.fold(rows.take(at))} for t, at in places.items() if at}
+        scores[name] = replace(score, by_type=by_type)
+    return replace(result, scores=scores)
+
+
+def keep_usable(
+    request: Request, chosen: list[MomentMetric], absent: dict[MomentMetric, str], notes: Notes
+) -> list[MomentMetric]:
+    """The metrics that the files allow. All were meant: those that cannot be are left out and named; else an error."""
+    left = [m for m in chosen if m not in absent]
+    if absent and (not request.means_all or not left):
+        metric, why = next(iter(absent.items()))
+        raise InputError(f"{metric.name}: {why}", file=str(request.predictions), hint="leave the metric out")
+    for metric, why in absent.items():
+        notes.add(f"{metric.name} is left out: {why}")
+    return left
+
+
+def note_missing(scored: Scored, total: int, predictions: object, notes: Notes) -> None:
+    """Warnings for what does not meet."""
+    if scored.unknown and scored.missing == total:
+        hint = "compare the ids of the two files"
+        raise InputError("no answered query is among the references", file=predictions, hint=hint)
+    if scored.missing:
+        notes.add(f"{scored.missing} queries have no answer (see missing=… in each signature)")
+    if scored.empty:
+        notes.add(f"{scored.empty} rankings are empty")

@@ -1,0 +1,239 @@
+"""Rows of moment metrics on this machine: rankings come in a stream, are scored in blocks and forgotten.
+
+Memory is bounded by the queries and their rows, whatever the number of answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fabula._kernels import native
+from fabula.core.errors import InputError, shown
+from fabula.core.moments import Id, Query, Ranking, Rankings, VideoNumbers
+from fabula.core.notes import Notes, named
+from fabula.core.progress import Progress, silent
+from fabula.core.rows import Rows
+from fabula.metrics.moments import Block, MomentMetric
+
+Ints = NDArray[np.int64]
+ANSWERS = 1 << 18  # how many answers a block gathers
+QUERIES = 1 << 12  # and how many queries, at most
+SEARCHED = ("VCMR", "VR")  # the lists whose answers must find the video first
+
+
+@dataclass(slots=True)
+class Scored:
+    """What one pass over the rankings gives."""
+
+    rows: dict[MomentMetric, Rows] = field(default_factory=dict)
+    absent: dict[MomentMetric, str] = field(default_factory=dict)  # metric → what the predictions lack for it
+    missing: int = 0  # queries that no list answers, of the list that lacks most
+    unknown: int = 0  # rankings of queries that there are not
+    empty: int = 0  # rankings without a window
+    answers: int = 0
+
+
+@dataclass(slots=True)
+class Listed:
+    """One list of the predictions while it is read: what waits to be scored, and what was."""
+
+    name: str
+    metrics: list[MomentMetric]
+    seen: NDArray[np.bool_]  # [Q] which queries were answered
+    waiting: list[tuple[int, Ranking]] = field(default_factory=list)
+    held: int = 0  # answers that wait
+    parts: dict[MomentMetric, list[tuple[Sequence[int], Rows]]] = field(default_factory=dict)
+    windows: bool = False  # did any ranking have a window, any a saliency
+    saliency: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What goes with a stream of rankings: the numbers of the videos that it names, remarks, and how strict to be."""
+
+    numbers: VideoNumbers = field(default_factory=VideoNumbers)
+    notes: Notes = field(default_factory=Notes)
+    strict: bool = False
+    progress: Progress = silent
+
+
+def moment_rows(
+    metrics: Sequence[MomentMetric],
+    queries: Mapping[Id, Query],
+    answers: Iterable[tuple[str, Ranking | Rankings]],
+    reading: Reading | None = None,
+) -> Scored:
+    """Rows of every metric from one pass over (list, ranking) pairs; the list is "" where there is only one, and
+    many rankings may come at once. Without video numbers all rankings are about their query's own video.
+    """
+    reading = Reading() if reading is None else reading
+    numbers, notes, progress = reading.numbers, reading.notes, reading.progress
+    order = list(queries.values())
+    place_of = {id: i for i, id in enumerate(queries)}
+    lists: dict[str, Listed] = {}
+    done: dict[str, int] = {}  # queries scored of each list
+    out = Scored()
+    what = metrics[0].name if len(metrics) == 1 else "moments"
+    progress(what, 0, len(order))
+
+    def take(listed: Listed, at: Sequence[int], block: Block) -> None:
+        score_block(listed, at, block, reading)
+        out.answers += len(block.spans)
+        out.empty += int((block.counts == 0).sum())
+        done[listed.name] = done.get(listed.name, 0) + len(block)
+        progress(what, max(done.values()), len(order))
+
+    def flush(listed: Listed) -> None:
+        at, rankings = [place for place, _ in listed.waiting], [ranking for _, ranking in listed.waiting]
+        listed.waiting, listed.held = [], 0
+        if any(m.answers in SEARCHED for m in listed.metrics):
+            for ranking in rankings:
+                if ranking.videos is None and len(ranking.spans):
+                    text = "{n} rankings name no video and count as found in the right one: VCMR and VR judge no search"
+                    notes.add(text, named(ranking.id))
+        listed.saliency |= any(ranking.saliency is not None for ranking in rankings)
+        take(listed, at, Block.of_rankings([order[place] for place in at], rankings, numbers))
+
+    for name, some in answers:
+        listed = lists.get(name)
+        if listed is None:
+            readers = [m for m in metrics if name in ("", m.answers)]
+            listed = lists[name] = Listed(
+                name, readers, np.zeros(len(order), dtype=bool), parts={m: [] for m in readers}
+            )
+        if not listed.metrics:
+            continue
+        if isinstance(some, Rankings):
+            at = [place for id in some.ids if (place := place_of.get(id)) is not None]
+            if len(set(at)) == len(some.ids) and not listed.seen[at].any():
+                listed.seen[at] = True
+                there = [order[place] for place in at]
+                take(listed, at, Block.of_answers(there, some, numbers))
+                continue
+        for ranking in some if isinstance(some, Rankings) else (some,):
+            place = place_of.get(ranking.id)
+            if place is None:
+                place = find_twin(ranking.id, place_of, notes)
+            if place is None:
+                out.unknown += 1
+                text = "{n} rankings answer queries that are not in the references and are not scored"
+                notes.add(text, named(ranking.id))
+                continue
+            if listed.seen[place]:
+                where, hint = f"list {name}" if name else None, "keep one of the two"
+                raise InputError("this query is answered twice", video=ranking.id, noun="query", field=where, hint=hint)
+            listed.seen[place] = True
+            listed.waiting.append((place, ranking))
+            listed.held += len(ranking.spans)
+            if listed.held >= ANSWERS or len(listed.waiting) >= QUERIES:
+                flush(listed)
+    for listed in lists.values():
+        if listed.waiting:
+            flush(listed)
+    for metric in metrics:
+        collect(metric, lists, queries, numbers, out)
+    progress(what, len(order), len(order))
+    return out
+
+
+def find_twin(id: Id, places: Mapping[Id, int], notes: Notes) -> int | None:
+    """An id that is text on one side and a number on the other still means one query: its place."""
+    other: Id | None = str(id) if isinstance(id, int) else int(id) if id.isascii() and id.isdigit() else None
+    if other is None or other not in places or str(other) != str(id):
+        return None
+    notes.add("{n} query ids were matched though one file writes them as text, the other as numbers", named(id))
+    return places[other]
+
+
+def score_block(listed: Listed, at: Sequence[int], block: Block, reading: Reading) -> None:
+    """A block of queries, whose places are `at`, through every metric of the list."""
+    listed.windows |= len(block.spans) > 0
+    if any(m.needs == "windows" for m in listed.metrics):
+        note_oddities(block, listed, reading)
+    for metric in listed.metrics:
+        listed.parts[metric].append((at, metric.rows(block, None)))
+
+
+def note_oddities(block: Block, listed: Listed, reading: Reading) -> None:
+    """Say what is odd about the windows; with strict, refuse what is no stretch of time."""
+    notes, (faulty, rising, unscored) = reading.notes, oddities(block)
+    for i in faulty.tolist():
+        id = block.queries[int(block.of[i])].id
+        if reading.strict:
+            start, end = block.spans[i].tolist()
+            seen = f"a window that is reversed, zero-length or negative, [{start:g}, {end:g}]"
+            hint = "mend the predictions, or leave --strict out"
+            raise InputError(seen, video=id, noun="query", field=f"window {int(block.place[i])}", hint=hint)
+        notes.add("{n} predicted windows are reversed, zero-length or negative; the first two match nothing", named(id))
+    for i in rising.tolist():
+        text = "{n} queries list answers in another order than their scores (see order=… in each signature)"
+        notes.add(text, named(block.queries[i].id))
+    if any(m.param("order", "file") == "score" for m in listed.metrics):
+        for i in unscored.tolist():
+            text = "{n} queries have answers without a score; they stay in the order of the file"
+            notes.add(text, named(block.queries[i].id))
+
+
+def oddities(block: Block) -> tuple[Ints, Ints, Ints]:
+    """Windows that are no stretch of time; queries whose scores rise; queries with an answer that has no score."""
+    kernels = native()
+    if kernels is None:
+        return oddities_python(block)
+    return cast(tuple[Ints, Ints, Ints], kernels.oddities(block.counts, block.spans, block.given))
+
+
+def oddities_python(block: Block) -> tuple[Ints, Ints, Ints]:
+    """The specification of the kernel."""
+    start, end = block.spans[:, 0], block.spans[:, 1]
+    rising = (np.diff(block.scores) > 0) & (np.diff(block.of) == 0)
+    return (
+        np.flatnonzero(~((start >= 0) & (start < end))),
+        np.unique(block.of[1:][rising]),
+        np.unique(block.of[np.isnan(block.scores)]),
+    )
+
+
+def collect(
+    metric: MomentMetric, lists: Mapping[str, Listed], queries: Mapping[Id, Query], numbers: VideoNumbers, out: Scored
+) -> None:
+    """The metric's rows in the order of the references, with those of queries that nobody answered."""
+    found = [listed for listed in lists.values() if metric in listed.parts]
+    if len(found) > 1:
+        hint = f"it has {', '.join(shown(listed.name) for listed in found)}"
+        raise InputError(f"the predictions answer {metric.name} in more than one list", hint=hint)
+    if not found and lists:
+        out.absent[metric] = f"the predictions have no list {metric.answers}"
+        return
+    listed = found[0] if found else Listed("", [], np.zeros(len(queries), dtype=bool))
+    if metric.needs == "saliency" and lists and not listed.saliency:
+        out.absent[metric] = "the predictions have no saliency"
+        return
+    if metric.needs != "saliency" and listed.saliency and not listed.windows:
+        out.absent[metric] = "the predictions have no windows"
+        return
+    ids = list(queries)
+    lost = np.flatnonzero(~listed.seen).tolist()
+    if len(lost) > out.missing:
+        out.missing = len(lost)
+    if lost and metric.missing == "error":
+        hint = f"give an answer, or say how to count: {metric.name}(missing=zero) or {metric.name}(missing=drop)"
+        problem = f"{metric}: {len(lost)} of {len(ids)} queries have no answer"
+        raise InputError(problem, video=ids[lost[0]], noun="query", hint=hint)
+    parts = list(listed.parts.get(metric, []))
+    if metric.missing == "zero":
+        for start in range(0, len(lost), QUERIES):
+            some = lost[start : start + QUERIES]
+            block = Block.of_rankings([queries[ids[i]] for i in some], [None] * len(some), numbers)
+            parts.append((some, metric.rows(block, None)))
+    at = np.concatenate([np.zeros(0, dtype=np.int64), *(np.array(places, dtype=np.int64) for places, _ in parts)])
+    if parts:
+        rows = Rows.joined([some for _, some in parts])
+        rows = rows if (np.diff(at) > 0).all() else rows.take(np.argsort(at, kind="stable"))
+    else:
+        rows = Rows((), np.zeros(0, dtype=np.int64), {}, unit="query", clusters=())
+    out.rows[metric] = rows

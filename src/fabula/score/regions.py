@@ -1,0 +1,112 @@
+"""Dense image captions: boxes with words and a score, against the described regions of an image."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePath
+
+from fabula.core.errors import InputError, shown
+from fabula.core.notes import Notes, named
+from fabula.core.regions import Picture
+from fabula.core.result import Result
+from fabula.core.rows import Rows
+from fabula.io import regions as files
+from fabula.metrics import Metric
+from fabula.metrics.regions import Pictures
+from fabula.score.base import Request, Tally, Task, measure
+
+
+def run(request: Request) -> Result:
+    predictions, refs = request.paths("regions")
+    request.need_refs()
+    chosen = request.readable("regions", "regions")
+    notes, options = Notes(), request.options
+    pictures, form = files.references(refs, notes, options.refs_format, options.repair)
+    boxes = sum(map(len, pictures.values()))
+    if not boxes:
+        raise InputError("no reference image has a box", file=refs[0], hint="check the reference file")
+    known = Known(files.Predictions(predictions, options.format, notes), pictures, notes)
+    data = Pictures(pictures, known)
+    tables: dict[object, Rows] = {}
+    for metric in chosen:
+        if metric.rows_key not in tables:
+            tables[metric.rows_key] = metric.table(data, request.progress)
+    known.note_missing(predictions)
+
+    def rows_of(metric: Metric) -> Rows:
+        return tables[metric.rows_key]
+
+    missing = len(pictures) - known.images
+    counts = {
+        "images": len(pictures),
+        "missing": missing,
+        "unparsed": 0,
+        "unknown": known.unknown,
+        "references": boxes,
+        "predictions": known.boxes,
+    }
+    facts = {"boxes": known.files.form, "refs_boxes": form, "missing": missing}
+    return measure(request, "regions", chosen, rows_of, Tally(facts, counts, notes))
+
+
+@dataclass(slots=True)
+class Known:
+    """Predicted images that the references have, under the references' ids; counted when they are first read."""
+
+    files: files.Predictions
+    refs: Mapping[str, Picture]
+    notes: Notes
+    images: int = 0
+    boxes: int = 0
+    unknown: int = 0
+    stranger: str | None = None  # the first unknown id
+    counted: bool = field(default=False)
+
+    def __iter__(self) -> Iterator[Picture]:
+        seen: dict[str, str] = {}
+        for picture in self.files:
+            id = self.find(picture.id)
+            if id is None:
+                self.count(picture, None)
+                continue
+            if id in seen:
+                problem = f"{shown(seen[id])} and {shown(picture.id)} both mean the reference image {shown(id)}"
+                raise InputError(problem, file=self.files.path, hint="keep one of the two")
+            seen[id] = picture.id
+            self.count(picture, id)
+            yield picture if id == picture.id else replace(picture, id=id)
+        self.counted = True
+
+    def find(self, id: str) -> str | None:
+        """`2342728.jpg` means 2342728 where the references have no such file name."""
+        stem = PurePath(id).stem
+        return id if id in self.refs else stem if stem in self.refs else None
+
+    def count(self, picture: Picture, id: str | None) -> None:
+        if self.counted:
+            return
+        if id is None:
+            self.unknown += 1
+            self.stranger = self.stranger or picture.id
+            self.notes.add("{n} predicted images are not in the references and are not scored", named(picture.id))
+            return
+        if id != picture.id:
+            self.notes.add("{n} images were met by file name without folder and ending", named(picture.id))
+        self.images += len(picture) > 0
+        self.boxes += len(picture)
+
+    def note_missing(self, file: Path) -> None:
+        """An error when nothing met, a warning for what is missing."""
+        if self.unknown and not self.images:
+            both = f"predictions have {shown(self.stranger)}, references {shown(next(iter(self.refs)))}"
+            raise InputError("no predicted image is among the references", file=file, hint=f"compare the ids: {both}")
+        if missing := len(self.refs) - self.images:
+            self.notes.add("{n} reference images have no detections (see missing=… in each signature)", count=missing)
+
+
+TASK = Task(
+    name="regions",
+    about="dense image captions: boxes with words and scores",
+    run=run,
+)

@@ -1,0 +1,216 @@
+"""The inputs cut into shards, a piece at a time, on whatever engine.
+
+A piece is read once, by one worker. What it tells gathers shard by shard; when a block of it is full, the block is
+written: a JSON list a shard, end to end. An index says where each list begins, so that whoever scores a shard takes its
+own stretch of every piece and no more. A piece that is complete has facts; it is not read again.
+
+    pieces/00003.jsonl   [[n, line, id, duration, [[start, end, caption, score], …]], …] of shard 0, of shard 1, …
+    pieces/00003.npy     where they begin, and where the last one ends: [blocks, shards + 1]
+    pieces/00003.json    what was noticed while reading
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io as memory
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fabula import io
+from fabula.core.errors import InputError
+from fabula.core.notes import Notes
+from fabula.core.nouns import Corpus, Event, Segment, Story
+from fabula.io import Piece
+from fabula.io._fields import Source
+from fabula.io._files import dump_json, write_bytes
+from fabula.io.ids import stem
+from fabula.io.segments import check_predictions, check_references
+
+PREDICTIONS = -1  # the set that is none
+BLOCK = 8 << 20  # characters of records that gather in memory
+WITHIN = 32  # bits of a place that count within a piece; those above number the pieces
+UNSEEN = Event(Segment(0.0, 0.0))  # stands for an event that is only counted
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How segments that are no stretch of time are judged."""
+
+    strict: bool
+    repair: tuple[str, ...]
+    judged: bool
+
+    def check(self, story: Story, set: int, name: str, notes: Notes) -> Story:
+        if all(e.segment.sound for e in story.events):
+            return story
+        alone = Corpus({story.id: story}, name=name)
+        if set == PREDICTIONS:
+            return check_predictions(alone, notes, self.strict, self.judged)[story.id]
+        return check_references(alone, notes, self.repair)[story.id] if self.judged else story
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A file of another format, or a folder of such: read in one piece, by the process that began the run."""
+
+    path: str | Path
+    format: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """One piece, and what becomes of it. Small, unless the piece is a corpus that was in memory before."""
+
+    folder: Path
+    index: int
+    set: int
+    name: str  # of the input
+    piece: Piece | Whole | Corpus
+    shards: int
+    rules: Rules
+
+    def file(self, ending: str) -> Path:
+        return piece_file(self.folder, self.index, ending)
+
+
+@dataclass(slots=True)
+class Seen:
+    """What was noticed in a piece."""
+
+    captioned: bool = False
+    stories: int = 0
+    events: int = 0
+    read: Notes = field(default_factory=Notes)
+    checked: Notes = field(default_factory=Notes)
+    extras: dict[str, dict[str, int]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, facts: dict[str, Any]) -> Seen:
+        return cls(**{**facts, "read": Notes(**facts["read"]), "checked": Notes(**facts["checked"])})
+
+
+def piece_file(folder: Path, index: int, ending: str) -> Path:
+    return folder / "pieces" / f"{index:05}.{ending}"
+
+
+def split_piece(cut: Cut) -> int:
+    """Read one piece, unless that has been done."""
+    if cut.file("json").exists():
+        return cut.index
+    seen = Seen()
+    index: list[list[int]] = []
+    cut.file("json").parent.mkdir(exist_ok=True)
+    write_bytes(cut.file("jsonl"), make_blocks(cut, seen, index))
+    out = memory.BytesIO()
+    np.save(out, np.array(index, dtype=np.int64).reshape(len(index), cut.shards + 1))
+    write_bytes(cut.file("npy"), [out.getvalue()])
+    dump_json(cut.file("json"), asdict(seen))
+    return cut.index
+
+
+def make_blocks(cut: Cut, seen: Seen, index: list[list[int]]) -> Iterator[bytes]:
+    """The records in blocks, sorted by shard; the index grows with them."""
+    gathered: list[list[str]] = [[] for _ in range(cut.shards)]
+    held = at = 0
+    for line, story in check_stories(cut, seen):
+        text = pack_record(seen.stories, line, story)
+        gathered[shard_of(story.id, cut.shards)].append(text)
+        seen.stories, held = seen.stories + 1, held + len(text)
+        if held >= BLOCK:
+            block, at = join_by_shard(gathered, at, index)
+            yield block
+            gathered, held = [[] for _ in range(cut.shards)], 0
+    if held:
+        yield join_by_shard(gathered, at, index)[0]
+
+
+def join_by_shard(gathered: Sequence[Sequence[str]], at: int, index: list[list[int]]) -> tuple[bytes, int]:
+    begins, lists = [at], []
+    for some in gathered:
+        lists.append(f"[{','.join(some)}]\n".encode("ascii") if some else b"")
+        begins.append(begins[-1] + len(lists[-1]))
+    index.append(begins)
+    return b"".join(lists), begins[-1]
+
+
+def check_stories(cut: Cut, seen: Seen) -> Iterator[tuple[int, Story]]:
+    """Line numbers and stories, judged by the rules."""
+    for line, story in read_stories(cut.piece, seen):
+        story = cut.rules.check(story, cut.set, cut.name, seen.checked)
+        seen.captioned = seen.captioned or any(e.caption for e in story.events)
+        seen.events += len(story)
+        yield line, story
+
+
+def read_stories(piece: Piece | Whole | Corpus, seen: Seen) -> Iterator[tuple[int, Story]]:
+    """0 where there are no lines."""
+    if isinstance(piece, Piece):
+        yield from io.told(piece, Source(piece.path, seen.read, unit=piece.unit, extras=seen.extras))
+        return
+    if isinstance(piece, Whole):
+        piece, notes = io.read(piece.path, piece.format)
+        seen.read.extend(notes)
+    yield from ((0, story) for story in piece.values())
+
+
+def pack_record(n: int, line: int, story: Story) -> str:
+    """One story as JSON, in ASCII; nothing of it is lost."""
+    duration = None if story.duration is None else float(story.duration)
+    events = [[float(e.segment.start), float(e.segment.end), e.caption, e.score] for e in story.events]
+    return json.dumps([n, line, story.id, duration, events], separators=(",", ":"))
+
+
+def shard_of(id: str, shards: int) -> int:
+    """The same in every process and on every machine. All spellings of an id share a shard."""
+    digest = hashlib.blake2b(stem(id).encode(errors="surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "big") % shards
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One story in its shard. `place` counts through all inputs: pieces in their order, stories in theirs."""
+
+    place: int
+    line: int  # of its file; 0 where there are no lines
+    story: Story
+
+    @property
+    def piece(self) -> int:
+        return self.place >> WITHIN
+
+
+def read_records(folder: Path, pieces: int, shards: Iterable[int], outline: bool = False) -> Iterator[Record]:
+    """The stories of some shards, piece by piece; an outline has their ids, and counts their events."""
+    some = list(shards)
+    for i in range(pieces):
+        for text in read_stretches(folder, i, some):
+            for n, line, id, duration, listed in json.loads(text):
+                events = (
+                    (UNSEEN,) * len(listed) if outline else tuple(Event(Segment(s, e), c, x) for s, e, c, x in listed)
+                )
+                yield Record(i << WITHIN | n, line, Story(id, events, duration))
+
+
+def read_stretches(folder: Path, piece: int, shards: Sequence[int]) -> Iterator[bytes]:
+    """Each shard's part of each block of a piece."""
+    path = piece_file(folder, piece, "npy")
+    try:
+        if not piece_file(folder, piece, "jsonl").stat().st_size:
+            return
+        index = np.load(path, mmap_mode="r", allow_pickle=False)
+        path = piece_file(folder, piece, "jsonl")
+        with path.open("rb") as file:
+            for begins in index:
+                for shard in shards:
+                    start, end = int(begins[shard]), int(begins[shard + 1])
+                    if start < end:
+                        file.seek(start)
+                        yield file.read(end - start)
+    except (OSError, ValueError) as error:
+        hint = "every machine must see the work folder: put it on a shared disk"
+        raise InputError(f"cannot be read ({error})", file=path, hint=hint) from None

@@ -1,0 +1,110 @@
+"""What dense captioning and procedures share: stories of videos against one or more sets of reference stories."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from fabula import io
+from fabula.core.errors import InputError, shown
+from fabula.core.notes import Notes, named
+from fabula.core.nouns import Corpus
+from fabula.core.result import Result
+from fabula.core.rows import Rows
+from fabula.io.ids import reconcile
+from fabula.io.segments import check_predictions, check_references
+from fabula.metrics import Metric
+from fabula.metrics.stories import Stories
+from fabula.score.base import Readable, Request, Tally, measure
+
+
+def run(request: Request, task: str | None) -> Result:
+    """Score stories; without a task, predictions that say something are dense captions, others a procedure."""
+    if request.options.sharded or request.runner is not None:
+        from fabula.score import sharded
+
+        return sharded.run(request, task)
+    notes = Notes()
+    sets, pred = gather(request, notes)
+    telling = pred if pred.events else sets[0]
+    task = task or ("dense" if telling.captioned else "procedure")
+    counts = count(pred, sets, notes)
+    chosen, data = choose(request, task, len(sets)), Stories(sets, pred)
+
+    def rows_of(metric: Metric) -> Rows:
+        return metric.table(data, request.progress)
+
+    tally = Tally({"sets": len(sets), "missing": counts["missing"]}, counts, notes)
+    return replace(measure(request, task, chosen, rows_of, tally), refs=tuple(sets), predictions=pred)
+
+
+def choose(request: Request, task: str, sets: int) -> list[Metric]:
+    """The metrics, if they can score stories of so many reference sets."""
+    chosen = request.readable(task, "stories")
+    for metric in chosen:
+        metric.check_sets(sets)
+    return chosen
+
+
+def gather(request: Request, notes: Notes) -> tuple[list[Corpus], Corpus]:
+    """Reference sets and predictions, read, judged by the protocol's rule, ids reconciled."""
+    request.need_refs()
+    options = request.options
+    sets = [read_corpus(r, notes, options.refs_format) for r in request.refs]
+    pred = read_corpus(request.predictions, notes, options.format)
+    judged = request.protocol is None or request.protocol.judges_segments
+    pred = check_predictions(pred, notes, options.strict, judged)
+    if judged:
+        sets = [check_references(ref, notes, options.repair) for ref in sets]
+    sets = [sets[0], *(reconcile(ref, sets[0], notes) for ref in sets[1:])]
+    return sets, reconcile(pred, [v for ref in sets for v in ref], notes)
+
+
+def read_corpus(readable: Readable, notes: Notes, format: str | None) -> Corpus:
+    if isinstance(readable, Corpus):
+        return readable
+    read, remarks = io.read(readable, format)
+    notes.extend(remarks)
+    return read
+
+
+def count(pred: Corpus, sets: Sequence[Corpus], notes: Notes) -> dict[str, int]:
+    """How many there are, and warnings for what does not meet."""
+    eventful = {v for ref in sets for v, story in ref.items() if story.events}
+    videos = dict.fromkeys(v for ref in sets for v in ref if v in eventful)
+    for ref in sets:
+        for v, story in ref.items():
+            if not story.events:
+                notes.add(EMPTY, named(v))
+    if not videos:
+        raise no_events(sets[0].name)
+    missing = [v for v in videos if v not in pred]
+    if len(pred) and len(missing) == len(videos):
+        raise none_in_common(pred.name, next(iter(pred)), next(iter(videos)))
+    for v in missing:
+        notes.add(MISSING, named(v))
+    for v in pred:
+        if v not in videos:
+            notes.add(UNKNOWN, named(v))
+    return {
+        "videos": len(videos),
+        "missing": len(missing),
+        "unparsed": notes.tally.get("unparsed", 0),
+        "unknown": sum(v not in videos for v in pred),
+        "references": sum(ref.events for ref in sets),
+        "predictions": sum(len(pred[v]) for v in videos if v in pred),
+    }
+
+
+EMPTY = "{n} reference videos have no events and are left out"
+MISSING = "{n} reference videos have no prediction (see missing=… in each signature)"
+UNKNOWN = "{n} predicted videos are not in the references and are not scored"
+
+
+def no_events(references: str) -> InputError:
+    return InputError("no reference video has an event", file=references or None, hint="check the reference file")
+
+
+def none_in_common(predictions: str, predicted: str, wanted: str) -> InputError:
+    ids = f"compare the ids: predictions have {shown(predicted)}, references {shown(wanted)}"
+    return InputError("no predicted video is among the references", file=predictions or None, hint=ids)

@@ -1,0 +1,60 @@
+"""How intervals and tests are made: all that is needed to make them again; options of several verbs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from fabula.core.errors import SpecError
+from fabula.core.options import Options, option
+
+Method = Literal["bca", "percentile"]
+METHODS: tuple[Method, ...] = ("bca", "percentile")
+Test = Literal["randomisation", "bootstrap"]
+TESTS: tuple[Test, ...] = ("randomisation", "bootstrap")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resampling(Options):
+    """How an interval is made."""
+
+    resamples: int = option(10_000, "Draws of videos.", shows_default=True)
+    seed: int = option(0, "The seed of the draws.", shows_default=True)
+    level: float = option(0.95, "The level of the intervals.", shows_default=True)
+    method: Method = option("bca", "Kind of interval.", shows_default=True)
+
+    def __post_init__(self) -> None:
+        check_level(self.level, self.method)
+        if self.resamples < 1:
+            raise SpecError(f"{self.resamples} resamples; there must be at least 1")
+        check_seed(self.seed)
+
+    def __str__(self) -> str:
+        return f"{self.method}-{self.level:g}-{self.resamples}-seed{self.seed}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Testing(Resampling):
+    """How systems are compared."""
+
+    test: Test = option("randomisation", "The paired test.", shows_default=True)
+    alpha: float = option(0.05, "A corrected p below it is marked.", shows_default=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.test not in TESTS:
+            raise SpecError(f"no test is called {self.test!r}; there are: {', '.join(TESTS)}")
+        if not 0 < self.alpha < 1:
+            raise SpecError(f"alpha {self.alpha:g}; it must lie between 0 and 1, such as 0.05")
+
+
+def check_seed(seed: int) -> None:
+    if seed < 0:
+        raise SpecError(f"seed {seed}; it is a whole number from 0 on")
+
+
+def check_level(level: float, method: str) -> None:
+    if not 0 < level < 1:
+        raise SpecError(f"level {level:g}; it must lie between 0 and 1, such as 0.95")
+    if method not in METHODS:
+        raise SpecError(f"no interval is called {method!r}; there are: {', '.join(METHODS)}")
