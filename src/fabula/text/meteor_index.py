@@ -1,7 +1,8 @@
 """METEOR 1.5's tables as one memory-mapped file (synsets, function words, paraphrases; Denkowski & Lavie 2014).
 
 The tables come from the installed `pycocoevalcap` wheel, which is found but never imported: its jar is read as
-a zip, its paraphrase table as gzip text. They are compiled once into a file in the user's cache folder (_store.py).
+a zip, its paraphrase table as gzip text. They are compiled once into a file in the user's cache folder
+(core/cachefile.py).
 
 Phrases are nodes of one trie in breadth-first order. Nodes 0 … P−1 are the words of the paraphrase table; the
 children of node n are the nodes trie_first[n] … trie_first[n+1]−1, sorted by their word. An entry (source
@@ -32,9 +33,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from fabula.core import cachefile
+from fabula.core.cachefile import Array, cache_folder, remove_leftovers, round_up
 from fabula.core.errors import CacheError, InputError
-from fabula.text import _store
-from fabula.text._store import Array, align, cache_folder, remove_leftovers
 
 Progress = Callable[[str, float], None]  # what is being done, how far (0 … 1)
 
@@ -176,7 +177,7 @@ def load_or_build(tables: Tables, cache: Path, progress: Progress | None = None)
                 return index
             remove_leftovers(path, older_than=0 if alone else 3600)
             with shown(progress) as report:
-                _store.write(path, _store.Seal(MAGIC, VERSION, fingerprint), build(tables, report))
+                cachefile.write(path, cachefile.Seal(MAGIC, VERSION, fingerprint), build(tables, report))
     except OSError as error:
         raise CacheError(
             f"the METEOR tables cannot be cached in {cache} ({error.strerror or error}); "
@@ -199,7 +200,7 @@ def find_index(tables: Tables, cache: Path) -> Index | None:
 
 def load(path: Path, fingerprint: bytes) -> Index | None:
     """The index in this file, or None if there is none, it is of other tables, or one bit of it is wrong."""
-    sections = _store.load(path, _store.Seal(MAGIC, VERSION, fingerprint))
+    sections = cachefile.load(path, cachefile.Seal(MAGIC, VERSION, fingerprint))
     return None if sections is None else Index(path, sections)
 
 
@@ -351,7 +352,7 @@ def phrase_sections(paraphrases: Path, numbers: defaultdict[bytes, int], report:
         source_node, records = source_of_run, records_of_run
     source_first = np.zeros(len(source_node) + 1, np.uint32)
     np.cumsum(records, out=source_first[1:])
-    is_source = np.zeros(align(len(trie_word)), np.uint8)
+    is_source = np.zeros(round_up(len(trie_word)), np.uint8)
     is_source[source_node] = 1
     bits = np.packbits(is_source, bitorder="little").view(np.uint64)
     rank = (np.cumsum(is_source.reshape(-1, 64).sum(axis=1)) - is_source.reshape(-1, 64).sum(axis=1)).astype(np.uint32)

@@ -30,9 +30,10 @@ import numpy as np
 
 from fabula import _kernels
 from fabula._kernels import native
+from fabula.core import cachefile
+from fabula.core.cachefile import cache_folder
 from fabula.core.errors import InputError, shown
-from fabula.text import _store, ptb_rules, scanner
-from fabula.text._store import cache_folder
+from fabula.text import ptb_rules, scanner
 from fabula.text.scanner import Automaton, Scanner, compile_rules
 
 MAGIC = b"FABULA-PTB\0\0\0\0\0\0"
@@ -65,7 +66,7 @@ def python_engine() -> Engine:
 def native_engine(kernels: ModuleType) -> Any:
     """The compiled scanner; its tables, which depend on the rules alone, are kept in the cache folder."""
     place = kept_tables()
-    sections = _store.load(*place) if place else None
+    sections = cachefile.load(*place) if place else None
     blanks = "".join(sorted(ptb_rules.BLANKS + ptb_rules.LINE_ENDS))
     if sections is not None:
         classes, ahead = sections["classes"].tobytes(), sections["ahead"].tolist()
@@ -85,25 +86,25 @@ def told(ahead: Sequence[int]) -> list[tuple[Any, ...]]:
     ]
 
 
-def kept_tables() -> tuple[Path, _store.Seal] | None:
+def kept_tables() -> tuple[Path, cachefile.Seal] | None:
     """Where the tables of these very rules are kept, made by this very Python; None where nothing can be kept."""
     try:
         sources = [Path(module.__file__ or "").read_bytes() for module in (ptb_rules, scanner)]
         mark = struct.pack("<8I", sys.hexversion, *(n for s in sources for n in (zlib.crc32(s), len(s))), 0, 0, 0)
         path = cache_folder() / f"ptb-{VERSION}-{zlib.crc32(mark):08x}.tables"
-        return path, _store.Seal(MAGIC, VERSION, mark)
+        return path, cachefile.Seal(MAGIC, VERSION, mark)
     except (OSError, RuntimeError):  # no files (an archive), no home
         return None
 
 
-def keep_tables(path: Path, seal: _store.Seal, made: Any, a: Automaton) -> None:
+def keep_tables(path: Path, seal: cachefile.Seal, made: Any, a: Automaton) -> None:
     """Where they cannot be written, the next process makes them again: a tenth of a second, and no error."""
     following, accepts = made.tables()
     classes, ahead = np.frombuffer(a.classes, np.uint8), np.array(a.ahead, np.int32)
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        _store.remove_leftovers(path, older_than=3600)
-        _store.write(path, seal, {"classes": classes, "ahead": ahead, "next": following, "accepts": accepts})
+        cachefile.remove_leftovers(path, older_than=3600)
+        cachefile.write(path, seal, {"classes": classes, "ahead": ahead, "next": following, "accepts": accepts})
 
 
 def engine() -> Engine:
