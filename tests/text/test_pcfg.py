@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fabula import _kernels
-from fabula.text import spice_grammar
-from fabula.text.pcfg import BEGIN, PHRASE, TAG, UNFINISHED, Grammar, Lexicon, inside, neighbours, tags_of
+from fabula.text.spice import grammar as spice_grammar
+from fabula.text.spice.pcfg import BEGIN, PHRASE, TAG, UNFINISHED, Grammar, Lexicon, inside, neighbours, tags_of
 
 NATIVE = pytest.mark.skipif(_kernels.NATIVE is None, reason="not compiled")
 S, X, Y, OPEN, A, B, END = range(7)  # goal, phrases, an unfinished state, tags, the end mark

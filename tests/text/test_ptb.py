@@ -319,7 +319,7 @@ def test_other_rules_have_other_tables(fresh: Path, monkeypatch: pytest.MonkeyPa
     ptb.tokenize("A dog.")
     copy = tmp_path / "rules.py"
     copy.write_text("# other rules")
-    monkeypatch.setattr(ptb.ptb_rules, "__file__", str(copy))
+    monkeypatch.setattr(ptb.rules, "__file__", str(copy))
     ptb.native_engine.cache_clear()
     ptb.tokenize("A dog.")
     assert len(list(fresh.iterdir())) == 2

@@ -9,8 +9,9 @@ import pytest
 from golden_spice import FOLDER, rows
 
 from fabula.core.errors import FabulaError, InputError
-from fabula.text import ispice, spice_java
+from fabula.text import ispice
 from fabula.text.spice import Counts
+from fabula.text.spice import java as spice_java
 
 ODD = ["", "...", "a café señorita drinks crème brûlée", "男 が 走る", "a dog \U0001f600 \0 barks\n"]
 

@@ -22,7 +22,7 @@ from typing import Literal
 
 from fabula.core.errors import InputError
 from fabula.text import _check, identity, spice
-from fabula.text.spice_graph import Tuple
+from fabula.text.spice.graph import Tuple
 
 OFFICIAL_IDS = 11  # the published code knows p1 … p11
 Boundary = Literal["word", "blank"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from itertools import product
 
-from fabula.text.scanner import Rule, unit_set
+from fabula.text.ptb.scanner import Rule, unit_set
 
 # ── characters ──────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -28,9 +28,9 @@ from fabula import _kernels
 from fabula._kernels import native
 from fabula.core.errors import InputError, shown
 from fabula.text._scorer import Block, Wanted
-from fabula.text.meteor_align import Sentence, align
-from fabula.text.meteor_index import Index, open_index
-from fabula.text.meteor_norm import normalise
+from fabula.text.meteor.align import Sentence, align_pair
+from fabula.text.meteor.index import Index, open_index
+from fabula.text.meteor.norm import normalise
 
 ALPHA, BETA, GAMMA, DELTA = 0.85, 0.2, 0.6, 0.75
 WEIGHTS = (1.0, 0.6, 0.8, 0.6)  # exact, stem, synonym, paraphrase
@@ -140,7 +140,7 @@ def statistics(hyp: Sentence, ref: Sentence) -> Statistics:
     matched = [0] * 16  # 4 modules × (hyp content, ref content, hyp function, ref function)
     chunks, hyp_end, ref_end = 0, -1, -1
     hyp_words = ref_words = 0
-    for match in align(hyp, ref):
+    for match in align_pair(hyp, ref):
         base = 4 * match.module
         for j in range(match.hyp, match.hyp + match.hyp_words):
             matched[base + 2 * hyp.is_function[j]] += 1

@@ -16,9 +16,9 @@ from functools import cache, lru_cache
 import numpy as np
 
 from fabula.core.errors import InputError
-from fabula.text.meteor_align import DETACHMENT, java_hash
-from fabula.text.meteor_index import INSTALL, Tables
-from fabula.text.spice_graph import Tuple
+from fabula.text.meteor.align import DETACHMENT, java_hash
+from fabula.text.meteor.index import INSTALL, Tables
+from fabula.text.spice.graph import Tuple
 
 
 class Concept:

@@ -22,8 +22,8 @@ from functools import cached_property
 from typing import NamedTuple
 
 from fabula.core.errors import InputError
-from fabula.text.meteor_index import FUNCTION, IRREGULAR, LEMMA, Index
-from fabula.text.meteor_stem import stem
+from fabula.text.meteor.index import FUNCTION, IRREGULAR, LEMMA, Index
+from fabula.text.meteor.stem import stem
 
 BEAM = 40
 WEIGHT = (1.0, 0.5, 0.5, 0.5)  # of the modules in the search; the weights of the score are others
@@ -254,7 +254,7 @@ class Path:
         return -(self.hyp_matches + self.ref_matches), self.chunks, self.distance
 
 
-def align(hyp: Sentence, ref: Sentence) -> list[Match]:
+def align_pair(hyp: Sentence, ref: Sentence) -> list[Match]:
     """The best path's matches, in the order of the reference."""
     found = proposals(hyp, ref)
     fixed, ref_used, hyp_used = _fixed(found, len(hyp), len(ref))

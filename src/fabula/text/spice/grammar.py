@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fabula.text.pcfg import TAG, Grammar, Lexicon, Node
+from fabula.text.spice.pcfg import TAG, Grammar, Lexicon, Node
 
-FILE = "spice_grammar.npz"
+FILE = "grammar.npz"
 TAG_LIMIT = 10.0  # how much worse than the best a sequence of tags may be
 RARE_TAG = -30.0  # a tag that a word is not known to have
 ID = re.compile(r"P\d+")
@@ -143,7 +143,7 @@ def signature(word: str, first: bool) -> str:
 
 def data() -> dict[str, NDArray[Any]]:
     """The grammar that the package carries."""
-    with (resources.files("fabula.text") / FILE).open("rb") as file, np.load(file) as found:
+    with (resources.files("fabula.text.spice") / FILE).open("rb") as file, np.load(file) as found:
         return dict(found)
 
 

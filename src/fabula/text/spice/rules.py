@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from fabula.text.spice_heads import CC, ETC, ING, NN, TIME, TO, Condition, Phrases
-from fabula.text.spice_reshape import labels
+from fabula.text.spice.heads import CC, ETC, ING, NN, TIME, TO, Condition, Phrases
+from fabula.text.spice.reshape import labels
 
 # --- what conditions ask --------------------------------------------------------------------------------------------
 

@@ -33,8 +33,8 @@ from fabula._kernels import native
 from fabula.core import cachefile
 from fabula.core.cachefile import cache_folder
 from fabula.core.errors import InputError, shown
-from fabula.text import ptb_rules, scanner
-from fabula.text.scanner import Automaton, Scanner, compile_rules
+from fabula.text.ptb import rules, scanner
+from fabula.text.ptb.scanner import Automaton, Scanner, compile_rules
 
 MAGIC = b"FABULA-PTB\0\0\0\0\0\0"
 VERSION = 1  # of the kept tables: count it up when the kernel makes other tables of the same rules
@@ -53,8 +53,8 @@ class Engine(Protocol):
 
 @cache
 def automaton() -> Automaton:
-    blanks = ptb_rules.BLANKS + ptb_rules.LINE_ENDS
-    return compile_rules(ptb_rules.RULES, ptb_rules.vocabulary(), blanks)
+    blanks = rules.BLANKS + rules.LINE_ENDS
+    return compile_rules(rules.RULES, rules.vocabulary(), blanks)
 
 
 @cache
@@ -67,7 +67,7 @@ def native_engine(kernels: ModuleType) -> Any:
     """The compiled scanner; its tables, which depend on the rules alone, are kept in the cache folder."""
     place = kept_tables()
     sections = cachefile.load(*place) if place else None
-    blanks = "".join(sorted(ptb_rules.BLANKS + ptb_rules.LINE_ENDS))
+    blanks = "".join(sorted(rules.BLANKS + rules.LINE_ENDS))
     if sections is not None:
         classes, ahead = sections["classes"].tobytes(), sections["ahead"].tolist()
         return kernels.Scanner(classes, sections["next"], sections["accepts"], told(ahead), blanks)
@@ -82,14 +82,14 @@ def told(ahead: Sequence[int]) -> list[tuple[Any, ...]]:
     """The rules as the kernel takes them, each with the length of its look-ahead."""
     return [
         (length, rule.cut, rule.again, rule.kind, rule.whole, rule.empty, list(rule.edits))
-        for rule, length in zip(ptb_rules.RULES, ahead, strict=True)
+        for rule, length in zip(rules.RULES, ahead, strict=True)
     ]
 
 
 def kept_tables() -> tuple[Path, cachefile.Seal] | None:
     """Where the tables of these very rules are kept, made by this very Python; None where nothing can be kept."""
     try:
-        sources = [Path(module.__file__ or "").read_bytes() for module in (ptb_rules, scanner)]
+        sources = [Path(module.__file__ or "").read_bytes() for module in (rules, scanner)]
         mark = struct.pack("<8I", sys.hexversion, *(n for s in sources for n in (zlib.crc32(s), len(s))), 0, 0, 0)
         path = cache_folder() / f"ptb-{VERSION}-{zlib.crc32(mark):08x}.tables"
         return path, cachefile.Seal(MAGIC, VERSION, mark)

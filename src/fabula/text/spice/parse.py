@@ -1,7 +1,7 @@
 """Captions → sentences of tokens with tag, lemma and dependency graph, as SPICE reads them.
 
-    text ─ptb→ tokens ─split at . ! ?→ sentences ─spice_grammar→ trees ─spice_depend→
-    dependencies ─spice_lemma→ lemmas ─spice_collapse→ graph
+    text ─ptb→ tokens ─split at . ! ?→ sentences ─grammar→ trees ─depend→
+    dependencies ─lemma→ lemmas ─collapse→ graph
 
 A sentence of more than LONGEST tokens is cut into pieces of that length, which bounds time and memory; a warning in
 the log says so.
@@ -14,11 +14,12 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from fabula.text import ptb, spice_grammar
-from fabula.text.spice_collapse import collapse
-from fabula.text.spice_depend import depend
-from fabula.text.spice_graph import Edge, Graph, Token, Tuple, tuples
-from fabula.text.spice_lemma import lemma
+from fabula.text import ptb
+from fabula.text.spice import grammar
+from fabula.text.spice.collapse import collapse
+from fabula.text.spice.depend import depend
+from fabula.text.spice.graph import Edge, Graph, Token, Tuple, tuples
+from fabula.text.spice.lemma import lemma
 
 LONGEST = 120
 END = re.compile(r"\.|[!?]+")
@@ -89,7 +90,7 @@ def parse_all(captions: Sequence[str]) -> list[list[Sentence]]:
     for sentences in words:
         for sentence in sentences:
             numbers.setdefault(tuple(sentence), len(numbers))
-    trees = spice_grammar.load().parse(list(numbers))
+    trees = grammar.load().parse(list(numbers))
     return [
         [graph(sentence, *trees[numbers[tuple(sentence)]], place) for place, sentence in enumerate(sentences)]
         for sentences in words

@@ -1,9 +1,9 @@
-"""Rules for the parts of clauses: auxiliaries, coordination, subjects, objects, inner clauses (see spice_rules)."""
+"""Rules for the parts of clauses: auxiliaries, coordination, subjects, objects, inner clauses (see rules.py)."""
 
 # ruff: noqa: SIM102, SIM110  (conditions one by one; a loop is faster than any() of a generator)
 from __future__ import annotations
 
-from fabula.text.spice_heads import (
+from fabula.text.spice.heads import (
     ASK,
     BE,
     CC,
@@ -34,8 +34,8 @@ from fabula.text.spice_heads import (
     has_be_phrase,
     plain_head,
 )
-from fabula.text.spice_reshape import labels
-from fabula.text.spice_rules import (
+from fabula.text.spice.reshape import labels
+from fabula.text.spice.rules import (
     ADJP_,
     EX_,
     IN_,

@@ -8,7 +8,7 @@ Two concepts are alike if they share a word or a WordNet synset. A reference tup
 so what the original calls false negatives, |T(R)| − tp, may be negative. F is 0 where P and R are. A subset without any
 tuple has no score (None).
 
-Captions come tokenised as text/ptb.py does it, but raw text is read, too. The parser is ours, learned from the
+Captions come tokenised as text/ptb does it, but raw text is read, too. The parser is ours, learned from the
 original's (docs/spice.md says how, and how often they agree); everything behind it follows the original's rules.
 """
 
@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 from fabula.core.errors import InputError
 from fabula.text import _check
 from fabula.text._scorer import OneByOne
-from fabula.text.spice_graph import Tuple
-from fabula.text.spice_parse import parse_all, tuples_all
-from fabula.text.spice_scene import Concept, Parts, Scene
+from fabula.text.spice.graph import Tuple
+from fabula.text.spice.parse import parse_all, tuples_all
+from fabula.text.spice.scene import Concept, Parts, Scene
 
 COLORS = frozenset(
     "black brown blue red yellow pink gray grey green dark light white cream orange purple maroon beige violet".split()
