@@ -332,4 +332,4 @@ def test_the_kernel_refuses_tables_that_are_none() -> None:
     classes = ptb.automaton().classes
     for bad in (following[:-1], np.full_like(following, len(accepts)), np.full_like(following, -2)):
         with pytest.raises(ValueError, match="not an automaton"):
-            _kernels.NATIVE.Scanner(classes, bad, accepts, ptb.told(ptb.automaton().ahead), " ")
+            _kernels.NATIVE.Scanner(classes, bad, accepts, ptb.pack_rules(ptb.automaton().ahead), " ")

@@ -105,7 +105,7 @@ def test_two_thousand_words(caplog):
 
 def test_sentences_are_split_and_keep_their_case():
     text = "P1 enters McDonald's (a room). She sits."
-    assert parse.split(text) == [
+    assert parse.split_sentences(text) == [
         ["P1", "enters", "McDonald", "'s", "-LRB-", "a", "room", "-RRB-", "."],
         ["She", "sits", "."],
     ]
@@ -160,9 +160,9 @@ def test_any_words_have_a_tree(words):
 
 
 def test_what_the_grammar_cannot_derive_gets_every_tag():
-    parser = grammar.Parser(grammar.data())
+    parser = grammar.Parser(grammar.read_data())
     word = parser.number["dog"]
-    words, lexicon = parser.flooded([[word, word, parser.end]])
+    words, lexicon = parser.allow_all_tags([[word, word, parser.end]])
     own = slice(parser.lexicon.at[word], parser.lexicon.at[word + 1])
     known: dict[int, float] = {}
     for tag, score in zip(parser.lexicon.tags[own].tolist(), parser.lexicon.scores[own].tolist(), strict=True):
@@ -176,7 +176,7 @@ def test_what_the_grammar_cannot_derive_gets_every_tag():
 def test_shipped_grammar_on_both_kernels():
     text = [["a", "red", "dog"]]
     with _kernels.using("python"):
-        slow = grammar.Parser(grammar.data()).parse(text)
+        slow = grammar.Parser(grammar.read_data()).parse(text)
     assert grammar.load().parse(text) == slow
 
 
@@ -185,7 +185,7 @@ def test_a_word_has_its_own_tags_and_as_many_floors_as_it_may():
         "tags_of": np.array([2, 0, 1]), "tags": np.array([7, 8, 9]), "scores": np.array([-1.0, -2.0, -3.0]),
         "floors_of": np.array([1, 0, 2]), "floors": np.array([4, 5]), "floor_scores": np.array([-10.0, -11.0]),
     }  # fmt: skip
-    found = grammar.lexicon(data)
+    found = grammar.build_lexicon(data)
     assert found.at.tolist() == [0, 3, 3, 6]
     assert found.tags.tolist() == [7, 8, 4, 9, 4, 5]
     assert found.scores.tolist() == [-1, -2, -10, -3, -10, -11]

@@ -179,7 +179,7 @@ def further(data: Path, number: int, left_out: set[str], rng: random.Random) -> 
     for lines, share in ((mixture, 0.75), (short, 0.1), (frames, 0.15)):
         wanted = len(found) + share * number
         for line in lines(data, rng):
-            for words in parse.split(line):
+            for words in parse.split_sentences(line):
                 if len(words) <= FURTHER and " ".join(words) not in left_out:
                     found[" ".join(words)] = words
             if len(found) >= wanted:

@@ -20,7 +20,7 @@ from fabula.metrics._caption import CaptionMetric
 from fabula.tasks._captionsets import Gathered, gather
 from fabula.tasks._task import FILES, Request, Task, measured, wrong_task
 from fabula.text.identity import ids
-from fabula.text.identity import named as someone
+from fabula.text.identity import is_named as someone
 from fabula.text.ispice import OFFICIAL_IDS, Boundary, normalise
 
 DEFAULT = ("FITB", "iSPICE", "SPICE(tok=none)", "METEOR", "CIDEr")  # a parser needs sentences

@@ -31,11 +31,11 @@ from fabula.text.spice.rules import (
     following,
     has,
     inner,
+    is_stranded,
     is_time,
     only,
     over_to_clause,
     rule,
-    stranded,
     word,
 )
 
@@ -247,7 +247,7 @@ def gap(g: Phrases, t: int, c: int, lacking: bool) -> bool:
         if g.label[s] == "S" and "NP" in g.names[s]:
             for vp in g.kids[s]:
                 if g.label[vp] == "VP":
-                    if ("SBAR" in g.names[vp] or stranded(g, vp) or over_to_clause(g, vp)) is lacking:
+                    if ("SBAR" in g.names[vp] or is_stranded(g, vp) or over_to_clause(g, vp)) is lacking:
                         return True
     return False
 

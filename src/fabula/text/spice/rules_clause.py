@@ -99,7 +99,7 @@ def ccomp_sbar(g: Phrases, t: int, c: int) -> bool:
             if g.label[k] == "WHADVP" and word(g, k, WRB_, HOW):
                 return True
     if word(g, t, VB, ASK) and not before(g, t, c, labels("SBAR S :")) and (not noun or word(g, t, VB, TELL)):
-        return asked(g, c) or (plain_sbar(g, c) >= 0 and asked(g, plain_sbar(g, c)))
+        return is_asked(g, c) or (plain_sbar(g, c) >= 0 and is_asked(g, plain_sbar(g, c)))
     return False
 
 
@@ -109,7 +109,7 @@ def plain_sbar(g: Phrases, c: int) -> int:
     return h if h >= 0 and g.label[h] == "SBAR" else -1
 
 
-def asked(g: Phrases, sbar: int) -> bool:
+def is_asked(g: Phrases, sbar: int) -> bool:
     """ "when he comes", "where he is": a question word, perhaps after an adverb, and no infinitive."""
     names = g.names[sbar]
     for at, k in enumerate(g.kids[sbar]):
@@ -198,7 +198,7 @@ def small_clause(g: Phrases, c: int) -> bool:
     return any(names[at] == "NP" and names[at + 1] in ("NP", "ADJP") for at in range(len(names) - 1))
 
 
-def adjectival(g: Phrases, c: int) -> bool:
+def is_adjectival(g: Phrases, c: int) -> bool:
     """S over an adjective phrase without a subject."""
     for k in g.kids[c]:
         if g.label[k] == "ADJP" and not JJS.isdisjoint(g.names[k]):
@@ -220,7 +220,7 @@ def xcomp(g: Phrases, t: int, c: int) -> bool:
     if "NP" not in names and inner(g, c, VP_, VBG_) and not after_comma_phrase(g, t, c):
         if not before(g, t, c, labels(": VBG")):
             return True
-    return previous(g, t, c) in VB and adjectival(g, c)
+    return previous(g, t, c) in VB and is_adjectival(g, c)
 
 
 @rule("xcomp", "ADJP", "S")
@@ -297,7 +297,7 @@ def mark_preposition(g: Phrases, t: int, c: int) -> bool:
 
 @rule("advcl", "VP", "SBAR")
 def advcl(g: Phrases, t: int, c: int) -> bool:
-    if adverbial(g, c) or any(g.label[k] == "SBAR" and adverbial(g, k) for k in g.kids[c]):
+    if is_adverbial(g, c) or any(g.label[k] == "SBAR" and is_adverbial(g, k) for k in g.kids[c]):
         return True
     if before(g, t, c, labels(":")):
         return False
@@ -307,10 +307,10 @@ def advcl(g: Phrases, t: int, c: int) -> bool:
         or (not word(g, t, VB, TELL) and before(g, t, c, NP_))
     ):
         return False
-    return asked(g, c) or (plain_sbar(g, c) >= 0 and asked(g, plain_sbar(g, c)))
+    return is_asked(g, c) or (plain_sbar(g, c) >= 0 and is_asked(g, plain_sbar(g, c)))
 
 
-def adverbial(g: Phrases, sbar: int) -> bool:
+def is_adverbial(g: Phrases, sbar: int) -> bool:
     """ "because he sleeps", "had he slept", "now that he sleeps"."""
     kids, names = g.kids[sbar], g.names[sbar]
     if "MWE" in names or any(names[at] == "IN" and not g.mask[k] & THAT for at, k in enumerate(kids)):
@@ -325,7 +325,7 @@ def adverbial(g: Phrases, sbar: int) -> bool:
     return False
 
 
-def marked(g: Phrases, c: int) -> bool:
+def is_marked(g: Phrases, c: int) -> bool:
     """It begins with a conjunction other than "that", and not with "in order"."""
     k = first(g, c)
     if g.label[k] not in ("IN", "MWE") or g.mask[k] & THAT:
@@ -337,24 +337,24 @@ def marked(g: Phrases, c: int) -> bool:
 def advcl_fronted(g: Phrases, t: int, c: int) -> bool:
     names, at = g.names[t], g.at[c]
     following_ = following(g, t, c)
-    if marked(g, c) and following_ != "VP":
+    if is_marked(g, c) and following_ != "VP":
         if all(name.startswith(("CC", "CONJP", "``", ",", "INTJ", "PP")) for name in names[:at]):
             return True
         if following_ == "," and after(g, t, c, NP):
             return True
     if g.label[t] == "SINV":
         return False
-    if asked(g, c) and not before(g, t, c, labels(":")):
+    if is_asked(g, c) and not before(g, t, c, labels(":")):
         return True
     k = plain_sbar(g, c)
-    if k >= 0 and asked(g, k) and not before(g, c, k, labels(":")):
+    if k >= 0 and is_asked(g, k) and not before(g, c, k, labels(":")):
         return True
     return g.label[t] == "S" and after(g, t, c, NP) and after(g, t, c, VP_)
 
 
 @rule("advcl", "SBARQ", "SBAR")
 def advcl_question(g: Phrases, t: int, c: int) -> bool:
-    return marked(g, c) and following(g, t, c) == "," and after(g, t, c, labels("SQ S SBARQ"))
+    return is_marked(g, c) and following(g, t, c) == "," and after(g, t, c, labels("SQ S SBARQ"))
 
 
 @rule("advcl", "S SINV", "S")
