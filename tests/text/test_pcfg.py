@@ -120,7 +120,7 @@ def test_both_kernels_agree(seed, sentences, limit, tag_limit):
 def test_both_kernels_agree_on_captions():
     parser = spice_grammar.load()
     captions = ["a man in a red hat rides a horse", "two dogs run", "the girl is drawing on the wall while singing"]
-    sentences = [[*(parser.known(w, k == 0) for k, w in enumerate(c.split())), parser.end] for c in captions]
+    sentences = [[*(parser.find_word(w, k == 0) for k, w in enumerate(c.split())), parser.end] for c in captions]
     with _kernels.using("python"):
         slow = parser.grammar.trees(sentences, parser.lexicon)
     with _kernels.using("native"):
