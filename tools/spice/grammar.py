@@ -361,7 +361,7 @@ def limits(model: Model, sentences: list[list[str]]) -> np.ndarray:
     parser = Parser(model.arrays(none))
     deepest, count = -none, np.zeros(len(none), int)
     for k in range(0, len(sentences), 500):
-        words = [[*(parser.known(w, j == 0) for j, w in enumerate(s)), parser.end] for s in sentences[k : k + 500]]
+        words = [[*(parser.find_word(w, j == 0) for j, w in enumerate(s)), parser.end] for s in sentences[k : k + 500]]
         first = np.cumsum([0, *map(len, words)], dtype=np.int64)
         lexicon = parser.lexicon
         flat = np.concatenate(words).astype(np.int32)
