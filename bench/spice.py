@@ -23,7 +23,8 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 os.environ["FABULA_THREADS"] = "1"
 
 from fabula.core.errors import FabulaError  # noqa: E402
-from fabula.text import spice, spice_java  # noqa: E402
+from fabula.text import spice  # noqa: E402
+from fabula.text.spice import java as spice_java  # noqa: E402
 
 WHO = ["man", "woman", "boy", "girl", "dog", "player", "chef", "child", "lady", "dancer"]
 HOW = ["young", "old", "tall", "small", "happy", "red", "black", "tired"]

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from fabula.text import spice, spice_java
+from fabula.text import spice
+from fabula.text.spice import java as spice_java
 
 PAIRS = {"id": "a", "cand": "P1 is holding a lamp.", "refs": ["P2 is holding a lamp."]}
 SCORED = ("preds.json", "--refs", "refs.json", "--metrics", "SPICE")

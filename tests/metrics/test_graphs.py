@@ -8,7 +8,8 @@ from fabula.core.errors import SpecError
 from fabula.core.nouns import Item
 from fabula.metrics import metric, parsed_by
 from fabula.metrics._graphs import ALONE, MATCHED, UNCOUNTED
-from fabula.text import ispice, spice, spice_java
+from fabula.text import ispice, spice
+from fabula.text.spice import java as spice_java
 from tests.toys import corpus, rows
 
 REF = corpus({"v": [(0, 10, "a man is riding a brown horse"), (10, 20, "a dog is chasing a cat"), (20, 30, "a cat")]})

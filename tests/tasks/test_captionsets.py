@@ -10,7 +10,7 @@ from fabula import demo
 from fabula.core.errors import InputError, SpecError
 from fabula.metrics import metric
 from fabula.text import ispice
-from fabula.text.identity import published
+from fabula.text.identity import normalise_as_published
 from tests.cli.conftest import fabula as command  # noqa: F401
 
 TRUTH = {
@@ -160,7 +160,7 @@ def test_micap_is_what_its_code_computes(tmp_path):
     preds, refs = lines(tmp_path / "p.jsonl", said), lines(tmp_path / "r.jsonl", told)
     result = fabula.score(preds, refs, protocol="micap")
     assert list(result.scores) == ["METEOR", "ROUGE_L", "CIDEr", "SPICE", "iSPICE"] and len(told) == 100
-    hyps, golds = ([published(" ".join(side[v])) for v in told] for side in (said, told))
+    hyps, golds = ([normalise_as_published(" ".join(side[v])) for v in told] for side in (said, told))
     cider, rouge = [], []
     for k in range(0, 100, 16):
         gts = {i: [g] for i, g in enumerate(golds[k : k + 16])}

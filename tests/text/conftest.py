@@ -9,7 +9,7 @@ import pytest
 from meteor_tables import write_tables
 
 from fabula import _kernels
-from fabula.text.meteor_index import Tables
+from fabula.text.meteor.index import Tables
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import gzip
 import zipfile
 from pathlib import Path
 
-from fabula.text.meteor_index import Tables
+from fabula.text.meteor.index import Tables
 
 SYNSETS = (
     "car\n00000001 00000002\nauto\n00000001\ngoose\n00000003\n"

@@ -4,16 +4,16 @@ import pytest
 
 from fabula.core.errors import SpecError
 from fabula.text.identity import (
-    anonymous,
     as_text,
+    hide_ids,
     ids,
+    is_named,
     label,
-    named,
-    normalised,
-    numbered,
+    normalise_as_published,
+    number_labels,
     pattern,
-    published,
-    spelled,
+    renumber_ids,
+    respell_ids,
 )
 
 
@@ -29,8 +29,8 @@ from fabula.text.identity import (
     ],
 )
 def test_the_first_person_named_is_p1(captions, expected):
-    assert normalised(captions) == expected
-    assert normalised(expected) == expected
+    assert renumber_ids(captions) == expected
+    assert renumber_ids(expected) == expected
 
 
 @pytest.mark.parametrize(
@@ -46,16 +46,16 @@ def test_the_first_person_named_is_p1(captions, expected):
 def test_as_the_published_code_prepares_a_text(text, expected):
     """Redone by hand from trainer.py: order_ids_2, capitalize_person_ids, capitalize_first_word_only. The last full
     stop is taken for a separator and is lost; a sentence of one word gets a blank."""
-    assert published(text) == expected
+    assert normalise_as_published(text) == expected
 
 
 def test_people_written_otherwise():
     tags = ["[PERSON2] sees [PERSON1].", "[3009_PERSON2] waves at P1."]
-    assert spelled(tags, pattern(None)) == ["P1 sees P2.", "P3 waves at P4."]
-    assert spelled(["P7 waves."], pattern(None)) == ["P7 waves."]
+    assert respell_ids(tags, pattern(None)) == ["P1 sees P2.", "P3 waves at P4."]
+    assert respell_ids(["P7 waves."], pattern(None)) == ["P7 waves."]
     names = pattern("Harry|Ron")
-    assert spelled(["Harry's owl bites Ron.", "Ron hits Harry."], names) == ["P1's owl bites P2.", "P2 hits P1."]
-    assert spelled(["<ann> and <ANN>"], pattern("(?i)<[a-z]+>")) == ["P1 and P2"]
+    assert respell_ids(["Harry's owl bites Ron.", "Ron hits Harry."], names) == ["P1's owl bites P2.", "P2 hits P1."]
+    assert respell_ids(["<ann> and <ANN>"], pattern("(?i)<[a-z]+>")) == ["P1 and P2"]
     with pytest.raises(SpecError, match="no regular expression"):
         pattern("[")
 
@@ -65,11 +65,11 @@ def test_captions_of_a_set_are_one_text():
         'P1 enters. P2 smiles. He says "no." Why?'
     )
     assert as_text([]) == ""
-    assert anonymous("P2 sees  p1's dog") == anonymous("p1 sees P9's Dog") != anonymous("P1 sees a dog")
+    assert hide_ids("P2 sees  p1's dog") == hide_ids("p1 sees P9's Dog") != hide_ids("P1 sees a dog")
 
 
 def test_ids_and_labels():
     assert ids("P2's dog sees p11, P2") == ["P2", "P11", "P2"]
     assert [label(t) for t in ("[3009_PERSON13]", " 26]", "'P1'", " P1 ")] == ["3009_PERSON13", "26", "P1", "P1"]
-    assert [named(t) for t in ("[0]", "_", "[]", "", "[_]")] == [True, False, False, False, False]
-    assert numbered(["A", "B", None, "A"]) == [0, 1, None, 0]
+    assert [is_named(t) for t in ("[0]", "_", "[]", "", "[_]")] == [True, False, False, False, False]
+    assert number_labels(["A", "B", None, "A"]) == [0, 1, None, 0]

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from fabula import _kernels
 from fabula.core.errors import InputError
 from fabula.text import meteor
-from fabula.text.meteor_align import java_hash
-from fabula.text.meteor_index import open_index
-from fabula.text.meteor_norm import normalise
-from fabula.text.meteor_stem import stem
+from fabula.text.meteor.align import java_hash
+from fabula.text.meteor.index import open_index
+from fabula.text.meteor.norm import normalise
+from fabula.text.meteor.stem import stem
 
 GOLDEN = Path(__file__).parents[3] / "shared" / "data" / "golden"
 

@@ -13,13 +13,13 @@ import pytest
 from meteor_tables import write_tables
 
 from fabula.core.errors import CacheError, InputError
-from fabula.text import meteor_index
-from fabula.text.meteor_index import FUNCTION, IRREGULAR, LEMMA, Index, Tables, load, load_or_build
+from fabula.text.meteor import index as meteor_index
+from fabula.text.meteor.index import FUNCTION, IRREGULAR, LEMMA, Index, Tables, load, load_or_build
 
 BUILD = """
 import sys
 from pathlib import Path
-from fabula.text.meteor_index import Tables, load_or_build
+from fabula.text.meteor.index import Tables, load_or_build
 index = load_or_build(Tables(Path(sys.argv[1]), Path(sys.argv[2])), Path(sys.argv[3]))
 print(len(index.target_node))
 """

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fabula import _kernels
-from fabula.text import spice_grammar
-from fabula.text.pcfg import BEGIN, PHRASE, TAG, UNFINISHED, Grammar, Lexicon, inside, neighbours, tags_of
+from fabula.text.spice import grammar as spice_grammar
+from fabula.text.spice.pcfg import BEGIN, PHRASE, TAG, UNFINISHED, Grammar, Lexicon, inside, neighbours, tags_of
 
 NATIVE = pytest.mark.skipif(_kernels.NATIVE is None, reason="not compiled")
 S, X, Y, OPEN, A, B, END = range(7)  # goal, phrases, an unfinished state, tags, the end mark
@@ -120,7 +120,7 @@ def test_both_kernels_agree(seed, sentences, limit, tag_limit):
 def test_both_kernels_agree_on_captions():
     parser = spice_grammar.load()
     captions = ["a man in a red hat rides a horse", "two dogs run", "the girl is drawing on the wall while singing"]
-    sentences = [[*(parser.known(w, k == 0) for k, w in enumerate(c.split())), parser.end] for c in captions]
+    sentences = [[*(parser.find_word(w, k == 0) for k, w in enumerate(c.split())), parser.end] for c in captions]
     with _kernels.using("python"):
         slow = parser.grammar.trees(sentences, parser.lexicon)
     with _kernels.using("native"):

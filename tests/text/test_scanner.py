@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from fabula.text import scanner
-from fabula.text.scanner import Rule, Scanner, compile_rules
+from fabula.text.ptb import scanner
+from fabula.text.ptb.scanner import Rule, Scanner, compile_rules
 
 
 def scan(text: str, *rules: Rule, **vocabulary: str) -> str:

@@ -10,8 +10,9 @@ from golden_spice import rows
 
 from fabula import _kernels
 from fabula.core.errors import InputError, MissingExtra
-from fabula.text import spice, spice_grammar, spice_java, spice_parse
-from fabula.text.spice_scene import Scene
+from fabula.text import spice
+from fabula.text.spice import grammar, java, parse
+from fabula.text.spice.scene import Scene
 
 NATIVE = pytest.mark.skipif(_kernels.NATIVE is None, reason="not compiled")
 
@@ -104,7 +105,7 @@ def test_two_thousand_words(caplog):
 
 def test_sentences_are_split_and_keep_their_case():
     text = "P1 enters McDonald's (a room). She sits."
-    assert spice_parse.split(text) == [
+    assert parse.split_sentences(text) == [
         ["P1", "enters", "McDonald", "'s", "-LRB-", "a", "room", "-RRB-", "."],
         ["She", "sits", "."],
     ]
@@ -130,53 +131,53 @@ def test_pairs_equal_single_scores():
 
 
 def test_java_absent_says_the_pip_line(monkeypatch):
-    monkeypatch.setattr(spice_java.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(java.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r"pip install 'fabula\[spice-java\]'"):
-        spice_java.scores(["a"], [["a"]])
+        java.scores(["a"], [["a"]])
 
 
 # --- the parser's parts -------------------------------------------------------------------------------------
 
 
 def test_a_sentence_is_parsed_alike_alone_and_in_company():
-    parser = spice_grammar.load()
+    parser = grammar.load()
     texts = ["a dog", "the boy throws a ball to his dog in the park", "two men"]
     together = parser.parse([text.split() for text in texts])
     assert together == [parser.parse([text.split()])[0] for text in texts]
 
 
 def test_a_tree_by_hand():
-    labels, parents = spice_grammar.load().parse([["the", "girl", "throws", "a", "ball"]])[0]
+    labels, parents = grammar.load().parse([["the", "girl", "throws", "a", "ball"]])[0]
     assert labels == ["ROOT", "S", "NP", "DT", "NN", "VP", "VBZ", "NP", "DT", "NN"]
     assert parents == [0, 0, 1, 2, 2, 1, 5, 5, 7, 7]
 
 
 @pytest.mark.parametrize("words", [[], ["dog"], ["zxqv"] * 3, ["7", "%"], ["男が走る"], [",", ",", "and", "of"] * 6])
 def test_any_words_have_a_tree(words):
-    labels, parents = spice_grammar.load().parse([words])[0]
+    labels, parents = grammar.load().parse([words])[0]
     inner = set(parents)
     assert sum(node not in inner for node in range(1, len(labels))) == len(words)
 
 
 def test_what_the_grammar_cannot_derive_gets_every_tag():
-    parser = spice_grammar.Parser(spice_grammar.data())
+    parser = grammar.Parser(grammar.read_data())
     word = parser.number["dog"]
-    words, lexicon = parser.flooded([[word, word, parser.end]])
+    words, lexicon = parser.allow_all_tags([[word, word, parser.end]])
     own = slice(parser.lexicon.at[word], parser.lexicon.at[word + 1])
     known: dict[int, float] = {}
     for tag, score in zip(parser.lexicon.tags[own].tolist(), parser.lexicon.scores[own].tolist(), strict=True):
         known[tag] = max(score, known.get(tag, score))  # its own score, and the floor
     found = dict(zip(lexicon.tags[: lexicon.at[1]].tolist(), lexicon.scores[: lexicon.at[1]].tolist(), strict=True))
     assert words == [[0, 0, 1]]
-    assert found == dict.fromkeys(found, spice_grammar.RARE_TAG) | known and len(found) > len(known)
+    assert found == dict.fromkeys(found, grammar.RARE_TAG) | known and len(found) > len(known)
 
 
 @NATIVE
 def test_shipped_grammar_on_both_kernels():
     text = [["a", "red", "dog"]]
     with _kernels.using("python"):
-        slow = spice_grammar.Parser(spice_grammar.data()).parse(text)
-    assert spice_grammar.load().parse(text) == slow
+        slow = grammar.Parser(grammar.read_data()).parse(text)
+    assert grammar.load().parse(text) == slow
 
 
 def test_a_word_has_its_own_tags_and_as_many_floors_as_it_may():
@@ -184,7 +185,7 @@ def test_a_word_has_its_own_tags_and_as_many_floors_as_it_may():
         "tags_of": np.array([2, 0, 1]), "tags": np.array([7, 8, 9]), "scores": np.array([-1.0, -2.0, -3.0]),
         "floors_of": np.array([1, 0, 2]), "floors": np.array([4, 5]), "floor_scores": np.array([-10.0, -11.0]),
     }  # fmt: skip
-    found = spice_grammar.lexicon(data)
+    found = grammar.build_lexicon(data)
     assert found.at.tolist() == [0, 3, 3, 6]
     assert found.tags.tolist() == [7, 8, 4, 9, 4, 5]
     assert found.scores.tolist() == [-1, -2, -10, -3, -10, -11]
@@ -193,7 +194,7 @@ def test_a_word_has_its_own_tags_and_as_many_floors_as_it_may():
 def test_ids_are_names_whatever_stands_around():
     captions = ["Meanwhile P1 races to his car", "As P12 starts the engine", "a man sees P3"]
     for words in map(str.split, captions):
-        labels, parents = spice_grammar.load().parse([words])[0]
+        labels, parents = grammar.load().parse([words])[0]
         inner = set(parents)
         tags = [label for node, label in enumerate(labels) if node not in inner]
         assert [tag for word, tag in zip(words, tags, strict=True) if word[1:].isdigit()] == ["NNP"]

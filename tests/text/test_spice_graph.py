@@ -5,10 +5,10 @@ from collections import Counter
 import pytest
 from golden_spice import rows
 
-from fabula.text.spice_collapse import collapse
-from fabula.text.spice_depend import depend, read
-from fabula.text.spice_graph import Graph, Token, tuples
-from fabula.text.spice_lemma import lemma
+from fabula.text.spice.collapse import collapse
+from fabula.text.spice.depend import depend, read
+from fabula.text.spice.graph import Graph, Token, tuples
+from fabula.text.spice.lemma import lemma
 
 
 def sentence(text):

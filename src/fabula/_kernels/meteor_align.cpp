@@ -1,4 +1,4 @@
-// METEOR 1.5's aligner and score (Denkowski & Lavie 2014). Twin: fabula/text/meteor_align.py and meteor.py, which explain the rules.
+// METEOR 1.5's aligner and score (Denkowski & Lavie 2014). Twin: fabula/text/meteor/align.py and __init__.py, which explain the rules.
 //
 // What differs from the twin is only how the work is arranged:
 //  * paraphrases: the entries of a sentence are streamed once past the phrases of all sentences on the other side of a tile;

@@ -1,4 +1,4 @@
-// The English Snowball stemmer (Porter2, Porter 2001) in the older form that METEOR 1.5 carries. Twin: fabula/text/meteor_stem.py.
+// The English Snowball stemmer (Porter2, Porter 2001) in the older form that METEOR 1.5 carries. Twin: fabula/text/meteor/stem.py.
 #include "meteor.hpp"
 
 #include <string_view>

@@ -1,5 +1,5 @@
 // METEOR 1.5's words (Denkowski & Lavie 2014): normaliser for ASCII, Porter2 stems, WordNet base forms, phrases of the table.
-// Twins: fabula/text/meteor_norm.py, meteor_stem.py, and Sentence in meteor_align.py, which explain the rules.
+// Twins: fabula/text/meteor/norm.py, stem.py, and Sentence in align.py, which explain the rules.
 #include "meteor.hpp"
 
 #include <algorithm>

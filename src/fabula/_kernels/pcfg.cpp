@@ -1,4 +1,4 @@
-// The best tree of a sentence under a probabilistic context-free grammar: CKY over spans, twin of fabula/text/pcfg.py.
+// The best tree of a sentence under a probabilistic context-free grammar: CKY over spans, twin of fabula/text/spice/pcfg.py.
 //
 //   I[a][b][X] = max( max_{X → Y Z, a<m<b} w + I[a][m][Y] + I[m][b][Z],  max_{X ⇒ Y} w + I[a][b][Y] )     (⇒: chains)
 //
@@ -568,7 +568,7 @@ nb::tuple trees(const Pcfg &g, In<int64_t, 1> first, In<int32_t, 1> words, In<in
 }  // namespace
 
 FABULA_KERNEL(m) {
-    nb::class_<Pcfg>(m, "Pcfg", "Twin of fabula.text.pcfg.Grammar.")
+    nb::class_<Pcfg>(m, "Pcfg", "Twin of fabula.text.spice.pcfg.Grammar.")
         .def(nb::init<In<int32_t, 2>, In<float, 1>, In<int32_t, 2>, In<float, 1>, In<uint8_t, 1>, In<int32_t, 1>,
                       In<float, 1>, int32_t, std::optional<In<float, 2>>, float>(),
              nb::arg("binary"), nb::arg("binary_scores"), nb::arg("unary"), nb::arg("unary_scores"), nb::arg("kind"),

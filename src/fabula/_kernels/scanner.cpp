@@ -1,4 +1,4 @@
-// Longest-match scanner over UTF-16 units, twin of fabula/text/scanner.py: same automaton, same tokens.
+// Longest-match scanner over UTF-16 units, twin of fabula/text/ptb/scanner.py: same automaton, same tokens.
 //
 // The twin makes states as texts ask for them; here the whole table is made once (subset construction), so that lines()
 // only reads and may run in many threads without the GIL.
@@ -45,7 +45,7 @@ struct Rule {
     std::vector<std::pair<std::u16string, std::u16string>> edits;
 };
 
-// (ahead, cut, again, kind, whole or None, empty, edits), as text/ptb.py hands them over.
+// (ahead, cut, again, kind, whole or None, empty, edits), as text/ptb/__init__.py hands them over.
 using RuleData = std::tuple<int, int, int, std::string, nb::object, nb::str, std::vector<std::pair<nb::str, nb::str>>>;
 
 // The UTF-16 units of a Python string; a lone surrogate becomes U+FFFD.
@@ -357,7 +357,7 @@ class Scanner {
 }  // namespace
 
 FABULA_KERNEL(m) {
-    nb::class_<Scanner>(m, "Scanner", "Twin of fabula.text.scanner.Scanner.")
+    nb::class_<Scanner>(m, "Scanner", "Twin of fabula.text.ptb.scanner.Scanner.")
         .def(nb::init<nb::bytes, const std::vector<nb::bytes> &, const std::vector<std::vector<int32_t>> &,
                       const std::vector<int32_t> &, const std::vector<int32_t> &, const std::vector<RuleData> &, nb::str>(),
              nb::arg("classes"), nb::arg("members"), nb::arg("follow"), nb::arg("accept"), nb::arg("first"),

@@ -10,9 +10,9 @@ import sys
 import click
 
 from fabula import __version__, _kernels
+from fabula.core.cachefile import cache_folder
 from fabula.core.errors import FabulaError
-from fabula.text._store import cache_folder
-from fabula.text.meteor_index import Tables, find_index
+from fabula.text.meteor.index import Tables, find_index
 
 EXTRAS = {"parquet": "pyarrow", "hungarian": "scipy"}  # extra → the module it brings
 

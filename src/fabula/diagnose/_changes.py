@@ -28,7 +28,7 @@ from functools import lru_cache
 import numpy as np
 
 from fabula.core.nouns import Event, Segment, Story
-from fabula.text.meteor_index import FUNCTION, LEMMA, open_index
+from fabula.text.meteor.index import FUNCTION, LEMMA, open_index
 
 PERSON = re.compile(r"\bP(\d+)\b")
 WORD = re.compile(r"[A-Za-z]+")

@@ -192,9 +192,9 @@ def pairs(ref: Story, pred: Story, captions: Captions | None) -> list[list[Any]]
 
 def align_words(rows: Sequence[Sequence[Any]], captions: Captions) -> None:
     """Append to the first pairs: reference words, predicted words, and METEOR's matches between them."""
-    from fabula.text.meteor_align import Sentence, align
-    from fabula.text.meteor_index import open_index
-    from fabula.text.meteor_norm import normalise
+    from fabula.text.meteor.align import Sentence, align_pair
+    from fabula.text.meteor.index import open_index
+    from fabula.text.meteor.norm import normalise
 
     index = open_index()
 
@@ -203,7 +203,7 @@ def align_words(rows: Sequence[Sequence[Any]], captions: Captions) -> None:
 
     for pair, gold, guess in islice(told_pairs(rows), ALIGNED):
         ref, hyp = sentence(gold), sentence(guess)
-        pair += [ref.words, hyp.words, [list(match) for match in align(hyp, ref)]]
+        pair += [ref.words, hyp.words, [list(match) for match in align_pair(hyp, ref)]]
 
 
 def told_pairs(rows: Sequence[Sequence[Any]]) -> Iterator[tuple[list[Any], str, str]]:

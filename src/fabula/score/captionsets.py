@@ -12,7 +12,7 @@ from fabula.core.notes import Notes, named
 from fabula.io import captionsets, fillin
 from fabula.io.captionsets import Sets, Told
 from fabula.score.base import Request
-from fabula.text.identity import anonymous, as_text, ids, pattern, spelled
+from fabula.text.identity import as_text, hide_ids, ids, pattern, respell_ids
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +77,13 @@ def join_sets(truth: Sets, given: Sets, people: str | None, file: Path, notes: N
 
 
 def rewrite(told: Told, people: re.Pattern[str]) -> Told:
-    return told if told.captions is None else replace(told, captions=tuple(spelled(told.captions, people)))
+    return told if told.captions is None else replace(told, captions=tuple(respell_ids(told.captions, people)))
 
 
 def fills(truth: Sets, given: Sets) -> bool:
     """True where predictions are the references' own words with people filled in: their ids are the answer to FITB."""
     both = [(truth[id].captions, t.captions) for id, t in given.items() if id in truth]
-    return bool(both) and all(a and b and list(map(anonymous, a)) == list(map(anonymous, b)) for a, b in both)
+    return bool(both) and all(a and b and list(map(hide_ids, a)) == list(map(hide_ids, b)) for a, b in both)
 
 
 def make_set(id: str, ref: Told, pred: Told | None, blanks: bool, filled: bool) -> ClipSet:

@@ -20,7 +20,7 @@ from fabula.metrics.identity import ClipSets
 from fabula.score.base import Request, Tally, Task, measure
 from fabula.score.captionsets import Gathered, gather
 from fabula.text.identity import ids
-from fabula.text.identity import named as someone
+from fabula.text.identity import is_named as someone
 from fabula.text.ispice import OFFICIAL_IDS, Boundary, normalise
 
 DEFAULT = ("FITB", "iSPICE", "SPICE(tok=none)", "METEOR", "CIDEr")  # a parser needs sentences

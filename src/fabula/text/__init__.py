@@ -14,19 +14,19 @@ room = Room(__name__, "SCORER", "caption scorer")
 
 def scorer(name: str) -> Scorer:
     """A caption scorer by name: what `SODA_c(text=…)` may say."""
-    made: Scorer = room.get(name)
-    return made
+    found: Scorer = room.get(name)
+    return found
 
 
 def tokenize_all(sentences: Sequence[str], tok: str, ascii_only: bool = False) -> list[str]:
     """Each sentence as its tokens, one blank between them."""
     if tok == "none":
-        return [ascii(s) for s in sentences] if ascii_only else list(sentences)
+        return [replace_nonascii(s) for s in sentences] if ascii_only else list(sentences)
     from fabula.text.ptb import tokenize_all as ptb
 
     return ptb(sentences, remove_nonascii=ascii_only)
 
 
-def ascii(sentence: str) -> str:
+def replace_nonascii(sentence: str) -> str:
     """Every non-ASCII character replaced by one blank, as densevid_eval and SODA do."""
     return "".join(c if c < "\x80" else " " for c in sentence)

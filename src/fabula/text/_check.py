@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from fabula.core.errors import InputError, shown
 
 
-def sentences(texts: Sequence[str], what: str, *, item: object = None) -> Sequence[str]:
+def check_sentences(texts: Sequence[str], what: str, *, item: object = None) -> Sequence[str]:
     """`texts` itself if it is a list of str; else an InputError that names the item and the place in the list."""
-    place = f"{_of(item)}{what}"
+    place = f"{_item_prefix(item)}{what}"
     if isinstance(texts, str) or not isinstance(texts, Sequence):
         raise InputError(
             f"seen {shown(texts)}, expected a list of str", field=place, hint="put the sentences into a list"
@@ -20,20 +20,20 @@ def sentences(texts: Sequence[str], what: str, *, item: object = None) -> Sequen
     return texts
 
 
-def references(texts: Sequence[str], *, item: object = None) -> Sequence[str]:
+def check_references(texts: Sequence[str], *, item: object = None) -> Sequence[str]:
     """The same for the references of one item, of which there must be at least one."""
-    if not sentences(texts, "references", item=item):
+    if not check_sentences(texts, "references", item=item):
         hint = "give at least one sentence ('' counts as one)"
-        raise InputError("the list is empty", field=f"{_of(item)}references", hint=hint)
+        raise InputError("the list is empty", field=f"{_item_prefix(item)}references", hint=hint)
     return texts
 
 
-def pair(candidate: str, texts: Sequence[str], *, item: object = None) -> None:
+def check_pair(candidate: str, texts: Sequence[str], *, item: object = None) -> None:
     """Refuse a candidate that is not a str, and references that are none; an empty candidate is fine."""
     if not isinstance(candidate, str):
-        raise InputError(f"seen {shown(candidate)}, expected a str", field=f"{_of(item)}candidate")
-    references(texts, item=item)
+        raise InputError(f"seen {shown(candidate)}, expected a str", field=f"{_item_prefix(item)}candidate")
+    check_references(texts, item=item)
 
 
-def _of(item: object) -> str:
+def _item_prefix(item: object) -> str:
     return "" if item is None else f"item {item}: "

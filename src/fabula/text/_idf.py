@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fabula.core.errors import InputError, shown
-from fabula.text import _check
+from fabula.text._check import check_references
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Idf:
         """Count the references of each item; an n-gram counts once per item."""
         df: Counter[str] = Counter()
         for i, texts in enumerate(references):
-            df.update({w for text in _check.references(texts, item=i) for n in ngrams(text) for w in n})
+            df.update({w for text in check_references(texts, item=i) for n in ngrams(text) for w in n})
         return cls(len(references), dict(df))
 
     def merge(self, *others: Idf) -> Idf:

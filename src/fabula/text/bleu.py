@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from fabula.text import _check
+from fabula.text._check import check_pair
 
 NAME = "bleu"
 N = 4
@@ -37,7 +37,7 @@ class BleuStats(NamedTuple):
 
 def stats(candidate: str, references: Sequence[str], *, item: object = None) -> BleuStats:
     """Count one candidate against its references; `item` is what an error calls it."""
-    _check.pair(candidate, references, item=item)
+    check_pair(candidate, references, item=item)
     words = candidate.split()
     lines = [reference.split() for reference in references]
     c = len(words)
@@ -45,8 +45,8 @@ def stats(candidate: str, references: Sequence[str], *, item: object = None) -> 
     for k in range(1, N + 1):
         most: Counter[tuple[str, ...]] = Counter()
         for line in lines:
-            most |= ngrams(line, k)
-        correct[k - 1] = (ngrams(words, k) & most).total()
+            most |= count_ngrams(line, k)
+        correct[k - 1] = (count_ngrams(words, k) & most).total()
     return BleuStats(
         guess=(c, max(0, c - 1), max(0, c - 2), max(0, c - 3)),
         correct=(correct[0], correct[1], correct[2], correct[3]),
@@ -82,6 +82,6 @@ def total(stats: Iterable[BleuStats]) -> BleuStats:
     return BleuStats((guess[0], guess[1], guess[2], guess[3]), (correct[0], correct[1], correct[2], correct[3]), c, r)
 
 
-def ngrams(words: Sequence[str], k: int) -> Counter[tuple[str, ...]]:
+def count_ngrams(words: Sequence[str], k: int) -> Counter[tuple[str, ...]]:
     """How often each run of k words occurs."""
     return Counter(zip(*(words[i:] for i in range(k)), strict=False))

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fabula.core.errors import InputError
-from fabula.text import _check
+from fabula.text._check import check_pair, check_sentences
 from fabula.text._idf import Idf, ngrams
 from fabula.text._scorer import OneByOne
 
@@ -42,7 +42,7 @@ class Vector(NamedTuple):
 
 def score(candidate: str, references: Sequence[str], idf: Idf, *, item: object = None) -> float:
     """CIDEr-D of one candidate; `item` is what an error calls it."""
-    _check.pair(candidate, references, item=item)
+    check_pair(candidate, references, item=item)
     return _score(candidate, references, _vectoriser(idf))
 
 
@@ -51,7 +51,7 @@ def scores(items: Iterable[Item], idf: Idf) -> list[float]:
     vector = cache(_vectoriser(idf))
     values = []
     for i, (candidate, references) in enumerate(items):
-        _check.pair(candidate, references, item=i)
+        check_pair(candidate, references, item=i)
         values.append(_score(candidate, references, vector))
     return values
 
@@ -62,7 +62,7 @@ def scores_within(items: Sequence[Item], groups: Sequence[Hashable]) -> list[flo
         raise InputError(f"{len(groups)} group labels for {len(items)} items", hint="give one label per item")
     members: dict[Hashable, list[int]] = {}
     for i, (label, (candidate, references)) in enumerate(zip(groups, items, strict=True)):
-        _check.pair(candidate, references, item=i)
+        check_pair(candidate, references, item=i)
         members.setdefault(label, []).append(i)
     values = [0.0] * len(items)
     for group in members.values():
@@ -90,8 +90,8 @@ def pairs(candidates: Sequence[str], references: Sequence[str], idf: Idf) -> NDA
     Goes through an inverted index, n-gram → (the references that have it, their weights g), candidate by candidate.
     """
     vector = _vectoriser(idf)
-    cands = {text: vector(text) for text in dict.fromkeys(_check.sentences(candidates, "candidates"))}
-    refs = {text: vector(text) for text in dict.fromkeys(_check.sentences(references, "references"))}
+    cands = {text: vector(text) for text in dict.fromkeys(check_sentences(candidates, "candidates"))}
+    refs = {text: vector(text) for text in dict.fromkeys(check_sentences(references, "references"))}
     where: dict[str, list[int]] = {w: [] for c in cands.values() for g in c.g for w in g}
     weights: dict[str, list[float]] = {w: [] for w in where}
     for j, r in enumerate(refs.values()):
@@ -125,7 +125,7 @@ def _vectoriser(idf: Idf) -> Callable[[str], Vector]:
     log_N, df = math.log(idf.N), idf.df
 
     def vector(text: str) -> Vector:
-        counts, bigrams = counted(text)
+        counts, bigrams = count_ngrams(text)
         g = [{w: tf * (log_N - math.log(max(1, df.get(w, 1)))) for w, tf in n.items()} for n in counts]
         return Vector(g, [math.sqrt(sum(x * x for x in n.values())) for n in g], bigrams)
 
@@ -133,7 +133,7 @@ def _vectoriser(idf: Idf) -> Callable[[str], Vector]:
 
 
 @lru_cache(maxsize=1 << 16)  # the weights change with the idf, the counts do not
-def counted(text: str) -> tuple[list[Counter[str]], int]:
+def count_ngrams(text: str) -> tuple[list[Counter[str]], int]:
     """How often each n-gram occurs, for n = 1..4, and the number of bigrams."""
     grams = ngrams(text)
     return [Counter(n) for n in grams], len(grams[1])

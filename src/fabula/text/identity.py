@@ -1,15 +1,16 @@
-"""Ids of people in text: normalised by first appearance, and told apart from their brackets.
+"""Ids of people in text: numbered by first appearance, and freed from their brackets.
 
 P4 carries P3. P3 falls.  →  P1 carries P2. P2 falls.
 
 What matters in an identity-aware caption is who is who, not which number a person has. So before two captions are
 compared, the first person named in each becomes P1, the second P2, … over the whole set of captions.
 
-Files write people in several ways. `spelled` brings them to P1, P2, …: [PERSON1] and [3009_PERSON13] unasked, anything
-else by a pattern that the user declares.
+Files write people in several ways. `respell_ids` brings them to P1, P2, …: [PERSON1] and [3009_PERSON13] unasked,
+anything else by a pattern that the user declares.
 
-`published` prepares a text as MICap's code does it (Raajesh et al., CVPR 2024): an id is a whole word between blanks,
-or before the full stop of a sentence, so that `P1,` and `P1's` stay what they are, and `p1` is somebody else than `P1`.
+`normalise_as_published` prepares a text as MICap's code does it (Raajesh et al., CVPR 2024): an id is a whole word
+between blanks, or before the full stop of a sentence, so that `P1,` and `P1's` stay what they are, and `p1` is somebody
+else than `P1`.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ START = re.compile(r"((?:^|[.!?]\s+)\W*)([a-z])")
 BRACKETS = " \t[]'\""
 
 
-def normalised(captions: Sequence[str]) -> list[str]:
+def renumber_ids(captions: Sequence[str]) -> list[str]:
     """The captions of one set with their ids renamed P1, P2, … in the order in which they are first named."""
     names: dict[str, str] = {}
 
@@ -37,23 +38,23 @@ def normalised(captions: Sequence[str]) -> list[str]:
     return [ID.sub(renamed, caption) for caption in captions]
 
 
-def lifted(text: str) -> str:
+def capitalise_sentences(text: str) -> str:
     """Every sentence with a capital, which a parser needs."""
     return START.sub(lambda m: m[1] + m[2].upper(), text)
 
 
-def published(text: str) -> str:
+def normalise_as_published(text: str) -> str:
     """Ids renamed, then capitals, as MICap's code does it to a whole captionset; the last full stop is lost there."""
     names: dict[str, str] = {}
     renamed = ". ".join(
         " ".join(names.setdefault(w, f"P{len(names) + 1}") if PUBLISHED.fullmatch(w) else w for w in words)
-        for words in sentences(text)
+        for words in split_sentences(text)
     )
     upper = LOWER.sub(r"P\1", renamed)
-    return ". ".join(f"{first.capitalize()} {' '.join(rest)}" for first, *rest in sentences(upper))
+    return ". ".join(f"{first.capitalize()} {' '.join(rest)}" for first, *rest in split_sentences(upper))
 
 
-def sentences(text: str) -> list[list[str]]:
+def split_sentences(text: str) -> list[list[str]]:
     return [words for sentence in f"{text} ".split(". ") if (words := sentence.split())]
 
 
@@ -65,7 +66,7 @@ def pattern(declared: str | None) -> re.Pattern[str]:
         raise SpecError(f"the pattern of people {declared!r} is no regular expression ({error})") from None
 
 
-def spelled(captions: Sequence[str], people: re.Pattern[str]) -> list[str]:
+def respell_ids(captions: Sequence[str], people: re.Pattern[str]) -> list[str]:
     """People as P1, P2, … where the captions of the set write them in the other way; else as they are."""
     if not any(people.search(caption) for caption in captions):
         return list(captions)
@@ -89,7 +90,7 @@ def ids(caption: str) -> list[str]:
     return [found[0].upper() for found in ID.finditer(caption)]
 
 
-def anonymous(caption: str) -> str:
+def hide_ids(caption: str) -> str:
     """What a caption says without saying who: all ids alike, blanks and case aside."""
     return " ".join(ID.sub("P", caption).lower().split())
 
@@ -99,12 +100,12 @@ def label(text: str) -> str:
     return text.strip(BRACKETS)
 
 
-def named(text: str) -> bool:
+def is_named(text: str) -> bool:
     """False for what stands for nobody: nothing, brackets around nothing, `_`."""
     return label(text) not in ("", "_")
 
 
-def numbered(labels: Sequence[str | None]) -> list[int | None]:
+def number_labels(labels: Sequence[str | None]) -> list[int | None]:
     """Ids as numbers by first appearance: A, B, A → 0, 1, 0. What has no id keeps none."""
     seen: dict[str, int] = {}
     return [None if name is None else seen.setdefault(name, len(seen)) for name in labels]

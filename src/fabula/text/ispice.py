@@ -21,8 +21,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from fabula.core.errors import InputError
-from fabula.text import _check, identity, spice
-from fabula.text.spice_graph import Tuple
+from fabula.text import identity, spice
+from fabula.text._check import check_sentences
+from fabula.text.spice.graph import Tuple
 
 OFFICIAL_IDS = 11  # the published code knows p1 … p11
 Boundary = Literal["word", "blank"]
@@ -46,7 +47,9 @@ def normalise(text: str, boundary: Boundary = "word") -> str:
     boundary=word finds ids next to punctuation and 's, and takes p1 for P1; blank is the published rule, which wants
     blanks (or the end of a sentence) around them, and takes p1 for somebody else.
     """
-    return identity.lifted(identity.normalised([text])[0]) if boundary == "word" else identity.published(text)
+    if boundary == "word":
+        return identity.capitalise_sentences(identity.renumber_ids([text])[0])
+    return identity.normalise_as_published(text)
 
 
 def score(
@@ -64,8 +67,8 @@ def scores(
     boundary: Boundary = "word",
 ) -> list[ISpiceScore]:
     """One score per captionset; `ids` is the greatest id that counts, None for any."""
-    _check.sentences(candidates, "candidates")
-    _check.sentences(references, "references")
+    check_sentences(candidates, "candidates")
+    check_sentences(references, "references")
     if len(candidates) != len(references):
         raise InputError(f"{len(candidates)} candidates for {len(references)} references", hint="give one for each")
     both = [normalise(text, boundary) for text in (*candidates, *references)]

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fabula import _kernels
-from fabula.text import _check
+from fabula.text._check import check_pair, check_sentences
 from fabula.text._scorer import OneByOne
 
 NAME = "rouge"
@@ -24,16 +24,16 @@ BETA = 1.2
 
 def score(candidate: str, references: Sequence[str], *, item: object = None) -> float:
     """F of one candidate against all its references; `item` is what an error calls it."""
-    _check.pair(candidate, references, item=item)
+    check_pair(candidate, references, item=item)
     P, R = _precision_recall([candidate], references)  # [1, R]
-    return float(_f(P.max(axis=1), R.max(axis=1))[0])
+    return float(_f_measure(P.max(axis=1), R.max(axis=1))[0])
 
 
 def pairs(candidates: Sequence[str], references: Sequence[str]) -> NDArray[np.float64]:
     """F of each candidate against each single reference: [len(candidates), len(references)]."""
-    _check.sentences(candidates, "candidates")
-    _check.sentences(references, "references")
-    return _f(*_precision_recall(candidates, references))
+    check_sentences(candidates, "candidates")
+    check_sentences(references, "references")
+    return _f_measure(*_precision_recall(candidates, references))
 
 
 def _precision_recall(
@@ -46,7 +46,7 @@ def _precision_recall(
     return L / np.array([len(a) for a in A], float)[:, None], L / np.array([len(b) for b in B], float)[None, :]
 
 
-def _f(P: NDArray[np.float64], R: NDArray[np.float64]) -> NDArray[np.float64]:
+def _f_measure(P: NDArray[np.float64], R: NDArray[np.float64]) -> NDArray[np.float64]:
     F = np.zeros_like(P)
     np.divide((1 + BETA**2) * P * R, R + BETA**2 * P, out=F, where=(P != 0) & (R != 0))
     return F

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple, get_args
 
-from fabula.text import ispice, spice, spice_java
+from fabula.text import ispice, spice
 from fabula.text.spice import SpiceScore
-from fabula.text.spice_graph import Tuple
+from fabula.text.spice import java as spice_java
+from fabula.text.spice.graph import Tuple
 
 Backend = Literal["native", "java"]
 BACKENDS: tuple[str, ...] = get_args(Backend)

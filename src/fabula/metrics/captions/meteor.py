@@ -1,4 +1,4 @@
-"""METEOR 1.5 (Denkowski & Lavie, WMT 2014), to the jar's digit; equation in text/meteor.py.
+"""METEOR 1.5 (Denkowski & Lavie, WMT 2014), to the jar's digit; equation in text/meteor.
 
 agg: corpus scores the summed statistics, as the jar and COCO do; mean averages the items' scores. They differ.
 """

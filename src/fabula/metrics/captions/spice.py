@@ -1,4 +1,4 @@
-"""SPICE 1.0 (Anderson et al., ECCV 2016): F of scene-graph tuples; equation in text/spice.py. Mean over items.
+"""SPICE 1.0 (Anderson et al., ECCV 2016): F of scene-graph tuples; equation in text/spice. Mean over items.
 
 spice: native is our parser (docs/spice.md: how well it agrees) · java runs the original, from the extra [spice-java].
 """

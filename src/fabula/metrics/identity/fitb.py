@@ -29,7 +29,7 @@ from fabula.core.means import f1, mean_in_order
 from fabula.core.rows import Rows
 from fabula.metrics.base import Metric as Base
 from fabula.metrics.base import Row, Values
-from fabula.text.identity import label, named
+from fabula.text.identity import is_named, label
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +84,7 @@ class Metric(Base):
         blanked = [clip for clip in clips.clips if clip.truth]
         if self.short == "zero":
             for clip in blanked:
-                own = [id if named(id) else None for id in map(self.spelled, (clip.given or ())[: len(clip.truth)])]
+                own = [id if is_named(id) else None for id in map(self.spelled, (clip.given or ())[: len(clip.truth)])]
                 ids += own + [None] * (len(clip.truth) - len(own))
             return ids
         for clip in blanked:

@@ -17,7 +17,7 @@ from fabula.core.nouns import Story
 from fabula.metrics.captions._graphs import Graphs, greatest, of_ispice
 from fabula.metrics.captions.ispice import check_ids
 from fabula.metrics.stories._localised_graphs import LocalisedGraphs
-from fabula.text.identity import lifted, normalised
+from fabula.text.identity import capitalise_sentences, renumber_ids
 from fabula.text.ispice import from_spice
 from fabula.text.spice import SpiceScore
 
@@ -35,7 +35,7 @@ class Metric(LocalisedGraphs):
         check_ids(self.ids)
 
     def rename_people(self, story: Story) -> Story:
-        captions = [lifted(caption) for caption in normalised(story.captions)]
+        captions = [capitalise_sentences(caption) for caption in renumber_ids(story.captions)]
         return replace(story, events=tuple(replace(e, caption=c) for e, c in zip(story.events, captions, strict=True)))
 
     def worth(self, score: SpiceScore) -> float | None:

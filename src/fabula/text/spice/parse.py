@@ -1,7 +1,7 @@
 """Captions → sentences of tokens with tag, lemma and dependency graph, as SPICE reads them.
 
-    text ─ptb→ tokens ─split at . ! ?→ sentences ─spice_grammar→ trees ─spice_depend→
-    dependencies ─spice_lemma→ lemmas ─spice_collapse→ graph
+    text ─ptb→ tokens ─split at . ! ?→ sentences ─grammar→ trees ─depend→
+    dependencies ─lemma→ lemmas ─collapse→ graph
 
 A sentence of more than LONGEST tokens is cut into pieces of that length, which bounds time and memory; a warning in
 the log says so.
@@ -14,11 +14,12 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from fabula.text import ptb, spice_grammar
-from fabula.text.spice_collapse import collapse
-from fabula.text.spice_depend import depend
-from fabula.text.spice_graph import Edge, Graph, Token, Tuple, tuples
-from fabula.text.spice_lemma import lemma
+from fabula.text import ptb
+from fabula.text.spice import grammar
+from fabula.text.spice.collapse import collapse
+from fabula.text.spice.depend import depend
+from fabula.text.spice.graph import Edge, Graph, Token, Tuple, tuples
+from fabula.text.spice.lemma import lemma
 
 LONGEST = 120
 END = re.compile(r"\.|[!?]+")
@@ -35,12 +36,12 @@ class Sentence(NamedTuple):
     copies: list[int]
 
 
-def split(text: str) -> list[list[str]]:
+def split_sentences(text: str) -> list[list[str]]:
     """Tokens by sentence; case is kept, as raw captions need it."""
     found: list[list[str]] = []
     words: list[str] = []
     ended = False
-    for token in raw(text):
+    for token in read_tokens(text):
         if ended and not AFTER_END.fullmatch(token):
             found.append(words)
             words, ended = [], False
@@ -54,16 +55,16 @@ def split(text: str) -> list[list[str]]:
     return pieces
 
 
-def raw(text: str) -> list[str]:
+def read_tokens(text: str) -> list[str]:
     """The tokenizer's tokens with the case of the text; a caption that is tokens already stays as it is."""
     if text.isascii() and text.islower() and text.replace(" ", "").isalpha():
         return text.split()
     line = ptb.engine().lines([text.replace("\n", " ") + "\n"])[0].strip()
     tokens = [token for token in line.split(" ") if token]
-    return tokens if text == text.lower() and not BRACKETS.keys() & set(text) else cased(text, tokens)
+    return tokens if text == text.lower() and not BRACKETS.keys() & set(text) else restore_case(text, tokens)
 
 
-def cased(text: str, tokens: Sequence[str]) -> list[str]:
+def restore_case(text: str, tokens: Sequence[str]) -> list[str]:
     """Tokens in lower case, with the case that they have in the text."""
     found, at = [], 0
     small = text.lower() if len(text.lower()) == len(text) else "".join(c.lower() if c.isascii() else c for c in text)
@@ -84,19 +85,19 @@ def cased(text: str, tokens: Sequence[str]) -> list[str]:
 
 def parse_all(captions: Sequence[str]) -> list[list[Sentence]]:
     """The sentences of each caption; all are parsed together, each distinct one once."""
-    words = [split(text) for text in captions]
+    words = [split_sentences(text) for text in captions]
     numbers: dict[tuple[str, ...], int] = {}
     for sentences in words:
         for sentence in sentences:
             numbers.setdefault(tuple(sentence), len(numbers))
-    trees = spice_grammar.load().parse(list(numbers))
+    trees = grammar.load().parse(list(numbers))
     return [
-        [graph(sentence, *trees[numbers[tuple(sentence)]], place) for place, sentence in enumerate(sentences)]
+        [build_graph(sentence, *trees[numbers[tuple(sentence)]], place) for place, sentence in enumerate(sentences)]
         for sentences in words
     ]
 
 
-def graph(words: list[str], labels: list[str], parents: list[int], place: int) -> Sentence:
+def build_graph(words: list[str], labels: list[str], parents: list[int], place: int) -> Sentence:
     """The collapsed graph of the `place`-th sentence of a caption, from its tree."""
     heads, names = depend(labels, parents, words, place)
     inner = set(parents)

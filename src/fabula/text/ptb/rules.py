@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from itertools import product
 
-from fabula.text.scanner import Rule, unit_set
+from fabula.text.ptb.scanner import Rule, unit_set
 
 # ── characters ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -70,11 +70,11 @@ BLANKS = "\t \u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\
 LINE_ENDS = "\n\u000b\u000c\r\u0085\u2028\u2029"
 
 
-def digits() -> int:
+def digit_set() -> int:
     return sum(0x3FF << int(zero, 16) for zero in ZEROS.split())
 
 
-def capitals() -> int:
+def capital_set() -> int:
     """Upper-case units of Unicode 6: Cherokee had no case yet; Roman numerals and circled letters count."""
     upper = "".join(f" {unit:x}" for unit in range(0xFFFF) if chr(unit).isupper())
     return unit_set(upper) & (unit_set(LETTERS) & ~unit_set("13a0-13ff") | unit_set("2160-216f 24b6-24cf"))
@@ -103,7 +103,7 @@ def any_of(words: str) -> str:
     return "(" + "|".join(words.split()) + ")"
 
 
-def capitalised(words: str) -> str:
+def capitalise_words(words: str) -> str:
     """The words with their first letter as written and the rest in any case."""
     return "(" + "|".join(f"[{word[0]}]{word[1:]}" for word in words.split()) + ")"
 
@@ -115,7 +115,7 @@ CLOSING = any_of(r"""
     wyo  inc co cos corp pp?t[ye]s? ltd plc rt bancorp bhd assn univ intl sys
     tel est ext sq  jr sr bros (ed|ph)\.d blvd rd esq  etc al seq bldg
 """)
-CLOSING_STATES = capitalised("Az Ark Del Ill La Mass Miss Ore Pa Tex Wash")
+CLOSING_STATES = capitalise_words("Az Ark Del Ill La Mass Miss Ore Pa Tex Wash")
 
 # Keep their dot; a capital after it does not end the sentence.
 OPENING = any_of(r"""
@@ -128,7 +128,7 @@ OPENING = any_of(r"""
 NUMBERED = any_of("ca figs? prop nos? art bldg pp op")
 
 # An acronym's dot also ends the sentence when one of these follows.
-SENTENCE_STARTS = capitalised(r"""
+SENTENCE_STARTS = capitalise_words(r"""
     About According Additionally After An A As At But Earlier He Her Here However If In It Last Many More Mr\. Ms\. Now
     Once One Other Our She Since So Some Such That The Their Then There These They This We When While What Yet You
 """)
@@ -167,8 +167,8 @@ def vocabulary() -> dict[str, str | int]:
     return {
         "any": unit_set("0-ffff"),
         "letter": unit_set(LETTERS),
-        "digit": digits(),
-        "capital": capitals(),
+        "digit": digit_set(),
+        "capital": capital_set(),
         "symbol": unit_set(SYMBOLS),
         "blank": bracket(BLANKS),
         "gap": bracket(BLANKS + LINE_ENDS) + "|\r\n",
@@ -249,14 +249,15 @@ CLOSE_QUOTE = (("&apos;", "'"), ('"', "''"), ("&quot;", "''"), *CURLED)
 # ── the rules, in order ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def word(pattern: str, ahead: str = "") -> Rule:
+def word_rule(pattern: str, ahead: str = "") -> Rule:
     return Rule(pattern, ahead, edits=NO_SOFT_HYPHEN, empty="-")
 
 
-def contractions() -> list[Rule]:
+def contraction_rules() -> list[Rule]:
     """A word before 's, 're, n't …; one rule for each length of what follows."""
     tails = [apo + ending for apo, ending in product(("{apo}", "&apos;"), ("[msdMSD]", "(re|ve|ll)"))]
-    return [*(word("{word}", tail) for tail in tails), word("{stem}", "n({tick})t"), word("{stem}", "n&apos;t")]
+    negations = [word_rule("{stem}", "n({tick})t"), word_rule("{stem}", "n&apos;t")]
+    return [*(word_rule("{word}", tail) for tail in tails), *negations]
 
 
 SPLIT = [  # one word to the eye, two tokens
@@ -288,7 +289,7 @@ ADDRESSES = [
 ]
 NUMBERS = [
     Rule(r"{digit}{1,2}[\-\/]{digit}{1,2}[\-\/]{digit}{2,4}"),
-    word("{number}"),
+    word_rule("{number}"),
     Rule(r"[\u207a\u207b\u208a\u208b]?([\u2070\u00b9\u00b2\u00b3\u2074-\u2079]+|[\u2080-\u2089]+)"),
     Rule(r"({digit}{1,4}[\- \u00a0])?{digit}{1,4}(\\?\/|\u2044){digit}{1,4}", edits=HARD_BLANKS),
     Rule(r"[\u00bc\u00bd\u00be\u2153-\u215e]", edits=FRACTIONS),
@@ -312,7 +313,7 @@ ABBREVIATIONS = [
     Rule("{apos}[0-9][0-9]", "{gap}"),
     Rule("{file}", "{gap}"),
     Rule("{file}", "[.,!?]"),
-    word(r"{word}\.", "{comma}"),
+    word_rule(r"{word}\.", "{comma}"),
 ]
 PHONE = Rule(
     r"\([0-9]{2,3}\){hardblank}?{local}"
@@ -351,8 +352,8 @@ PUNCTUATION = [
     Rule("\\/"),
 ]
 THINGS = [
-    word(r"{hyphened}\.", "{comma}"),
-    word("{hyphened}"),
+    word_rule(r"{hyphened}\.", "{comma}"),
+    word_rule("{hyphened}"),
     Rule(r"{thing}\.", "{comma}"),
     Rule("{thing}"),
     Rule(r"{joined}\.", "{comma}", edits=AMPERSAND),
@@ -375,8 +376,8 @@ REST = [
 RULES: list[Rule] = [
     *SPLIT,
     *MARKUP,
-    *contractions(),
-    word("{word}"),
+    *contraction_rules(),
+    word_rule("{word}"),
     *APOSTROPHES,
     *ADDRESSES,
     Rule("{aux}|{not}", "[^A-Za-z]", edits=CLOSE_QUOTE),

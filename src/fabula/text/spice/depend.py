@@ -2,27 +2,33 @@
 
     (S (NP (DT a) (NN man)) (VP (VBZ rides) (NP (NN horse))))  →  rides →nsubj man, man →det a, rides →dobj horse
 
-The tree is reshaped (spice_reshape), every phrase gets a head (spice_heads), and every other child depends on that head
-by the relation that the rules find (spice_rules_clause, spice_rules_phrase), or by `dep`. Numbers and strings in lists
-throughout; what depends on labels alone is remembered between sentences.
+The tree is reshaped (reshape.py), every phrase gets a head (heads.py), and every other child depends on that head by
+the relation that the rules find (rules_*.py), or by `dep`. Numbers and strings in lists throughout; what depends on
+labels alone is remembered between sentences.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fabula.text import spice_rules_clause, spice_rules_phrase  # noqa: F401  (they register their rules)
-from fabula.text.spice_graph import table_size
-from fabula.text.spice_heads import CONTROL, Phrases
-from fabula.text.spice_lemma import lemma
-from fabula.text.spice_reshape import Tree, reshape
-from fabula.text.spice_rules import BY_LABELS, JOINING, relation, rules_for, searches_for, stronger
+from fabula.text.spice import (  # noqa: F401  (they register their rules)
+    rules_argument,
+    rules_clause,
+    rules_far,
+    rules_phrase,
+    rules_verb,
+)
+from fabula.text.spice.graph import table_size
+from fabula.text.spice.heads import CONTROL, Phrases
+from fabula.text.spice.lemma import lemma
+from fabula.text.spice.reshape import Tree, reshape
+from fabula.text.spice.rules import BY_LABELS, JOINING, relation, rules_for, searches_for, stronger
 
 
 def depend(
     label: Sequence[str], parent: Sequence[int], words: Sequence[str], sentence: int = 0
 ) -> tuple[list[int], list[str]]:
-    """Heads (1 … n, 0 for the root) and relations of the words; the tree as in spice_reshape.
+    """Heads (1 … n, 0 for the root) and relations of the words; the tree as in reshape.py.
 
     `sentence`: which one of its caption, from 0. It moves the places in the original's hash tables.
     """

@@ -1,8 +1,8 @@
 """Lists of captions for the teacher to parse.
 
-    python train/spice_captions.py DATA --kind mixture --number 60000 --seed 1 > captions.txt
-    python train/spice_captions.py DATA --kind frames --number 12000 --seed 5 > frames.txt
-    python train/spice_captions.py DATA --kind short --number 5000 --seed 11 > short.txt
+    python tools/spice/captions.py DATA --kind mixture --number 60000 --seed 1 > captions.txt
+    python tools/spice/captions.py DATA --kind frames --number 12000 --seed 5 > frames.txt
+    python tools/spice/captions.py DATA --kind short --number 5000 --seed 11 > short.txt
 
 mixture  plain captions, and ones bent as evaluation sets do: words cut, swapped, doubled, replaced, people as ids
 frames   rare words in frames of two to four words ("the X", "he X it"): they teach the teacher's word list cheaply
@@ -27,7 +27,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from fabula.text import meteor_index, ptb
+from fabula.text import ptb
+from fabula.text.meteor.index import open_index
 
 Edit = Callable[[list[str], random.Random], list[str]]
 INJECTED = [
@@ -92,7 +93,7 @@ class Words:
     """Synonyms and paraphrases for the bent captions, from METEOR's tables."""
 
     def __init__(self) -> None:
-        self.index = meteor_index.open_index()
+        self.index = open_index()
         self.by_synset: dict[int, list[str]] = {}
         start, ids = self.index.synset_start.tolist(), self.index.synset_ids.tolist()
         self.of = {word: ids[start[k] : start[k + 1]] for word, k in self.index.words.items()}

@@ -16,9 +16,9 @@ from functools import cache, lru_cache
 import numpy as np
 
 from fabula.core.errors import InputError
-from fabula.text.meteor_align import DETACHMENT, java_hash
-from fabula.text.meteor_index import INSTALL, Tables
-from fabula.text.spice_graph import Tuple
+from fabula.text.meteor.align import DETACHMENT, java_hash
+from fabula.text.meteor.index import INSTALL, Tables
+from fabula.text.spice.graph import Tuple
 
 
 class Concept:
@@ -31,10 +31,10 @@ class Concept:
         self.synsets: frozenset[int]
         self.words, self.synsets = meaning(word)
 
-    def similar(self, other: Concept) -> bool:
+    def is_similar(self, other: Concept) -> bool:
         return not self.synsets.isdisjoint(other.synsets) or not self.words.isdisjoint(other.words)
 
-    def equal(self, other: Concept) -> bool:
+    def is_equal(self, other: Concept) -> bool:
         return self.words == other.words and self.synsets == other.synsets
 
     def merge(self, other: Concept) -> None:
@@ -90,7 +90,7 @@ class Scene:
         for node in self.nodes:
             other = node.concept
             if word in other.words:
-                if concept.equal(other):
+                if concept.is_equal(other):
                     return node
                 similarity = np.float32(1)
             else:
@@ -109,11 +109,11 @@ class Scene:
         return made
 
     def attribute(self, node: Node, concept: Concept) -> None:
-        if not joined(concept, node.attributes):
+        if not merge_into(concept, node.attributes):
             node.attributes.append(concept)
 
     def relation(self, source: Node, concept: Concept, target: Node) -> None:
-        if not joined(concept, (r for a, r, b in self.relations if a is source and b is target)):
+        if not merge_into(concept, (r for a, r, b in self.relations if a is source and b is target)):
             self.relations.append((source, concept, target))
 
     def tuples(self) -> list[Parts]:
@@ -123,13 +123,13 @@ class Scene:
         return out
 
 
-def joined(concept: Concept, others: Iterable[Concept]) -> bool:
+def merge_into(concept: Concept, others: Iterable[Concept]) -> bool:
     """True where one of the others is the concept, or else the first that is similar now has its words."""
     similar = None
     for other in others:
-        if other.equal(concept):
+        if other.is_equal(concept):
             return True
-        if similar is None and other.similar(concept):
+        if similar is None and other.is_similar(concept):
             similar = other
     if similar is None:
         return False

@@ -28,9 +28,9 @@ from fabula import _kernels
 from fabula._kernels import native
 from fabula.core.errors import InputError, shown
 from fabula.text._scorer import Block, Wanted
-from fabula.text.meteor_align import Sentence, align
-from fabula.text.meteor_index import Index, open_index
-from fabula.text.meteor_norm import normalise
+from fabula.text.meteor.align import Sentence, align_pair
+from fabula.text.meteor.index import Index, open_index
+from fabula.text.meteor.norm import normalise
 
 ALPHA, BETA, GAMMA, DELTA = 0.85, 0.2, 0.6, 0.75
 WEIGHTS = (1.0, 0.6, 0.8, 0.6)  # exact, stem, synonym, paraphrase
@@ -67,7 +67,7 @@ def segments(
         return [Segment(tuple(row), value) for row, value in zip(stats.tolist(), scores.tolist(), strict=True)]
     _check_segments(candidates, references)
     return [
-        _best(k, candidate, texts, index)
+        _best_segment(k, candidate, texts, index)
         for k, (candidate, texts) in enumerate(zip(candidates, references, strict=True))
     ]
 
@@ -100,7 +100,7 @@ def pairs_many(
             flat = engine.pairs_many(blocks, threads or _kernels.threads(), wanted)
     else:
         _check_blocks(blocks)
-        flat = _flat(blocks, wanted, index)
+        flat = _score_pairs(blocks, wanted, index)
     shapes = [(len(candidates), len(references)) for candidates, references in blocks]
     ends = accumulate(C * R for C, R in shapes)
     return [flat[end - C * R : end].reshape(C, R) for end, (C, R) in zip(ends, shapes, strict=True)]
@@ -109,16 +109,16 @@ def pairs_many(
 # --- the readable twin of the compiled kernel ------------------------------------------------------------------------
 
 
-def _best(k: int, candidate: str, references: Sequence[str], index: Index) -> Segment:
-    hyp, best = _sentence(candidate, index), Segment((), -1.0)
+def _best_segment(k: int, candidate: str, references: Sequence[str], index: Index) -> Segment:
+    hyp, best = _read_sentence(candidate, index), Segment((), -1.0)
     for r, reference in enumerate(references):
-        stats = _pair(hyp, _sentence(reference, index), f"item {k}: candidate 0, reference {r}")
+        stats = _pair_statistics(hyp, _read_sentence(reference, index), f"item {k}: candidate 0, reference {r}")
         if (value := score_of(stats)) > best.score:
             best = Segment(stats, value)
     return best
 
 
-def _flat(blocks: Sequence[Block], wanted: Wanted | None, index: Index) -> NDArray[np.float64]:
+def _score_pairs(blocks: Sequence[Block], wanted: Wanted | None, index: Index) -> NDArray[np.float64]:
     places = [
         (f"block {b}: candidate {h}, reference {r}", candidate, reference)
         for b, (candidates, references) in enumerate(blocks)
@@ -131,7 +131,8 @@ def _flat(blocks: Sequence[Block], wanted: Wanted | None, index: Index) -> NDArr
     scores = np.zeros(len(places))
     for k, (place, candidate, reference) in enumerate(places):
         if wanted is None or wanted[k]:
-            scores[k] = score_of(_pair(_sentence(candidate, index), _sentence(reference, index), place))
+            hyp, ref = _read_sentence(candidate, index), _read_sentence(reference, index)
+            scores[k] = score_of(_pair_statistics(hyp, ref, place))
     return scores
 
 
@@ -140,7 +141,7 @@ def statistics(hyp: Sentence, ref: Sentence) -> Statistics:
     matched = [0] * 16  # 4 modules × (hyp content, ref content, hyp function, ref function)
     chunks, hyp_end, ref_end = 0, -1, -1
     hyp_words = ref_words = 0
-    for match in align(hyp, ref):
+    for match in align_pair(hyp, ref):
         base = 4 * match.module
         for j in range(match.hyp, match.hyp + match.hyp_words):
             matched[base + 2 * hyp.is_function[j]] += 1
@@ -193,7 +194,7 @@ def _divide(a: float, b: float) -> float:
     return math.nan if a == 0 or math.isnan(a) else math.copysign(math.inf, a) * math.copysign(1.0, b)
 
 
-def _pair(hyp: Sentence, ref: Sentence, place: str) -> Statistics:
+def _pair_statistics(hyp: Sentence, ref: Sentence, place: str) -> Statistics:
     try:
         return statistics(hyp, ref)
     except InputError as error:
@@ -239,7 +240,7 @@ def _as_input_error(check: Callable[[], None]) -> Iterator[None]:
 
 
 @lru_cache(CACHED_SENTENCES)
-def _sentence(text: str, index: Index) -> Sentence:
+def _read_sentence(text: str, index: Index) -> Sentence:
     return Sentence(normalise(text, *index.prefix_words), index)
 
 

@@ -22,8 +22,8 @@ from functools import cached_property
 from typing import NamedTuple
 
 from fabula.core.errors import InputError
-from fabula.text.meteor_index import FUNCTION, IRREGULAR, LEMMA, Index
-from fabula.text.meteor_stem import stem
+from fabula.text.meteor.index import FUNCTION, IRREGULAR, LEMMA, Index
+from fabula.text.meteor.stem import stem
 
 BEAM = 40
 WEIGHT = (1.0, 0.5, 0.5, 0.5)  # of the modules in the search; the weights of the score are others
@@ -164,7 +164,7 @@ def base_form(word: str, index: Index) -> str:
 # --- the four matchers -----------------------------------------------------------------------------------------------
 
 
-def proposals(hyp: Sentence, ref: Sentence) -> list[list[Match]]:
+def propose_matches(hyp: Sentence, ref: Sentence) -> list[list[Match]]:
     """Per reference position the matches that start there, in the order in which the modules find them."""
     most = max(len(hyp), len(ref))
     if most > MOST_WORDS:
@@ -184,10 +184,10 @@ def proposals(hyp: Sentence, ref: Sentence) -> list[list[Match]]:
             )
         found[match.ref].append(match)
 
-    _words(hyp, ref, 0, propose)
+    _propose_words(hyp, ref, 0, propose)
     if hyp.words != ref.words:
-        _words(hyp, ref, 1, propose)
-        _words(hyp, ref, 2, propose)
+        _propose_words(hyp, ref, 1, propose)
+        _propose_words(hyp, ref, 2, propose)
         for i, size, targets in ref.sources:
             for target in targets:
                 for j, hyp_size in hyp.places.get(target, ()):
@@ -199,7 +199,7 @@ def proposals(hyp: Sentence, ref: Sentence) -> list[list[Match]]:
     return found
 
 
-def _words(hyp: Sentence, ref: Sentence, module: int, propose: Callable[[Match], None]) -> None:
+def _propose_words(hyp: Sentence, ref: Sentence, module: int, propose: Callable[[Match], None]) -> None:
     """One-word matches: equal hashes (module 0), or unequal hashes and equal stems (1) or a common synset (2)."""
     for i in range(len(ref)):
         for j in range(len(hyp)):
@@ -254,10 +254,10 @@ class Path:
         return -(self.hyp_matches + self.ref_matches), self.chunks, self.distance
 
 
-def align(hyp: Sentence, ref: Sentence) -> list[Match]:
+def align_pair(hyp: Sentence, ref: Sentence) -> list[Match]:
     """The best path's matches, in the order of the reference."""
-    found = proposals(hyp, ref)
-    fixed, ref_used, hyp_used = _fixed(found, len(hyp), len(ref))
+    found = propose_matches(hyp, ref)
+    fixed, ref_used, hyp_used = _fix_unrivalled(found, len(hyp), len(ref))
     queue = [Path(hyp_used)]
     for position in range(len(ref) + 1):
         queue.sort(key=lambda path: path.rank)
@@ -291,7 +291,7 @@ def align(hyp: Sentence, ref: Sentence) -> list[Match]:
     return matches[::-1]
 
 
-def _fixed(found: list[list[Match]], hyp_size: int, ref_size: int) -> tuple[list[Match | None], int, int]:
+def _fix_unrivalled(found: list[list[Match]], hyp_size: int, ref_size: int) -> tuple[list[Match | None], int, int]:
     """Matches without a rival: the only one at their start, all of whose words no other match covers."""
     hyp_cover, ref_cover = [0] * hyp_size, [0] * ref_size
     for matches in found:

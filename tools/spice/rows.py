@@ -1,7 +1,7 @@
-"""Captions and the teacher's derivations of them, which the grammar of SPICE is learned from (train/spice_grammar.py).
+"""Captions and the teacher's derivations of them, which the grammar of SPICE is learned from (tools/spice/grammar.py).
 
 Official trees, whose annotated states are found by parsing under them; captions with new words; the mixture of
-train/spice_captions.py; bent captions; captions with ids for people; and for every word, the best tree of its shortest
+tools/spice/captions.py; bent captions; captions with ids for people; and for every word, the best tree of its shortest
 caption if the word had another tag.
 """
 
@@ -17,10 +17,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from spice_captions import frames, mixture, plain, short
-from spice_teacher import Row, Teacher, base
+from captions import frames, mixture, plain, short
+from teacher import Row, Teacher, base
 
-from fabula.text import ptb, spice_parse
+from fabula.text import ptb
+from fabula.text.spice import parse
 
 LONGEST, FURTHER = 60, 26  # words of the official trees; of further captions
 OPEN = "NN NNS NNP VB VBZ VBP VBD VBN VBG JJ RB CD IN".split()
@@ -173,12 +174,12 @@ def bent(rows: list[Row], number: int, left_out: set[str], rng: random.Random) -
 
 
 def further(data: Path, number: int, left_out: set[str], rng: random.Random) -> list[list[str]]:
-    """Sentences of the mixture that train/spice_captions.py makes, and of its frames and short ones."""
+    """Sentences of the mixture that tools/spice/captions.py makes, and of its frames and short ones."""
     found: dict[str, list[str]] = {}
     for lines, share in ((mixture, 0.75), (short, 0.1), (frames, 0.15)):
         wanted = len(found) + share * number
         for line in lines(data, rng):
-            for words in spice_parse.split(line):
+            for words in parse.split_sentences(line):
                 if len(words) <= FURTHER and " ".join(words) not in left_out:
                     found[" ".join(words)] = words
             if len(found) >= wanted:

@@ -193,7 +193,7 @@ def promote_quantified(g: Graph) -> None:
                 return
 
 
-def quantified(g: Graph, q: int) -> list[tuple[int, int]]:
+def find_quantified(g: Graph, q: int) -> list[tuple[int, int]]:
     """(noun, of) for what the word may quantify."""
     return [
         (noun, of)
@@ -209,7 +209,7 @@ def of_a(g: Graph, q: int) -> tuple[int, list[int]] | None:
     if g.word[q] in OF_A:
         for label, det in g.kids[q]:
             if label == "det" and g.word[det] in ("a", "an"):
-                for noun, of in quantified(g, q):
+                for noun, of in find_quantified(g, q):
                     left = [k for name, k in g.kids[q] if name == "amod" and g.position[k] < g.position[q]]
                     return noun, [det, q, of, *left]
     return None
@@ -218,23 +218,23 @@ def of_a(g: Graph, q: int) -> tuple[int, list[int]] | None:
 def of_many(g: Graph, q: int) -> tuple[int, list[int]] | None:
     """ "lots of dogs"."""
     if OF_MANY.fullmatch(g.word[q]):
-        for noun, of in quantified(g, q):
-            return noun, [q, of, *before(g, q)]
+        for noun, of in find_quantified(g, q):
+            return noun, [q, of, *words_before(g, q)]
     return None
 
 
 def of_the(g: Graph, q: int) -> tuple[int, list[int]] | None:
     """ "some of the dogs", "some of them"."""
     if OF_THE.fullmatch(g.word[q]):
-        for noun, of in quantified(g, q):
+        for noun, of in find_quantified(g, q):
             if g.tag[noun] in PRONOUN or any(
                 label == "det" and g.position[k] == g.position[of] + 1 for label, k in g.kids[noun]
             ):
-                return noun, [q, of, *before(g, q)]
+                return noun, [q, of, *words_before(g, q)]
     return None
 
 
-def before(g: Graph, q: int) -> list[int]:
+def words_before(g: Graph, q: int) -> list[int]:
     return [k for _, k in g.kids[q] if g.position[k] < g.position[q]]
 
 
@@ -401,7 +401,7 @@ def propose(g: Graph) -> list[Tuple]:
                 for subject in subjects:
                     relations += [(lemma[subject], lemma[obj], predicate(g, node, label)) for label, obj in own]
             elif subjects:
-                said = [said_of(g, subject, node, case) for subject in subjects]
+                said = [describe_subject(g, subject, node, case) for subject in subjects]
                 if copulas:
                     copular += [t for t in said if t for _ in range(copulas)]
                 else:
@@ -415,21 +415,21 @@ def propose(g: Graph) -> list[Tuple]:
     ]
     out = [*relations, *clauses, *plain, *copular, *attributes, *predicates, *places, *owners, *agents]
     if plurals:
-        out += counts(g, order, plurals, governs_plural)
+        out += count_plurals(g, order, plurals, governs_plural)
     out += compounds
     out += [(lemma[node],) for node in nouns if node not in joined]
     return out
 
 
-def said_of(g: Graph, subject: int, node: int, case: int) -> Tuple:
+def describe_subject(g: Graph, subject: int, node: int, case: int) -> Tuple:
     """ "the man is in a room", "the man is tall", "the man runs"."""
     if case:
-        parts = [value(g, case), *(value(g, k) for name, k in g.kids[case] if name == "mwe")]
+        parts = [written_word(g, case), *(written_word(g, k) for name, k in g.kids[case] if name == "mwe")]
         return g.lemma[subject], g.lemma[node], " ".join(parts)
     return () if g.lemma[node] == "be" else (g.lemma[subject], g.lemma[node])
 
 
-def value(g: Graph, node: int) -> str:
+def written_word(g: Graph, node: int) -> str:
     """The word as it was written."""
     return g.tokens[g.position[node] - 1].word
 
@@ -438,13 +438,13 @@ def predicate(g: Graph, node: int, label: str) -> str:
     """The verb's lemma, its particle, the preposition."""
     words = g.tokens[g.position[node] - 1].lemma
     if particle := g.child(node, "compound:prt"):
-        words = f"{'' if words == 'be' else words} {value(g, particle)}".strip()
+        words = f"{'' if words == 'be' else words} {written_word(g, particle)}".strip()
     if label.startswith("nmod:") and label not in ("nmod:poss", "nmod:agent"):
         words += " " + label[5:].replace("_", " ")
     return words
 
 
-def counts(g: Graph, order: list[int], plurals: list[int], governs_plural: set[int]) -> list[Tuple]:
+def count_plurals(g: Graph, order: list[int], plurals: list[int], governs_plural: set[int]) -> list[Tuple]:
     """10–12, how many: plural subject and plural object, plural subject or root alone, other plurals."""
     if not any(label in ("nummod", "det:qmod") for node in plurals for label, _ in g.kids[node]):
         return []
@@ -456,11 +456,11 @@ def counts(g: Graph, order: list[int], plurals: list[int], governs_plural: set[i
     for node in order:
         if node in with_object:
             subject = next(k for label, k in g.kids[node] if label == "nsubj" and g.tag[k] in PLURAL_NOUN)
-            out += counted(g, subject) + counted(g, with_object[node])
+            out += count_noun(g, subject) + count_noun(g, with_object[node])
     for node in plurals:
         for label, head in g.heads[node]:
             if label == "root" or (label == "nsubj" and head not in with_object):
-                out += counted(g, node)
+                out += count_noun(g, node)
                 break
     for node in plurals:
         for label, head in g.heads[node]:
@@ -469,7 +469,7 @@ def counts(g: Graph, order: list[int], plurals: list[int], governs_plural: set[i
             if head in governs_plural and (label in ("dobj", "iobj") or label.startswith("nmod")):
                 break
         else:
-            out += counted(g, node)
+            out += count_noun(g, node)
     return out
 
 
@@ -485,7 +485,7 @@ def plural_object(g: Graph, node: int) -> int:
     return 0
 
 
-def counted(g: Graph, noun: int) -> list[Tuple]:
+def count_noun(g: Graph, noun: int) -> list[Tuple]:
     """(noun, number) where a number stands before it; a quantifier where there is no number."""
     if number := g.child(noun, "nummod"):
         return [(g.lemma[noun], g.lemma[number])] if g.position[number] < g.position[noun] else []

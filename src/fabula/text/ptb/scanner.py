@@ -80,7 +80,7 @@ def unit_set(ranges: str) -> int:
     return units
 
 
-def caseless(char: str) -> int:
+def fold_case(char: str) -> int:
     """The set of units that equal the character when case is ignored."""
     same = {char, char.lower(), char.upper(), *FOLDED.get(char.lower(), "")} if char.isascii() else {char}
     return sum(1 << ord(c) for c in same)
@@ -115,7 +115,7 @@ class Parser:
     def sequence(self) -> Node:
         parts = []
         while self.peek() not in ("", "|", ")"):
-            parts.append(self.repeated(self.atom()))
+            parts.append(self.parse_repeat(self.atom()))
         return parts[0] if len(parts) == 1 else Node("cat", parts=parts)
 
     def atom(self) -> Node:
@@ -131,9 +131,9 @@ class Parser:
             end = self.text.index("}", self.at)
             name, self.at = self.text[self.at : end], end + 1
             return self.words[name]
-        return Node("set", caseless(self.escaped() if char == "\\" else char))
+        return Node("set", fold_case(self.parse_escape() if char == "\\" else char))
 
-    def repeated(self, node: Node) -> Node:
+    def parse_repeat(self, node: Node) -> Node:
         bounds = re.compile(r"\{(\d+)(?:,(\d+))?\}").match(self.text, self.at)
         if bounds:
             self.at = bounds.end()
@@ -143,7 +143,7 @@ class Parser:
             return Node("rep", parts=[node], least=least, upto=upto)
         return node
 
-    def escaped(self) -> str:
+    def parse_escape(self) -> str:
         char = self.take()
         if char == "u":
             self.at += 4
@@ -165,7 +165,7 @@ class Parser:
 
     def bracket_char(self) -> str:
         char = self.take()
-        return self.escaped() if char == "\\" else char
+        return self.parse_escape() if char == "\\" else char
 
 
 def width(node: Node) -> int | None:
@@ -286,7 +286,7 @@ def utf16(text: str) -> str:
     return text
 
 
-def joined(units: str) -> str:
+def join_units(units: str) -> str:
     """The characters again, from their UTF-16 units."""
     return units if units.isascii() else units.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
@@ -362,19 +362,19 @@ class Scanner:
                 ahead = next(end - i for i in range(at, end) if units[i] in a.blanks)
             end -= ahead + rule.cut
             if rule.kind == "token":
-                out.append(("" if fresh else " ") + token(rule, units[at:end]))
+                out.append(("" if fresh else " ") + make_token(rule, units[at:end]))
                 fresh = False
             elif rule.kind == "line" and "\n" in units[at:end]:
                 out.append("\n")
                 fresh = True
             at = end - rule.again
-        return joined("".join(out))
+        return join_units("".join(out))
 
     def lines(self, texts: Sequence[str]) -> list[str]:
         return [self.line(text) for text in texts]
 
 
-def token(rule: Rule, match: str) -> str:
+def make_token(rule: Rule, match: str) -> str:
     """What a rule makes of its match."""
     if rule.whole is not None:
         return rule.whole

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fabula.text.pcfg import TAG, Grammar, Lexicon, Node
+from fabula.text.spice.pcfg import TAG, Grammar, Lexicon, Node
 
-FILE = "spice_grammar.npz"
+FILE = "grammar.npz"
 TAG_LIMIT = 10.0  # how much worse than the best a sequence of tags may be
 RARE_TAG = -30.0  # a tag that a word is not known to have
 ID = re.compile(r"P\d+")
@@ -44,14 +44,14 @@ class Parser:
             (data["follows"] / np.float32(20)).astype(np.float32),
             TAG_LIMIT,
         )
-        self.lexicon = lexicon(data)
+        self.lexicon = build_lexicon(data)
         # words, then signatures in capitals, the end mark and the word that could be anything
         self.number = {word: k for k, word in enumerate(str(data["words"]).split("\n"))}
         self.end = self.number["\x00end"]
         self.any = self.number["\x00any"]
-        self.id = self.named(self.number.get("\x00" + signature("P1", False), self.any))
+        self.id = self.add_name(self.number.get("\x00" + signature("P1", False), self.any))
 
-    def named(self, word: int) -> int:
+    def add_name(self, word: int) -> int:
         """A word more in the lexicon: like the given one, but a name and nothing else."""
         known = slice(self.lexicon.at[word], self.lexicon.at[word + 1])
         tags, scores = self.lexicon.tags[known], self.lexicon.scores[known]
@@ -63,7 +63,7 @@ class Parser:
         )
         return len(self.lexicon.at) - 2
 
-    def known(self, word: str, first: bool) -> int:
+    def find_word(self, word: str, first: bool) -> int:
         if ID.fullmatch(word):
             return self.id
         found = self.number.get(word)
@@ -73,16 +73,16 @@ class Parser:
 
     def parse(self, sentences: Sequence[Sequence[str]]) -> list[Tree]:
         """Trees of tokenised sentences; the root is ROOT, a sentence without words is the root alone."""
-        words = [[*(self.known(w, k == 0) for k, w in enumerate(s)), self.end] for s in sentences]
+        words = [[*(self.find_word(w, k == 0) for k, w in enumerate(s)), self.end] for s in sentences]
         found = self.grammar.trees(words, self.lexicon)
         lost = [k for k, nodes in enumerate(found) if not nodes and len(words[k]) > 1]
         if lost:
-            again = self.grammar.trees(*self.flooded([words[k] for k in lost]))
+            again = self.grammar.trees(*self.allow_all_tags([words[k] for k in lost]))
             for k, nodes in zip(lost, again, strict=True):
                 found[k] = nodes
         return [self.tree(nodes, len(s)) for nodes, s in zip(found, sentences, strict=True)]
 
-    def flooded(self, sentences: list[list[int]]) -> tuple[list[list[int]], Lexicon]:
+    def allow_all_tags(self, sentences: list[list[int]]) -> tuple[list[list[int]], Lexicon]:
         """The sentences over a lexicon of their words alone, which have every tag: RARE_TAG where it is not known."""
         number = {word: k for k, word in enumerate(dict.fromkeys(w for s in sentences for w in s))}
         tags = np.flatnonzero(self.grammar.kind == TAG).astype(np.int32)
@@ -111,7 +111,7 @@ class Parser:
         return labels, parents
 
 
-def lexicon(data: dict[str, NDArray[Any]]) -> Lexicon:
+def build_lexicon(data: dict[str, NDArray[Any]]) -> Lexicon:
     """Each word's own tags, then as many of the floors as it has: tags with scores that are the same for all words."""
     own, floors = data["tags_of"].astype(np.int64), data["floors_of"].astype(np.int64)
     at = np.concatenate([[0], np.cumsum(own + floors)])
@@ -141,12 +141,12 @@ def signature(word: str, first: bool) -> str:
     return sign + word[-1].lower() if len(word) > 3 else sign
 
 
-def data() -> dict[str, NDArray[Any]]:
+def read_data() -> dict[str, NDArray[Any]]:
     """The grammar that the package carries."""
-    with (resources.files("fabula.text") / FILE).open("rb") as file, np.load(file) as found:
+    with (resources.files("fabula.text.spice") / FILE).open("rb") as file, np.load(file) as found:
         return dict(found)
 
 
 @cache
 def load() -> Parser:
-    return Parser(data())
+    return Parser(read_data())

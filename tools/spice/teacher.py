@@ -20,8 +20,8 @@ from typing import NamedTuple
 import numpy as np
 
 from fabula._kernels import _native
-from fabula.text.pcfg import PHRASE, TAG, UNFINISHED
-from fabula.text.spice_grammar import signature
+from fabula.text.spice.grammar import signature
+from fabula.text.spice.pcfg import PHRASE, TAG, UNFINISHED
 
 END, END_TAG, ALL = ".$.", ".$$.", ".*."  # the end mark and its tag; "all words" or "all tags" in the teacher's counts
 

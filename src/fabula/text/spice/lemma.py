@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import cache, lru_cache
 from importlib import resources
 
-FILE = "spice_lemmas.tsv"
+FILE = "lemmas.tsv"
 LONGEST = 24
 PRONOUNS = {
     **dict.fromkeys(["him", "his"], "he"),
@@ -38,7 +38,7 @@ SMALL |= {"PRP": PRONOUNS, "PRP$": PRONOUNS}
 @cache
 def rules() -> dict[str, dict[str, tuple[int, str]]]:
     found: dict[str, dict[str, tuple[int, str]]] = {}
-    text = resources.files("fabula.text").joinpath(FILE).read_text(encoding="utf-8")
+    text = resources.files("fabula.text.spice").joinpath(FILE).read_text(encoding="utf-8")
     for line in text.splitlines():
         tag, ending, lost, gained = line.split("\t")
         found.setdefault(tag, {})[ending] = (int(lost), gained)

@@ -30,10 +30,11 @@ import numpy as np
 
 from fabula import _kernels
 from fabula._kernels import native
+from fabula.core import cachefile
+from fabula.core.cachefile import cache_folder
 from fabula.core.errors import InputError, shown
-from fabula.text import _store, ptb_rules, scanner
-from fabula.text._store import cache_folder
-from fabula.text.scanner import Automaton, Scanner, compile_rules
+from fabula.text.ptb import rules, scanner
+from fabula.text.ptb.scanner import Automaton, Scanner, compile_rules
 
 MAGIC = b"FABULA-PTB\0\0\0\0\0\0"
 VERSION = 1  # of the kept tables: count it up when the kernel makes other tables of the same rules
@@ -52,8 +53,8 @@ class Engine(Protocol):
 
 @cache
 def automaton() -> Automaton:
-    blanks = ptb_rules.BLANKS + ptb_rules.LINE_ENDS
-    return compile_rules(ptb_rules.RULES, ptb_rules.vocabulary(), blanks)
+    blanks = rules.BLANKS + rules.LINE_ENDS
+    return compile_rules(rules.RULES, rules.vocabulary(), blanks)
 
 
 @cache
@@ -64,46 +65,46 @@ def python_engine() -> Engine:
 @cache
 def native_engine(kernels: ModuleType) -> Any:
     """The compiled scanner; its tables, which depend on the rules alone, are kept in the cache folder."""
-    place = kept_tables()
-    sections = _store.load(*place) if place else None
-    blanks = "".join(sorted(ptb_rules.BLANKS + ptb_rules.LINE_ENDS))
+    place = locate_tables()
+    sections = cachefile.load(*place) if place else None
+    blanks = "".join(sorted(rules.BLANKS + rules.LINE_ENDS))
     if sections is not None:
         classes, ahead = sections["classes"].tobytes(), sections["ahead"].tolist()
-        return kernels.Scanner(classes, sections["next"], sections["accepts"], told(ahead), blanks)
+        return kernels.Scanner(classes, sections["next"], sections["accepts"], pack_rules(ahead), blanks)
     a = automaton()
-    made = kernels.Scanner(a.classes, a.members, a.follow, a.accept, a.first, told(a.ahead), blanks)
+    made = kernels.Scanner(a.classes, a.members, a.follow, a.accept, a.first, pack_rules(a.ahead), blanks)
     if place:
-        keep_tables(*place, made, a)
+        save_tables(*place, made, a)
     return made
 
 
-def told(ahead: Sequence[int]) -> list[tuple[Any, ...]]:
+def pack_rules(ahead: Sequence[int]) -> list[tuple[Any, ...]]:
     """The rules as the kernel takes them, each with the length of its look-ahead."""
     return [
         (length, rule.cut, rule.again, rule.kind, rule.whole, rule.empty, list(rule.edits))
-        for rule, length in zip(ptb_rules.RULES, ahead, strict=True)
+        for rule, length in zip(rules.RULES, ahead, strict=True)
     ]
 
 
-def kept_tables() -> tuple[Path, _store.Seal] | None:
+def locate_tables() -> tuple[Path, cachefile.Seal] | None:
     """Where the tables of these very rules are kept, made by this very Python; None where nothing can be kept."""
     try:
-        sources = [Path(module.__file__ or "").read_bytes() for module in (ptb_rules, scanner)]
+        sources = [Path(module.__file__ or "").read_bytes() for module in (rules, scanner)]
         mark = struct.pack("<8I", sys.hexversion, *(n for s in sources for n in (zlib.crc32(s), len(s))), 0, 0, 0)
         path = cache_folder() / f"ptb-{VERSION}-{zlib.crc32(mark):08x}.tables"
-        return path, _store.Seal(MAGIC, VERSION, mark)
+        return path, cachefile.Seal(MAGIC, VERSION, mark)
     except (OSError, RuntimeError):  # no files (an archive), no home
         return None
 
 
-def keep_tables(path: Path, seal: _store.Seal, made: Any, a: Automaton) -> None:
+def save_tables(path: Path, seal: cachefile.Seal, made: Any, a: Automaton) -> None:
     """Where they cannot be written, the next process makes them again: a tenth of a second, and no error."""
     following, accepts = made.tables()
     classes, ahead = np.frombuffer(a.classes, np.uint8), np.array(a.ahead, np.int32)
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        _store.remove_leftovers(path, older_than=3600)
-        _store.write(path, seal, {"classes": classes, "ahead": ahead, "next": following, "accepts": accepts})
+        cachefile.remove_leftovers(path, older_than=3600)
+        cachefile.write(path, seal, {"classes": classes, "ahead": ahead, "next": following, "accepts": accepts})
 
 
 def engine() -> Engine:
@@ -113,7 +114,7 @@ def engine() -> Engine:
 
 def raw_tokens(text: str) -> list[str]:
     """The tokenizer's line for one caption, as a list."""
-    line = raw_lines([checked(text, 0)])[0]
+    line = raw_lines([check_caption(text, 0)])[0]
     return line.split(" ") if line else []
 
 
@@ -128,19 +129,19 @@ def tokenize_all(texts: Sequence[str], remove_nonascii: bool = False, strict: bo
         raise InputError(f"captions are {shown(texts)}, one string", hint="give a list of strings, or call tokenize")
     captions = list(texts)
     if set(map(type, captions)) - {str}:
-        captions = [checked(text, i) for i, text in enumerate(captions)]
+        captions = [check_caption(text, i) for i, text in enumerate(captions)]
     if remove_nonascii and not all(map(str.isascii, captions)):
         captions = [ascii_only(text) for text in captions]
     if strict:
-        return [kept(line) for line in batch_lines(captions)]
+        return [drop_punctuation(line) for line in batch_lines(captions)]
     distinct = list(dict.fromkeys(captions))
     if len(distinct) == len(captions):
-        return kept_lines(captions)
-    made = dict(zip(distinct, kept_lines(distinct), strict=True))
+        return tokenize_lines(captions)
+    made = dict(zip(distinct, tokenize_lines(distinct), strict=True))
     return [made[text] for text in captions]
 
 
-def checked(text: object, index: int) -> str:
+def check_caption(text: object, index: int) -> str:
     if not isinstance(text, str):
         raise InputError(f"caption {index} is {shown(text)}, a {type(text).__name__}", hint="a caption is a string")
     return text
@@ -153,18 +154,18 @@ def ascii_only(text: str) -> str:
 
 def raw_lines(texts: Iterable[str]) -> list[str]:
     """One line of lower-cased tokens for each text, each read alone."""
-    return [lowered(line[:-1]) for line in engine().lines([text.replace("\n", " ") + "\n" for text in texts])]
+    return [lower_tokens(line[:-1]) for line in engine().lines([text.replace("\n", " ") + "\n" for text in texts])]
 
 
-def kept_lines(texts: list[str]) -> list[str]:
-    """`kept` of each text's line; the kernel does all of it for plain ASCII."""
+def tokenize_lines(texts: list[str]) -> list[str]:
+    """`drop_punctuation` of each text's line; the kernel does all of it for plain ASCII."""
     kernels = native()
     if kernels is None:
-        return [kept(line) for line in raw_lines(texts)]
+        return [drop_punctuation(line) for line in raw_lines(texts)]
     lines = native_engine(kernels).kept(texts, list(DROPPED), _kernels.threads())
     others = [i for i, line in enumerate(lines) if line is None]
     for i, line in zip(others, raw_lines([texts[i] for i in others]), strict=True):
-        lines[i] = kept(line)
+        lines[i] = drop_punctuation(line)
     found: list[str] = lines
     return found
 
@@ -174,13 +175,13 @@ def batch_lines(texts: Sequence[str]) -> list[str]:
     if not texts:
         return []
     page = engine().lines(["\n".join(text.replace("\n", " ") for text in texts)])[0]
-    return [lowered(line) for line in page.split("\n")]
+    return [lower_tokens(line) for line in page.split("\n")]
 
 
-def lowered(line: str) -> str:
+def lower_tokens(line: str) -> str:
     """Lower case token by token: a final sigma is final in its token."""
     return line.lower() if line.isascii() else " ".join(token.lower() for token in line.split(" "))
 
 
-def kept(line: str) -> str:
+def drop_punctuation(line: str) -> str:
     return " ".join([token for token in line.rstrip().split(" ") if token not in DROPPED])

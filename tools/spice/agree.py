@@ -1,7 +1,7 @@
 """How well the parser agrees with the original SPICE: every figure of docs/spice.md in one run.
 
-    python train/spice_agree.py DATA [--model FILE]
-    python train/spice_agree.py DATA --from-trees      # the steps after parsing, from the original's own trees
+    python tools/spice/agree.py DATA [--model FILE]
+    python tools/spice/agree.py DATA --from-trees      # the steps after parsing, from the original's own trees
 
 DATA has golden/ (the original's tuples and scores), coco_fakecap/ and flickr8k_human/, as docs/spice.md names them.
 """
@@ -20,10 +20,11 @@ from typing import Any
 
 import numpy as np
 
-from fabula.text import ispice, ptb, spice, spice_depend, spice_grammar
-from fabula.text.spice_collapse import collapse
-from fabula.text.spice_graph import Graph, Token, tuples
-from fabula.text.spice_lemma import lemma
+from fabula.text import ispice, ptb, spice
+from fabula.text.spice import depend, grammar
+from fabula.text.spice.collapse import collapse
+from fabula.text.spice.graph import Graph, Token, tuples
+from fabula.text.spice.lemma import lemma
 
 
 def rows(file: Path) -> list[dict[str, Any]]:
@@ -111,10 +112,10 @@ def from_trees(file: Path) -> None:
     for row in captions:
         found = []
         for place, s in enumerate(row["sentences"]):
-            label, parent, words = spice_depend.read(s["tree"])
+            label, parent, words = depend.read(s["tree"])
             tags = [t[1] for t in s["tokens"]]
             began = time.process_time()
-            heads, names = spice_depend.depend(label, parent, words, place)
+            heads, names = depend.depend(label, parent, words, place)
             tokens = [Token(word, tag, lemma(word, tag)) for word, tag in zip(words, tags, strict=True)]
             edges, copies = collapse(tokens, heads, names, place)
             found += tuples(Graph(tokens, edges, copies, place))
@@ -149,8 +150,8 @@ def main() -> None:
         from_trees(options.data / "golden/corenlp_parses_tok.jsonl.gz")
         return
     if options.model:
-        model = spice_grammar.Parser(dict(np.load(options.model)))
-        spice_grammar.load = lambda: model  # type: ignore[assignment]
+        model = grammar.Parser(dict(np.load(options.model)))
+        grammar.load = lambda: model  # type: ignore[assignment]
     golden(options.data)
     held_back(options.data)
     coco(options.data)

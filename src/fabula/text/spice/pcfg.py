@@ -120,7 +120,7 @@ def trees_python(g: Grammar, words: list[int], lexicon: Lexicon) -> list[Node]:
     for limited in (True, False) if n > 1 else ():
         I = inside(g, words, lexicon, limited)  # noqa: E741
         if g.goal in I[0, n]:
-            found = list(explain(g, I, n))
+            found = list(trace_tree(g, I, n))
             if len(found) <= 64 * n and found[-1][2] == n:
                 return [node for node in found if g.kind[node[0]] != UNFINISHED]
     return []
@@ -134,18 +134,18 @@ def inside(g: Grammar, words: list[int], lexicon: Lexicon, limited: bool) -> dic
     tags = tags_of(g, words, lexicon, limited)
     I: dict[Span, Cell] = {}  # noqa: E741
 
-    def finished(cell: Cell, a: int, b: int) -> Cell:
+    def finish_cell(cell: Cell, a: int, b: int) -> Cell:
         """Chains are followed, then what does not suit the words around or lies too far below is dropped."""
         suits = {
             state: score
-            for state, score in chained(cell, above).items()
+            for state, score in add_chains(cell, above).items()
             if (BEGIN in previous[state] if a == 0 else previous[state] & tags[a - 1].keys())
             and (b == n or following[state] & tags[b].keys())
         }
-        return dropped(g, suits, limited and b - a < n)
+        return drop_worse(g, suits, limited and b - a < n)
 
     for a in range(n):
-        I[a, a + 1] = finished(dict(tags[a]), a, a + 1)
+        I[a, a + 1] = finish_cell(dict(tags[a]), a, a + 1)
     for width in range(2, n + 1):
         for a in range(1 if width == n else n - width):
             b = a + width
@@ -154,8 +154,8 @@ def inside(g: Grammar, words: list[int], lexicon: Lexicon, limited: bool) -> dic
                 for left, x in I[a, m].items():
                     for right, y in I.get((m, b), {}).items():
                         for parent, w in rules.get((left, right), ()):
-                            better(cell, parent, w + x + y)
-            I[a, b] = finished(cell, a, b)
+                            keep_better(cell, parent, w + x + y)
+            I[a, b] = finish_cell(cell, a, b)
     return I
 
 
@@ -166,7 +166,7 @@ def tags_of(g: Grammar, words: list[int], lexicon: Lexicon, limited: bool) -> li
         k = slice(int(lexicon.at[word]), int(lexicon.at[word + 1]))
         found.append({})
         for tag, score in zip(lexicon.tags[k].tolist(), lexicon.scores[k], strict=True):
-            better(found[-1], tag, score)
+            keep_better(found[-1], tag, score)
     if not limited or g.follows is None:
         return found
     number = {tag: k for k, tag in enumerate(np.flatnonzero(g.kind == TAG).tolist())}
@@ -191,20 +191,20 @@ def neighbours(g: Grammar) -> tuple[list[set[int]], list[set[int]]]:
     """
     binary, unary = g.binary.tolist(), g.unary.tolist()
     first, last = ([{s} if kind == TAG else set() for s, kind in enumerate(g.kind.tolist())] for _ in range(2))
-    spread(first, [(p, left) for p, left, _ in binary] + unary)
-    spread(last, [(p, right) for p, _, right in binary] + unary)
+    spread_sets(first, [(p, left) for p, left, _ in binary] + unary)
+    spread_sets(last, [(p, right) for p, _, right in binary] + unary)
     before: list[set[int]] = [set() for _ in first]
     before[g.goal].add(BEGIN)
     behind: list[set[int]] = [set() for _ in first]
     for _, left, right in binary:
         before[right] |= last[left]
         behind[left] |= first[right]
-    spread(before, [(left, p) for p, left, _ in binary] + [(c, p) for p, c in unary])
-    spread(behind, [(right, p) for p, _, right in binary] + [(c, p) for p, c in unary])
+    spread_sets(before, [(left, p) for p, left, _ in binary] + [(c, p) for p, c in unary])
+    spread_sets(behind, [(right, p) for p, _, right in binary] + [(c, p) for p, c in unary])
     return before, behind
 
 
-def spread(sets: list[set[int]], pairs: list[Any]) -> None:
+def spread_sets(sets: list[set[int]], pairs: list[Any]) -> None:
     """Each (to, from): the set of `from` joins that of `to`, until nothing changes."""
     size = -1
     while size != (size := sum(map(len, sets))):
@@ -212,7 +212,7 @@ def spread(sets: list[set[int]], pairs: list[Any]) -> None:
             sets[to] |= sets[of]
 
 
-def better(cell: Cell, state: int, score: np.float32) -> None:
+def keep_better(cell: Cell, state: int, score: np.float32) -> None:
     if state not in cell or score > cell[state]:
         cell[state] = score
 
@@ -231,21 +231,21 @@ def chains(g: Grammar) -> dict[int, Cell]:
     return {s: {p: w for p, w in found.items() if p != s} for s, found in above.items()}
 
 
-def chained(cell: Cell, above: dict[int, Cell]) -> Cell:
+def add_chains(cell: Cell, above: dict[int, Cell]) -> Cell:
     for state, score in list(cell.items()):
         for parent, w in above[state].items():
-            better(cell, parent, score + w)
+            keep_better(cell, parent, score + w)
     return cell
 
 
-def dropped(g: Grammar, cell: Cell, limited: bool) -> Cell:
+def drop_worse(g: Grammar, cell: Cell, limited: bool) -> Cell:
     if not limited:
         return cell
     best = max((x for s, x in cell.items() if g.kind[s] != UNFINISHED), default=np.float32("-inf"))
     return {s: x for s, x in cell.items() if best - x <= g.limits[s]}
 
 
-def explain(g: Grammar, I: dict[Span, Cell], n: int) -> Iterator[Node]:  # noqa: E741
+def trace_tree(g: Grammar, I: dict[Span, Cell], n: int) -> Iterator[Node]:  # noqa: E741
     """The nodes of the best tree in pre-order; a last node that ends at −1 says that no rule explains a score."""
 
     def below(state: int, a: int, b: int) -> list[Node]:
@@ -253,10 +253,10 @@ def explain(g: Grammar, I: dict[Span, Cell], n: int) -> Iterator[Node]:  # noqa:
         for m in range(a + 1, b):
             L, R = I[a, m], I.get((m, b), {})
             for left, right, w in g.below[0].get(state, ()):
-                if left in L and right in R and matches(float(w + L[left] + R[right]), best):
+                if left in L and right in R and is_close(float(w + L[left] + R[right]), best):
                     return [(left, a, m), (right, m, b)]
         for child, w in g.below[1].get(state, ()):
-            if child != state and child in I[a, b] and matches(float(w + I[a, b][child]), best):
+            if child != state and child in I[a, b] and is_close(float(w + I[a, b][child]), best):
                 return [(child, a, b)]
         return []
 
@@ -274,5 +274,5 @@ def explain(g: Grammar, I: dict[Span, Cell], n: int) -> Iterator[Node]:  # noqa:
             stack.extend(reversed(kids))
 
 
-def matches(x: float, y: float) -> bool:
+def is_close(x: float, y: float) -> bool:
     return abs(x - y) / (abs(x) + abs(y) + 1e-10) < 1e-5

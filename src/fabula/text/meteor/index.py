@@ -1,7 +1,8 @@
 """METEOR 1.5's tables as one memory-mapped file (synsets, function words, paraphrases; Denkowski & Lavie 2014).
 
 The tables come from the installed `pycocoevalcap` wheel, which is found but never imported: its jar is read as
-a zip, its paraphrase table as gzip text. They are compiled once into a file in the user's cache folder (_store.py).
+a zip, its paraphrase table as gzip text. They are compiled once into a file in the user's cache folder
+(core/cachefile.py).
 
 Phrases are nodes of one trie in breadth-first order. Nodes 0 … P−1 are the words of the paraphrase table; the
 children of node n are the nodes trie_first[n] … trie_first[n+1]−1, sorted by their word. An entry (source
@@ -32,9 +33,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from fabula.core import cachefile
+from fabula.core.cachefile import Array, cache_folder, remove_leftovers, round_up
 from fabula.core.errors import CacheError, InputError
-from fabula.text import _store
-from fabula.text._store import Array, align, cache_folder, remove_leftovers
 
 Progress = Callable[[str, float], None]  # what is being done, how far (0 … 1)
 
@@ -166,17 +167,17 @@ def open_index(tables: Tables | None = None, cache: Path | None = None, progress
 def load_or_build(tables: Tables, cache: Path, progress: Progress | None = None) -> Index:
     """One process builds, others wait; who dies leaves no lock and at most a temporary file, which is removed here."""
     fingerprint = tables.fingerprint()
-    path = place(fingerprint, cache)
+    path = index_path(fingerprint, cache)
     if index := load(path, fingerprint):
         return index
     try:
         cache.mkdir(parents=True, exist_ok=True)
-        with locked(path.with_suffix(".lock")) as alone:
+        with lock_file(path.with_suffix(".lock")) as alone:
             if index := load(path, fingerprint):  # somebody else built it while we waited
                 return index
             remove_leftovers(path, older_than=0 if alone else 3600)
-            with shown(progress) as report:
-                _store.write(path, _store.Seal(MAGIC, VERSION, fingerprint), build(tables, report))
+            with show_progress(progress) as report:
+                cachefile.write(path, cachefile.Seal(MAGIC, VERSION, fingerprint), build(tables, report))
     except OSError as error:
         raise CacheError(
             f"the METEOR tables cannot be cached in {cache} ({error.strerror or error}); "
@@ -187,24 +188,24 @@ def load_or_build(tables: Tables, cache: Path, progress: Progress | None = None)
     raise CacheError(f"{path} was just written and is not readable; the disk or its file system is at fault")
 
 
-def place(fingerprint: bytes, cache: Path) -> Path:
+def index_path(fingerprint: bytes, cache: Path) -> Path:
     return cache / f"meteor-{VERSION}-{zlib.crc32(fingerprint):08x}.index"
 
 
 def find_index(tables: Tables, cache: Path) -> Index | None:
     """The index of these tables if the cache holds it whole; nothing is built."""
     fingerprint = tables.fingerprint()
-    return load(place(fingerprint, cache), fingerprint)
+    return load(index_path(fingerprint, cache), fingerprint)
 
 
 def load(path: Path, fingerprint: bytes) -> Index | None:
     """The index in this file, or None if there is none, it is of other tables, or one bit of it is wrong."""
-    sections = _store.load(path, _store.Seal(MAGIC, VERSION, fingerprint))
+    sections = cachefile.load(path, cachefile.Seal(MAGIC, VERSION, fingerprint))
     return None if sections is None else Index(path, sections)
 
 
 @contextlib.contextmanager
-def locked(path: Path) -> Iterator[bool]:
+def lock_file(path: Path) -> Iterator[bool]:
     """Hold an advisory lock that dies with the process; yields whether we are really alone."""
     with path.open("ab") as file:
         try:
@@ -218,7 +219,7 @@ def locked(path: Path) -> Iterator[bool]:
 
 
 @contextlib.contextmanager
-def shown(progress: Progress | None) -> Iterator[Progress]:
+def show_progress(progress: Progress | None) -> Iterator[Progress]:
     """The caller's progress call; without one, a bar if somebody looks at stderr, otherwise silence."""
     if progress is not None or not sys.stderr.isatty():
         yield progress or (lambda what, share: None)
@@ -273,8 +274,8 @@ def word_sections(
     flags[sorted(function_words)] |= FUNCTION
     flags[sorted(bases)] |= IRREGULAR
     flags[sorted(lemmas)] |= LEMMA
-    synset_start, synset_ids = ragged([lemmas.get(k, ()) for k in range(V)])
-    base_start, base_ids = ragged([sorted(bases.get(k, ())) for k in range(V)])
+    synset_start, synset_ids = pack_rows([lemmas.get(k, ()) for k in range(V)])
+    base_start, base_ids = pack_rows([sorted(bases.get(k, ())) for k in range(V)])
     word_start = np.zeros(V + 1, np.uint32)
     np.cumsum([len(word) for word in numbers], out=word_start[1:])
     return {
@@ -288,7 +289,7 @@ def word_sections(
     }
 
 
-def ragged(rows: list[object]) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+def pack_rows(rows: list[object]) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
     """Rows of unequal length as (start, values)."""
     start = np.zeros(len(rows) + 1, np.uint32)
     np.cumsum([len(row) for row in rows], out=start[1:])  # type: ignore[arg-type]
@@ -336,7 +337,7 @@ def phrase_sections(paraphrases: Path, numbers: defaultdict[bytes, int], report:
     words = np.concatenate([source_words, target_words])
     lengths = np.concatenate([source_lengths, target_lengths])
     del source_words, target_words, sources, targets
-    trie_word, trie_first, nodes = trie(words, lengths, P, report)
+    trie_word, trie_first, nodes = build_trie(words, lengths, P, report)
     S = len(source_lengths)
     source_of_run, records_of_run = nodes[:S], np.concatenate(per_source) if per_source else np.zeros(0, np.int64)
     target_node = nodes[S:]
@@ -351,7 +352,7 @@ def phrase_sections(paraphrases: Path, numbers: defaultdict[bytes, int], report:
         source_node, records = source_of_run, records_of_run
     source_first = np.zeros(len(source_node) + 1, np.uint32)
     np.cumsum(records, out=source_first[1:])
-    is_source = np.zeros(align(len(trie_word)), np.uint8)
+    is_source = np.zeros(round_up(len(trie_word)), np.uint8)
     is_source[source_node] = 1
     bits = np.packbits(is_source, bitorder="little").view(np.uint64)
     rank = (np.cumsum(is_source.reshape(-1, 64).sum(axis=1)) - is_source.reshape(-1, 64).sum(axis=1)).astype(np.uint32)
@@ -405,7 +406,7 @@ def record_lines(paraphrases: Path) -> Iterator[tuple[float, list[bytes]]]:
             yield 1.0, rest
 
 
-def trie(
+def build_trie(
     words: NDArray[np.uint16], lengths: NDArray[np.uint8], P: int, report: Progress
 ) -> tuple[NDArray[np.uint16], NDArray[np.uint32], NDArray[np.uint32]]:
     """Number all prefixes of all phrases breadth first; returns (trie_word, trie_first, node of each phrase)."""

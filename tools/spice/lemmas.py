@@ -1,6 +1,6 @@
-"""Learn the lemmatiser of text/spice_lemma.py: the fewest rules "words of this tag that end so lose this and get that".
+"""Learn the lemmatiser of text/spice/lemma.py: the fewest rules "words of this tag that end so lose this and get that".
 
-    python train/spice_lemmas.py LEMMAS.tsv --out src/fabula/text/spice_lemmas.tsv
+    python tools/spice/lemmas.py LEMMAS.tsv --out src/fabula/text/spice/lemmas.tsv
 
 LEMMAS.tsv holds word, tag, lemma per line, as the teacher's lemmatiser answers (CoreNLP's `Morphology -stem word_TAG
 …`). A rule is kept where the words with an ending do not do what the shorter ending says; a whole word (written

@@ -1,4 +1,4 @@
-"""Which child of a phrase is its head: the first step from a phrase-structure tree to dependencies (see spice_depend).
+"""Which child of a phrase is its head: the first step from a phrase-structure tree to dependencies (see depend.py).
 
 A table says which labels are preferred (HEADS), after Collins (1999) with the changes of the Stanford converter
 (Schuster and Manning, LREC 2016); auxiliaries and "be" give way to what they go with.
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import TypeVar
 
-from fabula.text.spice_reshape import Tree, labels
+from fabula.text.spice.reshape import Tree, labels
 
 # --- words ----------------------------------------------------------------------------------------------------------
 
