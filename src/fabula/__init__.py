@@ -23,24 +23,26 @@ __all__ = [
 # Names are loaded when they are first used: `import fabula` costs little more than Python itself.
 _HOMES = {
     "FabulaError": "fabula.core.errors",
-    "compare": "fabula.verbs",
+    "compare": "fabula.api.compare",
     "metric": "fabula.metrics",
     "protocol": "fabula.protocols",
     "read": "fabula.io",
-    "reward": "fabula.verbs",
-    "score": "fabula.verbs",
+    "reward": "fabula.api.reward",
+    "score": "fabula.api.score",
     "uniform": "fabula.baselines.uniform",
     "write": "fabula.io",
 }
 
 if TYPE_CHECKING:
     from fabula import match
+    from fabula.api.compare import compare
+    from fabula.api.reward import reward
+    from fabula.api.score import score
     from fabula.baselines.uniform import uniform
     from fabula.core.errors import FabulaError
     from fabula.io import read, write
     from fabula.metrics import metric
     from fabula.protocols import protocol
-    from fabula.verbs import compare, reward, score
 
 
 def __getattr__(name: str) -> Any:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from fabula.api.compare import compare as compare_verb
 from fabula.cli._console import Several, bar, say, tell
 from fabula.cli._out import check_outputs, write_json
 from fabula.cli._what import What, resampled, what_to_score
@@ -14,7 +15,6 @@ from fabula.core.errors import SpecError
 from fabula.report import compare as report
 from fabula.stats.bootstrap import Resampling
 from fabula.stats.compare import TESTS
-from fabula.verbs import compare as compare_verb
 
 
 @click.command("compare", cls=Several)

@@ -7,10 +7,12 @@ from collections.abc import Callable, Sequence
 
 import click
 
-from fabula import metrics, protocols, tasks, text
+from fabula import metrics, text
 from fabula.cli._console import tell
 from fabula.io._readers import readers
+from fabula.protocols import room as protocol_room
 from fabula.report.table import plain_rows
+from fabula.score import room as task_room
 
 Table = tuple[Sequence[str], list[list[str]]]
 
@@ -27,8 +29,8 @@ def metric_table() -> Table:
 
 def protocol_table() -> Table:
     rows = [
-        [p.name, p.task, ", ".join(m.label or m.name for m in p.metrics), p.paper, p.repository, p.commit]
-        for p in protocols.room.all()
+        [p.name, p.task, ", ".join(m.title for m in p.metrics), p.paper, p.repository, p.commit]
+        for p in protocol_room.all()
     ]
     return ("protocol", "task", "metrics", "paper", "source", "commit"), rows
 
@@ -52,7 +54,7 @@ def scorer_table() -> Table:
 
 
 def task_table() -> Table:
-    return ("task", "what it is"), [[t.name, t.about] for t in tasks.room.all()]
+    return ("task", "what it is"), [[t.name, t.about] for t in task_room.all()]
 
 
 TABLES: dict[str, Callable[[], Table]] = {

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from fabula.api.score import score as score_verb
 from fabula.cli._console import Several, bar, say, tell
 from fabula.cli._out import check_outputs, print_json
 from fabula.cli._what import What, check_resampled, resampled, what_to_score
@@ -16,7 +17,6 @@ from fabula.io._files import dump_json, write_text
 from fabula.report import rows as report_rows
 from fabula.report import table
 from fabula.stats.bootstrap import Resampling
-from fabula.verbs import score as score_verb
 
 
 @click.command("score", cls=Several)

@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from fabula import metrics as metric_room
+from fabula.api.score import score as score_verb
 from fabula.cli._console import Several, bar, say
 from fabula.cli._what import What, what_to_score
 from fabula.core.errors import InputError, SpecError
@@ -19,7 +20,6 @@ from fabula.core.result import Result, Score
 from fabula.io import usable
 from fabula.io._files import load_json, read_bytes
 from fabula.report.html import page
-from fabula.verbs import score as score_verb
 
 HOST = "127.0.0.1"
 PORT = 8765

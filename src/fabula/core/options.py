@@ -89,11 +89,11 @@ class Options:
             if getattr(self, o.name) != o.default and getattr(self, o.name) not in (None, (), [], False):
                 yield o
 
-    def check_task(self, task: str, tasks: Iterable[str]) -> None:
+    def check_task(self, task: str, tasks: Callable[[], Iterable[str]]) -> None:
         """Refuse an option that the task does not read: whoever says it believes that it was heeded."""
         for o in self.given():
             if o.about.tasks is not None and task not in o.about.tasks:
-                known = ", ".join(name for name in tasks if name in o.about.tasks)
+                known = ", ".join(name for name in tasks() if name in o.about.tasks)
                 raise SpecError(f"{o.flag} says nothing to the task {task}; it is for {known}")
 
 

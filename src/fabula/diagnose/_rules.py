@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fabula import tasks
 from fabula.core.errors import FabulaError
 from fabula.core.rows import Rows
 from fabula.metrics import Metric
-from fabula.tasks import Request
+from fabula.score import Request, task
 
 TELLING = 5e-7  # a smaller difference of the score is not worth a sentence
 APART = 1e-7  # nor one of a unit's own number
@@ -39,16 +38,16 @@ class Bench:
     request: Request
     task: str
     idle: Callable[[str, Any, Any], bool] = lambda name, here, there: False  # a field whose change cannot act here
-    kept: dict[str, Rows] = field(default_factory=dict)
+    kept: dict[object, Rows] = field(default_factory=dict)
 
     def run(self, request: Request) -> Any:
         """A protocol may prepare files in its own way; its rows are kept only where it is known that none does."""
         shared = request.protocol is None or self.task in STORIES
-        return tasks.task(self.task).run(replace(request, kept=self.kept if shared else None))
+        return task(self.task).run(replace(request, kept=self.kept if shared else None))
 
     def prepare(self, some: Iterable[Metric]) -> None:
         """Rows of all that are not there yet, in one pass over the files; those that cannot be are left out."""
-        wanted = list({m.full(): m for m in some if m.full() not in self.kept}.values())
+        wanted = list({m.full(): m for m in some if m.rows_key not in self.kept}.values())
         try:
             if wanted:
                 self.run(replace(self.request, metrics=wanted))
@@ -68,7 +67,7 @@ class Bench:
 
     def rows(self, metric: Metric) -> Rows | None:
         self.prepare([metric])
-        return self.kept.get(metric.full())
+        return self.kept.get(metric.rows_key)
 
     def score(self, metric: Metric, number: str) -> float | None:
         rows = self.rows(metric)
@@ -114,7 +113,7 @@ def rule(bench: Bench, a: Metric, b: Metric, name: str, number: str, alone: floa
         with_, without = a, taken(a, b, [name])
     here, there = bench.rows(with_), bench.rows(without)
     units = [] if here is None or there is None else apart((with_, here), (without, there), number)
-    return Rule(name, a.says(name), alone, tuple(units))
+    return Rule(name, a.explain(name), alone, tuple(units))
 
 
 def preparing(bench: Bench, name: str, metric: Metric, rows: Rows, number: str) -> list[Rule]:

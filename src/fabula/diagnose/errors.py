@@ -30,7 +30,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -38,25 +38,25 @@ from fabula import metrics
 from fabula.core.errors import SpecError
 from fabula.core.notes import Notes
 from fabula.core.nouns import Corpus, Event, Segment, Story
+from fabula.core.progress import Progress, silent
 from fabula.core.rows import Rows
 from fabula.diagnose._assignment import assignment
 from fabula.diagnose.factors import Factors, factorisable, factors
 from fabula.diagnose.slices import EventSlice, VideoSlice, event_slices, video_slices
-from fabula.engine.local import Progress, silent, story_rows
 from fabula.match._matrix import Pairs
 from fabula.match.greedy import greedy
 from fabula.match.ordered import ordered
 from fabula.metrics import Metric
-from fabula.metrics._paragraph import Paragraph
-from fabula.metrics._soda import CaptionSoda
-from fabula.metrics._story import StoryMetric
+from fabula.metrics.stories import Stories
 from fabula.pair.captions import Captions
 from fabula.pair.tiou import Matrix, intersection, tiou
-from fabula.stats.bootstrap import Interval, Resampling, bootstrap
+from fabula.score import stories
+from fabula.score.base import Readable, Request
+from fabula.score.options import ScoreOptions
+from fabula.stats.bootstrap import Interval, bootstrap
 from fabula.stats.paired import between
+from fabula.stats.resampling import Resampling
 from fabula.stats.sample import samples
-from fabula.tasks import Request, _stories
-from fabula.tasks._task import Readable
 
 PERSON = re.compile(r"\b[Pp]\d+\b")
 
@@ -315,37 +315,34 @@ def errors(
     refs: Readable | Sequence[Readable],
     *,
     metric: str | Metric | None = None,
-    spice: str | None = None,
     limits: Limits | None = None,
     ci: Resampling | None = None,
-    repair: Sequence[str] = (),
-    format: str | None = None,
-    refs_format: str | None = None,
+    options: ScoreOptions | None = None,
     progress: Progress = silent,
 ) -> Diagnosis:
     """The gain in `metric` (SODA_c; SODA_d where there are no captions) if each kind of error were repaired."""
     several = refs if isinstance(refs, Sequence) and not isinstance(refs, str | Corpus) else [refs]
     notes, limits, how = Notes(), limits or Limits(), ci or Resampling(resamples=2000)
-    request = Request(predictions=predictions, refs=several, repair=repair, format=format, refs_format=refs_format)
-    sets, pred = _stories.gather(request, notes)
-    counts = _stories.count(pred, sets, notes)
+    options = options or ScoreOptions()
+    sets, pred = stories.gather(Request(predictions=predictions, refs=several, options=options), notes)
+    counts = stories.count(pred, sets, notes)
     task = "dense" if pred.captioned else "procedure"
     name = metric or ("SODA_c" if task == "dense" else "SODA_d")
-    metrics.one_parser(name, spice)
-    made = name if isinstance(name, Metric) else metrics.metric(name, task)
-    metrics.check_parsing([made], spice)
-    (made,) = metrics.parsed_by([made], spice)
-    if not isinstance(made, StoryMetric | Paragraph):
+    metrics.check_choice(name, "spice", options.spice)
+    made = metrics.metric(name, task) if isinstance(name, str) else name
+    metrics.check_parser([made], options.spice)
+    (made,) = metrics.set_parser([made], options.spice)
+    if made.reads != "stories":
         raise SpecError(f"{made.name} does not score stories; SODA_c, PRF, DVC_METEOR and their like can be diagnosed")
     worded = pred.captioned and all(ref.captioned for ref in sets)
     kinds = [k for k in REPAIRS if worded or k not in ("miscaptioned", "out_of_order", "identity")]
-    if getattr(made, "order", "start") == "file" and "out_of_order" not in kinds:
+    if made.param("order", "start") == "file" and "out_of_order" not in kinds:
         kinds.append("out_of_order")
     looked = [look(ref, pred, made, limits, worded) for ref in sets]
 
     def scored(kind: str | None) -> Rows:
         both = zip(sets, looked, strict=True)
-        return together([story_rows(made, [ref], repaired(kind, ref, pred, found, made)) for ref, found in both])
+        return together([made.table(Stories([ref], repaired(kind, ref, pred, found, made))) for ref, found in both])
 
     tables: dict[str | None, Rows] = {None: scored(None)}
     for k, kind in enumerate(kinds):
@@ -360,7 +357,7 @@ def errors(
         videos = len({v for one in looked for v, f in one.items() if f.count(kind)})
         gain, bounds = between(some[None], some[kind], drawn[kind] - drawn[None], how.level, how.method)
         told.append(Repair(kind, n, videos, some[kind].value, gain, bounds))
-    single: Any = replace(made, refs="mean") if isinstance(made, StoryMetric) else made
+    single = replace(made, refs="mean") if "refs" in made.defaults() else made  # type: ignore[call-arg]
     return Diagnosis(
         task=task,
         metric=str(made),
@@ -390,18 +387,17 @@ def counted(metric: Metric, video: str, pred: Corpus) -> Story | None:
     """The prediction of a video; none where the metric leaves such videos out."""
     if video in pred:
         story = pred[video]
-        return story.in_order() if getattr(metric, "order", "start") != "file" else story
-    return Story(video) if getattr(metric, "missing", "zero") == "zero" else None
+        return story.in_order() if metric.param("order", "start") != "file" else story
+    return Story(video) if metric.param("missing", "zero") == "zero" else None
 
 
 def look(ref: Corpus, pred: Corpus, metric: Metric, limits: Limits, worded: bool) -> dict[str, Found]:
     """The errors of every video against one reference set."""
     told = {v: (ref[v], story) for v in ref if len(ref[v]) and (story := counted(metric, v, pred)) is not None}
-    scorer = metric.captions() if isinstance(metric, CaptionSoda) else None
-    captions = scorer or Captions("meteor", "prediction-as-hypothesis", "ptb", False)
+    captions = metric.captions() or Captions("meteor", "prediction-as-hypothesis", "ptb", False)
     if worded:
         captions.score_all([([r], p) for r, p in told.values()])
-    in_time = getattr(metric, "order", "start") != "file"
+    in_time = metric.param("order", "start") != "file"
     return {v: find(r, p, captions.matrix(r, p) if worded else None, limits, in_time) for v, (r, p) in told.items()}
 
 

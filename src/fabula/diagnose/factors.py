@@ -32,12 +32,10 @@ from fabula.core.errors import SpecError
 from fabula.core.nouns import Corpus, Story
 from fabula.core.rows import Rows
 from fabula.diagnose._assignment import assignment
-from fabula.engine.local import story_rows
 from fabula.match.ordered import ordered
 from fabula.metrics import Metric
-from fabula.metrics._base import Row
-from fabula.metrics._soda import CaptionSoda, Soda
-from fabula.metrics._story import StoryMetric
+from fabula.metrics.base import Row
+from fabula.metrics.stories import Stories, StoryMetric
 from fabula.pair.tiou import Matrix
 
 CHAIN = ("count", "localisation", "captions", "order")
@@ -92,21 +90,21 @@ class Chain(StoryMetric):
     name = "chain"
     soda: Any = None
 
-    def prepare(self, refs: Sequence[Corpus], preds: Corpus) -> Any:
-        return self.soda.prepare(refs, preds)
+    def prepare(self, data: Stories) -> Any:
+        return self.soda.prepare(data)
 
     def units(self, pairs: Sequence[tuple[Story, Story]], ctx: Any) -> list[Row]:
-        if isinstance(self.soda, CaptionSoda):
-            told: dict[str, tuple[list[Story], Story]] = {}
+        if ctx is not None:
+            videos: dict[str, tuple[list[Story], Story]] = {}
             for ref, pred in pairs:
-                told.setdefault(pred.id, ([], pred))[0].append(ref)
-            ctx.score_all(list(told.values()))
+                videos.setdefault(pred.id, ([], pred))[0].append(ref)
+            ctx.score_all(list(videos.values()))
         return super().units(pairs, ctx)
 
     def unit(self, ref: Story, pred: Story, ctx: Any) -> Row:
         if not len(pred):
             return dict.fromkeys(BOUNDS, 0.0)
-        captions = ctx.matrix(ref, pred) if isinstance(self.soda, CaptionSoda) else None
+        captions = None if ctx is None else ctx.matrix(ref, pred)
         return bounds(self.soda.iou(ref, pred), captions)
 
     def best(self, rows: list[Row]) -> Row:
@@ -114,15 +112,16 @@ class Chain(StoryMetric):
 
 
 def factorisable(metric: Metric) -> bool:
-    return isinstance(metric, Soda) and metric.name in ("SODA_c", "SODA_d")
+    """SODA_c and SODA_d: what they sum is what they match."""
+    return bool(getattr(metric, "factors", False))
 
 
 def chain_rows(metric: Metric, refs: Sequence[Corpus], preds: Corpus) -> Rows:
     """n, L, W, S of every video and reference set."""
-    if not isinstance(metric, Soda) or not factorisable(metric):
+    if not factorisable(metric):
         raise SpecError(f"{metric.name} is no product of factors; SODA_c and SODA_d are")
     rules = {f: getattr(metric, f) for f in ("refs", "missing", "order", "segments", "eps")}
-    return story_rows(Chain(soda=metric, **rules), refs, preds)
+    return Chain(soda=metric, **rules).table(Stories(refs, preds))
 
 
 def factors(metric: Metric, refs: Sequence[Corpus], preds: Corpus) -> Factors:

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
-from fabula import metrics, protocols, tasks
+from fabula import metrics
 from fabula.core.errors import FabulaError, SpecError
 from fabula.core.notes import Notes
+from fabula.core.progress import Progress, silent
 from fabula.core.result import Result
 from fabula.diagnose._idle import Facts
 from fabula.diagnose._rules import STORIES, Apart, Bench, Rule, acting, apart, moved, preparing
-from fabula.engine.local import Progress, silent
 from fabula.metrics import Metric
 from fabula.protocols import Protocol
-from fabula.tasks import Request, _stories
-from fabula.tasks._task import PLURAL, Readable
+from fabula.protocols import protocol as find_protocol
+from fabula.protocols import room as protocol_room
+from fabula.score import Request, ScoreOptions, stories
+from fabula.score import room as task_room
+from fabula.score import task as find_task
+from fabula.score.base import PLURAL, Readable
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,32 +116,30 @@ def overview(
     names: Sequence[str] | None = None,
     task: str | None = None,
     progress: Progress = silent,
-    *,
-    repair: Sequence[str] = (),
-    **options: Any,
+    options: ScoreOptions | None = None,
 ) -> Overview:
     """Score under the default and every protocol that applies (or those named); equal settings once.
 
-    The task is that of the protocols named, where no other is; stories tell theirs by having captions or not. `options`
-    are a Request's: formats, tokeniser, sets.
+    The task is that of the protocols named, where no other is; stories tell theirs by having captions or not.
     """
-    some = [protocols.protocol(n) for n in names or ()]
+    some = [find_protocol(n) for n in names or ()]
     task = task or next((p.task for p in some if p.task not in STORIES), None)
     notes = Notes()
-    given = {name: options.get(name) for name in ("format", "refs_format", "sets", "people")}
-    tasks.check_options(tasks.task(task).name if task else "dense", repair=repair, **given)
-    request = Request(predictions=predictions, refs=refs, repair=repair or ("keep",), progress=progress, **options)
-    if task is None or tasks.task(task).name in STORIES:
-        pred = _stories.corpus(predictions, notes, request.format)
-        told = [_stories.corpus(r, notes, request.refs_format) for r in refs]
+    options = options or ScoreOptions()
+    options.check_task(find_task(task).name if task else "dense", task_room.names)
+    options = replace(options, repair=options.repair or ("keep",))
+    request = Request(predictions=predictions, refs=refs, options=options, progress=progress)
+    if task is None or find_task(task).name in STORIES:
+        pred = stories.read_corpus(predictions, notes, options.format)
+        read = [stories.read_corpus(r, notes, options.refs_format) for r in refs]
         task = task or ("dense" if pred.captioned else "procedure")
-        bench = Bench(replace(request, predictions=pred, refs=told), tasks.task(task).name, Facts.of(pred, told).idle)
+        bench = Bench(replace(request, predictions=pred, refs=read), find_task(task).name, Facts.of(pred, read).idle)
     else:
-        bench = Bench(request, tasks.task(task).name)
-    chosen = some or [p for p in protocols.room.all() if applies(p, bench.task)]
+        bench = Bench(request, find_task(task).name)
+    chosen = some or [p for p in protocol_room.all() if applies(p, bench.task)]
     first = scored("default", bench.run(bench.request))
     columns = [first, *(column(p, bench) for p in chosen)]
-    metrics.check_parsing((m for c in columns for m in c.metrics.values()), request.spice)
+    metrics.check_parser((m for c in columns for m in c.metrics.values()), options.spice)
     said = [*notes.lines(), *(first.result.warnings if first.result else ())]
     return Overview(bench.task, tuple(columns), bench, tuple(said))
 
@@ -157,5 +158,4 @@ def column(protocol: Protocol, bench: Bench) -> Column:
 
 
 def scored(name: str, result: Result) -> Column:
-    """With the settings as the signatures have them: what a task shows by default may depend on the files."""
-    return Column(name, {label: metrics.metric(score.signature) for label, score in result.scores.items()}, result)
+    return Column(name, dict(result.metrics), result)

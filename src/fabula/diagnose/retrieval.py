@@ -21,14 +21,16 @@ import numpy as np
 from fabula.core.errors import InputError, SpecError
 from fabula.core.moments import Id, VideoNumbers
 from fabula.core.notes import Notes
+from fabula.core.progress import Progress, silent
 from fabula.core.rows import Rows
 from fabula.core.spec import show
-from fabula.engine.local import Progress, silent
-from fabula.engine.moments import moment_rows
 from fabula.io import moments as files
-from fabula.metrics import vcmr
-from fabula.metrics._moment import Block, Columns, first_place
-from fabula.stats.bootstrap import Interval, Resampling, bootstrap, bounds
+from fabula.metrics.moments import Block, vcmr
+from fabula.metrics.moments.base import Columns, first_place
+from fabula.score.options import ScoreOptions
+from fabula.score.rankings import Reading, moment_rows
+from fabula.stats.bootstrap import Interval, bootstrap, bounds
+from fabula.stats.resampling import Resampling
 from fabula.stats.sample import Mean, samples
 
 KINDS = ("right", "rank", "moment", "video")
@@ -93,20 +95,20 @@ def retrieval(
     k: int = 1,
     iou: float = 0.5,
     ci: Resampling | None = None,
-    format: str | None = None,
-    refs_format: str | None = None,
+    options: ScoreOptions | None = None,
     progress: Progress = silent,
 ) -> Retrieval:
     """Every query's fault at R@k, IoU τ. Lists are read to their end."""
     if k < 1:
         raise SpecError(f"k={k}; the first place is 1")
     notes, how = Notes(), ci or Resampling(resamples=2000)
+    options = options or ScoreOptions()
     several = [refs] if isinstance(refs, str | Path) else list(refs)
-    queries = files.queries(several, notes, refs_format)
+    queries = files.queries(several, notes, options.refs_format)
     numbers = VideoNumbers()
-    stream, _ = files.answers(predictions, numbers, notes, format)
+    stream, _ = files.answers(predictions, numbers, notes, options.format)
     metric = Faults(k=(k,), iou=(iou,), top=None)
-    scored = moment_rows([metric], queries, stream, numbers, notes, progress=progress)
+    scored = moment_rows([metric], queries, stream, Reading(numbers, notes, progress=progress))
     if metric in scored.absent:
         raise InputError(scored.absent[metric], file=str(predictions), hint="diagnosis reads a list of moments")
     rows = scored.rows[metric]

@@ -24,7 +24,8 @@ from fabula.core.rows import Rows
 from fabula.match.greedy import greedy
 from fabula.metrics import Metric
 from fabula.pair.tiou import intersection, tiou
-from fabula.stats.bootstrap import Interval, Resampling, interval
+from fabula.stats.bootstrap import Interval, interval
+from fabula.stats.resampling import Resampling
 from fabula.stats.sample import Sample
 
 Array = NDArray[np.float64]

@@ -19,16 +19,15 @@ import numpy as np
 from fabula import metrics
 from fabula.core.errors import SpecError
 from fabula.core.nouns import Corpus, Item, Story
+from fabula.core.progress import Progress, silent
 from fabula.core.registry import close_to
 from fabula.core.rows import Rows
 from fabula.diagnose._changes import CHANGES, normalised
-from fabula.engine.captions import Tokenised, caption_rows
-from fabula.engine.local import Progress, silent, story_rows
 from fabula.metrics import Metric
-from fabula.metrics._caption import CaptionMetric
-from fabula.metrics._paragraph import Paragraph
-from fabula.metrics._story import StoryMetric
-from fabula.stats.bootstrap import Interval, Resampling, check_seed, interval
+from fabula.metrics.captions import Items
+from fabula.metrics.stories import Stories
+from fabula.stats.bootstrap import Interval, interval
+from fabula.stats.resampling import Resampling, check_seed
 from fabula.stats.sample import Mean, Sample
 
 COPIES = 3  # of every story and way, as MICap makes them
@@ -67,7 +66,7 @@ class Stress:
 
 def default() -> list[str]:
     """The metrics that are put under stress unasked."""
-    return [*(["iSPICE"] if "ispice" in metrics.room.modules() else []), *DEFAULT]
+    return [*(["iSPICE"] if metrics.room.find("iSPICE") else []), *DEFAULT]
 
 
 def stress(
@@ -83,7 +82,7 @@ def stress(
     """Spoil every story of the corpus in every way, `copies` times, and score it with every metric."""
     made = [metrics.metric(m) if isinstance(m, str) else m for m in wanted]
     for m in made:
-        if not isinstance(m, StoryMetric | CaptionMetric | Paragraph):
+        if m.reads not in ("stories", "captions"):
             raise SpecError(f"{m.name} scores neither stories nor captions; it cannot be put under stress")
     ways = list(CHANGES) if changes is None else list(changes)
     for way in ways:
@@ -131,11 +130,10 @@ def noticed(
 
 def scores(metric: Metric, refs: Mapping[str, Story], told: Mapping[str, Story]) -> dict[str | int, float]:
     """One number a story."""
-    if isinstance(metric, CaptionMetric):
+    if metric.reads == "captions":
         items = [Item(v, text(told[v]), (text(refs[v]),)) for v in refs]
-        return caption_rows(metric, Tokenised(items)).by_key(metric.primary)
-    assert isinstance(metric, StoryMetric | Paragraph)
-    return story_rows(metric, [Corpus(refs)], Corpus(told)).by_key(metric.primary)
+        return metric.table(Items(items)).by_key(metric.primary)
+    return metric.table(Stories([Corpus(refs)], Corpus(told))).by_key(metric.primary)
 
 
 def text(story: Story) -> str:

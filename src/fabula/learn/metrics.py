@@ -15,13 +15,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from fabula.api.reward import check_lengths, make_sets, make_story
 from fabula.core.errors import InputError, MissingExtra, SpecError, shown
-from fabula.core.nouns import Corpus, Story
-from fabula.engine.local import story_rows
+from fabula.core.nouns import Corpus
+from fabula.metrics import Metric as Measure
 from fabula.metrics import metric
-from fabula.metrics._base import Metric as Measure
-from fabula.metrics._story import StoryMetric
-from fabula.verbs import nested, same_length, story
+from fabula.metrics.stories import Stories
 
 try:
     import torch
@@ -54,7 +53,7 @@ class StoryScore(Base):
 
         def add_state(self, name: str, default: Tensor, dist_reduce_fx: str) -> None: ...
 
-    def __init__(self, measure: str | StoryMetric, **options: Any) -> None:
+    def __init__(self, measure: str | Measure, **options: Any) -> None:
         """`options` are those of torchmetrics: dist_sync_on_step, process_group, sync_on_compute …"""
         super().__init__(**options)
         self.measure = folded_by_mean(measure)
@@ -77,18 +76,15 @@ class StoryScore(Base):
 
     def update(self, preds: Sequence[Told], refs: Sequence[Any]) -> None:
         """A batch: for each video a story, and a reference story or a list of them."""
-        same_length(preds, refs)
-        sets: list[dict[str, Story]] = []
+        check_lengths(preds, refs)
+        sets = make_sets(refs)
         for i, told in enumerate(refs):
-            for k, one in enumerate(told if nested(told) else [told]):
-                sets += [{}] if k == len(sets) else []
-                sets[k][str(i)] = story(str(i), one)
             if not any(str(i) in s and len(s[str(i)]) for s in sets):
                 raise InputError(f"the reference is {shown(told)}", field=f"item {i}", hint="it needs an event")
         if not sets:
             return
-        guesses = Corpus({str(i): story(str(i), told) for i, told in enumerate(preds)})
-        rows = story_rows(self.measure, [Corpus(s) for s in sets], guesses)
+        guesses = Corpus({str(i): make_story(str(i), told) for i, told in enumerate(preds)})
+        rows = self.measure.table(Stories(sets, guesses))
         for field in self.measure.fields:
             total = getattr(self, f"sum_{field}")
             setattr(self, f"sum_{field}", total + float(rows[field].sum()))
@@ -102,15 +98,15 @@ class StoryScore(Base):
 class SodaC(StoryScore):
     """SODA_c of all videos since the last reset: {"precision", "recall", "f1"}."""
 
-    def __init__(self, measure: str | StoryMetric = "SODA_c", **options: Any) -> None:
+    def __init__(self, measure: str | Measure = "SODA_c", **options: Any) -> None:
         super().__init__(measure, **options)
 
 
-def folded_by_mean(measure: str | StoryMetric) -> StoryMetric:
+def folded_by_mean(measure: str | Measure) -> Measure:
     """The measure, if sums over batches are all it takes."""
     made = metric(measure, "dense") if isinstance(measure, str) else measure
-    if not isinstance(made, StoryMetric):
+    if made.reads != "stories":
         raise SpecError(f"{made.name} is not a metric of stories")
-    if type(made).combine is not Measure.combine or made.statistics([Corpus({})]) is not None:
+    if not made.is_mean or made.needs_statistics:
         raise SpecError(f"{made} is no mean over videos: score the whole corpus with fabula.score")
     return made

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from fabula.api.score import score
 from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Notes
 from fabula.core.nouns import Corpus, Story
@@ -22,7 +23,6 @@ from fabula.learn.data import Steps, Vocabulary, durations_as_corpus, only_with,
 from fabula.learn.features import Features
 from fabula.learn.models import room
 from fabula.learn.train import Settings, Watch, train
-from fabula.verbs import score
 
 METRICS = "SODA_d,mIoU"
 

@@ -36,7 +36,7 @@ kinds = Room(__name__, "KIND", "kind of file")
 def checks(families: Sequence[str] | None = None) -> list[Check]:
     """Every check of this room, or of the files named, errors first."""
     names = room.modules() if families is None else families
-    found = [check for name in names for check in room.load(name) or ()]
+    found = [check for name in names for family in room.load(name) for check in family]
     return sorted(found, key=lambda c: ("error", "warning", "info").index(c.level))
 
 

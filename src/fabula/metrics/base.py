@@ -15,7 +15,7 @@ Rows are kept, so intervals, paired tests, slices, shards and resumed runs need 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
@@ -91,6 +91,23 @@ class Metric(Spec):
 
     def prepare(self, data: Any) -> Any:
         """What all units share, made once."""
+        return None
+
+    @property
+    def needs_statistics(self) -> bool:
+        """True where units must know something of the whole corpus: a corpus in parts is counted first."""
+        return False
+
+    def statistics(self, refs: Any) -> Any:
+        """What units need to know of the whole corpus, counted over a part of it, as JSON holds it."""
+        return None
+
+    def merge(self, parts: Sequence[Any]) -> Any:
+        """The statistics of the parts together."""
+        raise NotImplementedError(f"{self.name} has statistics and does not say how they are merged")
+
+    def captions(self) -> Any:
+        """The scorer (pair/captions.py) by which it compares captions pair by pair; None where there is none."""
         return None
 
     def rows(self, block: Any, ctx: Any) -> Rows:

@@ -39,8 +39,8 @@ from fabula.io._files import dump_json, write_bytes
 from fabula.io.ids import reconcile
 from fabula.jobs.folder import Folder, load_part
 from fabula.jobs.runner import Runner, run_pass
+from fabula.metrics import Metric
 from fabula.metrics.stories import Stories
-from fabula.metrics.stories import StoryMetric as Metric
 from fabula.score import split
 from fabula.score.split import PREDICTIONS, Cut, Record
 

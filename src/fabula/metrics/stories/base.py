@@ -21,7 +21,6 @@ from fabula.core.errors import SpecError
 from fabula.core.nouns import Corpus, Story
 from fabula.core.rows import Rows
 from fabula.metrics.base import Metric, Row
-from fabula.pair.captions import Captions
 from fabula.pair.tiou import Matrix, forward, tiou
 
 BLOCK = 512  # videos
@@ -113,21 +112,6 @@ class StoryMetric(Metric):
         """`unit` of many videos; override it where work is cheaper for all of them at once."""
         return [self.unit(ref, pred, ctx) for ref, pred in pairs]
 
-    # ── a corpus in parts ───────────────────────────────────────────────────────────────────────────────────────────
-
-    @property
-    def needs_statistics(self) -> bool:
-        """True where units must know something of the whole corpus."""
-        return False
-
-    def statistics(self, refs: Sequence[Corpus]) -> Any:
-        """What units need to know of the whole corpus, counted over a part of it, as JSON holds it."""
-        return None
-
-    def merge(self, parts: Sequence[Any]) -> Any:
-        """The statistics of the parts together."""
-        raise NotImplementedError(f"{self.name} has statistics and does not say how they are merged")
-
     # ── what is compared ────────────────────────────────────────────────────────────────────────────────────────────
 
     def check_sets(self, sets: int) -> None:
@@ -140,10 +124,6 @@ class StoryMetric(Metric):
         if self.segments == "swap":
             g, p = forward(g), forward(p)
         return tiou(g, p, self.eps, raw=self.segments != "checked")
-
-    def captions(self) -> Captions | None:
-        """The scorer by which it compares captions; None where it reads none."""
-        return None
 
     def story_pairs(self, video: str, refs: Sequence[Story | None], pred: Story | None) -> dict[int, Pair]:
         """The stories of one video that are compared under the rules above, by set; none when it does not count."""

@@ -52,10 +52,6 @@ class Paragraph(Metric):
     def whole(self) -> bool:
         return self.pairing == "shifted"
 
-    @property
-    def needs_statistics(self) -> bool:
-        return False
-
     @abstractmethod
     def reader(self) -> CaptionMetric:
         """The caption metric that reads the paragraphs."""
@@ -174,4 +170,4 @@ class Ispice(Paragraph):
         return version(self.spice)
 
 
-METRICS = (Meteor, Cider, RougeL, Bleu4, Spice, Ispice)
+METRICS = (Bleu4, Cider, Ispice, Meteor, RougeL, Spice)

@@ -1,0 +1,69 @@
+"""fabula.compare: is the difference between systems more than luck?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+from fabula.api.score import score
+from fabula.core.errors import SpecError
+from fabula.core.nouns import Corpus
+from fabula.core.options import takes
+from fabula.core.progress import Progress, silent
+from fabula.score.base import Readable
+from fabula.score.options import ScoreOptions
+from fabula.stats.compare import Comparison
+from fabula.stats.compare import compare as compare_rows
+from fabula.stats.resampling import Testing
+
+
+@takes(Testing, ScoreOptions)
+def compare(
+    systems: Mapping[str, Readable] | Sequence[Readable],
+    refs: Readable | Sequence[Readable] = (),
+    *,
+    options: ScoreOptions | None = None,
+    testing: Testing | None = None,
+    progress: Progress = silent,
+    **given: Any,
+) -> Comparison:
+    """Two or more systems on the same references: scores with intervals, differences with intervals and p-values.
+
+    Systems are named by the mapping's keys, or by their files. A difference is marked where its p-value, corrected
+    over all pairs of systems (Holm), is below `alpha`. Options are given one by one, or as objects.
+    """
+    own = {f.name for f in fields(Testing)} & given.keys()
+    testing = replace(testing or Testing(), **{name: given.pop(name) for name in own})
+    options = replace(options, **given) if options else ScoreOptions.of(given, "compare")
+    named = dict(systems) if isinstance(systems, Mapping) else by_name(systems)
+    if len(named) < 2:
+        raise SpecError("one system is no comparison; name two or more prediction files")
+    results = {name: score(read, refs, options=options, progress=progress) for name, read in named.items()}
+    first = next(iter(results.values()))
+    for name, result in results.items():
+        if result.task != first.task:
+            raise SpecError(
+                f"{name} was read as {result.task}, {next(iter(results))} as {first.task}; say which: --task"
+            )
+    tables = {
+        label: {name: (r.rows[label], first.metrics[label]) for name, r in results.items()} for label in first.scores
+    }
+    seen = compare_rows(
+        tables,
+        scales={label: s.scale for label, s in first.scores.items()},
+        signatures={label: s.signature for label, s in first.scores.items()},
+        how=testing,
+    )
+    return replace(seen, warnings=tuple(f"{name}: {w}" for name, r in results.items() for w in r.warnings))
+
+
+def by_name(systems: Sequence[Readable]) -> dict[str, Readable]:
+    """Systems by the names of their files; by their paths where two files share a name."""
+    stems = [s.name or f"system {i + 1}" if isinstance(s, Corpus) else Path(s).stem for i, s in enumerate(systems)]
+    if len(set(stems)) < len(stems):
+        stems = [f"{s.name} {i + 1}" if isinstance(s, Corpus) else str(s) for i, s in enumerate(systems)]
+    if len(set(stems)) < len(stems):
+        raise SpecError("the same file is named twice; a system is not compared with itself")
+    return dict(zip(stems, systems, strict=True))

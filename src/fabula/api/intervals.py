@@ -1,0 +1,24 @@
+"""Intervals of a result's primary numbers: a bootstrap over videos."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from fabula.core.result import Result
+from fabula.stats.bootstrap import each_interval
+from fabula.stats.resampling import Resampling
+from fabula.stats.sample import Sample
+
+
+def with_intervals(result: Result, how: Resampling) -> Result:
+    """The result with the interval of every primary number; its signature says how it was made."""
+    some = {name: Sample.of(result.rows[name], metric) for name, metric in result.metrics.items()}
+    scores = {
+        name: replace(
+            result[name],
+            ci={result[name].primary: (found.low, found.high)},
+            signature=f"{result[name].signature}|ci:{how}",
+        )
+        for name, found in each_interval(some, how).items()
+    }
+    return replace(result, scores={name: scores[name] for name in result.scores})

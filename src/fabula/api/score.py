@@ -1,0 +1,137 @@
+"""fabula.score: predictions against references, every number signed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fabula import metrics as metric_room
+from fabula.core import spec
+from fabula.core.errors import SpecError
+from fabula.core.nouns import Corpus
+from fabula.core.options import takes
+from fabula.core.progress import Progress, silent
+from fabula.core.result import Result
+from fabula.io.captions import is_items
+from fabula.metrics import Metric, Wanted, check_choice, check_parser, names_of
+from fabula.score import room, stories, task
+from fabula.score.base import Readable, Request
+from fabula.score.options import STORIES, ScoreOptions
+
+if TYPE_CHECKING:
+    from fabula.protocols import Protocol
+    from fabula.stats.resampling import Resampling
+
+
+@takes(ScoreOptions)
+def score(
+    predictions: Readable,
+    refs: Readable | Sequence[Readable] = (),
+    *,
+    options: ScoreOptions | None = None,
+    ci: bool | Resampling = False,
+    progress: Progress = silent,
+    **given: Any,
+) -> Result:
+    """Score predictions against one or more reference sets.
+
+    With a protocol, the published evaluator's numbers; without, the corrected ones. `metrics` chooses among them:
+    names or specs such as "SODA_c(refs=best)". `ci` gives each primary number an interval: True, or a Resampling that
+    says how. With `engine="ray"` or a `work` folder, stories are scored shard by shard, with the same numbers; `resume`
+    goes on with the run of a work folder (docs/engines.md). Options are given one by one, or as one object.
+    """
+    options = replace(options or ScoreOptions(), **given) if options else ScoreOptions.of(given, "score")
+    request = make_request(predictions, list_refs(refs), options, progress)
+    agreed = agree_task(request, options.task)
+    check_request(request, agreed)
+    result = task(agreed).run(request) if agreed else stories.run(request, None)
+    check_parser(result.metrics.values(), options.spice)
+    if not ci:
+        return result
+    from fabula.api.intervals import with_intervals
+    from fabula.stats.resampling import Resampling as Default
+
+    return with_intervals(result, Default() if ci is True else ci)
+
+
+def list_refs(refs: Readable | Sequence[Readable]) -> Sequence[Readable]:
+    return [refs] if isinstance(refs, str | Path | Corpus) else refs
+
+
+def make_request(predictions: Readable, refs: Sequence[Readable], options: ScoreOptions, progress: Progress) -> Request:
+    """What was asked for: names of protocol and metrics looked up, contradictions refused."""
+    protocol, wanted, name = find_protocol(options.protocol), options.metrics, options.task
+    if name is None and protocol is None and wanted is not None and mentions_dense(wanted):
+        name = "dense" if tells_stories(predictions) else None
+    check_choice(wanted or (), "spice", options.spice)
+    check_choice(wanted or (), "tok", options.tok)
+    chosen = choose_metrics(wanted, protocol, name)
+    if chosen is not None:
+        check_parser(chosen, options.spice)
+    runner = None if isinstance(options.engine, str) else options.engine
+    return Request(
+        predictions=predictions,
+        refs=refs,
+        options=options if name == options.task else replace(options, task=name),
+        protocol=protocol,
+        metrics=chosen,
+        progress=progress,
+        runner=runner,
+    )
+
+
+def find_protocol(name: str | None) -> Protocol | None:
+    if not name:
+        return None
+    from fabula.protocols import protocol
+
+    return protocol(name)
+
+
+def tells_stories(predictions: Readable) -> bool:
+    """Stories and caption items both have a METEOR: what the file looks like decides which is meant."""
+    return isinstance(predictions, Corpus) or not is_items(predictions)
+
+
+def mentions_dense(wanted: Wanted) -> bool:
+    """True where a name means another metric for stories than for single captions."""
+    return any(metric_room.is_ambiguous(spec.parse(name)[0]) for name in names_of(wanted))
+
+
+def choose_metrics(wanted: Wanted | None, protocol: Protocol | None, task: str | None) -> list[Metric] | None:
+    """The metrics asked for, or all of the protocol; None where the task decides."""
+    if wanted is None:
+        return list(protocol.metrics) if protocol else None
+    several = spec.split(wanted) if isinstance(wanted, str) else wanted
+    names: Sequence[str | Metric] = several if isinstance(several, Sequence) else [several]
+    if not names:
+        raise SpecError("no metric is named; leave --metrics out to get all")
+    make = protocol.metric if protocol else lambda name: metric_room.metric(name, task)
+    return [make(name) if isinstance(name, str) else name for name in names]
+
+
+def agree_task(request: Request, named: str | None) -> str | None:
+    """The task that was named, or the one the protocol or all metrics belong to; None: the stories must tell."""
+    protocol, chosen, name = request.protocol, request.metrics, request.options.task
+    if name is not None:
+        name = task(name).name
+    if protocol:
+        if name and name != protocol.task:
+            raise SpecError(f"the protocol {protocol.name} is for the task {protocol.task}, not {name}")
+        return protocol.task
+    if name is None and chosen:
+        common = set(chosen[0].tasks).intersection(*(m.tasks for m in chosen))
+        return common.pop() if len(common) == 1 else None
+    return name
+
+
+def check_request(request: Request, agreed: str | None) -> None:
+    """Refuse options that the task does not heed."""
+    options, protocol = request.options, request.protocol
+    options.check_task(agreed or "dense", room.names)
+    if options.repair and protocol and agreed in STORIES and not protocol.judges_segments:
+        raise SpecError(f"--repair is not heeded by {protocol.name}, which takes segments as they are; mend the file")
+    if options.sharded and agreed not in (None, *STORIES):
+        raise SpecError(f"the task {agreed} is scored at once on this machine; leave --engine, --work and --resume out")
