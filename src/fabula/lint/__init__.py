@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from fabula.core.errors import SpecError
 from fabula.core.registry import Room, close_to, key
+from fabula.core.rooms import also_verb
 from fabula.io._pieces import stories_alone
 from fabula.lint._check import Check, Facts, Finding, Place
 from fabula.lint._examine import Report, examine, examine_items
@@ -53,3 +54,6 @@ def kind_of(asked: Asked, task: str | None = None) -> Kind:
         if kind.named(asked.format) if asked.format else kind.knows(asked.path):
             return kind
     return ordered[-1]
+
+
+also_verb(__name__)
