@@ -127,4 +127,4 @@ def path_argument(name: str, **more: Any) -> Decorator:
 def typed(kind: type[Options]) -> list[str]:
     """The flags of a class that stand on the command line."""
     source = click.get_current_context().get_parameter_source
-    return [o.flag for o in kind.options() if source(o.name) is not ParameterSource.DEFAULT]
+    return [o.flag for o in kind.options() if source(o.name) not in (None, ParameterSource.DEFAULT)]

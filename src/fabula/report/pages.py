@@ -7,11 +7,12 @@ from pathlib import Path
 
 from fabula.core.errors import SpecError
 from fabula.core.result import Result
-from fabula.report.html import page
 
 
 def make_page(results: Sequence[Result], paths: Sequence[Path], title: str | None = None) -> str:
     """A page of one system, or of two beside each other; `paths` are their predictions."""
+    from fabula.report.html import page
+
     first, *rest = results
     title = title or " and ".join(path.name for path in paths)
     names = [path.stem for path in paths]
