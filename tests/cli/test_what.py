@@ -3,9 +3,9 @@
 import importlib
 
 import pytest
+from fabula.verbs import score
 
 from fabula.cli._what import WHAT
-from fabula.verbs import score
 
 VERBS = ("score", "serve", "compare", "protocols", "diagnose")
 

@@ -37,13 +37,13 @@ class Room:
 
     def modules(self, shelf: str | None = None) -> list[str]:
         """Dotted from the room on, by file name; with a shelf, those of the room itself and of that shelf."""
-        found: dict[str, str] = {}
+        found: list[tuple[str, str]] = []
         for part in ("", *(self.shelves if shelf is None else [shelf])):
             package = f"{self.package}.{part}" if part else self.package
             for module in pkgutil.iter_modules(importlib.import_module(package).__path__):
                 if not module.name.startswith("_") and module.name not in self.shelves:
-                    found[module.name] = f"{part}.{module.name}" if part else module.name
-        return [found[name] for name in sorted(found)]
+                    found.append((module.name, f"{part}.{module.name}" if part else module.name))
+        return [module for _, module in sorted(set(found))]
 
     def load(self, module: str) -> tuple[Any, ...]:
         """What a module offers; nothing where it is a helper of the room."""
@@ -63,10 +63,10 @@ class Room:
 
     def find(self, name: str) -> Any:
         """The thing of that name, whatever the case, or None. Only its own file is imported."""
-        files = {module.rpartition(".")[2]: module for module in self.modules()}
-        parts = key(name).split("_")
+        modules, parts = self.modules(), key(name).split("_")
         for k in range(len(parts), 0, -1):
-            if module := files.get("_".join(parts[:k])):
+            file = "_".join(parts[:k])
+            for module in (m for m in modules if m.rpartition(".")[2] == file):
                 for thing in self.load(module):
                     if key(thing.name) == key(name):
                         return thing

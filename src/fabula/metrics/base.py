@@ -98,11 +98,11 @@ class Metric(Spec):
         """True where units must know something of the whole corpus: a corpus in parts is counted first."""
         return False
 
-    def statistics(self, refs: Any) -> Any:
+    def count_statistics(self, refs: Any) -> Any:
         """What units need to know of the whole corpus, counted over a part of it, as JSON holds it."""
         return None
 
-    def merge(self, parts: Sequence[Any]) -> Any:
+    def merge_statistics(self, parts: Sequence[Any]) -> Any:
         """The statistics of the parts together."""
         raise NotImplementedError(f"{self.name} has statistics and does not say how they are merged")
 

@@ -5,9 +5,9 @@ import pytest
 from fabula.core.errors import InputError
 from fabula.core.moments import Moment, Query, Ranking, VideoNumbers
 from fabula.core.notes import Notes
-from fabula.engine import moments
-from fabula.engine.moments import moment_rows
-from fabula.metrics import grounding, svmr, vcmr, vr
+from fabula.metrics.moments import grounding, svmr, vcmr, vr
+from fabula.score import rankings
+from fabula.score.rankings import Reading, moment_rows
 
 
 def queries(n: int) -> dict:
@@ -23,9 +23,9 @@ def stream(n: int, numbers: VideoNumbers):
 def test_the_size_of_blocks_does_not_matter(size, monkeypatch):
     metrics = [vcmr.Metric(), svmr.Metric(), vr.Metric()]
     numbers = VideoNumbers()
-    whole = moment_rows(metrics, queries(50), stream(50, numbers), numbers)
-    monkeypatch.setattr(moments, "ANSWERS", size)
-    again = moment_rows(metrics, queries(50), stream(50, numbers), numbers)
+    whole = moment_rows(metrics, queries(50), stream(50, numbers), Reading(numbers))
+    monkeypatch.setattr(rankings, "ANSWERS", size)
+    again = moment_rows(metrics, queries(50), stream(50, numbers), Reading(numbers))
     for metric in metrics:
         assert metric.fold(again.rows[metric]) == metric.fold(whole.rows[metric])
         assert again.rows[metric].keys == tuple(range(50))
@@ -56,11 +56,16 @@ def test_rankings_are_read_once_and_not_kept():
 
 def test_ids_as_text_and_as_numbers():
     notes = Notes()
-    found = moment_rows([grounding.Metric()], queries(2), [("", Ranking.of("1", [Moment(0, 10)]))], notes=notes)
+    found = moment_rows(
+        [grounding.Metric()], queries(2), [("", Ranking.of("1", [Moment(0, 10)]))], Reading(notes=notes)
+    )
     assert found.missing == 1
     assert "1 query ids were matched" in notes.lines()[0]
     for wrong in ("01", "1.0", "x", "-1", "²"):
-        assert moment_rows([grounding.Metric()], queries(2), [("", Ranking.of(wrong, []))], notes=notes).unknown == 1
+        assert (
+            moment_rows([grounding.Metric()], queries(2), [("", Ranking.of(wrong, []))], Reading(notes=notes)).unknown
+            == 1
+        )
     as_text = {"1": Query("1", "v", ((0.0, 10.0),))}
     assert moment_rows([grounding.Metric()], as_text, [("", Ranking.of(1, [Moment(0, 10)]))]).missing == 0
 
@@ -71,7 +76,7 @@ def test_a_query_is_answered_once_in_a_list():
         moment_rows([grounding.Metric()], queries(2), twice)
     numbers = VideoNumbers()
     two_lists = [("VCMR", Ranking.of(1, [])), ("SVMR", Ranking.of(1, []))]
-    assert len(moment_rows([vcmr.Metric(), svmr.Metric()], queries(2), two_lists, numbers).rows) == 2
+    assert len(moment_rows([vcmr.Metric(), svmr.Metric()], queries(2), two_lists, Reading(numbers)).rows) == 2
 
 
 def test_no_ranking_at_all():

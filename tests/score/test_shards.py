@@ -14,11 +14,13 @@ import pytest
 import fabula
 from fabula.core.errors import InputError, SpecError
 from fabula.core.nouns import Corpus, Story
-from fabula.engine import split
-from fabula.engine.shards import Here, shards_for
-from fabula.engine.split import Record, shard_of
 from fabula.io import _parquet, _pieces
+from fabula.jobs.runner import InProcess
 from fabula.metrics import metric
+from fabula.metrics.stories import Stories
+from fabula.score import split
+from fabula.score.shards import shards_for
+from fabula.score.split import Record, shard_of
 from tests.toys import corpus, story
 
 METRICS = "SODA_d,SODA_c(text=exact,tok=none),SODA_d(refs=best),DVC_CIDEr(tok=none),PRF@0.5,Para_CIDEr,Para_BLEU_4"
@@ -105,8 +107,8 @@ def test_the_same_streamed(files, tmp_path, kind, size, monkeypatch):
 @pytest.mark.parametrize("kind", ["parquet", "folder"])
 def test_one_set_in_another_container(files, kind):
     one, two, preds = files
-    plain = fabula.score(preds, [one, two], metrics=METRICS, repair="swap", engine=Here())
-    other = fabula.score(preds, [repacked(one, kind), two], metrics=METRICS, repair="swap", engine=Here())
+    plain = fabula.score(preds, [one, two], metrics=METRICS, repair="swap", engine=InProcess())
+    other = fabula.score(preds, [repacked(one, kind), two], metrics=METRICS, repair="swap", engine=InProcess())
     assert other.to_dict()["scores"] == plain.to_dict()["scores"]
 
 
@@ -117,7 +119,7 @@ def test_answers_that_say_nothing_are_counted(tmp_path):
     refs = corpus({v: [(0, 9, "a dog runs")] for v in told})
     whole = fabula.score(answers, refs, metrics="SODA_d", task="dense")
     assert whole.counts["unparsed"] == 1
-    assert fabula.score(answers, refs, metrics="SODA_d", task="dense", engine=Here()).to_dict() == whole.to_dict()
+    assert fabula.score(answers, refs, metrics="SODA_d", task="dense", engine=InProcess()).to_dict() == whole.to_dict()
 
 
 def test_the_same_under_a_protocol_that_judges_nothing(files, tmp_path):
@@ -129,7 +131,7 @@ def test_the_same_under_a_protocol_that_judges_nothing(files, tmp_path):
 
 def same_error(**request) -> str:
     said = []
-    for extra in ({}, {"engine": Here()}):
+    for extra in ({}, {"engine": InProcess()}):
         with pytest.raises(fabula.FabulaError) as error:
             fabula.score(**request, **extra)
         said.append(str(error.value))
@@ -180,9 +182,9 @@ def cut(tmp_path: Path, told: Corpus, shards: int = 3, index: int = 0) -> split.
 
 def test_a_record_keeps_all_of_a_story(tmp_path):
     kept = story((0, 0.1, 'a "dog"\n\ud800'), (float("inf"), -2, "é"), id="v_\u2028", duration=3)
-    split.split(cut(tmp_path, Corpus({kept.id: kept}), shards=1))
-    assert list(split.records(tmp_path, 1, [0])) == [Record(0, 0, kept)]
-    (outline,) = split.records(tmp_path, 1, [0], outline=True)
+    split.split_piece(cut(tmp_path, Corpus({kept.id: kept}), shards=1))
+    assert list(split.read_records(tmp_path, 1, [0])) == [Record(0, 0, kept)]
+    (outline,) = split.read_records(tmp_path, 1, [0], outline=True)
     assert (outline.story.id, len(outline.story)) == (kept.id, 2)
 
 
@@ -191,9 +193,9 @@ def test_every_story_is_in_its_shard_and_in_order(tmp_path, monkeypatch, block):
     monkeypatch.setattr(split, "BLOCK", block)
     halves = [corpus(told(40, 2, prefix=p)) for p in ("a", "b")]
     for i, half in enumerate(halves):
-        split.split(cut(tmp_path, half, index=i))
-    split.split(cut(tmp_path, Corpus({}), index=2))  # an empty piece
-    shares = [list(split.records(tmp_path, 3, [k])) for k in range(3)]
+        split.split_piece(cut(tmp_path, half, index=i))
+    split.split_piece(cut(tmp_path, Corpus({}), index=2))  # an empty piece
+    shares = [list(split.read_records(tmp_path, 3, [k])) for k in range(3)]
     for k, share in enumerate(shares):
         assert share and [r.place for r in share] == sorted(r.place for r in share)
         assert {shard_of(r.story.id, 3) for r in share} == {k}
@@ -206,10 +208,10 @@ def test_statistics_of_parts_are_those_of_the_whole(sets):
     made = metric("DVC_CIDEr(tok=none)")
     one, two, preds = sets
     halves = [[Corpus({v: s for v, s in ref.items() if len(v) % 2 == k}) for ref in (one, two)] for k in (0, 1)]
-    merged = made.merge([made.statistics(half) for half in halves])
-    assert merged == made.statistics([one, two])
-    assert made.prepare_part([one, two], preds, merged) == made.prepare([one, two], preds)
-    assert metric("DVC_CIDEr(idf=video)").statistics([one]) is None
+    merged = made.merge_statistics([made.count_statistics(half) for half in halves])
+    assert merged == made.count_statistics([one, two])
+    assert made.prepare(Stories([one, two], preds, merged)) == made.prepare(Stories([one, two], preds))
+    assert metric("DVC_CIDEr(idf=video)").count_statistics([one]) is None
 
 
 def score(files, work, **more):
@@ -219,12 +221,13 @@ def score(files, work, **more):
 DIES = """
 import os, signal, sys
 import fabula
-from fabula.engine import shards
+from fabula.jobs import runner
+from fabula.score import shards
 
-class Dies(shards.Here):
+class Dies(runner.InProcess):
     def map(self, work, jobs):
         for i, job in enumerate(jobs):
-            if work is shards.score and i == 3:
+            if work is shards.score_shard and i == 3:
                 os.kill(os.getpid(), signal.SIGKILL)
             yield i, work(job)
 
@@ -329,7 +332,7 @@ def test_without_ray(files, monkeypatch):
 def test_no_folder_is_left_behind(files, tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
     os.mkdir(tmp_path / "tmp")  # noqa: PTH102
-    score(files, None, engine=Here())
+    score(files, None, engine=InProcess())
     assert not list((tmp_path / "tmp").iterdir())
 
 
@@ -339,7 +342,7 @@ def test_reading_keeps_nothing(tmp_path, monkeypatch):
 
     alive: list[weakref.ref] = []
     worst = [0]
-    plain = split.record
+    plain = split.pack_record
 
     def watched(n: int, line: int, told: Story) -> str:
         alive.append(weakref.ref(told))
@@ -347,7 +350,7 @@ def test_reading_keeps_nothing(tmp_path, monkeypatch):
         return plain(n, line, told)
 
     fabula.write(corpus({f"v{i}": [(0, 1)] for i in range(300)}), tmp_path / "a.jsonl", "fabula")
-    monkeypatch.setattr(split, "record", watched)
+    monkeypatch.setattr(split, "pack_record", watched)
     result = fabula.score(tmp_path / "a.jsonl", tmp_path / "a.jsonl", metrics="SODA_d", work=tmp_path / "work")
     assert result["SODA_d"].value == 1
     assert len(alive) == 600 and worst[0] <= 3

@@ -11,10 +11,13 @@ import pytest
 
 import fabula
 from fabula.core.errors import FabulaError, InputError, MissingExtra
-from fabula.engine import crew, shards
-from fabula.engine.crew import Crew, travels
-from fabula.engine.shards import Here, Job
-from tests.engine.test_shards import METRICS, files, sets  # noqa: F401  (fixtures)
+from fabula.jobs import processes as room
+from fabula.jobs import runner
+from fabula.jobs.processes import Processes, can_travel
+from fabula.jobs.runner import InProcess
+from fabula.score import shards
+from fabula.score.shards import Job
+from tests.score.test_shards import METRICS, files, sets  # noqa: F401  (fixtures)
 
 
 def double(job: int) -> int:
@@ -47,12 +50,12 @@ def die(job: int) -> int:
 
 
 def score_and_die_once(job: Job) -> int:
-    die_once(str(job.folder / f"died {job.shard}"))
-    return shards.score(job)
+    die_once(str(job.folder.at(f"died {job.shard}")))
+    return shards.score_shard(job)
 
 
 def test_every_job_is_answered():
-    with Crew(2).ready() as team:
+    with Processes(2).ready() as team:
         assert dict(team.map(double, range(20))) == {i: 2 * i for i in range(20)}
         processes = {w.process.pid for w in team.running if w.process}
         assert dict(team.map(print_much, [5])) == {0: 5}
@@ -65,51 +68,51 @@ def test_every_job_is_answered():
 
 def test_jobs_are_taken_when_they_can_begin():
     taken = []
-    answers = Crew(2).map(double, (taken.append(i) or i for i in range(100)))
+    answers = Processes(2).map(double, (taken.append(i) or i for i in range(100)))
     next(answers)
-    assert len(taken) <= 1 + 2 * crew.AHEAD
+    assert len(taken) <= 1 + 2 * room.LOOKAHEAD
     answers.close()
 
 
 def test_errors_are_answers_and_faults_are_raised():
-    said = dict(Crew(2).map(refuse, [1, 3]))
+    said = dict(Processes(2).map(refuse, [1, 3]))
     assert isinstance(said[0], InputError) and said[0].hint == "mend it" and str(said[0]) == "x: seen; mend it"
     assert isinstance(said[1], MissingExtra)
     with pytest.raises(RuntimeError, match=r"in a worker:\n(.|\n)*ZeroDivisionError"):
-        list(Crew(2).map(break_down, [1, 0, 1]))
+        list(Processes(2).map(break_down, [1, 0, 1]))
 
 
 def test_a_worker_that_dies_is_replaced(tmp_path):
     marks = [str(tmp_path / f"{i}") for i in range(3)]
-    assert dict(Crew(2).map(die_once, marks)) == dict(enumerate(marks))
+    assert dict(Processes(2).map(die_once, marks)) == dict(enumerate(marks))
 
 
 def test_a_worker_that_always_dies_is_said(monkeypatch):
-    monkeypatch.setattr(crew, "RETRIES", 1)
-    ((_, said),) = Crew(1).map(die, [1])
+    monkeypatch.setattr(room, "RETRIES", 1)
+    ((_, said),) = Processes(1).map(die, [1])
     assert isinstance(said, FabulaError) and "died 2 times" in str(said) and "--resume goes on" in str(said)
 
 
 def test_the_first_of_several_errors_is_said():
     with pytest.raises(MissingExtra):
-        shards.run(refuse, "pass", [3, 1, 1, 1], Crew(2), lambda *_: None)
+        runner.run_pass(refuse, "pass", [3, 1, 1, 1], Processes(2), lambda *_: None)
 
 
 def test_what_cannot_travel_is_done_here():
-    assert not travels(lambda: None)
+    assert not can_travel(lambda: None)
     here = os.getpid()
-    assert dict(Crew(2).map(lambda job: (job, os.getpid()), [7])) == {0: (7, here)}
+    assert dict(Processes(2).map(lambda job: (job, os.getpid()), [7])) == {0: (7, here)}
 
 
 @pytest.mark.slow
 def test_the_json_of_one_process_also_when_workers_die(files, tmp_path):  # noqa: F811
     one, two, preds = files
     request = {"metrics": METRICS, "repair": "swap"}
-    alone = fabula.score(preds, [one, two], **request, engine=Here())
+    alone = fabula.score(preds, [one, two], **request, engine=InProcess())
 
-    class Deadly(Crew):
+    class Deadly(Processes):
         def map(self, work, jobs):
-            return super().map(score_and_die_once if work is shards.score else work, jobs)
+            return super().map(score_and_die_once if work is shards.score_shard else work, jobs)
 
     many = fabula.score(preds, [one, two], **request, engine=Deadly(2), work=tmp_path / "work")
     assert len(list((tmp_path / "work").glob("died *"))) == 8
@@ -120,8 +123,8 @@ PROGRAM = """
 import json, sys
 from dataclasses import dataclass
 import fabula
-from fabula.engine.crew import Crew
-from fabula.metrics._story import StoryMetric
+from fabula.jobs.processes import Processes
+from fabula.metrics.stories import StoryMetric
 
 @dataclass(frozen=True, kw_only=True)
 class Own(StoryMetric):
@@ -130,7 +133,7 @@ class Own(StoryMetric):
         return {"value": len(pred) / len(ref)}
 
 refs, preds = sys.argv[1:]
-both = [fabula.score(preds, refs, metrics=m, engine=Crew(2)) for m in ("SODA_d", Own())]
+both = [fabula.score(preds, refs, metrics=m, engine=Processes(2)) for m in ("SODA_d", Own())]
 print(json.dumps([next(iter(r.scores.values())).value for r in both]))
 """
 
@@ -146,7 +149,7 @@ def test_a_program_without_a_guard_and_with_a_metric_of_its_own(files, tmp_path)
 
 
 def test_processes_are_for_inputs_that_are_worth_them(monkeypatch):
-    monkeypatch.setattr(crew, "processors", lambda: 2)
-    assert isinstance(shards.engine_for(100 << 20), Crew) and isinstance(shards.engine_for(1000), Here)
-    monkeypatch.setattr(crew, "processors", lambda: 1)
-    assert isinstance(shards.engine_for(100 << 20), Here)
+    monkeypatch.setattr(runner, "processors", lambda: 2)
+    assert isinstance(runner.runner_for(100 << 20), Processes) and isinstance(runner.runner_for(1000), InProcess)
+    monkeypatch.setattr(runner, "processors", lambda: 1)
+    assert isinstance(runner.runner_for(100 << 20), InProcess)

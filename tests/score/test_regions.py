@@ -6,7 +6,7 @@ import pytest
 
 import fabula
 from fabula.core.errors import InputError, SpecError
-from fabula.engine import regions as engine
+from fabula.metrics.regions import base as engine
 
 VG = [
     {"id": 1, "regions": [{"x": 0, "y": 0, "width": 100, "height": 100, "phrase": "a brown dog"}]},
