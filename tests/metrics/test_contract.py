@@ -131,7 +131,10 @@ def test_the_file_opens_with_what_it_is(cls):
     first = (module.__doc__ or "").strip().splitlines()[0]
     assert len(first) > 20, f"{cls.__module__} should open with what it is and whose it is"
     assert first[0].isupper() or first[0] in "mi"  # mIoU, iSPICE
-    assert module.__name__.rpartition(".")[2] == cls.name.lower()
+    *_, shelf, file = module.__name__.split(".")
+    assert shelf == cls.reads, "a metric lies on the shelf of what it reads"
+    assert f"{cls.name.lower()}_".startswith(f"{file}_"), "the file's name is the metric's, or the head of its family's"
+    assert cls.label in ("", cls.name.removeprefix("DVC_")), "in dense captioning METEOR means DVC_METEOR, and so on"
 
 
 @every

@@ -2,7 +2,8 @@
 
 A name leads to its file without a look into the others: `soda_c` is soda_c.py; where there is no such file, the longest
 head of the name that is one has the family: BLEU_4 and BLEU_1 are in bleu.py. A file offers one thing under the room's
-attribute (`Metric`), or a family under its plural (`METRICS`). A room may have shelves: folders that sort its files.
+attribute (`Metric`), or a family under its plural (`METRICS`); base.py is what all have in common. A room may have
+shelves: folders that sort its files.
 """
 
 from __future__ import annotations
@@ -28,6 +29,9 @@ def key(name: str) -> str:
     return name.strip().lower().replace("-", "_")
 
 
+BASE = "base"  # what the things of a room or shelf have in common
+
+
 class Room:
     """The public modules of a package, and of its shelves, that offer something under the room's attribute name."""
 
@@ -41,7 +45,7 @@ class Room:
         for part in ("", *(self.shelves if shelf is None else [shelf])):
             package = f"{self.package}.{part}" if part else self.package
             for module in pkgutil.iter_modules(importlib.import_module(package).__path__):
-                if not module.name.startswith("_") and module.name not in self.shelves:
+                if not module.name.startswith("_") and module.name not in (*self.shelves, BASE):
                     found.append((module.name, f"{part}.{module.name}" if part else module.name))
         return [module for _, module in sorted(set(found))]
 
