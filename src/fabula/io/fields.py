@@ -80,12 +80,12 @@ class Source:
 
     def mapping(self, value: Any, what: str, video: object = None, hint: str | None = None) -> dict[str, Any]:
         if not isinstance(value, dict):
-            raise self.wrong(f"expected an object, saw {kind(value)}", video, what, hint)
+            raise self.wrong(f"expected an object, saw {describe_value(value)}", video, what, hint)
         return value
 
     def listing(self, value: Any, what: str, video: object = None, hint: str | None = None) -> list[Any]:
         if not isinstance(value, list):
-            raise self.wrong(f"expected a list, saw {kind(value)}", video, what, hint)
+            raise self.wrong(f"expected a list, saw {describe_value(value)}", video, what, hint)
         return value
 
     def entry(self, mapping: dict[str, Any], key: str, video: object = None, at: str = "") -> Any:
@@ -96,12 +96,23 @@ class Source:
 
     def text(self, value: Any, what: str, video: object = None, hint: str | None = None) -> str:
         if not isinstance(value, str):
-            raise self.wrong(f"expected text, saw {kind(value)}", video, what, hint or "write it as a JSON string")
+            raise self.wrong(
+                f"expected text, saw {describe_value(value)}", video, what, hint or "write it as a JSON string"
+            )
+        return value
+
+    def identity(self, value: Any, what: str) -> str | int:
+        """An id is text or a whole number, and stays what it is."""
+        if isinstance(value, bool) or not isinstance(value, str | int):
+            seen = f"expected an id (text or a whole number), saw {describe_value(value)}"
+            raise self.wrong(seen, None, what, "mend the file")
         return value
 
     def number(self, value: Any, what: str, video: object = None) -> float:
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise self.wrong(f"expected a number, saw {kind(value)}", video, what, "write it as a JSON number")
+            raise self.wrong(
+                f"expected a number, saw {describe_value(value)}", video, what, "write it as a JSON number"
+            )
         try:
             number = float(value)
         except OverflowError:
@@ -131,7 +142,7 @@ class Source:
                 what,
                 f"the longest that is read has {LONGEST_CAPTION:,}",
             )
-        if not encodable(text):
+        if not is_encodable(text):
             self.notes.add(
                 "{n} captions held half a character (a lone surrogate); U+FFFD stands there now", named(video)
             )
@@ -167,7 +178,7 @@ class Source:
             self.notes.add(f"fields of {whose} that were not used: {', '.join(names)}{more}")
 
 
-def encodable(text: str) -> bool:
+def is_encodable(text: str) -> bool:
     """False for text with a lone surrogate: JSON can spell it, UTF-8 cannot."""
     try:
         text.encode()
@@ -176,7 +187,7 @@ def encodable(text: str) -> bool:
     return True
 
 
-def kind(value: Any) -> str:
+def describe_value(value: Any) -> str:
     """`the string 'abc'`, `true`, `a list of 3`: what was seen, short enough for one line."""
     match value:
         case None:

@@ -14,14 +14,13 @@ from typing import Any
 
 from fabula.core.errors import InputError, MissingExtra
 from fabula.core.nouns import Corpus, Story
-from fabula.io._files import failures_named
+from fabula.io.files import name_failures
 
-SUFFIX = ".parquet"
 GROUP = 10_000  # videos that are written together, and can be read apart
 BATCH = 1_000  # videos in memory while reading
 
 
-def arrow(what: str) -> tuple[Any, Any]:
+def import_arrow(what: str) -> tuple[Any, Any]:
     """pyarrow and its Parquet; `what` is what needs them."""
     try:
         import pyarrow
@@ -32,46 +31,46 @@ def arrow(what: str) -> tuple[Any, Any]:
 
 
 @contextmanager
-def opened(place: Path, path: Path) -> Iterator[Any]:
+def open_parquet(place: Path, path: Path) -> Iterator[Any]:
     """The file at `place`; an error calls it `path`."""
-    pa, parquet = arrow("reading")
+    pa, parquet = import_arrow("reading")
     try:
-        with failures_named(path), parquet.ParquetFile(place, pre_buffer=False) as file:
+        with name_failures(path), parquet.ParquetFile(place, pre_buffer=False) as file:
             yield file
     except pa.ArrowException as error:
         said = str(error).strip().partition("\n")[0]
         raise InputError(f"not Parquet that can be read ({said})", file=path, hint="write it again") from None
 
 
-def groups(path: Path) -> list[int]:
+def count_groups(path: Path) -> list[int]:
     """How many rows each group has."""
-    with opened(path, path) as file:
+    with open_parquet(path, path) as file:
         return [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
 
 
-def rows(
+def read_rows(
     place: Path, path: Path, first: int = 0, last: int | None = None, before: int = 0
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """The rows of the groups `first` to `last` with their numbers, streamed; `before` rows come before them."""
-    with opened(place, path) as file:
+    with open_parquet(place, path) as file:
         some = range(first, file.num_row_groups if last is None else last)
         batches = file.iter_batches(BATCH, row_groups=list(some), use_threads=False) if len(some) else ()
         objects = (row for batch in batches for row in batch.to_pylist())
-        yield from enumerate(map(without_nulls, objects), before + 1)
+        yield from enumerate(map(drop_nulls, objects), before + 1)
 
 
-def without_nulls(row: dict[str, Any]) -> dict[str, Any]:
-    told = {name: value for name, value in row.items() if value is not None}
-    if isinstance(events := told.get("events"), list):
-        told["events"] = [
+def drop_nulls(row: dict[str, Any]) -> dict[str, Any]:
+    held = {name: value for name, value in row.items() if value is not None}
+    if isinstance(events := held.get("events"), list):
+        held["events"] = [
             {n: x for n, x in event.items() if x is not None} if isinstance(event, dict) else event for event in events
         ]
-    return told
+    return held
 
 
-def packed(corpus: Corpus, path: Path) -> bytes:
+def pack_corpus(corpus: Corpus, path: Path) -> bytes:
     """The corpus as a Parquet file."""
-    pa, parquet = arrow("writing")
+    pa, parquet = import_arrow("writing")
     number, text = pa.float64(), pa.string()
     event = pa.struct([("start", number), ("end", number), ("caption", text), ("score", number)])
     schema = pa.schema([("id", text), ("duration", number), ("events", pa.list_(event))])
@@ -79,13 +78,13 @@ def packed(corpus: Corpus, path: Path) -> bytes:
     try:
         with parquet.ParquetWriter(out, schema) as writer:
             while some := list(islice(stories, GROUP)):
-                writer.write_table(pa.Table.from_pylist(plain(some), schema), row_group_size=GROUP)
+                writer.write_table(pa.Table.from_pylist(list_rows(some), schema), row_group_size=GROUP)
     except (pa.ArrowException, UnicodeEncodeError) as error:
         raise InputError(f"cannot be written ({error})", file=path, hint="Parquet holds text that is UTF-8") from None
     return out.getvalue()
 
 
-def plain(stories: Sequence[Story]) -> list[dict[str, Any]]:
+def list_rows(stories: Sequence[Story]) -> list[dict[str, Any]]:
     return [
         {
             "id": s.id,

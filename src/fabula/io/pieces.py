@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from fabula.core.errors import InputError
-from fabula.io import _files, _parquet
+from fabula.io.files import LINES, decode_text, name_failures, open_bytes, parse_json
 
-LINES = (".jsonl", ".jsonl.gz")
-PARTS = (*LINES, _parquet.SUFFIX)  # what the files of a folder may be
+PARQUET = ".parquet"
+PARTS = (*LINES, PARQUET)  # what the files of a folder may be
 PIECE = 8 << 20  # bytes, about
 READ = 1 << 20
 
@@ -33,40 +33,42 @@ class Piece:
     @property
     def unit(self) -> str:
         """What its entries are called."""
-        return unit(self.path)
+        return name_unit(self.path)
 
     def objects(self) -> Iterator[tuple[int, Any]]:
         """Entries with their numbers, streamed."""
         place = self.home / self.path
-        if self.path.suffix == _parquet.SUFFIX:
-            return _parquet.rows(place, self.path, self.first, self.last, self.before)
-        return ((n, _files.parse_json(text, self.path, n)) for n, text in self.lines(place))
+        if self.path.suffix == PARQUET:
+            from fabula.io import parquet
+
+            return parquet.read_rows(place, self.path, self.first, self.last, self.before)
+        return ((n, parse_json(text, self.path, n)) for n, text in self.lines(place))
 
     def lines(self, place: Path) -> Iterator[tuple[int, str]]:
-        with _files.failures_named(self.path), _files.unpacked(place) as stream:
+        with name_failures(self.path), open_bytes(place) as stream:
             if self.first:
                 stream.seek(self.first)
             left = -1 if self.last is None else self.last - self.first
             number = self.before
             while left and (raw := stream.readline()):
                 number, left = number + 1, left - len(raw) if self.last is not None else -1
-                text = _files.decode(raw, self.path, number).strip()
+                text = decode_text(raw, self.path, number).strip()
                 if text:
                     yield number, text
 
 
-def unit(path: Path) -> str:
-    return "row" if path.suffix == _parquet.SUFFIX else "line"
+def name_unit(path: Path) -> str:
+    return "row" if path.suffix == PARQUET else "line"
 
 
-def stories_alone(path: Path) -> bool:
+def holds_only_stories(path: Path) -> bool:
     """Parquet and folders hold Fabula's own stories, and nothing else."""
-    return path.suffix == _parquet.SUFFIX or path.is_dir()
+    return path.suffix == PARQUET or path.is_dir()
 
 
-def parts(path: Path) -> tuple[list[Path], list[str]]:
+def find_parts(path: Path) -> tuple[list[Path], list[str]]:
     """The files of a folder, by name, and the names of those passed over; a file is the only part of itself."""
-    with _files.failures_named(path):
+    with name_failures(path):
         if not path.is_dir():
             return [path], []
         inner = sorted(f for f in path.iterdir() if not f.name.startswith((".", "_")))
@@ -77,28 +79,30 @@ def parts(path: Path) -> tuple[list[Path], list[str]]:
     return found, [f.name for f in inner if f not in found]
 
 
-def cut(path: Path, size: int = PIECE) -> tuple[list[Piece], bytes]:
+def cut_file(path: Path, size: int = PIECE) -> tuple[list[Piece], bytes]:
     """One file in pieces of about `size` bytes, and a digest of it. A packed file is one piece."""
     home, digest = Path.cwd(), hashlib.blake2b(digest_size=16)
-    whole = path.suffix in (".gz", _parquet.SUFFIX)
+    whole = path.suffix in (".gz", PARQUET)
     starts, lines, at = [(0, 0)], 0, 0  # where pieces begin: byte, lines before it
-    with _files.failures_named(path), path.open("rb") as raw:
+    with name_failures(path), path.open("rb") as raw:
         while chunk := raw.read(READ):
             digest.update(chunk)
             end = chunk.rfind(b"\n") + 1
             if not whole and end and at + end - starts[-1][0] >= size:
                 starts.append((at + end, lines + chunk.count(b"\n", 0, end)))
             lines, at = lines + chunk.count(b"\n"), at + len(chunk)
-    if path.suffix == _parquet.SUFFIX:
-        starts, at = grouped(path, size)
+    if path.suffix == PARQUET:
+        starts, at = cut_groups(path, size)
     ends = [start for start, _ in starts[1:]] + [None if whole and path.suffix == ".gz" else at]
     made = [Piece(path, home, start, end, n) for (start, n), end in zip(starts, ends, strict=True)]
     return [p for p in made if p.first != p.last] or made[:1], digest.digest()
 
 
-def grouped(path: Path, size: int) -> tuple[list[tuple[int, int]], int]:
+def cut_groups(path: Path, size: int) -> tuple[list[tuple[int, int]], int]:
     """Where pieces of a Parquet file begin: group, rows before it; and how many groups there are."""
-    counts = _parquet.groups(path)
+    from fabula.io import parquet
+
+    counts = parquet.count_groups(path)
     most = max(1, sum(counts) * size // max(1, path.stat().st_size))  # rows of a piece, about
     starts, rows = [(0, 0)], 0
     for i, count in enumerate(counts):

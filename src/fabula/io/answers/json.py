@@ -16,9 +16,9 @@ from itertools import islice
 from typing import Any
 
 from fabula.core.patterns import lazy
-from fabula.io.answers_text import column_unit, span_of, told
-from fabula.io.answers_times import PLAIN, Time, scan
-from fabula.io.answers_words import Span
+from fabula.io.answers.text import apply_unit, find_spans, parse_span
+from fabula.io.answers.times import PLAIN, Time, scan_times
+from fabula.io.answers.words import Span
 
 FENCE = lazy(r"```[ \t]{0,3}[\w-]{0,12}[ \t]{0,3}\n?(?P<body>.*?)(?:```|\Z)", re.DOTALL)
 OBJECT = lazy(r"\{[^{}]*\}")
@@ -56,13 +56,13 @@ class Found:
     outside: list[str] = field(default_factory=list)  # the lines beside it
 
 
-def found(text: str) -> Found | None:
+def find_events(text: str) -> Found | None:
     """The JSON of an answer; None where there is none that could hold events."""
     out = Found()
     last = 0
-    for start, end, body in pieces(text):
-        documents, rest, repair = decoded(body)
-        got = [pair for document in documents for pair in entries(document)]
+    for start, end, body in find_pieces(text):
+        documents, rest, repair = decode_body(body)
+        got = [pair for document in documents for pair in list_entries(document)]
         if not any(isinstance(span, Span) for _, span in got):
             continue
         out.outside += [*text[last:start].split("\n")]
@@ -72,15 +72,15 @@ def found(text: str) -> Found | None:
         out.repairs += [repair] if repair else []
         for entry, span in got:
             if isinstance(span, Span):
-                span.entry = shown(entry)
+                span.entry = show_entry(entry)
                 out.spans.append(span)
             else:
-                out.refused.append((shown(entry), span))
+                out.refused.append((show_entry(entry), span))
     out.outside += text[last:].split("\n")
     return out if out.spans else None
 
 
-def pieces(text: str) -> list[tuple[int, int, str]]:
+def find_pieces(text: str) -> list[tuple[int, int, str]]:
     """The stretches that look like JSON: what stands in fences, or else all from the first bracket on."""
     fenced = [(m.start(), m.end(), m["body"]) for m in FENCE.finditer(text) if "{" in m["body"] or "[" in m["body"]]
     if fenced:
@@ -99,19 +99,19 @@ def pieces(text: str) -> list[tuple[int, int, str]]:
     return [(likely[0], len(text), text[likely[0] :])] if likely else []
 
 
-def shown(entry: Any) -> str:
+def show_entry(entry: Any) -> str:
     try:
         return json.dumps(entry, ensure_ascii=False)
     except (ValueError, RecursionError):
         return str(type(entry))
 
 
-def decoded(body: str) -> tuple[list[Any], list[str], str | None]:
+def decode_body(body: str) -> tuple[list[Any], list[str], str | None]:
     """The documents of a text, the lines left over, and how it had to be mended."""
     body = body.strip()
     try:
         document, end = json.JSONDecoder().raw_decode(body)
-        more, rest = objects(body[end:])  # one object a line
+        more, rest = parse_objects(body[end:])  # one object a line
         return [document, *more], rest, None
     except (ValueError, RecursionError):
         pass
@@ -124,14 +124,14 @@ def decoded(body: str) -> tuple[list[Any], list[str], str | None]:
     closed = body[: body.rfind("]" if body.startswith("[") else "}") + 1]
     if closed and len(closed) < LITERAL:
         try:
-            return [literal(closed)], body[len(closed) :].split("\n"), "JSON with Python's quotes"
+            return [parse_literal(closed)], body[len(closed) :].split("\n"), "JSON with Python's quotes"
         except ValueError:
             pass
-    documents, rest = objects(body)
+    documents, rest = parse_objects(body)
     return documents, rest, "JSON that is broken or cut short: its whole objects were read" if documents else None
 
 
-def literal(text: str) -> Any:
+def parse_literal(text: str) -> Any:
     """Python's own notation for the same thing."""
     try:
         with warnings.catch_warnings():
@@ -141,13 +141,13 @@ def literal(text: str) -> Any:
         raise ValueError(str(error)) from None
 
 
-def objects(text: str) -> tuple[list[Any], list[str]]:
+def parse_objects(text: str) -> tuple[list[Any], list[str]]:
     """The innermost objects that are whole, and the lines without them."""
     documents: list[Any] = []
     rest: list[str] = []
     last = 0
     for match in OBJECT.finditer(text):
-        for read in (json.loads, literal):
+        for read in (json.loads, parse_literal):
             try:
                 documents.append(read(TRAILING.sub(r"\1", match[0])))
             except (ValueError, RecursionError):
@@ -159,133 +159,136 @@ def objects(text: str) -> tuple[list[Any], list[str]]:
     return documents, [line for line in (line.strip("[],` ") for line in rest) if any(c.isalnum() for c in line)]
 
 
-def entries(value: Any, depth: int = 0) -> Iterator[tuple[Any, Span | str]]:
+def list_entries(value: Any, depth: int = 0) -> Iterator[tuple[Any, Span | str]]:
     """Every entry with its span, or with the reason why it has none."""
     if depth > DEEPEST:
         return
     if isinstance(value, dict):
-        yield from of_object({str(k): v for k, v in value.items()}, depth)
+        yield from read_object({str(k): v for k, v in value.items()}, depth)
     elif isinstance(value, list | tuple):
-        if (span := of_list(value)) is not None:
+        if (span := read_list(value)) is not None:
             yield value, span
         else:
             for inner in value:
                 if isinstance(inner, dict | list | tuple):
-                    yield from entries(inner, depth + 1)
+                    yield from list_entries(inner, depth + 1)
                 elif isinstance(inner, str) and inner.strip():
-                    span = worded(inner)
+                    span = read_worded(inner)
                     yield inner, span or "no time"
 
 
-def of_object(entry: dict[str, Any], depth: int) -> Iterator[tuple[Any, Span | str]]:
-    parallel = [k for k, v in entry.items() if PAIRS.search(k) and nested(v)]
+def read_object(entry: dict[str, Any], depth: int) -> Iterator[tuple[Any, Span | str]]:
+    parallel = [k for k, v in entry.items() if PAIRS.search(k) and is_nested(v)]
     if parallel:
         times = entry[parallel[0]]
-        texts = next((v for k, v in entry.items() if said(k) and isinstance(v, list) and len(v) == len(times)), None)
+        texts = next(
+            (v for k, v in entry.items() if is_for_words(k) and isinstance(v, list) and len(v) == len(times)), None
+        )
         for i, time in enumerate(times):
-            pair = pair_of(time, parallel[0])
+            pair = read_pair(time, parallel[0])
             one = {parallel[0]: time} | ({"caption": texts[i]} if texts else {})
-            yield one, span(*pair, texts[i] if texts else "") if pair else "no time"
+            yield one, build_span(*pair, texts[i] if texts else "") if pair else "no time"
         return
     start = next((k for k in entry if STARTS.match(k)), None)
     end = next((k for k in entry if ENDS.match(k)), None)
     pair = None
     if start is not None and end is not None:
-        a, b = single(entry[start], start), single(entry[end], end)
+        a, b = read_time(entry[start], start), read_time(entry[end], end)
         pair = (a, b) if a and b else None
     if pair is None:
-        pair = next((p for k, v in entry.items() if PAIRS.search(k) and (p := pair_of(v, k))), None)
+        pair = next((p for k, v in entry.items() if PAIRS.search(k) and (p := read_pair(v, k))), None)
     if pair is None:
-        pair = next((p for v in entry.values() if isinstance(v, str) and (p := span_of(v.translate(PLAIN)))), None)
+        pair = next((p for v in entry.values() if isinstance(v, str) and (p := parse_span(v.translate(PLAIN)))), None)
     if pair is not None:
-        yield entry, span(*pair, caption_of(entry))
+        yield entry, build_span(*pair, find_caption(entry))
         return
-    keyed = {k: p for k in entry if (p := span_of(k.translate(PLAIN)))}
+    keyed = {k: p for k in entry if (p := parse_span(k.translate(PLAIN)))}
     if keyed:
         for k, v in entry.items():
-            words = caption_of(v) if isinstance(v, dict) else v
-            yield {k: v}, span(*keyed[k], words) if k in keyed else "no time"
+            words = find_caption(v) if isinstance(v, dict) else v
+            yield {k: v}, build_span(*keyed[k], words) if k in keyed else "no time"
         return
     inner = [v for v in entry.values() if isinstance(v, dict | list) and v]
     if inner:
         for v in inner:
-            yield from entries(v, depth + 1)
-    elif any(said(k) for k in entry):
+            yield from list_entries(v, depth + 1)
+    elif any(is_for_words(k) for k in entry):
         yield entry, "no time"
 
 
-def nested(value: Any) -> bool:
+def is_nested(value: Any) -> bool:
     return (
         isinstance(value, list)
         and bool(value)
         and all(isinstance(v, list | tuple | str) for v in value)
         and (
-            isinstance(value[0], list | tuple) or all(isinstance(v, str) and span_of(v.translate(PLAIN)) for v in value)
+            isinstance(value[0], list | tuple)
+            or all(isinstance(v, str) and parse_span(v.translate(PLAIN)) for v in value)
         )
     )
 
 
-def said(key: str) -> bool:
+def is_for_words(key: str) -> bool:
     return any(word in key.lower() for word in WORDS)
 
 
-def caption_of(entry: dict[str, Any]) -> Any:
+def find_caption(entry: dict[str, Any]) -> Any:
     for word in WORDS:
         for key, value in entry.items():
             if word in key.lower() and isinstance(value, str) and not STARTS.match(key) and not ENDS.match(key):
                 return value
     rest = [v for k, v in entry.items() if isinstance(v, str) and not PAIRS.search(k) and any(c.isalpha() for c in v)]
-    return next((v for v in rest if not scan(v.translate(PLAIN))), "")
+    return next((v for v in rest if not scan_times(v.translate(PLAIN))), "")
 
 
-def of_list(value: Any) -> Span | None:
+def read_list(value: Any) -> Span | None:
     """[12, 30], [12, 30, words], [words, 12, 30], [[12, 30], words]."""
     if not 2 <= len(value) <= 4:
         return None
-    words = [v for v in value if isinstance(v, str) and not single(v, "")]
-    times = [t for v in value if not isinstance(v, dict | list | tuple) and (t := single(v, ""))]
-    pairs = [p for v in value if isinstance(v, list | tuple | str) and (p := pair_of(v, ""))]
+    words = [v for v in value if isinstance(v, str) and not read_time(v, "")]
+    times = [t for v in value if not isinstance(v, dict | list | tuple) and (t := read_time(v, ""))]
+    pairs = [p for v in value if isinstance(v, list | tuple | str) and (p := read_pair(v, ""))]
     if len(times) == 2 and len(words) <= 1 and len(times) + len(words) == len(value):
-        return span(times[0], times[1], words[0] if words else "")
+        return build_span(times[0], times[1], words[0] if words else "")
     if len(pairs) == 1 and len(value) == 2 and len(words) >= 1:
-        others = [w for w in words if not pair_of(w, "")]
-        return span(*pairs[0], others[0]) if others else None
+        others = [w for w in words if not read_pair(w, "")]
+        return build_span(*pairs[0], others[0]) if others else None
     return None
 
 
-def single(value: Any, name: str) -> Time | None:
+def read_time(value: Any, name: str) -> Time | None:
     """One time: a number, or text that is nothing but one."""
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return column_unit(Time(float(value), ""), name.lower()) if abs(value) < 1e12 else None
+        return apply_unit(Time(float(value), ""), name.lower()) if abs(value) < 1e12 else None
     if isinstance(value, str) and len(value) < 60:
-        times = scan(value.translate(PLAIN))
+        times = scan_times(value.translate(PLAIN))
         if len(times) == 1:
             left = value[: times[0].start] + value[times[0].end :]
             return (
-                None if re.sub(r"(?i)[\s<>\[\]()~.]|about|at|around", "", left) else column_unit(times[0], name.lower())
+                None if re.sub(r"(?i)[\s<>\[\]()~.]|about|at|around", "", left) else apply_unit(times[0], name.lower())
             )
     return None
 
 
-def pair_of(value: Any, name: str) -> tuple[Time, Time] | None:
+def read_pair(value: Any, name: str) -> tuple[Time, Time] | None:
     if isinstance(value, list | tuple) and len(value) == 2:
-        a, b = single(value[0], name), single(value[1], name)
+        a, b = read_time(value[0], name), read_time(value[1], name)
         return (a, b) if a and b else None
     if isinstance(value, dict):
         return next(
-            ((s.a, s.b) for _, s in of_object({str(k): v for k, v in value.items()}, DEEPEST) if isinstance(s, Span)),
+            ((s.a, s.b) for _, s in read_object({str(k): v for k, v in value.items()}, DEEPEST) if isinstance(s, Span)),
             None,
         )
-    if isinstance(value, str) and len(value) < 120 and (pair := span_of(value.translate(PLAIN))):
-        return column_unit(pair[0], name.lower()), column_unit(pair[1], name.lower())
+    if isinstance(value, str) and len(value) < 120 and (pair := parse_span(value.translate(PLAIN))):
+        return apply_unit(pair[0], name.lower()), apply_unit(pair[1], name.lower())
     return None
 
 
-def worded(text: str) -> Span | None:
+def read_worded(text: str) -> Span | None:
     """A string in a list that tells its own times: "0-10s: a man runs"."""
-    spans = told(text, text.translate(PLAIN)).spans
+    spans = find_spans(text, text.translate(PLAIN)).spans
     return spans[0] if len(spans) == 1 else None
 
 
-def span(a: Time, b: Time, words: Any) -> Span:
+def build_span(a: Time, b: Time, words: Any) -> Span:
     return Span(a, b, 0, 0, caption=words.strip() if isinstance(words, str) else "")

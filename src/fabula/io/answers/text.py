@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from fabula.core.patterns import lazy
-from fabula.io.answers_times import Time, lines, scan
-from fabula.io.answers_words import HEAD, Span, bullet_end, line_of, tidy, words
+from fabula.io.answers.times import Time, cut_lines, scan_times
+from fabula.io.answers.words import HEAD, Span, assign_words, find_bullet_end, find_line, tidy_words
 
 MARK = r"(?:about|around|approximately|approx\.?|roughly|exactly|the|at|timestamps?|time|mark|on|by|t\s?=)"
 LABEL = r"(?:[_ ]?(?:time|times|at|timestamps?|stamp|seconds?|secs?|sec|frames?|frame|point))"
@@ -58,7 +58,7 @@ LENGTH = Length()
 
 
 @dataclass(slots=True)
-class Told:
+class Found:
     """What a text holds: spans with their words, refused lines with a reason, and the prose around them."""
 
     spans: list[Span] = field(default_factory=list)
@@ -66,35 +66,39 @@ class Told:
     prose: list[int] = field(default_factory=list)
 
 
-def told(text: str, plain: str) -> Told:
+def find_spans(text: str, plain: str) -> Found:
     """`plain` is the text with its signs made plain, character for character."""
-    rows = list(lines(plain))
-    tabular = tables(plain, rows)
+    rows = list(cut_lines(plain))
+    tabular = read_tables(plain, rows)
     spans: list[Span] = []
     covered = {n for n, _, _ in tabular}
     bare = {n for n, span, data in tabular if span is None and data}
-    free = [t for t in scan(plain) if (n := line_of(rows, t.start)) not in covered and not counts(t, plain, rows[n])]
-    for span in paired(free, plain, rows, covered):
-        span.lines = list(range(line_of(rows, span.low), line_of(rows, span.high) + 1))
+    free = [
+        t
+        for t in scan_times(plain)
+        if (n := find_line(rows, t.start)) not in covered and not is_count(t, plain, rows[n])
+    ]
+    for span in pair_times(free, plain, rows, covered):
+        span.lines = list(range(find_line(rows, span.low), find_line(rows, span.high) + 1))
         spans.append(span)
-    words(spans, text, plain, rows, covered)
+    assign_words(spans, text, plain, rows, covered)
     spans += [span for _, span, _ in tabular if span is not None]
     spans.sort(key=lambda s: (s.lines[0], s.low))
-    return sorted_out(spans, plain, rows, bare, free)
+    return sort_lines(spans, plain, rows, bare, free)
 
 
-def counts(time: Time, plain: str, line: tuple[int, int]) -> bool:
+def is_count(time: Time, plain: str, line: tuple[int, int]) -> bool:
     """Whether this number only counts the lines of a list."""
-    return not time.told and time.start - line[0] < HEAD and time.end <= bullet_end(plain, line)
+    return not time.has_unit and time.start - line[0] < HEAD and time.end <= find_bullet_end(plain, line)
 
 
-def sorted_out(
+def sort_lines(
     spans: list[Span], plain: str, rows: Sequence[tuple[int, int]], bare: set[int], times: Sequence[Time]
-) -> Told:
+) -> Found:
     """Every line that is no part of an event is refused with a reason, or prose."""
-    out = Told(spans)
+    out = Found(spans)
     used = {n for span in spans for n in span.lines}
-    timed = {line_of(rows, t.start) for t in times if t.told}
+    timed = {find_line(rows, t.start) for t in times if t.has_unit}
     for n, (low, high) in enumerate(rows):
         line = plain[low:high]
         if n in used or not line.strip():
@@ -113,11 +117,11 @@ def sorted_out(
 # Spans ------------------------------------------------------------------------------------------------------
 
 
-def paired(times: Sequence[Time], plain: str, rows: Sequence[tuple[int, int]], covered: set[int]) -> list[Span]:
+def pair_times(times: Sequence[Time], plain: str, rows: Sequence[tuple[int, int]], covered: set[int]) -> list[Span]:
     spans: list[Span] = []
     i, free = 0, 0  # the next time, and where the text begins that no span has taken
     while i + 1 < len(times):
-        found = joined(times[i], times[i + 1], plain, rows, free, covered)
+        found = join_times(times[i], times[i + 1], plain, rows, free, covered)
         if isinstance(found, Span) and found.low >= free:
             spans.append(found)
             free = found.high
@@ -125,11 +129,11 @@ def paired(times: Sequence[Time], plain: str, rows: Sequence[tuple[int, int]], c
     return spans
 
 
-def joined(
+def join_times(
     a: Time, b: Time, plain: str, rows: Sequence[tuple[int, int]], free: int, covered: set[int]
 ) -> Span | Length | None:
     """The span that two neighbouring times make; None where they do not belong together."""
-    line, last = line_of(rows, a.start), line_of(rows, b.start)
+    line, last = find_line(rows, a.start), find_line(rows, b.start)
     gap = plain[a.end : b.start]
     if len(gap) > 60 or any(n in covered for n in range(line, last + 1)):
         return None
@@ -138,19 +142,19 @@ def joined(
     if b.signed and not STRONG.fullmatch(gap.strip(WRAP)):
         gap, b = gap + "-", Time(-b.value, "", b.start, b.end)
     first = max(free, rows[line][0])
-    before = introduction(plain[max(first, a.start - 48) : a.start].rstrip(OPEN))
-    kind = "strong" if a.unit == b.unit == "token" and len(gap) < 4 and "\n" not in gap else link(gap, before)
+    before = find_introduction(plain[max(first, a.start - 48) : a.start].rstrip(OPEN))
+    kind = "strong" if a.unit == b.unit == "token" and len(gap) < 4 and "\n" not in gap else find_link(gap, before)
     if kind is None:
         return None
     if before == "for":
         return LENGTH
-    low, high = extent(a.start, b.end, plain, first, rows[last][1])
+    low, high = widen_span(a.start, b.end, plain, first, rows[last][1])
     bracketed = plain[low : a.start].strip("\"'*`_ \n").endswith(("[", "(", "{", "<"))
     head = rows[line]
     at_head = low - head[0] < HEAD and not (
-        plain[head[0] : low].strip() and plain[bullet_end(plain, head) : low].strip()
+        plain[head[0] : low].strip() and plain[find_bullet_end(plain, head) : low].strip()
     )
-    if kind == "list" and not (bracketed or (at_head and csv(plain, a, b, rows[last][1]))):
+    if kind == "list" and not (bracketed or (at_head and is_csv(plain, a, b, rows[last][1]))):
         return None
     ahead = plain[max(first, low - 8) : low].rstrip()
     clause = not ahead or ahead[-1] in ".;,!?:-"  # a new clause begins with the span
@@ -158,7 +162,7 @@ def joined(
     if loose and (first > head[0] or b.scale == 60):
         return LENGTH
     whole = OF_VIDEO.match(plain, high)
-    if not a.told and not b.told:
+    if not a.has_unit and not b.has_unit:
         if whole and min(a.value, b.value) >= 0 and max(a.value, b.value) <= 1:
             a, b = replace(a, unit="fraction"), replace(b, unit="fraction")
         elif not (bracketed or kind in ("end", "start", "length") or before in ("label", "start")) and not ends_well(
@@ -170,11 +174,11 @@ def joined(
             return None
     if whole and a.unit != "s":
         high = whole.end()
-    low = introduced(plain, low, first)
+    low = find_opening(plain, low, first)
     return Span(*((b, a) if kind == "start" else (a, b)), low, high, lasting=kind == "length")
 
 
-def introduction(words: str) -> str | None:
+def find_introduction(words: str) -> str | None:
     """What the words before a time say it is: from, between, start, end, label, or only a preposition."""
     found = BEFORE.search(words)
     if found is None:
@@ -184,7 +188,7 @@ def introduction(words: str) -> str | None:
     return next(kind for kind in ("start", "end", "label") if found[kind])
 
 
-def link(gap: str, before: str | None) -> str | None:
+def find_link(gap: str, before: str | None) -> str | None:
     """How the text between two times joins them: strong (to, a dash), list (a comma), end or start (labels), length."""
     core = gap.strip(WRAP)
     if STRONG.fullmatch(core) or (AND.fullmatch(core) and before == "between"):
@@ -198,14 +202,14 @@ def link(gap: str, before: str | None) -> str | None:
     return "list" if "\n" not in gap and LIST.fullmatch(core) else None
 
 
-def introduced(plain: str, low: int, first: int) -> int:
+def find_opening(plain: str, low: int, first: int) -> int:
     """Where the words that introduce the span begin."""
     at = max(first, low - 48)
     found = BEFORE.search(plain[at:low])
     return at + found.start() if found else low
 
 
-def csv(plain: str, a: Time, b: Time, end: int) -> bool:
+def is_csv(plain: str, a: Time, b: Time, end: int) -> bool:
     """12, 30, words: a third field follows that is no number; or the line is nothing but two decimal numbers."""
     rest = plain[b.end : min(b.end + 4, end)].lstrip(" ")
     if not plain[b.end : min(b.end + HEAD, end)].strip():
@@ -223,7 +227,7 @@ def ends_well(rest: str, a: Time, b: Time, introduced: bool) -> bool:
     return a.value != int(a.value) or b.value != int(b.value) or not follows.islower()
 
 
-def extent(low: int, high: int, plain: str, first: int, last: int) -> tuple[int, int]:
+def widen_span(low: int, high: int, plain: str, first: int, last: int) -> tuple[int, int]:
     """The span with the brackets, quotes and stars around it."""
     for _ in range(6):
         if low > first and plain[low - 1] in "\"'*`([{<_":
@@ -236,7 +240,7 @@ def extent(low: int, high: int, plain: str, first: int, last: int) -> tuple[int,
 # Tables -----------------------------------------------------------------------------------------------------
 
 
-def tables(plain: str, rows: Sequence[tuple[int, int]]) -> list[tuple[int, Span | None, bool]]:
+def read_tables(plain: str, rows: Sequence[tuple[int, int]]) -> list[tuple[int, Span | None, bool]]:
     """Rows of | cells |, and of start,end,caption files: (line, its span, whether it is no head and no ruler)."""
     found: list[tuple[int, Span | None, bool]] = []
     names: list[str] | None = None
@@ -245,38 +249,38 @@ def tables(plain: str, rows: Sequence[tuple[int, int]]) -> list[tuple[int, Span 
         line = plain[low:high]
         if names is None or not names or sign == "|":
             sign = "|" if line.count("|") >= 2 else sign
-        cells = split(line, sign)
+        cells = split_cells(line, sign)
         if len(cells) < 2 or (sign == "|" and line.count("|") < 2 and not names):
-            if headed(comma := split(line, ",")) and len(comma) > 1:
+            if is_headed(comma := split_cells(line, ",")) and len(comma) > 1:
                 names, sign = [c.lower() for c in comma], ","
                 found.append((n, None, False))
             elif not line.strip() or sign != "|":
                 names, sign = (names, sign) if names and line.strip() and sign == "," else (None, "|")
             continue
-        if headed(cells):
+        if is_headed(cells):
             names = [c.lower() for c in cells]
             found.append((n, None, False))
         elif not any(c.isalnum() for c in line):
             found.append((n, None, False))
-        elif (span := row(cells, names, low, n)) is not None:
+        elif (span := read_row(cells, names, low, n)) is not None:
             found.append((n, span, True))
         elif sign == "|" and (names or line.lstrip().startswith("|")):
             found.append((n, None, True))
     return found
 
 
-def split(line: str, sign: str) -> list[str]:
+def split_cells(line: str, sign: str) -> list[str]:
     limit = 2 if sign == "," else -1
     return [c.strip(" *`\"'") for c in line.strip().strip("|").split(sign, limit)] if sign in line else []
 
 
-def headed(cells: Sequence[str]) -> bool:
+def is_headed(cells: Sequence[str]) -> bool:
     return sum(bool(HEADED.search(c)) for c in cells) >= 2 and not any(c.isdigit() for cell in cells for c in cell)
 
 
-def row(cells: Sequence[str], names: Sequence[str] | None, low: int, n: int) -> Span | None:
+def read_row(cells: Sequence[str], names: Sequence[str] | None, low: int, n: int) -> Span | None:
     """The two times of a row: in the columns its head names, in one cell, or in the last two cells that are times."""
-    read = [scan(c) for c in cells]
+    read = [scan_times(c) for c in cells]
     whole = [len(r) == 1 and r[0].end - r[0].start == len(c.strip("<>[]()")) for r, c in zip(read, cells, strict=True)]
     at: list[int] = []
     if names and len(names) >= len(cells):
@@ -284,26 +288,26 @@ def row(cells: Sequence[str], names: Sequence[str] | None, low: int, n: int) -> 
         ends = [i for i in range(len(cells)) if whole[i] and re.match(r"(?:end|stop|to\b|finish)", names[i])]
         at = [*starts[:1], *ends[:1]]
     if len(at) < 2:
-        at = next(([i] for i, c in enumerate(cells) if span_of(c)), [])
+        at = next(([i] for i, c in enumerate(cells) if parse_span(c)), [])
     if not at:
         pairs = [i for i in range(len(cells) - 1) if whole[i] and whole[i + 1]]
         at = [pairs[-1], pairs[-1] + 1] if pairs else []
     if not at:
         return None
     if len(at) == 1:
-        a, b = span_of(cells[at[0]]) or (read[at[0]][0], read[at[0]][1])
+        a, b = parse_span(cells[at[0]]) or (read[at[0]][0], read[at[0]][1])
     else:
         a, b = read[at[0]][0], read[at[1]][0]
-    a, b = (column_unit(t, names[i] if names and i < len(names) else "") for t, i in ((a, at[0]), (b, at[-1])))
-    rest = [(i, tidy(c)) for i, c in enumerate(cells) if i not in at]
+    a, b = (apply_unit(t, names[i] if names and i < len(names) else "") for t, i in ((a, at[0]), (b, at[-1])))
+    rest = [(i, tidy_words(c)) for i, c in enumerate(cells) if i not in at]
     worded = [c for i, c in rest if any(ch.isalpha() for ch in c) and not re.fullmatch(r"\w+\s?\d{1,3}", c)]
     named = [c for i, c in rest if names and i < len(names) and re.match(r"capt|sent|desc|text|summ", names[i])]
     return Span(a, b, low, low, caption=" ".join(named or worded or [c for _, c in rest if not c.isdigit()]), lines=[n])
 
 
-def span_of(cell: str) -> tuple[Time, Time] | None:
+def parse_span(cell: str) -> tuple[Time, Time] | None:
     """The two times of text that holds nothing but a span."""
-    times = scan(cell)
+    times = scan_times(cell)
     if len(times) != 2:
         return None
     a, b = times
@@ -315,9 +319,9 @@ def span_of(cell: str) -> tuple[Time, Time] | None:
     return (a, b) if not framed and (STRONG.fullmatch(gap) or AND.fullmatch(gap) or LIST.fullmatch(gap)) else None
 
 
-def column_unit(time: Time, name: str) -> Time:
+def apply_unit(time: Time, name: str) -> Time:
     """A bare number takes the unit that its column or key names."""
-    if time.told:
+    if time.has_unit:
         return time
     for unit, sign in (
         ("frame", r"frame"),

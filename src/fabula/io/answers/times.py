@@ -1,7 +1,7 @@
 """Times as people and models write them: 12s, 00:12, 1:02:03.5, 1 minute 5 seconds, 40%, frame 12, <time_token_22>.
 
-`scan` finds them in a text, one pass, no pattern that can backtrack far; `Clock` turns them into seconds. A number
-without a unit stays bare until the whole answer is known: only then is its unit declared, deduced, or unclear.
+`scan_times` finds them in a text, one pass, no pattern that can backtrack far; `Clock` turns them into seconds. A
+number without a unit stays bare until the whole answer is known: only then is its unit declared, deduced, or unclear.
 """
 
 from __future__ import annotations
@@ -106,29 +106,29 @@ class Time:
     signed: bool = False  # a minus stands before it, which may as well be a dash
 
     @property
-    def told(self) -> bool:
+    def has_unit(self) -> bool:
         """Whether the text itself says that this is a time."""
         return self.unit != ""
 
 
-def scan(text: str) -> list[Time]:
+def scan_times(text: str) -> list[Time]:
     """Every number of the text that could be a time, in order; hours, minutes and seconds side by side are one."""
     found: list[Time] = []
     for match in ATOM.finditer(text):
-        time = made(match)
-        if found and (joined := composed(found[-1], time, text)):
+        time = build_time(match)
+        if found and (joined := compose_times(found[-1], time, text)):
             found[-1] = joined
         else:
             found.append(time)
-    return [in_seconds(t) if t.unit in SECONDS_IN else t for t in found]
+    return [convert_to_seconds(t) if t.unit in SECONDS_IN else t for t in found]
 
 
-def in_seconds(time: Time) -> Time:
+def convert_to_seconds(time: Time) -> Time:
     seconds = SECONDS_IN[time.unit]
     return replace(time, value=time.value * seconds, unit="s", scale=time.scale and seconds)
 
 
-def made(match: re.Match[str]) -> Time:
+def build_time(match: re.Match[str]) -> Time:
     kind = match.lastgroup or ""
     at = match.span()
     if kind == "of":
@@ -148,7 +148,7 @@ def made(match: re.Match[str]) -> Time:
     return Time(value, unit, *at)
 
 
-def composed(big: Time, small: Time, text: str) -> Time | None:
+def compose_times(big: Time, small: Time, text: str) -> Time | None:
     """1 h + 2 min + 3 s, where they stand side by side; the unit is that of the last, so that more can follow."""
     order = ["h", "m", "s", "ms"]
     if big.unit not in order or small.unit not in order or order.index(small.unit) <= order.index(big.unit):
@@ -156,13 +156,13 @@ def composed(big: Time, small: Time, text: str) -> Time | None:
     if small.value * SECONDS_IN[small.unit] >= SECONDS_IN[big.unit]:
         return None
     gap = text[big.end : small.start]
-    if len(gap) > 7 or not GAP.fullmatch(gap) or (gap.strip().lower() == "and" and between(text, big.start)):
+    if len(gap) > 7 or not GAP.fullmatch(gap) or (gap.strip().lower() == "and" and follows_between(text, big.start)):
         return None
     total = big.value * SECONDS_IN[big.unit] + small.value * SECONDS_IN[small.unit]
     return Time(total / SECONDS_IN[small.unit], small.unit, big.start, small.end, scale=None)
 
 
-def between(text: str, at: int) -> bool:
+def follows_between(text: str, at: int) -> bool:
     return text[max(0, at - 9) : at].lower().rstrip().endswith("between")
 
 
@@ -186,11 +186,11 @@ class Options:
             name, value = (name.lower(), value.lower()) if equals else ("unit", name.lower())
             if name in given:
                 raise SpecError(f"answers: {name} is said twice in {text!r}")
-            given[name] = cls.checked(name, value)
+            given[name] = cls.check(name, value)
         return cls(**given)  # type: ignore[arg-type]
 
     @staticmethod
-    def checked(name: str, value: str) -> str | float:
+    def check(name: str, value: str) -> str | float:
         if name == "unit":
             if value not in UNITS:
                 raise SpecError(f"answers: no unit is called {value!r}; {close_to(value, list(UNITS))}")
@@ -228,7 +228,7 @@ class Clock:
     def of(cls, options: Options, pairs: Sequence[tuple[Time, Time]]) -> Clock:
         """Decide on the bare numbers by looking at all of them."""
         clock = cls(options)
-        bare = [(a.value, b.value) for a, b in pairs if not a.told and not b.told]
+        bare = [(a.value, b.value) for a, b in pairs if not a.has_unit and not b.has_unit]
         if options.unit != "auto":
             clock.bare = {"seconds": "s", "frames": "frame", "tokens": "token"}.get(options.unit, options.unit)
         elif bare:
@@ -252,7 +252,7 @@ class Clock:
 
     def seconds(self, a: Time, b: Time) -> tuple[float, float, str | None]:
         """Start, end, and what was deduced for them."""
-        units = {t.unit for t in (a, b) if t.told}
+        units = {t.unit for t in (a, b) if t.has_unit}
         if units == {"s", "clock"}:
             units = {"s"}
         if len(units) > 1:
@@ -260,18 +260,18 @@ class Clock:
         if not units:
             if self.why:
                 raise UnclearError(self.why)
-            return self.told(a.value, self.bare, 0), self.told(b.value, self.bare, 1), self.deduced
+            return self.to_seconds(a.value, self.bare, 0), self.to_seconds(b.value, self.bare, 1), self.deduced
         unit = units.pop()
         scale = 1.0
-        if not (a.told and b.told):  # "12 to 30 seconds": one unit for both
-            shared = (a if a.told else b).scale
+        if not (a.has_unit and b.has_unit):  # "12 to 30 seconds": one unit for both
+            shared = (a if a.has_unit else b).scale
             if unit == "clock" or shared is None:
                 raise UnclearError("a number without a unit beside a clock time, or beside minutes and seconds")
             scale = shared if unit == "s" else 1.0
-        start, end = (t.value if t.told else t.value * scale for t in (a, b))
-        return self.told(start, unit, 0), self.told(end, unit, 1), None
+        start, end = (t.value if t.has_unit else t.value * scale for t in (a, b))
+        return self.to_seconds(start, unit, 0), self.to_seconds(end, unit, 1), None
 
-    def told(self, value: float, unit: str, end: int) -> float:
+    def to_seconds(self, value: float, unit: str, end: int) -> float:
         match unit:
             case "s" | "clock":
                 return value
@@ -307,7 +307,7 @@ class Clock:
         raise UnclearError("frame numbers need fps, or the frame count and the duration")
 
 
-def lines(text: str) -> Iterator[tuple[int, int]]:
+def cut_lines(text: str) -> Iterator[tuple[int, int]]:
     """Start and end of each line, without its newline."""
     at = 0
     for line in text.split("\n"):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from fabula.core.patterns import lazy
-from fabula.io.answers_times import Time
+from fabula.io.answers.times import Time
 
 HEAD = 80  # characters: what counts as the head of a line
 TAG = lazy(r"</?[a-z_]{1,12}>", re.I)
@@ -39,13 +39,13 @@ class Span:
     entry: str = ""  # where it came from JSON: the entry
 
 
-def bullet_end(plain: str, line: tuple[int, int]) -> int:
+def find_bullet_end(plain: str, line: tuple[int, int]) -> int:
     """Where the words of a line begin, after its bullet, number or "Step 3"."""
     found = BULLET.match(plain, line[0], min(line[1], line[0] + HEAD))
     return found.end() if found else line[0]
 
 
-def line_of(rows: Sequence[tuple[int, int]], at: int) -> int:
+def find_line(rows: Sequence[tuple[int, int]], at: int) -> int:
     low, high = 0, len(rows) - 1
     while low < high:
         middle = (low + high + 1) // 2
@@ -53,13 +53,13 @@ def line_of(rows: Sequence[tuple[int, int]], at: int) -> int:
     return low
 
 
-def words(spans: list[Span], text: str, plain: str, rows: Sequence[tuple[int, int]], covered: set[int]) -> None:
+def assign_words(spans: list[Span], text: str, plain: str, rows: Sequence[tuple[int, int]], covered: set[int]) -> None:
     """Give each span the words of its line, or of the lines beside it."""
     by_line: dict[int, list[Span]] = {}
     for span in spans:
-        by_line.setdefault(line_of(rows, span.low), []).append(span)
+        by_line.setdefault(find_line(rows, span.low), []).append(span)
     for n, group in by_line.items():
-        share(group, text, plain, rows[n][0], rows[line_of(rows, group[-1].high)][1])
+        share_words(group, text, plain, rows[n][0], rows[find_line(rows, group[-1].high)][1])
     held = {n for span in spans for n in span.lines} | covered
     silent = [span for span in spans if not span.caption]
     if not silent:
@@ -67,14 +67,16 @@ def words(spans: list[Span], text: str, plain: str, rows: Sequence[tuple[int, in
     last = max(n for span in spans for n in span.lines)
     follow = any(plain[low:high].strip() for low, high in rows[last + 1 :])
     for span in silent:
-        for n in beside(span, rows, plain, held, follow):
+        for n in find_lines_beside(span, rows, plain, held, follow):
             held.add(n)
             span.lines.append(n)
-            span.caption = " ".join(filter(None, [span.caption, tidy(text[slice(*rows[n])])]))
+            span.caption = " ".join(filter(None, [span.caption, tidy_words(text[slice(*rows[n])])]))
         span.lines.sort()
 
 
-def beside(span: Span, rows: Sequence[tuple[int, int]], plain: str, held: set[int], follow: bool) -> list[int]:
+def find_lines_beside(
+    span: Span, rows: Sequence[tuple[int, int]], plain: str, held: set[int], follow: bool
+) -> list[int]:
     """The lines below a span without words (or the one above it), up to a blank line or the next span."""
     found: list[int] = []
     step = 1 if follow else -1
@@ -92,27 +94,27 @@ def beside(span: Span, rows: Sequence[tuple[int, int]], plain: str, held: set[in
     return found
 
 
-def share(group: list[Span], text: str, plain: str, low: int, high: int) -> None:
+def share_words(group: list[Span], text: str, plain: str, low: int, high: int) -> None:
     """The words of one line among its spans: after each, or before each where the line ends with one."""
-    start = bullet_end(plain, (low, group[0].low))
-    head, tail = tidy(text[start : group[0].low]), tidy(text[group[-1].high : high])
+    start = find_bullet_end(plain, (low, group[0].low))
+    head, tail = tidy_words(text[start : group[0].low]), tidy_words(text[group[-1].high : high])
     if len(group) == 1:
-        group[0].caption = met(head, tail)
+        group[0].caption = join_words(head, tail)
     elif head and not tail:
         at = start
         for span in group:
-            span.caption, at = tidy(text[at : span.low]), span.high
+            span.caption, at = tidy_words(text[at : span.low]), span.high
     else:
         for span, next_low in zip(group, [*(s.low for s in group[1:]), high], strict=True):
-            span.caption = tidy(text[span.high : next_low])
-        group[0].caption = met(head, group[0].caption)
+            span.caption = tidy_words(text[span.high : next_low])
+        group[0].caption = join_words(head, group[0].caption)
 
 
-def met(head: str, tail: str) -> str:
+def join_words(head: str, tail: str) -> str:
     return f"{head} {tail}".strip()
 
 
-def tidy(words: str) -> str:
+def tidy_words(words: str) -> str:
     """The words without the signs that stood between them and their times."""
     words = TAG.sub(" ", words.replace("**", "")).strip()
     said = SAID.match(words)

@@ -9,48 +9,65 @@ from typing import Any
 from fabula.core.errors import InputError, shown
 from fabula.core.notes import Notes, named
 from fabula.core.nouns import Item
-from fabula.io import _files, coco, objects, pairs, usable
-from fabula.io._fields import Source
-from fabula.io._pieces import stories_alone
+from fabula.io.fields import Source
+from fabula.io.files import check_path, has_lines, load_json, read_bytes, read_objects
+from fabula.io.head import Head
+from fabula.io.pieces import holds_only_stories
+from fabula.io.shelf import Rule, Shelf
+
+SHELF = Shelf(
+    __name__,
+    (  # which of COCO's two files is meant is said by where it is given
+        Rule("coco-results", holds="predictions", module="coco"),
+        Rule("coco-annotations", holds="references", module="coco"),
+        Rule("pairs", lambda head: "cand" in head.first_entry, "*.jsonl"),
+        Rule("spice", lambda head: is_inline(head.document), module="pairs"),
+    ),
+)
 
 
-def read(predictions: str | Path, refs: Sequence[str | Path] = ()) -> tuple[list[Item], Notes]:
+def read_items(predictions: str | Path, refs: Sequence[str | Path] = ()) -> tuple[list[Item], Notes]:
     """The items to score, in the references' order (inline: in the file's), and what was noticed."""
-    source = Source(usable(predictions), noun="item")
-    if source.path.name.endswith((".jsonl", ".jsonl.gz")):
+    from fabula.io.captions import coco, pairs
+
+    source = Source(check_path(predictions), noun="item")
+    if has_lines(source.path):
         if refs:
             raise InputError("a .jsonl of pairs has its references inline", file=source.path, hint="leave --refs out")
-        return list(pairs.items(objects(source.path), source)), source.notes
-    document = _files.load_json(source.path)
+        return list(pairs.read_items(read_objects(source.path), source)), source.notes
+    document = load_json(source.path)
     if not refs:
-        if not inline(document):
+        if not is_inline(document):
             hint = f"name the references with --refs, or give {pairs.SHAPE} lines in a .jsonl"
             raise InputError("the references are missing", file=source.path, hint=hint)
-        return list(pairs.items(iter(enumerate(document)), source, "entry")), source.notes
-    return joined(coco.results(document, source), [annotated(Path(r), source.notes) for r in refs], source)
+        return list(pairs.read_items(iter(enumerate(document)), source, "entry")), source.notes
+    return join_items(
+        coco.read_results(document, source), [read_references(Path(r), source.notes) for r in refs], source
+    )
 
 
 def is_items(path: str | Path) -> bool:
     """A first look at a file: a JSON list, or lines with a candidate, are items; anything else may be stories."""
-    path = usable(path)
-    if stories_alone(path):
+    path = check_path(path)
+    if holds_only_stories(path):
         return False
-    if path.name.endswith((".jsonl", ".jsonl.gz")):
-        _, first = next(objects(path), (0, None))
-        return isinstance(first, dict) and "cand" in first
-    return _files.read_bytes(path)[:64].lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"["
+    if has_lines(path):
+        return "cand" in Head(path).first_entry
+    return read_bytes(path)[:64].lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"["
 
 
-def inline(document: Any) -> bool:
+def is_inline(document: Any) -> bool:
     return isinstance(document, list) and bool(document) and isinstance(document[0], dict) and "refs" in document[0]
 
 
-def annotated(path: Path, notes: Notes) -> dict[str | int, tuple[str, ...]]:
-    source = Source(usable(path), notes, noun="item")
-    return coco.references(_files.load_json(source.path), source)
+def read_references(path: Path, notes: Notes) -> dict[str | int, tuple[str, ...]]:
+    from fabula.io.captions import coco
+
+    source = Source(check_path(path), notes, noun="item")
+    return coco.read_annotations(load_json(source.path), source)
 
 
-def joined(
+def join_items(
     candidates: dict[str | int, str], sets: Sequence[dict[str | int, tuple[str, ...]]], source: Source
 ) -> tuple[list[Item], Notes]:
     """Several annotation files add up: all their captions of an image are its references."""

@@ -6,22 +6,21 @@ from collections.abc import Iterator
 from typing import Any
 
 from fabula.core.nouns import Item
-from fabula.io._fields import Source
-from fabula.io._format import Reader
-from fabula.io.coco import identity
+from fabula.io.fields import Source
+from fabula.io.format import Format
 
 SHAPE = '{"id": id, "cand": text, "refs": [text, …]}'
 SPICE = {"id": "image_id", "cand": "test", "refs": "refs"}  # what SPICE's input calls them
 
 
-def items(objects: Iterator[tuple[int, Any]], source: Source, where: str = "line") -> Iterator[Item]:
+def read_items(objects: Iterator[tuple[int, Any]], source: Source, where: str = "line") -> Iterator[Item]:
     """Items from numbered objects; an error names the line and the id."""
     seen: set[str | int] = set()
     for number, entry in objects:
         at = f"{where} {number}"
         entry = source.mapping(entry, at, hint=f"an item is {SHAPE}")
         names = SPICE if "test" in entry and "cand" not in entry else {n: n for n in SPICE}
-        id = identity(source.entry(entry, names["id"], at=at), f"{at} {names['id']}", source)
+        id = source.identity(source.entry(entry, names["id"], at=at), f"{at} {names['id']}")
         if id in seen:
             raise source.wrong(f"the id {id!r} stands twice", None, at, "ids must differ")
         seen.add(id)
@@ -34,21 +33,22 @@ def items(objects: Iterator[tuple[int, Any]], source: Source, where: str = "line
         yield Item(id, candidate, captions)
 
 
-READERS = (
-    Reader(
-        "pairs",
-        ("captions",),
-        "either",
-        "*.jsonl",
-        f"candidates with their references inline, an item a line: {SHAPE}",
-        '{"id": 1, "cand": "a kite rises", "refs": ["a kite is rising"]}',
+FORMATS = (
+    Format(
+        name="pairs",
+        about=f"candidates with their references inline, an item a line: {SHAPE}",
+        holds="either",
+        tasks=("captions",),
+        pattern="*.jsonl",
+        read_items=read_items,
+        example='{"id": 1, "cand": "a kite rises", "refs": ["a kite is rising"]}',
     ),
-    Reader(
-        "spice",
-        ("captions",),
-        "either",
-        "*.json",
-        'SPICE\'s input, the same as a list: [{"image_id": id, "test": text, "refs": [text, …]}, …]',
-        '[{"image_id": 1, "test": "a kite rises", "refs": ["a kite is rising"]}]',
+    Format(
+        name="spice",
+        about='SPICE\'s input, the same as a list: [{"image_id": id, "test": text, "refs": [text, …]}, …]',
+        holds="either",
+        tasks=("captions",),
+        read_items=read_items,
+        example='[{"image_id": 1, "test": "a kite rises", "refs": ["a kite is rising"]}]',
     ),
 )

@@ -5,15 +5,14 @@ A third file says which clips belong together: a line a set, its clips between t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from fabula.core.identity import Clip, ClipSet
 from fabula.core.notes import Notes, named
-from fabula.io import usable
-from fabula.io._fields import Source
-from fabula.io._files import lines, write_text
-from fabula.io._format import Reader
+from fabula.io.fields import Source
+from fabula.io.files import check_path, read_lines
+from fabula.io.format import Format
 
 NO_BLANK = "_"
 LINE = "a line is: clip, tab, ids with commas between them (_ for no blank)"
@@ -21,20 +20,20 @@ LINE = "a line is: clip, tab, ids with commas between them (_ for no blank)"
 Labels = dict[str, tuple[str, ...]]  # in file order
 
 
-def references(path: str | Path, notes: Notes) -> Labels:
+def read_references(path: str | Path, notes: Notes) -> Labels:
     """Clip → the ids that belong into its blanks; () for `_`."""
-    source = Source(usable(path), notes, noun="clip")
-    found = table(source)
+    source = Source(check_path(path), notes, noun="clip")
+    found = read_labels(source)
     for clip, ids in found.items():
         if not ids:
             raise source.wrong("no tab, so no ids", clip, None, LINE)
     return {clip: () if ids == (NO_BLANK,) else ids for clip, ids in found.items()}
 
 
-def predictions(path: str | Path, notes: Notes) -> Labels:
+def read_predictions(path: str | Path, notes: Notes) -> Labels:
     """Clip → the ids that a system gave; `_` is kept, for what it means is the metric's to say."""
-    source = Source(usable(path), notes, noun="clip")
-    found = table(source)
+    source = Source(check_path(path), notes, noun="clip")
+    found = read_labels(source)
     if found and not any(found.values()):
         raise source.wrong("no tab in any line, so no ids", next(iter(found)), None, LINE)
     for clip, ids in found.items():
@@ -43,10 +42,10 @@ def predictions(path: str | Path, notes: Notes) -> Labels:
     return found
 
 
-def table(source: Source) -> Labels:
+def read_labels(source: Source) -> Labels:
     """Clip → the text between its commas, as it is spelled; () where the line has one column."""
     notes, found = source.notes, Labels()
-    for number, text in lines(source.path):
+    for number, text in read_lines(source.path):
         clip, _, rest = text.partition("\t")
         clip, at = clip.strip(), f"line {number}"
         if clip in found:
@@ -58,11 +57,14 @@ def table(source: Source) -> Labels:
     return found
 
 
-def read_sets(path: str | Path, notes: Notes) -> list[tuple[str, ...]]:
+def read_grouping(path: str | Path, notes: Notes) -> list[tuple[str, ...]]:
     """The clips of every set."""
-    source = Source(usable(path), notes, noun="clip")
+    return list_sets(Source(check_path(path), notes, noun="clip"))
+
+
+def list_sets(source: Source) -> list[tuple[str, ...]]:
     sets, seen = list[tuple[str, ...]](), set[str]()
-    for number, text in lines(source.path):
+    for number, text in read_lines(source.path):
         clips = tuple(name for part in text.split("\t") if (name := part.strip()))
         for clip in clips:
             if clip in seen:
@@ -72,7 +74,7 @@ def read_sets(path: str | Path, notes: Notes) -> list[tuple[str, ...]]:
     return sets
 
 
-def joined(
+def join_labels(
     truth: Labels, given: Labels, sets: Sequence[tuple[str, ...]], files: tuple[Path, Path, Path], notes: Notes
 ) -> list[ClipSet]:
     """References, predictions and sets (read from `files`) met by the names of their clips."""
@@ -90,7 +92,7 @@ def joined(
     for clip in given:
         if clip not in truth:
             notes.add("{n} predicted clips are not in the references and are not scored", named(clip))
-    if misplaced := out_of_order(truth, given):
+    if misplaced := find_misplaced(truth, given):
         notes.add(
             "{n} predicted clips stand in another order than in the references; they were met by name, where the "
             "published evaluator stops",
@@ -100,34 +102,36 @@ def joined(
     return [ClipSet(tuple(Clip(c, truth[c], given.get(c)) for c in clips)) for clips in sets]
 
 
-def out_of_order(truth: Iterable[str], given: Iterable[str]) -> list[str]:
+def find_misplaced(truth: Iterable[str], given: Iterable[str]) -> list[str]:
     """The clips of both whose place among the common ones differs."""
     left, right = dict.fromkeys(truth), dict.fromkeys(given)
     return [b for a, b in zip((c for c in left if c in right), (c for c in right if c in left), strict=True) if a != b]
 
 
-def write(labels: Labels, path: str | Path) -> None:
+def write_labels(labels: Labels, target: Source) -> Iterator[str]:
     """`clip ⇥ [id],[id]`, as the evaluator's own files have it."""
-    rows = (f"{clip}\t{','.join(f'[{i}]' for i in ids) or NO_BLANK}\n" for clip, ids in labels.items())
-    write_text(usable(path), rows)
+    return (f"{clip}\t{','.join(f'[{i}]' for i in ids) or NO_BLANK}\n" for clip, ids in labels.items())
 
 
-READERS = (
-    Reader(
-        "fillin",
-        ("identity",),
-        "either",
-        "*.csv",
-        "LSMDC fill-in files, a line a clip: clip, tab, the ids of its blanks with commas between them; _ for no blank",
-        "1005_Signs_00.01.21\t[PERSON1],[PERSON2]",
-        written=True,
+FORMATS = (
+    Format(
+        name="fillin",
+        about="LSMDC fill-in files, a line a clip: clip, tab, the ids of its blanks with commas between them; _ for no "
+        "blank",
+        holds="either",
+        tasks=("identity",),
+        pattern="*.csv",
+        read_labels=read_labels,
+        write=write_labels,
+        example="1005_Signs_00.01.21\t[PERSON1],[PERSON2]",
     ),
-    Reader(
-        "fillin-sets",
-        ("identity",),
-        "references",
-        "*.csv",
-        "which clips belong together (--sets): a line a set, its clips between tabs",
-        "1005_Signs_00.01.21\t1005_Signs_00.01.30",
+    Format(
+        name="fillin-sets",
+        about="which clips belong together (--sets): a line a set, its clips between tabs",
+        holds="references",
+        tasks=("identity",),
+        pattern="*.csv",
+        read_grouping=list_sets,
+        example="1005_Signs_00.01.21\t1005_Signs_00.01.30",
     ),
 )

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from fabula.core.moments import Query
-from fabula.io._fields import Source
-from fabula.io._files import lines
-from fabula.io._moments import MomentFormat
+from fabula.io.fields import Source
+from fabula.io.files import read_lines
+from fabula.io.format import MOMENTS, Format
+from fabula.io.moments import CHARADES
 
-LINE = re.compile(r"(\S+)\s+(-?\d+(?:\.\d+)?)\s+(-?\d+(?:\.\d+)?)\s*##(.*)")
 
-
-def queries(source: Source) -> Iterator[Query]:
-    for id, (number, line) in enumerate(lines(source.path)):
-        match = LINE.fullmatch(line)
+def read_queries(source: Source) -> Iterator[Query]:
+    for id, (number, line) in enumerate(read_lines(source.path)):
+        match = CHARADES.fullmatch(line)
         if match is None:
             hint = "a line is `video start end##sentence`"
             raise source.wrong(f"saw {line[:60]!r}", None, f"line {number}", hint)
@@ -24,15 +21,12 @@ def queries(source: Source) -> Iterator[Query]:
         yield Query(id, video, ((float(start), float(end)),), None, source.caption(text, "sentence", id))
 
 
-def sniff(text: str, first: Mapping[str, Any]) -> bool:
-    return LINE.match(text) is not None
-
-
-MOMENTS = MomentFormat(
+FORMAT = Format(
     name="charades-sta",
     about="Charades-STA, lines of text: video start end##sentence; ids are places, from 0",
-    shape="text",
-    sniff=sniff,
-    queries=queries,
+    holds="references",
+    tasks=MOMENTS,
+    pattern="*.txt",
+    read_queries=read_queries,
     example="kite 0.0 10.5##a kite rises",
 )

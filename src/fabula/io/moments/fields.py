@@ -1,49 +1,26 @@
-"""What a format of moments is, and the checks that its files share. One file of this room per format."""
+"""The checks that formats of moments share: ids, windows, rows of answers, marks of clips; slow, and naming faults."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fabula.core.moments import Id, Queries, Query, Ranking, Rankings, Span, VideoNumbers
-from fabula.io._fields import VAST, Source, kind, plain_caption
-from fabula.io._records import Odd, Shape, line_object, line_records
-from fabula.io._tables import Table, line_objects
-from fabula.io.coco import identity
-
-# Which list of the file ("" where it has one), and a query's ranking, or those of many.
-Answers = Iterator[tuple[str, Ranking | Rankings]]
+from fabula.core.moments import Id, Queries, Query, Span
+from fabula.io.fields import VAST, Source, describe_value, plain_caption
+from fabula.io.records import Odd, Shape, Table, parse_odd_line, read_line_objects, read_line_records
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MomentFormat:
-    """A file format of queries, of rankings, or of both. `sniff` sees how the file begins, and its first object."""
-
-    name: str
-    about: str  # one line for `fabula list formats`
-    shape: Literal["json", "lines", "text"]
-    sniff: Callable[[str, Mapping[str, Any]], bool]  # the text's beginning; of lines: the first line's object
-    queries: Callable[[Source], Iterator[Query | Queries]] | None = None
-    answers: Callable[[Source, VideoNumbers], Answers] | None = None
-    example: str = ""  # a whole file as small as can be
-
-    @property
-    def holds(self) -> str:
-        return "either" if self.queries and self.answers else "references" if self.queries else "predictions"
-
-
-def id_of(entry: dict[str, Any], key: str, at: str, source: Source) -> Id:
+def read_id(entry: dict[str, Any], key: str, at: str, source: Source) -> Id:
     id = entry.get(key)
     if type(id) is int or type(id) is str:
         return id
-    return identity(source.entry(entry, key, at=at), f"{at} {key}", source)
+    return source.identity(source.entry(entry, key, at=at), f"{at} {key}")
 
 
-def window(value: Any, at: str, id: Id, source: Source) -> Span:
+def read_window(value: Any, at: str, id: Id, source: Source) -> Span:
     """[start, end] in seconds. Order and sign are judged later, where it is known what to do about them."""
     if type(value) is list and len(value) == 2 and type(value[0]) is float and type(value[1]) is float:
         start, end = value
@@ -53,33 +30,33 @@ def window(value: Any, at: str, id: Id, source: Source) -> Span:
     return segment.start, segment.end
 
 
-def windows(value: Any, at: str, id: Id, source: Source) -> tuple[Span, ...]:
+def read_windows(value: Any, at: str, id: Id, source: Source) -> tuple[Span, ...]:
     """A list of windows; at least one."""
     listed = source.listing(value, at, id, "windows are [[start, end], …] in seconds")
     if not listed:
         raise source.wrong("no window", id, at, "a query without an answer cannot be scored: leave it out")
-    return tuple(window(w, f"{at}[{i}]", id, source) for i, w in enumerate(listed))
+    return tuple(read_window(w, f"{at}[{i}]", id, source) for i, w in enumerate(listed))
 
 
-def duration_of(entry: Mapping[str, Any], id: Id, source: Source) -> float | None:
+def read_duration(entry: Mapping[str, Any], id: Id, source: Source) -> float | None:
     value = entry.get("duration")
     if value is None or (type(value) is float and 0 < value < VAST):
         return value
     return source.duration(value, id)
 
 
-def text_of(entry: Mapping[str, Any], key: str, id: Id, source: Source) -> str | None:
+def read_text(entry: Mapping[str, Any], key: str, id: Id, source: Source) -> str | None:
     value = entry.get(key)
     return value if value is None else plain_caption(value) or source.caption(value, key, id)
 
 
-def type_of(entry: Mapping[str, Any]) -> str | None:
+def read_type(entry: Mapping[str, Any]) -> str | None:
     """TVR's v, t or vt; anything but text is none."""
     value = entry.get("type")
     return value if isinstance(value, str) else None
 
 
-def checked_rows(value: Any, shape: str, least: int, at: str, id: Id, source: Source) -> Table:
+def read_rows(value: Any, shape: str, least: int, at: str, id: Id, source: Source) -> Table:
     """Rows of numbers, slowly: each is looked at, and the first that is none is named. [N, C]
 
     Rows longer than the shortest lose what is beyond it: published evaluators ignore further columns.
@@ -94,7 +71,7 @@ def checked_rows(value: Any, shape: str, least: int, at: str, id: Id, source: So
     return np.array([row[:width] for row in out], dtype=np.float64).reshape(len(out), width)
 
 
-def spans_and_scores(
+def split_rows(
     rows: Table, at: str, id: Id, source: Source, shape: str
 ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
     """[start, end] or [start, end, score] rows as spans [N, 2] and scores [N]."""
@@ -105,7 +82,7 @@ def spans_and_scores(
     return rows[:, :2], rows[:, 2] if rows.shape[1] > 2 else None
 
 
-def saliency_of(value: Any, at: str, id: Id, source: Source) -> NDArray[np.float64]:
+def read_saliency(value: Any, at: str, id: Id, source: Source) -> NDArray[np.float64]:
     """One number per clip."""
     listed = source.listing(value, at, id, "it is a list of numbers, one per clip")
     if all(type(v) is float for v in listed):
@@ -115,29 +92,29 @@ def saliency_of(value: Any, at: str, id: Id, source: Source) -> NDArray[np.float
     return np.array([source.number(v, f"{at}[{i}]", id) for i, v in enumerate(listed)], dtype=np.float64)
 
 
-def entries(source: Source, key: str, shape: str) -> Iterator[tuple[str, Id, dict[str, Any]]]:
+def read_entries(source: Source, key: str, shape: str) -> Iterator[tuple[str, Id, dict[str, Any]]]:
     """The objects of a file of lines: where each stands, its id, which is under `key`, and itself."""
-    for number, entry in line_objects(source.path):
-        yield opened(number, entry, source, key, shape)
+    for number, entry in read_line_objects(source.path):
+        yield check_entry(number, entry, source, key, shape)
 
 
-def opened(number: int, entry: Any, source: Source, key: str, shape: str) -> tuple[str, Id, dict[str, Any]]:
+def check_entry(number: int, entry: Any, source: Source, key: str, shape: str) -> tuple[str, Id, dict[str, Any]]:
     at = f"line {number}"
-    entry = object_of(entry, at, source, shape)
-    return at, id_of(entry, key, at, source), entry
+    entry = check_object(entry, at, source, shape)
+    return at, read_id(entry, key, at, source), entry
 
 
-def plain_queries(
+def read_plain_queries(
     source: Source, keys: Mapping[str, str], fields: Shape, slow: Callable[[str, Id, dict[str, Any]], Query], shape: str
 ) -> Iterator[Query | Queries]:
     """The queries of a file of lines: those that are plain many at a time, the others through `slow`.
 
     `keys` says what the file calls id, video, windows, duration, text, type.
     """
-    for some in line_records(source.path, fields):
+    for some in read_line_records(source.path, fields):
         if isinstance(some, Odd):
-            for number, entry in line_object(some, source.path):
-                yield slow(*opened(number, entry, source, keys["id"], shape))
+            for number, entry in parse_odd_line(some, source.path):
+                yield slow(*check_entry(number, entry, source, keys["id"], shape))
             continue
         nothing = [None] * some.n
         windows, counts = some[keys["windows"]]
@@ -149,7 +126,7 @@ def plain_queries(
         yield Queries(ids, some[keys["video"]], windows, counts, durations, some[keys["text"]], types)
 
 
-def object_of(entry: Any, at: str, source: Source, shape: str) -> dict[str, Any]:
+def check_object(entry: Any, at: str, source: Source, shape: str) -> dict[str, Any]:
     if not isinstance(entry, dict):
-        raise source.wrong(f"expected an object, saw {kind(entry)}", None, at, f"it is {shape}")
+        raise source.wrong(f"expected an object, saw {describe_value(entry)}", None, at, f"it is {shape}")
     return entry

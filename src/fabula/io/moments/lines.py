@@ -18,24 +18,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fabula.core.moments import Id, Queries, Query, Ranking, VideoNumbers
-from fabula.io._fields import Source
-from fabula.io._files import json_text
-from fabula.io._moments import (
-    Answers,
-    MomentFormat,
-    checked_rows,
-    duration_of,
-    opened,
-    plain_queries,
-    saliency_of,
-    spans_and_scores,
-    text_of,
-    type_of,
-    windows,
+from fabula.io.fields import Source
+from fabula.io.files import encode_json
+from fabula.io.format import MOMENTS, Format
+from fabula.io.moments import Answers
+from fabula.io.moments.fields import (
+    check_entry,
+    read_duration,
+    read_plain_queries,
+    read_rows,
+    read_saliency,
+    read_text,
+    read_type,
+    read_windows,
+    split_rows,
 )
-from fabula.io._records import Shape
-from fabula.io._tables import line_pieces, marked
-from fabula.io.qvhighlights import saliency
+from fabula.io.moments.qvhighlights import read_marks
+from fabula.io.records import Shape, find_mark, read_line_pieces
 
 QUERY = '{"id", "video", "windows": [[start, end], …]}'
 ROW = "[start, end, score]"
@@ -55,39 +54,39 @@ PLAIN = Shape(
 KNOWN = frozenset({*KEYS, "clips", "marks"})
 
 
-def queries(source: Source) -> Iterator[Query | Queries]:
-    return plain_queries(source, KEYS, PLAIN, partial(query, source), QUERY)
+def read_queries(source: Source) -> Iterator[Query | Queries]:
+    return read_plain_queries(source, KEYS, PLAIN, partial(read_query, source), QUERY)
 
 
-def query(source: Source, at: str, id: Id, entry: dict[str, Any]) -> Query:
+def read_query(source: Source, at: str, id: Id, entry: dict[str, Any]) -> Query:
     video = source.text(source.entry(entry, "video", id, at), "video", id)
-    found = windows(source.entry(entry, "windows", id, at), "windows", id, source)
+    found = read_windows(source.entry(entry, "windows", id, at), "windows", id, source)
     marked = {"relevant_clip_ids": entry.get("clips", []), "saliency_scores": entry.get("marks", [])}
-    marks = saliency(marked, id, source) if "clips" in entry or "marks" in entry else None
+    marks = read_marks(marked, id, source) if "clips" in entry or "marks" in entry else None
     source.unused(entry, KNOWN, "queries")
-    length, text = duration_of(entry, id, source), text_of(entry, "text", id, source)
-    return Query(id, video, found, length, text, marks, type_of(entry))
+    length, text = read_duration(entry, id, source), read_text(entry, "text", id, source)
+    return Query(id, video, found, length, text, marks, read_type(entry))
 
 
-def answers(source: Source, numbers: VideoNumbers) -> Answers:
-    for lines, lifted in line_pieces(source.path, "windows"):
+def read_rankings(source: Source, numbers: VideoNumbers) -> Answers:
+    for lines, lifted in read_line_pieces(source.path, "windows"):
         tables = list(lifted)
         for number, entry in lines:
-            at, id, entry = opened(number, entry, source, "id", ENTRY)
+            at, id, entry = check_entry(number, entry, source, "id", ENTRY)
             rows = np.zeros((0, 0))
-            if (k := marked(entry.get("windows"))) is not None:
+            if (k := find_mark(entry.get("windows"))) is not None:
                 rows = tables[k - lifted.first]
             elif "windows" in entry:
-                rows = checked_rows(entry["windows"], ROW, 2, "windows", id, source)
+                rows = read_rows(entry["windows"], ROW, 2, "windows", id, source)
             elif "saliency" not in entry:
                 raise source.wrong("neither windows nor saliency", id, at, f"a line is {ENTRY}")
-            spans, scores = spans_and_scores(rows, "windows", id, source, ROW)
-            clips = saliency_of(entry["saliency"], "saliency", id, source) if "saliency" in entry else None
+            spans, scores = split_rows(rows, "windows", id, source, ROW)
+            clips = read_saliency(entry["saliency"], "saliency", id, source) if "saliency" in entry else None
             source.unused(entry, ANSWER, "predictions")
-            yield "", Ranking(id, spans, scores, videos_of(entry, len(spans), id, numbers, source), clips)
+            yield "", Ranking(id, spans, scores, read_videos(entry, len(spans), id, numbers, source), clips)
 
 
-def videos_of(
+def read_videos(
     entry: Mapping[str, Any], n: int, id: Id, numbers: VideoNumbers, source: Source
 ) -> NDArray[np.int64] | None:
     if "videos" not in entry:
@@ -98,7 +97,7 @@ def videos_of(
     return np.array([numbers[source.text(v, f"videos[{i}]", id)] for i, v in enumerate(names)], dtype=np.int64)
 
 
-def written(rankings: Iterable[Ranking], numbers: VideoNumbers, target: Source) -> Iterator[str]:
+def write_rankings(rankings: Iterable[Ranking], numbers: VideoNumbers, target: Source) -> Iterator[str]:
     """Rankings as lines of text; `numbers` may still grow while they are made."""
     names: dict[int, str] = {}
     for r in rankings:
@@ -108,10 +107,10 @@ def written(rankings: Iterable[Ranking], numbers: VideoNumbers, target: Source) 
         line: dict[str, Any] = {"id": r.id, "windows": rows.tolist()}
         line |= {} if r.videos is None else {"videos": [names[v] for v in r.videos.tolist()]}
         line |= {} if r.saliency is None else {"saliency": r.saliency.tolist()}
-        yield json_text(line, target.path)
+        yield encode_json(line, target.path)
 
 
-def written_queries(some: Iterable[Query], target: Source) -> Iterator[str]:
+def write_queries(some: Iterable[Query], target: Source) -> Iterator[str]:
     """Queries as lines of text."""
     for q in some:
         line: dict[str, Any] = {"id": q.id, "video": q.video, "windows": [list(w) for w in q.windows]}
@@ -119,19 +118,16 @@ def written_queries(some: Iterable[Query], target: Source) -> Iterator[str]:
         line |= {} if q.text is None else {"text": q.text}
         line |= {} if q.type is None else {"type": q.type}
         marks = {} if q.saliency is None else {"clips": list(q.saliency.clips), "marks": list(q.saliency.marks)}
-        yield json_text(line | marks, target.path)
+        yield encode_json(line | marks, target.path)
 
 
-def sniff(text: str, first: Mapping[str, Any]) -> bool:
-    return "id" in first and ("windows" in first or "saliency" in first)
-
-
-MOMENTS = MomentFormat(
+FORMAT = Format(
     name="moment-lines",
     about="Fabula's: {id, video, windows, duration, text, type, clips, marks}; {id, windows, videos, saliency}",
-    shape="lines",
-    sniff=sniff,
-    queries=queries,
-    answers=answers,
+    holds="either",
+    tasks=MOMENTS,
+    pattern="*.jsonl",
+    read_queries=read_queries,
+    read_rankings=read_rankings,
     example='{"id": 1, "video": "kite", "windows": [[0, 10.5]], "duration": 30.5, "text": "a kite rises"}',
 )

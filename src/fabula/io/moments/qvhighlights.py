@@ -11,26 +11,27 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from fabula.core.moments import Id, Query, Saliency
-from fabula.io._fields import Source
-from fabula.io._moments import MomentFormat, duration_of, entries, text_of, windows
+from fabula.io.fields import Source
+from fabula.io.format import MOMENTS, Format
+from fabula.io.moments.fields import read_duration, read_entries, read_text, read_windows
 
 QUERY = '{"qid", "vid", "duration", "relevant_windows", "relevant_clip_ids", "saliency_scores"}'
 KNOWN = frozenset({"qid", "query", "vid", "duration", "relevant_windows", "relevant_clip_ids", "saliency_scores"})
 
 
-def queries(source: Source) -> Iterator[Query]:
-    for at, id, entry in entries(source, "qid", QUERY):
+def read_queries(source: Source) -> Iterator[Query]:
+    for at, id, entry in read_entries(source, "qid", QUERY):
         if "relevant_windows" not in entry:
             hint = "a test set without its answers cannot be scored"
             raise source.wrong("no 'relevant_windows'", id, at, hint)
-        found = windows(entry["relevant_windows"], "relevant_windows", id, source)
+        found = read_windows(entry["relevant_windows"], "relevant_windows", id, source)
         video = source.text(source.entry(entry, "vid", id, at), "vid", id)
         source.unused(entry, KNOWN, "queries")
-        length, text = duration_of(entry, id, source), text_of(entry, "query", id, source)
-        yield Query(id, video, found, length, text, saliency(entry, id, source))
+        length, text = read_duration(entry, id, source), read_text(entry, "query", id, source)
+        yield Query(id, video, found, length, text, read_marks(entry, id, source))
 
 
-def saliency(entry: Mapping[str, Any], id: Id, source: Source) -> Saliency | None:
+def read_marks(entry: Mapping[str, Any], id: Id, source: Source) -> Saliency | None:
     """The marks of the relevant clips; None where the data set has none."""
     if "saliency_scores" not in entry:
         return None
@@ -53,16 +54,13 @@ def saliency(entry: Mapping[str, Any], id: Id, source: Source) -> Saliency | Non
     return Saliency(tuple(clips), tuple(marks))
 
 
-def sniff(text: str, first: Mapping[str, Any]) -> bool:
-    return "qid" in first and "relevant_windows" in first
-
-
-MOMENTS = MomentFormat(
+FORMAT = Format(
     name="qvhighlights",
     about="QVHighlights annotations: {qid, vid, duration, relevant_windows, relevant_clip_ids, saliency_scores}",
-    shape="lines",
-    sniff=sniff,
-    queries=queries,
+    holds="references",
+    tasks=MOMENTS,
+    pattern="*.jsonl",
+    read_queries=read_queries,
     example='{"qid": 1, "query": "a kite", "vid": "kite", "duration": 10, "relevant_windows": [[0, 4]], '
     '"relevant_clip_ids": [0, 1], "saliency_scores": [[4, 2, 3], [1, 1, 0]]}',
 )

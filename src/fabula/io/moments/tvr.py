@@ -5,14 +5,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
 from fabula.core.moments import Id, Queries, Query
-from fabula.io._fields import Source
-from fabula.io._moments import MomentFormat, duration_of, plain_queries, text_of, type_of, window, windows
-from fabula.io._records import Shape
+from fabula.io.fields import Source
+from fabula.io.format import MOMENTS, Format
+from fabula.io.moments.fields import read_duration, read_plain_queries, read_text, read_type, read_window, read_windows
+from fabula.io.records import Shape
 
 QUERY = '{"desc_id", "vid_name", "ts": [start, end], "duration", "desc"}'
 KEYS = {"id": "desc_id", "video": "vid_name", "windows": "ts", "duration": "duration", "text": "desc", "type": "type"}
@@ -29,32 +30,29 @@ PLAIN = Shape(
 KNOWN = frozenset(KEYS.values())
 
 
-def queries(source: Source) -> Iterator[Query | Queries]:
-    return plain_queries(source, KEYS, PLAIN, partial(query, source), QUERY)
+def read_queries(source: Source) -> Iterator[Query | Queries]:
+    return read_plain_queries(source, KEYS, PLAIN, partial(read_query, source), QUERY)
 
 
-def query(source: Source, at: str, id: Id, entry: dict[str, Any]) -> Query:
+def read_query(source: Source, at: str, id: Id, entry: dict[str, Any]) -> Query:
     if "ts" not in entry or "vid_name" not in entry:
         hint = "a test set without its answers cannot be scored"
         raise source.wrong(f"no {'ts' if 'vid_name' in entry else 'vid_name'!r}", id, at, hint)
     video = source.text(entry["vid_name"], "vid_name", id)
     ts = entry["ts"]
     several = isinstance(ts, list) and bool(ts) and isinstance(ts[0], list)
-    found = windows(ts, "ts", id, source) if several else (window(ts, "ts", id, source),)
+    found = read_windows(ts, "ts", id, source) if several else (read_window(ts, "ts", id, source),)
     source.unused(entry, KNOWN, "queries")
-    length, text = duration_of(entry, id, source), text_of(entry, "desc", id, source)
-    return Query(id, video, found, length, text, None, type_of(entry))
+    length, text = read_duration(entry, id, source), read_text(entry, "desc", id, source)
+    return Query(id, video, found, length, text, None, read_type(entry))
 
 
-def sniff(text: str, first: Mapping[str, Any]) -> bool:
-    return "desc_id" in first and "predictions" not in first and "time" not in first
-
-
-MOMENTS = MomentFormat(
+FORMAT = Format(
     name="tvr",
     about="TVR queries, one per line: {desc_id, vid_name, ts, duration, desc}; several windows as in DiDeMo",
-    shape="lines",
-    sniff=sniff,
-    queries=queries,
+    holds="references",
+    tasks=MOMENTS,
+    pattern="*.jsonl",
+    read_queries=read_queries,
     example='{"desc_id": 1, "vid_name": "kite", "ts": [0, 10.5], "duration": 30.5, "desc": "a kite rises"}',
 )

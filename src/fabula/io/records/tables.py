@@ -1,25 +1,24 @@
 """Tables of numbers inside JSON, read without a Python object per number: what makes 10,000,000 answers bearable.
 
-`lift` takes every `[[1, 2.5], [3, 4]]` that follows a key out of a text, and leaves a mark in its place. It takes only
-what is beyond doubt; whatever it does not take stays in the JSON, whose reader says what is wrong with it.
+`lift_tables` takes every `[[1, 2.5], [3, 4]]` that follows a key out of a text, and leaves a mark in its place. It
+takes only what is beyond doubt; whatever it does not take stays in the JSON, whose reader says what is wrong with it.
 """
 
 from __future__ import annotations
 
-import gzip
 import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fabula._kernels import native
 from fabula.core.errors import InputError
-from fabula.io._files import decode, failures_named, parse_json
+from fabula.io.files import decode_text, name_failures, open_bytes, parse_json
 
 Table = NDArray[np.float64]  # [N, C]
 Piece = TypeVar("Piece")
@@ -31,24 +30,24 @@ MARK = "\0"  # how a mark begins: the string "\u00007" stands where table 7 was
 ROWS = re.compile(rb"\[\s*(?:\[[-+.\deE,\s]+\]\s*(?:,\s*(?=\[)|(?=\])))*\]")
 
 
-def lift(text: bytes, key: str, first: int = 0) -> Lifted:
+def lift_tables(text: bytes, key: str, first: int = 0) -> Lifted:
     """Every plain table that follows `"key": ` in the text.
 
     Gives what is left, with marks numbered from `first`; the tables' numbers end to end; and their shapes. [K, 2]
     """
     kernels = native()
     if kernels is None:
-        return lift_python(text, key, first)
+        return lift_tables_python(text, key, first)
     return cast(Lifted, kernels.lift(text, key, first))
 
 
-def lift_python(text: bytes, key: str, first: int) -> Lifted:
+def lift_tables_python(text: bytes, key: str, first: int) -> Lifted:
     """The specification of the kernel."""
     follows = re.compile(re.escape(f'"{key}"'.encode()) + rb"[ \n\t\r]*+(:?)[ \n\t\r]*+")
     left, done = [], 0
     values: list[Table] = []
     for match in follows.finditer(text):
-        found = number_rows(text, match.end()) if match.group(1) and match.start() >= done else None
+        found = find_table(text, match.end()) if match.group(1) and match.start() >= done else None
         if found is None:
             continue
         left += [text[done : match.end()], json.dumps(f"{MARK}{first + len(values)}").encode()]
@@ -58,7 +57,7 @@ def lift_python(text: bytes, key: str, first: int) -> Lifted:
     return b"".join([*left, text[done:]]), np.concatenate([np.zeros(0), *(t.ravel() for t in values)]), shapes
 
 
-def number_rows(text: bytes, start: int) -> tuple[int, Table] | None:
+def find_table(text: bytes, start: int) -> tuple[int, Table] | None:
     """The table that begins at `start`, and where it ends; None where there is none."""
     match = ROWS.match(text, start)
     if match is None:
@@ -89,7 +88,7 @@ class Tables:
             at += rows * columns
 
 
-def ahead(stream: Iterator[Piece]) -> Iterator[Piece]:
+def lookahead(stream: Iterator[Piece]) -> Iterator[Piece]:
     """The same, the next one being made in a thread while this one is used: the kernel lets go of the GIL."""
     from concurrent.futures import ThreadPoolExecutor
 
@@ -100,59 +99,48 @@ def ahead(stream: Iterator[Piece]) -> Iterator[Piece]:
             yield piece
 
 
-def line_pieces(path: Path, key: str, chunk: int = CHUNK) -> Iterator[tuple[list[tuple[int, Any]], Tables]]:
+def read_line_pieces(path: Path, key: str, chunk: int = CHUNK) -> Iterator[tuple[list[tuple[int, Any]], Tables]]:
     """A file of JSON lines as a stream: the objects of some numbered lines without their tables, and the tables."""
     number = 0
-    for left, tables in ahead(cut_lines(path, key, chunk)):
-        yield objects(left, path, number), tables
+    for left, tables in lookahead(cut_lines(path, key, chunk)):
+        yield parse_lines(left, path, number), tables
         number += left.count(b"\n")
 
 
 def cut_lines(path: Path, key: str, chunk: int) -> Iterator[tuple[bytes, Tables]]:
     first = 0
-    with opened(path) as stream, failures_named(path):
+    with open_bytes(path) as stream, name_failures(path):
         while fresh := stream.read(chunk):
-            left, values, shapes = lift(fresh + stream.readline(), key, first)
+            left, values, shapes = lift_tables(fresh + stream.readline(), key, first)
             yield left, Tables(first, values, shapes)
             first += len(shapes)
 
 
-def objects(text: bytes, path: Path, before: int = 0) -> list[tuple[int, Any]]:
+def parse_lines(text: bytes, path: Path, before: int = 0) -> list[tuple[int, Any]]:
     """The objects of some lines with their numbers, from `before` + 1; blank lines are passed over.
 
     They are read as one list, which is quicker; where that fails, one by one, to name the line.
     """
     numbered = [(n, line) for n, line in enumerate(text.split(b"\n"), before + 1) if line and not line.isspace()]
     try:
-        found = parse_json(decode(b"[" + b",".join(line for _, line in numbered) + b"]", path, before + 2), path)
+        found = parse_json(decode_text(b"[" + b",".join(line for _, line in numbered) + b"]", path, before + 2), path)
         if len(found) == len(numbered):
             return [(n, thing) for (n, _), thing in zip(numbered, found, strict=True)]
     except InputError:
         pass
-    return [(n, parse_json(decode(line, path, n).strip(), path, n)) for n, line in numbered]
+    return [(n, parse_json(decode_text(line, path, n).strip(), path, n)) for n, line in numbered]
 
 
-def line_objects(path: Path) -> Iterator[tuple[int, Any]]:
+def read_line_objects(path: Path) -> Iterator[tuple[int, Any]]:
     """The objects of a .jsonl(.gz) file with their line numbers, streamed."""
     number = 0
-    with opened(path) as stream, failures_named(path):
+    with open_bytes(path) as stream, name_failures(path):
         while fresh := stream.read(CHUNK):
             fresh += stream.readline()
-            yield from objects(fresh, path, number)
+            yield from parse_lines(fresh, path, number)
             number += fresh.count(b"\n")
 
 
-def marked(value: Any) -> int | None:
+def find_mark(value: Any) -> int | None:
     """Which table stood there, None where none did."""
     return int(value[1:]) if type(value) is str and value[:1] == MARK and value[1:].isdigit() else None
-
-
-def opened(path: Path) -> IO[bytes]:
-    with failures_named(path):
-        return cast(IO[bytes], gzip.open(path)) if path.suffix == ".gz" else path.open("rb")
-
-
-def head(path: Path, size: int = 1 << 16) -> str:
-    """The beginning of a file, to know its format by."""
-    with opened(path) as stream, failures_named(path):
-        return stream.read(size).decode("utf-8-sig", errors="replace")

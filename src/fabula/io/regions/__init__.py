@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,62 +16,84 @@ from numpy.typing import NDArray
 from fabula.core.errors import InputError, SpecError, shown
 from fabula.core.notes import Notes, named
 from fabula.core.regions import FORMS, Boxes, Form, Picture, corners
-from fabula.core.registry import Room, close_to, key
-from fabula.io import _stream, objects, usable
-from fabula.io._fields import Source
-from fabula.io._regions import RegionFormat
+from fabula.core.registry import close_to
+from fabula.io.fields import Source
+from fabula.io.files import check_path
+from fabula.io.format import Format
+from fabula.io.head import Head
+from fabula.io.shelf import Rule, Shelf
 
 Flags = NDArray[np.bool_]
 
-room = Room("fabula.io", "REGIONS", "format of regions")
 REPAIRS = ("swap", "drop", "keep")
 ENOUGH = 20  # boxes before the numbers of a file are taken for a sign of its form
 SLACK = 2.0  # pixels that a box may reach out of its image before it counts
 
 
-def formats() -> list[RegionFormat]:
-    return list(room.all())
+def is_coco(head: Head) -> bool:
+    first, keys = head.root
+    return "bbox" in keys if first == "[" else "annotations" in keys or "images" in keys
 
 
-def chosen(path: Path, asked: str | None) -> tuple[RegionFormat, Form]:
+def is_densecap(head: Head) -> bool:
+    first, keys = head.root
+    return first == "{" and ("results" in keys or "opt" in keys)
+
+
+SHELF = Shelf(
+    __name__,
+    (
+        Rule("coco", is_coco),
+        Rule("densecap", is_densecap, holds="predictions"),
+        Rule("lines", lambda head: "boxes" in head.root[1], "*.jsonl"),
+        Rule("vg", lambda head: "regions" in head.root[1], holds="references"),
+    ),
+)
+
+
+def formats() -> list[Format]:
+    """Every format of regions, by file name."""
+    return SHELF.formats()
+
+
+def choose_format(path: Path, asked: str | None) -> tuple[Format, Form]:
     """The format of a file and the form of its boxes."""
     name, colon, declared = (asked or "").partition(":")
     if asked in FORMS:
         name, declared = "", asked
     if colon and not declared:
         raise SpecError(f"{asked!r}: nothing follows the colon; it may be {', '.join(FORMS)}")
-    format = named_format(name) if name else known(path)
+    format = find_format(name) if name else sniff_format(Head(path))
     for form in format.forms:
         if form == (declared or format.forms[0]):
             return format, form
     raise SpecError(f"boxes of the format {format.name!r} are {' or '.join(format.forms)}, not {declared!r}")
 
 
-def named_format(name: str) -> RegionFormat:
-    for format in formats():
-        if key(format.name) == key(name):
-            return format
+def find_format(name: str) -> Format:
+    if (found := SHELF.find(name)) is not None:
+        return found
     raise SpecError(f"no format of regions is called {name!r}; {close_to(name, [f.name for f in formats()])}")
 
 
-def known(path: Path) -> RegionFormat:
-    lines = path.name.endswith((".jsonl", ".jsonl.gz"))
-    if lines:
-        entry: Any = next((e for _, e in objects(path)), None)
-        if entry is None:
-            raise InputError("the file is empty", file=path, hint="it should hold an image a line")
-        first, keys = "{", list(entry) if isinstance(entry, dict) else []
-    else:
-        first, keys = _stream.beginning(path)
-    for format in formats():
-        if format.lines == lines and format.sniff(first, keys):
-            return format
+def sniff_format(head: Head) -> Format:
+    """The first format that knows how the file begins."""
+    if head.empty:
+        raise InputError("the file is empty", file=head.path, hint="it should hold an image a line")
+    if (found := SHELF.sniff(head)) is not None:
+        return found
+    first, keys = head.root
     seen = f"{'a list of objects' if first == '[' else 'an object'} with {', '.join(map(shown, keys[:4])) or 'no keys'}"
     shapes = "; ".join(f"{f.name} ({f.about})" for f in formats())
-    raise InputError(f"{seen}: no known format of regions", file=path, hint=f"known: {shapes}")
+    raise InputError(f"{seen}: no known format of regions", file=head.path, hint=f"known: {shapes}")
 
 
-def references(
+def read_pictures(format: Format, source: Source, form: Form) -> Iterator[Picture]:
+    assert format.read_pictures is not None
+    return format.read_pictures(source, form)
+
+
+def read_references(
     paths: Sequence[Path], notes: Notes, format: str | None = None, repair: Sequence[str] = ()
 ) -> tuple[dict[str, Picture], Form]:
     """The images of one or more files by id, and the form of their boxes."""
@@ -82,15 +103,15 @@ def references(
     found: dict[str, Picture] = {}
     forms = set[Form]()
     for path in paths:
-        source = Source(usable(path), notes, noun="image")
-        chosen_format, form = chosen(source.path, format)
+        source = Source(check_path(path), notes, noun="image")
+        chosen, form = choose_format(source.path, format)
         watch = Watch(source, "reference")
-        for picture in chosen_format.read(source, form):
+        for picture in read_pictures(chosen, source, form):
             if picture.id in found:
                 raise source.wrong("this image stands twice", picture.id, None, "keep one of the two")
-            watch.see(picture)
-            found[picture.id] = mended(replace(picture, scores=None), source, repair)
-        watch.say()
+            watch.look_at(picture)
+            found[picture.id] = mend_picture(replace(picture, scores=None), source, repair)
+        watch.add_notes()
         forms.add(form)
     return found, forms.pop() if len(forms) == 1 else "xywh"
 
@@ -103,33 +124,33 @@ class Predictions:
     format: str | None
     notes: Notes
     form: Form = "xywh"
-    chosen: RegionFormat = field(init=False)
-    told: bool = False
+    chosen: Format = field(init=False)
+    noted: bool = False
 
     def __post_init__(self) -> None:
-        self.chosen, self.form = chosen(usable(self.path), self.format)
+        self.chosen, self.form = choose_format(check_path(self.path), self.format)
         if self.chosen.holds == "references":
             raise SpecError(f"{self.path} has the format {self.chosen.name!r}, which holds references, not predictions")
 
     def __iter__(self) -> Iterator[Picture]:
-        source = Source(self.path, Notes() if self.told else self.notes, noun="image")
+        source = Source(self.path, Notes() if self.noted else self.notes, noun="image")
         seen, watch = set[str](), Watch(source, "predicted")
-        for picture in self.chosen.read(source, self.form):
+        for picture in read_pictures(self.chosen, source, self.form):
             if picture.id in seen:
                 raise source.wrong("this image stands twice", picture.id, None, "keep one of the two")
             if picture.scores is None:
                 hint = "predictions are ranked by score; give one per box"
                 raise source.wrong("no scores", picture.id, "scores", hint)
             seen.add(picture.id)
-            watch.see(picture)
+            watch.look_at(picture)
             yield picture
-        watch.say()
-        self.told = True
+        watch.add_notes()
+        self.noted = True
 
 
-def mended(picture: Picture, source: Source, repair: Sequence[str]) -> Picture:
+def mend_picture(picture: Picture, source: Source, repair: Sequence[str]) -> Picture:
     """Reference boxes that are no boxes: refused, unless a repair is named."""
-    bad = np.flatnonzero(turned(picture.boxes, picture.form))
+    bad = np.flatnonzero(find_turned(picture.boxes, picture.form))
     if not len(bad):
         return picture
     ways = [way for way in repair if way != "swap" or picture.form == "xyxy"]
@@ -149,7 +170,7 @@ def mended(picture: Picture, source: Source, repair: Sequence[str]) -> Picture:
     return replace(picture, boxes=picture.boxes[kept], captions=tuple(picture.captions[i] for i in kept))
 
 
-def turned(boxes: Boxes, form: Form) -> Flags:
+def find_turned(boxes: Boxes, form: Form) -> Flags:
     """Where right < left or bottom < top; where sizes are given, also where one is 0. [N]"""
     bad = boxes[:, 2:] < boxes[:, :2] if form == "xyxy" else boxes[:, 2:] <= 0
     return bad[:, 0] | bad[:, 1]
@@ -168,9 +189,9 @@ class Watch:
     sized: int = 0  # boxes of images with a known size
     outside: dict[Form, int] = field(default_factory=lambda: dict.fromkeys(FORMS, 0))  # out of it, read as each form
 
-    def see(self, picture: Picture) -> None:
+    def look_at(self, picture: Picture) -> None:
         boxes, self.form = picture.boxes, picture.form
-        bad = np.flatnonzero(turned(boxes, self.form))
+        bad = np.flatnonzero(find_turned(boxes, self.form))
         if len(bad) and self.role == "predicted":
             what = f"{{n}} {self.role} boxes, as {self.form}, are turned round or have no size and overlap nothing"
             what += "; are they xywh?" if self.form == "xyxy" else ""
@@ -181,9 +202,9 @@ class Watch:
         if picture.size is not None:
             self.sized += len(boxes)
             for form in FORMS:
-                self.outside[form] += int(out_of(corners(boxes, form), picture.size).sum())
+                self.outside[form] += int(find_outside(corners(boxes, form), picture.size).sum())
 
-    def say(self) -> None:
+    def add_notes(self) -> None:
         name, role, form = self.source.path.name, self.role, self.form
         if self.boxes < ENOUGH:
             return
@@ -206,7 +227,7 @@ class Watch:
             )
 
 
-def out_of(boxes: Boxes, size: tuple[float, float]) -> Flags:
+def find_outside(boxes: Boxes, size: tuple[float, float]) -> Flags:
     """Which corners reach out of an image, or are turned round. [N]"""
     edge = np.array(size) + SLACK
     bad = (boxes[:, :2] < -SLACK) | (boxes[:, 2:] > edge) | (boxes[:, 2:] < boxes[:, :2])

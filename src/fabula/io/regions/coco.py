@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from fabula.core.regions import Form, Picture
-from fabula.io._fields import Source, plain_caption
-from fabula.io._regions import RegionFormat, four, size_of
-from fabula.io._stream import beginning, elements, opened
-from fabula.io.coco import identity
+from fabula.core.regions import FORMS, Form, Picture
+from fabula.io.fields import Source, plain_caption
+from fabula.io.files import open_cursor, read_elements, read_root
+from fabula.io.format import Format
+from fabula.io.regions.fields import check_box, read_size
 
 
 @dataclass(slots=True)
@@ -30,7 +30,7 @@ class Gathered:
     size: tuple[float, float] | None = None
 
     def add(self, entry: dict[str, Any], source: Source, id: str, at: str, scored: bool) -> None:
-        self.boxes.extend(four(source, source.entry(entry, "bbox", id, at), f"{at} bbox", id))
+        self.boxes.extend(check_box(source, source.entry(entry, "bbox", id, at), f"{at} bbox", id))
         caption = source.entry(entry, "caption", id, at)
         self.captions.append(plain_caption(caption) or source.caption(caption, f"{at} caption", id))
         if scored:
@@ -41,45 +41,47 @@ class Gathered:
         return Picture(id, boxes, tuple(self.captions), np.array(self.scores) if scored else None, form, self.size)
 
 
-def read(source: Source, form: Form) -> Iterator[Picture]:
+def read_pictures(source: Source, form: Form) -> Iterator[Picture]:
     found: dict[str, Gathered] = {}
-    scored = beginning(source.path)[0] == "["
+    scored = read_root(source.path)[0] == "["
     if scored:
-        gather(elements(source.path), "entry {}", found, source, scored)
-    for reader in opened(source.path) if not scored else ():
-        for key in reader.members():
-            if key == "annotations":
-                gather(reader.elements(), "annotations[{}]", found, source, scored)
-            elif key == "images":
-                images(reader.elements(), found, source)
-            else:
-                reader.value()
-        reader.end()
+        gather_boxes(read_elements(source.path), "entry {}", found, source, scored)
+    else:
+        with open_cursor(source.path) as cursor:
+            for key in cursor.members():
+                if key == "annotations":
+                    gather_boxes(cursor.elements(), "annotations[{}]", found, source, scored)
+                elif key == "images":
+                    gather_sizes(cursor.elements(), found, source)
+                else:
+                    cursor.value()
+            cursor.end()
     for id in list(found):
         yield found.pop(id).picture(id, scored, form)
 
 
-def gather(entries: Iterable[Any], place: str, found: dict[str, Gathered], source: Source, scored: bool) -> None:
+def gather_boxes(entries: Iterable[Any], place: str, found: dict[str, Gathered], source: Source, scored: bool) -> None:
     for i, entry in enumerate(entries):
         at = place.format(i)
         entry = source.mapping(entry, at, hint="a box is an object with image_id, bbox and caption")
-        id = str(identity(source.entry(entry, "image_id", at=at), f"{at} image_id", source))
+        id = str(source.identity(source.entry(entry, "image_id", at=at), f"{at} image_id"))
         (found.get(id) or found.setdefault(id, Gathered())).add(entry, source, id, at, scored)
 
 
-def images(entries: Iterable[Any], found: dict[str, Gathered], source: Source) -> None:
+def gather_sizes(entries: Iterable[Any], found: dict[str, Gathered], source: Source) -> None:
     for i, entry in enumerate(entries):
         at = f"images[{i}]"
         entry = source.mapping(entry, at, hint="an image is an object with id, width and height")
-        id = str(identity(source.entry(entry, "id", at=at), f"{at} id", source))
-        found.setdefault(id, Gathered()).size = size_of(source, entry, id)
+        id = str(source.identity(source.entry(entry, "id", at=at), f"{at} id"))
+        found.setdefault(id, Gathered()).size = read_size(source, entry, id)
 
 
-REGIONS = RegionFormat(
+FORMAT = Format(
     name="coco",
     about="COCO-style boxes: annotations with bbox and caption, or results with image_id, bbox, caption, score",
     holds="either",
-    sniff=lambda first, keys: "bbox" in keys if first == "[" else "annotations" in keys or "images" in keys,
-    read=read,
+    tasks=("regions",),
+    forms=FORMS,
+    read_pictures=read_pictures,
     example='[{"image_id": 1, "bbox": [10, 20, 30, 40], "caption": "a red kite", "score": 0.9}]',
 )

@@ -4,27 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fabula.core.regions import Form, Picture
-from fabula.io._fields import Source
-from fabula.io._regions import RegionFormat, picture, size_of
-from fabula.io._stream import elements
-from fabula.io.coco import identity
+from fabula.core.regions import FORMS, Form, Picture
+from fabula.io.fields import Source
+from fabula.io.files import read_elements
+from fabula.io.format import Format
+from fabula.io.regions.fields import build_picture, read_size
 
 
-def read(source: Source, form: Form) -> Iterator[Picture]:
-    for i, entry in enumerate(elements(source.path, "results")):
+def read_pictures(source: Source, form: Form) -> Iterator[Picture]:
+    for i, entry in enumerate(read_elements(source.path, "results")):
         entry = source.mapping(entry, f"results[{i}]", hint="a result has img_name, boxes, scores and captions")
-        id = str(identity(source.entry(entry, "img_name", at=f"results[{i}]"), f"results[{i}] img_name", source))
+        id = str(source.identity(source.entry(entry, "img_name", at=f"results[{i}]"), f"results[{i}] img_name"))
         boxes, captions, scores = (source.entry(entry, key, id) for key in ("boxes", "captions", "scores"))
-        yield picture(source, id, boxes, captions, scores, form, size_of(source, entry, id))
+        yield build_picture(source, id, boxes, captions, scores, form, read_size(source, entry, id))
 
 
-REGIONS = RegionFormat(
+FORMAT = Format(
     name="densecap",
     about="DenseCap's results.json: boxes, scores and captions by img_name",
     holds="predictions",
-    sniff=lambda first, keys: first == "{" and ("results" in keys or "opt" in keys),
-    read=read,
+    tasks=("regions",),
+    forms=FORMS,
+    read_pictures=read_pictures,
     example='{"results": [{"img_name": "1.jpg", "boxes": [[10, 20, 30, 40]], "scores": [0.9], "captions": ["a '
     'red kite"]}]}',
 )

@@ -10,19 +10,15 @@ from typing import Any
 
 from fabula.core.notes import named
 from fabula.core.nouns import Corpus, Event, Story
-from fabula.io._fields import Source, plain_captions, plain_segments
-from fabula.io._files import json_text
-from fabula.io._format import Format, losses
+from fabula.io.fields import Source, plain_captions, plain_segments
+from fabula.io.files import encode_json
+from fabula.io.format import STORIES, Format, note_losses
 
 SHAPE = '{video: {"duration": s, "timestamps": [[start, end], …], "sentences": [text, …]}}'
 KNOWN = frozenset({"duration", "timestamps", "sentences"})
 
 
-def sniff(document: Any) -> bool:
-    return isinstance(document, dict) and any(isinstance(v, dict) and "timestamps" in v for v in document.values())
-
-
-def read(document: Any, source: Source) -> Iterator[Story]:
+def read_stories(document: Any, source: Source) -> Iterator[Story]:
     for video, entry in source.mapping(document, "the root", hint=f"ground truth is {SHAPE}").items():
         entry = source.mapping(entry, "its entry", video, f"ground truth is {SHAPE}")
         times = source.listing(source.entry(entry, "timestamps", video), "timestamps", video, "it is [[start, end], …]")
@@ -41,8 +37,8 @@ def read(document: Any, source: Source) -> Iterator[Story]:
         yield Story(video, tuple(map(Event, segments, captions)), duration)
 
 
-def write(corpus: Corpus, target: Source) -> Iterable[str]:
-    losses(corpus, target, scores=True)
+def write_stories(corpus: Corpus, target: Source) -> Iterable[str]:
+    note_losses(corpus, target, scores=True)
     document = {}
     for video, story in corpus.items():
         entry: dict[str, Any] = {} if story.duration is None else {"duration": story.duration}
@@ -55,15 +51,15 @@ def write(corpus: Corpus, target: Source) -> Iterable[str]:
                     "{n} events without a caption stand beside captioned ones: written as ''", named(video, i)
                 )
         document[video] = entry
-    yield json_text(document, target.path)
+    yield encode_json(document, target.path)
 
 
 FORMAT = Format(
     name="activitynet",
     about="ActivityNet Captions ground truth, and all data in its shape: {video: {duration, timestamps, sentences}}",
     holds="references",
-    sniff=sniff,
-    read=read,
-    write=write,
+    tasks=STORIES,
+    read_stories=read_stories,
+    write=write_stories,
     example='{"v_kite": {"duration": 30.5, "timestamps": [[0, 10.5]], "sentences": ["A kite rises."]}}',
 )

@@ -1,7 +1,7 @@
 """Fabula's own JSON Lines: one video per line, {"id", "duration"?, "events": [{"start", "end", "caption"?, "score"?}]}.
 
 The only format that carries all that a corpus knows of its videos, and the only one that is streamed both ways. The
-same as Parquet: io/_parquet.py.
+same as Parquet: io/parquet.py.
 """
 
 from __future__ import annotations
@@ -11,34 +11,30 @@ from typing import Any
 
 from fabula.core.errors import InputError
 from fabula.core.nouns import Corpus, Event, Segment, Story
-from fabula.io._fields import Source, plain_caption, plain_number, plain_segment
-from fabula.io._files import json_text
-from fabula.io._format import Format, losses
+from fabula.io.fields import Source, plain_caption, plain_number, plain_segment
+from fabula.io.files import encode_json
+from fabula.io.format import STORIES, Format, note_losses
 
 SHAPE = '{"id": video, "duration": s, "events": [{"start": s, "end": s, "caption": text, "score": x}, …]}'
 KNOWN = frozenset({"id", "duration", "events"})
 KNOWN_OF_EVENT = frozenset({"start", "end", "caption", "score"})
 
 
-def sniff(document: Any) -> bool:
-    return isinstance(document, dict) and "id" in document and "events" in document
-
-
-def read(document: Any, source: Source) -> Iterator[Story]:
+def read_stories(document: Any, source: Source) -> Iterator[Story]:
     seen: dict[str, int] = {}
-    for number, story in stories(document, source):
+    for number, story in read_numbered(document, source):
         if story.id in seen:
-            raise twice(source, story.id, number, seen[story.id])
+            raise refuse_twin(source, story.id, number, seen[story.id])
         seen[story.id] = number
         yield story
 
 
-def twice(source: Source, video: str, number: int, first: int) -> InputError:
+def refuse_twin(source: Source, video: str, number: int, first: int) -> InputError:
     problem = f"this video id stands twice, first on {source.unit} {first}"
     return source.wrong(problem, video, f"{source.unit} {number}", "keep one of the two")
 
 
-def stories(document: Any, source: Source) -> Iterator[tuple[int, Story]]:
+def read_numbered(document: Any, source: Source) -> Iterator[tuple[int, Story]]:
     """Each line's number and story. Nothing is kept, so that an id that stands twice is not noticed here."""
     for number, line in document:
         at = f"{source.unit} {number}"
@@ -47,10 +43,13 @@ def stories(document: Any, source: Source) -> Iterator[tuple[int, Story]]:
         duration = source.duration(line["duration"], video, f"{at} duration") if "duration" in line else None
         entries = source.listing(source.entry(line, "events", video, at), f"{at} events", video, f"a line is {SHAPE}")
         source.unused(line, KNOWN, "videos")
-        yield number, Story(video, tuple(event(e, number, i, video, source) for i, e in enumerate(entries)), duration)
+        yield (
+            number,
+            Story(video, tuple(read_event(e, number, i, video, source) for i, e in enumerate(entries)), duration),
+        )
 
 
-def event(entry: Any, number: int, i: int, video: str, source: Source) -> Event:
+def read_event(entry: Any, number: int, i: int, video: str, source: Source) -> Event:
     """One event; its place is spelled out only where something is to be said about it."""
     if type(entry) is dict:
         segment = plain_segment([entry.get("start"), entry.get("end")])
@@ -67,8 +66,8 @@ def event(entry: Any, number: int, i: int, video: str, source: Source) -> Event:
     return Event(segment, caption, score)
 
 
-def write(corpus: Corpus, target: Source) -> Iterable[str]:
-    losses(corpus, target)
+def write_stories(corpus: Corpus, target: Source) -> Iterable[str]:
+    note_losses(corpus, target)
     for video, story in corpus.items():
         line: dict[str, Any] = {"id": video} | ({} if story.duration is None else {"duration": story.duration})
         line["events"] = [
@@ -77,16 +76,16 @@ def write(corpus: Corpus, target: Source) -> Iterable[str]:
             | ({} if e.score is None else {"score": e.score})
             for e in story.events
         ]
-        yield json_text(line, target.path)
+        yield encode_json(line, target.path)
 
 
 FORMAT = Format(
     name="fabula",
     about="Fabula's own JSON Lines, one video per line: {id, duration, events: [{start, end, caption, score}]}",
     holds="either",
-    sniff=sniff,
-    read=read,
-    write=write,
-    lines=True,
+    tasks=STORIES,
+    read_stories=read_stories,
+    write=write_stories,
+    pattern="*.jsonl",
     example='{"id": "v_kite", "duration": 30.5, "events": [{"start": 0, "end": 10.5, "caption": "A kite rises."}]}',
 )

@@ -11,30 +11,20 @@ from typing import Any
 
 from fabula.core.notes import named
 from fabula.core.nouns import Corpus, Event, Story
-from fabula.io._fields import Source, plain_number
-from fabula.io._files import json_text
-from fabula.io._format import Format
-from fabula.io.submission import enveloped, header, results, telling, told
+from fabula.io.fields import Source, plain_number
+from fabula.io.files import encode_json
+from fabula.io.format import STORIES, Format
+from fabula.io.stories.submission import build_entry, build_envelope, find_header, list_results, read_event
 
-OWN = frozenset({"proposal_score", "vid_duration", "raw_box", "sentence_score", "query_id", "pred_event_count"})
 KNOWN = frozenset({"sentence", "timestamp", "proposal_score", "vid_duration"})
 
 
-def sniff(document: Any) -> bool:
-    """A submission whose first event has a field of PDVC's."""
-    found = document.get("results") if isinstance(document, dict) else None
-    if not isinstance(found, dict):
-        return False
-    first = next((entries[0] for entries in found.values() if isinstance(entries, list) and entries), None)
-    return isinstance(first, dict) and not OWN.isdisjoint(first)
-
-
-def read(document: Any, source: Source) -> Iterator[Story]:
-    for video, entries in results(document, source):
+def read_stories(document: Any, source: Source) -> Iterator[Story]:
+    for video, entries in list_results(document, source):
         events: list[Event] = []
         duration: float | None = None
         for i, entry in enumerate(entries):
-            segment, caption = telling(entry, i, video, source)
+            segment, caption = read_event(entry, i, video, source)
             score = plain_number(entry.get("proposal_score"))
             if score is None and "proposal_score" in entry:
                 score = source.number(entry["proposal_score"], f"event {i} proposal_score", video)
@@ -49,27 +39,27 @@ def read(document: Any, source: Source) -> Iterator[Story]:
         yield Story(video, tuple(events), duration)
 
 
-def write(corpus: Corpus, target: Source) -> Iterable[str]:
+def write_stories(corpus: Corpus, target: Source) -> Iterable[str]:
     found = {}
     for video, story in corpus.items():
         if story.duration is not None and not story.events:
             target.notes.add("lost in writing: the durations of {n} videos without events", named(video))
         found[video] = [
-            told(event, video, i, target)
+            build_entry(event, video, i, target)
             | ({} if event.score is None else {"proposal_score": event.score})
             | ({} if story.duration is None else {"vid_duration": story.duration})
             for i, event in enumerate(story.events)
         ]
-    yield json_text(enveloped(found, corpus), target.path)
+    yield encode_json(build_envelope(found, corpus), target.path)
 
 
 FORMAT = Format(
     name="pdvc",
     about="PDVC predictions: a submission whose events carry proposal_score and vid_duration",
     holds="predictions",
-    sniff=sniff,
-    read=read,
-    write=write,
-    header=header,
+    tasks=STORIES,
+    read_stories=read_stories,
+    write=write_stories,
+    header=find_header,
     example='{"results": {"v_kite": [{"timestamp": [0, 10.5], "sentence": "A kite rises.", "proposal_score": 0.9}]}}',
 )

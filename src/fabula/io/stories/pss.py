@@ -9,16 +9,16 @@ from collections.abc import Iterator
 from typing import Any
 
 from fabula.core.nouns import Story
-from fabula.io import activitynet
-from fabula.io._fields import Source
-from fabula.io._format import Format
+from fabula.io.fields import Source
+from fabula.io.format import STORIES, Format
+from fabula.io.stories import activitynet
 
 SPLITS = {840: "yc2_my_train", 183: "yc2_my_val", 180: "yc2_my_test"}  # videos → file
 
 
-def read(document: Any, source: Source) -> Iterator[Story]:
+def read_stories(document: Any, source: Source) -> Iterator[Story]:
     videos = 0
-    for story in activitynet.read(document, source):
+    for story in activitynet.read_stories(document, source):
         videos += 1
         yield story
     if videos not in SPLITS:
@@ -30,9 +30,9 @@ FORMAT = Format(
     name="pss",
     about="the PSS splits of YouCook2 (yc2_my_train, _val, _test), in ActivityNet's shape",
     holds="references",
-    sniff=activitynet.sniff,
-    read=read,
-    write=activitynet.write,
+    tasks=STORIES,
+    read_stories=read_stories,
+    write=activitynet.write_stories,
     guess=False,
     example='{"kite": {"duration": 31, "timestamps": [[0, 10]], "sentences": ["let the kite rise"]}}',
 )

@@ -11,13 +11,13 @@ from typing import Any
 
 from fabula.core.notes import named
 from fabula.core.nouns import Story
-from fabula.io import activitynet
-from fabula.io._fields import Source
-from fabula.io._format import Format
+from fabula.io.fields import Source
+from fabula.io.format import STORIES, Format
+from fabula.io.stories import activitynet
 
 
-def read(document: Any, source: Source) -> Iterator[Story]:
-    for story in activitynet.read(document, source):
+def read_stories(document: Any, source: Source) -> Iterator[Story]:
+    for story in activitynet.read_stories(document, source):
         if story.in_order() is not story:
             source.notes.add("{n} videos tell their steps out of time; file order is kept", named(story.id))
         if story.duration is None:
@@ -31,9 +31,9 @@ FORMAT = Format(
     name="tasty",
     about="Tasty recipes in ActivityNet's shape; steps out of time are counted",
     holds="references",
-    sniff=activitynet.sniff,
-    read=read,
-    write=activitynet.write,
+    tasks=STORIES,
+    read_stories=read_stories,
+    write=activitynet.write_stories,
     guess=False,
     example='{"kite": {"duration": 31, "timestamps": [[0, 10]], "sentences": ["let the kite rise"]}}',
 )

@@ -14,9 +14,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from fabula.core.nouns import Corpus, Event, Segment, Story
-from fabula.io._fields import Source, plain_caption, plain_segment
-from fabula.io._files import json_text
-from fabula.io._format import Format, losses
+from fabula.io.fields import Source, plain_caption, plain_segment
+from fabula.io.files import encode_json
+from fabula.io.format import STORIES, Format, note_losses
 
 PREDICTED = '{video: [{"timestamp": [start, end], "caption": text}, …]}'
 ANNOTATED = '{"annotations": [{"image_id": video, "segments": [[start, end], …], "pure_cap": text}, …]}'
@@ -24,22 +24,12 @@ KNOWN = frozenset({"image_id", "segments", "pure_cap", "caption", "duration", "i
 TOKENS = re.compile(r"(?:<time_token_\d{1,6}>\s{0,3})+")
 
 
-def sniff(document: Any) -> bool:
-    if not isinstance(document, dict):
-        return False
-    annotations = document.get("annotations")
-    if isinstance(annotations, list):
-        return bool(annotations) and isinstance(annotations[0], dict) and "segments" in annotations[0]
-    first = next((v[0] for v in document.values() if isinstance(v, list) and v), None)
-    return isinstance(first, dict) and "timestamp" in first and all(isinstance(v, list) for v in document.values())
-
-
-def read(document: Any, source: Source) -> Iterator[Story]:
+def read_stories(document: Any, source: Source) -> Iterator[Story]:
     root = source.mapping(document, "the root", hint=f"TimeChat's files are {PREDICTED} or {ANNOTATED}")
-    return annotated(root, source) if "annotations" in root else predicted(root, source)
+    return read_annotations(root, source) if "annotations" in root else read_predictions(root, source)
 
 
-def predicted(root: dict[str, Any], source: Source) -> Iterator[Story]:
+def read_predictions(root: dict[str, Any], source: Source) -> Iterator[Story]:
     for video, entries in root.items():
         events = []
         for i, entry in enumerate(source.listing(entries, "its events", video, f"predictions are {PREDICTED}")):
@@ -54,7 +44,7 @@ def predicted(root: dict[str, Any], source: Source) -> Iterator[Story]:
         yield Story(video, tuple(events))
 
 
-def annotated(root: dict[str, Any], source: Source) -> Iterator[Story]:
+def read_annotations(root: dict[str, Any], source: Source) -> Iterator[Story]:
     for i, entry in enumerate(source.listing(root["annotations"], "annotations", hint=f"it is {ANNOTATED}")):
         at = f"annotations[{i}]"
         entry = source.mapping(entry, at, None, f"it is {ANNOTATED}")
@@ -63,10 +53,10 @@ def annotated(root: dict[str, Any], source: Source) -> Iterator[Story]:
         segments = [plain_segment(s) or source.segment(s, f"segments[{k}]", video) for k, s in enumerate(spans)]
         duration = source.duration(entry["duration"], video) if "duration" in entry else None
         source.unused(entry, KNOWN, "videos")
-        yield Story(video, tuple(map(Event, segments, captions(entry, segments, video, source))), duration)
+        yield Story(video, tuple(map(Event, segments, cut_captions(entry, segments, video, source))), duration)
 
 
-def captions(entry: dict[str, Any], segments: list[Segment], video: str, source: Source) -> list[str]:
+def cut_captions(entry: dict[str, Any], segments: list[Segment], video: str, source: Source) -> list[str]:
     """One caption a segment, out of the string that holds them all."""
     key = "pure_cap" if "pure_cap" in entry else "caption"
     text = source.caption(source.entry(entry, key, video), key, video)
@@ -78,10 +68,10 @@ def captions(entry: dict[str, Any], segments: list[Segment], video: str, source:
     return cut
 
 
-def write(corpus: Corpus, target: Source) -> Iterable[str]:
+def write_stories(corpus: Corpus, target: Source) -> Iterable[str]:
     """The predictions' form."""
-    losses(corpus, target, durations=True, scores=True)
-    yield json_text(
+    note_losses(corpus, target, durations=True, scores=True)
+    yield encode_json(
         {
             video: [
                 {"timestamp": [e.segment.start, e.segment.end]} | ({} if e.caption is None else {"caption": e.caption})
@@ -97,8 +87,8 @@ FORMAT = Format(
     name="timechat",
     about="TimeChat's dense captions: {video: [{timestamp, caption}]}, and its ground truth with segments and pure_cap",
     holds="either",
-    sniff=sniff,
-    read=read,
-    write=write,
+    tasks=STORIES,
+    read_stories=read_stories,
+    write=write_stories,
     example='{"kite.mp4": [{"timestamp": [0, 10.5], "caption": "A kite rises."}]}',
 )

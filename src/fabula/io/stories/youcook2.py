@@ -13,24 +13,20 @@ from fabula.core.errors import SpecError, shown
 from fabula.core.notes import named
 from fabula.core.nouns import Corpus, Event, Story
 from fabula.core.registry import close_to
-from fabula.io._fields import Source, plain_caption, plain_segment
-from fabula.io._files import json_text
-from fabula.io._format import Format, losses
+from fabula.io.fields import Source, plain_caption, plain_segment
+from fabula.io.files import encode_json
+from fabula.io.format import STORIES, Format, note_losses
 
 SHAPE = '{"database": {video: {"duration": s, "subset": name, "annotations": [{"segment", "id", "sentence"}, …]}}}'
 KNOWN = frozenset({"duration", "subset", "annotations"})
 KNOWN_OF_EVENT = frozenset({"segment", "id", "sentence"})
 
 
-def sniff(document: Any) -> bool:
-    return isinstance(document, dict) and isinstance(document.get("database"), dict)
-
-
-def read(document: Any, source: Source) -> Iterator[Story]:
+def read_stories(document: Any, source: Source) -> Iterator[Story]:
     root = source.mapping(document, "the root", hint=f"YouCook2 is {SHAPE}")
     database = source.mapping(source.entry(root, "database"), "database", None, f"YouCook2 is {SHAPE}")
     source.unused(root, {"database"}, "the root")
-    subsets = subsets_of(database, source)
+    subsets = count_subsets(database, source)
     if source.argument is not None and source.argument not in subsets:
         near = close_to(source.argument, list(subsets)) if subsets else "no video names its subset"
         raise SpecError(f"{source.path} has no subset {source.argument!r}; {near}")
@@ -39,10 +35,10 @@ def read(document: Any, source: Source) -> Iterator[Story]:
         source.notes.add(f"videos of {len(subsets)} subsets were read ({held}); 'youcook2:SUBSET' reads one of them")
     for video, entry in database.items():
         if source.argument is None or source.entry(entry, "subset", video) == source.argument:
-            yield story(video, entry, source)
+            yield read_story(video, entry, source)
 
 
-def subsets_of(database: dict[str, Any], source: Source) -> dict[str, int]:
+def count_subsets(database: dict[str, Any], source: Source) -> dict[str, int]:
     """How many videos each subset has, in file order."""
     counts: dict[str, int] = {}
     for video, entry in database.items():
@@ -52,7 +48,7 @@ def subsets_of(database: dict[str, Any], source: Source) -> dict[str, int]:
     return counts
 
 
-def story(video: str, entry: dict[str, Any], source: Source) -> Story:
+def read_story(video: str, entry: dict[str, Any], source: Source) -> Story:
     """One video; without annotations (a test set without its answers) it is a video in which nothing is known."""
     duration = source.duration(entry["duration"], video) if "duration" in entry else None
     source.unused(entry, KNOWN, "videos")
@@ -79,28 +75,28 @@ def story(video: str, entry: dict[str, Any], source: Source) -> Story:
     return Story(video, tuple(events), duration)
 
 
-def write(corpus: Corpus, target: Source) -> Iterable[str]:
-    losses(corpus, target, scores=True)
+def write_stories(corpus: Corpus, target: Source) -> Iterable[str]:
+    note_losses(corpus, target, scores=True)
     database = {}
-    for video, told in corpus.items():
-        entry: dict[str, Any] = {} if told.duration is None else {"duration": told.duration}
+    for video, story in corpus.items():
+        entry: dict[str, Any] = {} if story.duration is None else {"duration": story.duration}
         entry |= {} if target.argument is None else {"subset": target.argument}
         entry["annotations"] = [
             {"segment": [e.segment.start, e.segment.end], "id": i}
             | ({} if e.caption is None else {"sentence": e.caption})
-            for i, e in enumerate(told.events)
+            for i, e in enumerate(story.events)
         ]
         database[video] = entry
-    yield json_text({"database": database}, target.path)
+    yield encode_json({"database": database}, target.path)
 
 
 FORMAT = Format(
     name="youcook2",
     about="YouCook2 annotations: {database: {video: {duration, subset, annotations: [{segment, id, sentence}]}}}",
     holds="references",
-    sniff=sniff,
-    read=read,
-    write=write,
+    tasks=STORIES,
+    read_stories=read_stories,
+    write=write_stories,
     argument="one subset: youcook2:training, youcook2:validation",
     example='{"database": {"kite": {"duration": 31, "subset": "training", "annotations": [{"segment": [0, 10], '
     '"id": 0, "sentence": "rise"}]}}}',
