@@ -102,9 +102,9 @@ def retrieval(
         raise SpecError(f"k={k}; the first place is 1")
     notes, how = Notes(), ci or Resampling(resamples=2000)
     several = [refs] if isinstance(refs, str | Path) else list(refs)
-    queries = files.queries(several, notes, refs_format)
+    queries = files.read_queries(several, notes, refs_format)
     numbers = VideoNumbers()
-    stream, _ = files.answers(predictions, numbers, notes, format)
+    stream, _ = files.read_rankings(predictions, numbers, notes, format)
     metric = Faults(k=(k,), iou=(iou,), top=None)
     scored = moment_rows([metric], queries, stream, numbers, notes, progress=progress)
     if metric in scored.absent:

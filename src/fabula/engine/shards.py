@@ -40,7 +40,7 @@ from fabula.engine import split
 from fabula.engine.local import Progress, silent, story_rows
 from fabula.engine.split import PREDICTIONS, Cut, Record
 from fabula.io import Piece
-from fabula.io._files import dump_json, write_bytes
+from fabula.io.files import dump_json, write_bytes
 from fabula.io.ids import reconcile
 from fabula.metrics._paragraph import Paragraph
 from fabula.metrics._story import StoryMetric

@@ -9,8 +9,9 @@ from pathlib import Path
 from fabula.core.errors import InputError, SpecError
 from fabula.core.identity import Clip, ClipSet
 from fabula.core.notes import Notes, named
-from fabula.io import captionsets, fillin
-from fabula.io.captionsets import Sets, Told
+from fabula.io import identity
+from fabula.io.identity import fillin
+from fabula.io.identity.captionsets import Sets, SetText
 from fabula.tasks._task import Request
 from fabula.text.identity import anonymous, as_text, ids, pattern, spelled
 
@@ -27,19 +28,19 @@ class Gathered:
 
 def gather(request: Request, notes: Notes) -> Gathered:
     predictions, refs = request.paths("identity")
-    inline = not refs and captionsets.is_pairs(predictions)
+    inline = not refs and identity.is_pairs(predictions)
     if len(refs) != 1 and not inline:
         raise SpecError(f"the task identity takes one reference file with --refs, {len(refs)} were given")
     grouping = None if request.sets is None else Path(request.sets)
-    if not inline and all(captionsets.is_table(f) and captionsets.holds_ids(f) for f in (predictions, refs[0])):
+    if not inline and all(identity.is_table(f) and identity.holds_ids(f) for f in (predictions, refs[0])):
         if grouping is None:
             raise SpecError("which clips belong together is not said; name the file of sets with --sets (valSets.csv)")
         return clip_by_clip((predictions, refs[0], grouping), notes)
     if inline:
-        truth, told = captionsets.inline(predictions, notes)
+        truth, told = identity.read_inline(predictions, notes)
     else:
-        truth = captionsets.read(refs[0], notes, request.refs_format, grouping)
-        told = captionsets.read(predictions, notes, request.format, grouping)
+        truth = identity.read_sets(refs[0], notes, request.refs_format, grouping)
+        told = identity.read_sets(predictions, notes, request.format, grouping)
     unknown = sum(id not in truth for id in told)
     return Gathered(joined(truth, told, request.people, predictions, notes), unknown, predictions, predictions)
 
@@ -47,9 +48,9 @@ def gather(request: Request, notes: Notes) -> Gathered:
 def clip_by_clip(files: tuple[Path, Path, Path], notes: Notes) -> Gathered:
     """LSMDC's three files: predictions, references, sets."""
     predictions, refs, grouping = files
-    truth, sets = fillin.references(refs, notes), fillin.read_sets(grouping, notes)
-    given = fillin.predictions(predictions, notes)
-    found = fillin.joined(truth, given, sets, (refs, predictions, grouping), notes)
+    truth, sets = fillin.read_references(refs, notes), fillin.read_grouping(grouping, notes)
+    given = fillin.read_predictions(predictions, notes)
+    found = fillin.join_labels(truth, given, sets, (refs, predictions, grouping), notes)
     known = sum(clip.given is not None for s in found for clip in s.clips)
     return Gathered(found, len(given) - known, predictions, grouping)
 
@@ -74,7 +75,7 @@ def joined(truth: Sets, given: Sets, people: str | None, file: Path, notes: Note
     return [made(id, ref, given.get(id), blanks, filled) for id, ref in truth.items()]
 
 
-def rewritten(told: Told, people: re.Pattern[str]) -> Told:
+def rewritten(told: SetText, people: re.Pattern[str]) -> SetText:
     return told if told.captions is None else replace(told, captions=tuple(spelled(told.captions, people)))
 
 
@@ -84,7 +85,7 @@ def fills(truth: Sets, given: Sets) -> bool:
     return bool(both) and all(a and b and list(map(anonymous, a)) == list(map(anonymous, b)) for a, b in both)
 
 
-def made(id: str, ref: Told, pred: Told | None, blanks: bool, filled: bool) -> ClipSet:
+def made(id: str, ref: SetText, pred: SetText | None, blanks: bool, filled: bool) -> ClipSet:
     text = None if ref.captions is None else as_text(ref.captions)
     said = None if pred is None or pred.captions is None else as_text(pred.captions)
     clips: tuple[Clip, ...] = ()
@@ -98,7 +99,7 @@ def made(id: str, ref: Told, pred: Told | None, blanks: bool, filled: bool) -> C
     return ClipSet(clips, name=id, candidate=said, reference=text)
 
 
-def named_in(told: Told, captions: bool) -> tuple[tuple[str, ...], ...] | None:
+def named_in(told: SetText, captions: bool) -> tuple[tuple[str, ...], ...] | None:
     """The ids of a side, clip by clip: those it fills in, or those its captions name."""
     if told.blanks is not None or not captions or told.captions is None:
         return told.blanks

@@ -12,7 +12,7 @@ from fabula.core.result import Result
 from fabula.core.rows import Rows
 from fabula.engine.moments import Scored, moment_rows
 from fabula.io import moments as files
-from fabula.io._files import collector_paused
+from fabula.io.files import pause_collector
 from fabula.metrics import Metric
 from fabula.metrics._moment import MomentMetric
 from fabula.tasks._task import Request, measured, wrong_task
@@ -30,16 +30,16 @@ def run(request: Request, task: str) -> Result:
         if not isinstance(metric, MomentMetric):
             raise wrong_task(metric, task)
         chosen.append(metric)
-    queries = files.queries(refs, notes, request.refs_format, request.repair, judged=request.protocol is None)
+    queries = files.read_queries(refs, notes, request.refs_format, request.repair, judged=request.protocol is None)
     if not queries:
         raise InputError("no query", file=refs[0], hint="check the reference file")
     absent = {}
     if not any(q.saliency for q in queries.values()):
         absent = {m: "the references have no marks of clips" for m in chosen if m.needs == "saliency"}
     numbers = VideoNumbers()
-    stream, _ = files.answers(predictions, numbers, notes, request.format)
+    stream, _ = files.read_rankings(predictions, numbers, notes, request.format)
     able = [m for m in chosen if m not in absent]
-    with collector_paused():  # rankings hold no cycles
+    with pause_collector():  # rankings hold no cycles
         scored = moment_rows(able, queries, stream, numbers, notes, request.strict, request.progress)
     absent |= scored.absent
     present = usable(request, chosen, absent, notes)

@@ -24,12 +24,12 @@ from fabula.engine.local import story_rows
 from fabula.engine.shards import Engine, Surveyed, Work
 from fabula.engine.split import PREDICTIONS, WITHIN, Cut, Rules, Seen, Whole, record
 from fabula.io import Piece
-from fabula.io._fields import Source
-from fabula.io._files import dump_json
-from fabula.io._pieces import parts, unit
-from fabula.io.fabula_jsonl import twice
-from fabula.io.ids import matched
+from fabula.io.fields import Source
+from fabula.io.files import check_path, dump_json
+from fabula.io.ids import describe_match
+from fabula.io.pieces import find_parts, name_unit
 from fabula.io.segments import check_references
+from fabula.io.stories.fabula_jsonl import refuse_twin
 from fabula.metrics import Metric
 from fabula.metrics._paragraph import Paragraph
 from fabula.metrics._story import StoryMetric
@@ -103,7 +103,7 @@ def judge(seen: Surveyed, facts: dict[str, Any], notes: Notes) -> dict[str, int]
     if seen.twice:
         raise stands_twice(seen.twice[0], facts["pieces"])
     for k in (*range(1, len(names) - 1), PREDICTIONS):
-        seen.note(str(k), matched(names[k]), notes)
+        seen.note(str(k), describe_match(names[k]), notes)
     seen.note("empty", EMPTY, notes)
     if seen.first_video is None:
         raise no_events(names[0])
@@ -117,8 +117,8 @@ def judge(seen: Surveyed, facts: dict[str, Any], notes: Notes) -> dict[str, int]
 def stands_twice(found: tuple[int, int, int, int, str], pieces: list[tuple[int, str]]) -> InputError:
     place, line, first_place, first_line, id = found
     path, first_path = (Path(pieces[p >> WITHIN][1]) for p in (place, first_place))
-    source = Source(path, unit=unit(path))
-    return twice(source, id, line, first_line) if path == first_path else io.twice(source, id, first_path)
+    source = Source(path, unit=name_unit(path))
+    return refuse_twin(source, id, line, first_line) if path == first_path else io.refuse_twin(source, id, first_path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,11 +139,11 @@ class Input:
             for story in readable.values():
                 made.update(record(0, 0, story).encode())
             return cls(set, readable.name, [readable], made.hexdigest(), 100 * readable.events)
-        found = io.pieces(readable, format)
+        found = io.cut_pieces(readable, format)
         if found is not None:
             pieces, notes, digest = found
             return cls(set, str(readable), [*pieces], digest, weight(readable), notes)
-        return cls(set, str(readable), [Whole(readable, format)], io.digest(readable), weight(readable))
+        return cls(set, str(readable), [Whole(readable, format)], io.digest_files(readable), weight(readable))
 
     @property
     def streams(self) -> bool:
@@ -152,7 +152,7 @@ class Input:
 
 def weight(readable: str | Path) -> int:
     """Bytes of what is packed, about."""
-    found, _ = parts(io.usable(readable))
+    found, _ = find_parts(check_path(readable))
     return sum(f.stat().st_size * (5 if f.suffix in (".gz", ".parquet") else 1) for f in found)
 
 
@@ -181,7 +181,7 @@ def facts_of(inputs: list[Input], cuts: list[Cut], seen: list[Seen]) -> dict[str
             source.count_unused(s.extras)
             checks[i].extend(s.checked)
         if given.streams:
-            io.close(source, empty=not any(s.stories for s in own))
+            io.close_source(source, empty=not any(s.stories for s in own))
         read.extend(source.notes)
         captioned[i], events = any(s.captioned for s in own), sum(s.events for s in own)
     for some in (checks[-1], *checks[:-1]):

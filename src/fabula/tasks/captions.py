@@ -8,7 +8,7 @@ from fabula.core.errors import InputError
 from fabula.core.result import Result
 from fabula.core.rows import Rows
 from fabula.engine.captions import Tokenised, caption_rows
-from fabula.io.captions import read
+from fabula.io.captions import read_items
 from fabula.metrics import Metric
 from fabula.metrics._caption import CaptionMetric
 from fabula.tasks._task import Request, Task, measured, wrong_task
@@ -16,7 +16,7 @@ from fabula.tasks._task import Request, Task, measured, wrong_task
 
 def run(request: Request) -> Result:
     predictions, refs = request.paths("captions")
-    items, notes = read(predictions, refs)
+    items, notes = read_items(predictions, refs)
     if not items:
         raise InputError("no items to score", file=predictions, hint="check the file")
     missing = sum(i.candidate is None for i in items)

@@ -28,7 +28,7 @@ def run(request: Request) -> Result:
             raise wrong_task(metric, "regions")
         chosen.append(metric)
     notes = Notes()
-    pictures, form = files.references(refs, notes, request.refs_format, request.repair)
+    pictures, form = files.read_references(refs, notes, request.refs_format, request.repair)
     boxes = sum(map(len, pictures.values()))
     if not boxes:
         raise InputError("no reference image has a box", file=refs[0], hint="check the reference file")
