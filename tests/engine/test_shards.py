@@ -17,7 +17,8 @@ from fabula.core.nouns import Corpus, Story
 from fabula.engine import split
 from fabula.engine.shards import Here, shards_for
 from fabula.engine.split import Record, shard_of
-from fabula.io import _parquet, _pieces
+from fabula.io import parquet
+from fabula.io import pieces as cutting
 from fabula.metrics import metric
 from tests.toys import corpus, story
 
@@ -87,12 +88,12 @@ def repacked(path: Path, kind: str) -> Path:
     return path.with_suffix(f".{kind}")
 
 
-@pytest.mark.parametrize("size", [500, _pieces.PIECE])
+@pytest.mark.parametrize("size", [500, cutting.PIECE])
 @pytest.mark.parametrize("kind", ["jsonl", "jsonl.gz", "parquet", "folder"])
 def test_the_same_streamed(files, tmp_path, kind, size, monkeypatch):
-    monkeypatch.setattr(_pieces, "READ", 100)
-    monkeypatch.setattr(_pieces.cut, "__defaults__", (size,))
-    monkeypatch.setattr(_parquet, "GROUP", 9)
+    monkeypatch.setattr(cutting, "READ", 100)
+    monkeypatch.setattr(cutting.cut_file, "__defaults__", (size,))
+    monkeypatch.setattr(parquet, "GROUP", 9)
     one, two, preds = (repacked(f, kind) if kind != "jsonl" else f for f in files)
     whole = fabula.score(preds, [one, two], metrics=METRICS, repair="swap")
     parts = fabula.score(preds, [one, two], metrics=METRICS, repair="swap", work=tmp_path / "work")

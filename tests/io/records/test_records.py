@@ -13,8 +13,10 @@ from fabula import _kernels
 from fabula.core.errors import InputError
 from fabula.core.moments import Queries, Rankings, VideoNumbers
 from fabula.core.notes import Notes
-from fabula.io import _records, moments
-from fabula.io._records import BEGINS, Odd, Read, Records, Shape, extent, line_object, line_records, members, read
+from fabula.io import moments
+from fabula.io.head import Head
+from fabula.io.records import BEGINS, Odd, Records, Shape, parse_odd_line, read_line_records, read_members
+from fabula.io.records.plain import Read, find_extent, find_extent_python, scan_records
 from tests.moment_toys import lines
 
 ALL = Shape(
@@ -47,7 +49,7 @@ needs_kernels = pytest.mark.skipif(_kernels.NATIVE is None, reason="this install
 
 
 def read_text(text: bytes, lines: bool = True, shape: Shape = ALL) -> Read:
-    return read(bytearray(text + b"\0"), 0, len(text), lines, shape)
+    return scan_records(bytearray(text + b"\0"), 0, len(text), lines, shape)
 
 
 def told(found: Read) -> list:
@@ -198,15 +200,15 @@ def test_both_kernels_agree_on_any_text(data, lines):
 def test_both_kernels_agree_where_a_value_ends(text):
     data = bytearray(text.encode() + b"\0")
     with _kernels.using("native"):
-        fast = extent(data, 0, len(data) - 1)
-    assert fast == _records.extent_python(data, 0, len(data) - 1)
+        fast = find_extent(data, 0, len(data) - 1)
+    assert fast == find_extent_python(data, 0, len(data) - 1)
 
 
 @given(values, st.sampled_from([",", " ", "]", "}", "\n"]))
 def test_where_a_value_ends(value, behind):
     text = json.dumps(value)
     data = bytearray((text + behind + "1, 2]\0").encode())
-    assert extent(data, 0, len(data) - 1) == len(text)
+    assert find_extent(data, 0, len(data) - 1) == len(text)
 
 
 def test_a_text_that_does_not_end_in_nul_is_refused():
@@ -222,9 +224,9 @@ def test_lines_in_pieces_of_any_size(tmp_path, chunk, kernels):
     path = tmp_path / "d.jsonl.gz"
     path.write_bytes(gzip.compress("\n\n".join(map(json.dumps, entries)).encode()))
     found = []
-    for some in line_records(path, Shape((("id", "id"), ("rows", "table"))), chunk):
+    for some in read_line_records(path, Shape((("id", "id"), ("rows", "table"))), chunk):
         if isinstance(some, Odd):
-            found += [(n, e["id"][0]) for n, e in line_object(some, path)]
+            found += [(n, e["id"][0]) for n, e in parse_odd_line(some, path)]
         else:
             found += [(2 * id + 1, id) for id in some["id"]]
             assert some["rows"][1][:, 0].tolist() == some["id"]
@@ -238,7 +240,7 @@ def test_a_document_in_pieces_of_any_size(tmp_path, chunk, kernels):
     path = tmp_path / "d.json"
     path.write_text(" " + json.dumps(document, ensure_ascii=False) + "\n")
     found: dict = {}
-    for key, value in members(path, ("L", "M", "N"), Shape((("id", "id"), ("rows", "table"))), chunk):
+    for key, value in read_members(path, ("L", "M", "N"), Shape((("id", "id"), ("rows", "table"))), chunk):
         if value is BEGINS:
             found[key] = []
         elif isinstance(value, Records):
@@ -259,9 +261,9 @@ def test_documents_that_are_none(tmp_path, text, kernels):
     path = tmp_path / "d.json"
     path.write_text(text)
     with pytest.raises(InputError, match=r"not JSON|stands twice"):
-        list(members(path, ("L",), ALL))
+        list(read_members(path, ("L",), ALL))
     path.write_text("\ufeff{}")
-    assert list(members(path, ("L",), ALL)) == []
+    assert list(read_members(path, ("L",), ALL)) == []
 
 
 # The plain lane against the slow one: the same values, the same complaints -------------------------------------------
@@ -311,12 +313,16 @@ def broken(rng: random.Random, text: str) -> bytes:
 
 def all_queries(path):
     notes = Notes()
-    return moments.queries([path], notes, "tvr" if path.name == "tvr.jsonl" else "moment-lines", judged=False), notes
+    return moments.read_queries(
+        [path], notes, "tvr" if path.name == "tvr.jsonl" else "moment-lines", judged=False
+    ), notes
 
 
 def all_answers(path):
     numbers, notes = VideoNumbers(), Notes()
-    stream, _ = moments.answers(path, numbers, notes, "tvr-lines" if path.suffix == ".jsonl" else "tvr-predictions")
+    stream, _ = moments.read_rankings(
+        path, numbers, notes, "tvr-lines" if path.suffix == ".jsonl" else "tvr-predictions"
+    )
     each = [(name, one) for name, some in stream for one in (some if isinstance(some, Rankings) else [some])]
     scores = [None if r.scores is None else r.scores.tolist() for _, r in each]
     found = [(name, r.id, r.spans.tolist(), r.videos.tolist()) for name, r in each]
@@ -338,13 +344,13 @@ def test_broken_files_get_the_same_words(tmp_path, monkeypatch, shape, seed):
     path.write_bytes(broken(rng, text))
     reading = all_queries if shape in ("tvr.jsonl", "own.jsonl") else all_answers
     plain = outcome(lambda: reading(path))
-    monkeypatch.setattr(_records, "read", nothing_is_plain)
+    monkeypatch.setattr("fabula.io.records.plain.scan_records", nothing_is_plain)
     assert outcome(lambda: reading(path)) == plain
 
 
 def test_most_of_a_file_is_read_in_the_plain_lane(tmp_path):
     path = lines(tmp_path / "q.jsonl", [json.loads(QUERY % i) for i in range(5)])
     source = moments.Source(path, Notes(), noun="query")
-    (some,) = moments.chosen_format(source, None, "references").queries(source)
+    (some,) = moments.choose_format(Head(path), None, "references").read_queries(source)
     assert isinstance(some, Queries)
     assert [q.text for q in some] == ['he says "no"'] * 5

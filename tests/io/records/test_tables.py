@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fabula import _kernels
-from fabula.io import _tables
-from fabula.io._tables import Tables, lift, line_pieces, marked
+from fabula.io.records import Tables, find_mark, lift_tables, read_line_pieces, tables
 
 PLAIN = [
     b"[]",
@@ -39,7 +38,7 @@ NOT_PLAIN = [
 
 @pytest.mark.parametrize("text", PLAIN)
 def test_a_table_is_lifted(text, kernels):
-    left, values, shapes = lift(b'{"rows": ' + text + b', "x": 1}', "rows", first=5)
+    left, values, shapes = lift_tables(b'{"rows": ' + text + b', "x": 1}', "rows", first=5)
     expected = json.loads(text)
     assert json.loads(left) == {"rows": "\x005", "x": 1}
     assert shapes.tolist() == [[len(expected), len(expected[0]) if expected else 0]]
@@ -49,20 +48,20 @@ def test_a_table_is_lifted(text, kernels):
 @pytest.mark.parametrize("text", NOT_PLAIN)
 def test_what_is_no_table_stays(text, kernels):
     whole = b'{"rows": ' + text + b"}"
-    left, values, shapes = lift(whole, "rows")
+    left, values, shapes = lift_tables(whole, "rows")
     assert (left, len(values), len(shapes)) == (whole, 0, 0)
 
 
 def test_a_key_inside_a_string_does_no_harm(kernels):
     text = json.dumps({"desc": 'he says "rows": [[1, 2]] twice', "rows": [[3, 4]]}).encode()
-    left, values, _ = lift(text, "rows")
+    left, values, _ = lift_tables(text, "rows")
     assert json.loads(left)["rows"] == "\x000"
     assert values.tolist() == [3, 4]
 
 
 def test_several_tables_and_other_uses_of_the_key(kernels):
     text = b'[{"rows":[[1,2]]}, {"rows" : 7}, {"rows":\n[[3,4],[5,6]]}, "rows"]'
-    left, values, shapes = lift(text, "rows", first=0)
+    left, values, shapes = lift_tables(text, "rows", first=0)
     assert json.loads(left) == [{"rows": "\x000"}, {"rows": 7}, {"rows": "\x001"}, "rows"]
     assert shapes.tolist() == [[1, 2], [2, 2]]
     assert [t.tolist() for t in Tables(0, values, shapes)] == [[[1, 2]], [[3, 4], [5, 6]]]
@@ -74,9 +73,9 @@ def test_lines_in_pieces_of_any_size(tmp_path, chunk, kernels):
     path = tmp_path / "d.jsonl.gz"
     path.write_bytes(gzip.compress("\n\n".join(map(json.dumps, entries)).encode()))
     found = []
-    for lines, tables in line_pieces(path, "rows", chunk):
-        listed = list(tables)
-        found += [(n, e["id"], listed[marked(e["rows"]) - tables.first].tolist()) for n, e in lines]
+    for lines, lifted in read_line_pieces(path, "rows", chunk):
+        listed = list(lifted)
+        found += [(n, e["id"], listed[find_mark(e["rows"]) - lifted.first].tolist()) for n, e in lines]
     assert found == [(2 * i + 1, i, entries[i]["rows"]) for i in range(9)]
 
 
@@ -87,12 +86,12 @@ def test_lines_in_pieces_of_any_size(tmp_path, chunk, kernels):
 def test_numbers_are_read_as_python_reads_them(rows):
     text = json.dumps({"rows": rows}).encode()
     with _kernels.using("native"):
-        left, values, shapes = lift(text, "rows")
+        left, values, shapes = lift_tables(text, "rows")
     if len({len(r) for r in rows}) > 1:
         assert left == text
         return
     assert values.tobytes() == np.array([float(x) for r in rows for x in r], dtype=np.float64).tobytes()
-    again = _tables.lift_python(text, "rows", 0)
+    again = tables.lift_tables_python(text, "rows", 0)
     assert (left, values.tolist(), shapes.tolist()) == (again[0], again[1].tolist(), again[2].tolist())
 
 
@@ -101,6 +100,6 @@ def test_numbers_are_read_as_python_reads_them(rows):
 def test_both_kernels_agree_on_any_text(text):
     data = b'"rows":' + text.encode()
     with _kernels.using("native"):
-        left, values, shapes = lift(data, "rows")
-    again = _tables.lift_python(data, "rows", 0)
+        left, values, shapes = lift_tables(data, "rows")
+    again = tables.lift_tables_python(data, "rows", 0)
     assert (left, values.tolist(), shapes.tolist()) == (again[0], again[1].tolist(), again[2].tolist())

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from fabula import io
-from tests.io.stories import DOCUMENTS
+from tests.io.story_toys import DOCUMENTS
 
 
 def test_a_part_of_a_split_is_noted(put: Callable[..., Path]) -> None:

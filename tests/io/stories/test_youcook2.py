@@ -12,7 +12,7 @@ import pytest
 from fabula import io
 from fabula.core.errors import InputError, SpecError
 from fabula.core.nouns import Event, Segment, Story
-from tests.io.stories import DOCUMENTS, corpus_of
+from tests.io.story_toys import DOCUMENTS, corpus_of
 
 Put = Callable[..., Path]
 Refused = Callable[..., InputError]

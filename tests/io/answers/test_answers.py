@@ -16,9 +16,9 @@ from fabula import io
 from fabula.core.errors import InputError, SpecError
 from fabula.io import answers
 from fabula.io.answers import parse
-from fabula.io.answers_text import told
-from fabula.io.answers_times import PLAIN, UNITS, Options, scan
-from tests.io.answers_table import STYLES
+from fabula.io.answers.text import find_spans
+from fabula.io.answers.times import PLAIN, UNITS, Options, scan_times
+from tests.io.answers.answers_table import STYLES
 
 TEXTS = [row[0] for rows in STYLES.values() for row in rows]
 PIECES = [
@@ -72,7 +72,7 @@ def test_mangled_answers(data: st.DataObject, known: Options) -> None:
 @given(pieces=st.lists(st.sampled_from(PIECES), max_size=25))
 def test_every_line_has_one_place(pieces: list[str]) -> None:
     text = "".join(pieces).translate(PLAIN)
-    found = told(text, text)
+    found = find_spans(text, text)
     used = {n for span in found.spans for n in span.lines}
     refused, prose = {n for n, _ in found.refused}, set(found.prose)
     assert used | refused | prose == {n for n, line in enumerate(text.split("\n")) if line.strip()} | used
@@ -90,7 +90,7 @@ def test_no_line_is_lost(text: str) -> None:
             continue
         said = {w for w in ("runs", "sits", "waits", "Intro", "Cook", "dog", "cat", "he goes") if w in line}
         assert all(w in words for w in said), line
-        assert scan(line) or said or any(c.isalpha() for c in line)
+        assert scan_times(line) or said or any(c.isalpha() for c in line)
 
 
 @pytest.mark.parametrize(

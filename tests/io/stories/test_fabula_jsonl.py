@@ -13,9 +13,9 @@ import pytest
 from fabula import io
 from fabula.core.errors import InputError
 from fabula.core.nouns import Event, Segment, Story
-from fabula.io import fabula_jsonl
-from fabula.io._fields import Source
-from tests.io.stories import DOCUMENTS, corpus_of
+from fabula.io.fields import Source
+from fabula.io.stories import fabula_jsonl
+from tests.io.story_toys import DOCUMENTS, corpus_of
 
 Put = Callable[..., Path]
 Refused = Callable[..., InputError]
@@ -129,7 +129,7 @@ def test_another_shape_on_the_first_line(refused: Refused) -> None:
 
 def test_written_line_by_line() -> None:
     corpus = corpus_of([Story("a", (Event(Segment(0, 1), None, 0.5),)), Story("b", (), 3.0)])
-    pieces = iter(fabula_jsonl.write(corpus, Source(Path("out.jsonl"))))
+    pieces = iter(fabula_jsonl.write_stories(corpus, Source(Path("out.jsonl"))))
     assert next(pieces) == '{"id": "a", "events": [{"start": 0, "end": 1, "score": 0.5}]}\n'
     assert next(pieces) == '{"id": "b", "duration": 3.0, "events": []}\n'
 
@@ -139,7 +139,7 @@ def test_a_story_is_yielded_before_the_next_line_is_read() -> None:
         yield 1, FINE
         raise AssertionError("read too far")
 
-    assert next(fabula_jsonl.read(source_lines(), Source(Path("f.jsonl")))).id == "fine"
+    assert next(fabula_jsonl.read_stories(source_lines(), Source(Path("f.jsonl")))).id == "fine"
 
 
 def test_only_the_header_is_lost(tmp_path: Path) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fabula.io.answers import parse
-from fabula.io.answers_times import Options
-from tests.io.answers_table import STYLES
+from fabula.io.answers.times import Options
+from tests.io.answers.answers_table import STYLES
 
 ROWS = [pytest.param(*row, id=f"{style} {i}") for style, rows in STYLES.items() for i, row in enumerate(rows)]
 
