@@ -107,8 +107,8 @@ def ours_in_memory(predictions: Path, gt: Path) -> tuple[dict[str, float], float
     from fabula.protocols import protocol
 
     numbers, notes, metric = VideoNumbers(), Notes(), protocol("tvr").metric("VCMR")
-    queries = moments.queries([gt], notes)
-    rankings = list(moments.answers(predictions, numbers, notes)[0])
+    queries = moments.read_queries([gt], notes)
+    rankings = list(moments.read_rankings(predictions, numbers, notes)[0])
     start = time.process_time()
     values = metric.fold(moment_rows([metric], queries, rankings, numbers).rows[metric])
     return values, time.process_time() - start

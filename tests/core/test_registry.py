@@ -55,13 +55,13 @@ def test_what_is_no_name(name):
 
 
 def test_helpers_offer_nothing():
-    # io/ has public modules without a metric: they are passed over, and cannot be asked for
-    files = Room("fabula.io", "FORMAT", "format")
-    assert "segments" in files.modules()
-    assert "activitynet" in files.names()
-    assert "segments" not in files.names()
+    # io/moments/ has a public module without a format: it is passed over, and cannot be asked for
+    files = Room("fabula.io.moments", "FORMAT", "format")
+    assert "fields" in files.modules()
+    assert "didemo" in files.names()
+    assert "fields" not in files.names()
     with pytest.raises(SpecError):
-        files.get("segments")
+        files.get("fields")
 
 
 def test_neighbours():

@@ -5,7 +5,7 @@ import pytest
 
 from fabula import _kernels
 from fabula.core.moments import Query, Rankings, VideoNumbers
-from fabula.io.tvr_predictions import Known, translated_python
+from fabula.io.moments.tvr_predictions import Known, translate_python
 from fabula.metrics import metric
 from fabula.metrics.moments import Block
 from fabula.score.rankings import oddities, oddities_python
@@ -71,12 +71,12 @@ def test_numbers_of_videos(seed):
     known = Known(theirs, rng.permutation(len(theirs)))
     good = rng.choice(theirs, (50, 2)).astype(float)[:, 0]
     with _kernels.using("native"):
-        assert known.translated(good).tolist() == translated_python(good, theirs, known.ours).tolist()
+        assert known.translate(good).tolist() == translate_python(good, theirs, known.ours).tolist()
         for bad in (0.5, -6.0, 20.0, 1e300, float("nan"), *sorted(set(range(20)) - set(theirs.tolist()))):
             mixed = np.append(good, bad)
-            assert known.translated(mixed) is None
-            assert translated_python(mixed, theirs, known.ours) is None
-    assert translated_python(good, theirs[:0], known.ours[:0]) is None
+            assert known.translate(mixed) is None
+            assert translate_python(mixed, theirs, known.ours) is None
+    assert translate_python(good, theirs[:0], known.ours[:0]) is None
 
 
 def test_columns_that_do_not_fit_are_refused():

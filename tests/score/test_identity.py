@@ -9,7 +9,9 @@ import fabula
 from fabula.baselines.identity import all_different, same_id
 from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Notes
-from fabula.io import fillin
+from fabula.io.fields import Source
+from fabula.io.files import write_text
+from fabula.io.identity import fillin
 from tests.cli.conftest import fabula as command  # noqa: F401
 
 REFS = "a\t[X]\nb\t_\nc\t[X],[Y]\nd\t[Z]\ne\t[Z]\n"
@@ -147,7 +149,7 @@ def test_lsmdc_baselines_alternation_and_truth(shared_data, tmp_path):
     folder = shared_data / "lsmdc_fillin"
     for suffix in ("", "_2"):
         files = {"refs": folder / f"references_val_new{suffix}.csv", "sets": folder / f"valSets{suffix}.csv"}
-        refs, sets = fillin.references(files["refs"], Notes()), fillin.read_sets(files["sets"], Notes())
+        refs, sets = fillin.read_references(files["refs"], Notes()), fillin.read_grouping(files["sets"], Notes())
         alternating = {}
         for clips in sets:
             ids = cycle(("P1", "P2"))
@@ -161,6 +163,6 @@ def test_lsmdc_baselines_alternation_and_truth(shared_data, tmp_path):
             ),
         }  # fmt: skip
         for name, (labels, numbers) in expected.items():
-            fillin.write(labels, tmp_path / f"{name}.csv")
+            write_text(tmp_path / f"{name}.csv", fillin.write_labels(labels, Source(tmp_path)))
             options = {"protocol": "lsmdc-fillin"} if suffix else {"task": "identity"}
             assert values(fabula.score(tmp_path / f"{name}.csv", **files, **options)) == numbers, (name, suffix)

@@ -67,7 +67,7 @@ def test_real_types(shared_data):
     from fabula.core.notes import Notes
     from fabula.io import moments
 
-    found = moments.queries([shared_data / "tvr" / "tvr_val_release.jsonl"], Notes())
+    found = moments.read_queries([shared_data / "tvr" / "tvr_val_release.jsonl"], Notes())
     types = [q.type for q in found.values()]
     share = {t: round(100 * types.count(t) / len(types), 2) for t in ("v", "t", "vt")}
     assert share == {"v": 74.32, "t": 8.85, "vt": 16.83}  # as TVR's own sample of results says

@@ -14,7 +14,8 @@ import pytest
 import fabula
 from fabula.core.errors import InputError, SpecError
 from fabula.core.nouns import Corpus, Story
-from fabula.io import _parquet, _pieces
+from fabula.io import parquet
+from fabula.io import pieces as cutting
 from fabula.jobs.runner import InProcess
 from fabula.metrics import metric
 from fabula.metrics.stories import Stories
@@ -89,12 +90,12 @@ def repacked(path: Path, kind: str) -> Path:
     return path.with_suffix(f".{kind}")
 
 
-@pytest.mark.parametrize("size", [500, _pieces.PIECE])
+@pytest.mark.parametrize("size", [500, cutting.PIECE])
 @pytest.mark.parametrize("kind", ["jsonl", "jsonl.gz", "parquet", "folder"])
 def test_the_same_streamed(files, tmp_path, kind, size, monkeypatch):
-    monkeypatch.setattr(_pieces, "READ", 100)
-    monkeypatch.setattr(_pieces.cut, "__defaults__", (size,))
-    monkeypatch.setattr(_parquet, "GROUP", 9)
+    monkeypatch.setattr(cutting, "READ", 100)
+    monkeypatch.setattr(cutting.cut_file, "__defaults__", (size,))
+    monkeypatch.setattr(parquet, "GROUP", 9)
     one, two, preds = (repacked(f, kind) if kind != "jsonl" else f for f in files)
     whole = fabula.score(preds, [one, two], metrics=METRICS, repair="swap")
     parts = fabula.score(preds, [one, two], metrics=METRICS, repair="swap", work=tmp_path / "work")
@@ -265,7 +266,7 @@ def test_a_run_killed_while_it_reads_goes_on(files, tmp_path, monkeypatch):
     assert score(files, work, resume=True).to_dict() == score(files, tmp_path / "other").to_dict()
 
 
-def test_pieces_that_were_read_are_not_read_again(files, tmp_path):
+def testcutting_that_were_read_are_not_read_again(files, tmp_path):
     work = tmp_path / "work"
     whole = score(files, work).to_dict()
     for path in (work / "facts.json", work / "pieces" / "00001.json", work / "pieces" / "00001.jsonl"):

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from fabula.core.errors import InputError, SpecError
-from fabula.io._files import dump_json
+from fabula.io.files import dump_json
 
 JSON = "--json"  # the option whose - is standard output
 

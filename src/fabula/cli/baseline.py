@@ -13,7 +13,9 @@ from fabula.cli._console import say
 from fabula.cli._out import check_outputs
 from fabula.core.errors import SpecError
 from fabula.core.notes import Notes
-from fabula.io import fillin
+from fabula.io.fields import Source
+from fabula.io.files import check_path, write_text
+from fabula.io.identity import fillin
 
 
 @click.group("baseline")
@@ -60,10 +62,10 @@ def uniform(
 def filled(kind: str, refs: Path, out: Path) -> None:
     check_outputs([refs], out=out)
     notes = Notes()
-    made = KINDS[kind](fillin.references(refs, notes))
+    made = KINDS[kind](fillin.read_references(refs, notes))
     for line in notes.lines():
         say(f"warning: {line}", style="yellow")
-    fillin.write(made, out)
+    write_text(check_path(out), fillin.write_labels(made, Source(out)))
     say(f"{len(made):,} clips, {sum(map(len, made.values())):,} blanks → {out}")
 
 

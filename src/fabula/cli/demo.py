@@ -12,7 +12,7 @@ from fabula.api.score import score
 from fabula.cli._console import bar, say, tell
 from fabula.core.errors import InputError
 from fabula.core.result import Result
-from fabula.io._files import dump_json, write_text
+from fabula.io.files import dump_json, write_text
 from fabula.report import rows, table
 from fabula.report.html import page
 

@@ -14,7 +14,7 @@ from fabula import lint as room
 from fabula.cli._console import Several, say, tell
 from fabula.cli._out import check_outputs, print_json
 from fabula.core.errors import SpecError
-from fabula.io import _files
+from fabula.io.files import dump_json
 
 NAMED = 3  # places a table names
 STYLES = {"error": "red", "warning": "yellow", "info": "dim"}
@@ -60,7 +60,7 @@ def command(
         document |= mend(kind, asked, fix)
     document |= report.to_dict()
     if json_ and str(json_) != "-":
-        _files.dump_json(json_, document, indent=2)
+        dump_json(json_, document, indent=2)
     show(report, document, as_json=str(json_) == "-")
     sys.exit(0 if report.sound else 1)
 
@@ -71,7 +71,7 @@ def mend(kind: room.Kind, asked: room.Asked, target: Path) -> dict[str, Any]:
     for line in mended.lost:
         say(f"warning: {line}", style="yellow")
     done = {"fixed": str(target), "format_written": mended.format, "lost": mended.lost, "fixes": list(mended.deeds)}
-    _files.dump_json(target.with_name(target.name + ".fixes.json"), done, indent=2)
+    dump_json(target.with_name(target.name + ".fixes.json"), done, indent=2)
     counts = Counter(deed["deed"] for deed in mended.deeds)
     what = "; ".join(f"{mended.meanings[deed]} {count:,} ×" for deed, count in counts.items()) or "nothing to mend"
     say(f"{target}: {what}")

@@ -12,8 +12,8 @@ from fabula.cli._console import Several, say
 from fabula.cli._out import check_outputs
 from fabula.core.errors import SpecError
 from fabula.io import answers
-from fabula.io._files import dump_json
-from fabula.io.ids import others
+from fabula.io.files import dump_json
+from fabula.io.ids import respell_id
 
 
 @click.command("parse", cls=Several)
@@ -47,7 +47,7 @@ def command(
     for path in refs:
         for video, story in io.read(path, refs_format)[0].items():
             if story.duration is not None:
-                durations |= {id: story.duration for id in others(video) if id not in durations} | {
+                durations |= {id: story.duration for id in respell_id(video) if id not in durations} | {
                     video: story.duration
                 }
     corpus, audits, notes = answers.audit(source, unit, durations)

@@ -13,7 +13,7 @@ from fabula.cli._out import check_outputs, print_json
 from fabula.cli._what import What, check_resampled, resampled, what_to_score
 from fabula.core.errors import SpecError
 from fabula.core.result import Result
-from fabula.io._files import dump_json, write_text
+from fabula.io.files import dump_json, write_text
 from fabula.report import rows as report_rows
 from fabula.report import table
 from fabula.stats.bootstrap import Resampling

@@ -17,8 +17,7 @@ from fabula.cli._console import Several, bar, say
 from fabula.cli._what import What, what_to_score
 from fabula.core.errors import InputError, SpecError
 from fabula.core.result import Result, Score
-from fabula.io import usable
-from fabula.io._files import load_json, read_bytes
+from fabula.io.files import check_path, load_json, read_bytes
 from fabula.report.html import page
 
 HOST = "127.0.0.1"
@@ -44,7 +43,7 @@ def command(shown: Path, what: What, against: Path | None, port: int, open_: boo
     if shown.suffix.lower() in (".html", ".htm"):
         if what["refs"] or against:
             raise SpecError(f"{shown} is a finished page; --refs and --against belong to predictions")
-        body = read_bytes(usable(shown))
+        body = read_bytes(check_path(shown))
     elif not what["refs"] and not against and (saved := saved_result(shown)):
         body = page(saved, (), None, shown.name).encode()
     else:
@@ -74,7 +73,7 @@ def saved_result(path: Path) -> Result | None:
     """A result from its JSON (docs/result-json.md), or None where the file is something else."""
     if path.suffix.lower() != ".json":
         return None
-    document = load_json(usable(path))
+    document = load_json(check_path(path))
     if not isinstance(document, dict) or not {"fabula", "scores", "counts"} <= document.keys():
         return None
     try:

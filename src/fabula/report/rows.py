@@ -10,8 +10,8 @@ from typing import Any
 
 from fabula.core.errors import SpecError
 from fabula.core.rows import Rows
-from fabula.io._files import write_bytes, write_text
-from fabula.io._parquet import arrow
+from fabula.io.files import write_bytes, write_text
+from fabula.io.parquet import import_arrow
 
 SUFFIXES = (".jsonl", ".jsonl.gz", ".parquet")
 
@@ -33,7 +33,7 @@ def check_suffix(path: Path) -> None:
     if not path.name.endswith(SUFFIXES):
         raise SpecError(f"{path}: rows are written as {', '.join(SUFFIXES)}; choose one by the file's ending")
     if path.suffix == ".parquet":
-        arrow("writing")
+        import_arrow("writing")
 
 
 def write_rows(rows: Mapping[str, Rows], path: Path) -> None:
@@ -42,7 +42,7 @@ def write_rows(rows: Mapping[str, Rows], path: Path) -> None:
     if path.suffix != ".parquet":
         write_text(path, lines(table))
         return
-    pa, parquet = arrow("writing")
+    pa, parquet = import_arrow("writing")
     names = list(dict.fromkeys(name for row in table for name in row))
     buffer = io.BytesIO()
     parquet.write_table(pa.table({n: [row.get(n) for row in table] for n in names}), buffer)

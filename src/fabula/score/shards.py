@@ -35,7 +35,7 @@ from fabula.core.nouns import Corpus, Story
 from fabula.core.progress import Progress, silent
 from fabula.core.rows import Rows
 from fabula.io import Piece
-from fabula.io._files import dump_json, write_bytes
+from fabula.io.files import dump_json, write_bytes
 from fabula.io.ids import reconcile
 from fabula.jobs.folder import Folder, load_part
 from fabula.jobs.runner import Runner, run_pass
