@@ -60,12 +60,16 @@ class Soda(StoryMetric):
         iou = self.ious(grid)
         text = self.caption_cells(grid, ctx)
         C = self.matched_cells(iou, text)
-        chosen = fill_between(C, iou, grid.shapes)
+        chosen = self.choose_drawn(C, iou, grid)
         found: list[list[Match]] = [[] for _ in pairs]
         for c in np.flatnonzero(chosen).tolist():
             words = None if text is None else float(text[c])
             found[int(grid.pair[c])].append(Match(int(grid.row[c]), int(grid.column[c]), float(iou[c]), words))
         return found
+
+    def choose_drawn(self, C: Cells, iou: Cells, grid: Grid) -> Mask:
+        """Which cells are `matches`. [C]"""
+        return fill_between(C, iou, grid.shapes)
 
     def caption_cells(self, grid: Grid, ctx: Any) -> Cells | None:
         """Caption scores of all cells; None where captions are not read. [C]"""
@@ -145,3 +149,7 @@ class PairSoda(CaptionSoda):
         if self.backtrack == "marked":
             return marked_many(C, grid.shapes)
         return ordered_many(C, grid.shapes)[1]
+
+    def choose_drawn(self, C: Cells, iou: Cells, grid: Grid) -> Mask:
+        """IoU chose them: nothing that overlaps is left to fill in, and nothing may be beside what was marked."""
+        return self.choose(C, grid)
