@@ -187,6 +187,7 @@ def test_a_click_opens_a_video_with_its_pairs(browser, draw):
     browser.until("return location.hash.startsWith('#video=')")
     assert browser.title() == browser.ids()[3]
     assert browser.js("return document.activeElement === document.querySelector('#open h3')")
+    assert "pairs: SODA_c" in browser.texts(".legend li")
     links, low = browser.all(".link"), browser.all(".link.low")
     assert len(links) >= 8 and len(low) < len(links)
     assert {"reference", "prediction"} <= set(" ".join(browser.texts(".role")).split())

@@ -144,8 +144,8 @@ def list_system(result: Result, pairs: Pairs, video: str) -> list[Any] | None:
         return None
     columns = place_events(pred)
     listed: list[list[list[Any]]] = []
-    for ref, matches in zip((ref.get(video) for ref in result.refs), pairs.matches[video], strict=True):
-        rows = place_events(ref) if ref is not None else {}
+    for ref, matches in zip(result.refs, pairs.matches[video], strict=True):
+        rows = place_events(ref[video]) if matches else {}
         found = [(rows[m.g], columns[m.p], m) for m in matches if m.g in rows and m.p in columns]
         listed.append([[g, p, round(m.iou, 4), None if m.text is None else round(m.text, 4)] for g, p, m in found])
     return [list_events(pred), listed]

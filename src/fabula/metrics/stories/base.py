@@ -184,12 +184,11 @@ class StoryMetric(Metric):
 
     def place_references(self, refs: Sequence[Story | None], k: int) -> list[tuple[int, int]]:
         """(set, place in it) of every event of the reference story that `story_pairs` makes for set k."""
-        sets = range(len(refs)) if self.refs == "merged" else [k]
-        told = {i: ref.events for i in sets if (ref := refs[i]) is not None}
-        places = [(i, g) for i, events in told.items() for g in range(len(events))]
+        sets = [(i, ref) for i, ref in enumerate(refs) if ref is not None and (i == k or self.refs == "merged")]
+        told = [(i, g, event) for i, ref in sets for g, event in enumerate(ref.events)]
         if self.order == "start":
-            places.sort(key=lambda place: told[place[0]][place[1]].segment.start)
-        return places
+            told.sort(key=lambda place: place[2].segment.start)
+        return [(i, g) for i, g, _ in told]
 
 
 def prf_row(ref: Story, pred: Story, S: float, precision: float, recall: float, f1: float) -> Row:
