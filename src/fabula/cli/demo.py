@@ -12,8 +12,9 @@ from fabula.api.score import score
 from fabula.cli._console import bar, say, tell
 from fabula.core.errors import InputError
 from fabula.core.result import Result
+from fabula.io import rows
 from fabula.io.files import dump_json, write_text
-from fabula.report import rows, table
+from fabula.report import table
 from fabula.report.html import page
 
 
@@ -40,10 +41,7 @@ def command(out: Path, metrics: str | None) -> None:
             say(f"warning: {name}: {warning}", style="yellow")
         dump_json(out / f"{name}.json", result.to_dict(), indent=2)
         rows.write_rows(result.rows, out / f"{name}.rows.jsonl")
-        write_text(
-            out / f"{name}.html",
-            [page(result, result.refs, result.predictions or result.refs[0], f"Fabula demo: {name}")],
-        )
+        write_text(out / f"{name}.html", [page(result, f"Fabula demo: {name}")])
     if sys.stdout.isatty():
         from rich.console import Console
 

@@ -13,8 +13,8 @@ from fabula.cli._out import check_outputs, print_json
 from fabula.cli._what import What, check_resampled, resampled, what_to_score
 from fabula.core.errors import SpecError
 from fabula.core.result import Result
+from fabula.io import rows as report_rows
 from fabula.io.files import dump_json, write_text
-from fabula.report import rows as report_rows
 from fabula.report import table
 from fabula.stats.bootstrap import Resampling
 
@@ -82,7 +82,7 @@ def command(
 
         names = [path.stem for path in (predictions, against) if path]
         title = predictions.name if against is None else f"{predictions.name} and {against.name}"
-        write_text(html, [page(result, result.refs, result.predictions, title, other=other, names=names)])
+        write_text(html, [page(result, title, other=other, names=names)])
     if json_ and str(json_) != "-":
         dump_json(json_, result.to_dict(), indent=2)
     show(result, predictions.name, as_json=str(json_) == "-")

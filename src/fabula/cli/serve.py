@@ -45,7 +45,7 @@ def command(shown: Path, what: What, against: Path | None, port: int, open_: boo
             raise SpecError(f"{shown} is a finished page; --refs and --against belong to predictions")
         body = read_bytes(check_path(shown))
     elif not what["refs"] and not against and (saved := saved_result(shown)):
-        body = page(saved, (), None, shown.name).encode()
+        body = page(saved, shown.name).encode()
     else:
         paths = [shown] if against is None else [shown, against]
         with bar() as progress:
@@ -66,7 +66,7 @@ def scored_page(results: Sequence[Result], paths: Sequence[Path]) -> str:
     first, *rest = results
     title = " and ".join(path.name for path in paths)
     names = [path.stem for path in paths]
-    return page(first, first.refs, first.predictions, title, other=rest[0] if rest else None, names=names)
+    return page(first, title, other=rest[0] if rest else None, names=names)
 
 
 def saved_result(path: Path) -> Result | None:

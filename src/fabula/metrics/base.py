@@ -190,6 +190,11 @@ class Metric(Spec):
         """What else the signature must name: tokeniser, versions of what it leans on."""
         return {}
 
+    @property
+    def leans_on(self) -> frozenset[str]:
+        """What of text/ it cannot do without, by name: whoever draws by METEOR asks whether its index is at hand."""
+        return frozenset(self.about())
+
     def signature(self, facts: Mapping[str, object]) -> str:
         """Every choice that has ever changed a published number, then the facts of this run."""
         return "|".join([self.full(), *(f"{k}:{v}" for k, v in (*self.about().items(), *facts.items()))])
