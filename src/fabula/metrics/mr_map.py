@@ -8,8 +8,8 @@ AP = Σ_i (R_i − R_{i−1}) · max_{j ≥ i} P_j        mAP = mean over querie
 top    only so many windows count: with order=score the best ones, with order=file the first ones of the file
 empty  zero: a query whose list of windows is empty counts as 0 · drop: it does not count, as in the published code,
        so that silence raises the mean
-undefined  miss · hit: a window whose IoU is 0/0, reversed and as long as a reference, takes that one at every τ, as in the
-       published code, where no threshold turns down what is not a number
+undefined  miss · hit: a window whose IoU is 0/0, reversed and as long as a reference, takes that one at every τ, as in
+       the published code, where no threshold turns down what is not a number
 """
 
 from __future__ import annotations
