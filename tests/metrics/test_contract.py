@@ -102,7 +102,7 @@ def test_its_signature_is_parsed_back(cls):
     assert signature.startswith(m.full())
     assert signature.endswith(f"|sets:1|videos:3|fabula:{fabula.__version__}")
     for field in dataclasses.fields(cls):
-        assert f"{field.name}=" in signature or (field.name == cls.at and "@" in signature)
+        assert field.name in cls.late or f"{field.name}=" in signature or (field.name == cls.at and "@" in signature)
 
 
 @every

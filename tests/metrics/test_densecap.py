@@ -73,7 +73,7 @@ def test_a_stray_box_takes_nothing_and_in_lua_the_last_reference():
 
 @pytest.mark.parametrize(
     ("options", "expected"),
-    [("", 0.51), ("levels=101", 51 / 101), ("grid=accumulated", 0.5), ("grid=float32", 0.51)],
+    [("", 0.51), ("levels=101", 51 / 101), ("grid=accumulated", 0.5), ("grid=float32", 0.51), ("grid=arange", 0.51)],
 )
 def test_half_found_under_each_grid(options, expected):
     found = fold(f"DenseCap_mAP({options})", TWO, dets((1, LEFT, 1)))

@@ -115,7 +115,7 @@ def read_known(value: Any, numbers: VideoNumbers, source: Source) -> Known | Non
     """None where the file has no `video2idx`: then its rows must name their videos."""
     if value is None:
         return None
-    found: dict[int, int] = {}
+    listed: dict[int, str] = {}
     for name, number in source.mapping(value, "video2idx", None, "it is {name: number}").items():
         place = f"video2idx {shown(name)}"
         if isinstance(number, list) and len(number) == 2:  # as in TVR's video2dur_idx: [duration, number]
@@ -124,11 +124,13 @@ def read_known(value: Any, numbers: VideoNumbers, source: Source) -> Known | Non
             raise source.wrong(
                 f"expected a whole number, saw {describe_value(number)}", None, place, "it is {name: number}"
             )
-        if number in found:
+        if number in listed:
             raise source.wrong(f"the number {number} is given to two videos", None, place, "numbers must differ")
-        found[number] = numbers[name]
-    theirs = np.array(sorted(found), dtype=np.int64)
-    return Known(theirs, np.array([found[n] for n in theirs.tolist()], dtype=np.int64))
+        listed[number] = name
+    if not numbers:
+        numbers.adopt({name: number for number, name in listed.items()})
+    theirs = np.array(sorted(listed), dtype=np.int64)
+    return Known(theirs, np.array([numbers[listed[n]] for n in theirs.tolist()], dtype=np.int64))
 
 
 def read_slowly(id: Id, value: Any, known: Known | None, numbers: VideoNumbers, source: Source) -> Ranking:
