@@ -102,15 +102,15 @@ def ours_in_memory(predictions: Path, gt: Path) -> tuple[dict[str, float], float
     """The rankings read beforehand: what is measured is the evaluation alone."""
     from fabula.core.moments import VideoNumbers
     from fabula.core.notes import Notes
-    from fabula.engine.moments import moment_rows
     from fabula.io import moments
     from fabula.protocols import protocol
+    from fabula.score.rankings import Reading, moment_rows
 
     numbers, notes, metric = VideoNumbers(), Notes(), protocol("tvr").metric("VCMR")
-    queries = moments.queries([gt], notes)
-    rankings = list(moments.answers(predictions, numbers, notes)[0])
+    queries = moments.read_queries([gt], notes)
+    rankings = list(moments.read_rankings(predictions, numbers, notes)[0])
     start = time.process_time()
-    values = metric.fold(moment_rows([metric], queries, rankings, numbers).rows[metric])
+    values = metric.fold(moment_rows([metric], queries, rankings, Reading(numbers)).rows[metric])
     return values, time.process_time() - start
 
 
@@ -134,8 +134,8 @@ def best(runs: int, *sides: tuple[str, Path, Path]) -> list[dict[str, Any]]:
 
 def side(name: str, predictions: Path, gt: Path) -> None:
     if name != "plain":
+        import fabula.api.score
         import fabula.io.moments
-        import fabula.verbs
 
         fabula.io.moments.formats()  # what a process pays once is not counted on either side
     wall, start = time.perf_counter(), time.process_time()

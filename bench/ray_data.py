@@ -27,14 +27,14 @@ def score_block(block: Any) -> dict[str, Any]:
     import numpy as np
 
     from fabula.core.nouns import Corpus, Event, Segment, Story
-    from fabula.engine.local import story_rows
     from fabula.metrics import metric
+    from fabula.metrics.stories import Stories
 
     sides: dict[str, dict[str, Story]] = {"refs": {}, "preds": {}}
     for row in block.to_pylist():
         events = tuple(Event(Segment(e["start"], e["end"])) for e in row["events"])
         sides[row["side"]][row["id"]] = Story(row["id"], events)
-    rows = story_rows(metric("SODA_d"), [Corpus(sides["refs"])], Corpus(sides["preds"]))
+    rows = metric("SODA_d").table(Stories([Corpus(sides["refs"])], Corpus(sides["preds"])))
     return {"id": np.array(rows.keys, dtype=object), "f1": rows["f1"] if len(rows) else np.zeros(0)}
 
 

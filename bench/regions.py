@@ -25,7 +25,8 @@ from _plain_densecap import Plain
 
 from fabula import metrics, score
 from fabula.core.regions import Picture
-from fabula.engine.regions import meteors, region_rows
+from fabula.metrics.regions import Pictures
+from fabula.metrics.regions.base import meteors
 
 BOXES, REFERENCES = 300, 50
 WORDS = (
@@ -92,7 +93,7 @@ def plainly(pairs: list[tuple[Picture, Picture]], judge: Any, vectorised: bool) 
 
 def ours(pairs: list[tuple[Picture, Picture]], judge: Any) -> dict[str, float]:
     metric = metrics.metric("DenseCap_mAP")
-    return metric.fold(region_rows(metric, {r.id: r for r, _ in pairs}, (p for _, p in pairs), judge=judge))
+    return metric.fold(metric.table(Pictures({r.id: r for r, _ in pairs}, (p for _, p in pairs), judge)))
 
 
 def written(folder: Path, n: int) -> tuple[Path, Path]:

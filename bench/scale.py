@@ -124,7 +124,7 @@ def memory(pid: int) -> dict[str, int]:
 def one_run(refs: Path, preds: Path, engine: str) -> None:
     """In a process of its own: prints what was measured as JSON."""
     import fabula
-    from fabula.engine.shards import Here
+    from fabula.jobs.runner import InProcess
 
     began, watch = time.perf_counter(), Watch()
     watch.start()
@@ -134,7 +134,7 @@ def one_run(refs: Path, preds: Path, engine: str) -> None:
         passes[what] = time.perf_counter() - began  # when it ended, in the end
 
     with tempfile.TemporaryDirectory() as work:
-        where = {"engine": Here()} if engine == "here" else {"engine": engine}
+        where = {"engine": InProcess()} if engine == "here" else {"engine": engine}
         result = fabula.score(preds, refs, metrics="SODA_d", work=Path(work) / "run", progress=progress, **where)
     seen = {"took": time.perf_counter() - began, "passes": passes, "value": result["SODA_d"].value, **watch.done()}
     print(json.dumps(seen))

@@ -77,7 +77,7 @@ def test_emptied_lists_raise_the_published_map(shared_data, tmp_path):
     ],
 )
 def test_annotations(shared_data, file, queries, videos):
-    found = moments.queries([shared_data / file], Notes())
+    found = moments.read_queries([shared_data / file], Notes())
     assert len(found) == queries
     assert len({q.video for q in found.values()}) == pytest.approx(videos, abs=40)
 
@@ -85,7 +85,9 @@ def test_annotations(shared_data, file, queries, videos):
 def test_charades_has_reversed_windows(shared_data):
     folder = shared_data / "charades_sta"
     notes = Notes()
-    found = [moments.queries([folder / f"charades_sta_{s}.txt"], notes, repair=["swap"]) for s in ("train", "test")]
+    found = [
+        moments.read_queries([folder / f"charades_sta_{s}.txt"], notes, repair=["swap"]) for s in ("train", "test")
+    ]
     assert [len(f) for f in found] == [12408, 3720]
     assert notes.counts["{n} reference windows were repaired (swap: exchange the ends of a reversed segment)"] == 4
 
@@ -104,11 +106,11 @@ def test_timechats_answers(shared_data):
 
 def test_the_answers_as_predictions_are_all_found(shared_data, tmp_path):
     gt = shared_data / "tvr" / "tvr_val_release.jsonl"
-    queries, numbers = moments.queries([gt], Notes()), VideoNumbers()
+    queries, numbers = moments.read_queries([gt], Notes()), VideoNumbers()
     rankings = (
         Ranking(q.id, numbers_of(q.windows), None, numbers_of(numbers[q.video]).astype(int)) for q in queries.values()
     )
-    moments.write(rankings, numbers, tmp_path / "p.jsonl")
+    moments.write_rankings(rankings, numbers, tmp_path / "p.jsonl")
     result = fabula.score(tmp_path / "p.jsonl", gt, task="moments")
     assert {v for s in result.scores.values() for v in s.values.values()} == {1.0}
 

@@ -8,9 +8,8 @@ import pytest
 from fabula import text
 from fabula.core.nouns import Corpus, Event, Segment, Story
 from fabula.core.rows import Rows
-from fabula.engine.local import story_rows
 from fabula.metrics import Metric, metric
-from fabula.metrics._paragraph import Paragraph
+from fabula.metrics.stories import Stories
 from fabula.text._scorer import OneByOne
 
 Told = tuple[float, float] | tuple[float, float, str]
@@ -47,7 +46,7 @@ def share(monkeypatch: pytest.MonkeyPatch) -> None:
 def rows(asked: str | Metric, refs: Corpus | Sequence[Corpus], pred: Corpus) -> Rows:
     sets = [refs] if isinstance(refs, Corpus) else refs
     made = metric(asked) if isinstance(asked, str) else asked
-    return made.table(sets, pred) if isinstance(made, Paragraph) else story_rows(made, sets, pred)
+    return made.table(Stories(sets, pred))
 
 
 def fold(asked: str | Metric, refs: Corpus | Sequence[Corpus], pred: Corpus) -> dict[str, float]:

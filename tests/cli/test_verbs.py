@@ -9,7 +9,7 @@ import pytest
 
 import fabula as package
 from fabula import metrics, protocols
-from fabula.io._readers import readers
+from fabula.io import all_formats
 
 
 def test_version_and_help(fabula):
@@ -60,7 +60,7 @@ def test_list_shows_every_metric_and_protocol(fabula):
     assert all(p.name in listed and p.commit in listed for p in protocols.room.all())
     formats = fabula("list", "formats").out.splitlines()
     assert formats[0].split("\t") == ["format", "tasks", "holds", "file", "written", "what it is", "example"]
-    assert {len(line.split("\t")) for line in formats} == {7} and len(formats) == 1 + len(readers())
+    assert {len(line.split("\t")) for line in formats} == {7} and len(formats) == 1 + len(all_formats())
     assert "dense" in fabula("list", "tasks").out
     assert "meteor" in fabula("list", "scorers").out
 

@@ -1,5 +1,8 @@
 """The registry by file name."""
 
+import subprocess
+import sys
+
 import pytest
 
 from fabula.core.errors import SpecError
@@ -8,9 +11,11 @@ from fabula.metrics import room
 
 
 def test_modules_are_the_public_files_of_the_room():
-    assert "soda_c" in room.modules()
-    assert not any(m.startswith("_") for m in room.modules())
-    assert room.modules() == sorted(room.modules())
+    files = [m.rpartition(".")[2] for m in room.modules()]
+    assert "stories.soda_c" in room.modules()
+    assert not any(f.startswith("_") for f in files)
+    assert files == sorted(files)
+    assert set(room.modules("regions")) == {"precision", "regions.densecap_ap", "regions.densecap_map"}
     assert set(room.names()) >= {"SODA_a", "SODA_b", "SODA_c", "SODA_d", "mIoU", "mJaccard", "PRF", "OrderedPRF"}
 
 
@@ -25,6 +30,24 @@ def test_every_name_finds_its_file():
         assert room.get(thing.name) is thing
 
 
+def test_a_name_imports_its_own_file_alone():
+    code = (
+        "import sys; from fabula.metrics import metric; metric('SODA_d'); metric('bleu_2'); "
+        "print(*(m for m in sys.modules if m.startswith('fabula.metrics')))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    files = {m.rpartition(".")[2] for m in run.stdout.split()}
+    assert {"soda_d", "bleu"} <= files
+    assert not files & {"soda_c", "para", "dvc_bleu", "spice", "vcmr", "fitb", "cider"}
+
+
+def test_a_family_shares_a_file():
+    assert room.get("BLEU_2").__module__ == room.get("bleu_4").__module__ == "fabula.metrics.captions.bleu"
+    assert room.get("Para_CIDEr").__module__ == "fabula.metrics.stories.para"
+    for name in ("BLEU", "BLEU_5", "Para", "para_x", "DVC"):
+        assert room.find(name) is None
+
+
 @pytest.mark.parametrize("name", ["_base", "_soda", "", "..", "os", "__init__", "soda_c.Metric"])
 def test_what_is_no_name(name):
     with pytest.raises(SpecError, match="no metric is called"):
@@ -32,13 +55,13 @@ def test_what_is_no_name(name):
 
 
 def test_helpers_offer_nothing():
-    # io/ has public modules without a metric: they are passed over, and cannot be asked for
-    files = Room("fabula.io", "FORMAT", "format")
-    assert "segments" in files.modules()
-    assert "activitynet" in files.names()
-    assert "segments" not in files.names()
+    # io/moments/ has a public module without a format: it is passed over, and cannot be asked for
+    files = Room("fabula.io.moments", "FORMAT", "format")
+    assert "fields" in files.modules()
+    assert "didemo" in files.names()
+    assert "fields" not in files.names()
     with pytest.raises(SpecError):
-        files.get("segments")
+        files.get("fields")
 
 
 def test_neighbours():

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from fabula.engine import regions
 
 import fabula
 from fabula import io, metrics, protocols
@@ -12,7 +13,6 @@ from fabula.demo import REFERENCES, SYSTEMS
 from fabula.diagnose._idle import Facts
 from fabula.diagnose._rules import preparing, taken
 from fabula.diagnose.protocols import overview
-from fabula.engine import regions
 from tests.cli.conftest import fabula as command  # noqa: F401
 from tests.moment_toys import lines, tvr_predictions, tvr_queries
 

@@ -1,12 +1,12 @@
 """Why queries are missed, on rankings that a reader can judge."""
 
 import pytest
+from fabula.verbs import metrics
 
 import fabula
 from fabula.core.errors import SpecError
 from fabula.diagnose import retrieval
 from fabula.stats import Resampling, Sample
-from fabula.verbs import metrics
 from tests.moment_toys import VIDEOS, tvr_predictions, tvr_queries
 
 FEW = Resampling(resamples=50)

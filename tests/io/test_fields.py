@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fabula.core.errors import InputError
 from fabula.core.nouns import Segment
-from fabula.io._fields import LONGEST_CAPTION, Source, kind, plain_caption, plain_number, plain_segment
+from fabula.io.fields import LONGEST_CAPTION, Source, describe_value, plain_caption, plain_number, plain_segment
 
 
 @pytest.fixture
@@ -116,5 +116,5 @@ def test_a_flood_of_unused_fields_makes_one_short_line(source: Source) -> None:
 
 @given(values)
 def test_what_was_seen_fits_on_a_line(value: Any) -> None:
-    assert len(kind(value)) < 80
-    assert "\n" not in kind(value)
+    assert len(describe_value(value)) < 80
+    assert "\n" not in describe_value(value)

@@ -13,7 +13,7 @@ import pytest
 
 from fabula import io
 from fabula.core.errors import InputError
-from fabula.io import _files
+from fabula.io import files
 
 Put = Callable[..., Path]
 Refused = Callable[..., InputError]
@@ -151,28 +151,28 @@ def test_a_failure_in_the_middle_leaves_the_old_file_and_nothing_else(name: str,
     path = tmp_path / name
     path.write_text("old")
     with pytest.raises(RuntimeError, match="the pen broke"):
-        _files.write_text(path, failing())
+        files.write_text(path, failing())
     assert path.read_text() == "old"
     assert names(tmp_path) == [name]
 
 
 def test_a_failure_before_there_was_a_file_leaves_none(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError):
-        _files.write_text(tmp_path / "out.json", failing())
+        files.write_text(tmp_path / "out.json", failing())
     assert names(tmp_path) == []
 
 
 def test_what_cannot_be_written_is_refused_with_its_place(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "no" / "folder.json"):
         with pytest.raises(InputError, match="cannot be written"):
-            _files.write_text(path, ["x"])
+            files.write_text(path, ["x"])
     assert names(tmp_path) == []
 
 
 @pytest.mark.parametrize("document", [{"a": float("nan")}, {"a": float("inf")}, {"a": object()}, {("a",): 1}])
 def test_what_json_cannot_hold_is_refused(document: object, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"out\.json: cannot be written .*finite numbers"):
-        _files.dump_json(tmp_path / "out.json", document)
+        files.dump_json(tmp_path / "out.json", document)
     assert names(tmp_path) == []
 
 
@@ -181,12 +181,12 @@ def test_a_document_too_deep_to_write_is_refused(tmp_path: Path) -> None:
     for _ in range(100_000):
         deep = [deep]
     with pytest.raises(InputError, match="cannot be written"):
-        _files.dump_json(tmp_path / "out.json", deep)
+        files.dump_json(tmp_path / "out.json", deep)
 
 
 def test_a_lone_surrogate_is_written_as_its_escape(tmp_path: Path) -> None:
     path = tmp_path / "out.json"
-    _files.dump_json(path, ["\ud800", "é", "😀"])
+    files.dump_json(path, ["\ud800", "é", "😀"])
     assert path.read_bytes() == '["\\ud800", "é", "😀"]\n'.encode()
     assert json.loads(path.read_text()) == ["\ud800", "é", "😀"]
 
@@ -196,7 +196,7 @@ def test_a_device_is_written_to_and_stays_a_device(tmp_path: Path) -> None:
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     try:
-        _files.write_text(pipe, ["through"])
+        files.write_text(pipe, ["through"])
         assert os.read(reader, 100) == b"through"
     finally:
         os.close(reader)
@@ -208,7 +208,7 @@ def test_a_symbolic_link_stays_one_and_permissions_stay(tmp_path: Path) -> None:
     real.write_text("old")
     real.chmod(0o640)
     link.symlink_to(real)
-    _files.write_text(link, ["new"])
+    files.write_text(link, ["new"])
     assert link.is_symlink()
     assert real.read_text() == "new"
     assert stat.S_IMODE(real.stat().st_mode) == 0o640
@@ -216,7 +216,7 @@ def test_a_symbolic_link_stays_one_and_permissions_stay(tmp_path: Path) -> None:
 
 def test_a_long_file_name_can_be_written(tmp_path: Path) -> None:
     path = tmp_path / ("x" * 250)
-    _files.write_text(path, ["new"])
+    files.write_text(path, ["new"])
     assert path.read_text() == "new"
 
 
@@ -225,5 +225,5 @@ def test_a_symbolic_link_to_itself_is_not_read_but_may_be_replaced(tmp_path: Pat
     loop.symlink_to(loop)
     with pytest.raises(InputError, match="cannot be read"):
         io.read(loop)
-    _files.write_text(loop, ["new"])
+    files.write_text(loop, ["new"])
     assert loop.read_text() == "new"

@@ -4,7 +4,9 @@ import pytest
 
 from fabula.core.errors import InputError
 from fabula.core.notes import Notes
-from fabula.io import fillin
+from fabula.io.fields import Source
+from fabula.io.files import write_text
+from fabula.io.identity import fillin
 
 
 @pytest.fixture
@@ -18,25 +20,25 @@ def file(tmp_path):
 
 def test_ids_stay_as_they_are_spelled(file):
     path = file("c1\t[A],[B]\r\n\r\nc2\t_\r\n  c3 \t [1, 2] \n")
-    assert fillin.predictions(path, Notes()) == {"c1": ("[A]", "[B]"), "c2": ("_",), "c3": ("[1", " 2]")}
-    assert fillin.references(path, Notes())["c2"] == ()
+    assert fillin.read_predictions(path, Notes()) == {"c1": ("[A]", "[B]"), "c2": ("_",), "c3": ("[1", " 2]")}
+    assert fillin.read_references(path, Notes())["c2"] == ()
 
 
 def test_sets_with_blank_lines_and_tabs_at_the_end(file):
-    assert fillin.read_sets(file("c1\tc2\t\t\n\nc3\r\n"), Notes()) == [("c1", "c2"), ("c3",)]
+    assert fillin.read_grouping(file("c1\tc2\t\t\n\nc3\r\n"), Notes()) == [("c1", "c2"), ("c3",)]
 
 
 def test_a_prediction_without_ids_is_noted_a_reference_is_refused(file):
     notes = Notes()
-    assert fillin.predictions(file("c1\t\nc2\t[1]\n"), notes) == {"c1": (), "c2": ("[1]",)}
+    assert fillin.read_predictions(file("c1\t\nc2\t[1]\n"), notes) == {"c1": (), "c2": ("[1]",)}
     assert "1 lines" in notes.lines()[0] and "'c1'" in notes.lines()[0]
     with pytest.raises(InputError, match=r"x\.csv: clip 'c1': no tab"):
-        fillin.references(file("c1\nc2\t[1]\n"), Notes())
+        fillin.read_references(file("c1\nc2\t[1]\n"), Notes())
 
 
 def test_more_columns_are_noted(file):
     notes = Notes()
-    assert fillin.predictions(file("c1\t[1]\t0.9\n"), notes) == {"c1": ("[1]",)}
+    assert fillin.read_predictions(file("c1\t[1]\t0.9\n"), notes) == {"c1": ("[1]",)}
     assert "more than two columns" in notes.lines()[0]
 
 
@@ -49,23 +51,23 @@ def test_more_columns_are_noted(file):
 )
 def test_bad_files_are_named(file, text, parts):
     with pytest.raises(InputError) as caught:
-        fillin.predictions(file(text), Notes())
+        fillin.read_predictions(file(text), Notes())
     assert all(part in str(caught.value) for part in ("x.csv", *parts))
 
 
 def test_a_clip_belongs_to_one_set(file):
     with pytest.raises(InputError, match="clip 'c1': line 2: this clip stands twice"):
-        fillin.read_sets(file("c1\tc2\nc1\n"), Notes())
+        fillin.read_grouping(file("c1\tc2\nc1\n"), Notes())
 
 
 def test_written_as_the_evaluator_reads_it(tmp_path):
     labels = {"c1": ("0", "1"), "c2": ()}
-    fillin.write(labels, tmp_path / "x.csv")
+    write_text(tmp_path / "x.csv", fillin.write_labels(labels, Source(tmp_path)))
     assert (tmp_path / "x.csv").read_text() == "c1\t[0],[1]\nc2\t_\n"
-    assert fillin.references(tmp_path / "x.csv", Notes()) == {"c1": ("[0]", "[1]"), "c2": ()}
+    assert fillin.read_references(tmp_path / "x.csv", Notes()) == {"c1": ("[0]", "[1]"), "c2": ()}
 
 
 def test_clips_out_of_their_order():
-    assert fillin.out_of_order("abc", "abc") == []
-    assert fillin.out_of_order("abc", "axbc") == []
-    assert fillin.out_of_order("abc", "bac") == ["b", "a"]
+    assert fillin.find_misplaced("abc", "abc") == []
+    assert fillin.find_misplaced("abc", "axbc") == []
+    assert fillin.find_misplaced("abc", "bac") == ["b", "a"]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from fabula import io
 from fabula.core.errors import InputError, SpecError
 from fabula.core.nouns import Corpus, Story
-from tests.io.stories import DOCUMENTS, anything, corpus_of, seconds, stories, words
+from tests.io.story_toys import DOCUMENTS, anything, corpus_of, seconds, stories, words
 
 PAGES = Path(__file__).parents[2] / "docs" / "formats"
 WRITERS = [f.name for f in io.formats() if f.write]

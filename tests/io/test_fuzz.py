@@ -16,7 +16,7 @@ from fabula.core.errors import FabulaError
 from fabula.core.notes import Notes
 from fabula.core.nouns import Corpus
 from fabula.io import segments
-from tests.io.stories import DOCUMENTS
+from tests.io.story_toys import DOCUMENTS
 
 NAMES = sorted(DOCUMENTS)
 fuzzing = settings(

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from fabula.core.notes import Notes
 from fabula.core.nouns import Corpus, Event, Segment, Story
-from fabula.io.ids import others, reconcile
+from fabula.io.ids import reconcile, respell_id
 
 
 def corpus(*ids: str) -> Corpus:
@@ -15,7 +15,7 @@ def corpus(*ids: str) -> Corpus:
 
 
 def test_the_other_spellings() -> None:
-    assert (others("v_a"), others("a")) == (["v_v_a", "a"], ["v_a"])
+    assert (respell_id("v_a"), respell_id("a")) == (["v_v_a", "a"], ["v_a"])
 
 
 def test_an_id_that_itself_begins_with_the_prefix() -> None:

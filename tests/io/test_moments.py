@@ -14,12 +14,12 @@ from tests.moment_toys import lines, tvr_predictions, tvr_queries
 
 
 def queries(path, **options):
-    return moments.queries([path], Notes(), **options)
+    return moments.read_queries([path], Notes(), **options)
 
 
 def answers(path, numbers=None, **options):
     """(list, ranking) pairs, one by one."""
-    stream, _ = moments.answers(path, VideoNumbers() if numbers is None else numbers, Notes(), **options)
+    stream, _ = moments.read_rankings(path, VideoNumbers() if numbers is None else numbers, Notes(), **options)
     return [(name, one) for name, some in stream for one in (some if isinstance(some, Rankings) else [some])]
 
 
@@ -175,7 +175,7 @@ def test_reversed_references_are_refused_or_repaired(tmp_path):
     with pytest.raises(InputError, match=r"query 0: window 0: a reversed window \[4, 0.5\]; mend the file, or say how"):
         queries(path)
     notes = Notes()
-    assert moments.queries([path], notes, repair=["swap"])[0].windows == ((0.5, 4.0),)
+    assert moments.read_queries([path], notes, repair=["swap"])[0].windows == ((0.5, 4.0),)
     assert "1 reference windows were repaired (swap" in notes.lines()[0]
     assert queries(path, judged=False)[0].windows == ((4.0, 0.5),)
     with pytest.raises(InputError, match="no window is left"):
@@ -197,7 +197,7 @@ def test_didemo_pieces_are_5_seconds(tmp_path):
 def test_verified_fig(tmp_path):
     entry = {"desc_id": 3, "video": "a", "duration": 9.5, "time": [1, 10], "cog_desc": "x", "fig_desc": "fine x"}
     notes = Notes()
-    query = moments.queries([lines(tmp_path / "fig.jsonl", [entry])], notes)[3]
+    query = moments.read_queries([lines(tmp_path / "fig.jsonl", [entry])], notes)[3]
     assert (query.windows, query.text) == (((1.0, 10.0),), "fine x")
     assert notes.lines() == ["1 reference windows end after their video's duration and are kept as they are: 3"]
 
@@ -217,7 +217,7 @@ def test_our_own_lines_go_round(tmp_path, kernels):
         Ranking.of(1, [Moment(0, 1.5, "a", 0.25), Moment(2, 3, "b", 0.125)], numbers),
         Ranking.of("two", [Moment(0, 1)], saliency=[0.5, 1]),
     ]
-    moments.write(rankings, numbers, tmp_path / "p.jsonl")
+    moments.write_rankings(rankings, numbers, tmp_path / "p.jsonl")
     (_, one), (_, two) = answers(tmp_path / "p.jsonl", again := VideoNumbers())
     assert (one.id, one.spans.tolist(), one.scores.tolist()) == (1, [[0, 1.5], [2, 3]], [0.25, 0.125])
     assert one.videos.tolist() == [again["a"], again["b"]]
@@ -270,4 +270,4 @@ def test_an_empty_file_is_called_empty(tmp_path):
     path = tmp_path / "answers.jsonl"
     path.write_text("\n")
     with pytest.raises(InputError, match="the file is empty; it should hold predictions"):
-        moments.answers(path, VideoNumbers(), Notes())
+        moments.read_rankings(path, VideoNumbers(), Notes())

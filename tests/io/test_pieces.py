@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 from fabula import io
 from fabula.core.errors import InputError, MissingExtra, SpecError
 from fabula.core.nouns import Corpus, Story
-from fabula.io import _parquet, _pieces
-from fabula.io._fields import Source
-from tests.io.stories import corpus_of, seconds, stories, words
+from fabula.io import parquet
+from fabula.io import pieces as cutting
+from fabula.io.fields import Source
+from tests.io.story_toys import corpus_of, seconds, stories, words
 from tests.toys import corpus
 
 
@@ -39,37 +40,37 @@ def many(n: int = 50) -> Corpus:
 @pytest.mark.parametrize("ending", ["jsonl", "jsonl.gz", "parquet"])
 @pytest.mark.parametrize("size", [1, 300, 10_000_000])
 def test_pieces_are_the_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str, size: int) -> None:
-    monkeypatch.setattr(_parquet, "GROUP", 7)
-    monkeypatch.setattr(_pieces, "READ", 100)
+    monkeypatch.setattr(parquet, "GROUP", 7)
+    monkeypatch.setattr(cutting, "READ", 100)
     path = tmp_path / f"x.{ending}"
     io.write(many(), path, "fabula")
-    pieces, digest = _pieces.cut(path, size)
-    found = [entry for piece in pieces for entry in io.told(piece, Source(path))]
+    pieces, digest = cutting.cut_file(path, size)
+    found = [entry for piece in pieces for entry in io.read_piece(piece, Source(path))]
     assert [n for n, _ in found] == list(range(1, 51))
     assert [story for _, story in found] == list(many().values())
     assert (len(pieces) > 1) == (size < 1000 and ending != "jsonl.gz")
     path.write_bytes(path.read_bytes() + b"\n")
-    assert ending == "parquet" or _pieces.cut(path, size)[1] != digest
+    assert ending == "parquet" or cutting.cut_file(path, size)[1] != digest
 
 
 def test_blank_lines_are_counted_and_a_last_line_needs_no_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_pieces, "READ", 40)
+    monkeypatch.setattr(cutting, "READ", 40)
     path = tmp_path / "x.jsonl"
     path.write_bytes(
         b'\xef\xbb\xbf{"id": "a", "events": []}\n\n\r\n{"id": "b", "events": []}\n\n{"id": "c", "events": []}'
     )
-    pieces, _ = _pieces.cut(path, 1)
+    pieces, _ = cutting.cut_file(path, 1)
     assert len(pieces) > 1
-    assert [(n, s.id) for p in pieces for n, s in io.told(p, Source(path))] == [(1, "a"), (4, "b"), (6, "c")]
+    assert [(n, s.id) for p in pieces for n, s in io.read_piece(p, Source(path))] == [(1, "a"), (4, "b"), (6, "c")]
 
 
 def test_a_piece_can_be_read_from_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     io.write(many(3), tmp_path / "x.jsonl", "fabula")
     monkeypatch.chdir(tmp_path)
-    found = io.pieces("x.jsonl")
+    found = io.cut_pieces("x.jsonl")
     assert found is not None
     os.chdir("/")
-    assert len(list(io.told(found[0][0], Source(Path("x.jsonl"))))) == 3
+    assert len(list(io.read_piece(found[0][0], Source(Path("x.jsonl"))))) == 3
 
 
 def test_a_folder_is_one_corpus(tmp_path: Path) -> None:
@@ -81,7 +82,7 @@ def test_a_folder_is_one_corpus(tmp_path: Path) -> None:
     read, notes = io.read(tmp_path)
     assert list(read.items()) == whole and read.name == str(tmp_path)
     assert notes.lines() == [f"1 files of the folder {tmp_path} were passed over: README.md"]
-    found = io.pieces(tmp_path)
+    found = io.cut_pieces(tmp_path)
     assert found is not None and [p.path.name for p in found[0]] == [
         "part-0.jsonl",
         "part-1.jsonl.gz",
@@ -93,7 +94,7 @@ def test_a_folder_of_answers_is_read_whole(tmp_path: Path) -> None:
     for i in range(2):
         line = {"id": f"v{i}", "answer": "From 1 to 2 seconds, a dog runs."}
         (tmp_path / f"{i}.jsonl").write_text(json.dumps(line) + "\n")
-    assert io.pieces(tmp_path) is None
+    assert io.cut_pieces(tmp_path) is None
     read, _ = io.read(tmp_path)
     assert list(read) == ["v0", "v1"] and read.format == "answers"
 

@@ -2,15 +2,17 @@
 
 import pytest
 
-from fabula import io, tasks
+from fabula import io
 from fabula.core.moments import VideoNumbers
 from fabula.core.notes import Notes
-from fabula.io import captions, captionsets, fillin, moments, regions
-from fabula.io._fields import Source
-from fabula.io._readers import readers
-from fabula.io.captionsets import Told
+from fabula.io import captions, identity, moments, regions
+from fabula.io.fields import Source
+from fabula.io.head import Head
+from fabula.io.identity import fillin
+from fabula.io.identity.captionsets import SetText
+from fabula.score import room as tasks
 
-READERS = readers()
+READERS = io.all_formats()
 
 
 def story(path, reader):
@@ -20,34 +22,33 @@ def story(path, reader):
 
 def moment(path, reader):
     if reader.holds == "predictions":
-        stream, name = moments.answers(path, VideoNumbers(), Notes())
+        stream, name = moments.read_rankings(path, VideoNumbers(), Notes())
         return name == reader.name and len(list(stream)) == 1
-    source = Source(path)
-    known = moments.chosen_format(source, None, "references").name
-    return known == reader.name and len(moments.queries([path], Notes())) == 1
+    known = moments.choose_format(Head(path), None, "references").name
+    return known == reader.name and len(moments.read_queries([path], Notes())) == 1
 
 
 def region(path, reader):
-    format, form = regions.chosen(path, None)
-    return format.name == reader.name and [len(p) for p in format.read(Source(path), form)] == [1]
+    format, form = regions.choose_format(path, None)
+    return format.name == reader.name and [len(p) for p in format.read_pictures(Source(path), form)] == [1]
 
 
 def item(path, reader):
     if reader.name == "coco-annotations":
-        return captions.annotated(path, Notes()) == {1: ("a kite is rising",)}
+        return captions.read_references(path, Notes()) == {1: ("a kite is rising",)}
     if reader.name == "coco-results":
         (path.parent / "refs.json").write_text('{"annotations": [{"image_id": 1, "caption": "a kite"}]}')
-        return captions.read(path, [path.parent / "refs.json"])[0][0].candidate == "a kite rises"
-    return captions.read(path)[0][0].references == ("a kite is rising",)
+        return captions.read_items(path, [path.parent / "refs.json"])[0][0].candidate == "a kite rises"
+    return captions.read_items(path)[0][0].references == ("a kite is rising",)
 
 
 def clip(path, reader):
     if reader.name == "fillin-sets":
-        return len(fillin.read_sets(path, Notes())[0]) == 2
+        return len(fillin.read_grouping(path, Notes())[0]) == 2
     if reader.name == "captionsets":
-        both = Told(("P1 runs.", "P2 follows P1."), (("P1",), ("P2", "P1")))
-        return captionsets.read(path, Notes()) == {"kite": both}
-    return list(fillin.references(path, Notes()).values()) == [("[PERSON1]", "[PERSON2]")]
+        both = SetText(("P1 runs.", "P2 follows P1."), (("P1",), ("P2", "P1")))
+        return identity.read_sets(path, Notes()) == {"kite": both}
+    return list(fillin.read_references(path, Notes()).values()) == [("[PERSON1]", "[PERSON2]")]
 
 
 LOOK = {"dense": story, "moments": moment, "regions": region, "captions": item, "identity": clip}
@@ -61,7 +62,7 @@ def test_the_example_is_a_file_that_the_reader_knows_and_reads(reader, tmp_path)
 
 
 def test_every_task_has_a_reader():
-    assert {task for reader in READERS for task in reader.tasks} == set(tasks.room.names())
+    assert {task for reader in READERS for task in reader.tasks} == set(tasks.names())
 
 
 def test_formats_of_every_room_are_there():

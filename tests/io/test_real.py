@@ -84,7 +84,7 @@ def test_a_file_comes_back_equal_from_fabulas_own_lines(name: str, shared_data: 
 
 def test_four_training_segments_are_malformed(shared_data: Path) -> None:
     corpus, _ = io.read(shared_data / "anet_captions" / "train.json")
-    assert sum(segments.fault(e.segment) is not None for s in corpus.values() for e in s.events) == 4
+    assert sum(segments.find_fault(e.segment) is not None for s in corpus.values() for e in s.events) == 4
     with pytest.raises(InputError, match=r"train\.json: video 'v_.*': event \d+: a .* segment .*--repair swap"):
         segments.check_references(corpus, Notes())
     notes = Notes()

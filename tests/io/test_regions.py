@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fabula.core.errors import FabulaError, InputError, SpecError
 from fabula.core.notes import Notes
-from fabula.io.regions import Predictions, references
+from fabula.io.regions import Predictions, read_references
 from tests.io.test_fuzz import broken, changed, odd, places
 
 VG = [
@@ -44,7 +44,7 @@ def file(tmp_path):
 
 
 def told(path, notes=None, **options):
-    return references([path], notes or Notes(), **options)[0]
+    return read_references([path], notes or Notes(), **options)[0]
 
 
 def said(path, notes=None, format=None):
@@ -228,4 +228,4 @@ def test_broken_bytes_raise_nothing_else(tmp_path, data, name):
 def test_an_empty_file_is_called_empty(tmp_path):
     (tmp_path / "boxes.jsonl").write_text("\n")
     with pytest.raises(InputError, match="the file is empty"):
-        references([tmp_path / "boxes.jsonl"], Notes())
+        read_references([tmp_path / "boxes.jsonl"], Notes())

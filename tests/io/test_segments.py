@@ -24,7 +24,7 @@ def spans(corpus: Corpus) -> list[tuple[float, float]]:
     [((0, 1), None), ((2, 1), "reversed"), ((1, 1), "zero-length"), ((-1, 1), "negative"), ((1, -1), "negative")],
 )
 def test_faults_have_names(span: tuple[float, float], what: str | None) -> None:
-    assert segments.fault(Segment(*span)) == what
+    assert segments.find_fault(Segment(*span)) == what
 
 
 def test_predictions_keep_them_and_say_so() -> None:

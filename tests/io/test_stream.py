@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fabula.core.errors import InputError
-from fabula.io._stream import beginning, elements
+from fabula.io.files import read_elements, read_root
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=9),
@@ -22,23 +22,23 @@ def test_any_list_in_pieces_of_any_size(tmp_path_factory, listed, piece, indent,
     path = tmp_path_factory.mktemp("s") / "x.json"
     path.write_text(json.dumps(listed, indent=indent, ensure_ascii=plain), errors="replace")
     expected = json.loads(path.read_text())
-    assert list(elements(path, piece=piece)) == expected
+    assert list(read_elements(path, piece=piece)) == expected
     path.write_text(json.dumps({"before": [1, {}], "results": listed, "after": "x"}, indent=indent))
-    assert list(elements(path, "results", piece)) == listed
-    assert list(elements(path, "nothing", piece)) == []
+    assert list(read_elements(path, "results", piece)) == listed
+    assert list(read_elements(path, "nothing", piece)) == []
 
 
 def test_numbers_at_the_end_of_a_piece_are_read_whole(tmp_path):
     (tmp_path / "x.json").write_text("[12345, 678]")
     for piece in range(1, 13):
-        assert list(elements(tmp_path / "x.json", piece=piece)) == [12345, 678]
+        assert list(read_elements(tmp_path / "x.json", piece=piece)) == [12345, 678]
 
 
 def test_packed_and_marked_files(tmp_path):
     (tmp_path / "x.json.gz").write_bytes(gzip.compress(b"[1, 2]"))
-    assert list(elements(tmp_path / "x.json.gz")) == [1, 2]
+    assert list(read_elements(tmp_path / "x.json.gz")) == [1, 2]
     (tmp_path / "x.json").write_bytes(b"\xef\xbb\xbf[1]")
-    assert list(elements(tmp_path / "x.json")) == [1]
+    assert list(read_elements(tmp_path / "x.json")) == [1]
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_broken_files_are_named(tmp_path, text, said):
     path.write_bytes(text)
     for piece in (1, 7, 1 << 20) if len(text) < 100 else (1 << 20,):
         with pytest.raises(InputError, match=said) as caught:
-            list(elements(path, piece=piece))
+            list(read_elements(path, piece=piece))
         assert "x.json" in str(caught.value) and len(str(caught.value)) < 400
 
 
@@ -74,13 +74,13 @@ def test_how_a_file_begins(tmp_path):
         ("[3]", ("[", [])),
     ]:
         path.write_text(text)
-        assert beginning(path) == expected
+        assert read_root(path) == expected
     for text, said in [("", "empty"), ("nonsense", "not JSON"), ("\n 3 x", "not JSON")]:
         path.write_text(text)
         with pytest.raises(InputError, match=said):
-            beginning(path)
+            read_root(path)
     with pytest.raises(InputError, match="no such file"):
-        beginning(tmp_path / "none.json")
+        read_root(tmp_path / "none.json")
 
 
 @pytest.mark.parametrize("piece", [1, 3, 1 << 20])
@@ -88,10 +88,10 @@ def test_how_a_file_begins(tmp_path):
 def test_a_byte_that_is_not_utf_8_is_named_by_its_place_in_the_file(tmp_path, piece, mark):
     (tmp_path / "x.json").write_bytes(mark + '["ŝ", "'.encode() + b'\xc3("]')
     with pytest.raises(InputError, match=rf"byte {len(mark) + 8} \(0xc3\) is not UTF-8"):
-        list(elements(tmp_path / "x.json", piece=piece))
+        list(read_elements(tmp_path / "x.json", piece=piece))
 
 
 def test_utf_16_is_called_by_its_name(tmp_path):
     (tmp_path / "x.json").write_bytes("[1]".encode("utf-16"))
     with pytest.raises(InputError, match="this is UTF-16 or UTF-32, not UTF-8"):
-        list(elements(tmp_path / "x.json"))
+        list(read_elements(tmp_path / "x.json"))

@@ -125,7 +125,10 @@ def test_two_processes(small, tmp_path):
     theirs, _ = checkpoint.read(tmp_path / "one" / "last.safetensors")
     assert {n for n in ours if n.startswith("rng.")} == {"rng.0", "rng.1"} and header["place"]["step"] == 4
     for name in (n for n in theirs if n.startswith("model.")):
-        torch.testing.assert_close(ours[name], theirs[name], atol=2e-4, rtol=1e-3, msg=name)
+        both = [weights[name] for weights in (ours, theirs)]
+        if name.endswith("in_proj_bias"):  # keys' bias shifts all scores of a softmax: no gradient but rounding, which
+            both = [torch.cat([w.chunk(3)[0], w.chunk(3)[2]]) for w in both]  # Adam scales up to whole steps
+        torch.testing.assert_close(*both, atol=2e-4, rtol=1e-3, msg=name)
     with pytest.raises(InputError, match="made by 2 processes, now there are 1"):
         train_pss(
             task_of(small), tmp_path / "two",

@@ -128,7 +128,7 @@ def test_checks_say_what_they_are() -> None:
         assert check.about.endswith(".") and "\n" not in check.about
         assert check.level in ("error", "warning", "info")
     assert {c.fix for c in checks()} == {None, "swap", "drop", "clip", "sort", "spell"}
-    assert lint.room.get("segments")
+    assert lint.room.load("segments")
 
 
 def test_json() -> None:

@@ -9,8 +9,8 @@ from fabula import io, lint
 from fabula.core.errors import InputError, SpecError
 from fabula.core.moments import Query
 from fabula.core.notes import Notes
-from fabula.io import captionsets, moments
-from fabula.io._readers import readers
+from fabula.io import all_formats, identity, moments
+from fabula.io.identity.captionsets import SetText
 from fabula.lint import Asked, kind_of
 from tests.cli.conftest import fabula as command  # noqa: F401
 from tests.moment_toys import lines, tvr_predictions, tvr_queries
@@ -33,7 +33,7 @@ def written(path: Path, document: object) -> Path:
     return path
 
 
-@pytest.mark.parametrize("reader", readers(), ids=lambda r: f"{r.tasks[0]}-{r.name}")
+@pytest.mark.parametrize("reader", all_formats(), ids=lambda r: f"{r.tasks[0]}-{r.name}")
 def test_every_format_is_known_for_what_it_is(reader, tmp_path):
     path = written(tmp_path / reader.pattern.partition(",")[0].replace("*", "file"), f"{reader.example}\n")
     if reader.name not in ("pss", "tasty", "fillin-sets"):  # shaped like another
@@ -134,7 +134,7 @@ def test_a_copy_keeps_the_type_of_a_query(tmp_path):
     line = {"desc_id": 1, "vid_name": "kitchen", "ts": [20, 10], "duration": 60, "desc": "she peels", "type": "vt"}
     path.write_text(json.dumps(line))
     assert mended(path, tmp_path / "fixed.jsonl") == ["swap"]
-    assert moments.queries([tmp_path / "fixed.jsonl"], Notes())[1] == Query(
+    assert moments.read_queries([tmp_path / "fixed.jsonl"], Notes())[1] == Query(
         1, "kitchen", ((10, 20),), 60, "she peels", None, "vt"
     )
 
@@ -253,7 +253,7 @@ def test_folders_and_parquet_hold_stories(tmp_path, name):
         io.write(io.read(tmp_path / "shards")[0], tmp_path / name, "fabula")
     assert found(tmp_path / name)["reversed"] == [("a", 0), ("b", 0)]
     assert mended(tmp_path / name, tmp_path / "fixed.jsonl") == ["swap", "swap"]
-    assert captionsets.read(tmp_path / name, Notes()) == {v: captionsets.Told(("P1 runs.",)) for v in "ab"}
+    assert identity.read_sets(tmp_path / name, Notes()) == {v: SetText(("P1 runs.",)) for v in "ab"}
 
 
 def test_a_task_that_nobody_lints_is_refused(tmp_path):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from fabula.core.nouns import Corpus, Event, Segment, Story
 from fabula.lint import Deed, examine, repair
-from tests.io.stories import anything
+from tests.io.story_toys import anything
 
 
 def told(*events: tuple[float, float, str]) -> Corpus:

@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import arrays
 from fabula import _kernels
 from fabula.core.errors import MatrixError
 from fabula.match import ordered
-from fabula.match.ordered import marked_many, marked_pairs, ordered_many, ordered_python
+from fabula.match.ordered import fill_between, marked_many, marked_pairs, ordered_many, ordered_python
 from fabula.pair.tiou import tiou
 from tests.toys import FIG3, GOLD, PROPOSALS
 
@@ -262,3 +262,11 @@ def test_many_refuse_what_is_not_finite(kernels):
 def test_the_kernel_refuses_shapes_that_do_not_fit(shapes):
     with pytest.raises(ValueError, match="ordered_many"):
         _kernels.NATIVE.ordered_many(np.zeros(2), np.array(shapes), np.zeros(1), np.zeros(2, bool))
+
+
+def test_what_is_filled_in_costs_nothing(kernels):
+    """Two matrices: in the first (0, 0) is won and (2, 1) fits behind it; in the second nothing is won."""
+    C = np.array([1.0, 0, 0, 0, 0, 0, 0, 0, 0, 0])  # [3, 2], then [2, 2]
+    E = np.array([0.2, 0.9, 0.8, 0, 0, 0.3, 0.5, 0.6, 0, 0.4])
+    chosen = fill_between(C, E, np.array([[3, 2], [2, 2]]))
+    assert np.flatnonzero(chosen).tolist() == [0, 5, 6, 9]

@@ -11,12 +11,9 @@ import fabula
 from fabula.core.nouns import Corpus, Item
 from fabula.core.rows import Rows
 from fabula.core.spec import choices, hints
-from fabula.engine.captions import Tokenised, caption_rows
 from fabula.metrics import Metric, default, metric, room
-from fabula.metrics._caption import CaptionMetric
-from fabula.metrics._moment import MomentMetric
-from fabula.metrics._paragraph import Paragraph
-from fabula.metrics._story import StoryMetric
+from fabula.metrics.captions import Items
+from fabula.metrics.stories import StoryMetric
 from tests.toys import corpus, rows
 
 SEED = 7
@@ -26,10 +23,10 @@ PLAIN = {"text": "exact", "tok": "none"}  # captions compared without tables or 
 
 ALL = {cls.name: cls for cls in room.all()}
 every = pytest.mark.parametrize("cls", ALL.values(), ids=ALL.keys())
-OF_CAPTIONS = {name: cls for name, cls in ALL.items() if issubclass(cls, CaptionMetric)}
+OF_CAPTIONS = {name: cls for name, cls in ALL.items() if cls.reads == "captions"}
 every_caption = pytest.mark.parametrize("cls", OF_CAPTIONS.values(), ids=OF_CAPTIONS.keys())
-OF_STORIES = {name: cls for name, cls in ALL.items() if issubclass(cls, StoryMetric | Paragraph)}
-OF_MOMENTS = {name: cls for name, cls in ALL.items() if issubclass(cls, MomentMetric)}  # test_moment_contract.py
+OF_STORIES = {name: cls for name, cls in ALL.items() if cls.reads == "stories"}
+OF_MOMENTS = {name: cls for name, cls in ALL.items() if cls.reads == "moments"}  # test_moment_contract.py
 ELSEWHERE = {"DenseCap_mAP", "DenseCap_AP", "FITB"}  # of images and of clips: test_densecap.py, test_fitb.py
 GRAPHS = {"SPICE", "iSPICE"}  # several references make one graph, larger than any caption's; without ids there is none
 every_story = pytest.mark.parametrize("cls", OF_STORIES.values(), ids=OF_STORIES.keys())
@@ -105,7 +102,7 @@ def test_its_signature_is_parsed_back(cls):
     assert signature.startswith(m.full())
     assert signature.endswith(f"|sets:1|videos:3|fabula:{fabula.__version__}")
     for field in dataclasses.fields(cls):
-        assert f"{field.name}=" in signature or (field.name == cls.at and "@" in signature)
+        assert field.name in cls.late or f"{field.name}=" in signature or (field.name == cls.at and "@" in signature)
 
 
 @every
@@ -134,7 +131,10 @@ def test_the_file_opens_with_what_it_is(cls):
     first = (module.__doc__ or "").strip().splitlines()[0]
     assert len(first) > 20, f"{cls.__module__} should open with what it is and whose it is"
     assert first[0].isupper() or first[0] in "mi"  # mIoU, iSPICE
-    assert module.__name__.rpartition(".")[2] == cls.name.lower()
+    *_, shelf, file = module.__name__.split(".")
+    assert shelf == cls.reads, "a metric lies on the shelf of what it reads"
+    assert f"{cls.name.lower()}_".startswith(f"{file}_"), "the file's name is the metric's, or the head of its family's"
+    assert cls.label in ("", cls.name.removeprefix("DVC_")), "in dense captioning METEOR means DVC_METEOR, and so on"
 
 
 @every
@@ -254,8 +254,8 @@ PERFECT = [Item(n, references[0], references) for n, references in enumerate(REF
 SO_SO = [Item(n, f"a man {i.candidate.split()[-1]} today", i.references) for n, i in enumerate(PERFECT)]
 
 
-def of_items(m: CaptionMetric, items: list[Item]) -> Rows:
-    return caption_rows(m, Tokenised(items))
+def of_items(m: Metric, items: list[Item]) -> Rows:
+    return m.table(Items(items))
 
 
 @every_caption

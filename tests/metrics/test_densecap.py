@@ -11,7 +11,7 @@ from fabula import metrics, protocols
 from fabula.core.errors import SpecError
 from fabula.core.regions import Picture
 from fabula.core.rows import Rows
-from fabula.engine.regions import region_rows
+from fabula.metrics.regions import Pictures
 
 LEFT, RIGHT, FAR = [0, 0, 99, 99], [200, 200, 299, 299], [400, 400, 450, 450]
 
@@ -36,7 +36,7 @@ def judge(candidates, references):
 def rows(spec, told, said):
     metric = metrics.metric(spec) if isinstance(spec, str) else spec
     told, said = (p if isinstance(p, list) else [p] for p in (told, said))
-    return metric, region_rows(metric, {p.id: p for p in told}, said, judge=judge)
+    return metric, metric.table(Pictures({p.id: p for p in told}, said, judge))
 
 
 def fold(spec, told, said):
@@ -73,7 +73,7 @@ def test_a_stray_box_takes_nothing_and_in_lua_the_last_reference():
 
 @pytest.mark.parametrize(
     ("options", "expected"),
-    [("", 0.51), ("levels=101", 51 / 101), ("grid=accumulated", 0.5), ("grid=float32", 0.51)],
+    [("", 0.51), ("levels=101", 51 / 101), ("grid=accumulated", 0.5), ("grid=float32", 0.51), ("grid=arange", 0.51)],
 )
 def test_half_found_under_each_grid(options, expected):
     found = fold(f"DenseCap_mAP({options})", TWO, dets((1, LEFT, 1)))
@@ -119,10 +119,10 @@ def test_meteor_is_asked_with_all_captions_of_a_merged_box():
 
     metric = metrics.metric("DenseCap_mAP")
     told = refs(LEFT, RIGHT, [0, 0, 99, 94])
-    region_rows(metric, {"i": told}, [dets((3, LEFT, "x"), (2, LEFT, "y"), (1, FAR, "z"))], judge=listen)
+    metric.table(Pictures({"i": told}, [dets((3, LEFT, "x"), (2, LEFT, "y"), (1, FAR, "z"))], listen))
     assert asked == [("x", ("r0", "r2"))]  # y comes too late, z is nowhere: no caption can help them
     piped = replace(told, captions=("a ||| b", "c", "d"))
-    region_rows(metrics.metric("DenseCap_mAP(passing=pipe)"), {"i": piped}, [dets((3, LEFT, "x|||  y"))], judge=listen)
+    metrics.metric("DenseCap_mAP(passing=pipe)").table(Pictures({"i": piped}, [dets((3, LEFT, "x|||  y"))], listen))
     assert asked[1] == ("x y", ("a ", " b", "d"))
 
 

@@ -5,6 +5,7 @@ import pytest
 from fabula import metrics
 from fabula.core.errors import InputError
 from fabula.core.identity import Clip, ClipSet
+from fabula.metrics.identity import ClipSets
 
 DEFAULT, PUBLISHED = metrics.metric("FITB"), metrics.metric("FITB(labels=exact,short=shift)")
 both = pytest.mark.parametrize("metric", [DEFAULT, PUBLISHED], ids=["default", "published"])
@@ -21,7 +22,7 @@ def of(*clips):
 
 
 def fold(metric, *sets):
-    return metric.fold(metric.rows(sets))
+    return metric.fold(metric.table(ClipSets(sets)))
 
 
 @both
@@ -37,7 +38,7 @@ def test_means_are_over_sets_that_have_such_pairs(metric):
     two = of(("A,A", "1,2"))  # same 0/1, nothing different
     three = of(("A,B", "1,2"))  # different 1/1, nothing the same
     alone = of(("A", "1"), ("_", "_"))  # one blank: no pair
-    assert len(metric.rows([one, two, three, alone])) == 3
+    assert len(metric.table(ClipSets([one, two, three, alone]))) == 3
     found = fold(metric, one, two, three, alone)
     assert found == pytest.approx({"instance": (1 / 3 + 0 + 1) / 3, "same": 1 / 2, "different": 1 / 2, "class": 1 / 2})
 
@@ -84,9 +85,9 @@ def test_an_underscore_is_an_id_to_the_published_program():
 
 def test_where_the_published_program_ends_the_clip_is_named():
     with pytest.raises(InputError, match=r"clip 'c1': 3 ids for the 4 blanks.*too few"):
-        PUBLISHED.rows([of(("A,A", "1,2"), ("B,B", "3"))])
+        PUBLISHED.table(ClipSets([of(("A,A", "1,2"), ("B,B", "3"))]))
     with pytest.raises(InputError, match="clip 'c1': no prediction"):
-        PUBLISHED.rows([of(("A,A", "1,2"), ("B,B", None))])
+        PUBLISHED.table(ClipSets([of(("A,A", "1,2"), ("B,B", None))]))
 
 
 def test_numbers_are_added_from_left_to_right():

@@ -6,8 +6,8 @@ import pytest
 import fabula
 from fabula.core.errors import SpecError
 from fabula.core.nouns import Item
-from fabula.metrics import metric, parsed_by
-from fabula.metrics._graphs import ALONE, MATCHED, UNCOUNTED
+from fabula.metrics import metric, set_parser
+from fabula.metrics.captions._graphs import ALONE, MATCHED, UNCOUNTED
 from fabula.text import ispice, spice
 from fabula.text.spice import java as spice_java
 from tests.toys import corpus, rows
@@ -119,8 +119,8 @@ def test_an_option_that_nothing_uses_or_that_contradicts():
     with pytest.raises(SpecError, match="--spice java is for SPICE and iSPICE, and no metric of scene graphs"):
         fabula.score(PRED, REF, metrics="mIoU", spice="java")
     with pytest.raises(SpecError, match="contradict each other"):
-        parsed_by([metric("iSPICE(spice=java)")], "native")
-    mixed = parsed_by([metric("mIoU"), metric("iSPICE")], "java")
+        set_parser([metric("iSPICE(spice=java)")], "native")
+    mixed = set_parser([metric("mIoU"), metric("iSPICE")], "java")
     assert [str(m) for m in mixed] == ["mIoU", "iSPICE(spice=java)"]
     with pytest.raises(SpecError, match="spice may be native, java"):
         fabula.score(PRED, REF, metrics="SPICE", spice="perl")

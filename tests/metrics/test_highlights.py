@@ -5,7 +5,7 @@ import pytest
 
 import fabula
 from fabula.core.errors import InputError
-from fabula.metrics.hl_map import average_precision
+from fabula.metrics.precision import precision_of_ties
 from tests.moment_toys import lines, plain_ap
 
 ROW = {"query": "x", "vid": "v", "duration": 150}
@@ -135,10 +135,10 @@ def test_highlight_map_by_hand(tmp_path):
 def test_highlights_of_one_score():
     labels = np.array([[1.0], [1.0], [0.0], [1.0]])
     scores = np.array([0.9, 0.9, 0.5, 0.1])  # two at once with P 1, then one with P 3/4
-    assert average_precision(labels, scores, "recall").item() == pytest.approx((2 * 1 + 3 / 4) / 3)
-    assert average_precision(labels, scores, "scores").item() == pytest.approx((1 + 3 / 4) / 2)
-    assert average_precision(np.zeros((4, 1)), scores, "scores").item() == 0
-    assert average_precision(np.ones((4, 1)), scores, "scores").item() == 1
+    assert precision_of_ties(labels, scores, "recall").item() == pytest.approx((2 * 1 + 3 / 4) / 3)
+    assert precision_of_ties(labels, scores, "scores").item() == pytest.approx((1 + 3 / 4) / 2)
+    assert precision_of_ties(np.zeros((4, 1)), scores, "scores").item() == 0
+    assert precision_of_ties(np.ones((4, 1)), scores, "scores").item() == 1
 
 
 def test_clips_without_a_score_have_0(tmp_path):

@@ -7,9 +7,9 @@ sides, so P = R = F = 1/2), with nothing in common 0.
 import pytest
 
 from fabula.core.nouns import Corpus, Event, Segment, Story
-from fabula.engine.local import story_rows
 from fabula.metrics import metric
-from fabula.metrics._localised import GARBAGE, letters
+from fabula.metrics.stories import Stories
+from fabula.metrics.stories._localised import GARBAGE, letters
 
 
 def told(**videos: list[tuple[float, float, str]]) -> Corpus:
@@ -18,7 +18,7 @@ def told(**videos: list[tuple[float, float, str]]) -> Corpus:
 
 def value(text: str, refs: Corpus | list[Corpus], pred: Corpus, field: str = "value") -> float:
     m = metric(text)
-    return m.fold(story_rows(m, refs if isinstance(refs, list) else [refs], pred))[field]
+    return m.fold(m.table(Stories(refs if isinstance(refs, list) else [refs], pred)))[field]
 
 
 REF = told(v=[(0, 10, "a b"), (20, 30, "c d")])

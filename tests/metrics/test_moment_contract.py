@@ -6,9 +6,9 @@ import pytest
 from fabula.core.errors import InputError
 from fabula.core.moments import Query, Ranking, Saliency, VideoNumbers
 from fabula.core.rows import Rows
-from fabula.engine.moments import moment_rows
 from fabula.metrics import room
-from fabula.metrics._moment import MomentMetric
+from fabula.metrics.moments import MomentMetric
+from fabula.score.rankings import Reading, moment_rows
 from tests.metrics.test_contract import variants as all_variants
 
 ALL = {cls.name: cls for cls in room.all() if issubclass(cls, MomentMetric)}
@@ -53,7 +53,7 @@ def variants(cls) -> list[MomentMetric]:
 
 
 def rows(metric, answers) -> Rows:
-    return moment_rows([metric], QUERIES, answers, NUMBERS).rows[metric]
+    return moment_rows([metric], QUERIES, answers, Reading(NUMBERS)).rows[metric]
 
 
 @every
@@ -92,7 +92,7 @@ def test_clips_are_not_cut_to_dust():
 def test_no_answer_scores_0(cls):
     for nothing in ([], [("", Ranking(q, np.zeros((0, 2)))) for q in QUERIES]):
         metric = cls()
-        found = moment_rows([metric], QUERIES, nothing, NUMBERS)
+        found = moment_rows([metric], QUERIES, nothing, Reading(NUMBERS))
         assert metric in found.absent or set(metric.fold(found.rows[metric]).values()) == {0.0}
 
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from fabula import _kernels
-from fabula.core.moments import Query, VideoNumbers
-from fabula.engine.moments import oddities, oddities_python
-from fabula.io.tvr_predictions import Known, translated_python
+from fabula.core.moments import Query, Rankings, VideoNumbers
+from fabula.io.moments.tvr_predictions import Known, translate_python
 from fabula.metrics import metric
-from fabula.metrics._moment import Block
+from fabula.metrics.moments import Block
+from fabula.score.rankings import oddities, oddities_python
 
 pytestmark = pytest.mark.skipif(_kernels.NATIVE is None, reason="this install has no compiled kernels")
 GRID = np.round(np.arange(0, 6, 0.1), 1)  # many overlaps fall exactly on a threshold
@@ -28,7 +28,8 @@ def block(seed: int) -> Block:
     answers[rng.random(len(answers)) < 0.05] = 1e39  # infinite as float32
     scores = np.where(rng.random(len(answers)) < 0.02, np.nan, np.round(rng.random(len(answers)), 1))
     videos = rng.integers(0, 3, len(answers))
-    return Block.joined(queries, counts, answers[:, 1:3], None if seed % 5 == 0 else scores, videos, numbers)
+    given = Rankings([q.id for q in queries], counts, answers[:, 1:3], None if seed % 5 == 0 else scores, videos)
+    return Block.of_answers(queries, given, numbers)
 
 
 SPECS = [
@@ -70,12 +71,12 @@ def test_numbers_of_videos(seed):
     known = Known(theirs, rng.permutation(len(theirs)))
     good = rng.choice(theirs, (50, 2)).astype(float)[:, 0]
     with _kernels.using("native"):
-        assert known.translated(good).tolist() == translated_python(good, theirs, known.ours).tolist()
+        assert known.translate(good).tolist() == translate_python(good, theirs, known.ours).tolist()
         for bad in (0.5, -6.0, 20.0, 1e300, float("nan"), *sorted(set(range(20)) - set(theirs.tolist()))):
             mixed = np.append(good, bad)
-            assert known.translated(mixed) is None
-            assert translated_python(mixed, theirs, known.ours) is None
-    assert translated_python(good, theirs[:0], known.ours[:0]) is None
+            assert known.translate(mixed) is None
+            assert translate_python(mixed, theirs, known.ours) is None
+    assert translate_python(good, theirs[:0], known.ours[:0]) is None
 
 
 def test_columns_that_do_not_fit_are_refused():

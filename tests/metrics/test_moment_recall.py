@@ -109,6 +109,14 @@ def test_reloclnets_suppression(tmp_path):
     assert "r5@0.5" not in slip["SVMR"].values
 
 
+@pytest.mark.parametrize(("number", "found"), [(0, 0), (8, 1)])
+def test_reloclnets_suppression_computes_with_the_files_numbers(tmp_path, number, found):
+    # By end [9, 30] comes first; [0, 9] and [0, 10] overlap by .9, [8, 9] and [8, 10] by .5.
+    rows = {1: [[number, 10, 20, 0.9], [number, 9, 30, 0.8]]}
+    options = {"videos": {"garden": number}, "protocol": "reloclnet", "metrics": "SVMR(nms=0.5)"}
+    assert scored(tmp_path, {1: ("garden", [10, 20])}, SVMR=rows, **options)["SVMR"].values["r10@0.7"] == found
+
+
 def test_missing_queries(tmp_path):
     queries = {1: ("kitchen", [0, 10]), 2: ("kitchen", [0, 10])}
     rows = {1: [[0, 0, 10, 1]]}

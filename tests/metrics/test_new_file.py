@@ -7,7 +7,7 @@ import textwrap
 import pytest
 
 import fabula
-import fabula.metrics
+import fabula.metrics.stories
 from fabula.core.errors import SpecError
 from fabula.metrics import default, metric, room
 from tests.toys import corpus
@@ -21,7 +21,7 @@ value = [IoU(g_1, p_1) > τ]        mean over videos
 from dataclasses import dataclass
 from typing import ClassVar
 
-from fabula.metrics._story import StoryMetric
+from fabula.metrics.stories import StoryMetric
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,11 +41,12 @@ class Metric(StoryMetric):
 def newcomer(tmp_path, monkeypatch):
     """The room with one file more, for as long as a test runs."""
     (tmp_path / "firsthit.py").write_text(textwrap.dedent(FILE).lstrip())
-    monkeypatch.setattr(fabula.metrics, "__path__", [*fabula.metrics.__path__, str(tmp_path)])
+    shelf = fabula.metrics.stories
+    monkeypatch.setattr(shelf, "__path__", [*shelf.__path__, str(tmp_path)])
     importlib.invalidate_caches()
     yield
-    sys.modules.pop("fabula.metrics.firsthit", None)
-    vars(fabula.metrics).pop("firsthit", None)
+    sys.modules.pop("fabula.metrics.stories.firsthit", None)
+    vars(shelf).pop("firsthit", None)
 
 
 def test_it_is_short():

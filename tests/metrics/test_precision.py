@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fabula.metrics._precision import average_precision, thresholds
+from fabula.metrics.precision import average_precision, thresholds
 
 
 def ap(*places, npos, **options):

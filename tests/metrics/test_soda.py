@@ -96,7 +96,7 @@ def test_backtrack_is_not_a_parameter_of_c_and_d():
 
 
 def test_v4_fig_3(monkeypatch):
-    monkeypatch.setattr("fabula.metrics._story.tiou", lambda *_, **__: FIG3)
+    monkeypatch.setattr("fabula.metrics.stories.base.tiou", lambda *_, **__: FIG3)
     monkeypatch.setattr("fabula.pair.grid.overlap", lambda *_, **__: FIG3.ravel())
     row = one("SODA_d", story(*[(0, 1)] * 3), story(*[(0, 1)] * 4))
     assert prf(row) == pytest.approx((1.5 / 4, 1.5 / 3, 3 / 7))

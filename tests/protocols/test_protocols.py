@@ -8,7 +8,7 @@ import fabula
 from fabula.core.errors import SpecError
 from fabula.metrics import metric
 from fabula.protocols import Protocol, protocol, room
-from fabula.tasks import room as tasks
+from fabula.score import room as tasks
 from tests.toys import GOLD_STORIES, PREDICTED_STORIES, corpus
 
 ALL = list(room.all())

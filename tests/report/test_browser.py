@@ -123,7 +123,7 @@ def draw(results: dict[str, Result]) -> Callable[..., str]:
     def made(name: str, other: str | None = None) -> str:
         result = results[name]
         second = results[other] if other else None
-        return page(result, result.refs, result.predictions, f"Fabula demo: {name}", other=second)
+        return page(result, f"Fabula demo: {name}", other=second)
 
     return made
 
@@ -134,7 +134,7 @@ def corpus(name: str, **stories: list[tuple[float, float, str]]) -> Corpus:
 
 
 def simple(pred: Corpus, *refs: Corpus) -> str:
-    return page(fabula.score(pred, refs, metrics=["SODA_d", "mIoU"]), refs, pred, "Simple")
+    return page(fabula.score(pred, refs, metrics=["SODA_d", "mIoU"]), "Simple")
 
 
 def test_opens_with_the_worst_video(browser, draw, results):
@@ -187,6 +187,7 @@ def test_a_click_opens_a_video_with_its_pairs(browser, draw):
     browser.until("return location.hash.startsWith('#video=')")
     assert browser.title() == browser.ids()[3]
     assert browser.js("return document.activeElement === document.querySelector('#open h3')")
+    assert "pairs: SODA_c" in browser.texts(".legend li")
     links, low = browser.all(".link"), browser.all(".link.low")
     assert len(links) >= 8 and len(low) < len(links)
     assert {"reference", "prediction"} <= set(" ".join(browser.texts(".role")).split())
@@ -263,7 +264,7 @@ def test_kinds_of_errors_are_told_apart(browser):
 def test_strings_of_users_stay_text(browser):
     ref = corpus(EVIL, **{EVIL: [(0, 10, EVIL), (10, 20, "x")], "other": [(0, 5, "y")]})
     pred = corpus("p", **{EVIL: [(0, 10, EVIL), (9, 3, EVIL)], "other": [(0, 1, "z")]})
-    html = page(fabula.score(pred, ref, metrics=["SODA_d"]), [ref], pred, EVIL)
+    html = page(fabula.score(pred, ref, metrics=["SODA_d"]), EVIL)
     browser.open(html)
     browser.js("[...document.querySelectorAll('.rows a')].find((a) => a.textContent.includes('hacked')).click()")
     browser.until("return document.querySelector('#open h3').textContent.includes('hacked')")
@@ -347,7 +348,7 @@ def test_captions(browser, tmp_path):
     path = tmp_path / "pairs.jsonl"
     path.write_text("".join(json.dumps(item) + "\n" for item in items))
     result = fabula.score(path, task="captions", metrics=["METEOR", "BLEU_1", "ROUGE_L"])
-    browser.open(page(result, (), None, "Captions"), "#item=7")
+    browser.open(page(result, "Captions"), "#item=7")
     assert browser.title() == "7" and browser.texts(".said") == ["a dog runs over a field"]
     assert browser.texts(".card li:first-child mark") == ["a", "dog", "runs", "over"]
     assert EVIL in browser.column("predictions")
@@ -373,7 +374,7 @@ def identity(tmp_path) -> Result:
 
 
 def test_scene_graphs_side_by_side(browser, identity):
-    browser.open(page(identity, (), None, "Identity"), "#item=a")
+    browser.open(page(identity, "Identity"), "#item=a")
     assert len(browser.all("details.graphs")) == 2 and len(browser.all("details.graphs[open]")) == 1
     assert len(browser.all("svg.scene")) == 2  # the first metric's; the other is drawn when it is opened
     words = browser.texts(".graphs > summary")
@@ -394,7 +395,7 @@ def test_scene_graphs_side_by_side(browser, identity):
 
 
 def test_scene_graphs_by_keyboard(browser, identity):
-    browser.open(page(identity, (), None, "Identity"), "#item=a")
+    browser.open(page(identity, "Identity"), "#item=a")
     stops = browser.all(".scene.reference .stop")
     assert [s.get_attribute("tabindex") for s in stops] == ["0"] + ["-1"] * (len(stops) - 1)
     assert all(s.accessible_name for s in stops)
@@ -411,7 +412,7 @@ def test_scene_graphs_by_keyboard(browser, identity):
 
 
 def test_scene_graphs_keep_strings_text(browser, identity):
-    browser.open(page(identity, (), None, "Identity"), "#item=evil")
+    browser.open(page(identity, "Identity"), "#item=evil")
     browser.js("document.querySelectorAll('.graphs > summary').forEach((s) => s.click())")
     assert browser.texts(".said")[0].startswith("<script>")
     assert any("<" in t or "hacked" in t for t in browser.texts(".scene text, .tuples td"))
@@ -422,7 +423,7 @@ def test_scene_graphs_on_a_narrow_page_and_on_paper(browser, identity):
     size = {"width": 400, "height": 800, "deviceScaleFactor": 1, "mobile": True}
     browser.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     try:
-        browser.open(page(identity, (), None, "Identity"), "#item=a")
+        browser.open(page(identity, "Identity"), "#item=a")
         assert browser.js("return document.documentElement.scrollWidth") <= 400
         left, right = (browser.one(f".scene.{role}").rect for role in ("reference", "prediction"))
         assert left["y"] + left["height"] <= right["y"]  # one below the other
@@ -436,13 +437,13 @@ def test_scene_graphs_on_a_narrow_page_and_on_paper(browser, identity):
 def test_scene_graphs_of_pairs_and_of_two_systems(browser):
     refs = list(demo.REFERENCES.values())
     first, second = (fabula.score(demo.SYSTEMS[n], refs, metrics="SPICE,METEOR") for n in ("good", "out_of_order"))
-    browser.open(page(first, first.refs, first.predictions, "Graphs"))
+    browser.open(page(first, "Graphs"))
     folds = browser.all("details.graphs")
     assert len(folds) == len(browser.all(".link")) > 0 and browser.all("svg.scene") == []
     folds[0].find_element("css selector", "summary").click()
     browser.until("return document.querySelectorAll('svg.scene').length === 2")
     browser.picture("scene-graphs-dense", "#open")
-    browser.open(page(first, first.refs, first.predictions, "Graphs", other=second))
+    browser.open(page(first, "Graphs", other=second))
     assert len(browser.all("details.graphs")) == len(browser.all(".link")) > 0
 
 
@@ -459,7 +460,7 @@ def test_scene_graphs_of_captions(browser, tmp_path):
     path = tmp_path / "pairs.jsonl"
     path.write_text("".join(json.dumps(item) + "\n" for item in items))
     result = fabula.score(path, task="captions", metrics="SPICE")
-    browser.open(page(result, (), None, "Captions"), "#item=1")
+    browser.open(page(result, "Captions"), "#item=1")
     assert "relationman – ride – horsematched" in browser.texts(".tuples tbody tr")
     for n in ("2", "3"):
         browser.js(f"location.hash = '#item={n}'")
@@ -485,7 +486,7 @@ def many(n: int) -> tuple[Corpus, Corpus]:
 
 def test_five_thousand_videos_stay_fluid(browser):
     refs, pred = many(5000)
-    html = page(fabula.score(pred, refs, metrics=["SODA_d", "mIoU", "PRF"]), [refs], pred, "Five thousand")
+    html = page(fabula.score(pred, refs, metrics=["SODA_d", "mIoU", "PRF"]), "Five thousand")
     assert len(html) < 5e6
     ready = browser.open(html)
     paint = browser.js("return performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? 0") / 1000
@@ -517,7 +518,7 @@ def test_all_of_activitynet(browser, shared_data):
     refs = [shared_data / "anet_captions" / f"val_{k}.json" for k in (1, 2)]
     pred = shared_data / "anet_preds_bmt" / "captioning_results_val_1_e26.json"
     result = fabula.score(pred, refs, metrics=["SODA_c", "SODA_d", "mIoU", "PRF"])
-    html = page(result, result.refs, result.predictions, "BMT on ActivityNet Captions")
+    html = page(result, "BMT on ActivityNet Captions")
     assert len(html.encode()) < 15e6
     paints = []
     for _ in range(3):  # the best of three: other work on the machine is not the page's

@@ -78,7 +78,7 @@ def corpus(name: str, *stories: Story) -> Corpus:
 
 
 def report(pred: Corpus, *refs: Corpus, title: str = "T", metrics: list[str] = METRICS) -> str:
-    return page(fabula.score(pred, refs, metrics=metrics), refs, pred, title)
+    return page(fabula.score(pred, refs, metrics=metrics), title)
 
 
 def pairs_of(text: str, video: int = 0, system: int = 0, refset: int = 0) -> list[list[Any]]:
@@ -139,16 +139,17 @@ def test_the_same_result_makes_the_same_page():
 def test_scores_stand_with_their_signatures_and_intervals():
     pred = corpus("p", story("v1", (0, 10, "one"), (10, 20, "two")))
     result = fabula.score(pred, REF, metrics=METRICS)
-    text = parsed(page(result, [REF], pred, "T")).text
+    text = parsed(page(result, "T")).text
     assert "100.00" in text
     assert all(score.signature in text for score in result.scores.values())
     result = replace(result, scores={"SODA_d": replace(result["SODA_d"], ci={"f1": (0.125, 1.0)})})
-    assert "12.50 to 100.00" in parsed(page(result, [REF], pred, "T")).text
+    assert "12.50 to 100.00" in parsed(page(result, "T")).text
 
 
 def test_user_strings_stay_text():
     ref = corpus(EVIL, story(EVIL, (0, 10, EVIL), (5, 4, EVIL), duration=10))
-    text = page(fabula.score(ref, corpus("r", story(EVIL, (0, 10, "x"))), metrics=METRICS), [ref, ref], ref, EVIL)
+    result = fabula.score(ref, corpus("r", story(EVIL, (0, 10, "x"))), metrics=METRICS)
+    text = page(replace(result, refs=(ref, ref), predictions=ref), EVIL)
     parser = parsed(text)
     assert [tag for tag, _ in parser.tags].count("script") == 2  # the data and ours
     assert "alert(1)" not in parser.inside["script"] and "alert(1)" not in parser.inside["data"]
@@ -246,19 +247,19 @@ def test_a_video_only_the_second_set_knows():
 def test_two_systems_side_by_side():
     a = fabula.score(corpus("a", story("v1", (0, 10, "one"), (10, 20, "two"))), REF, metrics=METRICS)
     b = fabula.score(corpus("b", story("v1", (0, 10, "one"))), REF, metrics=METRICS)
-    text = page(a, a.refs, a.predictions, "T", other=b)
+    text = page(a, "T", other=b)
     data = embedded(text)
     assert data["systems"] == ["a", "b"]
     assert data["rows"][0][1] == [[1.0, 1.0], [0.66667, 0.5]]
     assert pairs_of(text, system=1) == [[0, 0, 1.0]]
     assert "-33.33" in parsed(text).text  # the difference
-    assert embedded(page(a, a.refs, a.predictions, "T", other=a))["systems"] == ["a", "a (2)"]
+    assert embedded(page(a, "T", other=a))["systems"] == ["a", "a (2)"]
 
 
 def test_two_results_of_different_metrics_are_refused():
     a = fabula.score(REF, REF, metrics=["SODA_d"])
     with pytest.raises(SpecError, match="same options"):
-        page(a, a.refs, a.predictions, "T", other=fabula.score(REF, REF, metrics=["mIoU"]))
+        page(a, "T", other=fabula.score(REF, REF, metrics=["mIoU"]))
 
 
 def test_items(tmp_path):
@@ -266,14 +267,14 @@ def test_items(tmp_path):
     lines = [{"id": 7, "cand": "a dog", "refs": ["a dog runs", EVIL[:-1]]}, {"id": "7", "cand": "cat", "refs": ["x"]}]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     result = fabula.score(path, task="captions", metrics=["BLEU_1", "ROUGE_L"])
-    data = embedded(page(result, (), None, "T"))
+    data = embedded(page(result, "T"))
     assert data["kind"] == "items" and [name for name, *_ in data["metrics"]] == ["BLEU_1", "ROUGE_L"]
     assert data["rows"][1][0] == 7 and data["rows"][1][2:] == [["a dog"], ["a dog runs", EVIL[:-1]]]
 
 
 def test_a_result_without_its_rows_is_its_summary():
     result = replace(fabula.score(REF, REF, metrics=METRICS), refs=(), predictions=None, rows={})
-    text = parsed(page(result, (), None, "T"))
+    text = parsed(page(result, "T"))
     assert "saved without its videos" in text.text and "script" not in {tag for tag, _ in text.tags}
 
 
@@ -293,7 +294,7 @@ def captions(tmp_path):
 def test_scene_graphs_are_what_the_metrics_compared(captions):
     first = captions("a.jsonl", "P4 is holding a lamp.", "a dog")
     second = captions("b.jsonl", "P4 is holding a dog.", "P2 is holding a lamp.")
-    data = embedded(page(first, (), None, "T", other=second))
+    data = embedded(page(first, "T", other=second))
     assert data["graphs"] == ["SPICE", "iSPICE"]
     rows = {row[0]: row for row in data["rows"]}
     for s, result in enumerate((first, second)):
@@ -306,9 +307,9 @@ def test_scene_graphs_are_what_the_metrics_compared(captions):
 
 
 def test_no_scene_graphs_unasked_and_no_more_than_can_be_made(captions, monkeypatch):
-    assert embedded(page(captions("a.jsonl", "a dog", metrics="ROUGE_L"), (), None, "T"))["graphs"] == []
+    assert embedded(page(captions("a.jsonl", "a dog", metrics="ROUGE_L"), "T"))["graphs"] == []
     monkeypatch.setattr("fabula.report._graphs.GRAPHED", 2)
-    data = embedded(page(captions("a.jsonl", "a dog", "a cat", "P1 holds a lamp.", metrics="SPICE"), (), None, "T"))
+    data = embedded(page(captions("a.jsonl", "a dog", "a cat", "P1 holds a lamp.", metrics="SPICE"), "T"))
     assert [row[4][0] is None for row in data["rows"]] == [False, False, True]
 
 
@@ -317,5 +318,5 @@ def test_scene_graphs_of_captionsets_have_the_renamed_people(tmp_path):
         line = {"id": "a", "captions": [f"{who} is holding a lamp.", f"{who} is riding a horse."]}
         (tmp_path / f"{name}.jsonl").write_text(json.dumps(line) + "\n")
     result = fabula.score(tmp_path / "p.jsonl", tmp_path / "r.jsonl", task="identity", metrics="SPICE(tok=none),iSPICE")
-    for value, said, gold in embedded(page(result, (), None, "T"))["rows"][0][4][0]:
+    for value, said, gold in embedded(page(result, "T"))["rows"][0][4][0]:
         assert value == 1 and said == gold and all(t[0] for t in said)

@@ -10,10 +10,9 @@ import fabula
 from fabula.core.errors import SpecError
 from fabula.core.nouns import Item
 from fabula.core.rows import Rows
-from fabula.engine.captions import Tokenised, caption_rows
 from fabula.metrics import metric, room
-from fabula.metrics._caption import CaptionMetric
-from fabula.metrics._story import StoryMetric
+from fabula.metrics.captions import Items
+from fabula.metrics.stories import StoryMetric
 from fabula.stats import Mean, Sample, bootstrap, randomisation, samples
 from fabula.stats.bootstrap import Resampling, draws, interval, jackknife
 from tests.stats.made import skewed, table
@@ -67,12 +66,12 @@ def test_the_fast_path_is_the_fold_of_stories(made):
     assert fast.value == slow.value == made.fold(found)[made.primary]
 
 
-CAPTIONS = [cls() for cls in room.all() if issubclass(cls, CaptionMetric) and "spice" not in cls.name.lower()]
+CAPTIONS = [cls() for cls in room.all() if cls.reads == "captions" and "spice" not in cls.name.lower()]
 
 
 @pytest.mark.parametrize("made", [*CAPTIONS, metric("METEOR(agg=mean)")], ids=str)
 def test_the_fast_path_is_the_fold_of_captions(made):
-    found = caption_rows(made, Tokenised(ITEMS))
+    found = made.table(Items(ITEMS))
     fast, slow = Sample.of(found, made), Sample.of(found, Slow(made))
     assert fast.totals is not None
     W = next(draws(len(fast.videos), 20, seed=3))

@@ -51,7 +51,7 @@ def test_greatest_id():
     tuples = [("p12", "wave"), ("p12",)]
     assert ispice.score_tuples(tuples, tuples).value == 0.0
     assert ispice.score_tuples(tuples, tuples, ids=None).value == 1.0
-    assert not any(ispice.is_id(e, None) for e in ("p", "pants", "p1a", "1", ""))
+    assert not any(ispice.is_id(e, None) for e in ("p", "pants", "p1a", "1", "", "p01", "p٣"))
 
 
 @pytest.mark.parametrize(

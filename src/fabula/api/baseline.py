@@ -16,7 +16,9 @@ from fabula.core.nouns import Corpus
 from fabula.core.options import Options, deal, option, takes
 from fabula.core.progress import ignore
 from fabula.core.registry import close_to
-from fabula.io import fillin
+from fabula.io.fields import Source
+from fabula.io.files import check_path, write_text
+from fabula.io.identity import fillin
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,11 +77,11 @@ def baseline(
     for o in options.given():
         raise SpecError(f"{o.flag} says nothing to the baseline {kind}; it is for uniform")
     notes = Notes()
-    filled = KINDS[kind](fillin.references(Path(refs), notes))
+    filled = KINDS[kind](fillin.read_references(Path(refs), notes))
     for line in notes.lines():
         warn(line)
     if out is not None:
-        fillin.write(filled, Path(out))
+        write_text(check_path(out), fillin.write_labels(filled, Source(Path(out))))
     return filled
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from fabula.core.errors import SpecError
 from fabula.core.options import Options, deal, option, takes
-from fabula.io._files import dump_json
+from fabula.io.files import dump_json
 from fabula.lint import Asked, Kind, Mended, Report, kind_of
 
 

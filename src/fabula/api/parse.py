@@ -13,8 +13,8 @@ from fabula.core.notes import Notes
 from fabula.core.nouns import Corpus
 from fabula.core.options import Options, deal, option, takes
 from fabula.io import answers
-from fabula.io._files import dump_json
-from fabula.io.ids import others
+from fabula.io.files import dump_json
+from fabula.io.ids import respell_id
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,6 +93,6 @@ def read_durations(refs: Sequence[str | Path], format: str | None) -> dict[str, 
     for path in refs:
         for video, story in io.read(path, format)[0].items():
             if story.duration is not None:
-                durations |= {id: story.duration for id in others(video) if id not in durations}
+                durations |= {id: story.duration for id in respell_id(video) if id not in durations}
                 durations[video] = story.duration
     return durations

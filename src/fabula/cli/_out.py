@@ -17,7 +17,7 @@ from fabula.cli._console import print_lines, warn
 from fabula.core.errors import InputError, SpecError
 from fabula.core.options import Options
 from fabula.core.result import Result
-from fabula.io._files import dump_json, write_text
+from fabula.io.files import dump_json, write_text
 
 JSON = "--json"  # the option whose - is standard output
 

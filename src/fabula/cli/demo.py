@@ -13,7 +13,8 @@ from fabula.cli._console import print_note, show_progress
 from fabula.cli._options import flags
 from fabula.cli._out import Shown, make_folder, show, write_json, write_page
 from fabula.core.options import Options, option
-from fabula.report import rows, table
+from fabula.io import rows
+from fabula.report import table
 
 TITLE = "Three systems, 15 stories · primary number of each metric ×100"
 

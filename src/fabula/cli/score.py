@@ -13,7 +13,8 @@ from fabula.cli._options import flags, path_argument, refs_option, typed
 from fabula.cli._out import Shown, check_outputs, show, write_page
 from fabula.core.errors import SpecError
 from fabula.core.options import Options, option
-from fabula.report import rows, table
+from fabula.io import rows
+from fabula.report import table
 from fabula.score.options import ScoreOptions
 from fabula.stats.resampling import Resampling
 

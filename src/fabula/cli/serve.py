@@ -16,8 +16,7 @@ from fabula.cli._console import Several, print_note, show_progress
 from fabula.cli._options import flags, path_argument, refs_option
 from fabula.core.errors import InputError, SpecError
 from fabula.core.options import Options, option
-from fabula.io import usable
-from fabula.io._files import read_bytes
+from fabula.io.files import check_path, read_bytes
 from fabula.score.options import WHERE, ScoreOptions
 
 HOST = "127.0.0.1"
@@ -63,13 +62,13 @@ def make_body(shown: Path, refs: tuple[Path, ...], against: Path | None, options
     if shown.suffix.lower() in (".html", ".htm"):
         if refs or against:
             raise SpecError(f"{shown} is a finished page; --refs and --against belong to predictions")
-        return read_bytes(usable(shown))
+        return read_bytes(check_path(shown))
     from fabula.report.html import page
     from fabula.report.pages import make_page
     from fabula.report.saved import load_result
 
     if not refs and not against and (saved := load_result(shown)):
-        return page(saved, (), None, shown.name).encode()
+        return page(saved, shown.name).encode()
     paths = [shown] if against is None else [shown, against]
     with show_progress() as progress:
         results = [score(path, refs, options=options, progress=progress) for path in paths]

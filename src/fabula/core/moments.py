@@ -78,7 +78,12 @@ class VideoNumbers(dict[str, int]):
     """Numbers for video names, given out at first sight, so that a million answers hold integers."""
 
     def __init__(self, known: Mapping[str, int] | None = None) -> None:
-        super().__init__(known or {})
+        super().__init__()
+        self.adopt(known or {})
+
+    def adopt(self, known: Mapping[str, int]) -> None:
+        """Take over a file's own numbers, before any other is given out: ReLoCLNet's suppression computes with them."""
+        self.update(known)
         self.next = max(self.values(), default=-1) + 1
 
     def __missing__(self, name: str) -> int:

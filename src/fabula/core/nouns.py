@@ -72,8 +72,13 @@ class Story:
         starts = [e.segment.start for e in self.events]
         if starts == sorted(starts):
             return self
-        order = sorted(range(len(starts)), key=starts.__getitem__)
-        return Story(self.id, tuple([self.events[i] for i in order]), self.duration)
+        return Story(self.id, tuple([self.events[i] for i in self.order]), self.duration)
+
+    @once
+    def order(self) -> list[int]:
+        """Where each event of `in_order` stands in this story."""
+        starts = [e.segment.start for e in self.events]
+        return sorted(range(len(starts)), key=starts.__getitem__)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,8 @@
 
 A name leads to its file without a look into the others: `soda_c` is soda_c.py; where there is no such file, the longest
 head of the name that is one has the family: BLEU_4 and BLEU_1 are in bleu.py. A file offers one thing under the room's
-attribute (`Metric`), or a family under its plural (`METRICS`). A room may have shelves: folders that sort its files.
+attribute (`Metric`), or a family under its plural (`METRICS`); base.py is what all have in common. A room may have
+shelves: folders that sort its files.
 """
 
 from __future__ import annotations
@@ -28,6 +29,9 @@ def key(name: str) -> str:
     return name.strip().lower().replace("-", "_")
 
 
+BASE = "base"  # what the things of a room or shelf have in common
+
+
 class Room:
     """The public modules of a package, and of its shelves, that offer something under the room's attribute name."""
 
@@ -37,13 +41,13 @@ class Room:
 
     def modules(self, shelf: str | None = None) -> list[str]:
         """Dotted from the room on, by file name; with a shelf, those of the room itself and of that shelf."""
-        found: dict[str, str] = {}
+        found: list[tuple[str, str]] = []
         for part in ("", *(self.shelves if shelf is None else [shelf])):
             package = f"{self.package}.{part}" if part else self.package
             for module in pkgutil.iter_modules(importlib.import_module(package).__path__):
-                if not module.name.startswith("_") and module.name not in self.shelves:
-                    found[module.name] = f"{part}.{module.name}" if part else module.name
-        return [found[name] for name in sorted(found)]
+                if not module.name.startswith("_") and module.name not in (*self.shelves, BASE):
+                    found.append((module.name, f"{part}.{module.name}" if part else module.name))
+        return [module for _, module in sorted(set(found))]
 
     def load(self, module: str) -> tuple[Any, ...]:
         """What a module offers; nothing where it is a helper of the room."""
@@ -63,10 +67,10 @@ class Room:
 
     def find(self, name: str) -> Any:
         """The thing of that name, whatever the case, or None. Only its own file is imported."""
-        files = {module.rpartition(".")[2]: module for module in self.modules()}
-        parts = key(name).split("_")
+        modules, parts = self.modules(), key(name).split("_")
         for k in range(len(parts), 0, -1):
-            if module := files.get("_".join(parts[:k])):
+            file = "_".join(parts[:k])
+            for module in (m for m in modules if m.rpartition(".")[2] == file):
                 for thing in self.load(module):
                     if key(thing.name) == key(name):
                         return thing

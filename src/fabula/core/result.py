@@ -54,6 +54,16 @@ class Result:
     def __getitem__(self, metric: str) -> Score:
         return self.scores[metric]
 
+    def pairs(self, metric: str) -> Mapping[str, Any]:
+        """Which events a metric matched, where it `draws` pairs: video → reference set → its matches, in order.
+
+        Events are named by their places in `refs` and `predictions`. Made when asked for; score/pairs.py chooses whose.
+        """
+        if self.predictions is None:
+            return {}
+        found: Mapping[str, Any] = self.metrics[metric].match_corpora(self.refs, self.predictions)
+        return found
+
     def to_dict(self) -> dict[str, Any]:
         """The published JSON: keys are stable (docs/result-json.md)."""
         return {

@@ -55,6 +55,7 @@ class Spec:
 
     name: ClassVar[str] = ""
     at: ClassVar[str | None] = None  # the field that `@` fills
+    late: ClassVar[frozenset[str]] = frozenset()  # fields younger than published signatures: printed when they depart
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
@@ -99,8 +100,9 @@ class Spec:
         return self._print({k: v for k, v in set_fields.items() if v != defaults[k] or k == self.at})
 
     def full(self) -> str:
-        """Every choice, defaults too."""
-        return self._print({k: getattr(self, k) for k in self.defaults()})
+        """Every choice, defaults too; of late fields only what departs, so that older signatures stay as they were."""
+        kept = {k: v for k, v in self.defaults().items() if k not in self.late or getattr(self, k) != v}
+        return self._print({k: getattr(self, k) for k in kept})
 
 
 def hints(cls: type) -> dict[str, Any]:

@@ -113,9 +113,9 @@ def retrieval(
     notes, how = Notes(), ci or Resampling(resamples=2000)
     options = options or ScoreOptions()
     several = [refs] if isinstance(refs, str | Path) else list(refs)
-    queries = files.queries(several, notes, options.refs_format)
+    queries = files.read_queries(several, notes, options.refs_format)
     numbers = VideoNumbers()
-    stream, _ = files.answers(predictions, numbers, notes, options.format)
+    stream, _ = files.read_rankings(predictions, numbers, notes, options.format)
     metric = Faults(k=(k,), iou=(iou,), top=None)
     scored = moment_rows([metric], queries, stream, Reading(numbers, notes, progress=progress))
     if metric in scored.absent:

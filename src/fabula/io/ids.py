@@ -13,7 +13,7 @@ from fabula.core.notes import Notes, named
 from fabula.core.nouns import Corpus
 
 
-def others(id: str) -> list[str]:
+def respell_id(id: str) -> list[str]:
     """The other spellings of an id: its ActivityNet prefix on, and off where it has one."""
     return [f"v_{id}", *([id.removeprefix("v_")] if id.startswith("v_") else [])]
 
@@ -25,16 +25,16 @@ def reconcile(corpus: Corpus, ids: Iterable[str], notes: Notes) -> Corpus:
         if id in known:
             stories[id] = story
             continue
-        free = [twin for twin in others(id) if twin in known and twin not in corpus and twin not in stories]
+        free = [twin for twin in respell_id(id) if twin in known and twin not in corpus and twin not in stories]
         if len(free) == 1:
-            notes.add(matched(corpus.name), named(id))
+            notes.add(describe_match(corpus.name), named(id))
             stories[free[0]], renamed = replace(story, id=free[0]), renamed + 1
         else:
             stories[id] = story
     return replace(corpus, stories=stories) if renamed else corpus
 
 
-def matched(name: str) -> str:
+def describe_match(name: str) -> str:
     """The note on renamed ids of a corpus."""
     return f"{{n}} video ids of {name} were matched with or without the prefix 'v_'"
 

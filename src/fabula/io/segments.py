@@ -21,7 +21,7 @@ REPAIRS = {
 }
 
 
-def fault(segment: Segment) -> str | None:
+def find_fault(segment: Segment) -> str | None:
     if segment.sound:
         return None
     if segment.start < 0 or segment.end < 0:
@@ -34,9 +34,9 @@ def check_predictions(corpus: Corpus, notes: Notes, strict: bool = False, judged
     fate = "match nothing" if judged else "are taken as they are, as the protocol's evaluator does"
     for video, story in corpus.items():
         for i, event in enumerate(story.events):
-            if what := fault(event.segment):
+            if what := find_fault(event.segment):
                 if strict:
-                    raise refused(corpus, video, i, event, what, "mend the predictions, or leave --strict out")
+                    raise refuse_segment(corpus, video, i, event, what, "mend the predictions, or leave --strict out")
                 notes.add(f"{{n}} predicted events are reversed, zero-length or negative and {fate}", named(video, i))
     return corpus
 
@@ -53,10 +53,10 @@ def check_references(corpus: Corpus, notes: Notes, repair: Sequence[str] = ()) -
             continue
         kept: list[Event] = []
         for i, event in enumerate(story.events):
-            ways, mended = mend(event, repair)
-            if (what := fault(event.segment)) and not ways:
+            ways, mended = mend_event(event, repair)
+            if (what := find_fault(event.segment)) and not ways:
                 options = ", ".join(f"--repair {w}" for w in REPAIRS)
-                raise refused(corpus, video, i, event, what, f"mend the file, or say how: {options}")
+                raise refuse_segment(corpus, video, i, event, what, f"mend the file, or say how: {options}")
             if ways:
                 how = "; ".join(f"{way}: {REPAIRS[way]}" for way in ways)
                 notes.add(f"{{n}} reference events were repaired ({how})", named(video, i))
@@ -65,7 +65,7 @@ def check_references(corpus: Corpus, notes: Notes, repair: Sequence[str] = ()) -
     return replace(corpus, stories=stories)
 
 
-def mend(event: Event, repair: Sequence[str]) -> tuple[tuple[str, ...], Event | None]:
+def mend_event(event: Event, repair: Sequence[str]) -> tuple[tuple[str, ...], Event | None]:
     """(the ways that worked together, the event, or None where it is dropped). No ways: sound already, or past help."""
     segment = event.segment
     ways: tuple[str, ...] = ()
@@ -85,6 +85,6 @@ def mend(event: Event, repair: Sequence[str]) -> tuple[tuple[str, ...], Event | 
     return (), event
 
 
-def refused(corpus: Corpus, video: str, i: int, event: Event, what: str, hint: str) -> InputError:
+def refuse_segment(corpus: Corpus, video: str, i: int, event: Event, what: str, hint: str) -> InputError:
     seen = f"a {what} segment [{event.segment.start:g}, {event.segment.end:g}]"
     return InputError(seen, file=corpus.name or None, video=video, field=f"event {i}", hint=hint)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from fabula.core.errors import InputError
-from fabula.io._files import dump_json
+from fabula.io.files import dump_json
 
 MANIFEST = "manifest.json"
 

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 import fabula
 from fabula.core.errors import InputError
-from fabula.io._files import write_bytes
+from fabula.io.files import write_bytes
 from fabula.learn.models import room
 
 FORMAT = 1

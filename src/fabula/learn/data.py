@@ -23,7 +23,7 @@ from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Notes, named
 from fabula.core.nouns import Corpus, Story
 from fabula.core.registry import close_to
-from fabula.io._files import dump_json, load_json
+from fabula.io.files import dump_json, load_json
 from fabula.io.segments import check_references
 from fabula.learn.features import Features, resize
 

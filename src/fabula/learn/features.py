@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fabula.core.errors import InputError, MissingExtra
-from fabula.io._files import dump_json, load_json
-from fabula.io.ids import others
+from fabula.io.files import dump_json, load_json
+from fabula.io.ids import respell_id
 
 Frames = NDArray[np.float32]  # [T, C]
 H5 = (".h5", ".hdf5")
@@ -104,7 +104,7 @@ class Features(Mapping[str, Frames]):
 
     def _spelt(self, video: str) -> str | None:
         """The store's own spelling of an id, with or without the prefix `v_`."""
-        return next((id for id in (video, *others(video)) if id in self._ids), None)
+        return next((id for id in (video, *respell_id(video)) if id in self._ids), None)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._ids)

@@ -35,7 +35,7 @@ from lightning_fabric.loggers.logger import Logger
 from torch import Tensor, nn
 
 from fabula.core.errors import FabulaError, InputError, SpecError
-from fabula.io._files import dump_json, load_json, write_text
+from fabula.io.files import dump_json, load_json, write_text
 from fabula.learn import checkpoint
 from fabula.learn.data import Vocabulary
 from fabula.learn.options import Callbacks, Run, Settings, Validation

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from fabula.core.errors import SpecError
 from fabula.core.registry import Room, close_to, key
 from fabula.core.rooms import also_verb
-from fabula.io._pieces import stories_alone
+from fabula.io.files import check_path
+from fabula.io.head import Head
+from fabula.io.pieces import holds_only_stories
 from fabula.lint._check import Check, Facts, Finding, Place
 from fabula.lint._examine import Report, examine, examine_items
 from fabula.lint._kind import Asked, Kind, Mended
@@ -50,8 +52,9 @@ def kind_of(asked: Asked, task: str | None = None) -> Kind:
                 return kind
         raise SpecError(f"no file is linted for {task!r}; {close_to(task, [t for k in known for t in k.tasks])}")
     ordered = sorted(known, key=lambda kind: kind.last)
-    for kind in () if stories_alone(asked.path) else ordered:
-        if kind.named(asked.format) if asked.format else kind.knows(asked.path):
+    head = Head(check_path(asked.path))
+    for kind in () if holds_only_stories(asked.path) else ordered:
+        if kind.named(asked.format) if asked.format else kind.knows(head):
             return kind
     return ordered[-1]
 

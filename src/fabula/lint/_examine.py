@@ -9,7 +9,7 @@ from typing import Any
 
 from fabula.core.notes import Notes
 from fabula.core.nouns import Corpus
-from fabula.io.ids import others, reconcile
+from fabula.io.ids import reconcile, respell_id
 from fabula.lint._check import Facts, Finding, Level, Place
 
 
@@ -50,7 +50,7 @@ def durations(corpus: Corpus, refs: Sequence[Corpus]) -> dict[str, float]:
     """Of each video: its own, else the first that a reference knows."""
     found: dict[str, float] = {}
     for video, story in corpus.items():
-        spellings = [video, *others(video)]
+        spellings = [video, *respell_id(video)]
         known = [story.duration, *(ref[v].duration for ref in refs for v in spellings if v in ref)]
         if (first := next((d for d in known if d is not None), None)) is not None:
             found[video] = first

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fabula import io
-from fabula.io import _stream
+from fabula.io.head import Head
 from fabula.lint._examine import Report
 
 
@@ -38,34 +37,8 @@ class Kind:
 
     name: str
     tasks: tuple[str, ...]
-    knows: Callable[[Path], bool]  # by how the file begins
+    knows: Callable[[Head], bool]  # by how the file begins
     named: Callable[[str], bool]  # by the name of a format
     look: Callable[[Asked], tuple[Report, str]]  # what is odd, and the name of the format
     mend: Callable[[Asked, Path], Mended]
     last: int = 0  # asked after those of a smaller number: a kind whose shape holds others' too
-
-
-LINES = (".jsonl", ".jsonl.gz")
-LISTS = ("annotations", "results", "regions")
-BEFORE = {"info", "images", "licenses", "type", "version", "external_data", "opt", "id", "image_id", "width", "height"}
-
-
-def first_entry(path: Path) -> Mapping[str, Any]:
-    """The first object of a file of lines, of a list, or of the list that a COCO-like object has; else nothing."""
-    entry: Any = {}
-    if path.name.endswith(LINES):
-        entry = next((e for _, e in io.objects(io.usable(path))), {})
-        return entry if isinstance(entry, dict) else {}
-    for reader in _stream.opened(io.usable(path)):
-        if reader.peek() == "[":
-            entry = next(reader.elements(), {})
-            break
-        for key in reader.members() if reader.peek() == "{" else ():
-            if key in LISTS and reader.peek() == "[":
-                entry = {key: None} | dict(next(reader.elements(), {}))
-                break
-            if key not in BEFORE:
-                return {}
-            reader.value()
-        break
-    return entry if isinstance(entry, dict) else {}

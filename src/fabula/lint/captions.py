@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fabula import io
 from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Notes
-from fabula.io import _files, coco, pairs
-from fabula.io._fields import Source
+from fabula.io.captions import SHELF, coco, is_inline, pairs
+from fabula.io.fields import Source
+from fabula.io.files import check_path, has_lines, load_json, read_objects
+from fabula.io.head import Head
 from fabula.lint._examine import Report, examine_items
-from fabula.lint._kind import LINES, Asked, Kind, Mended, first_entry
+from fabula.lint._kind import Asked, Kind, Mended
 
 
-def knows(path: Path) -> bool:
+def knows(head: Head) -> bool:
     """Whether the file holds COCO results or annotations, or pairs."""
-    keys = first_entry(path).keys()
-    if path.name.endswith(LINES):
+    keys = head.first_entry.keys()
+    if head.lines:
         return {"refs", "cand"} <= keys
     return "image_id" in keys and ("caption" in keys or {"test", "refs"} <= keys) and "segments" not in keys
 
@@ -30,17 +31,17 @@ def look(asked: Asked) -> tuple[Report, str]:
 
 def said(path: Path, notes: Notes) -> list[tuple[str | int, str | None]]:
     """Each caption with its id."""
-    source = Source(io.usable(path), notes, noun="item")
-    if path.name.endswith(LINES):
-        return [(item.id, item.candidate) for item in pairs.items(io.objects(path), source)]
-    document = _files.load_json(path)
+    source = Source(check_path(path), notes, noun="item")
+    if has_lines(path):
+        return [(item.id, item.candidate) for item in pairs.read_items(read_objects(path), source)]
+    document = load_json(path)
     if isinstance(document, dict):
-        return [(id, caption) for id, several in coco.references(document, source).items() for caption in several]
+        return [(id, caption) for id, several in coco.read_annotations(document, source).items() for caption in several]
     if not isinstance(document, list):
         raise InputError("no file of captions", file=path, hint=f"it is {coco.RESULTS} or {coco.ANNOTATIONS}")
-    if document and isinstance(document[0], dict) and "refs" in document[0]:
-        return [(item.id, item.candidate) for item in pairs.items(iter(enumerate(document)), source, "entry")]
-    return list(coco.results(document, source).items())
+    if is_inline(document):
+        return [(item.id, item.candidate) for item in pairs.read_items(iter(enumerate(document)), source, "entry")]
+    return list(coco.read_results(document, source).items())
 
 
 def mend(asked: Asked, target: Path) -> Mended:
@@ -51,7 +52,7 @@ KIND = Kind(
     name="captions",
     tasks=("captions",),
     knows=knows,
-    named=lambda format: format in ("captions", *(r.name for r in (*coco.READERS, *pairs.READERS))),
+    named=lambda format: format in ("captions", *(rule.name for rule in SHELF.rules)),
     look=look,
     mend=mend,
     last=5,

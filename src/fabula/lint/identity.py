@@ -11,12 +11,15 @@ from typing import Any
 from fabula.core.errors import SpecError, shown
 from fabula.core.notes import Notes
 from fabula.core.nouns import Corpus
-from fabula.io import captionsets, fillin, usable
-from fabula.io._files import write_text
-from fabula.io._tables import head
+from fabula.io import identity as files
+from fabula.io.fields import Source
+from fabula.io.files import check_path, has_lines, write_text
+from fabula.io.head import Head
+from fabula.io.identity import captionsets, fillin
+from fabula.io.identity.captionsets import SetText
 from fabula.lint._check import Check, Facts, Place
 from fabula.lint._examine import Report, report
-from fabula.lint._kind import LINES, Asked, Kind, Mended, first_entry
+from fabula.lint._kind import Asked, Kind, Mended
 
 SPELLED = re.compile(r"\[[^\[\]\s'\",]+\]|[^\[\]\s'\",]+")  # [PERSON1] or PERSON1, nothing else
 NOBODY = re.compile(r"(\w*_)?(PERSON|SOMEONE|BLANK|UNK)", re.IGNORECASE)  # a placeholder that nobody filled
@@ -101,32 +104,32 @@ def look(asked: Asked) -> tuple[Report, str]:
 
 def of_captions(asked: Asked) -> bool:
     """Captionsets: by the format's name, or a JSON file of them."""
-    return asked.format == "captionsets" if asked.format else not captionsets.is_table(asked.path)
+    return asked.format == "captionsets" if asked.format else not files.is_table(asked.path)
 
 
 def of_sets(asked: Asked) -> bool:
     """A file that says which clips belong together: by its name, or by a line of three clips or more."""
     if asked.format:
         return asked.format == "fillin-sets"
-    return any(line.strip().count("\t") > 1 for line in head(asked.path).splitlines())
+    return any(line.strip().count("\t") > 1 for line in Head(asked.path).text.splitlines())
 
 
 def look_at_sets(asked: Asked) -> tuple[Report, str]:
     """Clips that the references have not, or that are in no set; a clip in two sets cannot be read."""
     notes = Notes()
-    words = tuple((clip, None, None) for clips in fillin.read_sets(asked.path, notes) for clip in clips)
+    words = tuple((clip, None, None) for clips in fillin.read_grouping(asked.path, notes) for clip in clips)
     known: frozenset[str | int] | None = None
     if asked.refs:
-        known = frozenset(clip for ref in asked.refs for clip in fillin.references(ref, notes))
+        known = frozenset(clip for ref in asked.refs for clip in fillin.read_references(ref, notes))
     return report(Facts(corpus=Corpus({}), words=words, known=known), notes, ("ids",)), "fillin-sets"
 
 
 def look_at_ids(asked: Asked) -> tuple[Report, str]:
     notes = Notes()
-    clips = fillin.predictions(asked.path, notes)
+    clips = fillin.read_predictions(asked.path, notes)
     truth: dict[str, tuple[str, ...]] = {}
     for ref in asked.refs:
-        truth |= fillin.references(ref, notes)
+        truth |= fillin.read_references(ref, notes)
     blanks = {clip: len(given) for clip, given in truth.items()} if asked.refs else None
     words = tuple((clip, i, id) for clip, given in clips.items() for i, id in enumerate(given or ("",)))
     known: frozenset[str | int] | None = frozenset(truth) if asked.refs else None
@@ -136,10 +139,10 @@ def look_at_ids(asked: Asked) -> tuple[Report, str]:
 
 def look_at_captions(asked: Asked) -> tuple[Report, str]:
     """Words and ids of sets, as of single captions; their blanks, set by set."""
-    notes, truth = Notes(), dict[str, captionsets.Told]()
-    sets = captionsets.read(asked.path, notes)
+    notes, truth = Notes(), dict[str, SetText]()
+    sets = files.read_sets(asked.path, notes)
     for ref in asked.refs:
-        truth |= captionsets.read(ref, notes, asked.refs_format)
+        truth |= files.read_sets(ref, notes, asked.refs_format)
     words = tuple((id, i, text) for id, told in sets.items() for i, text in enumerate(told.captions or (None,)))
     known: frozenset[str | int] | None = frozenset(truth) if asked.refs else None
     blanks = {id: len(laid_out(told)) for id, told in truth.items() if told.blanks is not None}
@@ -150,16 +153,16 @@ def look_at_captions(asked: Asked) -> tuple[Report, str]:
     return Report(tuple(both), said.numbers), "captionsets"
 
 
-def laid_out(told: captionsets.Told) -> tuple[str, ...]:
+def laid_out(told: SetText) -> tuple[str, ...]:
     """The ids in all blanks of a set, end to end."""
     return sum(told.blanks or (), ())
 
 
 def mend_captions(asked: Asked, target: Path) -> Mended:
     """Every id in a blank without what stands around it; words are never touched."""
-    if not target.name.endswith(LINES):
+    if not has_lines(target):
         raise SpecError(f"the copy is written as lines of JSON; call it {target.stem}.jsonl")
-    sets = captionsets.read(asked.path, Notes())
+    sets = files.read_sets(asked.path, Notes())
     deeds = [
         {"deed": "spell", "set": id, "blank": i, "before": given, "after": bare(given)}
         for id, told in sets.items()
@@ -171,7 +174,7 @@ def mend_captions(asked: Asked, target: Path) -> Mended:
             sets[id] = replace(
                 told, blanks=tuple(tuple(bare(given) or given for given in clip) for clip in told.blanks)
             )
-    write_text(usable(target), captionsets.written(sets, target))
+    write_text(check_path(target), captionsets.write_sets(sets, Source(target)))
     return Mended("captionsets", deeds, {"spell": "wrote an id without what stood around it"})
 
 
@@ -181,29 +184,29 @@ def mend(asked: Asked, target: Path) -> Mended:
         return mend_captions(asked, target)
     if of_sets(asked):
         raise SpecError("--fix spells ids; a file of sets has none")
-    clips = fillin.predictions(asked.path, Notes())
+    clips = fillin.read_predictions(asked.path, Notes())
     deeds: list[dict[str, Any]] = []
     for clip, given in clips.items():
         for i, id in enumerate(given):
             if bare(id) and not SPELLED.fullmatch(id):
                 deeds.append({"deed": "spell", "clip": clip, "blank": i, "before": id, "after": f"[{bare(id)}]"})
     spelled = {clip: () if given == (fillin.NO_BLANK,) else tuple(map(bare, given)) for clip, given in clips.items()}
-    fillin.write(spelled, target)
+    write_text(check_path(target), fillin.write_labels(spelled, Source(target)))
     return Mended("fillin", deeds, {"spell": "wrote an id as [id]"})
 
 
-def knows(path: Path) -> bool:
+def knows(head: Head) -> bool:
     """Lines with a tab, in a file that is not called JSON; captionsets in one that is."""
-    if captionsets.is_table(path):
-        return "\t" in head(path).partition("\n")[0]
-    return captionsets.ours(first_entry(path))
+    if files.is_table(head.path):
+        return "\t" in head.text.partition("\n")[0]
+    return files.is_set(head.first_entry)
 
 
 KIND = Kind(
     name="identity",
     tasks=("identity",),
     knows=knows,
-    named=lambda format: format in {reader.name for reader in (*fillin.READERS, *captionsets.READERS)},
+    named=lambda format: format in {rule.name for rule in files.SHELF.rules},
     look=look,
     mend=mend,
     last=2,

@@ -14,14 +14,14 @@ from fabula.core.errors import InputError, SpecError
 from fabula.core.moments import Id, Query, Ranking, Rankings, VideoNumbers
 from fabula.core.notes import Notes
 from fabula.core.nouns import Corpus, Event, Segment, Story
-from fabula.io import moment_lines, usable
 from fabula.io import moments as files
-from fabula.io._fields import Source
-from fabula.io._files import json_text, write_text
-from fabula.io._tables import head
+from fabula.io.fields import Source
+from fabula.io.files import check_path, encode_json, has_lines, write_text
+from fabula.io.head import Head
+from fabula.io.moments.lines import write_queries
 from fabula.lint._check import Check, Facts, Place
 from fabula.lint._examine import Report, report
-from fabula.lint._kind import LINES, Asked, Kind, Mended, first_entry
+from fabula.lint._kind import Asked, Kind, Mended
 from fabula.lint._repair import DEEDS, Deed, straight
 from fabula.lint.segments import PAST
 
@@ -150,27 +150,32 @@ OF_ANSWERS = ("moments", "ids")
 
 def role(asked: Asked) -> str:
     """Whether the file has queries or answers; an error lists the formats of both."""
+    return find_role(Head(check_path(asked.path)), asked.format)
+
+
+def find_role(head: Head, format: str | None) -> str:
     able, problem = [], None
-    for what in ("predictions", "references"):
+    roles: tuple[files.Role, ...] = ("predictions", "references")
+    for what in roles:
         try:
-            files.chosen_format(Source(usable(asked.path), noun="query"), asked.format, what)
+            files.choose_format(head, format, what)
             able.append(what)
         except (InputError, SpecError) as error:
             problem = error
     if problem is not None and not able:
         raise problem
-    of_queries = len(able) == 2 and first_entry(asked.path).keys() & {"video", "annotations"}
+    of_queries = len(able) == 2 and head.first_entry.keys() & {"video", "annotations"}
     return "references" if of_queries else able[0]
 
 
 def read_queries(paths: Sequence[Path], format: str | None, notes: Notes) -> dict[Id, Query]:
     """As they stand: nothing is judged yet."""
-    return files.queries(paths, notes, format, judged=False)
+    return files.read_queries(paths, notes, format, judged=False)
 
 
 def read_answers(asked: Asked, notes: Notes) -> tuple[Answers, str]:
     numbers = VideoNumbers()
-    stream, name = files.answers(asked.path, numbers, notes, asked.format)
+    stream, name = files.read_rankings(asked.path, numbers, notes, asked.format)
     found: list[tuple[str, Ranking]] = []
     for which, some in stream:
         found += [(which, ranking) for ranking in (some if isinstance(some, Rankings) else (some,))]
@@ -201,7 +206,7 @@ def look_at_queries(asked: Asked) -> tuple[Report, str]:
     durations = {id: s.duration for id, s in stories.items() if s.duration is not None}
     words = tuple((str(q.id), None, q.text) for q in queries.values())
     facts = Facts(corpus=Corpus(stories), words=words, durations=durations, known=known, part="window")
-    name = files.chosen_format(Source(usable(asked.path)), asked.format, "references").name
+    name = files.choose_format(Head(check_path(asked.path)), asked.format, "references").name
     return report(facts, notes, OF_QUERIES), name
 
 
@@ -212,21 +217,21 @@ def story(query: Query) -> Story:
 
 def mend(asked: Asked, target: Path) -> Mended:
     """As Fabula's own lines; answers of several lists as TVR's."""
-    if not target.name.endswith(LINES):
+    if not has_lines(target):
         raise SpecError(f"the copy is written as lines of JSON; call it {target.stem}.jsonl")
     deeds: list[Deed] = []
     if role(asked) == "references":
         kept = [mended_query(q, deeds) for q in read_queries([asked.path], asked.format, Notes()).values()]
-        lines = moment_lines.written_queries((q for q in kept if q.windows), Source(usable(target)))
-        write_text(usable(target), lines)
+        lines = write_queries((q for q in kept if q.windows), Source(check_path(target)))
+        write_text(check_path(target), lines)
         return Mended("moment-lines", [d.to_dict() for d in deeds], DEEDS)
     answers, _ = read_answers(asked, Notes())
     durations = answers.durations()
     fixed = [(which, mended_ranking(r, lasts(r, answers, durations), deeds)) for which, r in answers.rankings]
     if {which for which, _ in fixed} <= {""}:
-        files.write((ranking for _, ranking in fixed), answers.numbers, target)
+        files.write_rankings((ranking for _, ranking in fixed), answers.numbers, target)
         return Mended("moment-lines", [d.to_dict() for d in deeds], DEEDS)
-    write_text(usable(target), as_tvr(fixed, answers.numbers, target))
+    write_text(check_path(target), as_tvr(fixed, answers.numbers, target))
     return Mended("tvr-lines", [d.to_dict() for d in deeds], DEEDS)
 
 
@@ -258,20 +263,19 @@ def mended_ranking(ranking: Ranking, long: NDArray[np.float64], deeds: list[Deed
 
 
 def as_tvr(fixed: Sequence[tuple[str, Ranking]], numbers: VideoNumbers, target: Path) -> Iterator[str]:
-    yield json_text({"video2idx": dict(numbers)}, target)
+    yield encode_json({"video2idx": dict(numbers)}, target)
     for which, r in fixed:
         videos = np.zeros(len(r)) if r.videos is None else r.videos
         rows = np.column_stack([videos, r.spans, *([] if r.scores is None else [r.scores])]).tolist()
         predictions: list[Any] = [[int(row[0]), *row[1:]] for row in rows]
-        yield json_text({"desc_id": r.id, "task": which, "predictions": predictions}, target)
+        yield encode_json({"desc_id": r.id, "task": which, "predictions": predictions}, target)
 
 
-def knows(path: Path) -> bool:
-    start = head(usable(path))
-    if files.shape_of(path) == "json" and any(word in start for word in STORIES):
+def knows(head: Head) -> bool:
+    if files.SHELF.pattern_of(head.path) == "*.json" and any(word in head.text for word in STORIES):
         return False
     try:
-        return bool(role(Asked(path)))
+        return bool(find_role(head, None))
     except (InputError, SpecError):
         return False
 

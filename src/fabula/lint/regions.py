@@ -16,12 +16,12 @@ from fabula.core.notes import Notes
 from fabula.core.nouns import Corpus
 from fabula.core.regions import FORMS, Boxes, Form, Picture, corners
 from fabula.io import regions as files
-from fabula.io import usable
-from fabula.io._fields import Source
-from fabula.io._files import json_text, write_text
+from fabula.io.fields import Source
+from fabula.io.files import check_path, encode_json, has_lines, write_text
+from fabula.io.head import Head
 from fabula.lint._check import Check, Facts, Place
 from fabula.lint._examine import Report, report
-from fabula.lint._kind import LINES, Asked, Kind, Mended, first_entry
+from fabula.lint._kind import Asked, Kind, Mended
 
 WHOLE = 0.99  # of the image
 Size = tuple[float, float]
@@ -165,10 +165,10 @@ FAMILIES = ("regions", "ids", "words")
 
 
 def read(path: Path, format: str | None, notes: Notes) -> tuple[Pictures, str]:
-    source = Source(usable(path), notes, noun="image")
-    chosen, form = files.chosen(source.path, format)
+    source = Source(check_path(path), notes, noun="image")
+    chosen, form = files.choose_format(source.path, format)
     found: dict[str, Picture] = {}
-    for picture in chosen.read(source, form):
+    for picture in files.read_pictures(chosen, source, form):
         if picture.id in found:
             raise source.wrong("this image stands twice", picture.id, None, "keep one of the two")
         found[picture.id] = picture
@@ -213,8 +213,8 @@ def mend(asked: Asked, target: Path) -> Mended:
     pictures, _, _ = met(asked, Notes())
     deeds: list[dict[str, Any]] = []
     mended = [repaired(p, pictures.sizes.get(id), deeds) for id, p in pictures.images.items()]
-    to = "lines" if target.name.endswith(LINES) else "coco"
-    write_text(usable(target), as_lines(mended, target) if to == "lines" else [json.dumps(as_coco(mended))])
+    to = "lines" if has_lines(target) else "coco"
+    write_text(check_path(target), as_lines(mended, target) if to == "lines" else [json.dumps(as_coco(mended))])
     lost = ["boxes are written as xywh"] if pictures.form != "xywh" else []
     return Mended(to, deeds, DEEDS, lost)
 
@@ -253,7 +253,7 @@ def as_lines(pictures: list[Picture], target: Path) -> Iterator[str]:
     for p in pictures:
         line: dict[str, Any] = {"image_id": p.id, "boxes": p.boxes.tolist(), "captions": list(p.captions)}
         line |= {} if p.scores is None else {"scores": p.scores.tolist()}
-        yield json_text(line | ({} if p.size is None else {"width": p.size[0], "height": p.size[1]}), target)
+        yield encode_json(line | ({} if p.size is None else {"width": p.size[0], "height": p.size[1]}), target)
 
 
 def as_coco(pictures: list[Picture]) -> Any:
@@ -270,14 +270,14 @@ def as_coco(pictures: list[Picture]) -> Any:
     return {"images": sizes, "annotations": boxes}
 
 
-def knows(path: Path) -> bool:
-    keys = first_entry(path).keys()
+def knows(head: Head) -> bool:
+    keys = head.first_entry.keys()
     return bool(keys & {"bbox", "boxes"}) or {"regions"} <= keys
 
 
 def named(format: str) -> bool:
     try:
-        return format in FORMS or bool(files.named_format(format.partition(":")[0]))
+        return format in FORMS or bool(files.find_format(format.partition(":")[0]))
     except SpecError:
         return False
 

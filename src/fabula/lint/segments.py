@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from fabula.io.segments import fault
+from fabula.io.segments import find_fault
 from fabula.lint._check import Check, Facts, Place, span
 
 FRAME = 0.05  # seconds; a frame of 25 per second lasts 0.04
@@ -14,7 +14,7 @@ PAST = 1e-6  # seconds; rounding is no fault
 
 def faulty(kind: str) -> Callable[[Facts], Iterator[Place]]:
     def find(facts: Facts) -> Iterator[Place]:
-        return (Place(v, i, span(e)) for v, i, e in facts.events() if fault(e.segment) == kind)
+        return (Place(v, i, span(e)) for v, i, e in facts.events() if find_fault(e.segment) == kind)
 
     return find
 

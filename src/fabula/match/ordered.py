@@ -65,6 +65,8 @@ def fill_between(C: Cells, E: Cells, shapes: Shapes) -> Mask:
         extra = E[start : start + G * P].reshape(G, P)
         corners = [(-1, -1), *np.argwhere(own).tolist(), (G, P)]
         for (i, j), (k, m) in pairwise(corners):
+            if k - i < 2 or m - j < 2:
+                continue
             for di, dj in ordered(extra[i + 1 : k, j + 1 : m])[1]:
                 own[i + 1 + di, j + 1 + dj] = True
         start += G * P

@@ -98,11 +98,11 @@ class Metric(Spec):
         """True where units must know something of the whole corpus: a corpus in parts is counted first."""
         return False
 
-    def statistics(self, refs: Any) -> Any:
+    def count_statistics(self, refs: Any) -> Any:
         """What units need to know of the whole corpus, counted over a part of it, as JSON holds it."""
         return None
 
-    def merge(self, parts: Sequence[Any]) -> Any:
+    def merge_statistics(self, parts: Sequence[Any]) -> Any:
         """The statistics of the parts together."""
         raise NotImplementedError(f"{self.name} has statistics and does not say how they are merged")
 
@@ -189,6 +189,11 @@ class Metric(Spec):
     def about(self) -> Mapping[str, str]:
         """What else the signature must name: tokeniser, versions of what it leans on."""
         return {}
+
+    @property
+    def leans_on(self) -> frozenset[str]:
+        """What of text/ it cannot do without, by name: whoever draws by METEOR asks whether its index is at hand."""
+        return frozenset(self.about())
 
     def signature(self, facts: Mapping[str, object]) -> str:
         """Every choice that has ever changed a published number, then the facts of this run."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
-Grid = Literal["exact", "float32", "accumulated"]
+Grid = Literal["exact", "float32", "arange", "accumulated"]
 NEAR = 1e-12
 
 
@@ -30,11 +30,13 @@ def average_precision(places: NDArray[np.int64], npos: int, levels: int = 100, g
     """At levels of recall. `places` of the hits from 1 on, rising; precision_k = k / place, recall_k = k / npos.
 
     grid    exact: t = k/100, reached from 1e-12 below on · float32: recall, t and precision rounded to float32
+            arange: float32, with the levels that torch.arange(0, 1, .01) has: some an ulp above k/100, so that a
+            recall of exactly .42, .45, .76, .77, .78 or .84 fails its level
             accumulated: t grows by .01 in doubles, which passes 1.0 and is .5000000000000002 for .5
     """
     if not len(places) or not npos:
         return 0.0
-    real = np.dtype(np.float32 if grid == "float32" else np.float64)
+    real = np.dtype(np.float32 if grid in ("float32", "arange") else np.float64)
     k = np.arange(1, len(places) + 1).astype(real)
     precision, recall = k / places.astype(real), k / np.array(npos).astype(real)
     best = np.append(best_from_here(precision, 0), 0)  # the best from the k-th hit on; 0 past the last
@@ -49,7 +51,16 @@ def thresholds(levels: int, grid: Grid) -> Floats:
         steps = np.full(levels, 0.01)
         steps[0] = 0.0
         return np.cumsum(steps)
+    if grid == "arange":
+        return torch_levels(levels)
     return exact if grid == "float32" else exact - NEAR
+
+
+def torch_levels(levels: int) -> Floats:
+    """As PyTorch fills an arange: eight at a time, each block's first value rounded; the last four one by one."""
+    i = np.arange(levels)
+    first = (0.01 * (i - i % 8)).astype(np.float32).astype(np.float64)
+    return np.where(i < 96, first + 0.01 * (i % 8), 0.01 * i).astype(np.float32).astype(np.float64)
 
 
 def precision_of_ties(positive: Floats, scores: Floats, steps: str) -> Floats:

@@ -16,11 +16,15 @@ QUIRKS = (
 )
 
 
-def metrics(missing: str, pairing: str = "video") -> tuple[Metric, ...]:
+SHIFTED_QUIRK = "Paragraphs: after the first missing video, predictions are compared with another video's references."
+
+
+def metrics(missing: str, pairing: str = "video", nonascii: str = "keep") -> tuple[Metric, ...]:
     rules: dict[str, Any] = {"segments": "swap", "missing": missing}
+    listed = "zero" if pairing == "shifted" else missing  # a shift is by the videos that have no prediction
     return (
-        soda_mean(**rules, order="file", columns="sorted", nonascii="keep"),
-        *words("random", "keep", **rules)[:2],
+        soda_mean(**rules, order="file", columns="sorted", nonascii=nonascii),
+        *words("random", nonascii, **rules)[:2],
         detection("videos", **rules),
-        *paragraphs(missing=missing, pairing=pairing)[:2],
+        *paragraphs(missing=listed, pairing=pairing)[:2],
     )

@@ -14,7 +14,7 @@ PROTOCOL = Protocol(
     commit="d095eaa",
     metrics=(
         mr_r1.Metric(order="file", lengths=False, longest=1500, missing="error"),
-        mr_map.Metric(order="file", empty="drop", lengths=False, longest=1500, missing="error"),
+        mr_map.Metric(order="file", empty="drop", undefined="hit", lengths=False, longest=1500, missing="error"),
         hl_map.Metric(steps="scores", missing="error"),
         hl_hit1.Metric(missing="error"),
     ),

@@ -14,7 +14,7 @@ PROTOCOL = Protocol(
     commit="8c328e6",
     metrics=(
         fitb.Metric(labels="exact", short="shift"),
-        meteor.Metric(tok="none", agg="mean"),
+        meteor.Metric(tok="none", agg="mean", passing="pipe"),
         rouge_l.Metric(tok="none"),
         cider.Metric(tok="none", idf="batch:16"),
         spice.Metric(tok="none"),

@@ -12,9 +12,9 @@ PROTOCOL = Protocol(
     repository="github.com/LuoweiZhou/ProcNets-YouCook2",
     commit="815ae58",
     metrics=(
-        prf.Metric(top=15, refs="best", best_by="each", f1="means", order="file"),
-        miou.Metric(),
-        mjaccard.Metric(),
+        prf.Metric(top=15, refs="best", best_by="each", f1="means", order="file", segments="raw", eps=1e-8),
+        miou.Metric(segments="raw"),
+        mjaccard.Metric(segments="raw"),
     ),
     quirks=(
         "Only the first 15 predictions of a video count, in file order.",

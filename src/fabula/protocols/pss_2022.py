@@ -12,9 +12,12 @@ PROTOCOL = Protocol(
     repository="github.com/anilbatra2185/pss_soda_matching",
     commit="a57c624",
     metrics=(
-        soda_d.Metric(refs="single", eps=1e-8),
-        miou.Metric(refs="single"),
-        mjaccard.Metric(refs="single"),
+        soda_d.Metric(refs="single", eps=1e-8, missing="drop", segments="raw"),
+        miou.Metric(refs="single", segments="raw"),
+        mjaccard.Metric(refs="single", segments="raw"),
     ),
-    quirks=("mJaccard divides by the length of the prediction, which rewards short segments.",),
+    quirks=(
+        "SODA_d is SODA's own program: reference videos without predictions are left out of its mean.",
+        "mJaccard divides by the length of the prediction, which rewards short segments.",
+    ),
 )

@@ -13,7 +13,7 @@ PROTOCOL = Protocol(
     commit="b7e553a",
     metrics=(
         mr_r1.Metric(order="file", long=150, missing="error"),
-        mr_map.Metric(order="file", empty="drop", long=150, missing="error"),
+        mr_map.Metric(order="file", empty="drop", undefined="hit", long=150, missing="error"),
         hl_map.Metric(steps="scores", missing="error"),
         hl_hit1.Metric(missing="error"),
     ),
@@ -23,6 +23,7 @@ PROTOCOL = Protocol(
         "A query with an empty list of windows does not count for mAP, so that silence raises it.",
         "An empty list of windows ends the published program at R1; here it is a miss.",
         "Windows of more than 150 s have no length of their own, but count for the whole.",
+        "mAP takes a reversed window as long as a reference for a hit: its IoU is 0/0, which no threshold turns down.",
         "Several highlights of one score count once in highlight mAP.",
         "Windows are scored where the predictions have windows, highlights where they have saliency.",
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fabula.protocols._scenic import QUIRKS, metrics
+from fabula.protocols._scenic import QUIRKS, SHIFTED_QUIRK, metrics
 from fabula.protocols.base import Protocol
 
 PROTOCOL = Protocol(
@@ -12,8 +12,5 @@ PROTOCOL = Protocol(
     repository="github.com/RenShuhuai-Andy/TimeChat",
     commit="c60b332",
     metrics=metrics("zero", pairing="shifted"),
-    quirks=(
-        *QUIRKS,
-        "Paragraphs: after the first missing video, predictions are compared with another video's references.",
-    ),
+    quirks=(*QUIRKS, SHIFTED_QUIRK),
 )

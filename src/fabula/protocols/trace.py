@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fabula.protocols._scenic import QUIRKS, metrics
+from fabula.protocols._scenic import QUIRKS, SHIFTED_QUIRK, metrics
 from fabula.protocols.base import Protocol
 
 PROTOCOL = Protocol(
@@ -11,6 +11,6 @@ PROTOCOL = Protocol(
     paper="Guo et al., ICLR 2025",
     repository="github.com/gyxxyg/TRACE",
     commit="fba1e40",
-    metrics=metrics("drop"),
-    quirks=(*QUIRKS, "Reference videos without predictions are left out of every mean."),
+    metrics=metrics("drop", pairing="shifted"),
+    quirks=(*QUIRKS, "Reference videos without predictions are left out of every mean.", SHIFTED_QUIRK),
 )

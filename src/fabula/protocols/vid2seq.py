@@ -10,7 +10,7 @@ PROTOCOL = Protocol(
     task="dense",
     paper="Yang et al., CVPR 2023",
     repository="github.com/google-research/scenic",
-    commit="2026 snapshot",
-    metrics=metrics("zero"),
-    quirks=QUIRKS,
+    commit="4a38d47",
+    metrics=metrics("zero", nonascii="blank"),
+    quirks=(*QUIRKS, "Its trainer makes every non-ASCII character of both sides a blank before it scores."),
 )

@@ -1,98 +1,104 @@
 """Scene graphs for the page: the merged tuples of both sides as SPICE and iSPICE compared them, worst rows first.
 
-A graph is [score, candidate's tuples, reference's tuples], a tuple [mark, word, …] with marks of metrics/_graphs.py.
+A graph is [score, candidate's tuples, reference's tuples], a tuple [mark, word, …]: the mark says what became of it.
 Parsing costs a millisecond or so a caption, so only the first GRAPHED pictures of a page are made; the page says so.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, NamedTuple
 
-from fabula import metrics
-from fabula.core.nouns import Event, Item, Segment, Story
+from fabula.core.nouns import Story
 from fabula.core.result import Result
-from fabula.engine.captions import Tokenised
-from fabula.metrics._graphs import Graphs
-from fabula.metrics._localised_graphs import LocalisedGraphs
-from fabula.metrics.ispice import Metric as Ispice
-from fabula.metrics.spice import Metric as Spice
-from fabula.tasks.identity import renamed
+from fabula.report._events import order_events
 
 GRAPHED = 1000
-RENAMED = re.compile(r"\|renamed:(word|blank)\b")  # in signatures of the task identity
 
 Graph = list[Any]
-CaptionGraphs = Spice | Ispice
 
 
-def listed(graphs: Graphs) -> Graph:
+class Slot(NamedTuple):
+    """A pair on the page, and where its graphs belong."""
+
+    system: int
+    video: str
+    set: int
+    pair: Sequence[Any]
+    graphs: list[Any]  # those of all pairs of the system and the set
+    at: int
+
+
+def list_tuples(graphs: Any) -> Graph:
     tuples = ([[mark, *parts] for parts, mark in side] for side in (graphs.candidate, graphs.reference))
     return [float(f"{graphs.value:.5g}"), *tuples]
 
 
-def of_items(results: Sequence[Result], rows: Sequence[list[Any]]) -> list[str]:
+def name_graphs(result: Result) -> list[str]:
+    """The metrics that compare scene graphs."""
+    return [name for name, metric in result.metrics.items() if metric.draws == "graphs"]
+
+
+def add_item_graphs(results: Sequence[Result], rows: Sequence[list[Any]]) -> list[str]:
     """Appends to each row a graph per system and metric, null where there is none; tells whose graphs they are."""
-    found = {name: m for name, m in named(results[0]).items() if isinstance(m, CaptionGraphs)}
-    some = rows[: GRAPHED // max(1, len(found) * len(results))]
-    for row in rows if found else ():
-        row.append([None] * len(results))
-    for s, result in enumerate(results if found else ()):
-        told = [row for row in some if row[2][s] is not None]
-        items = {i.id: i for i in result.items}
-        drawn = [seen_by(m, [items[row[0]] for row in told], result[name].signature) for name, m in found.items()]
-        for row, graphs in zip(told, zip(*drawn, strict=True), strict=True):
-            row[-1][s] = list(graphs)
-    return list(found)
-
-
-def named(result: Result) -> dict[str, metrics.Metric]:
-    return {name: metrics.metric(score.signature) for name, score in result.scores.items()}
-
-
-def seen_by(metric: CaptionGraphs, items: Sequence[Item], signature: str) -> list[Graph]:
-    """The graphs of the texts that the metric read."""
-    rule = RENAMED.search(signature)
-    if rule and not isinstance(metric, Ispice):  # which renames by itself
-        items = [renamed(i, "blank" if rule[1] == "blank" else "word") for i in items]
-    return [listed(g) for g in metric.graphs(Tokenised(items).under(metric.tok, metric.nonascii == "blank"))]
-
-
-def of_stories(results: Sequence[Result], rows: Sequence[list[Any]]) -> list[str]:
-    """Appends to each row, per system and reference set, what each pair's graphs are; null where there are none."""
-    found = {name: m for name, m in named(results[0]).items() if isinstance(m, LocalisedGraphs)}
-    if not found:
+    names = name_graphs(results[0])
+    if not names:
         return []
-    slots: list[tuple[list[Any], int, dict[str, tuple[str, str]]]] = []
+    some = rows[: GRAPHED // (len(names) * len(results))]
     for row in rows:
-        row.append([[[None] * len(pairs) for pairs in system[1]] if system else None for system in row[4]])
-        for system, graphs in zip(row[4], row[5], strict=True):
-            if len(slots) * len(found) < GRAPHED and system:
-                slots += pairs_of(row[3], system, graphs, found)
-    for name, metric in found.items():
-        words = metric.words()
-        words.learn([text for _, _, told in slots for text in told[name]])
-        drawn = metric.graphs([(words[c], words[r]) for c, r in (told[name] for _, _, told in slots)])
-        for (place, k, _), graphs in zip(slots, drawn, strict=True):
-            place[k] = [*(place[k] or []), listed(graphs)]
-    return list(found)
+        row.append([None] * len(results))
+    for s, result in enumerate(results):
+        given = [row for row in some if row[2][s] is not None]
+        graphs = [draw_items(result, name, [row[0] for row in given]) for name in names]
+        for row, of_row in zip(given, zip(*graphs, strict=True), strict=True):
+            row[-1][s] = list(of_row)
+    return names
 
 
-def pairs_of(
-    sets: Sequence[Any], system: Sequence[Any], graphs: Sequence[list[Any]], found: Mapping[str, LocalisedGraphs]
-) -> list[tuple[list[Any], int, dict[str, tuple[str, str]]]]:
-    """Where the graphs of a system's pairs belong, and their captions as the metrics read them."""
-    events, paired = system
-    slots = []
-    for told, pairs, place in zip(sets, paired, graphs, strict=True):
-        sides = {name: (captions(metric, events), captions(metric, told or [])) for name, metric in found.items()}
-        for k, pair in enumerate(pairs):
-            slots.append((place, k, {name: (c[pair[1]], r[pair[0]]) for name, (c, r) in sides.items()}))
-    return slots
+def draw_items(result: Result, name: str, ids: Sequence[str | int]) -> list[Graph]:
+    """The graphs of the texts that the metric read."""
+    items = {i.id: i for i in result.read.get(name, result.items)}
+    return [list_tuples(graphs) for graphs in result.metrics[name].graphs([items[id] for id in ids])]
 
 
-def captions(metric: LocalisedGraphs, events: Sequence[Sequence[Any]]) -> list[str]:
-    """The captions of a drawn story, people renamed where the metric does it."""
-    sound = [Event(Segment(0.0, 1.0), e[2] or "") for e in events if not isinstance(e[0], str)]
-    return metric.renamed(Story("", tuple(sound))).captions
+def add_story_graphs(results: Sequence[Result], rows: Sequence[list[Any]]) -> list[str]:
+    """Appends to each row, per system and reference set, what each pair's graphs are; null where there are none."""
+    names = name_graphs(results[0])
+    if not names:
+        return []
+    slots: list[Slot] = []
+    for row in rows:
+        row.append([[[None] * len(pairs) for pairs in told[1]] if told else None for told in row[4]])
+        for s, told in enumerate(row[4]):
+            if told and len(slots) * len(names) < GRAPHED:
+                slots += list_slots(s, row)
+    for name in names:
+        for s, result in enumerate(results):
+            draw_slots(result, name, [slot for slot in slots if slot.system == s])
+    return names
+
+
+def list_slots(system: int, row: Sequence[Any]) -> list[Slot]:
+    sets = enumerate(zip(row[4][system][1], row[5][system], strict=True))
+    return [Slot(system, row[0], k, pair, graphs, at) for k, (pairs, graphs) in sets for at, pair in enumerate(pairs)]
+
+
+def draw_slots(result: Result, name: str, slots: Sequence[Slot]) -> None:
+    """Puts one metric's graphs of a system's pairs in their places."""
+    metric = result.metrics[name]
+
+    @cache
+    def tell(corpus: int | None, video: str) -> list[str]:
+        told = result.predictions if corpus is None else result.refs[corpus]
+        return tell_captions(metric, told[video], corpus is None) if told else []
+
+    pairs = [(tell(None, s.video)[s.pair[1]], tell(s.set, s.video)[s.pair[0]]) for s in slots]
+    for slot, graphs in zip(slots, metric.graphs(pairs), strict=True):
+        slot.graphs[slot.at] = [*(slot.graphs[slot.at] or []), list_tuples(graphs)]
+
+
+def tell_captions(metric: Any, story: Story, predicted: bool) -> list[str]:
+    """The captions of a story as the metric reads them, in the order of the page."""
+    captions = metric.tell_captions(story, predicted)
+    return [captions[i] for i in order_events(story)[0]]

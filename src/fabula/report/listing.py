@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from fabula import metrics, text
-from fabula.io._readers import readers
+from fabula.io import all_formats
 from fabula.protocols import room as protocol_room
 from fabula.score import room as task_room
 
@@ -37,8 +37,8 @@ def protocol_table() -> Table:
 
 def format_table() -> Table:
     rows = [
-        [r.name, ", ".join(r.tasks), r.holds, r.pattern, "yes" if r.written else "no", r.about, visible(r.example)]
-        for r in readers()
+        [r.name, ", ".join(r.tasks), r.holds, r.pattern, "yes" if r.write else "no", r.about, visible(r.example)]
+        for r in all_formats()
     ]
     return ("format", "tasks", "holds", "file", "written", "what it is", "example"), rows
 

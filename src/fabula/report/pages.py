@@ -16,7 +16,7 @@ def make_page(results: Sequence[Result], paths: Sequence[Path], title: str | Non
     first, *rest = results
     title = title or " and ".join(path.name for path in paths)
     names = [path.stem for path in paths]
-    return page(first, first.refs, first.predictions, title, other=rest[0] if rest else None, names=names)
+    return page(first, title, other=rest[0] if rest else None, names=names)
 
 
 def check_page(result: Result) -> None:

@@ -8,15 +8,14 @@ from typing import Any
 from fabula import metrics as metric_room
 from fabula.core.errors import InputError
 from fabula.core.result import Result, Score
-from fabula.io import usable
-from fabula.io._files import load_json
+from fabula.io.files import check_path, load_json
 
 
 def load_result(path: Path) -> Result | None:
     """A result from its JSON (docs/result-json.md), or None where the file is something else."""
     if path.suffix.lower() != ".json":
         return None
-    document = load_json(usable(path))
+    document = load_json(check_path(path))
     if not isinstance(document, dict) or not {"fabula", "scores", "counts"} <= document.keys():
         return None
     try:

@@ -197,7 +197,8 @@ function legend({ strips, links }) {
   return el("ul", { class: "legend" }, line("reference", "reference event"), line("prediction", "predicted event"),
     strips.some((s) => s.role === "other") ? line("other", "a further reference set") : null,
     ["missed", "extra"].filter((k) => kinds.has(k)).map((k) => line(k, KINDS[k])),
-    kinds.has("low") ? line("low", KINDS.low + data.low) : null);
+    kinds.has("low") ? line("low", KINDS.low + data.low) : null,
+    links.length ? line("pair", `pairs: ${data.pairs}`) : null);
 }
 
 // --- the timeline ----------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from dataclasses import replace
 from fabula.core.errors import InputError
 from fabula.core.result import Result
 from fabula.core.rows import Rows
-from fabula.io.captions import read
+from fabula.io.captions import read_items
 from fabula.metrics import Metric
 from fabula.metrics.captions import Items
 from fabula.score.base import Request, Tally, Task, measure
@@ -15,7 +15,7 @@ from fabula.score.base import Request, Tally, Task, measure
 
 def run(request: Request) -> Result:
     predictions, refs = request.paths("captions")
-    items, notes = read(predictions, refs)
+    items, notes = read_items(predictions, refs)
     if not items:
         raise InputError("no items to score", file=predictions, hint="check the file")
     missing = sum(i.candidate is None for i in items)

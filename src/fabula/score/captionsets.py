@@ -9,8 +9,9 @@ from pathlib import Path
 from fabula.core.errors import InputError, SpecError
 from fabula.core.identity import Clip, ClipSet
 from fabula.core.notes import Notes, named
-from fabula.io import captionsets, fillin
-from fabula.io.captionsets import Sets, Told
+from fabula.io import identity
+from fabula.io.identity import fillin
+from fabula.io.identity.captionsets import Sets, SetText
 from fabula.score.base import Request
 from fabula.text.identity import as_text, hide_ids, ids, pattern, respell_ids
 
@@ -27,19 +28,19 @@ class Gathered:
 
 def gather(request: Request, notes: Notes) -> Gathered:
     predictions, refs = request.paths("identity")
-    inline = not refs and captionsets.is_pairs(predictions)
+    inline = not refs and identity.is_pairs(predictions)
     if len(refs) != 1 and not inline:
         raise SpecError(f"the task identity takes one reference file with --refs, {len(refs)} were given")
     grouping = request.options.sets
-    if not inline and all(captionsets.is_table(f) and captionsets.holds_ids(f) for f in (predictions, refs[0])):
+    if not inline and all(identity.is_table(f) and identity.holds_ids(f) for f in (predictions, refs[0])):
         if grouping is None:
             raise SpecError("which clips belong together is not said; name the file of sets with --sets (valSets.csv)")
         return clip_by_clip((predictions, refs[0], grouping), notes)
     if inline:
-        truth, told = captionsets.inline(predictions, notes)
+        truth, told = identity.read_inline(predictions, notes)
     else:
-        truth = captionsets.read(refs[0], notes, request.options.refs_format, grouping)
-        told = captionsets.read(predictions, notes, request.options.format, grouping)
+        truth = identity.read_sets(refs[0], notes, request.options.refs_format, grouping)
+        told = identity.read_sets(predictions, notes, request.options.format, grouping)
     unknown = sum(id not in truth for id in told)
     return Gathered(
         join_sets(truth, told, request.options.people, predictions, notes), unknown, predictions, predictions
@@ -49,9 +50,9 @@ def gather(request: Request, notes: Notes) -> Gathered:
 def clip_by_clip(files: tuple[Path, Path, Path], notes: Notes) -> Gathered:
     """LSMDC's three files: predictions, references, sets."""
     predictions, refs, grouping = files
-    truth, sets = fillin.references(refs, notes), fillin.read_sets(grouping, notes)
-    given = fillin.predictions(predictions, notes)
-    found = fillin.joined(truth, given, sets, (refs, predictions, grouping), notes)
+    truth, sets = fillin.read_references(refs, notes), fillin.read_grouping(grouping, notes)
+    given = fillin.read_predictions(predictions, notes)
+    found = fillin.join_labels(truth, given, sets, (refs, predictions, grouping), notes)
     known = sum(clip.given is not None for s in found for clip in s.clips)
     return Gathered(found, len(given) - known, predictions, grouping)
 
@@ -76,7 +77,7 @@ def join_sets(truth: Sets, given: Sets, people: str | None, file: Path, notes: N
     return [make_set(id, ref, given.get(id), blanks, filled) for id, ref in truth.items()]
 
 
-def rewrite(told: Told, people: re.Pattern[str]) -> Told:
+def rewrite(told: SetText, people: re.Pattern[str]) -> SetText:
     return told if told.captions is None else replace(told, captions=tuple(respell_ids(told.captions, people)))
 
 
@@ -86,7 +87,7 @@ def fills(truth: Sets, given: Sets) -> bool:
     return bool(both) and all(a and b and list(map(hide_ids, a)) == list(map(hide_ids, b)) for a, b in both)
 
 
-def make_set(id: str, ref: Told, pred: Told | None, blanks: bool, filled: bool) -> ClipSet:
+def make_set(id: str, ref: SetText, pred: SetText | None, blanks: bool, filled: bool) -> ClipSet:
     text = None if ref.captions is None else as_text(ref.captions)
     said = None if pred is None or pred.captions is None else as_text(pred.captions)
     clips: tuple[Clip, ...] = ()
@@ -100,7 +101,7 @@ def make_set(id: str, ref: Told, pred: Told | None, blanks: bool, filled: bool) 
     return ClipSet(clips, name=id, candidate=said, reference=text)
 
 
-def ids_in(told: Told, captions: bool) -> tuple[tuple[str, ...], ...] | None:
+def ids_in(told: SetText, captions: bool) -> tuple[tuple[str, ...], ...] | None:
     """The ids of a side, clip by clip: those it fills in, or those its captions name."""
     if told.blanks is not None or not captions or told.captions is None:
         return told.blanks

@@ -12,7 +12,7 @@ from fabula.core.notes import Notes
 from fabula.core.result import Result
 from fabula.core.rows import Rows
 from fabula.io import moments as files
-from fabula.io._files import collector_paused
+from fabula.io.files import pause_collector
 from fabula.metrics import Metric
 from fabula.metrics.moments import MomentMetric
 from fabula.score.base import Request, Tally, measure
@@ -26,16 +26,16 @@ def run(request: Request, task: str) -> Result:
     request.need_refs()
     notes, options = Notes(), request.options
     chosen = cast("list[MomentMetric]", request.readable(task, "moments"))
-    queries = files.queries(refs, notes, options.refs_format, options.repair, judged=request.protocol is None)
+    queries = files.read_queries(refs, notes, options.refs_format, options.repair, judged=request.protocol is None)
     if not queries:
         raise InputError("no query", file=refs[0], hint="check the reference file")
     absent = {}
     if not any(q.saliency for q in queries.values()):
         absent = {m: "the references have no marks of clips" for m in chosen if m.needs == "saliency"}
     numbers = VideoNumbers()
-    stream, _ = files.answers(predictions, numbers, notes, options.format)
+    stream, _ = files.read_rankings(predictions, numbers, notes, options.format)
     able = [m for m in chosen if m not in absent]
-    with collector_paused():  # rankings hold no cycles
+    with pause_collector():  # rankings hold no cycles
         scored = moment_rows(able, queries, stream, Reading(numbers, notes, options.strict, request.progress))
     absent |= scored.absent
     present = keep_usable(request, chosen, absent, notes)

@@ -22,7 +22,7 @@ def run(request: Request) -> Result:
     request.need_refs()
     chosen = request.readable("regions", "regions")
     notes, options = Notes(), request.options
-    pictures, form = files.references(refs, notes, options.refs_format, options.repair)
+    pictures, form = files.read_references(refs, notes, options.refs_format, options.repair)
     boxes = sum(map(len, pictures.values()))
     if not boxes:
         raise InputError("no reference image has a box", file=refs[0], hint="check the reference file")

@@ -20,12 +20,12 @@ from fabula.core.nouns import Corpus
 from fabula.core.result import Result
 from fabula.core.rows import Rows
 from fabula.io import Piece
-from fabula.io._fields import Source
-from fabula.io._files import dump_json
-from fabula.io._pieces import parts, unit
-from fabula.io.fabula_jsonl import twice
-from fabula.io.ids import matched
+from fabula.io.fields import Source
+from fabula.io.files import check_path, dump_json
+from fabula.io.ids import describe_match
+from fabula.io.pieces import find_parts, name_unit
 from fabula.io.segments import check_references
+from fabula.io.stories.fabula_jsonl import refuse_twin
 from fabula.jobs.folder import Folder, load_part
 from fabula.jobs.runner import Runner, runner_for, runner_named
 from fabula.metrics import Metric
@@ -121,7 +121,7 @@ def judge(seen: Surveyed, facts: dict[str, Any], notes: Notes) -> dict[str, int]
     if seen.twice:
         raise stands_twice(seen.twice[0], facts["pieces"])
     for k in (*range(1, len(names) - 1), PREDICTIONS):
-        seen.note(str(k), matched(names[k]), notes)
+        seen.note(str(k), describe_match(names[k]), notes)
     seen.note("empty", EMPTY, notes)
     if seen.first_video is None:
         raise no_events(names[0])
@@ -135,8 +135,8 @@ def judge(seen: Surveyed, facts: dict[str, Any], notes: Notes) -> dict[str, int]
 def stands_twice(found: tuple[int, int, int, int, str], pieces: list[tuple[int, str]]) -> InputError:
     place, line, first_place, first_line, id = found
     path, first_path = (Path(pieces[p >> WITHIN][1]) for p in (place, first_place))
-    source = Source(path, unit=unit(path))
-    return twice(source, id, line, first_line) if path == first_path else io.twice(source, id, first_path)
+    source = Source(path, unit=name_unit(path))
+    return refuse_twin(source, id, line, first_line) if path == first_path else io.refuse_twin(source, id, first_path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,11 +157,11 @@ class Input:
             for story in readable.values():
                 made.update(pack_record(0, 0, story).encode())
             return cls(set, readable.name, [readable], made.hexdigest(), 100 * readable.events)
-        found = io.pieces(readable, format)
+        found = io.cut_pieces(readable, format)
         if found is not None:
             pieces, notes, digest = found
             return cls(set, str(readable), [*pieces], digest, measure_bytes(readable), notes)
-        return cls(set, str(readable), [Whole(readable, format)], io.digest(readable), measure_bytes(readable))
+        return cls(set, str(readable), [Whole(readable, format)], io.digest_files(readable), measure_bytes(readable))
 
     @property
     def streams(self) -> bool:
@@ -170,7 +170,7 @@ class Input:
 
 def measure_bytes(readable: str | Path) -> int:
     """Bytes of what is packed, about."""
-    found, _ = parts(io.usable(readable))
+    found, _ = find_parts(check_path(readable))
     return sum(f.stat().st_size * (5 if f.suffix in (".gz", ".parquet") else 1) for f in found)
 
 
@@ -200,7 +200,7 @@ def gather_facts(inputs: list[Input], cuts: list[Cut], seen: list[Seen]) -> dict
             source.count_unused(s.extras)
             checks[i].extend(s.checked)
         if given.streams:
-            io.close(source, empty=not any(s.stories for s in own))
+            io.close_source(source, empty=not any(s.stories for s in own))
         read.extend(source.notes)
         captioned[i], events = any(s.captioned for s in own), sum(s.events for s in own)
     for some in (checks[-1], *checks[:-1]):

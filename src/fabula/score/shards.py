@@ -35,7 +35,7 @@ from fabula.core.nouns import Corpus, Story
 from fabula.core.progress import Progress, silent
 from fabula.core.rows import Rows
 from fabula.io import Piece
-from fabula.io._files import dump_json, write_bytes
+from fabula.io.files import dump_json, write_bytes
 from fabula.io.ids import reconcile
 from fabula.jobs.folder import Folder, load_part
 from fabula.jobs.runner import Runner, run_pass
@@ -165,7 +165,7 @@ def survey_shard(job: Job) -> int:
     for metric in waiting:
         path = job.file("statistics", "json", metric)
         path.parent.mkdir(parents=True, exist_ok=True)
-        dump_json(path, metric.statistics(shard.sets))
+        dump_json(path, metric.count_statistics(shard.sets))
     return job.shard
 
 
@@ -275,7 +275,7 @@ def survey_all(
         merged = folder.at("statistics", key(metric), "all.json")
         if metric.needs_statistics and not merged.exists():
             parts_of = [load_part(folder.at("statistics", key(metric), f"{i:05}.json")) for i in range(shards)]
-            dump_json(merged, metric.merge(parts_of))
+            dump_json(merged, metric.merge_statistics(parts_of))
     heads = [sorted(map(tuple, (x for p in parts for x in p["first"][side]))) for side in (0, 1)]
     return Surveyed(
         counts={n: sum(p["counts"][n] for p in parts) for n in parts[0]["counts"]},

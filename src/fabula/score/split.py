@@ -26,8 +26,8 @@ from fabula.core.errors import InputError
 from fabula.core.notes import Notes
 from fabula.core.nouns import Corpus, Event, Segment, Story
 from fabula.io import Piece
-from fabula.io._fields import Source
-from fabula.io._files import dump_json, write_bytes
+from fabula.io.fields import Source
+from fabula.io.files import dump_json, write_bytes
 from fabula.io.ids import stem
 from fabula.io.segments import check_predictions, check_references
 
@@ -150,7 +150,7 @@ def check_stories(cut: Cut, seen: Seen) -> Iterator[tuple[int, Story]]:
 def read_stories(piece: Piece | Whole | Corpus, seen: Seen) -> Iterator[tuple[int, Story]]:
     """0 where there are no lines."""
     if isinstance(piece, Piece):
-        yield from io.told(piece, Source(piece.path, seen.read, unit=piece.unit, extras=seen.extras))
+        yield from io.read_piece(piece, Source(piece.path, seen.read, unit=piece.unit, extras=seen.extras))
         return
     if isinstance(piece, Whole):
         piece, notes = io.read(piece.path, piece.format)

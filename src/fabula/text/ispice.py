@@ -95,7 +95,10 @@ def score_tuples(
 
 
 def is_id(element: str, ids: int | None) -> bool:
-    return element[:1] == "p" and element[1:].isdecimal() and (ids is None or 1 <= int(element[1:]) <= ids)
+    """p1, p2, … as the published list has them: p01 is none."""
+    number = element[1:]
+    plain = element[:1] == "p" and number.isdecimal() and number.isascii() and (number == "0" or number[0] != "0")
+    return plain and (ids is None or 1 <= int(number) <= ids)
 
 
 def f1(candidate: Sequence[Tuple], reference: Sequence[Tuple]) -> float:

@@ -19,7 +19,7 @@ from fabula.core.nouns import Item
 from fabula.core.rows import Rows
 from fabula.metrics.base import Values
 from fabula.metrics.captions._graphs import Backend, Graphs, greatest, of_ispice, parser, version
-from fabula.metrics.captions.base import CaptionMetric
+from fabula.metrics.captions.base import CaptionMetric, Items
 from fabula.text import ispice
 from fabula.text.spice import SpiceScore
 
@@ -61,8 +61,8 @@ class Metric(CaptionMetric):
         return parser(self.spice)(candidates, references)
 
     def graphs(self, items: Sequence[Item]) -> list[Graphs]:
-        """What is compared of each item, for a picture."""
-        return [of_ispice(s, greatest(self.ids)) for s in self.compare_items(items)]
+        """What is compared of each item, for a picture; items as `rows` reads them, and each has a candidate."""
+        return [of_ispice(s, greatest(self.ids)) for s in self.compare_items(self.items(Items(items)))]
 
     def combine(self, rows: Rows) -> Values:
         if self.skip_empty == "no":

@@ -1,6 +1,7 @@
 """METEOR 1.5 (Denkowski & Lavie, WMT 2014), to the jar's digit; equation in text/meteor.
 
-agg: corpus scores the summed statistics, as the jar and COCO do; mean averages the items' scores. They differ.
+agg      corpus scores the summed statistics, as the jar and COCO do; mean averages the items' scores. They differ.
+passing  direct: captions reach METEOR as they are · pipe: as pycocoevalcap's line protocol hands them over
 """
 
 from __future__ import annotations
@@ -22,15 +23,23 @@ from fabula.text import meteor
 class Metric(CaptionMetric):
     name: ClassVar[str] = "METEOR"
     paper: ClassVar[str] = "Denkowski & Lavie, WMT 2014"
+    late: ClassVar[frozenset[str]] = frozenset({"passing"})
     rules: ClassVar[Mapping[str, str]] = {
         "agg=corpus": "METEOR is that of the summed statistics",
         "agg=mean": "METEOR is the mean over items",
+        "passing=direct": "captions reach METEOR as they are",
+        "passing=pipe": "captions reach METEOR by a line protocol: candidates lose '|||' and double blanks, references "
+        "are cut at '|||'",
     }
 
     agg: Literal["corpus", "mean"] = "corpus"
+    passing: Literal["direct", "pipe"] = "direct"
 
     def units(self, items: Sequence[Item]) -> list[dict[str, Any]]:
-        segments = meteor.segments([i.candidate or "" for i in items], [i.references for i in items])
+        texts = [(i.candidate or "", list(i.references)) for i in items]
+        if self.passing == "pipe":
+            texts = [meteor.as_pycocoevalcap(*pair) for pair in texts]
+        segments = meteor.segments([candidate for candidate, _ in texts], [references for _, references in texts])
         return [{"value": s.score, "stats": s.stats} for s in segments]
 
     @property

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from fabula.core.nouns import Item
 from fabula.metrics.captions._graphs import Backend, Graphs, of_spice, parser, version
-from fabula.metrics.captions.base import CaptionMetric
+from fabula.metrics.captions.base import CaptionMetric, Items
 from fabula.text.spice import SpiceScore
 
 
@@ -32,8 +32,8 @@ class Metric(CaptionMetric):
         return parser(self.spice)([i.candidate or "" for i in items], [i.references for i in items])
 
     def graphs(self, items: Sequence[Item]) -> list[Graphs]:
-        """What is compared of each item, for a picture."""
-        return [of_spice(s) for s in self.compare_items(items)]
+        """What is compared of each item, for a picture; items as `rows` reads them, and each has a candidate."""
+        return [of_spice(s) for s in self.compare_items(self.items(Items(items)))]
 
     def about(self) -> Mapping[str, str]:
         return version(self.spice)

@@ -8,6 +8,8 @@ AP = Σ_i (R_i − R_{i−1}) · max_{j ≥ i} P_j        mAP = mean over querie
 top    only so many windows count: with order=score the best ones, with order=file the first ones of the file
 empty  zero: a query whose list of windows is empty counts as 0 · drop: it does not count, as in the published code,
        so that silence raises the mean
+undefined  miss · hit: a window whose IoU is 0/0, reversed and as long as a reference, takes that one at every τ, as in
+       the published code, where no threshold turns down what is not a number
 """
 
 from __future__ import annotations
@@ -38,6 +40,7 @@ class Metric(ByLength):
     name: ClassVar[str] = "MR_mAP"
     fields: ClassVar[tuple[str, ...]] = ("map", *(f"map@{t:g}" for t in THRESHOLDS), *BUCKETS)
     primary: ClassVar[str] = "map"
+    late: ClassVar[frozenset[str]] = frozenset({"undefined"})
     rules: ClassVar[Mapping[str, str]] = {
         "order=score": "the windows with the best scores count",
         "order=file": "the windows that stand first in the file count, not those with the best scores",
@@ -45,11 +48,14 @@ class Metric(ByLength):
         "top": "only {} windows of a query count",
         "empty=zero": "a query with an empty list of windows counts as 0",
         "empty=drop": "a query with an empty list of windows does not count",
+        "undefined=miss": "a reversed window overlaps nothing",
+        "undefined=hit": "a reversed window as long as a reference is a hit: its IoU is 0/0",
     }
 
     order: Literal["score", "file"] = "score"
     top: int | None = 10
     empty: Literal["zero", "drop"] = "zero"
+    undefined: Literal["miss", "hit"] = "miss"
 
     def names(self) -> tuple[str, ...]:
         return ("map", *(f"map@{show(t)}" for t in self.iou), *(BUCKETS if self.lengths else ()))
@@ -83,6 +89,9 @@ class Metric(ByLength):
         iou = np.full((len(block), int(place.max(initial=-1)) + 1, windows.shape[1]), -1.0)
         given = np.zeros(iou.shape[:2], dtype=bool)
         found = area_iou(block.spans[at][:, None], windows[of])
+        if self.undefined == "hit":
+            lengths = np.diff(block.spans[at])[:, None] + np.diff(windows[of])  # [K, W, 1]
+            found = np.where((found == 0) & (lengths[..., 0] == 0), np.inf, found)
         iou[of, place] = np.where(np.isnan(found) | ~block.right[at][:, None], -1.0, found)
         given[of, place] = True
         return iou, given

@@ -41,6 +41,7 @@ class Metric(RegionMetric):
         "levels=101": "recall 1.0 is asked for",
         "grid=exact": "recall levels are exact",
         "grid=float32": "precision, recall and its levels are float32",
+        "grid=arange": "precision and recall are float32, recall levels those of torch.arange",
         "grid=accumulated": "recall levels are added up in doubles, so that a recall of exactly .5 fails the level .5",
     }
 

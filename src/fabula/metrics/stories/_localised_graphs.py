@@ -87,8 +87,17 @@ class LocalisedGraphs(Localised):
         return parser(self.spice)([c for c, _ in pairs], [[r] for _, r in pairs]) if pairs else []
 
     def graphs(self, pairs: Sequence[Pair]) -> list[Graphs]:
-        """The scene graphs of tokenised pairs."""
-        return [self.graphs_of(s) for s in self.compare_pairs(pairs)]
+        """What is compared of each pair of captions as `tell_captions` has them, for a picture."""
+        words = self.words()
+        words.learn([caption for pair in pairs for caption in pair])
+        return [self.graphs_of(s) for s in self.compare_pairs([(words[c], words[r]) for c, r in pairs])]
+
+    def tell_captions(self, story: Story, predicted: bool) -> list[str]:
+        """The captions of a story with the names under which they are parsed, in the order of the file."""
+        if self.order == "file" or (self.order == "predictions" and not predicted):
+            return self.rename_people(story).captions
+        told = zip(story.order, self.rename_people(story.in_order()).captions, strict=True)
+        return [caption for _, caption in sorted(told)]
 
     def unit(self, ref: Story, pred: Story, ctx: Any) -> Row:
         return super().unit(self.rename_people(ref), self.rename_people(pred), ctx)

@@ -58,17 +58,12 @@ class Soda(StoryMetric):
         """
         grid = Grid.of(pairs)
         iou = self.ious(grid)
-        text = self.caption_cells(grid, ctx)
-        C = self.matched_cells(iou, text)
-        chosen = fill_between(C, iou, grid.shapes)
-        found: list[list[Match]] = [[] for _ in pairs]
-        for c in np.flatnonzero(chosen).tolist():
-            words = None if text is None else float(text[c])
-            found[int(grid.pair[c])].append(Match(int(grid.row[c]), int(grid.column[c]), float(iou[c]), words))
-        return found
+        text = self.caption_cells(grid, ctx, iou != 0)
+        chosen = fill_between(self.matched_cells(iou, text), iou, grid.shapes)
+        return list_matches(grid, chosen, iou, text)
 
-    def caption_cells(self, grid: Grid, ctx: Any) -> Cells | None:
-        """Caption scores of all cells; None where captions are not read. [C]"""
+    def caption_cells(self, grid: Grid, ctx: Any, wanted: Mask) -> Cells | None:
+        """Caption scores of the wanted cells; None where captions are not read. [C]"""
         return None
 
     def matched_cells(self, iou: Cells, text: Cells | None) -> Cells:
@@ -82,6 +77,17 @@ class Soda(StoryMetric):
     def prf(self, ref: Story, pred: Story, S: float) -> Row:
         precision, recall = (S / len(pred), S / len(ref)) if len(pred) else (0.0, 0.0)
         return prf_row(ref, pred, S, precision, recall, f1(precision, recall))
+
+
+def list_matches(grid: Grid, chosen: Mask, iou: Cells, text: Cells | None) -> list[list[Match]]:
+    """The chosen cells of every pair of stories, row by row."""
+    found: list[list[Match]] = [[] for _ in range(len(grid))]
+    at = np.flatnonzero(chosen)
+    words = [None] * len(at) if text is None else text[at].tolist()
+    columns = (grid.pair[at].tolist(), grid.row[at].tolist(), grid.column[at].tolist(), iou[at].tolist(), words)
+    for n, *match in zip(*columns, strict=True):
+        found[n].append(Match(*match))
+    return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,8 +125,8 @@ class CaptionSoda(Soda):
         captions.tokenize(c for story in data.scored() for c in story.captions)
         return captions
 
-    def caption_cells(self, grid: Grid, ctx: Captions) -> Cells:
-        return ctx.scores(grid, np.ones(len(grid.pair), dtype=bool))
+    def caption_cells(self, grid: Grid, ctx: Captions, wanted: Mask) -> Cells:
+        return ctx.scores(grid, wanted)
 
     def about(self) -> Mapping[str, str]:
         return self.captions().about()
@@ -145,3 +151,10 @@ class PairSoda(CaptionSoda):
         if self.backtrack == "marked":
             return marked_many(C, grid.shapes)
         return ordered_many(C, grid.shapes)[1]
+
+    def matches(self, pairs: Sequence[Pair], ctx: Captions) -> list[list[Match]]:
+        """The very pairs that are summed: IoU chose them, so that words in common or not make no difference."""
+        grid = Grid.of(pairs)
+        iou = self.ious(grid)
+        chosen = self.choose(iou, grid)
+        return list_matches(grid, chosen, iou, self.caption_cells(grid, ctx, chosen))

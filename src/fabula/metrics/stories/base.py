@@ -156,6 +156,40 @@ class StoryMetric(Metric):
         """Where it draws "pairs": which events of each two stories it matched, in the order of the references."""
         raise NotImplementedError(f"{self.name} matches no pairs of its own")
 
+    def match_corpora(self, refs: Sequence[Corpus], preds: Corpus) -> dict[str, list[list[Match]]]:
+        """`matches` of every video by reference set, with events by their places in the stories as files tell them."""
+        data, found = Stories(refs, preds), dict[str, list[list[Match]]]()
+        ctx = self.prepare(data)
+        for block in data.blocks(self.whole):
+            pairs = [self.story_pairs(video, stories, pred) for video, stories, pred in block]
+            matches = iter(self.matches([pair for of_set in pairs for pair in of_set.values()], ctx))
+            for (video, stories, pred), of_set in zip(block, pairs, strict=True):
+                found[video] = self.place_matches({k: next(matches) for k in of_set}, stories, pred)
+        return found
+
+    def place_matches(
+        self, matches: Mapping[int, list[Match]], refs: Sequence[Story | None], pred: Story | None
+    ) -> list[list[Match]]:
+        """Matches between the stories of `story_pairs` as matches between those that it made them of, set by set."""
+        placed: list[list[Match]] = [[] for _ in refs]
+        if pred is None:
+            return placed
+        columns = range(len(pred)) if self.order == "file" else pred.order
+        for k, found in matches.items():
+            rows = self.place_references(refs, k)
+            for match in found:
+                at, g = rows[match.g]
+                placed[at].append(match._replace(g=g, p=columns[match.p]))
+        return placed
+
+    def place_references(self, refs: Sequence[Story | None], k: int) -> list[tuple[int, int]]:
+        """(set, place in it) of every event of the reference story that `story_pairs` makes for set k."""
+        sets = [(i, ref) for i, ref in enumerate(refs) if ref is not None and (i == k or self.refs == "merged")]
+        told = [(i, g, event) for i, ref in sets for g, event in enumerate(ref.events)]
+        if self.order == "start":
+            told.sort(key=lambda place: place[2].segment.start)
+        return [(i, g) for i, g, _ in told]
+
 
 def prf_row(ref: Story, pred: Story, S: float, precision: float, recall: float, f1: float) -> Row:
     """The row of a metric with precision and recall: the numbers, and what they were made of."""

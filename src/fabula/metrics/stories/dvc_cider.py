@@ -37,13 +37,13 @@ class Metric(Localised):
     def needs_statistics(self) -> bool:
         return self.idf == "corpus"
 
-    def statistics(self, refs: Sequence[Corpus]) -> Any:
+    def count_statistics(self, refs: Sequence[Corpus]) -> Any:
         if not self.needs_statistics:
             return None
         idf = count_events(refs, super().prepare(Stories(refs, Corpus({}))))
         return {"N": idf.N, "df": dict(idf.df)}
 
-    def merge(self, parts: Sequence[Any]) -> Any:
+    def merge_statistics(self, parts: Sequence[Any]) -> Any:
         idf = cider.Idf(0, {}).merge(*(cider.Idf(**part) for part in parts))
         return {"N": idf.N, "df": dict(idf.df)}
 

@@ -5,7 +5,7 @@ from event to event. A pair in which nobody with an id does anything, on neither
 
 ids    the greatest id that counts: 11 as published, any for all
 tok    none by default: the parser needs sentences and capitals
-spice  native or java, as for SPICE (metrics/_graphs.py)
+spice  native or java, as for SPICE (metrics/captions/_graphs.py)
 """
 
 from __future__ import annotations

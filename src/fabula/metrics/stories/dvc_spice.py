@@ -1,6 +1,6 @@
 """SPICE of dense captions (after Krishna et al., ICCV 2017): SPICE of the pairs that overlap by τ, mean over τ.
 
-spice: native or java, as for SPICE (metrics/_graphs.py).
+spice: native or java, as for SPICE (metrics/captions/_graphs.py).
 """
 
 from __future__ import annotations

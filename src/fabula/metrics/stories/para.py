@@ -81,6 +81,10 @@ class Paragraph(Metric):
         return Rows.of({"video": item.id, **row} for item, row in zip(items, rows, strict=True))
 
     @property
+    def leans_on(self) -> frozenset[str]:
+        return self.reader().leans_on
+
+    @property
     def is_mean(self) -> bool:
         return False
 

@@ -28,7 +28,7 @@ from fabula import _kernels
 from fabula._kernels import native
 from fabula.core.errors import InputError, shown
 from fabula.text._scorer import Block, Wanted
-from fabula.text.meteor.align import Sentence, align_pair
+from fabula.text.meteor.align import Match, Sentence, align_pair
 from fabula.text.meteor.index import Index, open_index
 from fabula.text.meteor.norm import normalise
 
@@ -44,6 +44,21 @@ class Segment(NamedTuple):
 
     stats: Statistics
     score: float
+
+
+class Alignment(NamedTuple):
+    """The words of both sides as METEOR reads them, and which stand for which."""
+
+    candidate: list[str]
+    reference: list[str]
+    matches: list[Match]
+
+
+def align_words(candidate: str, reference: str) -> Alignment:
+    """What the score of a pair is made of, for a picture. By the readable twin: a millisecond or two."""
+    index = open_index()
+    hyp, ref = _read_sentence(candidate, index), _read_sentence(reference, index)
+    return Alignment(hyp.words, ref.words, align_pair(hyp, ref))
 
 
 def score(candidate: str, references: Sequence[str]) -> Segment:

@@ -1,0 +1,87 @@
+"""Caption items from files: candidates and references apart (COCO), or inline in one file (pairs)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from fabula.core.errors import InputError, shown
+from fabula.core.notes import Notes, named
+from fabula.core.nouns import Item
+from fabula.io.fields import Source
+from fabula.io.files import check_path, has_lines, load_json, read_bytes, read_objects
+from fabula.io.head import Head
+from fabula.io.pieces import holds_only_stories
+from fabula.io.shelf import Rule, Shelf
+
+SHELF = Shelf(
+    __name__,
+    (  # which of COCO's two files is meant is said by where it is given
+        Rule("coco-results", holds="predictions", module="coco"),
+        Rule("coco-annotations", holds="references", module="coco"),
+        Rule("pairs", lambda head: "cand" in head.first_entry, "*.jsonl"),
+        Rule("spice", lambda head: is_inline(head.document), module="pairs"),
+    ),
+)
+
+
+def read_items(predictions: str | Path, refs: Sequence[str | Path] = ()) -> tuple[list[Item], Notes]:
+    """The items to score, in the references' order (inline: in the file's), and what was noticed."""
+    from fabula.io.captions import coco, pairs
+
+    source = Source(check_path(predictions), noun="item")
+    if has_lines(source.path):
+        if refs:
+            raise InputError("a .jsonl of pairs has its references inline", file=source.path, hint="leave --refs out")
+        return list(pairs.read_items(read_objects(source.path), source)), source.notes
+    document = load_json(source.path)
+    if not refs:
+        if not is_inline(document):
+            hint = f"name the references with --refs, or give {pairs.SHAPE} lines in a .jsonl"
+            raise InputError("the references are missing", file=source.path, hint=hint)
+        return list(pairs.read_items(iter(enumerate(document)), source, "entry")), source.notes
+    return join_items(
+        coco.read_results(document, source), [read_references(Path(r), source.notes) for r in refs], source
+    )
+
+
+def is_items(path: str | Path) -> bool:
+    """A first look at a file: a JSON list, or lines with a candidate, are items; anything else may be stories."""
+    path = check_path(path)
+    if holds_only_stories(path):
+        return False
+    if has_lines(path):
+        return "cand" in Head(path).first_entry
+    return read_bytes(path)[:64].lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"["
+
+
+def is_inline(document: Any) -> bool:
+    return isinstance(document, list) and bool(document) and isinstance(document[0], dict) and "refs" in document[0]
+
+
+def read_references(path: Path, notes: Notes) -> dict[str | int, tuple[str, ...]]:
+    from fabula.io.captions import coco
+
+    source = Source(check_path(path), notes, noun="item")
+    return coco.read_annotations(load_json(source.path), source)
+
+
+def join_items(
+    candidates: dict[str | int, str], sets: Sequence[dict[str | int, tuple[str, ...]]], source: Source
+) -> tuple[list[Item], Notes]:
+    """Several annotation files add up: all their captions of an image are its references."""
+    references: dict[str | int, tuple[str, ...]] = {}
+    for found in sets:
+        for id, captions in found.items():
+            references[id] = references.get(id, ()) + captions
+    unknown = [id for id in candidates if id not in references]
+    if candidates and len(unknown) == len(candidates):
+        both = f"results have {shown(unknown[0])}, annotations {shown(next(iter(references), None))}"
+        raise source.wrong("no image of the results is in the annotations", None, None, f"compare the ids: {both}")
+    for id in unknown:
+        source.notes.add("{n} captioned images are not in the annotations and are not scored", named(id))
+    for id in references:
+        if id not in candidates:
+            source.notes.add("{n} annotated images have no candidate (see missing=… in each signature)", named(id))
+    return [Item(id, candidates.get(id), captions) for id, captions in references.items()], source.notes

@@ -1,0 +1,376 @@
+"""Bytes in, bytes out: plain or .gz, files written whole or not at all; and JSON as the standard library reads it.
+
+JSON comes whole (`load_json`), line by line (`read_objects`), or as a stream of the elements of a long list
+(`read_elements`, `open_cursor`). A key that stands twice in one object is refused, and a fault is named with its place.
+"""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import gc
+import gzip
+import json
+import os
+import tempfile
+import zlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO, Any, cast
+
+from fabula.core.errors import InputError, shown
+
+LINES = (".jsonl", ".jsonl.gz")  # how files of JSON Lines end
+PIECE = 1 << 20  # bytes of a stream read at a time
+BLANKS = " \t\r\n"
+ENDS = set(f",:]}}{BLANKS}")  # what may follow a value
+WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)  # UTF-32 LE begins as UTF-16 LE does
+
+
+def check_path(path: str | Path) -> Path:
+    """The path, unless no file can have it."""
+    if "\0" in str(path):
+        raise InputError("a path cannot hold a NUL character", file=shown(str(path)), hint="check the path")
+    return Path(path)
+
+
+def has_lines(path: Path) -> bool:
+    """A file is lines or one document by its ending."""
+    return path.name.endswith(LINES)
+
+
+def read_bytes(path: Path) -> bytes:
+    """The whole file, unpacked when it ends in .gz."""
+    with name_failures(path):
+        data = path.read_bytes()
+        return gzip.decompress(data) if path.suffix == ".gz" else data
+
+
+def open_bytes(path: Path) -> IO[bytes]:
+    """The bytes as a stream, unpacked when the name ends in .gz."""
+    with name_failures(path):
+        return cast(IO[bytes], gzip.open(path)) if path.suffix == ".gz" else path.open("rb")
+
+
+@contextlib.contextmanager
+def name_failures(path: Path) -> Iterator[None]:
+    """What can go wrong between a path and its bytes, as an InputError that names the file."""
+    try:
+        yield
+    except (EOFError, zlib.error) as error:
+        hint = "write it again, or unpack it by hand to see how far it is whole"
+        raise InputError(f"broken gzip ({error})", file=path, hint=hint) from None
+    except OSError as error:
+        raise explain_failure(path, error) from None
+
+
+def explain_failure(path: Path, error: OSError) -> InputError:
+    if isinstance(error, gzip.BadGzipFile):
+        if "CRC" in str(error) or "length" in str(error):
+            return InputError(f"broken gzip ({error})", file=path, hint="pack it again")
+        return InputError("ends in .gz but is not gzip", file=path, hint="rename it, or pack it again")
+    if isinstance(error, FileNotFoundError):
+        return InputError("no such file", file=path, hint="check the path")
+    if isinstance(error, IsADirectoryError):
+        return InputError("is a directory", file=path, hint="name a file in it")
+    return InputError(
+        f"cannot be read ({error.strerror or error})", file=path, hint="check the path and its permissions"
+    )
+
+
+@contextlib.contextmanager
+def pause_collector() -> Iterator[None]:
+    """No cyclic garbage collection inside: JSON makes no cycles, and walking it over and over is 40 % of reading it."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
+
+
+def decode_text(data: bytes, path: Path, line: int | None = None) -> str:
+    """UTF-8 as text; a byte order mark at the head of the file is passed over."""
+    where = f"line {line}" if line else None
+    try:
+        return data.decode("utf-8-sig" if line in (None, 1) else "utf-8")
+    except UnicodeDecodeError as error:
+        problem = f"byte {error.start} ({data[error.start]:#04x}) is not UTF-8"
+        if data.startswith(WIDE):
+            problem = "this is UTF-16 or UTF-32, not UTF-8"
+        raise InputError(problem, file=path, field=where, hint="save the file as UTF-8") from None
+
+
+def load_json(path: Path) -> Any:
+    """The document, with the place of the fault where it is not JSON."""
+    text = decode_text(read_bytes(path), path)
+    if not text.strip():
+        raise InputError("the file is empty", file=path, hint="it should hold a JSON document")
+    return parse_json(text, path)
+
+
+def build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON; a key that stands twice is a fault, for readers that take the last lose the other."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        for key, _ in pairs:
+            if key not in found:  # taken out below: here it stands for the second time
+                raise TwiceError(key)
+            del found[key]
+    return found
+
+
+class TwiceError(Exception):
+    """The key that stands twice; parse_json adds the place."""
+
+
+DECODER = json.JSONDecoder(object_pairs_hook=build_object)
+
+
+def parse_json(text: str, path: Path, line: int | None = None) -> Any:
+    """JSON that refuses an object with one key twice. NaN and Infinity pass: the field check names them."""
+    where = f"line {line}" if line else None
+    try:
+        return DECODER.decode(text)
+    except TwiceError as error:
+        raise InputError(
+            f"the key {shown(error.args[0])} stands twice in one object",
+            file=path,
+            field=where,
+            hint="keep one of the two; readers that take the last one lose the other in silence",
+        ) from None
+    except json.JSONDecodeError as error:
+        at_end = error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string")
+        what = "the JSON ends too early" if at_end else f"not JSON ({error.msg})"
+        hint = "the file is truncated: write it again" if at_end else "mend the file there"
+        if error.msg == "Extra data":
+            hint = "a line holds one object" if line else "a file holds one document; JSON Lines end in .jsonl"
+        place = where or f"line {error.lineno} column {error.colno}"
+        raise InputError(what, file=path, field=place, hint=hint) from None
+    except RecursionError:
+        hint = "no format read here needs it"
+        raise InputError("the JSON is nested too deeply", file=path, field=where, hint=hint) from None
+    except ValueError as error:  # an integer of more than 4,300 digits
+        problem = f"not a usable number ({str(error).split(':')[0]})"
+        raise InputError(problem, file=path, field=where, hint="mend the file") from None
+
+
+def read_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Numbered lines of a text file, streamed; blank lines are passed over."""
+    with name_failures(path), open_bytes(path) as stream:
+        for number, raw in enumerate(stream, 1):
+            text = decode_text(raw, path, number).strip()
+            if text:
+                yield number, text
+
+
+def read_objects(path: Path) -> Iterator[tuple[int, Any]]:
+    """The JSON objects of a .jsonl(.gz) file with their line numbers, streamed."""
+    return ((number, parse_json(text, path, number)) for number, text in read_lines(path))
+
+
+class Cursor:
+    """A cursor in the text of a long JSON file: it is read in pieces, and only the value at hand is kept."""
+
+    def __init__(self, path: Path, raw: Any, piece: int = PIECE) -> None:
+        self.path, self.raw, self.piece = path, raw, piece
+        self.decode = codecs.getincrementaldecoder("utf-8-sig")()
+        self.text, self.at = "", 0
+        self.lines = 0  # newlines before `text`
+        self.bytes = 0  # read so far
+        self.ended = False
+
+    def more(self, size: int) -> None:
+        """Forget what has been read; read on."""
+        data = self.raw.read(size)
+        self.ended = not data
+        try:
+            fresh = self.decode.decode(data, self.ended)
+        except UnicodeDecodeError as error:
+            at = self.bytes + len(data) - len(error.object) + error.start  # a character may begin in the piece before
+            problem = f"byte {at} ({error.object[error.start]:#04x}) is not UTF-8"
+            if not self.bytes and data.startswith(WIDE):
+                problem = "this is UTF-16 or UTF-32, not UTF-8"
+            raise InputError(problem, file=self.path, hint="save the file as UTF-8") from None
+        self.bytes += len(data)
+        self.lines += self.text.count("\n", 0, self.at)
+        self.text, self.at = self.text[self.at :] + fresh, 0
+
+    def peek(self) -> str:
+        """The next character that is no blank, "" at the end; the cursor stands on it."""
+        while True:
+            while self.at < len(self.text) and self.text[self.at] in BLANKS:
+                self.at += 1
+            if self.at < len(self.text) or self.ended:
+                return self.text[self.at : self.at + 1]
+            self.more(self.piece)
+
+    def take(self, wanted: str) -> str:
+        """The next character, which must be one of these."""
+        found = self.peek()
+        if not found or found not in wanted:
+            raise self.complain(" or ".join(wanted))
+        self.at += 1
+        return found
+
+    def value(self) -> Any:
+        """The next value, whole."""
+        self.peek()
+        size = self.piece
+        while True:
+            try:
+                value, end = DECODER.raw_decode(self.text, self.at)
+                if self.ended or self.text[end : end + 1] in ENDS:  # a number may go on in the next piece
+                    self.at = end
+                    return value
+            except (json.JSONDecodeError, TwiceError, RecursionError, ValueError) as error:
+                if self.ended or not isinstance(error, json.JSONDecodeError):
+                    raise self.explain_fault() from None
+            self.more(size)
+            size *= 2
+
+    def explain_fault(self) -> InputError:
+        """What is wrong here, in the words that a file read at once would get."""
+        try:
+            parse_json(self.text[self.at :], self.path)
+        except InputError as error:
+            return InputError(error.problem, file=self.path, field=f"{self.place()} and on", hint=error.hint)
+        return self.complain("a value")
+
+    def complain(self, wanted: str) -> InputError:
+        if not self.peek():
+            hint = "the file is truncated: write it again"
+            return InputError("the JSON ends too early", file=self.path, field=self.place(), hint=hint)
+        problem = f"expected {wanted}, saw {shown(self.text[self.at : self.at + 10])}"
+        return InputError(problem, file=self.path, field=self.place(), hint="mend the file there")
+
+    def place(self) -> str:
+        return f"line {self.lines + 1 + self.text.count(chr(10), 0, self.at)}"
+
+    def elements(self) -> Iterator[Any]:
+        """The elements of the list that begins here."""
+        self.take("[")
+        if self.peek() == "]":
+            self.at += 1
+            return
+        while True:
+            yield self.value()
+            if self.take(",]") == "]":
+                return
+
+    def members(self) -> Iterator[str]:
+        """The keys of the object that begins here; the caller reads each key's value before it asks for the next."""
+        self.take("{")
+        if self.peek() == "}":
+            self.at += 1
+            return
+        seen = set[str]()
+        while True:
+            if self.peek() != '"':
+                raise self.complain('"')
+            key = self.value()
+            if key in seen:
+                hint = "keep one of the two; readers that take the last one lose the other in silence"
+                raise InputError(f"the key {key!r} stands twice in one object", file=self.path, hint=hint)
+            seen.add(key)
+            self.take(":")
+            yield key
+            if self.take(",}") == "}":
+                return
+
+    def end(self) -> None:
+        """Nothing may follow the document."""
+        if self.peek():
+            raise InputError("not JSON (Extra data)", file=self.path, hint="a file holds one document")
+
+
+@contextlib.contextmanager
+def open_cursor(path: Path, piece: int = PIECE) -> Iterator[Cursor]:
+    """A cursor at the beginning of a JSON file."""
+    with name_failures(path), open_bytes(path) as raw:
+        yield Cursor(path, raw, piece)
+
+
+def read_elements(path: Path, key: str | None = None, piece: int = PIECE) -> Iterator[Any]:
+    """The elements of the root list, or of the list under this key of the root object, streamed."""
+    with open_cursor(path, piece) as cursor:
+        if key is None:
+            yield from cursor.elements()
+        else:
+            for member in cursor.members():
+                if member == key and cursor.peek() == "[":
+                    yield from cursor.elements()
+                else:
+                    cursor.value()
+        cursor.end()
+
+
+def read_root(path: Path) -> tuple[str, list[str]]:
+    """How a file begins: `[` and the keys of its first element, or `{` and the root's own keys."""
+    with open_cursor(path) as cursor:
+        first = cursor.peek()
+        if first == "[":
+            element: Any = next(cursor.elements(), {})
+            return first, list(element) if isinstance(element, dict) else []
+        if first == "{":
+            keys = []
+            for member in cursor.members():
+                keys.append(member)
+                if cursor.peek() == "[":
+                    break  # a long list: what it is called says enough
+                cursor.value()
+            return first, keys
+        if not first:
+            raise InputError("the file is empty", file=path, hint="it should hold a JSON document")
+        raise cursor.explain_fault()
+
+
+def encode_json(document: Any, path: Path, indent: int | None = None) -> str:
+    """The document as JSON and a newline; what JSON cannot hold is an error that names the file to be written."""
+    try:
+        return json.dumps(document, ensure_ascii=False, indent=indent, allow_nan=False) + "\n"
+    except (ValueError, TypeError, RecursionError) as error:
+        hint = "JSON holds text, finite numbers, lists and objects"
+        raise InputError(f"cannot be written ({error})", file=path, hint=hint) from None
+
+
+def write_text(path: Path, pieces: Iterable[str]) -> None:
+    """Whole or not at all. Packed when it ends in .gz. A lone surrogate is written as its JSON escape."""
+    write_bytes(path, (piece.encode(errors="backslashreplace") for piece in pieces))
+
+
+def write_bytes(path: Path, pieces: Iterable[bytes]) -> None:
+    """A temporary file beside the target takes its name at the end; a device or a pipe is written to as it is."""
+    temporary: str | None = None
+    try:
+        if path.exists() and not path.is_file() and not path.is_dir():  # /dev/stdout must not be replaced
+            with path.open("wb") as raw:
+                pour_pieces(pieces, raw, path)
+            return
+        target = Path(os.path.realpath(path))  # through a symbolic link; unlike resolve(), no RuntimeError for a loop
+        handle, temporary = tempfile.mkstemp(prefix=f".{target.name[:40]}.", suffix=".tmp", dir=target.parent)
+        with os.fdopen(handle, "wb") as raw:
+            pour_pieces(pieces, raw, path)
+        umask = os.umask(0)
+        os.umask(umask)
+        Path(temporary).chmod(target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~umask)
+        Path(temporary).replace(target)
+        temporary = None
+    except OSError as error:
+        raise InputError(f"cannot be written ({error.strerror or error})", file=path, hint="check the folder") from None
+    finally:
+        if temporary is not None:
+            with contextlib.suppress(OSError):
+                Path(temporary).unlink()
+
+
+def pour_pieces(pieces: Iterable[bytes], raw: IO[bytes], path: Path) -> None:
+    """The pieces into an open file, packed when the name says so; the same pieces give the same bytes."""
+    with gzip.GzipFile("", "wb", fileobj=raw, mtime=0) if path.suffix == ".gz" else contextlib.nullcontext(raw) as out:
+        for piece in pieces:
+            out.write(piece)
+
+
+def dump_json(path: Path, document: Any, indent: int | None = None) -> None:
+    write_text(path, [encode_json(document, path, indent)])

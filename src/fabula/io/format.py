@@ -1,0 +1,83 @@
+"""What a format is, of any kind of data: a name, what its files are called, how to read them, how to write them.
+
+One file of a shelf per format, with its FORMAT (or FORMATS, where one file has two sides). A format has the readers of
+what it holds and leaves the others out. `fabula list formats` is made of these and of nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from fabula.core.notes import named
+from fabula.io.fields import Source
+
+if TYPE_CHECKING:
+    from fabula.core.moments import Queries, Query, Ranking, Rankings, VideoNumbers
+    from fabula.core.nouns import Corpus, Item, Story
+    from fabula.core.regions import Form, Picture
+    from fabula.io.head import Head
+
+Holds = Literal["references", "predictions", "either"]
+STORIES = ("dense", "procedure")  # tasks that read stories
+MOMENTS = ("moments", "highlights", "grounding")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Format:
+    """A file format. Readers of whole documents get the document, be it from a file or not; the others open a file."""
+
+    name: str
+    about: str  # one line for `fabula list formats`
+    holds: Holds
+    tasks: tuple[str, ...]
+    pattern: str = "*.json"  # what its files are called, "*.jsonl, *.json"; each may end in .gz besides
+    example: str = ""  # a whole file as small as can be
+    argument: str | None = None  # what `name:argument` chooses, for the formats that take one
+    forms: tuple[Form, ...] = ()  # of boxes: the first unless another is declared
+    guess: bool = True  # False: same shape as another format, used only when it is named
+    sniff: Callable[[Head], bool] | None = None  # how it is known, where its shelf has no rule for it
+    header: Callable[[Any], dict[str, object]] | None = None  # what stands beside the stories of a document
+
+    # a document; of lines, an iterator of (line number, object)
+    read_stories: Callable[[Any, Source], Iterator[Story]] | None = None
+    read_items: Callable[[Iterator[tuple[int, Any]], Source, str], Iterator[Item]] | None = None
+    read_captions: Callable[[Any, Source], Mapping[str | int, Any]] | None = None  # by image: a text, or several
+    # a file
+    read_queries: Callable[[Source], Iterator[Query | Queries]] | None = None
+    read_rankings: Callable[[Source, VideoNumbers], Iterator[tuple[str, Ranking | Rankings]]] | None = None
+    read_pictures: Callable[[Source, Form], Iterator[Picture]] | None = None
+    read_sets: Callable[[Source], Mapping[str, Any]] | None = None
+    read_labels: Callable[[Source], Mapping[str, tuple[str, ...]]] | None = None
+    read_grouping: Callable[[Source], list[tuple[str, ...]]] | None = None
+
+    # what a reader gave, as pieces of text; what is lost goes to the notes
+    write: Callable[[Any, Source], Iterable[str]] | None = None
+
+    @property
+    def lines(self) -> bool:
+        """JSON Lines: read, and written, as a stream."""
+        return "*.jsonl" in self.pattern
+
+    @property
+    def whole(self) -> bool:
+        """One JSON document; with `lines`, either."""
+        return "*.json" in self.pattern.split(", ")
+
+
+def note_losses(
+    corpus: Corpus, target: Source, *, durations: bool = False, scores: bool = False, header: bool = True
+) -> None:
+    """Note what a format has no place for: True for each thing that will not be written."""
+    if durations:
+        for video, story in corpus.items():
+            if story.duration is not None:
+                target.notes.add("lost in writing: the durations of {n} videos", named(video))
+    if scores:
+        for video, story in corpus.items():
+            for i, event in enumerate(story.events):
+                if event.score is not None:
+                    target.notes.add("lost in writing: the scores of {n} events", named(video, i))
+    if header and corpus.external:
+        target.notes.add(f"lost in writing: the header ({', '.join(map(repr, corpus.external))})"[:200])

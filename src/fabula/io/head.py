@@ -1,0 +1,136 @@
+"""How a file begins, looked at once: what formats are known by. Each part is read when it is first asked for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+from fabula.core.once import once
+from fabula.io.files import has_lines, load_json, name_failures, open_bytes, open_cursor, read_objects, read_root
+
+SIZE = 1 << 16  # bytes looked at
+LISTS = ("annotations", "results", "regions")  # the lists of a COCO-like object that hold its entries
+BEFORE = {"info", "images", "licenses", "type", "version", "external_data", "opt", "id", "image_id", "width", "height"}
+
+
+class Head:
+    """The beginning of one file, or of a document that is in memory already."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.lines = path, has_lines(path)
+
+    @classmethod
+    def of_document(cls, document: Any, name: str) -> Head:
+        """Of a document that nobody has to read; `name` is what messages call it."""
+        head = cls(Path(name))
+        head.lines = False
+        head.__dict__["document"] = document
+        return head
+
+    @once
+    def text(self) -> str:
+        """The first 64 KB."""
+        return read_head(self.path)
+
+    @once
+    def first_object(self) -> Mapping[str, Any]:
+        """The first line's object; of a line longer than what is looked at, the keys up to there. Nothing but lines."""
+        return parse_first_object(self.text.lstrip()) if self.lines else {}
+
+    @once
+    def root(self) -> tuple[str, list[str]]:
+        """`[` and the keys of the first element, `{` and the root's own keys; of lines, `{` and the first line's."""
+        if not self.lines:
+            return read_root(self.path)
+        return "{", list(self.sample) if isinstance(self.sample, dict) else []
+
+    @once
+    def stream(self) -> Iterator[tuple[int, Any]]:
+        """The numbered objects of a file of lines, once; `sample` has looked at the first of them."""
+        return chain(self._first, self._rest)
+
+    @once
+    def document(self) -> Any:
+        """The whole document."""
+        return load_json(self.path)
+
+    @once
+    def sample(self) -> Any:
+        """What a format of documents is known by: the document; of lines, the first line's object, {} without any."""
+        if not self.lines:
+            return self.document
+        return self._first[0][1] if self._first else {}
+
+    @once
+    def first_entry(self) -> Mapping[str, Any]:
+        """The first object of a file of lines, of a list, or of the list that a COCO-like object has; else nothing."""
+        if self.lines:
+            return self.sample if isinstance(self.sample, dict) else {}
+        return read_first_entry(self.path)
+
+    @property
+    def empty(self) -> bool:
+        """A file of lines without a line."""
+        return self.lines and not self._first
+
+    @once
+    def _rest(self) -> Iterator[tuple[int, Any]]:
+        return read_objects(self.path)
+
+    @once
+    def _first(self) -> list[tuple[int, Any]]:
+        return list(islice(self._rest, 1))
+
+
+def read_head(path: Path) -> str:
+    """The first 64 KB of a file as text."""
+    with open_bytes(path) as stream, name_failures(path):
+        return stream.read(SIZE).decode("utf-8-sig", errors="replace")
+
+
+def parse_first_object(text: str) -> dict[str, Any]:
+    line = text.partition("\n")[0]
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return dict.fromkeys(json.loads(f'"{k}"') for k in find_top_keys(line))
+    return found if isinstance(found, dict) else {}
+
+
+def find_top_keys(line: str) -> list[str]:
+    """The keys of an object that is cut off: names before a colon at depth 1."""
+    keys, depth, at, last = [], 0, 0, ""
+    while at < len(line):
+        c = line[at]
+        if c == '"':
+            end = at + 1
+            while end < len(line) and line[end] != '"':
+                end += 2 if line[end] == "\\" else 1
+            last, at = line[at + 1 : end], end
+        elif c in "[{":
+            depth += 1
+        elif c in "]}":
+            depth -= 1
+        elif c == ":" and depth == 1:
+            keys.append(last)
+        at += 1
+    return keys
+
+
+def read_first_entry(path: Path) -> Mapping[str, Any]:
+    entry: Any = {}
+    with open_cursor(path) as cursor:
+        if cursor.peek() == "[":
+            entry = next(cursor.elements(), {})
+        elif cursor.peek() == "{":
+            for key in cursor.members():
+                if key in LISTS and cursor.peek() == "[":
+                    entry = {key: None} | dict(next(cursor.elements(), {}))
+                    break
+                if key not in BEFORE:
+                    break
+                cursor.value()
+    return entry if isinstance(entry, dict) else {}

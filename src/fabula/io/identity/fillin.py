@@ -1,0 +1,137 @@
+"""LSMDC fill-in files (Park et al., ECCV 2020): a line a clip, `clip ⇥ id,id,…`, `_` where it has no blank.
+
+A third file says which clips belong together: a line a set, its clips between tabs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from fabula.core.identity import Clip, ClipSet
+from fabula.core.notes import Notes, named
+from fabula.io.fields import Source
+from fabula.io.files import check_path, read_lines
+from fabula.io.format import Format
+
+NO_BLANK = "_"
+LINE = "a line is: clip, tab, ids with commas between them (_ for no blank)"
+
+Labels = dict[str, tuple[str, ...]]  # in file order
+
+
+def read_references(path: str | Path, notes: Notes) -> Labels:
+    """Clip → the ids that belong into its blanks; () for `_`."""
+    source = Source(check_path(path), notes, noun="clip")
+    found = read_labels(source)
+    for clip, ids in found.items():
+        if not ids:
+            raise source.wrong("no tab, so no ids", clip, None, LINE)
+    return {clip: () if ids == (NO_BLANK,) else ids for clip, ids in found.items()}
+
+
+def read_predictions(path: str | Path, notes: Notes) -> Labels:
+    """Clip → the ids that a system gave; `_` is kept, for what it means is the metric's to say."""
+    source = Source(check_path(path), notes, noun="clip")
+    found = read_labels(source)
+    if found and not any(found.values()):
+        raise source.wrong("no tab in any line, so no ids", next(iter(found)), None, LINE)
+    for clip, ids in found.items():
+        if not ids:
+            notes.add(f"{{n}} lines of {source.path} name a clip and no id", named(clip))
+    return found
+
+
+def read_labels(source: Source) -> Labels:
+    """Clip → the text between its commas, as it is spelled; () where the line has one column."""
+    notes, found = source.notes, Labels()
+    for number, text in read_lines(source.path):
+        clip, _, rest = text.partition("\t")
+        clip, at = clip.strip(), f"line {number}"
+        if clip in found:
+            raise source.wrong("this clip stands twice", clip, at, "keep one of the two lines")
+        field, tab, _ = rest.partition("\t")
+        if tab:
+            notes.add(f"{{n}} lines of {source.path} have more than two columns; the others are not used", named(clip))
+        found[clip] = tuple(field.strip().split(",")) if rest else ()
+    return found
+
+
+def read_grouping(path: str | Path, notes: Notes) -> list[tuple[str, ...]]:
+    """The clips of every set."""
+    return list_sets(Source(check_path(path), notes, noun="clip"))
+
+
+def list_sets(source: Source) -> list[tuple[str, ...]]:
+    sets, seen = list[tuple[str, ...]](), set[str]()
+    for number, text in read_lines(source.path):
+        clips = tuple(name for part in text.split("\t") if (name := part.strip()))
+        for clip in clips:
+            if clip in seen:
+                raise source.wrong("this clip stands twice", clip, f"line {number}", "a clip belongs to one set")
+            seen.add(clip)
+        sets.append(clips)
+    return sets
+
+
+def join_labels(
+    truth: Labels, given: Labels, sets: Sequence[tuple[str, ...]], files: tuple[Path, Path, Path], notes: Notes
+) -> list[ClipSet]:
+    """References, predictions and sets (read from `files`) met by the names of their clips."""
+    refs, preds, grouping = (Source(file, notes, noun="clip") for file in files)
+    for clip in (c for clips in sets for c in clips):
+        if clip not in truth:
+            raise grouping.wrong("the references do not have this clip", clip, None, f"is {refs.path} of this split?")
+    grouped = {c for clips in sets for c in clips}
+    for clip in truth:
+        if clip not in grouped:
+            notes.add("{n} reference clips are in no set and are not scored", named(clip))
+    if given and not any(clip in truth for clip in given):
+        both = f"predictions have {next(iter(given))!r}, references {next(iter(truth), None)!r}"
+        raise preds.wrong("no predicted clip is among the references", None, None, f"compare the ids: {both}")
+    for clip in given:
+        if clip not in truth:
+            notes.add("{n} predicted clips are not in the references and are not scored", named(clip))
+    if misplaced := find_misplaced(truth, given):
+        notes.add(
+            "{n} predicted clips stand in another order than in the references; they were met by name, where the "
+            "published evaluator stops",
+            named(misplaced[0]),
+            len(misplaced),
+        )
+    return [ClipSet(tuple(Clip(c, truth[c], given.get(c)) for c in clips)) for clips in sets]
+
+
+def find_misplaced(truth: Iterable[str], given: Iterable[str]) -> list[str]:
+    """The clips of both whose place among the common ones differs."""
+    left, right = dict.fromkeys(truth), dict.fromkeys(given)
+    return [b for a, b in zip((c for c in left if c in right), (c for c in right if c in left), strict=True) if a != b]
+
+
+def write_labels(labels: Labels, target: Source) -> Iterator[str]:
+    """`clip ⇥ [id],[id]`, as the evaluator's own files have it."""
+    return (f"{clip}\t{','.join(f'[{i}]' for i in ids) or NO_BLANK}\n" for clip, ids in labels.items())
+
+
+FORMATS = (
+    Format(
+        name="fillin",
+        about="LSMDC fill-in files, a line a clip: clip, tab, the ids of its blanks with commas between them; _ for no "
+        "blank",
+        holds="either",
+        tasks=("identity",),
+        pattern="*.csv",
+        read_labels=read_labels,
+        write=write_labels,
+        example="1005_Signs_00.01.21\t[PERSON1],[PERSON2]",
+    ),
+    Format(
+        name="fillin-sets",
+        about="which clips belong together (--sets): a line a set, its clips between tabs",
+        holds="references",
+        tasks=("identity",),
+        pattern="*.csv",
+        read_grouping=list_sets,
+        example="1005_Signs_00.01.21\t1005_Signs_00.01.30",
+    ),
+)

@@ -1,0 +1,218 @@
+"""Queries and rankings from files: the format is known by how the file begins, unless it is named."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from fabula.core.errors import InputError, SpecError
+from fabula.core.moments import Id, Queries, Query, Ranking, Rankings, VideoNumbers
+from fabula.core.notes import Notes, named
+from fabula.core.nouns import Event, Segment
+from fabula.core.registry import close_to
+from fabula.io.fields import Source
+from fabula.io.files import check_path, pause_collector, write_text
+from fabula.io.format import Format
+from fabula.io.head import Head
+from fabula.io.segments import REPAIRS, find_fault, mend_event
+from fabula.io.shelf import Rule, Shelf, fits
+
+Role = Literal["references", "predictions"]
+# Which list of the file ("" where it has one), and a query's ranking, or those of many.
+Answers = Iterator[tuple[str, Ranking | Rankings]]
+
+CHARADES = re.compile(r"(\S+)\s+(-?\d+(?:\.\d+)?)\s+(-?\d+(?:\.\d+)?)\s*##(.*)")  # a line of Charades-STA
+LIST = re.compile(r"\s*\[\s*\{")
+ANNOTATIONS = re.compile(r'\s*\{\s*"annotations"\s*:')
+BY_ID = re.compile(r'\s*\{\s*"[^"]*"\s*:\s*\{')
+TVR = re.compile(r'\s*\{\s*"(video2idx|VCMR|SVMR|VR)"\s*:')
+
+
+def is_charades(head: Head) -> bool:
+    return CHARADES.match(head.text.lstrip()) is not None
+
+
+def is_didemo(head: Head) -> bool:
+    return LIST.match(head.text) is not None and '"times"' in head.text and '"annotation_id"' in head.text
+
+
+def is_moment_lines(head: Head) -> bool:
+    first = head.first_object
+    return "id" in first and ("windows" in first or "saliency" in first)
+
+
+def is_qvhighlights(head: Head) -> bool:
+    return "qid" in head.first_object and "relevant_windows" in head.first_object
+
+
+def is_qvhighlights_predictions(head: Head) -> bool:
+    first = head.first_object
+    return "qid" in first and ("pred_relevant_windows" in first or "pred_saliency_scores" in first)
+
+
+def is_timechat(head: Head) -> bool:
+    return '"timestamp"' in head.text and (ANNOTATIONS.match(head.text) or BY_ID.match(head.text)) is not None
+
+
+def is_tvr(head: Head) -> bool:
+    first = head.first_object
+    return "desc_id" in first and "predictions" not in first and "time" not in first
+
+
+def is_tvr_lines(head: Head) -> bool:
+    first = head.first_object
+    return ("desc_id" in first and "predictions" in first) or set(first) == {"video2idx"}
+
+
+def is_tvr_predictions(head: Head) -> bool:
+    return TVR.match(head.text) is not None
+
+
+def is_verified_fig(head: Head) -> bool:
+    first = head.first_object
+    return "desc_id" in first and "time" in first and "video" in first
+
+
+SHELF = Shelf(
+    __name__,
+    (
+        Rule("charades-sta", is_charades, "*.txt", "references"),
+        Rule("didemo", is_didemo, "*.json", "references"),
+        Rule("moment-lines", is_moment_lines, "*.jsonl", module="lines"),
+        Rule("qvhighlights", is_qvhighlights, "*.jsonl", "references"),
+        Rule("qvhighlights-predictions", is_qvhighlights_predictions, "*.jsonl", "predictions"),
+        Rule("timechat-tvg", is_timechat, "*.json"),
+        Rule("tvr", is_tvr, "*.jsonl", "references"),
+        Rule("tvr-lines", is_tvr_lines, "*.jsonl", "predictions"),
+        Rule("tvr-predictions", is_tvr_predictions, "*.json", "predictions"),
+        Rule("verified-fig", is_verified_fig, "*.jsonl", "references"),
+    ),
+    patterns=("*.jsonl", "*.txt"),
+)
+
+
+def formats() -> list[Format]:
+    """Every format of moments, by file name."""
+    return SHELF.formats()
+
+
+def read_queries(
+    paths: Sequence[str | Path],
+    notes: Notes,
+    format: str | None = None,
+    repair: Sequence[str] = (),
+    judged: bool = True,
+) -> dict[Id, Query]:
+    """The queries of one or more files by id. Windows that are no stretch of time are refused or repaired as told;
+    `judged=False`: the protocol takes them as they come."""
+    for way in repair:
+        if way not in REPAIRS:
+            raise SpecError(f"no repair is called {way!r}; there are: {', '.join(REPAIRS)}")
+    found: dict[Id, Query] = {}
+    for path in paths:
+        source = Source(check_path(path), notes, noun="query")
+        chosen = choose_format(Head(source.path), format, "references")
+        assert chosen.read_queries is not None
+        with pause_collector():
+            for some in chosen.read_queries(source):
+                if isinstance(some, Queries) and is_sound(some) and found.keys().isdisjoint(some.ids):
+                    before = len(found)
+                    found.update(zip(some.ids, some, strict=True))
+                    if len(found) == before + len(some.ids):
+                        continue
+                    found = dict(islice(found.items(), before))  # an id stands twice: one by one, to name it
+                for query in some if isinstance(some, Queries) else (some,):
+                    if query.id in found:
+                        raise source.wrong("this query id stands twice", query.id, None, "keep one of the two")
+                    found[query.id] = check_query(query, source, repair, judged or bool(repair))
+        source.report()
+    return found
+
+
+def read_rankings(
+    path: str | Path, numbers: VideoNumbers, notes: Notes, format: str | None = None
+) -> tuple[Answers, str]:
+    """The rankings of a file as a stream, read while they are asked for; and the name of the format."""
+    source = Source(check_path(path), notes, noun="query")
+    chosen = choose_format(Head(source.path), format, "predictions")
+    assert chosen.read_rankings is not None
+
+    def stream() -> Answers:
+        assert chosen.read_rankings is not None
+        yield from chosen.read_rankings(source, numbers)
+        source.report()
+
+    return stream(), chosen.name
+
+
+def write_rankings(rankings: Iterable[Ranking], numbers: VideoNumbers, path: str | Path) -> None:
+    """Rankings as Fabula's own lines, whole or not at all."""
+    from fabula.io.moments import lines
+
+    target = Source(check_path(path), noun="query")
+    write_text(target.path, lines.write_rankings(rankings, numbers, target))
+
+
+def choose_format(head: Head, name: str | None, role: Role) -> Format:
+    """The format of a file: the one that is named, or the first that knows how it begins."""
+    if name is not None:
+        format = SHELF.find(name)
+        if format is None:
+            able = [f.name for f in formats() if f.holds in (role, "either")]
+            raise SpecError(f"no format of moments is called {name!r}; {close_to(name, able)}")
+        if format.holds not in (role, "either"):
+            raise SpecError(f"the format {format.name!r} holds {format.holds}, not {role}")
+        return format
+    text = head.text.lstrip()
+    if not text:
+        hint = f"it should hold {role}"
+        raise InputError("the file is empty", file=head.path, hint=hint, noun="query")
+    if (found := SHELF.sniff(head, role)) is not None:
+        return found
+    first, pattern = head.first_object, SHELF.pattern_of(head.path)
+    what = f"a line with {', '.join(map(repr, list(first)[:6]))}" if first else f"{text[:40]!r} at the beginning"
+    shapes = "; ".join(f"{f.name} ({f.about})" for f in formats() if fits(f, pattern, role))
+    hint = f"known: {shapes or 'no format of such a file'}"
+    raise InputError(f"{what}: no known format of {role}", file=head.path, hint=hint, noun="query")
+
+
+def is_sound(some: Queries) -> bool:
+    """True where no window of these queries needs a closer look."""
+    start, end = some.windows[:, 0], some.windows[:, 1]
+    late = end > np.repeat(some.durations, some.counts)  # False where there is no duration
+    return bool((start >= 0).all() and (start < end).all() and not late.any())
+
+
+def check_query(query: Query, source: Source, repair: Sequence[str], judged: bool) -> Query:
+    """The query with every faulty window repaired in the ways named; without them a fault is an error."""
+    good = True
+    for start, end in query.windows:
+        good &= 0 <= start < end
+        if query.duration is not None and end > query.duration:
+            text = "{n} reference windows end after their video's duration and are kept as they are"
+            source.notes.add(text, named(query.id))
+    if good:
+        return query
+    if not judged:
+        text = "{n} queries have a reversed, zero-length or negative window, taken as it is, as the evaluator does"
+        source.notes.add(text, named(query.id))
+        return query
+    kept = []
+    for i, (start, end) in enumerate(query.windows):
+        ways, event = mend_event(Event(Segment(start, end)), repair)
+        if (what := find_fault(Segment(start, end))) and not ways:
+            options = ", ".join(f"--repair {w}" for w in REPAIRS)
+            seen = f"a {what} window [{start:g}, {end:g}]"
+            raise source.wrong(seen, query.id, f"window {i}", f"mend the file, or say how: {options}")
+        if ways:
+            how = "; ".join(f"{way}: {REPAIRS[way]}" for way in ways)
+            source.notes.add(f"{{n}} reference windows were repaired ({how})", named(query.id))
+        kept += [] if event is None else [(event.segment.start, event.segment.end)]
+    if not kept:
+        raise source.wrong("no window is left", query.id, None, "take the query out of the file")
+    return query._replace(windows=tuple(kept))

@@ -1,0 +1,112 @@
+"""A file, or a folder of files, cut into pieces that can be read apart: bytes of JSON Lines, groups of Parquet rows.
+
+A piece knows which line of its file comes first, so that a complaint names the same place whoever reads it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fabula.core.errors import InputError
+from fabula.io.files import LINES, decode_text, name_failures, open_bytes, parse_json
+
+PARQUET = ".parquet"
+PARTS = (*LINES, PARQUET)  # what the files of a folder may be
+PIECE = 8 << 20  # bytes, about
+READ = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A stretch of one file of Fabula's own lines."""
+
+    path: Path  # as it was named
+    home: Path  # where relative names begin: who reads the piece may stand elsewhere
+    first: int = 0  # byte, or group of rows
+    last: int | None = None  # the first that no longer belongs to it; None: to the end
+    before: int = 0  # lines or rows that come before it
+
+    @property
+    def unit(self) -> str:
+        """What its entries are called."""
+        return name_unit(self.path)
+
+    def objects(self) -> Iterator[tuple[int, Any]]:
+        """Entries with their numbers, streamed."""
+        place = self.home / self.path
+        if self.path.suffix == PARQUET:
+            from fabula.io import parquet
+
+            return parquet.read_rows(place, self.path, self.first, self.last, self.before)
+        return ((n, parse_json(text, self.path, n)) for n, text in self.lines(place))
+
+    def lines(self, place: Path) -> Iterator[tuple[int, str]]:
+        with name_failures(self.path), open_bytes(place) as stream:
+            if self.first:
+                stream.seek(self.first)
+            left = -1 if self.last is None else self.last - self.first
+            number = self.before
+            while left and (raw := stream.readline()):
+                number, left = number + 1, left - len(raw) if self.last is not None else -1
+                text = decode_text(raw, self.path, number).strip()
+                if text:
+                    yield number, text
+
+
+def name_unit(path: Path) -> str:
+    return "row" if path.suffix == PARQUET else "line"
+
+
+def holds_only_stories(path: Path) -> bool:
+    """Parquet and folders hold Fabula's own stories, and nothing else."""
+    return path.suffix == PARQUET or path.is_dir()
+
+
+def find_parts(path: Path) -> tuple[list[Path], list[str]]:
+    """The files of a folder, by name, and the names of those passed over; a file is the only part of itself."""
+    with name_failures(path):
+        if not path.is_dir():
+            return [path], []
+        inner = sorted(f for f in path.iterdir() if not f.name.startswith((".", "_")))
+    found = [f for f in inner if f.name.endswith(PARTS) and not f.is_dir()]
+    if not found:
+        hint = f"a folder is read as one set: its files end in {', '.join(PARTS)}"
+        raise InputError("is a directory without a file that is read", file=path, hint=hint)
+    return found, [f.name for f in inner if f not in found]
+
+
+def cut_file(path: Path, size: int = PIECE) -> tuple[list[Piece], bytes]:
+    """One file in pieces of about `size` bytes, and a digest of it. A packed file is one piece."""
+    home, digest = Path.cwd(), hashlib.blake2b(digest_size=16)
+    whole = path.suffix in (".gz", PARQUET)
+    starts, lines, at = [(0, 0)], 0, 0  # where pieces begin: byte, lines before it
+    with name_failures(path), path.open("rb") as raw:
+        while chunk := raw.read(READ):
+            digest.update(chunk)
+            end = chunk.rfind(b"\n") + 1
+            if not whole and end and at + end - starts[-1][0] >= size:
+                starts.append((at + end, lines + chunk.count(b"\n", 0, end)))
+            lines, at = lines + chunk.count(b"\n"), at + len(chunk)
+    if path.suffix == PARQUET:
+        starts, at = cut_groups(path, size)
+    ends = [start for start, _ in starts[1:]] + [None if whole and path.suffix == ".gz" else at]
+    made = [Piece(path, home, start, end, n) for (start, n), end in zip(starts, ends, strict=True)]
+    return [p for p in made if p.first != p.last] or made[:1], digest.digest()
+
+
+def cut_groups(path: Path, size: int) -> tuple[list[tuple[int, int]], int]:
+    """Where pieces of a Parquet file begin: group, rows before it; and how many groups there are."""
+    from fabula.io import parquet
+
+    counts = parquet.count_groups(path)
+    most = max(1, sum(counts) * size // max(1, path.stat().st_size))  # rows of a piece, about
+    starts, rows = [(0, 0)], 0
+    for i, count in enumerate(counts):
+        if rows - starts[-1][1] >= most:
+            starts.append((i, rows))
+        rows += count
+    return starts, len(counts)

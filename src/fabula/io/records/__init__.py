@@ -1,0 +1,37 @@
+"""JSON through the kernel: what is plain is read many at a time, the rest one by one, as the standard library does.
+
+plain.py   records of a text as columns, and the Python that says what the kernel does
+runs.py    files as runs of plain records, and what stands between them
+tables.py  tables of numbers lifted out of a text
+"""
+
+from fabula.io.records.plain import Shape
+from fabula.io.records.runs import BEGINS, Odd, Records, parse_odd_line, read_line_records, read_members
+from fabula.io.records.tables import (
+    Table,
+    Tables,
+    find_mark,
+    lift_tables,
+    lookahead,
+    parse_lines,
+    read_line_objects,
+    read_line_pieces,
+)
+
+__all__ = [
+    "BEGINS",
+    "Odd",
+    "Records",
+    "Shape",
+    "Table",
+    "Tables",
+    "find_mark",
+    "lift_tables",
+    "lookahead",
+    "parse_lines",
+    "parse_odd_line",
+    "read_line_objects",
+    "read_line_pieces",
+    "read_line_records",
+    "read_members",
+]

@@ -1,0 +1,80 @@
+"""Stories: events of videos, one file a format; and the rules that know them by shape, asked in this order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fabula.io.head import Head
+from fabula.io.shelf import Rule, Shelf
+
+OF_PDVC = {"proposal_score", "vid_duration", "raw_box", "sentence_score", "query_id", "pred_event_count"}
+IDS = ("id", "video", "video_id", "vid", "image_id")  # what an answer calls its video
+TEXTS = ("answer", "text", "output", "response", "prediction")  # and its words
+
+
+def is_activitynet(head: Head) -> bool:
+    root = head.sample
+    return isinstance(root, dict) and any(isinstance(v, dict) and "timestamps" in v for v in root.values())
+
+
+def is_answer(entry: Any) -> bool:
+    return (
+        isinstance(entry, dict) and any(k in entry for k in IDS) and any(isinstance(entry.get(k), str) for k in TEXTS)
+    )
+
+
+def is_answers(head: Head) -> bool:
+    """A line, or a list of them; {video: text} is read only when the format is named. Moments are not answers."""
+    root = head.sample
+    if head.lines and root == {}:  # a file of no lines has no videos in any format
+        return True
+    first = root[0] if isinstance(root, list) and root else root
+    return is_answer(first) and "windows" not in first
+
+
+def is_fabula(head: Head) -> bool:
+    return isinstance(head.sample, dict) and "id" in head.sample and "events" in head.sample
+
+
+def is_pdvc(head: Head) -> bool:
+    """A submission whose first event has a field of PDVC's."""
+    found = head.sample.get("results") if isinstance(head.sample, dict) else None
+    if not isinstance(found, dict):
+        return False
+    first = next((entries[0] for entries in found.values() if isinstance(entries, list) and entries), None)
+    return isinstance(first, dict) and not OF_PDVC.isdisjoint(first)
+
+
+def is_submission(head: Head) -> bool:
+    return isinstance(head.sample, dict) and "results" in head.sample
+
+
+def is_timechat(head: Head) -> bool:
+    root = head.sample
+    if not isinstance(root, dict):
+        return False
+    annotations = root.get("annotations")
+    if isinstance(annotations, list):
+        return bool(annotations) and isinstance(annotations[0], dict) and "segments" in annotations[0]
+    first = next((v[0] for v in root.values() if isinstance(v, list) and v), None)
+    return isinstance(first, dict) and "timestamp" in first and all(isinstance(v, list) for v in root.values())
+
+
+def is_youcook2(head: Head) -> bool:
+    return isinstance(head.sample, dict) and isinstance(head.sample.get("database"), dict)
+
+
+SHELF = Shelf(
+    __name__,
+    (
+        Rule("activitynet", is_activitynet, holds="references"),
+        Rule("answers", is_answers, "*.jsonl, *.json", "predictions", module="fabula.io.answers"),
+        Rule("fabula", is_fabula, "*.jsonl", module="fabula_jsonl"),
+        Rule("pdvc", is_pdvc, holds="predictions"),
+        Rule("pss", holds="references"),  # activitynet's shape
+        Rule("submission", is_submission, holds="predictions"),
+        Rule("tasty", holds="references"),  # activitynet's shape
+        Rule("timechat", is_timechat),
+        Rule("youcook2", is_youcook2, holds="references"),
+    ),
+)

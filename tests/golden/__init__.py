@@ -1,0 +1,1 @@
+"""Numbers of the published programs, and the check against them."""

@@ -1,0 +1,84 @@
+"""One pass over a stream of rankings: blocks, lists, ids, and what does not fit."""
+
+import pytest
+
+from fabula.core.errors import InputError
+from fabula.core.moments import Moment, Query, Ranking, VideoNumbers
+from fabula.core.notes import Notes
+from fabula.metrics.moments import grounding, svmr, vcmr, vr
+from fabula.score import rankings
+from fabula.score.rankings import Reading, moment_rows
+
+
+def queries(n: int) -> dict:
+    return {i: Query(i, f"v{i % 3}", ((0.0, 10.0),)) for i in range(n)}
+
+
+def stream(n: int, numbers: VideoNumbers):
+    for i in range(n):
+        yield "", Ranking.of(i, [Moment(0, i % 11, f"v{i % 4 % 3}"), Moment(0, 10, "v1")], numbers)
+
+
+@pytest.mark.parametrize("size", [1, 3, 10_000])
+def test_the_size_of_blocks_does_not_matter(size, monkeypatch):
+    metrics = [vcmr.Metric(), svmr.Metric(), vr.Metric()]
+    numbers = VideoNumbers()
+    whole = moment_rows(metrics, queries(50), stream(50, numbers), Reading(numbers))
+    monkeypatch.setattr(rankings, "ANSWERS", size)
+    again = moment_rows(metrics, queries(50), stream(50, numbers), Reading(numbers))
+    for metric in metrics:
+        assert metric.fold(again.rows[metric]) == metric.fold(whole.rows[metric])
+        assert again.rows[metric].keys == tuple(range(50))
+    assert (whole.answers, whole.missing) == (100, 0)
+
+
+def test_rows_stand_in_the_order_of_the_references():
+    metric = grounding.Metric()
+    found = moment_rows([metric], queries(4), [("", Ranking.of(i, [Moment(0, 10)])) for i in (3, 1)])
+    rows = found.rows[metric]
+    assert rows.keys == (0, 1, 2, 3)
+    assert rows["r1@0.5"].tolist() == [0, 1, 0, 1]
+    assert (rows.unit, found.missing) == ("query", 2)
+
+
+def test_rankings_are_read_once_and_not_kept():
+    alive = []
+
+    def watched():
+        for i in range(3000):
+            ranking = Ranking.of(i, [Moment(0, 10)] * 100)
+            alive.append(i)
+            yield "", ranking
+
+    moment_rows([grounding.Metric()], queries(3000), watched())
+    assert len(alive) == 3000
+
+
+def test_ids_as_text_and_as_numbers():
+    notes = Notes()
+    found = moment_rows(
+        [grounding.Metric()], queries(2), [("", Ranking.of("1", [Moment(0, 10)]))], Reading(notes=notes)
+    )
+    assert found.missing == 1
+    assert "1 query ids were matched" in notes.lines()[0]
+    for wrong in ("01", "1.0", "x", "-1", "²"):
+        assert (
+            moment_rows([grounding.Metric()], queries(2), [("", Ranking.of(wrong, []))], Reading(notes=notes)).unknown
+            == 1
+        )
+    as_text = {"1": Query("1", "v", ((0.0, 10.0),))}
+    assert moment_rows([grounding.Metric()], as_text, [("", Ranking.of(1, [Moment(0, 10)]))]).missing == 0
+
+
+def test_a_query_is_answered_once_in_a_list():
+    twice = [("", Ranking.of(1, [])), ("", Ranking.of("1", []))]
+    with pytest.raises(InputError, match="this query is answered twice"):
+        moment_rows([grounding.Metric()], queries(2), twice)
+    numbers = VideoNumbers()
+    two_lists = [("VCMR", Ranking.of(1, [])), ("SVMR", Ranking.of(1, []))]
+    assert len(moment_rows([vcmr.Metric(), svmr.Metric()], queries(2), two_lists, Reading(numbers)).rows) == 2
+
+
+def test_no_ranking_at_all():
+    metric = vcmr.Metric()
+    assert set(metric.fold(moment_rows([metric], queries(2), []).rows[metric]).values()) == {0.0}
