@@ -2,6 +2,9 @@
 
 import importlib
 import pkgutil
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -15,12 +18,47 @@ def test_the_front_door():
     assert dir(fabula) == sorted(fabula.__all__)
     for name in fabula.__all__:
         assert getattr(fabula, name) is not None
-    assert set(fabula._HOMES) | {"match", "__version__"} == set(fabula.__all__)
+    assert {*fabula._HOMES, *fabula._ROOMS, "__version__"} == set(fabula.__all__)
 
 
 def test_names_are_the_ones_of_their_homes():
     for name, home in fabula._HOMES.items():
         assert getattr(fabula, name) is getattr(importlib.import_module(home), name)
+
+
+VERBS = [verb for verb in fabula.__all__ if (Path(fabula.__file__).parent / "api" / f"{verb}.py").is_file()]
+
+
+def test_every_verb_of_the_command_line_is_a_library_call():
+    cli = {m.name for m in pkgutil.iter_modules(importlib.import_module("fabula.cli").__path__) if m.name[0] != "_"}
+    assert cli - {*VERBS} == {"demo", "doctor", "list", "serve", "simulate"}  # for a person, or of learn
+    for verb in VERBS:
+        assert callable(getattr(fabula, verb))
+
+
+@pytest.mark.parametrize("verb", [room for room in fabula._ROOMS if room != "match"])
+def test_a_room_that_is_a_verb_can_be_called(verb):
+    """Whichever comes first, in an interpreter that has seen neither."""
+    enter = f"from fabula.{verb} import __doc__ as about"
+    call = (
+        "import inspect, fabula\n"
+        f"verb = inspect.signature(fabula.{verb})\n"
+        f"from fabula.api.{verb} import {verb} as own\n"
+        f"assert verb == inspect.signature(own)\n"
+        "try:\n"
+        f"    fabula.{verb}('none.json', 'none.json', nothing=1)\n"
+        "except TypeError as error:\n"
+        f"    assert str(error).startswith('{verb}() got an unexpected keyword argument'), error\n"
+    )
+    for code in (f"{call}{enter}\n{call}", f"{enter}\n{call}"):
+        subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_rooms_that_are_verbs_are_rooms_still():
+    from fabula.protocols import room
+
+    assert fabula.protocols.room is room
+    assert fabula.diagnose.errors is not None and fabula.lint.checks() and fabula.score.task("dense").name == "dense"
 
 
 def test_unknown_names():

@@ -22,7 +22,9 @@ def test_import_fabula_is_next_to_nothing():
 @pytest.mark.parametrize(
     "code",
     [
-        "import fabula.verbs",
+        "import fabula.api.score, fabula.api.compare",
+        "import fabula.api.train, fabula.api.predict, fabula.api.simulate, fabula.learn.options",
+        "import fabula; fabula.diagnose; fabula.stress; fabula.lint; fabula.convert; fabula.parse; fabula.baseline",
         "import fabula.match",
         "import fabula.io",
         "import fabula.protocols; list(fabula.protocols.room.all())",
@@ -35,6 +37,8 @@ def test_the_library_loads_numpy_and_little_else(code):
 
 def test_the_command_line_stays_light():
     assert not loaded("import fabula.cli") & HEAVY
+    verbs = "import importlib, pkgutil, fabula.cli as c\n[importlib.import_module(f'fabula.cli.{m.name}') for m in "
+    assert not loaded(f"{verbs}pkgutil.iter_modules(c.__path__)]") & HEAVY
 
 
 def test_scoring_loads_no_extra():

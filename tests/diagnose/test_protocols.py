@@ -3,7 +3,6 @@
 import json
 
 import pytest
-from fabula.engine import regions
 
 import fabula
 from fabula import io, metrics, protocols
@@ -13,6 +12,9 @@ from fabula.demo import REFERENCES, SYSTEMS
 from fabula.diagnose._idle import Facts
 from fabula.diagnose._rules import preparing, taken
 from fabula.diagnose.protocols import overview
+from fabula.metrics.regions import base as regions
+from fabula.report.protocols import against, digits
+from fabula.score.options import ScoreOptions
 from tests.cli.conftest import fabula as command  # noqa: F401
 from tests.moment_toys import lines, tvr_predictions, tvr_queries
 
@@ -192,12 +194,13 @@ def test_identity(tmp_path):
     files = {"refs": "a\t[X]\nc\t[X],[Y]\nd\t[Z]\ne\t[Z]\n", "preds": "a\t[1]\nc\t[1, 2]\nd\t[1]\ne\t[1]\n"}
     for name, text in {**files, "sets": "a\tc\nd\te\n"}.items():
         (tmp_path / f"{name}.csv").write_text(text)
-    seen = overview(tmp_path / "preds.csv", [tmp_path / "refs.csv"], task="identity", sets=tmp_path / "sets.csv")
+    options = ScoreOptions(sets=tmp_path / "sets.csv")
+    seen = overview(tmp_path / "preds.csv", [tmp_path / "refs.csv"], task="identity", options=options)
     reason = only(seen, "lsmdc-fillin", "FITB")
     assert (reason.there, reason.here) == (1, pytest.approx(2 / 3))
     assert acts(reason) == {"labels": ["a"]} and reason.unit == "sets"
     (tmp_path / "preds.csv").write_text("a\t[1],[3]\nc\t[1],[2]\nd\t[1]\ne\t[1]\n")
-    seen = overview(tmp_path / "preds.csv", [tmp_path / "refs.csv"], task="identity", sets=tmp_path / "sets.csv")
+    seen = overview(tmp_path / "preds.csv", [tmp_path / "refs.csv"], task="identity", options=options)
     assert acts(only(seen, "lsmdc-fillin", "FITB")) == {"short": ["a"]}
 
 
@@ -313,8 +316,6 @@ def test_the_command_explains_identity(command, tmp_path):  # noqa: F811
 
 
 def test_numbers_have_the_digits_it_takes_to_tell_them_apart():
-    from fabula.cli.protocols import against, digits
-
     assert digits(0.5, 0.25, 100) == ("50.00", "25.00")
     assert digits(0.356512, 0.356514, 100) == ("35.6512", "35.6514")
     assert against(float("nan"), 0.0, 100) == "does not count against 0.00"

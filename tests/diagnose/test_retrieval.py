@@ -1,9 +1,9 @@
 """Why queries are missed, on rankings that a reader can judge."""
 
 import pytest
-from fabula.verbs import metrics
 
 import fabula
+from fabula import metrics
 from fabula.core.errors import SpecError
 from fabula.diagnose import retrieval
 from fabula.stats import Resampling, Sample

@@ -20,8 +20,9 @@ pytest.importorskip("lightning_fabric", reason="training needs fabula[learn]")
 from fabula.core.errors import InputError, SpecError  # noqa: E402
 from fabula.learn import checkpoint  # noqa: E402
 from fabula.learn.models.pdvc import Config  # noqa: E402
-from fabula.learn.pss import Task, configured, predict_pss, train_pss  # noqa: E402
-from fabula.learn.train import Settings, TrainingError, batches, cut, lr_at, write_line  # noqa: E402
+from fabula.learn.options import PredictOptions, Run, Settings, Task  # noqa: E402
+from fabula.learn.pss import configured, predict_pss, train_pss  # noqa: E402
+from fabula.learn.train import TrainingError, batches, cut, lr_at, write_line  # noqa: E402
 
 SMALL = {"frames": 24, "hidden": 16, "heads": 2, "norm_groups": 4, "feedforward": 16, "queries": 8, "rnn": 8,
          "word_dim": 8, "dropout": 0.1, "levels": 2}  # fmt: skip
@@ -29,7 +30,11 @@ FAST = {"epochs": 3, "batch_size": 4, "lr": 1e-3, "threads": 1}
 
 
 def task_of(small, **changes) -> Task:
-    return Task(small.annotations, small.features, tiny=True, val=small.annotations, **changes)
+    return Task(data=small.annotations, features=small.features, tiny=True, val=small.annotations, **changes)
+
+
+def train(task, out, config, settings, **more):
+    return train_pss(task, Run(out=out, **more), config, settings)
 
 
 def lines(path: Path) -> list[dict[str, str]]:
@@ -41,7 +46,7 @@ def lines(path: Path) -> list[dict[str, str]]:
 def run(small, tmp_path_factory) -> Path:
     """A run of 3 epochs × 2 steps, never stopped; the soft matcher draws random queries, so random states matter."""
     out = tmp_path_factory.mktemp("runs") / "whole"
-    train_pss(task_of(small), out, {**SMALL, "matcher": "soft"}, FAST)
+    train(task_of(small), out, {**SMALL, "matcher": "soft"}, FAST)
     return out
 
 
@@ -63,15 +68,15 @@ def test_a_run_is_a_folder(run):
 def test_stopped_and_resumed_is_the_same_curve(small, run, tmp_path, monkeypatch, stop):
     """In the middle of an epoch and at its end."""
     from fabula.learn import pss
-    from fabula.learn.train import train
+    from fabula.learn.train import train as loop
 
-    monkeypatch.setattr(pss, "train", lambda *a, **k: train(*a, **k, stop_after=stop))
+    monkeypatch.setattr(pss, "train", lambda *a, **k: loop(*a, **k, stop_after=stop))
     config = {**SMALL, "matcher": "soft"}
-    train_pss(task_of(small), tmp_path / "run", config, FAST)
+    train(task_of(small), tmp_path / "run", config, FAST)
     write_line(tmp_path / "run" / "steps.csv", {"step": stop + 1, "loss": 1e9})  # logged, then killed
     monkeypatch.undo()
     torch.manual_seed(123)  # another process would not stand where this one stood
-    train_pss(task_of(small), tmp_path / "run", config, FAST, resume=True)
+    train(task_of(small), tmp_path / "run", config, FAST, resume=True)
     ours, theirs = lines(tmp_path / "run" / "steps.csv"), lines(run / "steps.csv")
     assert [r["step"] for r in ours] == [r["step"] for r in theirs]
     for a, b in zip(ours, theirs, strict=True):
@@ -130,7 +135,7 @@ def test_two_processes(small, tmp_path):
             both = [torch.cat([w.chunk(3)[0], w.chunk(3)[2]]) for w in both]  # Adam scales up to whole steps
         torch.testing.assert_close(*both, atol=2e-4, rtol=1e-3, msg=name)
     with pytest.raises(InputError, match="made by 2 processes, now there are 1"):
-        train_pss(
+        train(
             task_of(small), tmp_path / "two",
             {**SMALL, "matcher": "hungarian", "captioner": "none", "dropout": 0.0, "caption_dropout": 0.0},
             {**FAST, "epochs": 3, "batch_size": 2}, resume=True,
@@ -140,18 +145,18 @@ def test_two_processes(small, tmp_path):
 def test_nothing_is_overwritten_unless_told(small, run, tmp_path):
     before = {f.name: f.read_bytes() for f in run.iterdir()}
     with pytest.raises(InputError, match="holds a run already"):
-        train_pss(task_of(small), run, SMALL, FAST)
+        train(task_of(small), run, SMALL, FAST)
     with pytest.raises(InputError, match="no run to resume"):
-        train_pss(task_of(small), tmp_path / "new", SMALL, FAST, resume=True)
+        train(task_of(small), tmp_path / "new", SMALL, FAST, resume=True)
     with pytest.raises(InputError, match="a run of the model 'pdvc', not 'procnets'"):
-        train_pss(task_of(small, model="procnets"), run, {}, FAST, resume=True)
+        train(task_of(small, model="procnets"), run, {}, FAST, resume=True)
     with pytest.raises(InputError, match=r"lr was 0\.001 and is 0\.5 now"):
-        train_pss(task_of(small), run, {**SMALL, "matcher": "soft"}, {**FAST, "lr": 0.5}, resume=True)
+        train(task_of(small), run, {**SMALL, "matcher": "soft"}, {**FAST, "lr": 0.5}, resume=True)
     with pytest.raises(InputError, match="matcher was 'soft' and is 'hungarian' now"):
-        train_pss(task_of(small), run, SMALL, FAST, resume=True)
+        train(task_of(small), run, SMALL, FAST, resume=True)
     assert {f.name: f.read_bytes() for f in run.iterdir()} == before
-    train_pss(task_of(small), tmp_path / "run", {**SMALL, "captioner": "none"}, {**FAST, "epochs": 1})
-    line = train_pss(
+    train(task_of(small), tmp_path / "run", {**SMALL, "captioner": "none"}, {**FAST, "epochs": 1})
+    line = train(
         task_of(small), tmp_path / "run", {**SMALL, "captioner": "none"}, {**FAST, "epochs": 1}, overwrite=True
     )
     assert line["step"] == 2 and len(lines(tmp_path / "run" / "steps.csv")) == 2
@@ -160,16 +165,16 @@ def test_nothing_is_overwritten_unless_told(small, run, tmp_path):
 def test_another_vocabulary_is_refused(small, run, tmp_path):
     text = small.annotations.read_text().replace("flour", "sugar")
     (tmp_path / "other.json").write_text(text)
-    task = Task(tmp_path / "other.json", small.features, tiny=True)
+    task = Task(data=tmp_path / "other.json", features=small.features, tiny=True)
     with pytest.raises(InputError, match="vocabulary mismatch"):
-        train_pss(task, run, {**SMALL, "matcher": "soft"}, FAST, resume=True)
+        train(task, run, {**SMALL, "matcher": "soft"}, FAST, resume=True)
 
 
 def test_epochs_may_grow(small, tmp_path):
     config = {**SMALL, "captioner": "none"}
-    train_pss(task_of(small), tmp_path / "run", config, {**FAST, "epochs": 1})
-    train_pss(task_of(small), tmp_path / "run", config, {**FAST, "epochs": 2}, resume=True)
-    train_pss(task_of(small), tmp_path / "whole", config, {**FAST, "epochs": 2})
+    train(task_of(small), tmp_path / "run", config, {**FAST, "epochs": 1})
+    train(task_of(small), tmp_path / "run", config, {**FAST, "epochs": 2}, resume=True)
+    train(task_of(small), tmp_path / "whole", config, {**FAST, "epochs": 2})
     assert (tmp_path / "run" / "steps.csv").read_text() == (tmp_path / "whole" / "steps.csv").read_text()
 
 
@@ -177,9 +182,14 @@ def test_epochs_may_grow(small, tmp_path):
 
 
 def test_checkpoints_predict(small, run):
-    told = predict_pss(run, small.features)
+    told = predict_pss(run, PredictOptions(features=small.features))
     assert set(told) == set(small.corpus)
-    assert told.stories == predict_pss(run / "best.safetensors", small.features, small.annotations).stories
+    assert (
+        told.stories
+        == predict_pss(
+            run / "best.safetensors", PredictOptions(features=small.features, data=small.annotations)
+        ).stories
+    )
 
 
 def test_checkpoints_that_are_none(small, run, tmp_path):
@@ -221,14 +231,14 @@ def test_features_of_another_width(run, tmp_path):
 
     write_features(tmp_path / "wide", [("a", np.ones((4, 7)))], {"durations": {"a": 5.0}})
     with pytest.raises(InputError, match="features of 7 channels; the checkpoint takes 128"):
-        predict_pss(run, tmp_path / "wide")
+        predict_pss(run, PredictOptions(features=tmp_path / "wide"))
 
 
 def test_durations_from_a_rate(small, run):
-    told = predict_pss(run, small.features, rate=0.5)
+    told = predict_pss(run, PredictOptions(features=small.features, rate=0.5))
     assert told["demo_bread"].duration == 428.0
     with pytest.raises(SpecError, match="must be positive"):
-        predict_pss(run, small.features, rate=0.0)
+        predict_pss(run, PredictOptions(features=small.features, rate=0.0))
 
 
 # -- pieces -----------------------------------------------------------------------------------------------------------
@@ -258,7 +268,7 @@ def test_settings_are_checked():
         with pytest.raises(SpecError, match=rf"seed {seed}; it is a whole number from 0"):
             Settings(seed=seed)
     with pytest.raises(SpecError, match="batch_size is 0; it must be at least 1"):
-        predict_pss("run", "features", batch_size=0)
+        PredictOptions(features="features", batch_size=0)
     with pytest.raises(SpecError, match="no setting is called 'hiden'; did you mean 'hidden'"):
         configured(Config(), {"hiden": 1})
     assert configured(Settings(), {"betas": "0.8,0.9", "clip_norm": "none", "epochs": "3"}) == Settings(
@@ -276,7 +286,7 @@ def test_a_loss_that_is_not_finite_stops(small, tmp_path, monkeypatch):
         procnets.Model, "loss", lambda self, batch: {"loss": nan * sum(p.sum() for p in self.parameters())}
     )
     with pytest.raises(TrainingError, match=r"not finite at step 0 on \['demo_"):
-        train_pss(task_of(small, model="procnets"), tmp_path / "run", {}, FAST)
+        train(task_of(small, model="procnets"), tmp_path / "run", {}, FAST)
 
 
 def test_half_a_line_is_dropped(tmp_path):
@@ -292,5 +302,5 @@ def test_half_a_line_is_dropped(tmp_path):
 
 def test_tensorboard(small, tmp_path):
     pytest.importorskip("tensorboard", reason="tensorboard is not installed")
-    train_pss(task_of(small), tmp_path / "run", {**SMALL, "captioner": "none"}, {**FAST, "epochs": 1}, tensorboard=True)
+    train(task_of(small), tmp_path / "run", {**SMALL, "captioner": "none"}, {**FAST, "epochs": 1}, tensorboard=True)
     assert list((tmp_path / "run" / "tensorboard").glob("events.*"))
