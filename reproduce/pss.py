@@ -29,7 +29,8 @@ from fabula import io
 from fabula.core.nouns import Corpus
 from fabula.learn.data import read_split
 from fabula.learn.features import Features
-from fabula.learn.pss import Task, predict_pss, scored, train_pss
+from fabula.learn.options import PredictOptions, Run, Task
+from fabula.learn.pss import predict_pss, scored, train_pss
 from fabula.learn.simulate import Recipe, simulate
 
 HERE = Path(__file__).resolve().parent.parent
@@ -104,11 +105,12 @@ def one(args: argparse.Namespace, variant: str, seed: int) -> None:
     """Train, choose the epoch on the validation split, score the test split."""
     began = time.process_time()
     run = args.out / name(variant, seed)
-    task = Task(args.out / "data", args.out / "features.safetensors", tiny=True)
+    task = Task(data=args.out / "data", features=args.out / "features.safetensors", tiny=True)
     settings = {**LOOP, "epochs": args.epochs, "seed": 777 + seed}
-    train_pss(task, run, {**REDUCED, **VARIANTS[variant]}, settings, resume=(run / "config.json").exists())
+    again = Run(out=run, resume=(run / "config.json").exists())
+    train_pss(task, again, {**REDUCED, **VARIANTS[variant]}, settings)
     refs, _ = read_split(args.out / "data", "test")
-    scores = scored(predict_pss(run, task.features, task.data, split="test"), refs)
+    scores = scored(predict_pss(run, PredictOptions(features=task.features, data=task.data, split="test")), refs)
     scores["cpu_seconds"] = time.process_time() - began
     (run / "test.json").write_text(json.dumps(scores, indent=1))
     print(variant, seed, {n: round(v, 4) for n, v in scores.items()}, flush=True)

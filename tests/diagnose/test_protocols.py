@@ -133,7 +133,7 @@ def test_every_rule_of_a_protocol_has_its_sentence(protocol):
         for field in metric.defaults():
             if getattr(metric, field) != getattr(base, field):
                 for side in (metric, base):
-                    assert side.says(field) != f"{field} is {getattr(side, field)}", f"{side}: {field}"
+                    assert side.explain(field) != f"{field} is {getattr(side, field)}", f"{side}: {field}"
 
 
 # The other tasks, each in a case that can be redone on paper ----------------------------------------------------------

@@ -32,10 +32,9 @@ def train(
     objects; settings that are not said are those of the model's paper.
     """
     check_name(name, TRAINED)
-    own = {o.name for o in Settings.options()} & given.keys()
-    changes = {**as_changes(settings), **{n: given.pop(n) for n in own}}
-    hands = (task or Task, architecture or Architecture(), run or Run)
-    task, architecture, run = deal("train", given, *hands)
+    hands = (task or Task, architecture or Architecture(), run or Run, Settings)
+    task, architecture, run, _ = deal("train", given, *hands)
+    changes = as_changes(settings) | {o.name: given[o.name] for o in Settings.options() if o.name in given}
     need_learn()
     from fabula.learn.pss import train_pss
 
