@@ -1,8 +1,17 @@
 """Matrix → pairs: ordered (SODA), soft_ordered (SoftSODA), hungarian, greedy; its meaning is not known here."""
 
-from fabula.match.greedy import greedy
-from fabula.match.hungarian import hungarian
-from fabula.match.ordered import ordered
-from fabula.match.soft_ordered import soft_ordered
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fabula.core.rooms import lazy_room
 
 __all__ = ["greedy", "hungarian", "ordered", "soft_ordered"]
+
+if TYPE_CHECKING:
+    from fabula.match.greedy import greedy
+    from fabula.match.hungarian import hungarian
+    from fabula.match.ordered import ordered
+    from fabula.match.soft_ordered import soft_ordered
+
+lazy_room(__name__, {name: name for name in __all__})
