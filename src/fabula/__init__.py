@@ -9,13 +9,22 @@ __version__ = "0.1.0"
 __all__ = [
     "FabulaError",
     "__version__",
+    "baseline",
     "compare",
+    "convert",
+    "diagnose",
+    "lint",
     "match",
     "metric",
+    "parse",
+    "predict",
     "protocol",
+    "protocols",
     "read",
     "reward",
     "score",
+    "stress",
+    "train",
     "uniform",
     "write",
 ]
@@ -23,21 +32,37 @@ __all__ = [
 # Names are loaded when they are first used: `import fabula` costs little more than Python itself.
 _HOMES = {
     "FabulaError": "fabula.core.errors",
+    "baseline": "fabula.api.baseline",
     "compare": "fabula.api.compare",
+    "convert": "fabula.api.convert",
     "metric": "fabula.metrics",
+    "parse": "fabula.api.parse",
+    "predict": "fabula.api.predict",
     "protocol": "fabula.protocols",
     "read": "fabula.io",
     "reward": "fabula.api.reward",
-    "score": "fabula.api.score",
+    "stress": "fabula.api.stress",
+    "train": "fabula.api.train",
     "uniform": "fabula.baselines.uniform",
     "write": "fabula.io",
 }
+# Rooms; all but match are verbs too, and can be called (core/rooms.py).
+_ROOMS = ("diagnose", "lint", "match", "protocols", "score")
 
 if TYPE_CHECKING:
     from fabula import match
+    from fabula.api.baseline import baseline
     from fabula.api.compare import compare
+    from fabula.api.convert import convert
+    from fabula.api.diagnose import diagnose
+    from fabula.api.lint import lint
+    from fabula.api.parse import parse
+    from fabula.api.predict import predict
+    from fabula.api.protocols import protocols
     from fabula.api.reward import reward
     from fabula.api.score import score
+    from fabula.api.stress import stress
+    from fabula.api.train import train
     from fabula.baselines.uniform import uniform
     from fabula.core.errors import FabulaError
     from fabula.io import read, write
@@ -48,8 +73,8 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> Any:
     import importlib
 
-    if name == "match":
-        return importlib.import_module("fabula.match")
+    if name in _ROOMS:
+        return importlib.import_module(f"fabula.{name}")
     if name in _HOMES:
         return getattr(importlib.import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'fabula' has no attribute {name!r}")

@@ -23,11 +23,11 @@ def served(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     def stop(self):
         raise KeyboardInterrupt
 
-    def keep(body, port, listen=serving.listening):
+    def keep(body, port, listen=serving.open_server):
         bodies.append(body)
         return listen(body, port)
 
-    monkeypatch.setattr(serving, "listening", keep)
+    monkeypatch.setattr(serving, "open_server", keep)
     monkeypatch.setattr("http.server.ThreadingHTTPServer.serve_forever", stop)
     return bodies
 
@@ -66,11 +66,11 @@ def test_predictions_without_references_say_so(fabula):
 
 
 def test_one_page_and_no_foreign_host():
-    with serving.listening(b"<p>hello", 0) as server:
+    with serving.open_server(b"<p>hello", 0) as server:
         port = server.server_port
         assert server.server_address[0] == "127.0.0.1"
         with pytest.raises(InputError, match="--port 0"):
-            serving.listening(b"", port)
+            serving.open_server(b"", port)
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
 

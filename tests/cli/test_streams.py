@@ -43,9 +43,9 @@ def test_an_encoding_without_the_character(tmp_path):
 
 
 def test_no_color_means_none(monkeypatch, capfd):
-    from fabula.cli._console import say
+    from fabula.cli._console import print_note
 
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setattr("click.utils.should_strip_ansi", lambda stream=None, color=None: color is False)
-    say("error: x", style="red")
+    print_note("error: x", style="red")
     assert capfd.readouterr().err == "fabula: error: x\n"

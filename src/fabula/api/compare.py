@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from fabula.api.score import score
 from fabula.core.errors import SpecError
 from fabula.core.nouns import Corpus
-from fabula.core.options import takes
+from fabula.core.options import deal, takes
 from fabula.core.progress import Progress, silent
 from fabula.score.base import Readable
-from fabula.score.options import ScoreOptions
+from fabula.score.options import WHERE, ScoreOptions
 from fabula.stats.compare import Comparison
 from fabula.stats.compare import compare as compare_rows
 from fabula.stats.resampling import Testing
 
 
-@takes(Testing, ScoreOptions)
+@takes(Testing, ScoreOptions, without=WHERE)
 def compare(
     systems: Mapping[str, Readable] | Sequence[Readable],
     refs: Readable | Sequence[Readable] = (),
@@ -34,10 +34,8 @@ def compare(
     Systems are named by the mapping's keys, or by their files. A difference is marked where its p-value, corrected
     over all pairs of systems (Holm), is below `alpha`. Options are given one by one, or as objects.
     """
-    own = {f.name for f in fields(Testing)} & given.keys()
-    testing = replace(testing or Testing(), **{name: given.pop(name) for name in own})
-    options = replace(options, **given) if options else ScoreOptions.of(given, "compare")
-    named = dict(systems) if isinstance(systems, Mapping) else by_name(systems)
+    testing, options = deal("compare", given, testing or Testing(), options or ScoreOptions(), without=WHERE)
+    named = dict(systems) if isinstance(systems, Mapping) else name_systems(systems)
     if len(named) < 2:
         raise SpecError("one system is no comparison; name two or more prediction files")
     results = {name: score(read, refs, options=options, progress=progress) for name, read in named.items()}
@@ -59,7 +57,7 @@ def compare(
     return replace(seen, warnings=tuple(f"{name}: {w}" for name, r in results.items() for w in r.warnings))
 
 
-def by_name(systems: Sequence[Readable]) -> dict[str, Readable]:
+def name_systems(systems: Sequence[Readable]) -> dict[str, Readable]:
     """Systems by the names of their files; by their paths where two files share a name."""
     stems = [s.name or f"system {i + 1}" if isinstance(s, Corpus) else Path(s).stem for i, s in enumerate(systems)]
     if len(set(stems)) < len(stems):

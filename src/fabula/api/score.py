@@ -11,7 +11,7 @@ from fabula import metrics as metric_room
 from fabula.core import spec
 from fabula.core.errors import SpecError
 from fabula.core.nouns import Corpus
-from fabula.core.options import takes
+from fabula.core.options import deal, takes
 from fabula.core.progress import Progress, silent
 from fabula.core.result import Result
 from fabula.metrics import Metric, Wanted, check_choice, check_parser, names_of
@@ -41,7 +41,7 @@ def score(
     says how. With `engine="ray"` or a `work` folder, stories are scored shard by shard, with the same numbers; `resume`
     goes on with the run of a work folder (docs/engines.md). Options are given one by one, or as one object.
     """
-    options = replace(options or ScoreOptions(), **given) if options else ScoreOptions.of(given, "score")
+    (options,) = deal("score", given, options or ScoreOptions())
     request = make_request(predictions, list_refs(refs), options, progress)
     agreed = agree_task(request, options.task)
     check_request(request, agreed)

@@ -17,7 +17,7 @@ from typing import Any
 import click
 
 from fabula import __version__
-from fabula.cli._console import say
+from fabula.cli._console import print_note
 from fabula.core.errors import FabulaError
 from fabula.core.registry import close_to
 
@@ -118,16 +118,16 @@ def run() -> None:
     try:
         fabula.main(standalone_mode=False)
     except FabulaError as error:
-        say(f"error: {error}", style="red")
+        print_note(f"error: {error}", style="red")
         sys.exit(2)
     except click.ClickException as error:
         error.show()
         sys.exit(2)
     except (KeyboardInterrupt, click.Abort):
-        say("stopped; no file is left half written")
+        print_note("stopped; no file is left half written")
         sys.exit(130)
     except OSError as error:
         if error.filename is not None or error.errno not in FULL:
             raise
-        say(f"error: standard output cannot be written ({error.strerror}); check where it goes", style="red")
+        print_note(f"error: standard output cannot be written ({error.strerror}); check where it goes", style="red")
         sys.exit(2)

@@ -5,39 +5,46 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from fabula.core.progress import silent
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
 PATIENCE = 1.0  # seconds before a progress bar shows itself
 
+Watch = Callable[[str, int, int], None]  # what is being done, how far, of how many
 
-def say(line: str, style: str | None = None) -> None:
+
+def print_note(line: str, style: str | None = None) -> None:
     """A line to the person, on standard error, with unprintable text made printable."""
     text = f"fabula: {line}".replace("\n", " ")
     colour = False if os.environ.get("NO_COLOR") else None  # None: where it is a terminal
     click.secho(text.encode(errors="backslashreplace").decode(), err=True, fg=style, color=colour)
 
 
-def tell(lines: Iterator[str]) -> None:
+def warn(line: str) -> None:
+    print_note(f"warning: {line}", style="yellow")
+
+
+def print_lines(lines: Iterable[str]) -> None:
     """Lines of output."""
     for line in lines:
         click.echo(line.encode(errors="backslashreplace").decode())
 
 
 @contextmanager
-def bar() -> Iterator[Callable[[str, int, int], None]]:
+def show_progress() -> Iterator[Watch]:
     """A progress callback. Only for a terminal, and only when it takes more than a second."""
     if not sys.stderr.isatty():
-        yield lambda what, done, total: None
+        yield silent
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    progress = Progress(*columns, console=Console(stderr=True), transient=True)
+    progress = make_bar()
     started, tasks = time.monotonic(), dict[str, Any]()
 
     def show(what: str, done: int, total: int) -> None:
@@ -51,6 +58,25 @@ def bar() -> Iterator[Callable[[str, int, int], None]]:
         yield show
     finally:
         progress.stop()
+
+
+@contextmanager
+def show_training(talks: bool = True) -> Iterator[Watch]:
+    """A bar whose text changes (epoch, losses); nothing where there is no terminal, nor in a process that is quiet."""
+    if not talks or not sys.stderr.isatty():
+        yield silent
+        return
+    with make_bar() as progress:
+        task = progress.add_task("starting", total=None)
+        yield lambda what, done, total: progress.update(task, description=what, completed=done, total=total)
+
+
+def make_bar() -> Progress:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    return Progress(*columns, console=Console(stderr=True), transient=True)
 
 
 class Several(click.Command):

@@ -5,29 +5,35 @@ from __future__ import annotations
 import errno
 import json
 import os
-from collections.abc import Iterable
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 
+from fabula.cli._console import print_lines, warn
 from fabula.core.errors import InputError, SpecError
-from fabula.io.files import dump_json
+from fabula.core.options import Options
+from fabula.core.result import Result
+from fabula.io.files import dump_json, write_text
 
 JSON = "--json"  # the option whose - is standard output
 
 
-def check_outputs(read: Iterable[Path | None], **written: Path | None) -> None:
+def check_outputs(read: Iterable[Path | None], outputs: Options | None = None, **written: Path | None) -> None:
     """Refuse a file to be written that is read, is written twice, or lies where nothing can be written.
 
-    `written` has options by their Python names: json_ is --json; TARGET, which is no option, is spelled as it is.
+    `outputs` has them as options that write; in `written` they go by the words that the help text has: TARGET.
     """
+    if outputs is not None:
+        written |= {o.flag: getattr(outputs, o.name) for o in outputs.options() if o.about.writes}
     sources = [path for path in read if path is not None]
     taken: dict[str, str] = {}
-    for name, path in written.items():
+    for option, path in written.items():
         if path is None:
             continue
-        option = name if name.isupper() else f"--{name.rstrip('_')}"
         if str(path) == "-":
             if option != JSON:
                 raise SpecError(f"{option} - would be a file called -; name a file, or /dev/stdout")
@@ -59,14 +65,59 @@ def check_folder(path: Path, real: Path) -> None:
         raise InputError(f"cannot be written ({os.strerror(fault)})", file=path, hint="check the folder")
 
 
-def write_json(path: Path, document: Any) -> bool:
-    """What --json asks for; True if it went to standard output, which then takes nothing else."""
+def check_new(path: Path) -> None:
+    if path.is_file():
+        raise InputError("exists already", file=path, hint="choose another name, or say --overwrite")
+
+
+def make_folder(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot be made ({error.strerror})", file=path, hint="choose another --out") from None
+
+
+def write_page(path: Path, results: Sequence[Result], systems: Sequence[Path], title: str | None = None) -> None:
+    """The results as a page, where it can show them."""
+    from fabula.report.pages import check_page, make_page
+
+    check_page(results[0])
+    write_text(path, [make_page(results, systems, title)])
+
+
+def write_json(path: Path | None, document: Callable[[], Any]) -> bool:
+    """What --json asks for, if it does; True if it went to standard output, which then takes nothing else."""
+    if path is None:
+        return False
     if str(path) == "-":
-        print_json(document)
+        click.echo(json.dumps(document(), ensure_ascii=True, indent=2))
         return True
-    dump_json(path, document, indent=2)
+    dump_json(path, document(), indent=2)
     return False
 
 
-def print_json(document: Any) -> None:
-    click.echo(json.dumps(document, ensure_ascii=True, indent=2))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """What a verb has to show, each form made where it is asked for."""
+
+    document: Callable[[], Any]  # for --json
+    lines: Callable[[], Iterable[str]]  # for a pipe
+    drawn: Callable[[], Any] | None = None  # for a terminal; None: the lines
+    after: Callable[[], Iterable[str]] | None = None  # lines below either
+    warnings: Iterable[str] = ()
+
+
+def show(shown: Shown, json_: Path | None = None) -> None:
+    """Warnings to standard error; JSON to a file, or alone to standard output; tables to a terminal, else lines."""
+    for line in shown.warnings:
+        warn(line)
+    if write_json(json_, shown.document):
+        return
+    if shown.drawn is not None and sys.stdout.isatty():
+        from rich.console import Console
+
+        Console().print(shown.drawn())
+    else:
+        print_lines(shown.lines())
+    if shown.after is not None:
+        print_lines(shown.after())

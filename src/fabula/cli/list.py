@@ -2,87 +2,16 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Sequence
-
 import click
 
-from fabula import metrics, text
-from fabula.cli._console import tell
-from fabula.io import all_formats
-from fabula.protocols import room as protocol_room
+from fabula.cli._out import Shown, show
+from fabula.report.listing import TABLES, rich_table
 from fabula.report.table import plain_rows
-from fabula.score import room as task_room
-
-Table = tuple[Sequence[str], list[list[str]]]
-
-
-def first_line(thing: object) -> str:
-    module = sys.modules[getattr(thing, "__module__", "")]
-    return (module.__doc__ or "").strip().splitlines()[0]
-
-
-def metric_table() -> Table:
-    rows = [[str(cls()), ", ".join(cls.tasks), cls.paper, first_line(cls)] for cls in metrics.room.all()]
-    return ("metric", "tasks", "paper", "what it is"), rows
-
-
-def protocol_table() -> Table:
-    rows = [
-        [p.name, p.task, ", ".join(m.title for m in p.metrics), p.paper, p.repository, p.commit]
-        for p in protocol_room.all()
-    ]
-    return ("protocol", "task", "metrics", "paper", "source", "commit"), rows
-
-
-def format_table() -> Table:
-    rows = [
-        [r.name, ", ".join(r.tasks), r.holds, r.pattern, "yes" if r.write else "no", r.about, visible(r.example)]
-        for r in all_formats()
-    ]
-    return ("format", "tasks", "holds", "file", "written", "what it is", "example"), rows
-
-
-def visible(text: str) -> str:
-    """Tabs and line ends as \\t and \\n: a line of output is a line."""
-    return text.replace("\t", "\\t").replace("\n", "\\n")
-
-
-def scorer_table() -> Table:
-    rows = [[s.name, s.version, first_line(type(s))] for s in text.room.all()]
-    return ("scorer", "version", "what it is"), rows
-
-
-def task_table() -> Table:
-    return ("task", "what it is"), [[t.name, t.about] for t in task_room.all()]
-
-
-TABLES: dict[str, Callable[[], Table]] = {
-    "metrics": metric_table,
-    "protocols": protocol_table,
-    "formats": format_table,
-    "scorers": scorer_table,
-    "tasks": task_table,
-}
 
 
 @click.command("list")
 @click.argument("what", type=click.Choice(list(TABLES)))
 def command(what: str) -> None:
     """List metrics, protocols, formats, tasks or caption scorers."""
-    head, rows = TABLES[what]()
-    if not sys.stdout.isatty():
-        tell(plain_rows(head, rows))
-        return
-    from rich.console import Console
-    from rich.table import Table as RichTable
-    from rich.text import Text
-
-    if head[-1] == "example":  # too wide for a column of its own: below what it shows
-        head, rows = head[:-1], [[*row[:-2], f"{row[-2]}\n{row[-1]}"] for row in rows]
-    table = RichTable(box=None, pad_edge=False, header_style="dim")
-    for i, column in enumerate(head):
-        table.add_column(column, style="bold" if i == 0 else None, overflow="fold")
-    for row in rows:
-        table.add_row(*map(Text, row))
-    Console().print(table)
+    table = TABLES[what]()
+    show(Shown(document=lambda: table, lines=lambda: plain_rows(*table), drawn=lambda: rich_table(table)))

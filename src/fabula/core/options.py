@@ -10,7 +10,10 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import types
+import typing
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from fabula.core.errors import SpecError
@@ -18,6 +21,7 @@ from fabula.core.registry import close_to
 from fabula.core.spec import choices, hints
 
 F = TypeVar("F", bound=Callable[..., Any])
+MUST: Any = dataclasses.MISSING  # the default of an option that must be given
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,15 +36,30 @@ class About:
     parts: bool = False  # one text, comma separated
     shows_default: bool = False
     metavar: str | None = None
+    at_least: int | None = None  # of a whole number
+    at_most: int | None = None
+    writes: bool = False  # names a file to be written
     library_only: bool = False  # no flag
 
 
 def option(default: Any, help: str, *flags: str, **about: Any) -> Any:
     """A field of an options object."""
     made = About(help=help, flags=flags, **about)
-    if default is dataclasses.MISSING:
+    if default is MUST:
         return dataclasses.field(metadata={"option": made})
     return dataclasses.field(default=default, metadata={"option": made})
+
+
+def same_as(kind: type[Options], name: str) -> Any:
+    """A field that says what a field of another options object says."""
+    return dataclasses.field(
+        **{
+            key: getattr(found, key)
+            for found in dataclasses.fields(kind)
+            if found.name == name
+            for key in ("default", "metadata")
+        }
+    )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -49,7 +68,7 @@ class Option:
 
     name: str
     hint: Any
-    default: Any  # dataclasses.MISSING where one must be given
+    default: Any  # MUST where one must be given
     about: About
 
     @property
@@ -57,8 +76,16 @@ class Option:
         return f"--{self.name.rstrip('_').replace('_', '-')}"
 
     @property
+    def kind(self) -> Any:
+        """Its type without None; of several a path, which text can name."""
+        if typing.get_origin(self.hint) not in (typing.Union, types.UnionType):
+            return self.hint
+        some = [hint for hint in typing.get_args(self.hint) if hint is not types.NoneType]
+        return Path if Path in some else some[0]
+
+    @property
     def choices(self) -> tuple[str, ...]:
-        return self.about.choices or choices(self.hint)
+        return self.about.choices or choices(self.kind)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -77,11 +104,14 @@ class Options:
     @classmethod
     def of(cls, given: Mapping[str, Any], whose: str) -> Self:
         """From keywords; one that there is not names its nearest neighbour. `whose` is the call that got them."""
-        names = [f.name for f in dataclasses.fields(cls)]
-        for name in given:
-            if name not in names:
-                raise TypeError(f"{whose}() got an unexpected keyword argument {name!r}; {close_to(name, names)}")
-        return cls(**given)
+        made: Self = deal(whose, given, cls)[0]
+        return made
+
+    def set_paths(self, *names: str) -> None:
+        """Text where a path is meant; for __post_init__."""
+        for name in names:
+            if isinstance(path := getattr(self, name), str):
+                object.__setattr__(self, name, Path(path))
 
     def given(self) -> Iterator[Option]:
         """The options that are not as they come."""
@@ -97,26 +127,57 @@ class Options:
                 raise SpecError(f"{o.flag} says nothing to the task {task}; it is for {known}")
 
 
-def takes(*kinds: type[Options]) -> Callable[[F], F]:
+def takes(*kinds: type[Options], without: Collection[str] = ()) -> Callable[[F], F]:
     """A function whose `**given` are the options of these classes: help() and editors then show them one by one."""
 
     def decorate(function: F) -> F:
         own = inspect.signature(function)
         plain = [p for p in own.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
+        taken = {
+            o.name: o
+            for kind in kinds
+            for o in kind.options()
+            if o.name not in own.parameters and o.name not in without
+        }
         more = [
             inspect.Parameter(
                 o.name,
                 inspect.Parameter.KEYWORD_ONLY,
-                default=inspect.Parameter.empty if o.default is dataclasses.MISSING else o.default,
+                default=inspect.Parameter.empty if o.default is MUST else o.default,
                 annotation=o.hint,
             )
-            for kind in kinds
-            for o in kind.options()
-            if o.name not in own.parameters
+            for o in taken.values()
         ]
         function.__signature__ = own.replace(parameters=[*plain, *more])  # type: ignore[attr-defined]
-        lines = "\n".join(f"    {o.name}: {o.about.help}" for kind in kinds for o in kind.options())
+        lines = "\n".join(f"    {o.name}: {o.about.help}" for o in taken.values())
         function.__doc__ = f"{inspect.cleandoc(function.__doc__ or '')}\n\nOptions:\n{lines}"
         return function
 
     return decorate
+
+
+def deal(
+    whose: str, given: Mapping[str, Any], *hands: type[Options] | Options, without: Collection[str] = ()
+) -> list[Any]:
+    """Options objects with the keywords given, each to the first hand (a class, or an object) that has it.
+
+    A keyword that none has names its nearest neighbour. `whose` is the call that got them.
+    """
+    known: list[set[str]] = []
+    for hand in hands:
+        known.append({f.name for f in dataclasses.fields(hand)}.difference(without, *known))
+    for name in given:
+        if not any(name in names for names in known):
+            every = [o.name for hand in hands for o in hand.options() if o.name not in without]
+            raise TypeError(f"{whose}() got an unexpected keyword argument {name!r}; {close_to(name, every)}")
+    made = []
+    for hand, names in zip(hands, known, strict=True):
+        own = {name: value for name, value in given.items() if name in names}
+        if not isinstance(hand, type):
+            made.append(dataclasses.replace(hand, **own) if own else hand)
+            continue
+        lacking = [o.name for o in hand.options() if o.default is MUST and o.name not in own]
+        if lacking:
+            raise TypeError(f"{whose}() needs the keyword argument {lacking[0]!r}")
+        made.append(hand(**own))
+    return made

@@ -9,3 +9,7 @@ Progress = Callable[[str, int, int], None]  # what is being done, how far, of ho
 
 def silent(what: str, done: int, total: int) -> None:
     """The progress of a library call: none."""
+
+
+def ignore(line: str) -> None:
+    """The warnings of a library call that nobody wants to hear."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fabula.match._matrix import Pairs
+from fabula.match import Pairs
 from fabula.pair.tiou import Matrix
 
 

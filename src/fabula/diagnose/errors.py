@@ -38,14 +38,13 @@ from fabula import metrics
 from fabula.core.errors import SpecError
 from fabula.core.notes import Notes
 from fabula.core.nouns import Corpus, Event, Segment, Story
+from fabula.core.options import Options, option
 from fabula.core.progress import Progress, silent
 from fabula.core.rows import Rows
 from fabula.diagnose._assignment import assignment
 from fabula.diagnose.factors import Factors, factorisable, factors
 from fabula.diagnose.slices import EventSlice, VideoSlice, event_slices, video_slices
-from fabula.match._matrix import Pairs
-from fabula.match.greedy import greedy
-from fabula.match.ordered import ordered
+from fabula.match import Pairs, greedy, ordered
 from fabula.metrics import Metric
 from fabula.metrics.stories import Stories
 from fabula.pair.captions import Captions
@@ -61,15 +60,15 @@ from fabula.stats.sample import samples
 PERSON = re.compile(r"\b[Pp]\d+\b")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+@dataclass(frozen=True, kw_only=True)
+class Limits(Options):
     """From which number on something counts."""
 
-    near: float = 0.1  # IoU from which a prediction speaks of a reference at all
-    right: float = 0.5  # IoU from which it stands at the right time
-    inside: float = 0.75  # share of a segment that must lie in another to be a part of it
-    words: float = 0.2  # caption score from which the words are right
-    matching: Literal["greedy", "ordered"] = "greedy"
+    near: float = option(0.1, "IoU of a pair at least.", shows_default=True)
+    right: float = option(0.5, "IoU of a well located pair.", shows_default=True)
+    inside: float = option(0.75, "Share that makes a piece.", shows_default=True)
+    words: float = option(0.2, "Caption score of right words.", shows_default=True)
+    matching: Literal["greedy", "ordered"] = option("greedy", "Pairs.", shows_default=True)
 
     def __post_init__(self) -> None:
         for name in ("near", "right", "inside"):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from fabula import metrics
 from fabula.core.errors import FabulaError, SpecError
 from fabula.core.notes import Notes
+from fabula.core.options import Options, option
 from fabula.core.progress import Progress, silent
 from fabula.core.result import Result
 from fabula.diagnose._idle import Facts
@@ -20,6 +21,23 @@ from fabula.score import Request, ScoreOptions, stories
 from fabula.score import room as task_room
 from fabula.score import task as find_task
 from fabula.score.base import PLURAL, Readable
+
+__all__ = ["Apart", "Column", "Compared", "Overview", "Reason", "Rule", "moved", "overview", "titled"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compared(Options):
+    """Which protocols stand beside the default."""
+
+    explain: tuple[str, str] | None = option(
+        None, "List what parts protocol A from protocol B, unit by unit.", metavar="A B"
+    )
+    only: tuple[str, ...] = option((), "Protocols to compare, comma separated. Default: all that apply.", parts=True)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Those that were asked for; nothing where all are."""
+        return self.only or tuple(name for name in self.explain or () if name != "default")
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ import numpy as np
 from fabula.core.errors import InputError, SpecError
 from fabula.core.moments import Id, VideoNumbers
 from fabula.core.notes import Notes
+from fabula.core.options import Options, option
 from fabula.core.progress import Progress, silent
 from fabula.core.rows import Rows
 from fabula.core.spec import show
@@ -34,6 +35,14 @@ from fabula.stats.resampling import Resampling
 from fabula.stats.sample import Mean, samples
 
 KINDS = ("right", "rank", "moment", "video")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recall(Options):
+    """Which recall is explained."""
+
+    k: int = option(1, "Task moments: the k of R@k.", shows_default=True, at_least=1)
+    iou: float = option(0.5, "Task moments: IoU of a right answer.", shows_default=True)
 
 
 @dataclass(frozen=True, kw_only=True)

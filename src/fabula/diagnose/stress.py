@@ -19,6 +19,7 @@ import numpy as np
 from fabula import metrics
 from fabula.core.errors import SpecError
 from fabula.core.nouns import Corpus, Item, Story
+from fabula.core.options import Options, option, same_as
 from fabula.core.progress import Progress, silent
 from fabula.core.registry import close_to
 from fabula.core.rows import Rows
@@ -26,12 +27,26 @@ from fabula.diagnose._changes import CHANGES, normalised
 from fabula.metrics import Metric
 from fabula.metrics.captions import Items
 from fabula.metrics.stories import Stories
+from fabula.score.options import ScoreOptions
 from fabula.stats.bootstrap import Interval, interval
 from fabula.stats.resampling import Resampling, check_seed
 from fabula.stats.sample import Mean, Sample
 
 COPIES = 3  # of every story and way, as MICap makes them
 DEFAULT = ("SODA_c", "METEOR", "CIDEr", "BLEU_4", "ROUGE_L")  # and iSPICE, where it is installed
+
+
+@dataclass(frozen=True, kw_only=True)
+class StressOptions(Options):
+    """How stories are spoiled, and how intervals of what is left are made."""
+
+    ways: tuple[str, ...] = option(
+        (), f"Ways to spoil them, comma separated: {', '.join(CHANGES)}. Default: all.", "-w", parts=True
+    )
+    copies: int = option(COPIES, "Spoiled copies of a story.", shows_default=True, at_least=1)
+    seed: int = option(0, "Of the copies and of the intervals.", shows_default=True)
+    resamples: int = option(2000, "Draws of the intervals.", shows_default=True, at_least=1)
+    spice: str | None = same_as(ScoreOptions, "spice")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +70,7 @@ class Stress:
     copies: int
     seed: int
     how: Resampling
+    warnings: tuple[str, ...] = ()
 
     def __getitem__(self, metric: str) -> Mapping[str, Cell | None]:
         return self.cells[metric]

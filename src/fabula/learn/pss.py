@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,56 +17,42 @@ from fabula.api.score import score
 from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Notes
 from fabula.core.nouns import Corpus, Story
+from fabula.core.progress import Progress, silent
 from fabula.core.registry import close_to
 from fabula.learn import checkpoint
 from fabula.learn.data import Steps, Vocabulary, durations_as_corpus, only_with, read_split
 from fabula.learn.features import Features
 from fabula.learn.models import room
-from fabula.learn.train import Settings, Watch, train
+from fabula.learn.options import Callbacks, PredictOptions, Run, Settings, Task, Validation
+from fabula.learn.train import train
 
 METRICS = "SODA_d,mIoU"
 
 
-@dataclass(frozen=True)
-class Task:
-    """What a run trains on; `config` and `settings` change single values of the model's and the loop's defaults."""
-
-    data: Path
-    features: Path
-    model: str = "pdvc"
-    val: Path | None = None  # None: the folder's or YouCook2's own validation split, or no validation
-    format: str | None = None  # of the annotations; None: known by its shape
-    tiny: bool = False  # begin from Config.tiny()
-    min_count: int = 1  # a word is known from so many times on
-    max_events: int | None = None  # data.py: the published code keeps 10
-    skip_missing: bool = False  # leave out videos without features
-
-
 def train_pss(
     task: Task,
-    out: str | Path,
+    run: Run,
     config: Mapping[str, Any] | None = None,
     settings: Mapping[str, Any] | None = None,
-    *,
-    resume: bool = False,
-    overwrite: bool = False,
-    tensorboard: bool = False,
-    watch: Watch = lambda what, done, total: None,
-    warn: Callable[[str], None] = lambda line: None,
+    callbacks: Callbacks | None = None,
 ) -> dict[str, float]:
-    """Train on the annotations and features of a task, validate with SODA-D after every epoch."""
+    """Train on the annotations and features of a task, validate with SODA-D after every epoch.
+
+    `config` and `settings` change single values of the model's and the loop's defaults.
+    """
+    callbacks = callbacks or Callbacks()
     notes = Notes()
     features = Features(task.features)
     train_set, seen = read_split(task.data, "train", task.format)
     notes.extend(seen)
-    val_set = validation(task, notes)
+    val_set = read_validation(task, notes)
     if task.skip_missing:
         train_set = only_with(train_set, features, notes)
         val_set = only_with(val_set, features, notes) if val_set else None
     if features.metadata.get("simulated"):
         notes.add(f"{features.path.name} holds simulated features: scores say nothing about real videos")
     for line in notes.lines():
-        warn(line)
+        callbacks.warn(line)
 
     Model = room.get(task.model)
     chosen = configured(
@@ -94,22 +80,11 @@ def train_pss(
         "features": features.path.name,
         "simulated": bool(features.metadata.get("simulated")),
     }
-    return train(
-        model,
-        steps,
-        looped,
-        out,
-        validate=validate if held else None,
-        best_by="SODA_d",
-        about=about,
-        resume=resume,
-        overwrite=overwrite,
-        tensorboard=tensorboard,
-        watch=watch,
-    )
+    measured = Validation(measure=validate, best_by="SODA_d") if held else None
+    return train(model, steps, looped, run, validation=measured, about=about, callbacks=callbacks)
 
 
-def validation(task: Task, notes: Notes) -> Corpus | None:
+def read_validation(task: Task, notes: Notes) -> Corpus | None:
     """The validation split: named, or part of the data, or none."""
     if task.val is not None:
         corpus, seen = read_split(task.val, "val", task.format)
@@ -151,15 +126,14 @@ def parsed(text: str, like: Any, name: str) -> Any:
         raise SpecError(f"{name} is {text!r}; it should look like {like!r}") from None
 
 
-def predictions(model: nn.Module, data: Steps, batch_size: int = 8, watch: Watch | None = None) -> Corpus:
+def predictions(model: nn.Module, data: Steps, batch_size: int = 8, watch: Progress = silent) -> Corpus:
     """What the model says about every video of a data set."""
     device = next(model.parameters()).device
     stories: dict[str, Story] = {}
     for i in range(0, len(data), batch_size):
         batch = data.collate([data[k] for k in range(i, min(i + batch_size, len(data)))]).to(device)
         stories |= {story.id: story for story in model.predict(batch)}  # type: ignore[operator]
-        if watch:
-            watch("predicting", len(stories), len(data))
+        watch("predicting", len(stories), len(data))
     return Corpus(stories, name="predictions")
 
 
@@ -170,40 +144,28 @@ def scored(predicted: Corpus, refs: Corpus) -> dict[str, float]:
     return {"SODA_d": d["f1"], "precision": d["precision"], "recall": d["recall"], "mIoU": result["mIoU"].value}
 
 
-def predict_pss(
-    path: str | Path,
-    features: str | Path,
-    data: str | Path | None = None,
-    *,
-    split: str = "val",
-    format: str | None = None,
-    rate: float | None = None,
-    batch_size: int = 8,
-    config: Mapping[str, Any] | None = None,
-    watch: Watch | None = None,
-    warn: Callable[[str], None] = lambda line: None,
-) -> Corpus:
+def predict_pss(path: str | Path, options: PredictOptions, callbacks: Callbacks | None = None) -> Corpus:
     """Segments (and captions) for every video of `data`, or else of the store, by the model of a checkpoint.
 
     Durations come from `data`, from the store's metadata, or from `rate` (features per second).
     """
-    if batch_size < 1:
-        raise SpecError(f"batch_size is {batch_size}; it must be at least 1")
+    callbacks = callbacks or Callbacks()
+    data, rate, config = options.data, options.rate, options.config()
     model, header = checkpoint.load_model(path)
     if not hasattr(model, "predict"):
         raise InputError(f"the model {header['model']!r} does not segment videos", file=path, hint="name another")
     if config:
         model.config = configured(model.config, config)
-    store = Features(features)
+    store = Features(options.features)
     if store.dim != model.config.feature_dim:  # type: ignore[union-attr]
         seen = f"features of {store.dim} channels; the checkpoint takes {model.config.feature_dim}"  # type: ignore[union-attr]
-        raise InputError(seen, file=features, hint="use the features the model was trained on")
+        raise InputError(seen, file=options.features, hint="use the features the model was trained on")
     if store.metadata.get("simulated"):
-        warn(f"{store.path.name} holds simulated features: scores say nothing about real videos")
+        callbacks.warn(f"{store.path.name} holds simulated features: scores say nothing about real videos")
     if data is not None:
-        corpus, notes = read_split(data, split, format)
+        corpus, notes = read_split(data, options.split, options.format)
         for line in notes.lines():
-            warn(line)
+            callbacks.warn(line)
     elif rate is not None:
         if rate <= 0:
             raise SpecError(f"a rate of {rate} features per second; it must be positive")
@@ -212,4 +174,4 @@ def predict_pss(
         corpus = durations_as_corpus(dict(store.metadata.get("durations", {})), store)
     gt = getattr(model.config, "proposals", "learned") == "gt"
     steps = Steps(corpus, store, model.config.frames, targets=gt)  # type: ignore[union-attr, arg-type]
-    return predictions(model, steps, batch_size, watch)
+    return predictions(model, steps, options.batch_size, callbacks.watch)

@@ -24,7 +24,7 @@ import logging
 import math
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -38,14 +38,9 @@ from fabula.core.errors import FabulaError, InputError, SpecError
 from fabula.io.files import dump_json, load_json, write_text
 from fabula.learn import checkpoint
 from fabula.learn.data import Vocabulary
+from fabula.learn.options import Callbacks, Run, Settings, Validation
 
 log = logging.getLogger(__name__)
-
-Scores = Mapping[str, float]
-Watch = Callable[[str, int, int], None]  # what is going on, steps done, steps in all
-
-
-MOST_SEED = (1 << 32) - 1  # an epoch's order has a seed a million times as large, in 64 bits
 
 
 class TrainingError(FabulaError):
@@ -58,35 +53,6 @@ class Data(Protocol):
     def __len__(self) -> int: ...
     def __getitem__(self, i: int, /) -> Any: ...
     def collate(self, examples: Sequence[Any], /) -> Any: ...
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How a model is trained. A model's `recipe` holds the values of its paper."""
-
-    epochs: int = 30
-    batch_size: int = 1  # videos per process and step
-    lr: float = 5e-5
-    weight_decay: float = 1e-4
-    betas: tuple[float, float] = (0.9, 0.999)  # of Adam
-    decay: float = 0.5  # the learning rate is multiplied by this …
-    decay_from: int = 8  # … at this epoch (from 0) …
-    decay_every: int = 3  # … and every so many epochs after
-    clip_norm: float | None = 100.0  # gradient norm at most; None: as it is
-    clip_value: float | None = None  # every gradient entry within ±this
-    seed: int = 777
-    save_every: int = 500  # steps between checkpoints; there is one at the end of every epoch anyway
-    validate_every: int = 1  # epochs between validations
-    threads: int | None = None  # of torch on a CPU; None: as torch likes
-
-    def __post_init__(self) -> None:
-        for name in ("epochs", "batch_size", "save_every", "validate_every", "decay_every"):
-            if getattr(self, name) < 1:
-                raise SpecError(f"{name} is {getattr(self, name)}; it must be at least 1")
-        if not (math.isfinite(self.lr) and self.lr > 0):
-            raise SpecError(f"a learning rate of {self.lr}; it must be a positive number")
-        if not 0 <= self.seed <= MOST_SEED:
-            raise SpecError(f"seed {self.seed}; it is a whole number from 0 to {MOST_SEED}")
 
 
 def lr_at(settings: Settings, epoch: int) -> float:
@@ -111,31 +77,27 @@ def train(
     model: nn.Module,
     data: Data,
     settings: Settings,
-    out: str | Path,
+    run: Run,
     *,
-    validate: Callable[[nn.Module], Scores] | None = None,
-    best_by: str | None = None,  # the score of `validate` that chooses best.safetensors; None: its first
+    validation: Validation | None = None,
     about: Mapping[str, Any] | None = None,  # what else config.json should say: data, features
-    resume: bool = False,
-    overwrite: bool = False,
-    tensorboard: bool = False,
-    watch: Watch = lambda what, done, total: None,
+    callbacks: Callbacks | None = None,
     stop_after: int | None = None,  # leave after so many steps, checkpoint written (for tests and time limits)
 ) -> dict[str, float]:
     """Train, and return the last epoch's line of epochs.csv."""
-    out = Path(out)
+    out, watch = run.out, (callbacks or Callbacks()).watch
     if settings.threads:
         torch.set_num_threads(settings.threads)
-    fabric = make_fabric(out, tensorboard)
+    fabric = make_fabric(out, run.tensorboard)
     fabric.launch()
     first, world = fabric.is_global_zero, fabric.world_size
-    prepare(out, model, settings, about or {}, resume, overwrite, first)
+    prepare(run, model, settings, about or {}, first)
     fabric.barrier()
     torch.manual_seed(settings.seed + fabric.global_rank)  # dropout and drawn queries differ between processes
 
     optimizer = torch.optim.Adam(model.parameters(), settings.lr, settings.betas, weight_decay=settings.weight_decay)
     state = Place()
-    if resume and (out / "last.safetensors").exists():
+    if run.resume and (out / "last.safetensors").exists():
         state = continue_from(out / "last.safetensors", model, optimizer, fabric, settings)
         if first:
             cut(out / "steps.csv", "step", state.step)
@@ -186,12 +148,12 @@ def train(
 
         line = {"epoch": epoch, "step": state.step, "lr": lr_at(settings, epoch), **state.means()}
         last = epoch + 1 == settings.epochs
-        if first and validate and ((epoch + 1) % settings.validate_every == 0 or last):
+        if first and validation and ((epoch + 1) % settings.validate_every == 0 or last):
             random = torch.get_rng_state()
             model.eval()
-            scores = dict(validate(model))
+            scores = dict(validation.measure(model))
             torch.set_rng_state(random)
-            key = best_by or next(iter(scores))
+            key = validation.best_by or next(iter(scores))
             line |= {f"val_{n}": v for n, v in scores.items()}
             if state.best is None or scores[key] > state.best:
                 state.best = scores[key]
@@ -274,20 +236,13 @@ def continue_from(
     return Place(**header["place"])
 
 
-def prepare(
-    out: Path,
-    model: nn.Module,
-    settings: Settings,
-    about: Mapping[str, Any],
-    resume: bool,
-    overwrite: bool,
-    first: bool,
-) -> None:
+def prepare(run: Run, model: nn.Module, settings: Settings, about: Mapping[str, Any], first: bool) -> None:
     """The run's folder. A run that is there is continued when asked to, replaced when told to, never by accident."""
     wanted = {"model": model.name, "config": asdict(model.config), "settings": asdict(settings), **about}  # type: ignore[call-overload]
     wanted = json.loads(json.dumps(wanted))  # tuples as the file has them
+    out = run.out
     there = out / "config.json"
-    if resume:
+    if run.resume:
         if not there.exists():
             raise InputError("no run to resume here", file=out, hint="leave --resume out to begin one")
         must_agree(load_json(there), wanted, there)
@@ -296,7 +251,7 @@ def prepare(
         return
     ours = ("config.json", "steps.csv", "epochs.csv", "last.safetensors", "best.safetensors")
     if any((out / name).exists() for name in ours):
-        if not overwrite:
+        if not run.overwrite:
             raise InputError(
                 "holds a run already", file=out, hint="say --resume to go on with it, --overwrite to lose it"
             )

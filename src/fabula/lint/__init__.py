@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from fabula.core.errors import SpecError
 from fabula.core.registry import Room, close_to, key
+from fabula.core.rooms import also_verb
 from fabula.io.files import check_path
 from fabula.io.head import Head
 from fabula.io.pieces import holds_only_stories
@@ -56,3 +57,6 @@ def kind_of(asked: Asked, task: str | None = None) -> Kind:
         if kind.named(asked.format) if asked.format else kind.knows(head):
             return kind
     return ordered[-1]
+
+
+also_verb(__name__)

@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING
 
 from fabula.core.rooms import lazy_room
 
-__all__ = ["greedy", "hungarian", "ordered", "soft_ordered"]
+__all__ = ["Matrix", "Pairs", "greedy", "hungarian", "ordered", "soft_ordered"]
 
 if TYPE_CHECKING:
+    from fabula.match._matrix import Matrix, Pairs
     from fabula.match.greedy import greedy
     from fabula.match.hungarian import hungarian
     from fabula.match.ordered import ordered
     from fabula.match.soft_ordered import soft_ordered
 
-lazy_room(__name__, {name: name for name in __all__})
+MATCHERS = {name: name for name in ("greedy", "hungarian", "ordered", "soft_ordered")}
+
+lazy_room(__name__, {**MATCHERS, "Matrix": "_matrix", "Pairs": "_matrix"})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fabula.core.registry import Room
+from fabula.core.rooms import also_verb
 from fabula.protocols.base import Protocol
 
 __all__ = ["Protocol", "protocol", "room"]
@@ -14,3 +15,6 @@ def protocol(name: str) -> Protocol:
     """A published evaluator by name: soda-2021, pss-2022, procnets, …"""
     made: Protocol = room.get(name)
     return made
+
+
+also_verb(__name__)

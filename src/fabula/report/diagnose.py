@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -60,7 +60,20 @@ def how(seen: Diagnosis) -> str:
     return f"{seen.signature}|limits:{limits}|ci:{seen.how}"
 
 
-def plain(seen: Diagnosis) -> Iterator[str]:
+def plain(seen: Diagnosis | Retrieval) -> Iterator[str]:
+    return retrieval_plain(seen) if isinstance(seen, Retrieval) else errors_plain(seen)
+
+
+def drawn(seen: Diagnosis | Retrieval) -> Callable[[], Group] | None:
+    """Tables for a terminal; None where plain lines will do."""
+    return None if isinstance(seen, Retrieval) else lambda: rich_tables(seen)
+
+
+def as_json(seen: Diagnosis | Retrieval) -> dict[str, Any]:
+    return retrieval_json(seen) if isinstance(seen, Retrieval) else errors_json(seen)
+
+
+def errors_plain(seen: Diagnosis) -> Iterator[str]:
     yield f"{seen.metric}\t{seen.value * seen.scale:.2f}"
     for head, lines in tables(seen):
         yield ""
@@ -85,7 +98,7 @@ def rich_tables(seen: Diagnosis) -> Group:
     return Group(*shown, Text(), Text(how(seen), style="dim", overflow="fold"))
 
 
-def as_json(seen: Diagnosis) -> dict[str, Any]:
+def errors_json(seen: Diagnosis) -> dict[str, Any]:
     return {
         "task": seen.task,
         "metric": seen.metric,

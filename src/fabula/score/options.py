@@ -11,6 +11,7 @@ from fabula.io.segments import REPAIRS
 
 STORIES = ("dense", "procedure")
 MOMENTS = ("moments", "highlights", "grounding")
+WHERE = ("engine", "address", "work", "resume")  # options of a run, which a verb that makes several runs does not take
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,9 +59,7 @@ class ScoreOptions(Options):
         """Text where paths and lists are meant."""
         ways = self.repair.split(",") if isinstance(self.repair, str) else self.repair
         object.__setattr__(self, "repair", tuple(way.strip() for way in ways))
-        for name in ("sets", "work"):
-            if isinstance(path := getattr(self, name), str):
-                object.__setattr__(self, name, Path(path))
+        self.set_paths("sets", "work")
 
     @property
     def sharded(self) -> bool:

@@ -18,7 +18,7 @@ TESTS: tuple[Test, ...] = ("randomisation", "bootstrap")
 class Resampling(Options):
     """How an interval is made."""
 
-    resamples: int = option(10_000, "Draws of videos.", shows_default=True)
+    resamples: int = option(10_000, "Draws of videos.", shows_default=True, at_least=1)
     seed: int = option(0, "The seed of the draws.", shows_default=True)
     level: float = option(0.95, "The level of the intervals.", shows_default=True)
     method: Method = option("bca", "Kind of interval.", shows_default=True)

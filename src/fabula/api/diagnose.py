@@ -1,0 +1,63 @@
+"""fabula.diagnose: how much each kind of error costs, and where a system is weak."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from fabula.api.score import list_refs
+from fabula.core.errors import SpecError
+from fabula.core.nouns import Corpus
+from fabula.core.options import Options, deal, option, takes
+from fabula.core.progress import Progress, silent
+from fabula.diagnose.errors import Diagnosis, Limits, errors
+from fabula.diagnose.retrieval import Recall, Retrieval, retrieval
+from fabula.score.base import Readable
+from fabula.score.options import ScoreOptions
+from fabula.stats.resampling import Resampling
+
+READING = ("repair", "spice", "format", "refs_format")  # of ScoreOptions
+WITHOUT = tuple(o.name for o in ScoreOptions.options() if o.name not in (*READING, "task"))
+DRAWS = 2000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Explained(Options):
+    """Which score is explained."""
+
+    task: Literal["stories", "moments"] = option("stories", "moments: rankings.")
+    metric: Any = option(None, "The score to explain. Default: SODA_c; SODA_d where there are no captions.", "-m")
+
+
+@takes(Explained, Limits, Recall, Resampling, ScoreOptions, without=WITHOUT)
+def diagnose(
+    predictions: Readable,
+    refs: Readable | Sequence[Readable],
+    *,
+    options: ScoreOptions | None = None,
+    explained: Explained | None = None,
+    limits: Limits | None = None,
+    recall: Recall | None = None,
+    how: Resampling | None = None,
+    progress: Progress = silent,
+    **given: Any,
+) -> Diagnosis | Retrieval:
+    """What each kind of error in the predictions costs, by repairing it and scoring again.
+
+    For `task="moments"`, what is wrong with each query that R@k at an IoU misses. Intervals are made with 2,000 draws
+    where nothing else is said. Options are given one by one, or as objects.
+    """
+    how = how or Resampling(resamples=DRAWS)
+    hands = (explained or Explained(), limits or Limits(), recall or Recall(), how, options or ScoreOptions())
+    explained, limits, recall, how, options = deal("diagnose", given, *hands, without=WITHOUT)
+    several = list_refs(refs)
+    if explained.task == "stories":
+        own: dict[str, Any] = {"ci": how, "options": options, "progress": progress}
+        return errors(predictions, several, metric=explained.metric, limits=limits, **own)
+    if explained.metric or options.spice:
+        raise SpecError("for moments the score is R@k at an IoU: say --k and --iou")
+    files = [ref for ref in several if not isinstance(ref, Corpus)]
+    if isinstance(predictions, Corpus) or len(files) < len(several):
+        raise SpecError("rankings of moments are read from files, not from story corpora")
+    return retrieval(predictions, files, k=recall.k, iou=recall.iou, ci=how, options=options, progress=progress)

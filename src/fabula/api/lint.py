@@ -1,0 +1,84 @@
+"""fabula.lint: what is odd in a file of annotations or predictions, and a repaired copy of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fabula.core.errors import SpecError
+from fabula.core.options import Options, deal, option, takes
+from fabula.io.files import dump_json
+from fabula.lint import Asked, Kind, Mended, Report, kind_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class LintOptions(Options):
+    """Keywords of `fabula.lint` and flags of `fabula lint`."""
+
+    format: str | None = option(
+        None, "Format of the file (fabula list formats), or 'captions'. Default: known by its shape."
+    )
+    refs_format: str | None = option(None, "Format of the references. Default: known by its shape.")
+    fix: Path | None = option(None, "Write a repaired copy, and FIX.fixes.json: what was done.", writes=True)
+    task: str | None = option(None, "What the file is for (fabula list tasks). Default: known by its shape.")
+
+    def __post_init__(self) -> None:
+        self.set_paths("fix")
+
+    def check_fix(self, file: Path) -> None:
+        if self.fix and self.fix.exists() and file.exists() and self.fix.samefile(file):
+            raise SpecError("--fix writes a copy, never the file itself; give it another name")
+
+
+@dataclass(frozen=True, slots=True)
+class Linted:
+    """What was found, and what was done about it."""
+
+    file: Path
+    format: str  # in which it was read
+    report: Report
+    fixed: Path | None = None  # the repaired copy
+    mended: Mended | None = None
+
+    @property
+    def sound(self) -> bool:
+        return self.report.sound
+
+    def to_dict(self) -> dict[str, Any]:
+        """As `fabula lint --json` writes it."""
+        return {"file": str(self.file), "format": self.format, **self.fixes(), **self.report.to_dict()}
+
+    def fixes(self) -> dict[str, Any]:
+        """What was done; empty where nothing was to be."""
+        m = self.mended
+        if m is None:
+            return {}
+        return {"fixed": str(self.fixed), "format_written": m.format, "lost": m.lost, "fixes": list(m.deeds)}
+
+
+@takes(LintOptions)
+def lint(
+    file: str | Path,
+    refs: str | Path | Sequence[str | Path] = (),
+    *,
+    options: LintOptions | None = None,
+    **given: Any,
+) -> Linted:
+    """Look for what is odd in a file; with `fix`, write a repaired copy of it, and beside that what was done.
+
+    Options are given one by one, or as one object.
+    """
+    (options,) = deal("lint", given, options or LintOptions())
+    path, fix = Path(file), options.fix
+    options.check_fix(path)
+    several = [refs] if isinstance(refs, str | Path) else refs
+    asked = Asked(path, tuple(Path(ref) for ref in several), options.format, options.refs_format)
+    kind: Kind = kind_of(asked, options.task)
+    report, format_read = kind.look(asked)
+    if not fix:
+        return Linted(path, format_read, report)
+    found = Linted(path, format_read, report, fix, kind.mend(asked, fix))
+    dump_json(fix.with_name(fix.name + ".fixes.json"), found.fixes(), indent=2)
+    return found

@@ -1,0 +1,80 @@
+"""fabula.stress: which metric notices what."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from fabula import io
+from fabula import metrics as metric_room
+from fabula.core import spec
+from fabula.core.nouns import Corpus
+from fabula.core.options import deal, takes
+from fabula.core.progress import Progress, silent
+from fabula.diagnose.stress import Stress, StressOptions, default
+from fabula.diagnose.stress import stress as spoil_stories
+from fabula.metrics import Metric
+from fabula.stats.resampling import Resampling
+
+
+@takes(StressOptions)
+def stress(
+    metrics: str | Sequence[str | Metric] = (),
+    corpus: str | Path | Corpus | None = None,
+    *,
+    options: StressOptions | None = None,
+    progress: Progress = silent,
+    **given: Any,
+) -> Stress:
+    """Spoil reference stories in known ways and see what is left of each metric: 1 is not noticed.
+
+    Without metrics, those of captions and stories that are mostly asked for; without a corpus, the bundled stories.
+    Options are given one by one, or as one object.
+    """
+    (options,) = deal("stress", given, options or StressOptions())
+    wanted = choose_metrics([metrics] if isinstance(metrics, str) else metrics, options.spice)
+    stories, warnings = read_stories(corpus)
+    seen = spoil_stories(
+        wanted,
+        stories,
+        changes=options.ways or None,
+        copies=options.copies,
+        seed=options.seed,
+        ci=Resampling(resamples=options.resamples, seed=options.seed),
+        progress=progress,
+    )
+    return replace(seen, warnings=warnings)
+
+
+def choose_metrics(given: Sequence[str | Metric], spice: str | None) -> list[Metric]:
+    """Each text may name several; with `spice`, those that parse do it that way."""
+    names: list[str | Metric] = []
+    for one in given:
+        names += spec.split(one) if isinstance(one, str) else [one]
+    names = names or [*default()]
+    metric_room.check_choice(names, "spice", spice)
+    wanted = [metric_room.metric(name) if isinstance(name, str) else name for name in names]
+    metric_room.check_parser(wanted, spice)
+    return metric_room.set_parser(wanted, spice)
+
+
+def read_stories(corpus: str | Path | Corpus | None) -> tuple[Corpus, tuple[str, ...]]:
+    """The stories to be spoiled, and what reading them was remarkable for."""
+    if corpus is None:
+        return gather_bundled(), ()
+    if isinstance(corpus, Corpus):
+        return corpus, ()
+    stories, notes = io.read(corpus)
+    return stories, tuple(notes.lines())
+
+
+def gather_bundled() -> Corpus:
+    """The identity-labelled captionsets and both annotators' demo stories."""
+    from fabula import demo
+
+    stories = dict(io.read(demo.CAPTIONSETS)[0].stories)
+    for name, path in demo.REFERENCES.items():
+        stories |= {f"{v}/{name}": replace(s, id=f"{v}/{name}") for v, s in io.read(path)[0].items()}
+    return Corpus(stories, name="bundled")

@@ -1,0 +1,130 @@
+"""Flags made from options objects: `@flags(ScoreOptions, into="options")` hands a verb one object.
+
+A field of an options object is all there is to say of an option (core/options.py); its flag, its type and its help
+text are read off it here.
+"""
+
+from __future__ import annotations
+
+import functools
+import typing
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import MISSING, replace
+from pathlib import Path
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from fabula.core.errors import SpecError
+from fabula.core.options import Option, Options
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+PATH = click.Path(path_type=Path)
+
+
+def flags(
+    kind: type[Options],
+    into: str,
+    *,
+    only: Collection[str] = (),
+    without: Collection[str] = (),
+    defaults: Mapping[str, Any] | None = None,
+    help: Mapping[str, str] | None = None,
+    as_typed: bool = False,
+) -> Decorator:
+    """The options of a class (all, or those named), handed to the verb as one object under the name `into`.
+
+    `defaults` and `help` are what this verb says otherwise. With `as_typed` a mapping of what was typed is handed on,
+    where what was not depends on something else.
+    """
+    chosen = [
+        restate(o, defaults or {}, help or {}, as_typed)
+        for o in kind.options()
+        if not o.about.library_only and o.name not in without and (not only or o.name in only)
+    ]
+
+    def decorate(verb: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(verb)
+        def called(**given: Any) -> Any:
+            values = {o.name: read_value(o, given.pop(o.name)) for o in chosen}
+            if as_typed:
+                return verb(**{into: {n: v for n, v in values.items() if v is not None}}, **given)
+            return verb(**{into: kind(**values)}, **given)
+
+        flagged: Callable[..., Any] = called
+        for o in reversed(chosen):
+            flagged = make_flag(o)(flagged)
+        return flagged
+
+    return decorate
+
+
+def restate(o: Option, defaults: Mapping[str, Any], help: Mapping[str, str], as_typed: bool) -> Option:
+    """An option as a verb says it."""
+    default = None if as_typed else defaults.get(o.name, o.default)
+    return replace(o, default=default, about=replace(o.about, help=help.get(o.name, o.about.help)))
+
+
+def make_flag(o: Option) -> Decorator:
+    """--name, of the type that the field has."""
+    names = [*o.about.flags, o.flag]
+    if o.kind is bool:
+        return click.option(*names, o.name, is_flag=True, help=o.about.help)
+    settings: dict[str, Any] = {"type": click_type(o), "help": o.about.help, "metavar": o.about.metavar}
+    if o.default is MISSING:
+        settings["required"] = True
+    elif not o.about.several and not o.about.parts:
+        settings |= {"default": o.default, "show_default": o.about.shows_default}
+    if o.about.several:
+        settings["multiple"] = True
+    elif count := word_count(o):
+        settings["nargs"] = count
+    return click.option(*names, o.name, **settings)
+
+
+def click_type(o: Option) -> Any:
+    if o.choices:
+        return click.Choice(list(o.choices))
+    if o.kind is int and (o.about.at_least, o.about.at_most) != (None, None):
+        return click.IntRange(o.about.at_least, o.about.at_most)
+    if o.kind is Path or (o.about.several and Path in typing.get_args(o.kind)):
+        return PATH
+    return o.kind if o.kind in (int, float) else str
+
+
+def word_count(o: Option) -> int:
+    """How many words follow a flag whose type says it: `tuple[str, str]`; 0 where one does."""
+    parts = typing.get_args(o.kind) if typing.get_origin(o.kind) is tuple else ()
+    return 0 if o.about.parts or ... in parts else len(parts)
+
+
+def read_value(o: Option, value: Any) -> Any:
+    """As the options object takes it. An option with nothing behind it is refused."""
+    if isinstance(value, str) and o.kind is not Any:
+        check_said(o.flag, value)
+    if o.about.parts:
+        return () if value is None else tuple(part.strip() for part in value.split(","))
+    return value
+
+
+def check_said(option: str, value: str | None) -> None:
+    """Refuse an option with nothing behind it, such as a "$VARIABLE" that is not set."""
+    if value is not None and not value.strip():
+        raise SpecError(f"nothing follows {option}; name something, or leave it out")
+
+
+def refs_option(required: bool = False, help: str = "Reference files or folders.", several: bool = True) -> Decorator:
+    """--refs, -r: what every verb compares with."""
+    return click.option("-r", "--refs", type=PATH, multiple=several, required=required, help=help)
+
+
+def path_argument(name: str, **more: Any) -> Decorator:
+    """A file that is named without a flag."""
+    return click.argument(name, type=PATH, **more)
+
+
+def typed(kind: type[Options]) -> list[str]:
+    """The flags of a class that stand on the command line."""
+    source = click.get_current_context().get_parameter_source
+    return [o.flag for o in kind.options() if source(o.name) not in (None, ParameterSource.DEFAULT)]

@@ -1,0 +1,58 @@
+"""What lint found as text: a table for a terminal, lines for a pipe, and a sentence on the whole."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fabula.lint import Finding, Mended, Report
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+NAMED = 3  # places a table names
+STYLES = {"error": "red", "warning": "yellow", "info": "dim"}
+
+
+def plain(report: Report) -> Iterator[str]:
+    """level ⇥ check ⇥ count ⇥ first places ⇥ what it means."""
+    for f in report.findings:
+        yield "\t".join([f.level, f.check, str(len(f.places)), places(f), f.about]).replace("\n", " ")
+
+
+def places(finding: Finding) -> str:
+    more = ", …" if len(finding.places) > NAMED else ""
+    return ", ".join(map(str, finding.places[:NAMED])) + more
+
+
+def rich_table(report: Report, file: Path) -> RenderableType:
+    from rich.table import Table
+    from rich.text import Text
+
+    if not report.findings:
+        return Text("nothing is odd", style="green")
+    table = Table(title=str(file), title_justify="left", box=None, pad_edge=False, header_style="dim")
+    for name in ("level", "check", "count", "where", "what it means", "fix"):
+        table.add_column(name, justify="right" if name == "count" else "left", overflow="fold")
+    for f in report.findings:
+        level, check = Text(f.level, style=STYLES[f.level]), Text(f.check, style="bold")
+        table.add_row(level, check, f"{len(f.places):,}", Text(places(f)), Text(f.about), f.fix or "")
+    return table
+
+
+def summary(report: Report, file: Path, format: str) -> str:
+    """How much was looked at, and how much of it is odd."""
+    n = report.numbers
+    told = f", {n['told']:.1%} of their time told" if "told" in n else ""
+    met = f", {n['found']:,} of {n['references']:,} reference ids" if "found" in n else ""
+    levels = ", ".join(f"{count:,} {level}" for level, count in report.to_dict()["levels"].items())
+    return f"{file} ({format}): {n['videos']:,} ids, {n['events']:,} captions or events{told}{met}: {levels}"
+
+
+def deeds(mended: Mended, target: Path) -> str:
+    """What was done to the copy."""
+    counts = Counter(deed["deed"] for deed in mended.deeds)
+    done = "; ".join(f"{mended.meanings[deed]} {count:,} ×" for deed, count in counts.items())
+    return f"{target}: {done or 'nothing to mend'}"

@@ -1,0 +1,82 @@
+"""What there is, as tables: metrics, protocols, formats, tasks and caption scorers, read off the registry."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from fabula import metrics, text
+from fabula.io import all_formats
+from fabula.protocols import room as protocol_room
+from fabula.score import room as task_room
+
+if TYPE_CHECKING:
+    from rich.table import Table as RichTable
+
+Table = tuple[Sequence[str], list[list[str]]]
+
+
+def first_line(thing: object) -> str:
+    module = sys.modules[getattr(thing, "__module__", "")]
+    return (module.__doc__ or "").strip().splitlines()[0]
+
+
+def metric_table() -> Table:
+    rows = [[str(cls()), ", ".join(cls.tasks), cls.paper, first_line(cls)] for cls in metrics.room.all()]
+    return ("metric", "tasks", "paper", "what it is"), rows
+
+
+def protocol_table() -> Table:
+    rows = [
+        [p.name, p.task, ", ".join(m.title for m in p.metrics), p.paper, p.repository, p.commit]
+        for p in protocol_room.all()
+    ]
+    return ("protocol", "task", "metrics", "paper", "source", "commit"), rows
+
+
+def format_table() -> Table:
+    rows = [
+        [r.name, ", ".join(r.tasks), r.holds, r.pattern, "yes" if r.write else "no", r.about, visible(r.example)]
+        for r in all_formats()
+    ]
+    return ("format", "tasks", "holds", "file", "written", "what it is", "example"), rows
+
+
+def visible(text: str) -> str:
+    """Tabs and line ends as \\t and \\n: a line of output is a line."""
+    return text.replace("\t", "\\t").replace("\n", "\\n")
+
+
+def scorer_table() -> Table:
+    rows = [[s.name, s.version, first_line(type(s))] for s in text.room.all()]
+    return ("scorer", "version", "what it is"), rows
+
+
+def task_table() -> Table:
+    return ("task", "what it is"), [[t.name, t.about] for t in task_room.all()]
+
+
+TABLES: dict[str, Callable[[], Table]] = {
+    "metrics": metric_table,
+    "protocols": protocol_table,
+    "formats": format_table,
+    "scorers": scorer_table,
+    "tasks": task_table,
+}
+
+
+def rich_table(table: Table) -> RichTable:
+    """For a terminal. An example, too wide for a column of its own, stands below what it shows."""
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    head, rows = table
+    if head[-1] == "example":
+        head, rows = head[:-1], [[*row[:-2], f"{row[-2]}\n{row[-1]}"] for row in rows]
+    drawn = RichTable(box=None, pad_edge=False, header_style="dim")
+    for i, column in enumerate(head):
+        drawn.add_column(column, style="bold" if i == 0 else None, overflow="fold")
+    for row in rows:
+        drawn.add_row(*map(Text, row))
+    return drawn

@@ -1,0 +1,148 @@
+"""Protocols side by side as text: a table, a sentence for each number that differs, and JSON. Numbers × 100."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from fabula.diagnose.protocols import Apart, Overview, Reason, Rule, moved, titled
+from fabula.report.table import plain_rows
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+NAMED = 3  # units a sentence names; --explain lists them all
+WRITTEN = 100  # units a rule has in the JSON
+
+
+def cells(seen: Overview) -> list[list[str]]:
+    """A line per number, a column per protocol."""
+    lines = []
+    for label, number in seen.lines():
+        scores = [c.result.scores.get(label) if c.result else None for c in seen.columns]
+        primary = next(s.primary for s in scores if s is not None)
+        values = [f"{s.values[number] * s.scale:.2f}" if s and number in s.values else "" for s in scores]
+        lines.append([titled(label, number, primary), *values])
+    return lines
+
+
+def plain(seen: Overview) -> Iterator[str]:
+    return plain_rows(head(seen), cells(seen))
+
+
+def rich_table(seen: Overview) -> Table:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for i, name in enumerate(head(seen)):
+        table.add_column(name, justify="left" if i == 0 else "right", style="bold" if i < 2 else None, overflow="fold")
+    for line in cells(seen):
+        table.add_row(*line)
+    return table
+
+
+def head(seen: Overview) -> list[str]:
+    return ["metric", *(c.name for c in seen.columns)]
+
+
+def reasons(seen: Overview) -> Iterator[str]:
+    """One sentence for each number that differs from the default; protocols that agree share it."""
+    yield ""
+    under: dict[str, list[str]] = {}
+    for column in seen.columns[1:]:
+        if column.result is None:
+            yield f"{column.name}: not computed: {column.refused}"
+            continue
+        for reason in seen.reasons(column.name):
+            under.setdefault(explain_reason(reason), []).append(column.name)
+    for sentence in sorted(under):
+        metric, _, rest = sentence.partition("\t")
+        yield f"{metric} under {', '.join(under[sentence])}: {rest}"
+
+
+def explain_reason(reason: Reason) -> str:
+    here, there = digits(reason.here, reason.there, reason.scale)
+    numbers = f"{reason.metric}\t{here}, default {there}"
+    why = "; ".join(f"{rule.does} ({shows(rule, reason)})" for rule in reason.rules)
+    return f"{numbers}: {why or 'no rule alone moves it'}"
+
+
+def shows(rule: Rule, reason: Reason) -> str:
+    """How far the rule goes by itself, and where it shows."""
+    units = reason.unit if len(rule.units) != 1 else one(reason.unit)
+    who = ", ".join(unit for unit, _, _ in rule.units[:NAMED]) + (", …" if len(rule.units) > NAMED else "")
+    where = f"{len(rule.units):,} {units}: {who}" if rule.units else f"the {reason.unit} are the same, the fold differs"
+    if rule.alone is None:
+        return where
+    if not moved(rule.alone, reason.there):
+        return f"only with the others; {where}"
+    return f"alone {digits(rule.alone, reason.there, reason.scale)[0]}; {where}"
+
+
+def one(units: str) -> str:
+    return f"{units[:-3]}y" if units.endswith("ies") else units[:-1]
+
+
+def explained(seen: Overview, a: str, b: str) -> Iterator[str]:
+    """Number by number: the rules, each with the score it alone leads to, and the units in which it shows."""
+    found = seen.reasons(a, b)
+    if not found:
+        yield f"{a} and {b} give the same numbers here, or have no number in common"
+    for reason in found:
+        scale = reason.scale
+        ours, theirs = digits(reason.here, reason.there, scale)
+        yield f"{reason.metric}: {a} {ours}, {b} {theirs}"
+        for rule in reason.rules:
+            yield f"  {a}: {rule.does} ({shows(rule, reason)})"
+            for unit, here, there in rule.units:
+                yield f"    {unit}: {against(here, there, scale)}"
+        if not reason.rules:
+            yield "  no rule alone moves it"
+            for unit, here, there in reason.most:
+                yield f"    {unit}: {against(here, there, scale)}"
+
+
+def against(here: float, there: float, scale: float) -> str:
+    if here == there:
+        return f"{here * scale:.2f} by itself, another part in the whole"
+    return " against ".join(digits(here, there, scale))
+
+
+def digits(here: float, there: float, scale: float) -> tuple[str, str]:
+    """Two numbers with as many digits as it takes to see that they differ, two at least."""
+    for places in range(2, 7):
+        both = [f"{x * scale:.{places}f}" if x == x else "does not count" for x in (here, there)]
+        if both[0] != both[1]:
+            break
+    return both[0], both[1]
+
+
+def as_json(seen: Overview) -> dict[str, Any]:
+    return {
+        "task": seen.task,
+        "protocols": {c.name: c.result.to_dict() if c.result else {"refused": c.refused} for c in seen.columns},
+        "reasons": {c.name: [reason_json(r) for r in seen.reasons(c.name)] for c in seen.columns[1:] if c.result},
+    }
+
+
+def reason_json(reason: Reason) -> dict[str, Any]:
+    return {
+        "metric": reason.metric,
+        "value": reason.here,
+        "default": reason.there,
+        "rules": [rule_json(rule, reason.unit) for rule in reason.rules],
+        **units_json(reason.unit, reason.most),
+    }
+
+
+def rule_json(rule: Rule, unit: str) -> dict[str, Any]:
+    return {"rule": rule.field, "does": rule.does, "alone": rule.alone, **units_json(unit, rule.units)}
+
+
+def units_json(unit: str, units: tuple[Apart, ...]) -> dict[str, Any]:
+    """How many, and the most different of them; one that does not count has null."""
+    most = [
+        {one(unit): id, "value": None if here != here else here, "default": None if there != there else there}
+        for id, here, there in units[:WRITTEN]
+    ]
+    return {unit: len(units), "most": most}

@@ -1,0 +1,38 @@
+"""A result from the JSON that `fabula score --json` wrote (docs/result-json.md)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from fabula import metrics as metric_room
+from fabula.core.errors import InputError
+from fabula.core.result import Result, Score
+from fabula.io.files import check_path, load_json
+
+
+def load_result(path: Path) -> Result | None:
+    """A result from its JSON (docs/result-json.md), or None where the file is something else."""
+    if path.suffix.lower() != ".json":
+        return None
+    document = load_json(check_path(path))
+    if not isinstance(document, dict) or not {"fabula", "scores", "counts"} <= document.keys():
+        return None
+    try:
+        scores = {name: load_score(name, given) for name, given in document["scores"].items()}
+        counts = {str(k): int(n) for k, n in document["counts"].items()}
+        lines = tuple(str(line) for line in document["warnings"])
+        made, task, protocol = (str(document[k]) for k in ("fabula", "task", "protocol"))
+        return Result(made, task, protocol, scores, counts, lines)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        hint = "write it again with fabula score --json"
+        raise InputError(f"no result that this version can read ({error!r})", file=path, hint=hint) from None
+
+
+def load_score(name: str, given: dict[str, Any]) -> Score:
+    """The signature says which metric it was, and the metric which of its numbers is the primary one."""
+    metric = metric_room.metric(given["signature"].split("|")[0])
+    values = {field: float(given[field]) for field in metric.fields}
+    low_high = given.get("ci")
+    ci = {metric.primary: (float(low_high[0]), float(low_high[1]))} if low_high else None
+    return Score(name, values, metric.primary, given["signature"], ci, metric.scale)
