@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from fabula import metrics as metric_room
 from fabula.core import spec
 from fabula.core.errors import SpecError
+from fabula.core.notes import Progress, silent
 from fabula.core.nouns import Corpus
 from fabula.core.options import deal, takes
-from fabula.core.progress import Progress, silent
 from fabula.core.result import Result
 from fabula.metrics import Metric, Wanted, check_choice, check_parser, names_of
 from fabula.score import room, stories, task

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 from fabula import __version__, metrics
 from fabula.core.errors import InputError, SpecError
-from fabula.core.notes import Notes
+from fabula.core.notes import Notes, Progress, silent
 from fabula.core.nouns import Corpus
-from fabula.core.progress import Progress, silent
 from fabula.core.result import Result, Score
 from fabula.core.rows import Rows
 from fabula.metrics import Metric
