@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from fabula.core.once import once
+from fabula.core.nouns import once
 from fabula.core.patterns import lazy
 
 

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from types import ModuleType
 
 from fabula.core.errors import KernelError
-from fabula.core.processors import processors
 
 try:
     from fabula._kernels import _native
@@ -39,6 +38,11 @@ def threads() -> int:
     if said and not (said.isascii() and said.isdigit() and int(said)):
         raise KernelError(f"FABULA_THREADS is {said!r}; it is a number from 1 on")
     return int(said) if said else processors()
+
+
+def processors() -> int:
+    """Those that this process is bound to (taskset, cpusets), not those the machine has."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextmanager

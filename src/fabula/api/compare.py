@@ -9,9 +9,9 @@ from typing import Any
 
 from fabula.api.score import score
 from fabula.core.errors import SpecError
+from fabula.core.notes import Progress, silent
 from fabula.core.nouns import Corpus
 from fabula.core.options import deal, takes
-from fabula.core.progress import Progress, silent
 from fabula.score.base import Readable
 from fabula.score.options import WHERE, ScoreOptions
 from fabula.stats.compare import Comparison

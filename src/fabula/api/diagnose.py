@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 from fabula.api.score import list_refs
 from fabula.core.errors import SpecError
+from fabula.core.notes import Progress, silent
 from fabula.core.nouns import Corpus
 from fabula.core.options import Options, deal, option, takes
-from fabula.core.progress import Progress, silent
 from fabula.diagnose.errors import Diagnosis, Limits, errors
 from fabula.diagnose.retrieval import Recall, Retrieval, retrieval
 from fabula.score.base import Readable

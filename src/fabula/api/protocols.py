@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from fabula.api.score import list_refs
+from fabula.core.notes import Progress, silent
 from fabula.core.options import deal, takes
-from fabula.core.progress import Progress, silent
 from fabula.diagnose.protocols import Compared, Overview, overview
 from fabula.score.base import Readable
 from fabula.score.options import WHERE, ScoreOptions

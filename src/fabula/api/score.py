@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 from fabula import metrics as metric_room
 from fabula.core import spec
 from fabula.core.errors import SpecError
+from fabula.core.notes import Progress, silent
 from fabula.core.nouns import Corpus
 from fabula.core.options import deal, takes
-from fabula.core.progress import Progress, silent
 from fabula.core.result import Result
-from fabula.io.captions import is_items
 from fabula.metrics import Metric, Wanted, check_choice, check_parser, names_of
 from fabula.score import room, stories, task
 from fabula.score.base import Readable, Request
@@ -92,7 +91,11 @@ def find_protocol(name: str | None) -> Protocol | None:
 
 def tells_stories(predictions: Readable) -> bool:
     """Stories and caption items both have a METEOR: what the file looks like decides which is meant."""
-    return isinstance(predictions, Corpus) or not is_items(predictions)
+    if isinstance(predictions, Corpus):
+        return True
+    from fabula.io.captions import is_items
+
+    return not is_items(predictions)
 
 
 def mentions_dense(wanted: Wanted) -> bool:

@@ -8,9 +8,9 @@ from typing import Any
 
 from fabula import io
 from fabula.core.errors import InputError
+from fabula.core.notes import ignore
 from fabula.core.nouns import Corpus, Story
 from fabula.core.options import deal, takes
-from fabula.core.progress import ignore
 from fabula.learn.options import SimulateOptions
 
 

@@ -10,9 +10,9 @@ from typing import Any
 from fabula import io
 from fabula import metrics as metric_room
 from fabula.core import spec
+from fabula.core.notes import Progress, silent
 from fabula.core.nouns import Corpus
 from fabula.core.options import deal, takes
-from fabula.core.progress import Progress, silent
 from fabula.diagnose.stress import Stress, StressOptions, default
 from fabula.diagnose.stress import stress as spoil_stories
 from fabula.metrics import Metric

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fabula.core.progress import silent
+from fabula.core.notes import silent
 
 if TYPE_CHECKING:
     from rich.progress import Progress

@@ -13,7 +13,6 @@ from fabula.cli._options import flags, path_argument, refs_option, typed
 from fabula.cli._out import Shown, check_outputs, show, write_page
 from fabula.core.errors import SpecError
 from fabula.core.options import Options, option
-from fabula.io import rows
 from fabula.report import table
 from fabula.score.options import ScoreOptions
 from fabula.stats.resampling import Resampling
@@ -60,7 +59,9 @@ def command(
         write_page(outputs.html, results, systems)
     result = results[0]
     if outputs.rows:
-        rows.write_rows(result.rows, outputs.rows)
+        from fabula.io.rows import write_rows
+
+        write_rows(result.rows, outputs.rows)
     title = f"{predictions.name} · {result.task} · protocol {result.protocol} · ×100"
     shown = Shown(
         document=result.to_dict,
@@ -74,7 +75,9 @@ def command(
 def check_asked(outputs: Outputs, resampling: list[str]) -> None:
     """Refuse what would not be heeded, before anything is computed."""
     if outputs.rows:
-        rows.check_suffix(outputs.rows)
+        from fabula.io.rows import check_suffix
+
+        check_suffix(outputs.rows)
     if resampling and not outputs.ci:
         named = ", ".join(resampling)
         raise SpecError(f"without --ci there are no intervals, and {named} would not be heeded; add --ci")

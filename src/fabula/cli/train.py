@@ -13,7 +13,7 @@ import click
 from fabula.api.train import train
 from fabula.cli._console import print_note, show_training, warn
 from fabula.cli._options import flags
-from fabula.core.progress import ignore
+from fabula.core.notes import ignore
 from fabula.learn.options import Architecture, Callbacks, Run, Settings, Task
 
 

@@ -1,7 +1,8 @@
-"""What was noticed on the way: each kind once, counted, the first places named. Nothing is fixed in silence."""
+"""What is said on the way: remarks, each kind once, counted, the first places named; and how far a long run is."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from fabula.core.errors import shown
@@ -42,3 +43,14 @@ class Notes:
 def named(video: object, event: int | None = None) -> str:
     """How a warning names a place."""
     return shown(video) + (f" event {event}" if event is not None else "")
+
+
+Progress = Callable[[str, int, int], None]  # what is being done, how far, of how many
+
+
+def silent(what: str, done: int, total: int) -> None:
+    """The progress of a library call: none."""
+
+
+def ignore(line: str) -> None:
+    """The warnings of a library call that nobody wants to hear."""

@@ -2,15 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import ItemsView, Iterator, Mapping, ValuesView
+from collections.abc import Callable, ItemsView, Iterator, Mapping, ValuesView
 from dataclasses import dataclass, field
 from math import inf
+from typing import Any, Generic, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fabula.core.errors import InputError
-from fabula.core.once import once
+
+T = TypeVar("T")
+
+
+class once(Generic[T]):  # noqa: N801  (a decorator)
+    """A value made when first asked for and kept: functools.cached_property without its lock.
+
+    Up to Python 3.11 that lock costs more than what stories make of themselves; two threads may make a value twice.
+    """
+
+    def __init__(self, make: Callable[[Any], T]) -> None:
+        self.make, self.__doc__ = make, make.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> once[T]: ...
+    @overload
+    def __get__(self, instance: object, owner: type) -> T: ...
+    def __get__(self, instance: object | None, owner: type) -> once[T] | T:
+        if instance is None:
+            return self
+        made = instance.__dict__[self.name] = self.make(instance)  # found there the next time, before this is asked
+        return made
 
 
 @dataclass(frozen=True, slots=True)

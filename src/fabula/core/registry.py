@@ -11,7 +11,9 @@ from __future__ import annotations
 import difflib
 import importlib
 import pkgutil
+import sys
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from fabula.core.errors import SpecError
@@ -43,11 +45,17 @@ class Room:
         """Dotted from the room on, by file name; with a shelf, those of the room itself and of that shelf."""
         found: list[tuple[str, str]] = []
         for part in ("", *(self.shelves if shelf is None else [shelf])):
-            package = f"{self.package}.{part}" if part else self.package
-            for module in pkgutil.iter_modules(importlib.import_module(package).__path__):
+            for module in pkgutil.iter_modules(self.folders(part)):
                 if not module.name.startswith("_") and module.name not in (*self.shelves, BASE):
                     found.append((module.name, f"{part}.{module.name}" if part else module.name))
         return [module for _, module in sorted(set(found))]
+
+    def folders(self, shelf: str) -> list[str]:
+        """Where the files of a shelf lie (or of the room itself); a shelf is not imported to be looked at."""
+        package = f"{self.package}.{shelf}" if shelf else self.package
+        if package in sys.modules or not shelf:
+            return list(importlib.import_module(package).__path__)
+        return [str(Path(folder) / shelf) for folder in importlib.import_module(self.package).__path__]
 
     def load(self, module: str) -> tuple[Any, ...]:
         """What a module offers; nothing where it is a helper of the room."""

@@ -1,31 +1,55 @@
-"""A room that shares its name with a verb: `fabula.score` is the package, and calling it is what `fabula score` does.
+"""Packages that load their names when they are first asked for, and rooms that share their name with a verb.
 
-Python makes a package's sub-packages its attributes when they are imported, so that the verb would be lost behind the
-room. The room is made callable instead, and hands the call on to fabula.api.
+Python makes a package's modules its attributes when they are imported. Where a function has the name of its file
+(`match.ordered`), or a verb that of a room (`fabula.score`), the module would hide it; these packages know better.
 """
 
 from __future__ import annotations
 
 import importlib
+import inspect
 import sys
+from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
 
+class LazyRoom(ModuleType):
+    """A package whose names are loaded when they are first asked for; a name is never its file's module."""
+
+    homes: Mapping[str, str]
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in self.homes:
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        found = getattr(importlib.import_module(f"{self.__name__}.{self.homes[name]}"), name)
+        self.__dict__[name] = found
+        return found
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (isinstance(value, ModuleType) and name in self.homes):
+            super().__setattr__(name, value)
+
+
+def lazy_room(room: str, homes: Mapping[str, str]) -> None:
+    """Said by a room in its last line: which file has which name."""
+    module = sys.modules[room]
+    module.__class__ = LazyRoom
+    module.__dict__["homes"] = homes
+
+
 class VerbRoom(ModuleType):
-    """A package that can be called."""
+    """A package that can be called: `fabula.score` is the room, and calling it is what `fabula score` does."""
 
     def __call__(self, *given: Any, **named: Any) -> Any:
-        return verb(self.__name__)(*given, **named)
+        return find_verb(self.__name__)(*given, **named)
 
     @property
-    def __signature__(self) -> Any:
-        import inspect
-
-        return inspect.signature(verb(self.__name__))
+    def __signature__(self) -> inspect.Signature:
+        return inspect.signature(find_verb(self.__name__))
 
 
-def verb(room: str) -> Any:
+def find_verb(room: str) -> Any:
     """The library call of a room's name."""
     name = room.rpartition(".")[2]
     return getattr(importlib.import_module(f"fabula.api.{name}"), name)

@@ -36,10 +36,9 @@ import numpy as np
 
 from fabula import metrics
 from fabula.core.errors import SpecError
-from fabula.core.notes import Notes
+from fabula.core.notes import Notes, Progress, silent
 from fabula.core.nouns import Corpus, Event, Segment, Story
 from fabula.core.options import Options, option
-from fabula.core.progress import Progress, silent
 from fabula.core.rows import Rows
 from fabula.diagnose._assignment import assignment
 from fabula.diagnose.factors import Factors, factorisable, factors

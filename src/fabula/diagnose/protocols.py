@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 
 from fabula import metrics
 from fabula.core.errors import FabulaError, SpecError
-from fabula.core.notes import Notes
+from fabula.core.notes import Notes, Progress, silent
 from fabula.core.options import Options, option
-from fabula.core.progress import Progress, silent
 from fabula.core.result import Result
 from fabula.diagnose._idle import Facts
 from fabula.diagnose._rules import STORIES, Apart, Bench, Rule, acting, apart, moved, preparing

@@ -20,9 +20,8 @@ import numpy as np
 
 from fabula.core.errors import InputError, SpecError
 from fabula.core.moments import Id, VideoNumbers
-from fabula.core.notes import Notes
+from fabula.core.notes import Notes, Progress, silent
 from fabula.core.options import Options, option
-from fabula.core.progress import Progress, silent
 from fabula.core.rows import Rows
 from fabula.core.spec import show
 from fabula.io import moments as files

@@ -18,9 +18,9 @@ import numpy as np
 
 from fabula import metrics
 from fabula.core.errors import SpecError
+from fabula.core.notes import Progress, silent
 from fabula.core.nouns import Corpus, Item, Story
 from fabula.core.options import Options, option, same_as
-from fabula.core.progress import Progress, silent
 from fabula.core.registry import close_to
 from fabula.core.rows import Rows
 from fabula.diagnose._changes import CHANGES, normalised

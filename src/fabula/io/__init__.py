@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fabula.core.errors import InputError, SpecError, shown
 from fabula.core.notes import Notes, named
@@ -20,9 +20,13 @@ from fabula.core.registry import close_to
 from fabula.io.fields import Source, describe_value, is_encodable
 from fabula.io.files import (
     LINES,
+    PARQUET,
+    PARTS,
     check_path,
+    find_parts,
     has_lines,
     load_json,
+    name_unit,
     pause_collector,
     read_objects,
     write_bytes,
@@ -30,10 +34,12 @@ from fabula.io.files import (
 )
 from fabula.io.format import Format, note_losses
 from fabula.io.head import Head
-from fabula.io.pieces import PARQUET, PARTS, Piece, cut_file, find_parts, name_unit
 from fabula.io.stories import SHELF
 
-__all__ = ["Format", "Piece", "all_formats", "cut_pieces", "find", "formats", "read", "read_piece", "write"]
+if TYPE_CHECKING:
+    from fabula.io.pieces import Piece
+
+__all__ = ["Format", "all_formats", "cut_pieces", "find", "formats", "read", "read_piece", "write"]
 
 OWN = "fabula"  # the format of Parquet, of folders, and of pieces
 
@@ -133,6 +139,8 @@ def cut_pieces(path: str | Path, format: str | None = None) -> tuple[list[Piece]
             return None
         if open_document(file, chosen)[1].name != OWN:
             return None
+    from fabula.io.pieces import cut_file
+
     cuts = [cut_file(file) for file in files]
     made = hashlib.blake2b(b"".join(d for _, d in cuts), digest_size=16)
     return [piece for some, _ in cuts for piece in some], notes, made.hexdigest()
@@ -140,6 +148,8 @@ def cut_pieces(path: str | Path, format: str | None = None) -> tuple[list[Piece]
 
 def digest_files(path: str | Path) -> str:
     """Of what stands in a file, or in the files of a folder."""
+    from fabula.io.pieces import cut_file
+
     made = hashlib.blake2b(digest_size=16)
     for file in list_files(check_path(path), Notes()):
         made.update(cut_file(file)[1])

@@ -21,6 +21,8 @@ from typing import IO, Any, cast
 from fabula.core.errors import InputError, shown
 
 LINES = (".jsonl", ".jsonl.gz")  # how files of JSON Lines end
+PARQUET = ".parquet"
+PARTS = (*LINES, PARQUET)  # what the files of a folder may be
 PIECE = 1 << 20  # bytes of a stream read at a time
 BLANKS = " \t\r\n"
 ENDS = set(f",:]}}{BLANKS}")  # what may follow a value
@@ -374,3 +376,28 @@ def pour_pieces(pieces: Iterable[bytes], raw: IO[bytes], path: Path) -> None:
 
 def dump_json(path: Path, document: Any, indent: int | None = None) -> None:
     write_text(path, [encode_json(document, path, indent)])
+
+
+# ── files and folders of them ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def name_unit(path: Path) -> str:
+    return "row" if path.suffix == PARQUET else "line"
+
+
+def holds_only_stories(path: Path) -> bool:
+    """Parquet and folders hold Fabula's own stories, and nothing else."""
+    return path.suffix == PARQUET or path.is_dir()
+
+
+def find_parts(path: Path) -> tuple[list[Path], list[str]]:
+    """The files of a folder, by name, and the names of those passed over; a file is the only part of itself."""
+    with name_failures(path):
+        if not path.is_dir():
+            return [path], []
+        inner = sorted(f for f in path.iterdir() if not f.name.startswith((".", "_")))
+    found = [f for f in inner if f.name.endswith(PARTS) and not f.is_dir()]
+    if not found:
+        hint = f"a folder is read as one set: its files end in {', '.join(PARTS)}"
+        raise InputError("is a directory without a file that is read", file=path, hint=hint)
+    return found, [f.name for f in inner if f not in found]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from fabula.core.once import once
 from fabula.io.files import has_lines, load_json, name_failures, open_bytes, open_cursor, read_objects, read_root
 
 SIZE = 1 << 16  # bytes looked at
@@ -30,41 +30,41 @@ class Head:
         head.__dict__["document"] = document
         return head
 
-    @once
+    @cached_property
     def text(self) -> str:
         """The first 64 KB."""
         return read_head(self.path)
 
-    @once
+    @cached_property
     def first_object(self) -> Mapping[str, Any]:
         """The first line's object; of a line longer than what is looked at, the keys up to there. Nothing but lines."""
         return parse_first_object(self.text.lstrip()) if self.lines else {}
 
-    @once
+    @cached_property
     def root(self) -> tuple[str, list[str]]:
         """`[` and the keys of the first element, `{` and the root's own keys; of lines, `{` and the first line's."""
         if not self.lines:
             return read_root(self.path)
         return "{", list(self.sample) if isinstance(self.sample, dict) else []
 
-    @once
+    @cached_property
     def stream(self) -> Iterator[tuple[int, Any]]:
         """The numbered objects of a file of lines, once; `sample` has looked at the first of them."""
         return chain(self._first, self._rest)
 
-    @once
+    @cached_property
     def document(self) -> Any:
         """The whole document."""
         return load_json(self.path)
 
-    @once
+    @cached_property
     def sample(self) -> Any:
         """What a format of documents is known by: the document; of lines, the first line's object, {} without any."""
         if not self.lines:
             return self.document
         return self._first[0][1] if self._first else {}
 
-    @once
+    @cached_property
     def first_entry(self) -> Mapping[str, Any]:
         """The first object of a file of lines, of a list, or of the list that a COCO-like object has; else nothing."""
         if self.lines:
@@ -76,11 +76,11 @@ class Head:
         """A file of lines without a line."""
         return self.lines and not self._first
 
-    @once
+    @cached_property
     def _rest(self) -> Iterator[tuple[int, Any]]:
         return read_objects(self.path)
 
-    @once
+    @cached_property
     def _first(self) -> list[tuple[int, Any]]:
         return list(islice(self._rest, 1))
 

@@ -11,11 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fabula.core.errors import InputError
-from fabula.io.files import LINES, decode_text, name_failures, open_bytes, parse_json
+from fabula.io.files import PARQUET, decode_text, name_failures, name_unit, open_bytes, parse_json
 
-PARQUET = ".parquet"
-PARTS = (*LINES, PARQUET)  # what the files of a folder may be
 PIECE = 8 << 20  # bytes, about
 READ = 1 << 20
 
@@ -55,28 +52,6 @@ class Piece:
                 text = decode_text(raw, self.path, number).strip()
                 if text:
                     yield number, text
-
-
-def name_unit(path: Path) -> str:
-    return "row" if path.suffix == PARQUET else "line"
-
-
-def holds_only_stories(path: Path) -> bool:
-    """Parquet and folders hold Fabula's own stories, and nothing else."""
-    return path.suffix == PARQUET or path.is_dir()
-
-
-def find_parts(path: Path) -> tuple[list[Path], list[str]]:
-    """The files of a folder, by name, and the names of those passed over; a file is the only part of itself."""
-    with name_failures(path):
-        if not path.is_dir():
-            return [path], []
-        inner = sorted(f for f in path.iterdir() if not f.name.startswith((".", "_")))
-    found = [f for f in inner if f.name.endswith(PARTS) and not f.is_dir()]
-    if not found:
-        hint = f"a folder is read as one set: its files end in {', '.join(PARTS)}"
-        raise InputError("is a directory without a file that is read", file=path, hint=hint)
-    return found, [f.name for f in inner if f not in found]
 
 
 def cut_file(path: Path, size: int = PIECE) -> tuple[list[Piece], bytes]:

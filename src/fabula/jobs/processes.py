@@ -18,8 +18,8 @@ from itertools import chain, islice
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
+from fabula._kernels import processors
 from fabula.core.errors import FabulaError
-from fabula.core.processors import processors
 from fabula.jobs.runner import InProcess, attempt
 
 RETRIES = 5  # of one job, for workers that die; an error of ours is not tried again

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Protocol, TypeVar
 
+from fabula._kernels import processors
 from fabula.core.errors import FabulaError, SpecError
-from fabula.core.processors import processors
-from fabula.core.progress import Progress
+from fabula.core.notes import Progress
 
 SMALL = 4 << 20  # bytes of input that one process has done before others have started
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from fabula.core.errors import SpecError
+from fabula.core.notes import Progress, ignore, silent
 from fabula.core.options import MUST, Options, option, same_as
-from fabula.core.progress import Progress, ignore, silent
 
 MOST_SEED = (1 << 32) - 1  # an epoch's order has a seed a million times as large, in 64 bits
 Scores = Mapping[str, float]

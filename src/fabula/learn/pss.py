@@ -15,9 +15,8 @@ from torch import nn
 
 from fabula.api.score import score
 from fabula.core.errors import InputError, SpecError
-from fabula.core.notes import Notes
+from fabula.core.notes import Notes, Progress, silent
 from fabula.core.nouns import Corpus, Story
-from fabula.core.progress import Progress, silent
 from fabula.core.registry import close_to
 from fabula.learn import checkpoint
 from fabula.learn.data import Steps, Vocabulary, durations_as_corpus, only_with, read_split

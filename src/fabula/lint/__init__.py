@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from fabula.core.errors import SpecError
 from fabula.core.registry import Room, close_to, key
 from fabula.core.rooms import also_verb
-from fabula.io.files import check_path
+from fabula.io.files import check_path, holds_only_stories
 from fabula.io.head import Head
-from fabula.io.pieces import holds_only_stories
 from fabula.lint._check import Check, Facts, Finding, Place
 from fabula.lint._examine import Report, examine, examine_items
 from fabula.lint._kind import Asked, Kind, Mended

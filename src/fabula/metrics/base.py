@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fabula.core.errors import SpecError
-from fabula.core.progress import Progress, silent
+from fabula.core.notes import Progress, silent
 from fabula.core.rows import Rows
 from fabula.core.spec import Spec, show
 

@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fabula import __version__, metrics
 from fabula.core.errors import InputError, SpecError
-from fabula.core.notes import Notes
+from fabula.core.notes import Notes, Progress, silent
 from fabula.core.nouns import Corpus
-from fabula.core.progress import Progress, silent
 from fabula.core.result import Result, Score
 from fabula.core.rows import Rows
-from fabula.jobs.runner import Runner
 from fabula.metrics import Metric
-from fabula.protocols.base import Protocol
 from fabula.score.options import ScoreOptions
+
+if TYPE_CHECKING:
+    from fabula.jobs.runner import Runner
+    from fabula.protocols.base import Protocol
 
 Readable = str | Path | Corpus
 PLURAL = {"id": "items", "query": "queries"}  # what rows are, in a signature

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from fabula._kernels import native
 from fabula.core.errors import InputError, shown
 from fabula.core.moments import Id, Query, Ranking, Rankings, VideoNumbers
-from fabula.core.notes import Notes, named
-from fabula.core.progress import Progress, silent
+from fabula.core.notes import Notes, Progress, named, silent
 from fabula.core.rows import Rows
 from fabula.metrics.moments import Block, MomentMetric
 

@@ -19,11 +19,10 @@ from fabula.core.notes import Notes
 from fabula.core.nouns import Corpus
 from fabula.core.result import Result
 from fabula.core.rows import Rows
-from fabula.io import Piece
 from fabula.io.fields import Source
-from fabula.io.files import check_path, dump_json
+from fabula.io.files import check_path, dump_json, find_parts, name_unit
 from fabula.io.ids import describe_match
-from fabula.io.pieces import find_parts, name_unit
+from fabula.io.pieces import Piece
 from fabula.io.segments import check_references
 from fabula.io.stories.fabula_jsonl import refuse_twin
 from fabula.jobs.folder import Folder, load_part

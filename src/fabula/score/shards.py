@@ -30,13 +30,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fabula.core.errors import InputError
-from fabula.core.notes import NAMED, Notes, named
+from fabula.core.notes import NAMED, Notes, Progress, named, silent
 from fabula.core.nouns import Corpus, Story
-from fabula.core.progress import Progress, silent
 from fabula.core.rows import Rows
-from fabula.io import Piece
 from fabula.io.files import dump_json, write_bytes
 from fabula.io.ids import reconcile
+from fabula.io.pieces import Piece
 from fabula.jobs.folder import Folder, load_part
 from fabula.jobs.runner import Runner, run_pass
 from fabula.metrics import Metric

@@ -25,10 +25,10 @@ from fabula import io
 from fabula.core.errors import InputError
 from fabula.core.notes import Notes
 from fabula.core.nouns import Corpus, Event, Segment, Story
-from fabula.io import Piece
 from fabula.io.fields import Source
 from fabula.io.files import dump_json, write_bytes
 from fabula.io.ids import stem
+from fabula.io.pieces import Piece
 from fabula.io.segments import check_predictions, check_references
 
 PREDICTIONS = -1  # the set that is none

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from fabula.core.registry import Room
-from fabula.text._scorer import Scorer
+
+if TYPE_CHECKING:
+    from fabula.text._scorer import Scorer
 
 __all__ = ["Scorer", "room", "scorer", "tokenize_all"]
 
@@ -25,6 +28,14 @@ def tokenize_all(sentences: Sequence[str], tok: str, ascii_only: bool = False) -
     from fabula.text.ptb import tokenize_all as ptb
 
     return ptb(sentences, remove_nonascii=ascii_only)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Scorer":
+        from fabula.text._scorer import Scorer
+
+        return Scorer
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def replace_nonascii(sentence: str) -> str:

@@ -10,9 +10,8 @@ from fabula.core.errors import InputError, shown
 from fabula.core.notes import Notes, named
 from fabula.core.nouns import Item
 from fabula.io.fields import Source
-from fabula.io.files import check_path, has_lines, load_json, read_bytes, read_objects
+from fabula.io.files import check_path, has_lines, holds_only_stories, load_json, read_bytes, read_objects
 from fabula.io.head import Head
-from fabula.io.pieces import holds_only_stories
 from fabula.io.shelf import Rule, Shelf
 
 SHELF = Shelf(

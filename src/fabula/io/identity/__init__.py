@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 from fabula.core.errors import SpecError
 from fabula.core.notes import Notes, named
 from fabula.io.fields import Source
-from fabula.io.files import check_path, has_lines, read_lines, read_objects
+from fabula.io.files import check_path, has_lines, holds_only_stories, read_lines, read_objects
 from fabula.io.head import Head
-from fabula.io.pieces import holds_only_stories
 from fabula.io.shelf import Rule, Shelf
 
 if TYPE_CHECKING:

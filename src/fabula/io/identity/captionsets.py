@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from fabula.io.fields import Source
-from fabula.io.files import encode_json
+from fabula.io.files import encode_json, holds_only_stories
 from fabula.io.format import Format
 from fabula.io.head import Head
 from fabula.io.identity import is_set
-from fabula.io.pieces import holds_only_stories
 
 SHAPE = '{"id": set, "captions": [text, …], "blanks": [[id, …], …]}'
 KNOWN = frozenset({"id", "captions", "blanks"})

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fabula.core.errors import SpecError
-from fabula.core.progress import Progress, silent
+from fabula.core.notes import Progress, silent
 from fabula.core.regions import Picture
 from fabula.core.rows import Rows
 from fabula.match.boxes import merged, priors, serve

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,10 +27,11 @@ from numpy.typing import NDArray
 from fabula import _kernels
 from fabula._kernels import native
 from fabula.core.errors import InputError, shown
-from fabula.text._scorer import Block, Wanted
-from fabula.text.meteor.align import Match, Sentence, align_pair
 from fabula.text.meteor.index import Index, open_index
-from fabula.text.meteor.norm import normalise
+
+if TYPE_CHECKING:
+    from fabula.text._scorer import Block, Wanted
+    from fabula.text.meteor.align import Match, Sentence
 
 ALPHA, BETA, GAMMA, DELTA = 0.85, 0.2, 0.6, 0.75
 WEIGHTS = (1.0, 0.6, 0.8, 0.6)  # exact, stem, synonym, paraphrase
@@ -56,6 +57,8 @@ class Alignment(NamedTuple):
 
 def align_words(candidate: str, reference: str) -> Alignment:
     """What the score of a pair is made of, for a picture. By the readable twin: a millisecond or two."""
+    from fabula.text.meteor.align import align_pair
+
     index = open_index()
     hyp, ref = _read_sentence(candidate, index), _read_sentence(reference, index)
     return Alignment(hyp.words, ref.words, align_pair(hyp, ref))
@@ -153,6 +156,8 @@ def _score_pairs(blocks: Sequence[Block], wanted: Wanted | None, index: Index) -
 
 def statistics(hyp: Sentence, ref: Sentence) -> Statistics:
     """The jar's 23 numbers: words, function words, matched content and function words per module, chunks, matches."""
+    from fabula.text.meteor.align import align_pair
+
     matched = [0] * 16  # 4 modules × (hyp content, ref content, hyp function, ref function)
     chunks, hyp_end, ref_end = 0, -1, -1
     hyp_words = ref_words = 0
@@ -256,6 +261,9 @@ def _as_input_error(check: Callable[[], None]) -> Iterator[None]:
 
 @lru_cache(CACHED_SENTENCES)
 def _read_sentence(text: str, index: Index) -> Sentence:
+    from fabula.text.meteor.align import Sentence
+    from fabula.text.meteor.norm import normalise
+
     return Sentence(normalise(text, *index.prefix_words), index)
 
 
@@ -263,7 +271,13 @@ def _read_sentence(text: str, index: Index) -> Sentence:
 def _compiled(index: Index) -> Any:
     module = native()
     assert module is not None
-    return module.Meteor(index.sections, lambda text: normalise(text, *index.prefix_words))
+
+    def normalise_slowly(text: str) -> Any:
+        from fabula.text.meteor.norm import normalise
+
+        return normalise(text, *index.prefix_words)
+
+    return module.Meteor(index.sections, normalise_slowly)
 
 
 atexit.register(_compiled.cache_clear)  # before the interpreter takes the kernel's module apart

@@ -17,6 +17,7 @@ U+2029 inside a caption adds a line and shifts all captions after it; here they 
 from __future__ import annotations
 
 import contextlib
+import json
 import struct
 import sys
 import zlib
@@ -24,7 +25,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -33,11 +34,14 @@ from fabula._kernels import native
 from fabula.core import cachefile
 from fabula.core.cachefile import cache_folder
 from fabula.core.errors import InputError, shown
-from fabula.text.ptb import rules, scanner
-from fabula.text.ptb.scanner import Automaton, Scanner, compile_rules
+
+if TYPE_CHECKING:
+    from fabula.text.ptb.scanner import Automaton
 
 MAGIC = b"FABULA-PTB\0\0\0\0\0\0"
-VERSION = 1  # of the kept tables: count it up when the kernel makes other tables of the same rules
+VERSION = 2  # of the kept tables: count it up when the kernel makes other tables of the same rules
+
+SOURCES = tuple(Path(__file__).with_name(name) for name in ("rules.py", "scanner.py"))  # what tables are made of
 
 # Exact comparison with lower-cased tokens: the four brackets never match.
 DROPPED = frozenset(
@@ -53,12 +57,16 @@ class Engine(Protocol):
 
 @cache
 def automaton() -> Automaton:
-    blanks = rules.BLANKS + rules.LINE_ENDS
-    return compile_rules(rules.RULES, rules.vocabulary(), blanks)
+    from fabula.text.ptb import rules
+    from fabula.text.ptb.scanner import compile_rules
+
+    return compile_rules(rules.RULES, rules.vocabulary(), rules.BLANKS + rules.LINE_ENDS)
 
 
 @cache
 def python_engine() -> Engine:
+    from fabula.text.ptb.scanner import Scanner
+
     return Scanner(automaton())
 
 
@@ -67,29 +75,40 @@ def native_engine(kernels: ModuleType) -> Any:
     """The compiled scanner; its tables, which depend on the rules alone, are kept in the cache folder."""
     place = locate_tables()
     sections = cachefile.load(*place) if place else None
-    blanks = "".join(sorted(rules.BLANKS + rules.LINE_ENDS))
     if sections is not None:
-        classes, ahead = sections["classes"].tobytes(), sections["ahead"].tolist()
-        return kernels.Scanner(classes, sections["next"], sections["accepts"], pack_rules(ahead), blanks)
+        packed, blanks = unpack_rules(sections["rules"].tobytes())
+        return kernels.Scanner(sections["classes"].tobytes(), sections["next"], sections["accepts"], packed, blanks)
     a = automaton()
-    made = kernels.Scanner(a.classes, a.members, a.follow, a.accept, a.first, pack_rules(a.ahead), blanks)
+    packed, blanks = pack_rules(a)
+    made = kernels.Scanner(a.classes, a.members, a.follow, a.accept, a.first, packed, blanks)
     if place:
         save_tables(*place, made, a)
     return made
 
 
-def pack_rules(ahead: Sequence[int]) -> list[tuple[Any, ...]]:
-    """The rules as the kernel takes them, each with the length of its look-ahead."""
+Packed = tuple[list[tuple[Any, ...]], str]
+
+
+def pack_rules(a: Automaton) -> Packed:
+    """The rules as the kernel takes them, each with the length of its look-ahead; and what separates tokens."""
+    from fabula.text.ptb.rules import BLANKS, LINE_ENDS, RULES
+
     return [
         (length, rule.cut, rule.again, rule.kind, rule.whole, rule.empty, list(rule.edits))
-        for rule, length in zip(rules.RULES, ahead, strict=True)
-    ]
+        for rule, length in zip(RULES, a.ahead, strict=True)
+    ], "".join(sorted(BLANKS + LINE_ENDS))
+
+
+def unpack_rules(kept: bytes) -> Packed:
+    """The same from the cache: the rules themselves need not be loaded."""
+    packed, blanks = json.loads(kept)
+    return [(*plain, [tuple(edit) for edit in edits]) for *plain, edits in packed], blanks
 
 
 def locate_tables() -> tuple[Path, cachefile.Seal] | None:
     """Where the tables of these very rules are kept, made by this very Python; None where nothing can be kept."""
     try:
-        sources = [Path(module.__file__ or "").read_bytes() for module in (rules, scanner)]
+        sources = [path.read_bytes() for path in SOURCES]
         mark = struct.pack("<8I", sys.hexversion, *(n for s in sources for n in (zlib.crc32(s), len(s))), 0, 0, 0)
         path = cache_folder() / f"ptb-{VERSION}-{zlib.crc32(mark):08x}.tables"
         return path, cachefile.Seal(MAGIC, VERSION, mark)
@@ -100,11 +119,12 @@ def locate_tables() -> tuple[Path, cachefile.Seal] | None:
 def save_tables(path: Path, seal: cachefile.Seal, made: Any, a: Automaton) -> None:
     """Where they cannot be written, the next process makes them again: a tenth of a second, and no error."""
     following, accepts = made.tables()
-    classes, ahead = np.frombuffer(a.classes, np.uint8), np.array(a.ahead, np.int32)
+    classes = np.frombuffer(a.classes, np.uint8)
+    rules = np.frombuffer(json.dumps(pack_rules(a)).encode("ascii"), np.uint8)
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         cachefile.remove_leftovers(path, older_than=3600)
-        cachefile.write(path, seal, {"classes": classes, "ahead": ahead, "next": following, "accepts": accepts})
+        cachefile.write(path, seal, {"classes": classes, "rules": rules, "next": following, "accepts": accepts})
 
 
 def engine() -> Engine:
