@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import click
@@ -37,11 +38,8 @@ def pss(task: Task, architecture: Architecture, settings: Mapping[str, Any], run
     fabula predict pss runs/soft --features s3d/ --data yc2/ -o submission.json
     """
     talks = os.environ.get("RANK", "0") == "0"  # one process of several
-    if talks:
-        logging.getLogger("fabula.learn").setLevel(logging.INFO)
-        logging.getLogger("fabula.learn").addHandler(NoteHandler())
     try:
-        with show_training(talks) as watch:
+        with show_log(talks), show_training(talks) as watch:
             callbacks = Callbacks(watch=watch, warn=warn if talks else ignore)
             train("pss", task=task, architecture=architecture, settings=settings, run=run, callbacks=callbacks)
     except KeyboardInterrupt:
@@ -50,6 +48,23 @@ def pss(task: Task, architecture: Architecture, settings: Mapping[str, Any], run
     if talks:
         again = f"fabula predict pss {run.out} --features {task.features} -o submission.json"
         print_note(f"run in {run.out}/: predict with: {again}")
+
+
+@contextmanager
+def show_log(talks: bool) -> Iterator[None]:
+    """What training logs, on standard error, as long as it lasts."""
+    if not talks:
+        yield
+        return
+    log, handler = logging.getLogger("fabula.learn"), NoteHandler()
+    before = log.level
+    log.setLevel(logging.INFO)
+    log.addHandler(handler)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(before)
 
 
 class NoteHandler(logging.Handler):

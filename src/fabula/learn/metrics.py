@@ -105,7 +105,7 @@ class SodaC(StoryScore):
 def folded_by_mean(measure: str | Measure) -> Measure:
     """The measure, if sums over batches are all it takes."""
     made = metric(measure, "dense") if isinstance(measure, str) else measure
-    if made.reads != "stories":
+    if made.reads != "stories" or "refs" not in made.defaults():  # paragraphs are folded over the corpus
         raise SpecError(f"{made.name} is not a metric of stories")
     if not made.is_mean or made.needs_statistics:
         raise SpecError(f"{made} is no mean over videos: score the whole corpus with fabula.score")
