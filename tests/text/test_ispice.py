@@ -8,8 +8,8 @@ from golden_spice import FOLDER
 
 from fabula.core.errors import InputError, SpecError
 from fabula.core.nouns import Item
-from fabula.core.rows import Rows
 from fabula.metrics import metric
+from fabula.metrics.captions import Items
 from fabula.text import ispice
 
 THINGS = ["take out pants", "take out opening chest", "have duffel", "have head", "hit head", "hit on bunk"]
@@ -90,7 +90,7 @@ def test_metric_names_its_choices():
     honest, published = metric("iSPICE"), metric("iSPICE(skip_empty=yes,boundary=blank)")
     assert "skip_empty=no" in honest.full() and "ids=11" in honest.full()
     items = [Item(0, "P1 kicks the ball.", ("P2 kicks the ball.",)), Item(1, "A dog runs.", ("P1 runs.",))]
-    rows = Rows.of(honest.rows(items), unit="id")
+    rows = honest.table(Items(items))
     assert honest.fold(rows)["value"] == 0.5
     assert published.fold(rows)["value"] == 1.0
     with pytest.raises(SpecError, match="any, or the greatest id"):

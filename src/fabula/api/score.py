@@ -20,6 +20,7 @@ from fabula.score.base import Readable, Request
 from fabula.score.options import STORIES, ScoreOptions
 
 if TYPE_CHECKING:
+    from fabula.jobs.runner import Runner
     from fabula.protocols import Protocol
     from fabula.stats.resampling import Resampling
 
@@ -69,7 +70,6 @@ def make_request(predictions: Readable, refs: Sequence[Readable], options: Score
     chosen = choose_metrics(wanted, protocol, name)
     if chosen is not None:
         check_parser(chosen, options.spice)
-    runner = None if isinstance(options.engine, str) else options.engine
     return Request(
         predictions=predictions,
         refs=refs,
@@ -77,8 +77,20 @@ def make_request(predictions: Readable, refs: Sequence[Readable], options: Score
         protocol=protocol,
         metrics=chosen,
         progress=progress,
-        runner=runner,
+        runner=find_runner(options),
     )
+
+
+def find_runner(options: ScoreOptions) -> Runner | None:
+    """Where shards are scored; None: on this machine, as the size of the input suggests."""
+    if not isinstance(options.engine, str):
+        runner: Runner = options.engine
+        return runner
+    if options.engine == "local" and options.address is None:
+        return None
+    from fabula.jobs.runner import runner_named
+
+    return runner_named(options.engine, options.address)
 
 
 def find_protocol(name: str | None) -> Protocol | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
+from fabula.api.listing import TABLES, rich_table
 from fabula.cli._out import Shown, show
-from fabula.report.listing import TABLES, rich_table
 from fabula.report.table import plain_rows
 
 

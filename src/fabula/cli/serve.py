@@ -63,9 +63,9 @@ def make_body(shown: Path, refs: tuple[Path, ...], against: Path | None, options
         if refs or against:
             raise SpecError(f"{shown} is a finished page; --refs and --against belong to predictions")
         return read_bytes(check_path(shown))
+    from fabula.api.saved import load_result
     from fabula.report.html import page
     from fabula.report.pages import make_page
-    from fabula.report.saved import load_result
 
     if not refs and not against and (saved := load_result(shown)):
         return page(saved, shown.name).encode()

@@ -26,7 +26,7 @@ from fabula.io.pieces import Piece
 from fabula.io.segments import check_references
 from fabula.io.stories.fabula_jsonl import refuse_twin
 from fabula.jobs.folder import Folder, load_part
-from fabula.jobs.runner import Runner, runner_for, runner_named
+from fabula.jobs.runner import Runner, runner_for
 from fabula.metrics import Metric
 from fabula.metrics.stories import Stories
 from fabula.score import shards
@@ -71,16 +71,9 @@ def run_in(folder: Folder, request: Request, task: str | None) -> Result:
         check_references(Corpus({}), Notes(), options.repair)  # a wrong name of a repair is said before the reading
     size = sum(i.size for i in inputs)
     plan = folder.begin(fingerprint(inputs, request, judged), {"shards": shards.shards_for(size)}, options.resume)
-    runner = request.runner or choose_runner(request, size)
+    runner = request.runner or runner_for(size)
     with runner.ready():
         return run_on(Run(folder, int(plan["shards"]), inputs, rules, runner, request), task)
-
-
-def choose_runner(request: Request, size: int) -> Runner:
-    options = request.options
-    if options.engine == "local" and options.address is None:
-        return runner_for(size)
-    return runner_named(options.engine, options.address)
 
 
 def run_on(run: Run, task: str | None) -> Result:
