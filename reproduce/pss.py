@@ -30,7 +30,7 @@ from fabula.core.nouns import Corpus
 from fabula.learn.data import read_split
 from fabula.learn.features import Features
 from fabula.learn.options import PredictOptions, Run, Task
-from fabula.learn.pss import predict_pss, scored, train_pss
+from fabula.learn.pss import predict_pss, score_predictions, train_pss
 from fabula.learn.simulate import Recipe, simulate
 
 HERE = Path(__file__).resolve().parent.parent
@@ -110,7 +110,9 @@ def one(args: argparse.Namespace, variant: str, seed: int) -> None:
     again = Run(out=run, resume=(run / "config.json").exists())
     train_pss(task, again, {**REDUCED, **VARIANTS[variant]}, settings)
     refs, _ = read_split(args.out / "data", "test")
-    scores = scored(predict_pss(run, PredictOptions(features=task.features, data=task.data, split="test")), refs)
+    scores = score_predictions(
+        predict_pss(run, PredictOptions(features=task.features, data=task.data, split="test")), refs
+    )
     scores["cpu_seconds"] = time.process_time() - began
     (run / "test.json").write_text(json.dumps(scores, indent=1))
     print(variant, seed, {n: round(v, 4) for n, v in scores.items()}, flush=True)
@@ -131,7 +133,7 @@ def write(args: argparse.Namespace, seconds: float) -> None:
         table.append(f"| {variant} | " + " | ".join(cells) + " |")
     refs, _ = read_split(args.out / "data", "test")
     for label, cut in (("8 equal segments", {"count": 8}), ("uniform, true count", {"reference_count": True})):
-        found = scored(fabula.uniform(refs, **cut), refs)
+        found = score_predictions(fabula.uniform(refs, **cut), refs)
         table.append(f"| *{label}* | " + " | ".join(f"{100 * found[c]:.2f}" for c in COLUMNS) + " |")
     command = f"python reproduce/pss.py --data ../shared/data/{args.data.name}"
     for option, default in (("embedder", "wordllama"), ("videos", 400), ("epochs", 10), ("seeds", 3), ("processes", 2)):

@@ -1,27 +1,27 @@
 """Notes: each kind once, counted, the first places named."""
 
-from fabula.core.notes import NAMED, Notes, named
+from fabula.core.notes import NAMED, Notes, name_id
 
 
 def test_kinds_are_counted_and_the_first_places_named():
     notes = Notes()
     for i in range(5):
-        notes.add("{n} events are odd", named(f"v{i}", i))
+        notes.add("{n} events are odd", name_id(f"v{i}", i))
     notes.add("the file has no videos")
     assert notes.lines() == ["5 events are odd: 'v0' event 0, 'v1' event 1, 'v2' event 2, …", "the file has no videos"]
 
 
 def test_all_named_needs_no_dots():
     notes = Notes()
-    notes.add("{n} odd", named("a"))
-    notes.add("{n} odd", named("b"))
+    notes.add("{n} odd", name_id("a"))
+    notes.add("{n} odd", name_id("b"))
     assert notes.lines() == ["2 odd: 'a', 'b'"]
 
 
 def test_one_place_is_named_once():
     notes = Notes()
-    notes.add("{n} odd", named("a"))
-    notes.add("{n} odd", named("a"))
+    notes.add("{n} odd", name_id("a"))
+    notes.add("{n} odd", name_id("a"))
     assert notes.lines() == ["2 odd: 'a', …"]
 
 

@@ -9,7 +9,7 @@ from hypothesis.extra.numpy import arrays
 from fabula.core.errors import SpecError
 from fabula.diagnose import factors
 from fabula.diagnose._assignment import assignment
-from fabula.diagnose.factors import bounds
+from fabula.diagnose.factors import find_bounds
 from fabula.match import hungarian
 from fabula.match.ordered import ordered
 from fabula.metrics import metric
@@ -35,7 +35,7 @@ def test_assignment_of_nothing():
 @given(SHAPES.flatmap(lambda s: st.tuples(*[arrays(float, s, elements=UNIT)] * 2)))
 def test_the_chain_never_rises_and_ends_at_f1(matrices):
     iou, captions = matrices
-    b = bounds(iou, captions)
+    b = find_bounds(iou, captions)
     slack = 1e-9
     assert 1 + slack >= b["n"] >= b["L"] - slack and b["L"] >= b["W"] - slack and b["W"] >= b["S"] - slack
     assert b["S"] == pytest.approx(2 * ordered(iou * captions)[0] / sum(iou.shape))

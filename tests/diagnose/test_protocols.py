@@ -10,7 +10,7 @@ from fabula.core.errors import SpecError
 from fabula.core.nouns import Corpus, Event, Segment, Story
 from fabula.demo import REFERENCES, SYSTEMS
 from fabula.diagnose._idle import Facts
-from fabula.diagnose._rules import preparing, taken
+from fabula.diagnose._rules import find_preparing, take_fields
 from fabula.diagnose.protocols import overview
 from fabula.metrics.regions import base as regions
 from fabula.report.protocols import against, digits
@@ -117,10 +117,10 @@ def test_what_a_reason_claims_can_be_scored():
         for reason in seen.reasons(name):
             here, there = seen.column(name).metrics[reason.metric], seen.column("default").metrics[reason.metric]
             for rule in reason.rules:
-                changed = taken(there, here, [rule.field])
+                changed = take_fields(there, here, [rule.field])
                 result = fabula.score(SYSTEMS["out_of_order"], refs, metrics=[changed], task="dense", repair="keep")
                 assert next(iter(result.scores.values())).value == rule.alone
-            together = taken(there, here, [rule.field for rule in reason.rules])
+            together = take_fields(there, here, [rule.field for rule in reason.rules])
             assert seen.bench.score(together, here.primary) == pytest.approx(reason.here, abs=5e-7)
 
 
@@ -262,9 +262,9 @@ def test_a_protocol_that_prepares_the_files_itself_is_named(tmp_path):
     seen = overview(tmp_path / "plain.json", [tmp_path / "refs.json"], ["coco"])
     metric = seen.column("default").metrics["ROUGE_L"]
     own = fabula.score(tmp_path / "prepared.json", tmp_path / "refs.json", metrics=[metric], task="captions")
-    (rule,) = preparing(seen.bench, "coco", metric, own.rows["ROUGE_L"], "value")
+    (rule,) = find_preparing(seen.bench, "coco", metric, own.rows["ROUGE_L"], "value")
     assert rule.does == "coco prepares the files in its own way" and rule.units == (("2", 0.0, 1.0),)
-    assert preparing(seen.bench, "coco", metric, seen.column("coco").result.rows["ROUGE_L"], "value") == []
+    assert find_preparing(seen.bench, "coco", metric, seen.column("coco").result.rows["ROUGE_L"], "value") == []
 
 
 def test_grounding(tmp_path):

@@ -10,8 +10,8 @@ from fabula import demo
 from fabula.core.errors import SpecError
 from fabula.core.nouns import Corpus
 from fabula.diagnose import stress
-from fabula.diagnose._changes import CHANGES, mentions, normalised, synonyms
-from fabula.diagnose.stress import chance
+from fabula.diagnose._changes import CHANGES, find_mentions, renumber_persons, synonyms
+from fabula.diagnose.stress import make_chance
 from fabula.stats import Resampling
 from tests.toys import corpus, story
 
@@ -21,7 +21,7 @@ TALE = story((0, 10, "P1 meets P2."), (10, 20, "P1 waves."), (20, 30, "P3 sees P
 
 
 def spoiled(way: str, told=TALE, copies: int = 40):
-    found = [CHANGES[way](told, chance(0, way, k, told.id)) for k in range(copies)]
+    found = [CHANGES[way](told, make_chance(0, way, k, told.id)) for k in range(copies)]
     assert all(s is not None for s in found)
     return found
 
@@ -29,37 +29,37 @@ def spoiled(way: str, told=TALE, copies: int = 40):
 def test_the_captionsets_are_what_they_should_be():
     assert len(SETS) == 100
     for told in SETS.values():
-        assert len(told) == 5 and normalised(told).captions == told.captions, told.id
-        assert len(set(mentions(told))) >= 2 and all(c.endswith(".") for c in told.captions)
+        assert len(told) == 5 and renumber_persons(told).captions == told.captions, told.id
+        assert len(set(find_mentions(told))) >= 2 and all(c.endswith(".") for c in told.captions)
     texts = [c for told in SETS.values() for c in told.captions]
     assert len(set(texts)) == len(texts)
-    assert sum(CHANGES["remove id"](t, chance(0, "x", 0, t.id)) is not None for t in SETS.values()) >= 70
+    assert sum(CHANGES["remove id"](t, make_chance(0, "x", 0, t.id)) is not None for t in SETS.values()) >= 70
 
 
 def test_normalised_by_first_mention():
     told = story((0, 1, "P10 sees P1."), (1, 2, "P10 leaves P2's car, P1."))
-    assert normalised(told).captions == ["P1 sees P2.", "P1 leaves P3's car, P2."]
+    assert renumber_persons(told).captions == ["P1 sees P2.", "P1 leaves P3's car, P2."]
 
 
 def test_swap_keeps_to_persons_that_are_there():
     for told in spoiled("swap ids"):
-        assert len(mentions(told)) == 5 and set(mentions(told)) <= {"P1", "P2", "P3"}
-    assert any(mentions(t) != mentions(TALE) for t in spoiled("swap ids"))
+        assert len(find_mentions(told)) == 5 and set(find_mentions(told)) <= {"P1", "P2", "P3"}
+    assert any(find_mentions(t) != find_mentions(TALE) for t in spoiled("swap ids"))
 
 
 def test_add_brings_one_person_more_and_remove_one_less():
     for told in spoiled("add id"):
-        assert set(mentions(told)) == {"P1", "P2", "P3", "P4"}
+        assert set(find_mentions(told)) == {"P1", "P2", "P3", "P4"}
     for told in spoiled("remove id"):
-        assert set(mentions(told)) == {"P1", "P2"}
+        assert set(find_mentions(told)) == {"P1", "P2"}
 
 
 def test_what_does_not_apply():
     nobody, once = story((0, 1, "A dog runs."), (1, 2, "It stops.")), story((0, 1, "P1 runs."), (1, 2, "P2 stops."))
-    assert all(CHANGES[w](nobody, chance(0, w, 0, "v")) is None for w in ("swap ids", "add id", "remove id"))
-    assert CHANGES["add id"](once, chance(0, "add id", 0, "v")) is None
+    assert all(CHANGES[w](nobody, make_chance(0, w, 0, "v")) is None for w in ("swap ids", "add id", "remove id"))
+    assert CHANGES["add id"](once, make_chance(0, "add id", 0, "v")) is None
     one = story((0, 1, "word"))
-    assert all(CHANGES[w](one, chance(0, w, 0, "v")) is None for w in ("shuffle", "split", "merge", "truncate"))
+    assert all(CHANGES[w](one, make_chance(0, w, 0, "v")) is None for w in ("shuffle", "split", "merge", "truncate"))
 
 
 def test_ways_of_the_story():

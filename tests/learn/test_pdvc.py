@@ -370,7 +370,7 @@ def test_the_published_size():
 @pytest.mark.parametrize("matcher", ["hungarian", "ordered", "soft"])
 def test_memorisation(small, matcher):
     """8 videos of its own training set, SODA-D F1 above .95."""
-    from fabula.learn.pss import predictions, scored
+    from fabula.learn.pss import predictions, score_predictions
 
     torch.manual_seed(0)
     features = Features(small.features)
@@ -386,4 +386,4 @@ def test_memorisation(small, matcher):
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-    assert scored(predictions(model.eval(), data), small.corpus)["SODA_d"] > 0.95
+    assert score_predictions(predictions(model.eval(), data), small.corpus)["SODA_d"] > 0.95

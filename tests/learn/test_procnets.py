@@ -183,7 +183,7 @@ def test_settings_that_cannot_be():
 @pytest.mark.experiment
 def test_memorisation(small):
     """8 videos of its own training set, SODA-D F1 above .95."""
-    from fabula.learn.pss import predictions, scored
+    from fabula.learn.pss import predictions, score_predictions
 
     torch.manual_seed(0)
     features = Features(small.features)
@@ -199,4 +199,4 @@ def test_memorisation(small):
         loss.backward()
         torch.nn.utils.clip_grad_value_(model.parameters(), 1.0)
         optimizer.step()
-    assert scored(predictions(model.eval(), data), small.corpus)["SODA_d"] > 0.95
+    assert score_predictions(predictions(model.eval(), data), small.corpus)["SODA_d"] > 0.95

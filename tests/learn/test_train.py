@@ -21,7 +21,7 @@ from fabula.core.errors import InputError, SpecError  # noqa: E402
 from fabula.learn import checkpoint  # noqa: E402
 from fabula.learn.models.pdvc import Config  # noqa: E402
 from fabula.learn.options import PredictOptions, Run, Settings, Task  # noqa: E402
-from fabula.learn.pss import configured, predict_pss, train_pss  # noqa: E402
+from fabula.learn.pss import configure, predict_pss, train_pss  # noqa: E402
 from fabula.learn.train import TrainingError, batches, cut, lr_at, write_line  # noqa: E402
 
 SMALL = {"frames": 24, "hidden": 16, "heads": 2, "norm_groups": 4, "feedforward": 16, "queries": 8, "rnn": 8,
@@ -270,12 +270,12 @@ def test_settings_are_checked():
     with pytest.raises(SpecError, match="batch_size is 0; it must be at least 1"):
         PredictOptions(features="features", batch_size=0)
     with pytest.raises(SpecError, match="no setting is called 'hiden'; did you mean 'hidden'"):
-        configured(Config(), {"hiden": 1})
-    assert configured(Settings(), {"betas": "0.8,0.9", "clip_norm": "none", "epochs": "3"}) == Settings(
+        configure(Config(), {"hiden": 1})
+    assert configure(Settings(), {"betas": "0.8,0.9", "clip_norm": "none", "epochs": "3"}) == Settings(
         betas=(0.8, 0.9), clip_norm=None, epochs=3
     )
     with pytest.raises(SpecError, match="epochs is 'many'"):
-        configured(Settings(), {"epochs": "many"})
+        configure(Settings(), {"epochs": "many"})
 
 
 def test_a_loss_that_is_not_finite_stops(small, tmp_path, monkeypatch):

@@ -9,7 +9,7 @@ import pytest
 from golden_spice import rows
 
 from fabula.text.spice.collapse import collapse
-from fabula.text.spice.depend import depend, read
+from fabula.text.spice.depend import depend, read_trees
 from fabula.text.spice.graph import Graph, Token, tuples
 from fabula.text.spice.lemma import lemma
 
@@ -295,7 +295,7 @@ TREES = {
 
 
 def arcs(tree):
-    heads, names = depend(*read(f"(ROOT {tree})"))
+    heads, names = depend(*read_trees(f"(ROOT {tree})"))
     return " ".join(f"{name}:{head}" for head, name in zip(heads, names, strict=True))
 
 
@@ -311,7 +311,7 @@ def test_every_relation_that_captions_have_is_shown():
 
 
 def test_brackets_are_read_in_pre_order():
-    assert read("(ROOT (NP (DT a) (NN dog)))") == (["ROOT", "NP", "DT", "NN"], [0, 0, 1, 1], ["a", "dog"])
+    assert read_trees("(ROOT (NP (DT a) (NN dog)))") == (["ROOT", "NP", "DT", "NN"], [0, 0, 1, 1], ["a", "dog"])
 
 
 def test_a_single_word():
@@ -329,7 +329,7 @@ def test_the_place_of_the_sentence_can_decide():
     """Two nouns before a stranded preposition: the original's hash table chooses, which the sentence's number turns."""
     tree = "(ROOT (S (NP (PRP he)) (VP (VBZ sits) {} (PP (IN in) (NP (NN hat))) (PP (IN on)))))"
     tree = tree.format("(PP (IN at) (NP (NN sea)))")
-    found = {depend(*read(tree), sentence)[0][-1] for sentence in range(8)}
+    found = {depend(*read_trees(tree), sentence)[0][-1] for sentence in range(8)}
     assert found == {4, 6}
 
 
@@ -341,7 +341,7 @@ ODD = "CC/and ,/, IN/that RB/not TO/to VBZ/is WRB/when EX/there DT/both CD/2 $/$
 def test_any_tree_of_phrases_gives_a_tree_of_words(seed):
     rng = random.Random(seed)
     for tree, _ in TREES.values():
-        label, parent, words = read(f"(ROOT {tree})")
+        label, parent, words = read_trees(f"(ROOT {tree})")
         tags = [k for k in range(len(label)) if k not in parent]
         for k in rng.sample(range(1, len(label)), min(4, len(label) - 1)):
             if k in tags:
@@ -364,7 +364,7 @@ def test_the_teachers_trees_give_its_dependencies_graphs_and_tuples():
     for row in some:
         found = []
         for sentence, s in enumerate(row["sentences"]):
-            label, parent, words = read(s["tree"])
+            label, parent, words = read_trees(s["tree"])
             heads, names = depend(label, parent, words, sentence)
             got = {(name, str(head), str(k + 1)) for k, (head, name) in enumerate(zip(heads, names, strict=True))}
             assert got == {tuple(arc) for arc in s["basic"]}, s["tree"]

@@ -6,7 +6,7 @@ import pytest
 from golden_spice import rows
 
 from fabula.text.spice.collapse import collapse
-from fabula.text.spice.depend import depend, read
+from fabula.text.spice.depend import depend, read_trees
 from fabula.text.spice.graph import Graph, Token, tuples
 from fabula.text.spice.lemma import lemma
 
@@ -128,7 +128,7 @@ def test_lemma(word, tag, wanted):
 
 
 def from_tree(tree):
-    label, parent, words = read(f"(ROOT {tree})")
+    label, parent, words = read_trees(f"(ROOT {tree})")
     tags = [name for k, name in enumerate(label) if k not in parent]
     tokens = [Token(word, tag, lemma(word, tag)) for word, tag in zip(words, tags, strict=True)]
     edges, copies = collapse(tokens, *depend(label, parent, words))

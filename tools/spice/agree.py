@@ -112,7 +112,7 @@ def from_trees(file: Path) -> None:
     for row in captions:
         found = []
         for place, s in enumerate(row["sentences"]):
-            label, parent, words = depend.read(s["tree"])
+            label, parent, words = depend.read_trees(s["tree"])
             tags = [t[1] for t in s["tokens"]]
             began = time.process_time()
             heads, names = depend.depend(label, parent, words, place)

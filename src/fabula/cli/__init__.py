@@ -34,7 +34,7 @@ class UnreadError(Exception):
 
 
 @contextmanager
-def read() -> Iterator[None]:
+def name_broken_pipe() -> Iterator[None]:
     """A broken pipe under a name that click does not know: it would end with code 1."""
     try:
         yield
@@ -46,11 +46,11 @@ class Verbs(click.Group):
     """A verb is a file of this folder. Only the one that is called is imported."""
 
     def make_context(self, *given: Any, **named: Any) -> click.Context:
-        with read():  # --help and --version write here
+        with name_broken_pipe():  # --help and --version write here
             return super().make_context(*given, **named)
 
     def invoke(self, ctx: click.Context) -> Any:
-        with read():
+        with name_broken_pipe():
             return super().invoke(ctx)
 
     def list_commands(self, ctx: click.Context) -> list[str]:

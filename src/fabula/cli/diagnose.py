@@ -60,7 +60,7 @@ def command(
     shown = Shown(
         document=lambda: report.as_json(seen),
         lines=lambda: report.plain(seen),
-        drawn=report.drawn(seen),
+        drawn=report.draw_tables(seen),
         warnings=seen.warnings,
     )
     show(shown, outputs.json_)

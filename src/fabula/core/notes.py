@@ -40,7 +40,7 @@ class Notes:
         return out
 
 
-def named(video: object, event: int | None = None) -> str:
+def name_id(video: object, event: int | None = None) -> str:
     """How a warning names a place."""
     return shown(video) + (f" event {event}" if event is not None else "")
 

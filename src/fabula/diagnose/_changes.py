@@ -39,16 +39,16 @@ Chance = np.random.Generator
 Change = Callable[[Story, Chance], Story | None]
 
 
-def normalised(story: Story) -> Story:
+def renumber_persons(story: Story) -> Story:
     """Persons renumbered by first mention: P4 carries P3 → P1 carries P2."""
     names: dict[str, str] = {}
     for event in story.events:
         for name in PERSON.findall(event.caption or ""):
             names.setdefault(name, f"P{len(names) + 1}")
-    return spoken(story, [PERSON.sub(lambda m: names[m.group(1)], e.caption or "") for e in story.events])
+    return replace_captions(story, [PERSON.sub(lambda m: names[m.group(1)], e.caption or "") for e in story.events])
 
 
-def spoken(story: Story, captions: list[str]) -> Story:
+def replace_captions(story: Story, captions: list[str]) -> Story:
     """The same segments, other words."""
     return replace(story, events=tuple(replace(e, caption=c) for e, c in zip(story.events, captions, strict=True)))
 
@@ -56,47 +56,49 @@ def spoken(story: Story, captions: list[str]) -> Story:
 # --- identities ------------------------------------------------------------------------------------------------------
 
 
-def mentions(story: Story) -> list[str]:
+def find_mentions(story: Story) -> list[str]:
     """Who is mentioned, one entry a mention, in the order of the story."""
     return [m.group() for e in story.events for m in PERSON.finditer(e.caption or "")]
 
 
-def named(story: Story, names: list[str]) -> Story:
+def name_mentions(story: Story, names: list[str]) -> Story:
     """The story with these persons at its mentions."""
     given = iter(names)
-    return normalised(spoken(story, [PERSON.sub(lambda m: next(given), e.caption or "") for e in story.events]))
+    return renumber_persons(
+        replace_captions(story, [PERSON.sub(lambda m: next(given), e.caption or "") for e in story.events])
+    )
 
 
 def swap_ids(story: Story, chance: Chance) -> Story | None:
-    names = mentions(story)
+    names = find_mentions(story)
     often = Counter(names)
     places = [i for i, name in enumerate(names) if often[name] > 1]
     if not places or len(often) < 2:
         return None
     for i in chance.choice(places, size=int(chance.integers(1, len(places) + 1)), replace=False):
         names[i] = str(chance.choice([n for n in sorted(often) if n != names[i]]))
-    return named(story, names)
+    return name_mentions(story, names)
 
 
 def add_id(story: Story, chance: Chance) -> Story | None:
-    names = mentions(story)
+    names = find_mentions(story)
     often = Counter(names)
     places = [i for i, name in enumerate(names) if often[name] > 1]
     if not places:
         return None
     names[int(chance.choice(places))] = next(f"P{k}" for k in range(1, len(often) + 2) if f"P{k}" not in often)
-    return named(story, names)
+    return name_mentions(story, names)
 
 
 def remove_id(story: Story, chance: Chance) -> Story | None:
-    names = mentions(story)
+    names = find_mentions(story)
     often = Counter(names)
     places = [i for i, name in enumerate(names) if often[name] == 1]
     if not places or len(often) < 2:
         return None
     i = int(chance.choice(places))
     names[i] = str(chance.choice([n for n in sorted(often) if n != names[i]]))
-    return named(story, names)
+    return name_mentions(story, names)
 
 
 # --- the story -------------------------------------------------------------------------------------------------------
@@ -114,7 +116,7 @@ def shuffle(story: Story, chance: Chance) -> Story | None:
     order = list(range(len(captions)))
     while [captions[i] for i in order] == captions:
         order = chance.permutation(len(captions)).tolist()
-    return spoken(story, [captions[i] for i in order])
+    return replace_captions(story, [captions[i] for i in order])
 
 
 def split(story: Story, chance: Chance) -> Story | None:
@@ -174,7 +176,7 @@ def paraphrase(story: Story, chance: Chance) -> Story | None:
         for m in sorted((m for j, m in chosen if j == i), key=lambda m: -m.start()):
             text = text[: m.start()] + str(chance.choice(synonyms(m.group()))) + text[m.end() :]
         captions.append(text)
-    return spoken(story, captions)
+    return replace_captions(story, captions)
 
 
 @lru_cache(maxsize=1)

@@ -63,7 +63,7 @@ class Bench:
 
     def one_by_one(self, pairs: Iterable[tuple[Metric, Metric]]) -> None:
         """Prepare all that `acting` asks for first."""
-        self.prepare(m for a, b in pairs for m in (a, b, *(taken(b, a, [f]) for f in self.differing(a, b))))
+        self.prepare(m for a, b in pairs for m in (a, b, *(take_fields(b, a, [f]) for f in self.differing(a, b))))
 
     def rows(self, metric: Metric) -> Rows | None:
         self.prepare([metric])
@@ -74,12 +74,12 @@ class Bench:
         return None if rows is None else metric.fold(rows).get(number)
 
 
-def taken(base: Metric, other: Metric, fields: Iterable[str]) -> Metric:
+def take_fields(base: Metric, other: Metric, fields: Iterable[str]) -> Metric:
     """The base with these fields as the other has them."""
     return replace(base, **{f: getattr(other, f) for f in fields})
 
 
-def acting(bench: Bench, a: Metric, b: Metric, number: str) -> list[Rule]:
+def find_acting(bench: Bench, a: Metric, b: Metric, number: str) -> list[Rule]:
     """The rules by which setting a differs from b here.
 
     Each rule is taken over into b alone; those that move the score are reasons. Where they do not together give a's
@@ -89,37 +89,37 @@ def acting(bench: Bench, a: Metric, b: Metric, number: str) -> list[Rule]:
     if there is None or here is None:
         return []
     fields = bench.differing(a, b)
-    alone = {f: bench.score(taken(b, a, [f]), number) for f in fields}
-    found = [f for f in fields if moved(alone[f], there)]
+    alone = {f: bench.score(take_fields(b, a, [f]), number) for f in fields}
+    found = [f for f in fields if has_moved(alone[f], there)]
     for f in reversed(fields):  # a metric's own rules first: more often they
-        together = bench.score(taken(b, a, found), number)
-        if together is not None and not moved(together, here):
+        together = bench.score(take_fields(b, a, found), number)
+        if together is not None and not has_moved(together, here):
             break
-        if f not in found and moved(bench.score(taken(a, b, [f]), number), here):
+        if f not in found and has_moved(bench.score(take_fields(a, b, [f]), number), here):
             found.append(f)
-    return [rule(bench, a, b, f, number, alone[f]) for f in fields if f in found]
+    return [make_rule(bench, a, b, f, number, alone[f]) for f in fields if f in found]
 
 
-def moved(score: float | None, base: float) -> bool:
+def has_moved(score: float | None, base: float) -> bool:
     """True where there is a score and it is another."""
     return score is not None and abs(score - base) > TELLING
 
 
-def rule(bench: Bench, a: Metric, b: Metric, name: str, number: str, alone: float | None) -> Rule:
+def make_rule(bench: Bench, a: Metric, b: Metric, name: str, number: str, alone: float | None) -> Rule:
     """With the units in which it shows: in b where it moves b by itself, else in a without it."""
-    with_, without = taken(b, a, [name]), b
+    with_, without = take_fields(b, a, [name]), b
     base = bench.score(b, number)
-    if base is None or not moved(alone, base):
-        with_, without = a, taken(a, b, [name])
+    if base is None or not has_moved(alone, base):
+        with_, without = a, take_fields(a, b, [name])
     here, there = bench.rows(with_), bench.rows(without)
     units = [] if here is None or there is None else apart((with_, here), (without, there), number)
     return Rule(name, a.explain(name), alone, tuple(units))
 
 
-def preparing(bench: Bench, name: str, metric: Metric, rows: Rows, number: str) -> list[Rule]:
+def find_preparing(bench: Bench, name: str, metric: Metric, rows: Rows, number: str) -> list[Rule]:
     """The protocol itself, where its rows are others than the same metric has of the files as they are."""
     plain = bench.rows(metric)
-    if plain is None or not moved(metric.fold(rows)[number], metric.fold(plain)[number]):
+    if plain is None or not has_moved(metric.fold(rows)[number], metric.fold(plain)[number]):
         return []
     units = apart((metric, rows), (metric, plain), number)
     return [Rule("files", f"{name} prepares the files in its own way", None, tuple(units))]
@@ -128,9 +128,9 @@ def preparing(bench: Bench, name: str, metric: Metric, rows: Rows, number: str) 
 def apart(ours: tuple[Metric, Rows], theirs: tuple[Metric, Rows], number: str) -> list[Apart]:
     """The units whose rows part two settings, the most different first."""
     (a, here), (b, there) = ours, theirs
-    if same(here, there):
+    if are_same(here, there):
         return []
-    places = {side: where(rows) for side, rows in (("a", here), ("b", there))}
+    places = {side: find_places(rows) for side, rows in (("a", here), ("b", there))}
     tell = a.telling(here, number), b.telling(there, number)
     found = []
     for unit in dict.fromkeys([*places["a"], *places["b"]]):
@@ -138,7 +138,7 @@ def apart(ours: tuple[Metric, Rows], theirs: tuple[Metric, Rows], number: str) -
         x = y = float("nan")
         if at is not None and by is not None:
             left, right = tell[0][at], tell[1][by]
-            if alike(left, right):
+            if are_alike(left, right):
                 continue
             x, y = a.alone(here.take(at), number), b.alone(there.take(by), number)
             if left.shape != right.shape and abs(x - y) <= APART:
@@ -151,14 +151,14 @@ def apart(ours: tuple[Metric, Rows], theirs: tuple[Metric, Rows], number: str) -
     return sorted(found, key=lambda row: -abs(row[1] - row[2]) if row[1] == row[1] and row[2] == row[2] else -2.0)
 
 
-def where(rows: Rows) -> Mapping[str | int, list[int]]:
+def find_places(rows: Rows) -> Mapping[str | int, list[int]]:
     found: dict[str | int, list[int]] = {}
     for i, key in enumerate(rows.keys):
         found.setdefault(key, []).append(i)
     return found
 
 
-def same(a: Rows, b: Rows) -> bool:
+def are_same(a: Rows, b: Rows) -> bool:
     """True where two tables are one, and only what is made of them differs."""
     return a is b or (
         a.keys == b.keys
@@ -167,5 +167,5 @@ def same(a: Rows, b: Rows) -> bool:
     )
 
 
-def alike(a: NDArray[Any], b: NDArray[Any]) -> bool:
+def are_alike(a: NDArray[Any], b: NDArray[Any]) -> bool:
     return a.shape == b.shape and bool((np.abs(a - b) <= APART).all())

@@ -109,13 +109,13 @@ def find(ref: Story, pred: Story, captions: Matrix | None, limits: Limits, in_ti
     free_g, free_p = set(range(len(G))), set(range(len(P)))
     for g in range(len(G)):
         pieces = [p for p in sorted(free_p) if of_p[g, p] >= limits.inside and inter[:, p].argmax() == g]
-        if apart(iou[g], pieces, limits) and hull_iou(P[pieces], G[g]) >= limits.right:
+        if stand_apart(iou[g], pieces, limits) and hull_iou(P[pieces], G[g]) >= limits.right:
             split.append((g, pieces))
             free_g -= {g}
             free_p -= set(pieces)
     for p in sorted(free_p):
         parts = [g for g in sorted(free_g) if of_g[g, p] >= limits.inside and inter[g].argmax() == p]
-        if apart(iou[:, p], parts, limits) and hull_iou(G[parts], P[p]) >= limits.right:
+        if stand_apart(iou[:, p], parts, limits) and hull_iou(G[parts], P[p]) >= limits.right:
             merged.append((p, parts))
             free_g -= set(parts)
             free_p -= {p}
@@ -136,14 +136,14 @@ def find(ref: Story, pred: Story, captions: Matrix | None, limits: Limits, in_ti
         missed=sorted(free_g),
     )
     if captions is not None:
-        said(found, ref, pred, captions, limits)
+        find_word_errors(found, ref, pred, captions, limits)
     if not in_time and pred.in_order() is not pred:
         starts = P[:, 0]
         found.unsorted.extend(p for p in range(1, len(P)) if starts[p] < starts[:p].max())
     return found
 
 
-def apart(iou: Matrix, some: list[int], limits: Limits) -> bool:
+def stand_apart(iou: Matrix, some: list[int], limits: Limits) -> bool:
     """Two or more, and nothing stands right already."""
     return len(some) > 1 and bool((iou <= limits.right).all())
 
@@ -153,13 +153,13 @@ def hull_iou(some: Matrix, one: Matrix) -> float:
     return float(tiou(np.array([[some[:, 0].min(), some[:, 1].max()]]), one[None])[0, 0])
 
 
-def said(found: Found, ref: Story, pred: Story, captions: Matrix, limits: Limits) -> None:
+def find_word_errors(found: Found, ref: Story, pred: Story, captions: Matrix, limits: Limits) -> None:
     """The errors of words, among matched pairs."""
     own = np.array([captions[g, p] for g, p in found.pairs])  # [m]
     T = np.array([[captions[g, q] for _, q in found.pairs] for g, _ in found.pairs]).reshape(len(own), len(own))
     to = dict(assignment(T)[1])  # event i → the caption that belongs there
     moved: set[int] = set()
-    for cycle in cycles(to):
+    for cycle in find_cycles(to):
         after = [T[i, to[i]] for i in cycle]
         if len(cycle) > 1 and np.mean(after) >= limits.words and sum(after) > sum(own[cycle]) + 1e-9:
             found.out_of_order.extend((found.pairs[i][1], found.pairs[to[i]][1]) for i in cycle)
@@ -167,12 +167,12 @@ def said(found: Found, ref: Story, pred: Story, captions: Matrix, limits: Limits
     for i, (g, p) in enumerate(found.pairs):
         if own[i] < limits.words and i not in moved:
             found.miscaptioned.append((g, p))
-        named, meant = persons(pred.events[p]), persons(ref.events[g])
+        named, meant = find_persons(pred.events[p]), find_persons(ref.events[g])
         if i not in moved and named and meant and named != meant:
             found.identity.append((g, p))
 
 
-def cycles(to: dict[int, int]) -> list[list[int]]:
+def find_cycles(to: dict[int, int]) -> list[list[int]]:
     """The cycles of a permutation."""
     seen: set[int] = set()
     found = []
@@ -187,7 +187,7 @@ def cycles(to: dict[int, int]) -> list[list[int]]:
     return found
 
 
-def persons(event: Event) -> list[str]:
+def find_persons(event: Event) -> list[str]:
     return [name.upper() for name in PERSON.findall(event.caption or "")]
 
 
@@ -196,11 +196,11 @@ def persons(event: Event) -> list[str]:
 Events = list[Event]
 
 
-def changed(pred: Story, changes: dict[int, Event]) -> Events:
+def replace_events(pred: Story, changes: dict[int, Event]) -> Events:
     return [changes.get(p, e) for p, e in enumerate(pred.events)]
 
 
-def without(pred: Story, gone: Sequence[int]) -> Events:
+def drop_events(pred: Story, gone: Sequence[int]) -> Events:
     return [e for p, e in enumerate(pred.events) if p not in set(gone)]
 
 
@@ -209,37 +209,41 @@ def add_missed(ref: Story, pred: Story, found: Found) -> Events:
 
 
 def drop_hallucinated(ref: Story, pred: Story, found: Found) -> Events:
-    return without(pred, found.hallucinated)
+    return drop_events(pred, found.hallucinated)
 
 
 def drop_duplicates(ref: Story, pred: Story, found: Found) -> Events:
-    return without(pred, found.duplicate)
+    return drop_events(pred, found.duplicate)
 
 
 def relocate(ref: Story, pred: Story, found: Found) -> Events:
-    return changed(pred, {p: replace(pred.events[p], segment=ref.events[g].segment) for g, p in found.mislocated})
+    return replace_events(
+        pred, {p: replace(pred.events[p], segment=ref.events[g].segment) for g, p in found.mislocated}
+    )
 
 
 def reword(ref: Story, pred: Story, found: Found) -> Events:
-    return changed(pred, {p: replace(pred.events[p], caption=ref.events[g].caption) for g, p in found.miscaptioned})
+    return replace_events(
+        pred, {p: replace(pred.events[p], caption=ref.events[g].caption) for g, p in found.miscaptioned}
+    )
 
 
 def reorder(ref: Story, pred: Story, found: Found) -> Events:
     moved = {p: replace(pred.events[p], caption=pred.events[q].caption) for p, q in found.out_of_order}
-    return list(Story(pred.id, tuple(changed(pred, moved))).in_order().events)
+    return list(Story(pred.id, tuple(replace_events(pred, moved))).in_order().events)
 
 
 def rename(ref: Story, pred: Story, found: Found) -> Events:
     changes = {}
     for g, p in found.identity:
-        names = iter(persons(ref.events[g]))
+        names = iter(find_persons(ref.events[g]))
         caption = PERSON.sub(lambda m, names=names: next(names, m.group()), pred.events[p].caption or "")  # type: ignore[misc]
         changes[p] = replace(pred.events[p], caption=caption)
-    return changed(pred, changes)
+    return replace_events(pred, changes)
 
 
 def join_split(ref: Story, pred: Story, found: Found) -> Events:
-    events = without(pred, [p for _, pieces in found.split for p in pieces])
+    events = drop_events(pred, [p for _, pieces in found.split for p in pieces])
     for g, pieces in found.split:
         some = [pred.events[p] for p in pieces]
         iou = tiou(ref.spans[g : g + 1], pred.spans[pieces])[0]
@@ -249,7 +253,7 @@ def join_split(ref: Story, pred: Story, found: Found) -> Events:
 
 
 def cut_merged(ref: Story, pred: Story, found: Found) -> Events:
-    events = without(pred, [p for p, _ in found.merged])
+    events = drop_events(pred, [p for p, _ in found.merged])
     for p, parts in found.merged:
         whole = pred.events[p]
         for g in parts:
@@ -336,16 +340,20 @@ def errors(
     kinds = [k for k in REPAIRS if worded or k not in ("miscaptioned", "out_of_order", "identity")]
     if made.param("order", "start") == "file" and "out_of_order" not in kinds:
         kinds.append("out_of_order")
-    looked = [look(ref, pred, made, limits, worded) for ref in sets]
+    looked = [find_all(ref, pred, made, limits, worded) for ref in sets]
 
-    def scored(kind: str | None) -> Rows:
+    def score_repaired(kind: str | None) -> Rows:
         both = zip(sets, looked, strict=True)
-        return together([made.table(Stories([ref], repaired(kind, ref, pred, found, made))) for ref, found in both])
+        return join_sets(
+            [made.table(Stories([ref], repair_corpus(kind, ref, pred, found, made))) for ref, found in both]
+        )
 
-    tables: dict[str | None, Rows] = {None: scored(None)}
+    tables: dict[str | None, Rows] = {None: score_repaired(None)}
     for k, kind in enumerate(kinds):
         progress("repairs", k, len(kinds))
-        tables[kind] = scored(kind) if any(f.count(kind) for one in looked for f in one.values()) else tables[None]
+        tables[kind] = (
+            score_repaired(kind) if any(f.count(kind) for one in looked for f in one.values()) else tables[None]
+        )
     progress("repairs", len(kinds), len(kinds))
     some = dict(zip(tables, samples([(rows, made) for rows in tables.values()]), strict=True))
     drawn = dict(zip(some, bootstrap(list(some.values()), how.resamples, how.seed), strict=True))
@@ -373,7 +381,7 @@ def errors(
     )
 
 
-def together(tables: Sequence[Rows]) -> Rows:
+def join_sets(tables: Sequence[Rows]) -> Rows:
     """The rows of each reference set, numbered."""
     keys = tuple(key for rows in tables for key in rows.keys)
     refset = np.concatenate([np.full(len(rows), k) for k, rows in enumerate(tables)])
@@ -381,7 +389,7 @@ def together(tables: Sequence[Rows]) -> Rows:
     return Rows(keys, refset, columns, tables[0].unit)
 
 
-def counted(metric: Metric, video: str, pred: Corpus) -> Story | None:
+def find_prediction(metric: Metric, video: str, pred: Corpus) -> Story | None:
     """The prediction of a video; none where the metric leaves such videos out."""
     if video in pred:
         story = pred[video]
@@ -389,9 +397,9 @@ def counted(metric: Metric, video: str, pred: Corpus) -> Story | None:
     return Story(video) if metric.param("missing", "zero") == "zero" else None
 
 
-def look(ref: Corpus, pred: Corpus, metric: Metric, limits: Limits, worded: bool) -> dict[str, Found]:
+def find_all(ref: Corpus, pred: Corpus, metric: Metric, limits: Limits, worded: bool) -> dict[str, Found]:
     """The errors of every video against one reference set."""
-    told = {v: (ref[v], story) for v in ref if len(ref[v]) and (story := counted(metric, v, pred)) is not None}
+    told = {v: (ref[v], story) for v in ref if len(ref[v]) and (story := find_prediction(metric, v, pred)) is not None}
     captions = metric.captions() or Captions("meteor", "prediction-as-hypothesis", "ptb", False)
     if worded:
         captions.score_all([([r], p) for r, p in told.values()])
@@ -399,13 +407,13 @@ def look(ref: Corpus, pred: Corpus, metric: Metric, limits: Limits, worded: bool
     return {v: find(r, p, captions.matrix(r, p) if worded else None, limits, in_time) for v, (r, p) in told.items()}
 
 
-def repaired(kind: str | None, ref: Corpus, pred: Corpus, looked: dict[str, Found], metric: Metric) -> Corpus:
+def repair_corpus(kind: str | None, ref: Corpus, pred: Corpus, looked: dict[str, Found], metric: Metric) -> Corpus:
     """Predictions without one kind of error; None: as they are."""
     if kind is None:
         return pred
     stories = dict(pred.stories)
     for v, found in looked.items():
         if found.count(kind):
-            story = counted(metric, v, pred) or Story(v)
+            story = find_prediction(metric, v, pred) or Story(v)
             stories[v] = replace(story, events=tuple(REPAIRS[kind](ref[v], story, found)))
     return Corpus(stories, name=pred.name)

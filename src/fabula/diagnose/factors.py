@@ -59,7 +59,7 @@ class Factors:
         return {name: getattr(self, name) for name in CHAIN} | {"product": self.product}
 
 
-def bounds(iou: Matrix, captions: Matrix | None) -> dict[str, float]:
+def find_bounds(iou: Matrix, captions: Matrix | None) -> dict[str, float]:
     """n, L, W, S of one video, each times 2/(G + P)."""
     G, P = iou.shape
     L, by_iou = assignment(iou)
@@ -68,13 +68,13 @@ def bounds(iou: Matrix, captions: Matrix | None) -> dict[str, float]:
     else:
         C = iou * captions
         U, by_both = assignment(C)
-        W = max(U, *(exchanged(iou, captions, pairs) for pairs in (by_iou, by_both)))
+        W = max(U, *(sum_exchanged(iou, captions, pairs) for pairs in (by_iou, by_both)))
         S = ordered(C)[0]
     share = 2 / (G + P)
     return {"n": min(G, P) * share, "L": L * share, "W": min(W, L) * share, "S": S * share}
 
 
-def exchanged(iou: Matrix, captions: Matrix, pairs: Sequence[tuple[int, int]]) -> float:
+def sum_exchanged(iou: Matrix, captions: Matrix, pairs: Sequence[tuple[int, int]]) -> float:
     """Σ IoU(g, p)·T(g, π(p)) of these pairs under the best exchange π of captions among all predictions."""
     if not pairs:
         return 0.0
@@ -105,7 +105,7 @@ class Chain(StoryMetric):
         if not len(pred):
             return dict.fromkeys(BOUNDS, 0.0)
         captions = None if ctx is None else ctx.matrix(ref, pred)
-        return bounds(self.soda.iou(ref, pred), captions)
+        return find_bounds(self.soda.iou(ref, pred), captions)
 
     def best(self, rows: list[Row]) -> Row:
         return max(rows, key=lambda row: row["S"])
@@ -126,10 +126,10 @@ def chain_rows(metric: Metric, refs: Sequence[Corpus], preds: Corpus) -> Rows:
 
 def factors(metric: Metric, refs: Sequence[Corpus], preds: Corpus) -> Factors:
     """The four factors of a corpus's F1."""
-    return of_rows(chain_rows(metric, refs, preds))
+    return fold_factors(chain_rows(metric, refs, preds))
 
 
-def of_rows(rows: Rows) -> Factors:
+def fold_factors(rows: Rows) -> Factors:
     sets = rows.sets()
     means = [float(np.mean([part[b].mean() for part in sets])) for b in BOUNDS]
     quotients = [b / a if a > 0 else 0.0 for a, b in zip([1.0, *means[:-1]], means, strict=True)]

@@ -11,7 +11,7 @@ from fabula.core.notes import Notes, Progress, silent
 from fabula.core.options import Options, option
 from fabula.core.result import Result
 from fabula.diagnose._idle import Facts
-from fabula.diagnose._rules import STORIES, Apart, Bench, Rule, acting, apart, moved, preparing
+from fabula.diagnose._rules import STORIES, Apart, Bench, Rule, apart, find_acting, find_preparing, has_moved
 from fabula.metrics import Metric
 from fabula.protocols import Protocol
 from fabula.protocols import protocol as find_protocol
@@ -21,7 +21,7 @@ from fabula.score import room as task_room
 from fabula.score import task as find_task
 from fabula.score.base import PLURAL, Readable
 
-__all__ = ["Apart", "Column", "Compared", "Overview", "Reason", "Rule", "moved", "overview", "titled"]
+__all__ = ["Apart", "Column", "Compared", "Overview", "Reason", "Rule", "has_moved", "overview", "title_number"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,17 +83,17 @@ class Overview:
         for column in self.columns:
             for label, score in column.result.scores.items() if column.result else ():
                 found |= {(label, score.primary): None}
-                found |= dict.fromkeys((label, number) for number in self.moved(column, label))
+                found |= dict.fromkeys((label, number) for number in self.moved_numbers(column, label))
         order = list(dict.fromkeys(label for label, _ in found))
         return sorted(found, key=lambda line: order.index(line[0]))
 
-    def moved(self, column: Column, label: str, there: str = "default") -> Iterator[str]:
+    def moved_numbers(self, column: Column, label: str, there: str = "default") -> Iterator[str]:
         """The numbers of a metric that differ from another column's: the primary; where that does not, the others."""
         other = self.column(there).result
         if column.result is None or other is None or label not in other.scores:
             return
         a, b = column.result.scores[label], other.scores[label]
-        other_numbers = [n for n in a.values if n in b.values and moved(a.values[n], b.values[n])]
+        other_numbers = [n for n in a.values if n in b.values and has_moved(a.values[n], b.values[n])]
         yield from [a.primary] if a.primary in other_numbers else other_numbers
 
     def reasons(self, here: str, there: str = "default") -> list[Reason]:
@@ -101,7 +101,7 @@ class Overview:
         a, b = self.column(here), self.column(there)
         if a.result is None or b.result is None:
             raise SpecError(a.refused or b.refused)
-        lines = [(label, number) for label in a.result.scores for number in self.moved(a, label, there)]
+        lines = [(label, number) for label in a.result.scores for number in self.moved_numbers(a, label, there)]
         self.bench.one_by_one((a.metrics[label], b.metrics[label]) for label, _ in lines)
         return [self.reason(a, b, label, number) for label, number in lines]
 
@@ -109,11 +109,11 @@ class Overview:
         assert a.result is not None and b.result is not None
         score, other = a.result.scores[label], b.result.scores[label]
         ours, theirs = ((c.metrics[label], c.result.rows[label]) for c in (a, b) if c.result)
-        rules = acting(self.bench, ours[0], theirs[0], number)
+        rules = find_acting(self.bench, ours[0], theirs[0], number)
         for column, (metric, rows) in ((a, ours), (b, theirs)):
-            rules += preparing(self.bench, column.name, metric, rows, number)
+            rules += find_preparing(self.bench, column.name, metric, rows, number)
         return Reason(
-            titled(label, number, score.primary),
+            title_number(label, number, score.primary),
             score.values[number],
             other.values[number],
             score.scale,
@@ -123,7 +123,7 @@ class Overview:
         )
 
 
-def titled(label: str, number: str, primary: str) -> str:
+def title_number(label: str, number: str, primary: str) -> str:
     return label if number == primary else f"{label} {number}"
 
 
@@ -154,7 +154,7 @@ def overview(
     else:
         bench = Bench(request, find_task(task).name)
     chosen = some or [p for p in protocol_room.all() if applies(p, bench.task)]
-    first = scored("default", bench.run(bench.request))
+    first = make_column("default", bench.run(bench.request))
     columns = [first, *(column(p, bench) for p in chosen)]
     metrics.check_parser((m for c in columns for m in c.metrics.values()), options.spice)
     said = [*notes.lines(), *(first.result.warnings if first.result else ())]
@@ -169,10 +169,10 @@ def applies(protocol: Protocol, task: str) -> bool:
 def column(protocol: Protocol, bench: Bench) -> Column:
     request = replace(bench.request, protocol=protocol, metrics=list(protocol.metrics))
     try:
-        return scored(protocol.name, bench.run(request))
+        return make_column(protocol.name, bench.run(request))
     except FabulaError as error:
         return Column(protocol.name, {}, None, str(error))
 
 
-def scored(name: str, result: Result) -> Column:
+def make_column(name: str, result: Result) -> Column:
     return Column(name, dict(result.metrics), result)

@@ -55,17 +55,17 @@ class EventSlice:
     iou: float  # mean IoU of their matches, 0 for an event without one
 
 
-def facts(ref: Story) -> Array:
+def describe_events(ref: Story) -> Array:
     """length, events, position, overlap and words of every event. [G, 5]"""
     spans = ref.spans
     length = spans[:, 1] - spans[:, 0]
     whole = ref.duration or float(spans[:, 1].max()) or 1.0
     words = [float(len((e.caption or "").split())) for e in ref.events]
-    columns = [length, np.full(len(ref), len(ref)), spans.mean(axis=1) / whole, covered(spans), np.array(words)]
+    columns = [length, np.full(len(ref), len(ref)), spans.mean(axis=1) / whole, share_covered(spans), np.array(words)]
     return np.stack(columns, axis=1).astype(np.float64)
 
 
-def covered(spans: Array) -> Array:
+def share_covered(spans: Array) -> Array:
     """The largest share of each event that another one covers. [G]"""
     inter = intersection(spans, spans)
     np.fill_diagonal(inter, 0.0)
@@ -73,7 +73,7 @@ def covered(spans: Array) -> Array:
     return share
 
 
-def cuts(attribute: str, values: Array) -> tuple[Array, list[str]]:
+def find_cuts(attribute: str, values: Array) -> tuple[Array, list[str]]:
     """Where slices end, and what they are called: value < cuts[0] is the first."""
     if attribute == "position":
         return np.array([1 / 3, 2 / 3]), ["beginning", "middle", "end"]
@@ -88,14 +88,14 @@ def cuts(attribute: str, values: Array) -> tuple[Array, list[str]]:
     return edges, [f"< {shown[0]}", *middle, f"≥ {shown[-1]}"]
 
 
-def binned(attribute: str, values: Array) -> list[tuple[str, NDArray[np.int64]]]:
+def cut_slices(attribute: str, values: Array) -> list[tuple[str, NDArray[np.int64]]]:
     """The slices that are not empty: what they are called, and who is in them."""
-    edges, labels = cuts(attribute, values)
+    edges, labels = find_cuts(attribute, values)
     places = np.searchsorted(edges, values, side="right")
     return [(label, np.flatnonzero(places == k)) for k, label in enumerate(labels) if (places == k).any()]
 
 
-def asked(sets: Sequence[Corpus]) -> list[tuple[int, str]]:
+def find_attributes(sets: Sequence[Corpus]) -> list[tuple[int, str]]:
     """The attributes these references have: column and name."""
     worded = any(ref.captioned for ref in sets)
     return [(a, name) for a, name in enumerate(ATTRIBUTES) if name != "words" or worded]
@@ -103,12 +103,12 @@ def asked(sets: Sequence[Corpus]) -> list[tuple[int, str]]:
 
 def event_slices(sets: Sequence[Corpus], pred: Corpus) -> list[EventSlice]:
     told = [(story, pred.get(v)) for ref in sets for v, story in ref.items() if len(story)]
-    events = np.concatenate([facts(ref) for ref, _ in told])  # [E, 5]
-    iou = np.concatenate([matched(ref, some) for ref, some in told])  # [E]
+    events = np.concatenate([describe_events(ref) for ref, _ in told])  # [E, 5]
+    iou = np.concatenate([match_events(ref, some) for ref, some in told])  # [E]
     return [
         EventSlice(name, label, len(at), float((iou[at] >= FOUND).mean()), float(iou[at].mean()))
-        for a, name in asked(sets)
-        for label, at in binned(name, events[:, a])
+        for a, name in find_attributes(sets)
+        for label, at in cut_slices(name, events[:, a])
     ]
 
 
@@ -117,12 +117,12 @@ def video_slices(sets: Sequence[Corpus], rows: Rows, metric: Metric, how: Resamp
     for ref in sets:
         for v, story in ref.items():
             if len(story):
-                described.setdefault(v, []).append(facts(story).mean(axis=0))
+                described.setdefault(v, []).append(describe_events(story).mean(axis=0))
     videos = [v for v in dict.fromkeys(rows.keys) if v in described]
     means = np.array([np.mean(described[v], axis=0) for v in videos])  # [V, 5]
     out = []
-    for a, name in asked(sets):
-        for label, at in binned(name, means[:, a]) if name != "position" else ():
+    for a, name in find_attributes(sets):
+        for label, at in cut_slices(name, means[:, a]) if name != "position" else ():
             inside = {videos[i] for i in at}
             sample = Sample.of(rows.take([i for i, key in enumerate(rows.keys) if key in inside]), metric)
             bounds = interval(sample, level=how.level, method=how.method, resamples=how.resamples, seed=how.seed)
@@ -130,7 +130,7 @@ def video_slices(sets: Sequence[Corpus], rows: Rows, metric: Metric, how: Resamp
     return out
 
 
-def matched(ref: Story, pred: Story | None) -> Array:
+def match_events(ref: Story, pred: Story | None) -> Array:
     """The IoU of every reference event with its match; 0 without one. [G]"""
     best = np.zeros(len(ref))
     if pred is not None and len(pred):

@@ -23,7 +23,7 @@ from fabula.core.nouns import Corpus, Item, Story
 from fabula.core.options import Options, option, same_as
 from fabula.core.registry import close_to
 from fabula.core.rows import Rows
-from fabula.diagnose._changes import CHANGES, normalised
+from fabula.diagnose._changes import CHANGES, renumber_persons
 from fabula.metrics import Metric
 from fabula.metrics.captions import Items
 from fabula.metrics.stories import Stories
@@ -108,31 +108,35 @@ def stress(
         raise SpecError(f"{copies} copies; there must be at least 1")
     check_seed(seed)
     how = ci or Resampling(resamples=2000, seed=seed)
-    told = {v: normalised(story.in_order()) for v, story in corpus.items() if len(story)}
+    told = {v: renumber_persons(story.in_order()) for v, story in corpus.items() if len(story)}
     cells: dict[str, dict[str, Cell | None]] = {str(m): {} for m in made}
     for k, way in enumerate(ways):
         progress("stress", k, len(ways))
         spoiled = [
-            {v: s for v, story in told.items() if (s := CHANGES[way](story, chance(seed, way, copy, v))) is not None}
+            {
+                v: s
+                for v, story in told.items()
+                if (s := CHANGES[way](story, make_chance(seed, way, copy, v))) is not None
+            }
             for copy in range(copies)
         ]
         refs = {v: told[v] for v in spoiled[0]}
         for m in made:
-            cells[str(m)][way] = noticed(m, refs, spoiled, len(told), how) if refs else None
+            cells[str(m)][way] = measure_notice(m, refs, spoiled, len(told), how) if refs else None
     progress("stress", len(ways), len(ways))
     return Stress(cells, {str(m): m.signature({"stories": len(told)}) for m in made}, len(told), copies, seed, how)
 
 
-def chance(seed: int, way: str, copy: int, video: str) -> np.random.Generator:
+def make_chance(seed: int, way: str, copy: int, video: str) -> np.random.Generator:
     """Of its own for each story, way and copy: what else is asked for changes nothing."""
     return np.random.default_rng([seed, crc32(way.encode()), copy, crc32(video.encode())])
 
 
-def noticed(
+def measure_notice(
     metric: Metric, refs: Mapping[str, Story], spoiled: Sequence[Mapping[str, Story]], of: int, how: Resampling
 ) -> Cell | None:
-    base = scores(metric, refs, refs)
-    after = [scores(metric, refs, copy) for copy in spoiled]
+    base = score_stories(metric, refs, refs)
+    after = [score_stories(metric, refs, copy) for copy in spoiled]
     counted = [v for v, s in base.items() if s > 0 and all(v in one for one in after)]
     if not counted:
         return None
@@ -144,13 +148,13 @@ def noticed(
     return Cell(float(np.mean(list(ratios.values()))), bounds, len(counted), of - len(counted), ratios)
 
 
-def scores(metric: Metric, refs: Mapping[str, Story], told: Mapping[str, Story]) -> dict[str | int, float]:
+def score_stories(metric: Metric, refs: Mapping[str, Story], told: Mapping[str, Story]) -> dict[str | int, float]:
     """One number a story."""
     if metric.reads == "captions":
-        items = [Item(v, text(told[v]), (text(refs[v]),)) for v in refs]
+        items = [Item(v, join_captions(told[v]), (join_captions(refs[v]),)) for v in refs]
         return metric.table(Items(items)).by_key(metric.primary)
     return metric.table(Stories([Corpus(refs)], Corpus(told))).by_key(metric.primary)
 
 
-def text(story: Story) -> str:
+def join_captions(story: Story) -> str:
     return " ".join(e.caption or "" for e in story.in_order().events)

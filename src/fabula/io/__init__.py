@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fabula.core.errors import InputError, SpecError, shown
-from fabula.core.notes import Notes, named
+from fabula.core.notes import Notes, name_id
 from fabula.core.nouns import Corpus, Story
 from fabula.core.registry import close_to
 from fabula.io.fields import Source, describe_value, is_encodable
@@ -174,7 +174,7 @@ def close_source(source: Source, empty: bool) -> None:
     """What can be said only when the whole file has been read."""
     source.report()
     if empty:
-        source.notes.add("the file has no videos", named(str(source.path)))
+        source.notes.add("the file has no videos", name_id(str(source.path)))
 
 
 def open_document(path: Path, chosen: Format | None) -> tuple[Any, Format]:

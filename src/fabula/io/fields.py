@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from fabula.core.errors import InputError, shown
-from fabula.core.notes import Notes, named
+from fabula.core.notes import Notes, name_id
 from fabula.core.nouns import Segment
 
 LONGEST_CAPTION = 100_000  # characters; the longest paragraph of any data set known to us has under 10,000
@@ -144,7 +144,7 @@ class Source:
             )
         if not is_encodable(text):
             self.notes.add(
-                "{n} captions held half a character (a lone surrogate); U+FFFD stands there now", named(video)
+                "{n} captions held half a character (a lone surrogate); U+FFFD stands there now", name_id(video)
             )
             return SURROGATE.sub("\ufffd", text)
         return text

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from fabula.core.notes import named
+from fabula.core.notes import name_id
 from fabula.io.fields import Source
 
 if TYPE_CHECKING:
@@ -73,11 +73,11 @@ def note_losses(
     if durations:
         for video, story in corpus.items():
             if story.duration is not None:
-                target.notes.add("lost in writing: the durations of {n} videos", named(video))
+                target.notes.add("lost in writing: the durations of {n} videos", name_id(video))
     if scores:
         for video, story in corpus.items():
             for i, event in enumerate(story.events):
                 if event.score is not None:
-                    target.notes.add("lost in writing: the scores of {n} events", named(video, i))
+                    target.notes.add("lost in writing: the scores of {n} events", name_id(video, i))
     if header and corpus.external:
         target.notes.add(f"lost in writing: the header ({', '.join(map(repr, corpus.external))})"[:200])

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from fabula.core.notes import Notes, named
+from fabula.core.notes import Notes, name_id
 from fabula.core.nouns import Corpus
 
 
@@ -27,7 +27,7 @@ def reconcile(corpus: Corpus, ids: Iterable[str], notes: Notes) -> Corpus:
             continue
         free = [twin for twin in respell_id(id) if twin in known and twin not in corpus and twin not in stories]
         if len(free) == 1:
-            notes.add(describe_match(corpus.name), named(id))
+            notes.add(describe_match(corpus.name), name_id(id))
             stories[free[0]], renamed = replace(story, id=free[0]), renamed + 1
         else:
             stories[id] = story

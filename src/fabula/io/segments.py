@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from fabula.core.errors import InputError, SpecError
-from fabula.core.notes import Notes, named
+from fabula.core.notes import Notes, name_id
 from fabula.core.nouns import Corpus, Event, Segment, Story
 
 REPAIRS = {
@@ -37,7 +37,7 @@ def check_predictions(corpus: Corpus, notes: Notes, strict: bool = False, judged
             if what := find_fault(event.segment):
                 if strict:
                     raise refuse_segment(corpus, video, i, event, what, "mend the predictions, or leave --strict out")
-                notes.add(f"{{n}} predicted events are reversed, zero-length or negative and {fate}", named(video, i))
+                notes.add(f"{{n}} predicted events are reversed, zero-length or negative and {fate}", name_id(video, i))
     return corpus
 
 
@@ -59,7 +59,7 @@ def check_references(corpus: Corpus, notes: Notes, repair: Sequence[str] = ()) -
                 raise refuse_segment(corpus, video, i, event, what, f"mend the file, or say how: {options}")
             if ways:
                 how = "; ".join(f"{way}: {REPAIRS[way]}" for way in ways)
-                notes.add(f"{{n}} reference events were repaired ({how})", named(video, i))
+                notes.add(f"{{n}} reference events were repaired ({how})", name_id(video, i))
             kept += [mended] if mended is not None else []
         stories[video] = replace(story, events=tuple(kept))
     return replace(corpus, stories=stories)

@@ -35,7 +35,7 @@ def write(path: Path, tensors: Mapping[str, Tensor], header: Mapping[str, Any]) 
 
 def read(path: str | Path, weights_only: bool = False) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Tensors and header. A folder of a run stands for its best checkpoint, or else its last."""
-    path = found(Path(path))
+    path = find_checkpoint(Path(path))
     try:
         with safe_open(path, "pt") as file:
             header = json.loads((file.metadata() or {}).get("fabula", "null"))
@@ -53,7 +53,7 @@ def read(path: str | Path, weights_only: bool = False) -> tuple[dict[str, Tensor
     return tensors, header
 
 
-def found(path: Path) -> Path:
+def find_checkpoint(path: Path) -> Path:
     if path.is_dir():
         for name in ("best.safetensors", "last.safetensors"):
             if (path / name).exists():

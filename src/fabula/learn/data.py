@@ -20,7 +20,7 @@ from torch import Tensor
 
 from fabula import io
 from fabula.core.errors import InputError, SpecError
-from fabula.core.notes import Notes, named
+from fabula.core.notes import Notes, name_id
 from fabula.core.nouns import Corpus, Story
 from fabula.core.registry import close_to
 from fabula.io.files import dump_json, load_json
@@ -138,7 +138,7 @@ class Steps(torch.utils.data.Dataset[Example]):
         self.max_words, self.max_events, self.targets = max_words, max_events, targets
         self.videos = list(corpus)
         for video, story in corpus.items():
-            checked(video, story, features, targets, corpus.name or None)
+            check_split(video, story, features, targets, corpus.name or None)
 
     def __len__(self) -> int:
         return len(self.videos)
@@ -181,7 +181,7 @@ class Steps(torch.utils.data.Dataset[Example]):
         return Batch([e.video for e in examples], features, mask, duration, spans, span_mask, tokens, token_mask)
 
 
-def checked(video: str, story: Story, features: Features, targets: bool, file: object) -> None:
+def check_split(video: str, story: Story, features: Features, targets: bool, file: object) -> None:
     """What a training set must have, said by the video's name."""
     if story.duration is None:
         raise InputError("no duration", file=file, video=video, hint="steps are learnt as fractions of the video")
@@ -215,7 +215,7 @@ def read_split(path: str | Path, split: str, format: str | None = None) -> tuple
     for video, story in corpus.items():
         for event in story.events:
             if story.duration is not None and event.segment.end > story.duration:
-                notes.add("{n} steps end after their video and are cut there for training", named(video))
+                notes.add("{n} steps end after their video and are cut there for training", name_id(video))
     return corpus, notes
 
 
@@ -224,7 +224,7 @@ def only_with(corpus: Corpus, features: Features, notes: Notes) -> Corpus:
     kept = {v: s for v, s in corpus.items() if v in features}
     for video in corpus:
         if video not in kept:
-            notes.add("{n} videos have no features and are left out, as --skip-missing says", named(video))
+            notes.add("{n} videos have no features and are left out, as --skip-missing says", name_id(video))
     if not kept:
         raise SpecError(f"none of the {len(corpus)} videos of {corpus.name} has features in {features.path}")
     return Corpus(kept, corpus.name, corpus.format)

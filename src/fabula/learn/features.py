@@ -97,7 +97,7 @@ class Features(Mapping[str, Frames]):
             raw = self._read(key)
         except (OSError, ValueError, AttributeError, TypeError) as error:
             raise InputError(f"unreadable features ({error})", file=self.path, video=video, hint="write it") from None
-        return checked(raw, video, self.path, self._dim)
+        return check_features(raw, video, self.path, self._dim)
 
     def __contains__(self, video: object) -> bool:
         return isinstance(video, str) and self._spelt(video) is not None
@@ -113,7 +113,7 @@ class Features(Mapping[str, Frames]):
         return len(self._ids)
 
 
-def checked(raw: Any, video: str, file: Path | None = None, dim: int | None = None) -> Frames:
+def check_features(raw: Any, video: str, file: Path | None = None, dim: int | None = None) -> Frames:
     """The array as float32 [T, C], or an error that names the video and says what is wrong with its features."""
     array = np.asarray(raw)
     wrong = "extract its features again"

@@ -54,7 +54,7 @@ def train_pss(
         callbacks.warn(line)
 
     Model = room.get(task.model)
-    chosen = configured(
+    chosen = configure(
         Model.config_class.tiny() if task.tiny else Model.config_class(),
         {"feature_dim": features.dim, **(config or {})},
     )
@@ -62,7 +62,7 @@ def train_pss(
     if getattr(chosen, "captioner", "none") != "none":
         vocabulary = Vocabulary.build((c for s in train_set.values() for c in s.captions), task.min_count)
         chosen = replace(chosen, vocabulary=vocabulary.words)
-    looped = configured(Settings(**Model.recipe), settings or {})
+    looped = configure(Settings(**Model.recipe), settings or {})
     torch.manual_seed(looped.seed)  # the weights begin the same in every process and every run of a seed
     model = Model(chosen)
     steps = Steps(train_set, features, chosen.frames, vocabulary, getattr(chosen, "max_words", 2), task.max_events)
@@ -72,7 +72,7 @@ def train_pss(
 
     def validate(m: nn.Module) -> dict[str, float]:
         assert held is not None and val_set is not None
-        return scored(predictions(m, held), val_set)
+        return score_predictions(predictions(m, held), val_set)
 
     about = {
         "data": str(task.data),
@@ -98,7 +98,7 @@ def read_validation(task: Task, notes: Notes) -> Corpus | None:
     return corpus
 
 
-def configured(default: Any, changes: Mapping[str, Any]) -> Any:
+def configure(default: Any, changes: Mapping[str, Any]) -> Any:
     """A dataclass with some values changed; text is read as the field's type, an unknown name names its neighbour."""
     known = {f.name: getattr(default, f.name) for f in fields(default)}
     given = {}
@@ -107,11 +107,11 @@ def configured(default: Any, changes: Mapping[str, Any]) -> Any:
             raise SpecError(f"no setting is called {name!r}; {close_to(name, list(known))}")
         given[name] = value
         if isinstance(value, str) and not isinstance(known[name], str):
-            given[name] = parsed(value, known[name], name)
+            given[name] = parse_setting(value, known[name], name)
     return replace(default, **given)
 
 
-def parsed(text: str, like: Any, name: str) -> Any:
+def parse_setting(text: str, like: Any, name: str) -> Any:
     """`--set dropout=0.2`: text as a number, a truth value or none."""
     if text.lower() in ("none", "null"):
         return None
@@ -136,7 +136,7 @@ def predictions(model: nn.Module, data: Steps, batch_size: int = 8, watch: Progr
     return Corpus(stories, name="predictions")
 
 
-def scored(predicted: Corpus, refs: Corpus) -> dict[str, float]:
+def score_predictions(predicted: Corpus, refs: Corpus) -> dict[str, float]:
     """SODA-D (F1, precision, recall) and mIoU, by `fabula.score`."""
     result = score(predicted, refs, task="procedure", metrics=METRICS)
     d = result["SODA_d"].values
@@ -154,7 +154,7 @@ def predict_pss(path: str | Path, options: PredictOptions, callbacks: Callbacks 
     if not hasattr(model, "predict"):
         raise InputError(f"the model {header['model']!r} does not segment videos", file=path, hint="name another")
     if config:
-        model.config = configured(model.config, config)
+        model.config = configure(model.config, config)
     store = Features(options.features)
     if store.dim != model.config.feature_dim:  # type: ignore[union-attr]
         seen = f"features of {store.dim} channels; the checkpoint takes {model.config.feature_dim}"  # type: ignore[union-attr]

@@ -83,14 +83,14 @@ def report(facts: Facts, notes: Notes, families: Sequence[str] | None = None) ->
 
 
 def numbers(facts: Facts, told: bool = True) -> dict[str, float]:
-    from fabula.lint.order import covered
+    from fabula.lint.order import find_covered
 
     out: dict[str, float] = {
         "videos": len(facts.ids),
         "events": len(facts.words),
         "with_duration": len(facts.durations),
     }
-    if told and (shares := [covered(story, long) for _, story, long in facts.timed() if len(story)]):
+    if told and (shares := [find_covered(story, long) for _, story, long in facts.timed() if len(story)]):
         out["told"] = fmean(shares)  # mean share of a video in which something is told
     if facts.known is not None:
         out["references"] = len(facts.known)

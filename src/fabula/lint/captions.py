@@ -24,12 +24,12 @@ def knows(head: Head) -> bool:
 
 def look(asked: Asked) -> tuple[Report, str]:
     notes = Notes()
-    captions = said(asked.path, notes)
-    known = [id for ref in asked.refs for id, _ in said(ref, notes)] if asked.refs else None
+    captions = count_words(asked.path, notes)
+    known = [id for ref in asked.refs for id, _ in count_words(ref, notes)] if asked.refs else None
     return examine_items(captions, known, notes), "captions"
 
 
-def said(path: Path, notes: Notes) -> list[tuple[str | int, str | None]]:
+def count_words(path: Path, notes: Notes) -> list[tuple[str | int, str | None]]:
     """Each caption with its id."""
     source = Source(check_path(path), notes, noun="item")
     if has_lines(path):

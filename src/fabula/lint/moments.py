@@ -280,7 +280,7 @@ def knows(head: Head) -> bool:
         return False
 
 
-def named(format: str) -> bool:
+def knows_name(format: str) -> bool:
     return format in {f.name for f in files.formats()}
 
 
@@ -288,7 +288,7 @@ KIND = Kind(
     name="moments",
     tasks=("moments", "highlights", "grounding"),
     knows=knows,
-    named=named,
+    named=knows_name,
     look=look,
     mend=mend,
     last=3,

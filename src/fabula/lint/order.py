@@ -44,7 +44,7 @@ def twice(facts: Facts, words: bool) -> Iterator[Place]:
             told.setdefault(e.caption, i)
 
 
-def covered(story: Story, long: float) -> float:
+def find_covered(story: Story, long: float) -> float:
     """The share of the video in which something is told."""
     total, reached = 0.0, 0.0
     for start, end in sorted((e.segment.start, e.segment.end) for e in story.events if e.segment.sound):
@@ -56,7 +56,7 @@ def covered(story: Story, long: float) -> float:
 
 def little_told(facts: Facts) -> Iterator[Place]:
     for video, story, long in facts.timed():
-        if len(story) and (share := covered(story, long)) < LITTLE:
+        if len(story) and (share := find_covered(story, long)) < LITTLE:
             yield Place(video, None, f"{share:.1%} of {long:g} s")
 
 

@@ -212,14 +212,14 @@ def mend(asked: Asked, target: Path) -> Mended:
     """Swapped, cut, dropped; written as xywh: lines where the name ends in .jsonl, else as COCO has it."""
     pictures, _, _ = met(asked, Notes())
     deeds: list[dict[str, Any]] = []
-    mended = [repaired(p, pictures.sizes.get(id), deeds) for id, p in pictures.images.items()]
+    mended = [repair_picture(p, pictures.sizes.get(id), deeds) for id, p in pictures.images.items()]
     to = "lines" if has_lines(target) else "coco"
     write_text(check_path(target), as_lines(mended, target) if to == "lines" else [json.dumps(as_coco(mended))])
     lost = ["boxes are written as xywh"] if pictures.form != "xywh" else []
     return Mended(to, deeds, DEEDS, lost)
 
 
-def repaired(picture: Picture, size: Size | None, deeds: list[dict[str, Any]]) -> Picture:
+def repair_picture(picture: Picture, size: Size | None, deeds: list[dict[str, Any]]) -> Picture:
     """With boxes as corners of a sound box, each once."""
     kept: list[int] = []
     boxes = corners(picture.boxes, picture.form).copy()
@@ -275,11 +275,11 @@ def knows(head: Head) -> bool:
     return bool(keys & {"bbox", "boxes"}) or {"regions"} <= keys
 
 
-def named(format: str) -> bool:
+def knows_name(format: str) -> bool:
     try:
         return format in FORMS or bool(files.find_format(format.partition(":")[0]))
     except SpecError:
         return False
 
 
-KIND = Kind(name="regions", tasks=("regions",), knows=knows, named=named, look=look, mend=mend, last=1)
+KIND = Kind(name="regions", tasks=("regions",), knows=knows, named=knows_name, look=look, mend=mend, last=1)

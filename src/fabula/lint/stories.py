@@ -31,7 +31,7 @@ def mend(asked: Asked, target: Path) -> Mended:
     return Mended(to, [d.to_dict() for d in deeds], DEEDS, notes.lines())
 
 
-def named(format: str) -> bool:
+def knows_name(format: str) -> bool:
     try:
         return bool(io.find(format))
     except SpecError:
@@ -42,7 +42,7 @@ KIND = Kind(
     name="stories",
     tasks=("dense", "procedure"),
     knows=lambda path: True,  # what nobody else knows: the error then lists the formats of stories
-    named=named,
+    named=knows_name,
     look=look,
     mend=mend,
     last=9,

@@ -24,7 +24,7 @@ def whole(facts: Facts) -> bool:
     return all(t == int(t) for _, _, e in facts.events() for t in (e.segment.start, e.segment.end))
 
 
-def normalised(facts: Facts) -> Iterator[Place]:
+def normalise_text(facts: Facts) -> Iterator[Place]:
     all_ends = ends(facts)
     if len(all_ends) < ENOUGH or whole(facts) or (facts.durations and median(facts.durations.values()) < 5):
         return
@@ -71,7 +71,7 @@ def indices(facts: Facts) -> Iterator[Place]:
 
 
 CHECKS = (
-    Check("normalised", "error", "Times between 0 and 1: parts of the video rather than seconds.", normalised),
+    Check("normalised", "error", "Times between 0 and 1: parts of the video rather than seconds.", normalise_text),
     Check("frames", "error", "Times far past the durations: frame numbers rather than seconds.", frames),
     Check("milliseconds", "error", "Times hundreds of durations long: milliseconds rather than seconds.", milliseconds),
     Check("indices", "warning", "Times that look like counted events or clips rather than seconds.", indices),

@@ -64,7 +64,7 @@ def plain(seen: Diagnosis | Retrieval) -> Iterator[str]:
     return retrieval_plain(seen) if isinstance(seen, Retrieval) else errors_plain(seen)
 
 
-def drawn(seen: Diagnosis | Retrieval) -> Callable[[], Group] | None:
+def draw_tables(seen: Diagnosis | Retrieval) -> Callable[[], Group] | None:
     """Tables for a terminal; None where plain lines will do."""
     return None if isinstance(seen, Retrieval) else lambda: rich_tables(seen)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from fabula.diagnose.protocols import Apart, Overview, Reason, Rule, moved, titled
+from fabula.diagnose.protocols import Apart, Overview, Reason, Rule, has_moved, title_number
 from fabula.report.table import plain_rows
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def cells(seen: Overview) -> list[list[str]]:
         scores = [c.result.scores.get(label) if c.result else None for c in seen.columns]
         primary = next(s.primary for s in scores if s is not None)
         values = [f"{s.values[number] * s.scale:.2f}" if s and number in s.values else "" for s in scores]
-        lines.append([titled(label, number, primary), *values])
+        lines.append([title_number(label, number, primary), *values])
     return lines
 
 
@@ -74,7 +74,7 @@ def shows(rule: Rule, reason: Reason) -> str:
     where = f"{len(rule.units):,} {units}: {who}" if rule.units else f"the {reason.unit} are the same, the fold differs"
     if rule.alone is None:
         return where
-    if not moved(rule.alone, reason.there):
+    if not has_moved(rule.alone, reason.there):
         return f"only with the others; {where}"
     return f"alone {digits(rule.alone, reason.there, reason.scale)[0]}; {where}"
 

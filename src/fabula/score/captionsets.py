@@ -8,7 +8,7 @@ from pathlib import Path
 
 from fabula.core.errors import InputError, SpecError
 from fabula.core.identity import Clip, ClipSet
-from fabula.core.notes import Notes, named
+from fabula.core.notes import Notes, name_id
 from fabula.io import identity
 from fabula.io.identity import fillin
 from fabula.io.identity.captionsets import Sets, SetText
@@ -66,10 +66,10 @@ def join_sets(truth: Sets, given: Sets, people: str | None, file: Path, notes: N
         raise InputError("no predicted captionset is among the references", file=file, hint=f"compare the ids: {both}")
     for id in given:
         if id not in truth:
-            notes.add("{n} predicted captionsets are not in the references and are not scored", named(id))
+            notes.add("{n} predicted captionsets are not in the references and are not scored", name_id(id))
     for id in truth:
         if id not in given:
-            notes.add("{n} captionsets have no prediction (see missing=… in each signature)", named(id))
+            notes.add("{n} captionsets have no prediction (see missing=… in each signature)", name_id(id))
     written = pattern(people)
     truth, given = ({id: rewrite(t, written) for id, t in side.items()} for side in (truth, given))
     filled = fills(truth, given)

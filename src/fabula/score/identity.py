@@ -10,7 +10,7 @@ from pathlib import Path
 from fabula import metrics
 from fabula.core.errors import InputError
 from fabula.core.identity import ClipSet
-from fabula.core.notes import Notes, named
+from fabula.core.notes import Notes, name_id
 from fabula.core.nouns import Item
 from fabula.core.result import Result
 from fabula.core.rows import Rows
@@ -150,7 +150,7 @@ def check_ids(sets: Sequence[ClipSet], file: Path, strict: bool, notes: Notes) -
             what = "fewer predicted ids than blanks (short=zero: a blank without one is wrong in all its pairs)"
         else:
             what = "more predicted ids than blanks (short=zero: the first ones count)"
-        notes.add(f"{{n}} clips have {what}", named(clip.id))
+        notes.add(f"{{n}} clips have {what}", name_id(clip.id))
 
 
 def note_lists(sets: Sequence[ClipSet], notes: Notes) -> None:
@@ -161,7 +161,7 @@ def note_lists(sets: Sequence[ClipSet], notes: Notes) -> None:
             notes.add(
                 "{n} clips have their ids in one bracket, as in '[1, 1]'; labels=exact takes '[1' and ' 1]' for two "
                 "people, as the published evaluator does; labels=clean takes them for one",
-                named(clip.id),
+                name_id(clip.id),
             )
 
 
@@ -173,12 +173,12 @@ def note_people(items: Sequence[Item], notes: Notes) -> None:
             notes.add(
                 "{n} reference captionsets name nobody, and iSPICE is 0 there; people are P1 or [PERSON1], or what "
                 "--people says",
-                named(item.id),
+                name_id(item.id),
             )
         if max(people) > OFFICIAL_IDS:
             notes.add(
                 f"{{n}} captionsets have more than {OFFICIAL_IDS} people; iSPICE(ids=any) counts them all",
-                named(item.id),
+                name_id(item.id),
             )
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from fabula._kernels import native
 from fabula.core.errors import InputError, shown
 from fabula.core.moments import Id, Query, Ranking, Rankings, VideoNumbers
-from fabula.core.notes import Notes, Progress, named, silent
+from fabula.core.notes import Notes, Progress, name_id, silent
 from fabula.core.rows import Rows
 from fabula.metrics.moments import Block, MomentMetric
 
@@ -94,7 +94,7 @@ def moment_rows(
             for ranking in rankings:
                 if ranking.videos is None and len(ranking.spans):
                     text = "{n} rankings name no video and count as found in the right one: VCMR and VR judge no search"
-                    notes.add(text, named(ranking.id))
+                    notes.add(text, name_id(ranking.id))
         listed.saliency |= any(ranking.saliency is not None for ranking in rankings)
         take(listed, at, Block.of_rankings([order[place] for place in at], rankings, numbers))
 
@@ -121,7 +121,7 @@ def moment_rows(
             if place is None:
                 out.unknown += 1
                 text = "{n} rankings answer queries that are not in the references and are not scored"
-                notes.add(text, named(ranking.id))
+                notes.add(text, name_id(ranking.id))
                 continue
             if listed.seen[place]:
                 where, hint = f"list {name}" if name else None, "keep one of the two"
@@ -145,7 +145,7 @@ def find_twin(id: Id, places: Mapping[Id, int], notes: Notes) -> int | None:
     other: Id | None = str(id) if isinstance(id, int) else int(id) if id.isascii() and id.isdigit() else None
     if other is None or other not in places or str(other) != str(id):
         return None
-    notes.add("{n} query ids were matched though one file writes them as text, the other as numbers", named(id))
+    notes.add("{n} query ids were matched though one file writes them as text, the other as numbers", name_id(id))
     return places[other]
 
 
@@ -168,14 +168,16 @@ def note_oddities(block: Block, listed: Listed, reading: Reading) -> None:
             seen = f"a window that is reversed, zero-length or negative, [{start:g}, {end:g}]"
             hint = "mend the predictions, or leave --strict out"
             raise InputError(seen, video=id, noun="query", field=f"window {int(block.place[i])}", hint=hint)
-        notes.add("{n} predicted windows are reversed, zero-length or negative; the first two match nothing", named(id))
+        notes.add(
+            "{n} predicted windows are reversed, zero-length or negative; the first two match nothing", name_id(id)
+        )
     for i in rising.tolist():
         text = "{n} queries list answers in another order than their scores (see order=… in each signature)"
-        notes.add(text, named(block.queries[i].id))
+        notes.add(text, name_id(block.queries[i].id))
     if any(m.param("order", "file") == "score" for m in listed.metrics):
         for i in unscored.tolist():
             text = "{n} queries have answers without a score; they stay in the order of the file"
-            notes.add(text, named(block.queries[i].id))
+            notes.add(text, name_id(block.queries[i].id))
 
 
 def oddities(block: Block) -> tuple[Ints, Ints, Ints]:

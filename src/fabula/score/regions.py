@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 
 from fabula.core.errors import InputError, shown
-from fabula.core.notes import Notes, named
+from fabula.core.notes import Notes, name_id
 from fabula.core.regions import Picture
 from fabula.core.result import Result
 from fabula.core.rows import Rows
@@ -89,10 +89,10 @@ class Known:
         if id is None:
             self.unknown += 1
             self.stranger = self.stranger or picture.id
-            self.notes.add("{n} predicted images are not in the references and are not scored", named(picture.id))
+            self.notes.add("{n} predicted images are not in the references and are not scored", name_id(picture.id))
             return
         if id != picture.id:
-            self.notes.add("{n} images were met by file name without folder and ending", named(picture.id))
+            self.notes.add("{n} images were met by file name without folder and ending", name_id(picture.id))
         self.images += len(picture) > 0
         self.boxes += len(picture)
 

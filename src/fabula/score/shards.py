@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fabula.core.errors import InputError
-from fabula.core.notes import NAMED, Notes, Progress, named, silent
+from fabula.core.notes import NAMED, Notes, Progress, name_id, silent
 from fabula.core.nouns import Corpus, Story
 from fabula.core.rows import Rows
 from fabula.io.files import dump_json, write_bytes
@@ -206,7 +206,7 @@ def take_first(some: Iterable[tuple[int, str]]) -> list[tuple[int, str]]:
     for place, id in sorted(some):
         if len(found) == NAMED:
             break
-        found.setdefault(named(id), (place, id))
+        found.setdefault(name_id(id), (place, id))
     return list(found.values())
 
 
@@ -248,7 +248,7 @@ class Surveyed:
     def note(self, kind: str, text: str, notes: Notes) -> None:
         count, ids = self.remarks[kind]
         for id in ids:
-            notes.add(text, named(id), count=0)
+            notes.add(text, name_id(id), count=0)
         if count:
             notes.add(text, count=count)
 

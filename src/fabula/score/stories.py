@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from fabula import io
 from fabula.core.errors import InputError, shown
-from fabula.core.notes import Notes, named
+from fabula.core.notes import Notes, name_id
 from fabula.core.nouns import Corpus
 from fabula.core.result import Result
 from fabula.core.rows import Rows
@@ -75,17 +75,17 @@ def count(pred: Corpus, sets: Sequence[Corpus], notes: Notes) -> dict[str, int]:
     for ref in sets:
         for v, story in ref.items():
             if not story.events:
-                notes.add(EMPTY, named(v))
+                notes.add(EMPTY, name_id(v))
     if not videos:
         raise no_events(sets[0].name)
     missing = [v for v in videos if v not in pred]
     if len(pred) and len(missing) == len(videos):
         raise none_in_common(pred.name, next(iter(pred)), next(iter(videos)))
     for v in missing:
-        notes.add(MISSING, named(v))
+        notes.add(MISSING, name_id(v))
     for v in pred:
         if v not in videos:
-            notes.add(UNKNOWN, named(v))
+            notes.add(UNKNOWN, name_id(v))
     return {
         "videos": len(videos),
         "missing": len(missing),

@@ -24,7 +24,7 @@ from fabula.stats.sample import Array, Sample
 SLACK = 1e-12  # |δ*| that equals |δ̂| up to the order of sums counts as at least as large
 
 
-def reached(deltas: Array, delta: float) -> int:
+def count_reached(deltas: Array, delta: float) -> int:
     return int((abs(deltas) >= abs(delta) - SLACK * max(1.0, abs(delta))).sum())
 
 
@@ -52,7 +52,7 @@ def paired_bootstrap(a: Sample, b: Sample, *, resamples: int = 10_000, seed: int
 
 
 def bootstrap_p(deltas: Array, delta: float) -> float:
-    return (reached(deltas - delta, delta) + 1) / (len(deltas) + 1)
+    return (count_reached(deltas - delta, delta) + 1) / (len(deltas) + 1)
 
 
 def randomisation(a: Sample, b: Sample, *, trials: int = 10_000, seed: int = 0) -> float:
@@ -68,7 +68,7 @@ def randomisations(duels: Sequence[tuple[Sample, Sample]], *, trials: int = 10_0
     deltas, c = [b.value - a.value for a, b in duels], [0] * len(duels)
     for M in exchanges_all(V) if every else exchanges(V, trials, seed):
         for k, (a, b) in enumerate(duels):
-            c[k] += reached(exchanged(a, b, M), deltas[k])
+            c[k] += count_reached(exchange_totals(a, b, M), deltas[k])
     return [n / 2**V if every else (n + 1) / (trials + 1) for n in c]
 
 
@@ -90,25 +90,25 @@ def exchanges_all(videos: int) -> Iterator[Array]:
         yield (numbers[:, None] >> np.arange(videos) & 1).astype(np.float64)
 
 
-def exchanged(a: Sample, b: Sample, M: Array) -> Array:
+def exchange_totals(a: Sample, b: Sample, M: Array) -> Array:
     """θ_b − θ_a after the exchanges M [B, V]. [B]"""
     if a.totals is None or b.totals is None or a.totals.shape != b.totals.shape:
-        return np.array([exchanged_rows(a, b, m > 0.5) for m in M])
+        return np.array([exchange_rows(a, b, m > 0.5) for m in M])
     V, K, k = a.totals.shape
     moved = (M @ (b.totals - a.totals).reshape(V, K * k)).reshape(len(M), K, k)
     return b.of_totals(b.totals.sum(axis=0) - moved) - a.of_totals(a.totals.sum(axis=0) + moved)
 
 
-def exchanged_rows(a: Sample, b: Sample, moved: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> float:
+def exchange_rows(a: Sample, b: Sample, moved: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> float:
     """The same by folding the exchanged rows."""
     swapped = {v for v, m in zip(a.videos, moved, strict=True) if m}
-    stay_a, go_a = apart(a.rows, swapped)
-    stay_b, go_b = apart(b.rows, swapped)
+    stay_a, go_a = split_rows(a.rows, swapped)
+    stay_b, go_b = split_rows(b.rows, swapped)
     new_a, new_b = Rows.joined([stay_a, go_b]), Rows.joined([stay_b, go_a])
     return float(b.folding.fold(new_b)[b.folding.primary] - a.folding.fold(new_a)[a.folding.primary])
 
 
-def apart(rows: Rows, some: set[str | int]) -> tuple[Rows, Rows]:
+def split_rows(rows: Rows, some: set[str | int]) -> tuple[Rows, Rows]:
     """The rows of the other videos, and those of these."""
     inside = np.array([key in some for key in rows.drawn], dtype=bool)
     return rows.take(np.flatnonzero(~inside)), rows.take(np.flatnonzero(inside))

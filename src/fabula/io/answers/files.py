@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fabula.core.notes import Notes, named
+from fabula.core.notes import Notes, name_id
 from fabula.core.nouns import Corpus, Story
 from fabula.io.answers.answer import Answer, Audit, parse
 from fabula.io.answers.times import UNITS, Options
@@ -69,13 +69,13 @@ def note_audit(video: str, audit: Audit, source: Source) -> None:
     """The audit's counts as remarks, and the count of answers that gave nothing."""
     if audit.unparsed:
         source.notes.tally["unparsed"] = source.notes.tally.get("unparsed", 0) + 1
-        source.notes.add("{n} answers gave no event (unparsed): each counts as a video without events", named(video))
+        source.notes.add("{n} answers gave no event (unparsed): each counts as a video without events", name_id(video))
     for what, count in audit.deduced.items():
-        source.notes.add(f"{{n}} events of answers: {what}", named(video), count)
+        source.notes.add(f"{{n}} events of answers: {what}", name_id(video), count)
     for what, count in audit.repaired.items():
-        source.notes.add(f"{{n}} repairs in answers: {what}", named(video), count)
+        source.notes.add(f"{{n}} repairs in answers: {what}", name_id(video), count)
     for refused in audit.refused:
-        source.notes.add(f"{{n}} lines of answers refused: {refused.why}", named(video))
+        source.notes.add(f"{{n}} lines of answers refused: {refused.why}", name_id(video))
 
 
 def audit(
@@ -111,7 +111,7 @@ def fill_silent(stories: list[Story], source: Source) -> list[Story]:
     for story in stories:
         silent = [i for i, e in enumerate(story.events) if e.caption is None]
         for i in silent:
-            source.notes.add("{n} events of answers have no words: their caption is ''", named(story.id, i))
+            source.notes.add("{n} events of answers have no words: their caption is ''", name_id(story.id, i))
         out.append(
             replace(story, events=tuple(replace(e, caption=e.caption or "") for e in story.events)) if silent else story
         )

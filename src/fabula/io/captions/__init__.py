@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fabula.core.errors import InputError, shown
-from fabula.core.notes import Notes, named
+from fabula.core.notes import Notes, name_id
 from fabula.core.nouns import Item
 from fabula.io.fields import Source
 from fabula.io.files import check_path, has_lines, holds_only_stories, load_json, read_bytes, read_objects
@@ -79,8 +79,8 @@ def join_items(
         both = f"results have {shown(unknown[0])}, annotations {shown(next(iter(references), None))}"
         raise source.wrong("no image of the results is in the annotations", None, None, f"compare the ids: {both}")
     for id in unknown:
-        source.notes.add("{n} captioned images are not in the annotations and are not scored", named(id))
+        source.notes.add("{n} captioned images are not in the annotations and are not scored", name_id(id))
     for id in references:
         if id not in candidates:
-            source.notes.add("{n} annotated images have no candidate (see missing=… in each signature)", named(id))
+            source.notes.add("{n} annotated images have no candidate (see missing=… in each signature)", name_id(id))
     return [Item(id, candidates.get(id), captions) for id, captions in references.items()], source.notes

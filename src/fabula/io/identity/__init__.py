@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fabula.core.errors import SpecError
-from fabula.core.notes import Notes, named
+from fabula.core.notes import Notes, name_id
 from fabula.io.fields import Source
 from fabula.io.files import check_path, has_lines, holds_only_stories, read_lines, read_objects
 from fabula.io.head import Head
@@ -62,7 +62,7 @@ def read_inline(path: Path, notes: Notes) -> tuple[Sets, Sets]:
     items = list(pairs.read_items(read_objects(source.path), source))
     for item in items:
         if len(item.references) > 1:
-            notes.add("{n} captionsets have several references; the first is used", named(item.id))
+            notes.add("{n} captionsets have several references; the first is used", name_id(item.id))
     refs = {str(i.id): SetText((i.references[0],)) for i in items}
     return refs, {str(i.id): SetText((i.candidate or "",)) for i in items}
 
@@ -103,7 +103,7 @@ def group_clips(source: Source, sets: Sequence[tuple[str, ...]]) -> Sets:
     known = {clip for clips in sets for clip in clips}
     for clip in captions:
         if clip not in known:
-            source.notes.add(f"{{n}} clips of {source.path} are in no set and are not scored", named(clip))
+            source.notes.add(f"{{n}} clips of {source.path} are in no set and are not scored", name_id(clip))
     return {c[0]: SetText(tuple(captions.get(k, "") for k in c)) for c in sets if any(k in captions for k in c)}
 
 
@@ -114,7 +114,7 @@ def read_clip_captions(source: Source) -> dict[str, str]:
         clip, tab, rest = text.partition("\t")
         at = f"line {number}"
         if not tab:
-            source.notes.add(f"{{n}} lines of {source.path} name a clip and no caption", named(clip))
+            source.notes.add(f"{{n}} lines of {source.path} name a clip and no caption", name_id(clip))
         if clip.strip() in found:
             raise source.wrong("this clip stands twice", clip.strip(), at, "keep one of the two lines")
         found[clip.strip()] = source.caption(rest.rpartition("\t")[2].strip(), at, clip.strip())

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from fabula.core.identity import Clip, ClipSet
-from fabula.core.notes import Notes, named
+from fabula.core.notes import Notes, name_id
 from fabula.io.fields import Source
 from fabula.io.files import check_path, read_lines
 from fabula.io.format import Format
@@ -38,7 +38,7 @@ def read_predictions(path: str | Path, notes: Notes) -> Labels:
         raise source.wrong("no tab in any line, so no ids", next(iter(found)), None, LINE)
     for clip, ids in found.items():
         if not ids:
-            notes.add(f"{{n}} lines of {source.path} name a clip and no id", named(clip))
+            notes.add(f"{{n}} lines of {source.path} name a clip and no id", name_id(clip))
     return found
 
 
@@ -52,7 +52,9 @@ def read_labels(source: Source) -> Labels:
             raise source.wrong("this clip stands twice", clip, at, "keep one of the two lines")
         field, tab, _ = rest.partition("\t")
         if tab:
-            notes.add(f"{{n}} lines of {source.path} have more than two columns; the others are not used", named(clip))
+            notes.add(
+                f"{{n}} lines of {source.path} have more than two columns; the others are not used", name_id(clip)
+            )
         found[clip] = tuple(field.strip().split(",")) if rest else ()
     return found
 
@@ -85,18 +87,18 @@ def join_labels(
     grouped = {c for clips in sets for c in clips}
     for clip in truth:
         if clip not in grouped:
-            notes.add("{n} reference clips are in no set and are not scored", named(clip))
+            notes.add("{n} reference clips are in no set and are not scored", name_id(clip))
     if given and not any(clip in truth for clip in given):
         both = f"predictions have {next(iter(given))!r}, references {next(iter(truth), None)!r}"
         raise preds.wrong("no predicted clip is among the references", None, None, f"compare the ids: {both}")
     for clip in given:
         if clip not in truth:
-            notes.add("{n} predicted clips are not in the references and are not scored", named(clip))
+            notes.add("{n} predicted clips are not in the references and are not scored", name_id(clip))
     if misplaced := find_misplaced(truth, given):
         notes.add(
             "{n} predicted clips stand in another order than in the references; they were met by name, where the "
             "published evaluator stops",
-            named(misplaced[0]),
+            name_id(misplaced[0]),
             len(misplaced),
         )
     return [ClipSet(tuple(Clip(c, truth[c], given.get(c)) for c in clips)) for clips in sets]

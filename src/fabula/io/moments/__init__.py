@@ -12,7 +12,7 @@ import numpy as np
 
 from fabula.core.errors import InputError, SpecError
 from fabula.core.moments import Id, Queries, Query, Ranking, Rankings, VideoNumbers
-from fabula.core.notes import Notes, named
+from fabula.core.notes import Notes, name_id
 from fabula.core.nouns import Event, Segment
 from fabula.core.registry import close_to
 from fabula.io.fields import Source
@@ -195,12 +195,12 @@ def check_query(query: Query, source: Source, repair: Sequence[str], judged: boo
         good &= 0 <= start < end
         if query.duration is not None and end > query.duration:
             text = "{n} reference windows end after their video's duration and are kept as they are"
-            source.notes.add(text, named(query.id))
+            source.notes.add(text, name_id(query.id))
     if good:
         return query
     if not judged:
         text = "{n} queries have a reversed, zero-length or negative window, taken as it is, as the evaluator does"
-        source.notes.add(text, named(query.id))
+        source.notes.add(text, name_id(query.id))
         return query
     kept = []
     for i, (start, end) in enumerate(query.windows):
@@ -211,7 +211,7 @@ def check_query(query: Query, source: Source, repair: Sequence[str], judged: boo
             raise source.wrong(seen, query.id, f"window {i}", f"mend the file, or say how: {options}")
         if ways:
             how = "; ".join(f"{way}: {REPAIRS[way]}" for way in ways)
-            source.notes.add(f"{{n}} reference windows were repaired ({how})", named(query.id))
+            source.notes.add(f"{{n}} reference windows were repaired ({how})", name_id(query.id))
         kept += [] if event is None else [(event.segment.start, event.segment.end)]
     if not kept:
         raise source.wrong("no window is left", query.id, None, "take the query out of the file")

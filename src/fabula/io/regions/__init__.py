@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fabula.core.errors import InputError, SpecError, shown
-from fabula.core.notes import Notes, named
+from fabula.core.notes import Notes, name_id
 from fabula.core.regions import FORMS, Boxes, Form, Picture, corners
 from fabula.core.registry import close_to
 from fabula.io.fields import Source
@@ -159,7 +159,9 @@ def mend_picture(picture: Picture, source: Source, repair: Sequence[str]) -> Pic
         hint = f"mend it, declare another form with --refs-format, or say --repair {', '.join(REPAIRS)}"
         problem = f"[{box}] as {picture.form} is turned round or has no size"
         raise source.wrong(problem, picture.id, f"region {bad[0]}", hint)
-    source.notes.add(f"{{n}} reference boxes without size: {ways[0]}", f"{named(picture.id)} region {bad[0]}", len(bad))
+    source.notes.add(
+        f"{{n}} reference boxes without size: {ways[0]}", f"{name_id(picture.id)} region {bad[0]}", len(bad)
+    )
     if ways[0] == "keep":
         return picture
     if ways[0] == "swap":
@@ -195,7 +197,7 @@ class Watch:
         if len(bad) and self.role == "predicted":
             what = f"{{n}} {self.role} boxes, as {self.form}, are turned round or have no size and overlap nothing"
             what += "; are they xywh?" if self.form == "xyxy" else ""
-            self.source.notes.add(what, f"{named(picture.id)} box {bad[0]}", len(bad))
+            self.source.notes.add(what, f"{name_id(picture.id)} box {bad[0]}", len(bad))
         self.boxes += len(boxes)
         self.rising += int((boxes[:, 2:] > boxes[:, :2]).all(axis=1).sum())
         self.before += int((picture.corners()[:, :2] < -SLACK).any(axis=1).sum())

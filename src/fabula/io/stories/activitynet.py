@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from fabula.core.notes import named
+from fabula.core.notes import name_id
 from fabula.core.nouns import Corpus, Event, Story
 from fabula.io.fields import Source, plain_captions, plain_segments
 from fabula.io.files import encode_json
@@ -48,7 +48,7 @@ def write_stories(corpus: Corpus, target: Source) -> Iterable[str]:
             entry["sentences"] = [e.caption or "" for e in story.events]
             for i in silent:  # sentences stand in a list beside the timestamps: all or none
                 target.notes.add(
-                    "{n} events without a caption stand beside captioned ones: written as ''", named(video, i)
+                    "{n} events without a caption stand beside captioned ones: written as ''", name_id(video, i)
                 )
         document[video] = entry
     yield encode_json(document, target.path)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from fabula.core.notes import named
+from fabula.core.notes import name_id
 from fabula.core.nouns import Corpus, Event, Story
 from fabula.io.fields import Source, plain_number
 from fabula.io.files import encode_json
@@ -43,7 +43,7 @@ def write_stories(corpus: Corpus, target: Source) -> Iterable[str]:
     found = {}
     for video, story in corpus.items():
         if story.duration is not None and not story.events:
-            target.notes.add("lost in writing: the durations of {n} videos without events", named(video))
+            target.notes.add("lost in writing: the durations of {n} videos without events", name_id(video))
         found[video] = [
             build_entry(event, video, i, target)
             | ({} if event.score is None else {"proposal_score": event.score})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from fabula.core.notes import named
+from fabula.core.notes import name_id
 from fabula.core.nouns import Corpus, Event, Segment, Story
 from fabula.io.fields import Source, plain_caption, plain_segment
 from fabula.io.files import encode_json
@@ -62,7 +62,7 @@ def build_entry(event: Event, video: str, i: int, target: Source) -> dict[str, A
     entry: dict[str, Any] = {} if event.caption is None else {"sentence": event.caption}
     if not entry:
         target.notes.add(
-            "{n} events have no caption and no 'sentence': densevid_eval cannot read them", named(video, i)
+            "{n} events have no caption and no 'sentence': densevid_eval cannot read them", name_id(video, i)
         )
     return entry | {"timestamp": [event.segment.start, event.segment.end]}
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from fabula.core.notes import named
+from fabula.core.notes import name_id
 from fabula.core.nouns import Story
 from fabula.io.fields import Source
 from fabula.io.format import STORIES, Format
@@ -19,11 +19,11 @@ from fabula.io.stories import activitynet
 def read_stories(document: Any, source: Source) -> Iterator[Story]:
     for story in activitynet.read_stories(document, source):
         if story.in_order() is not story:
-            source.notes.add("{n} videos tell their steps out of time; file order is kept", named(story.id))
+            source.notes.add("{n} videos tell their steps out of time; file order is kept", name_id(story.id))
         if story.duration is None:
-            source.notes.add("{n} videos have no duration", named(story.id))
+            source.notes.add("{n} videos have no duration", name_id(story.id))
         if story.id.startswith("v_") and story.id.removeprefix("v_") in document:
-            source.notes.add("{n} video ids stand with and without the prefix 'v_'", named(story.id))
+            source.notes.add("{n} video ids stand with and without the prefix 'v_'", name_id(story.id))
         yield story
 
 

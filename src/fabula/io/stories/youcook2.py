@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from fabula.core.errors import SpecError, shown
-from fabula.core.notes import named
+from fabula.core.notes import name_id
 from fabula.core.nouns import Corpus, Event, Story
 from fabula.core.registry import close_to
 from fabula.io.fields import Source, plain_caption, plain_segment
@@ -53,7 +53,7 @@ def read_story(video: str, entry: dict[str, Any], source: Source) -> Story:
     duration = source.duration(entry["duration"], video) if "duration" in entry else None
     source.unused(entry, KNOWN, "videos")
     if "annotations" not in entry:
-        source.notes.add("{n} videos have no 'annotations' and were read as videos without events", named(video))
+        source.notes.add("{n} videos have no 'annotations' and were read as videos without events", name_id(video))
         return Story(video, (), duration)
     entries = source.listing(entry["annotations"], "annotations", video, "it is a list of {segment, id, sentence}")
     events, ids = [], []
@@ -70,7 +70,7 @@ def read_story(video: str, entry: dict[str, Any], source: Source) -> Story:
         events.append(Event(segment, caption))
     if ids != sorted(ids):
         source.notes.add(
-            "{n} videos list annotations in another order than their 'id'; file order is kept", named(video)
+            "{n} videos list annotations in another order than their 'id'; file order is kept", name_id(video)
         )
     return Story(video, tuple(events), duration)
 

@@ -168,7 +168,7 @@ def place_prepositions(heads: list[int], names: list[str], shift: int) -> None:
 # --- brackets -------------------------------------------------------------------------------------------------------
 
 
-def read(text: str) -> tuple[list[str], list[int], list[str]]:
+def read_trees(text: str) -> tuple[list[str], list[int], list[str]]:
     """Labels, parents and words of a tree in brackets: (ROOT (NP (DT a) (NN man)))."""
     label: list[str] = []
     parent: list[int] = []

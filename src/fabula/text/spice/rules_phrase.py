@@ -641,7 +641,7 @@ always("goeswith", None, "GW")
 
 
 @rule("list", "FRAG", "NP")
-def listed(g: Phrases, t: int, c: int) -> bool:
+def find_listed(g: Phrases, t: int, c: int) -> bool:
     names, at = g.names[t], g.at[c]
     for k in range(len(names) - 4):
         if (
