@@ -5,7 +5,7 @@
     python tools/mutants.py --rooms stats,match        of these rooms alone
     python tools/mutants.py --only metrics/stories     of files whose path holds this
     python tools/mutants.py --list                     which mutants there would be
-    python tools/mutants.py --measure                  run the tests once, note what each of them calls
+    python tools/mutants.py --measure [TESTS]          run the tests once, note what each of them calls
     python tools/mutants.py --resume                   go on with a run that was stopped
 
 A mutant is killed when a test fails or takes too long. Only tests that call the mutated function are run, the fastest
@@ -452,6 +452,13 @@ class Calls:
         codes = {c for c in self.seen if c.co_filename.startswith(here)}
         self.calls[nodeid] = sorted({f"{c.co_filename[len(here) :]}:{c.co_firstlineno}:{c.co_name}" for c in codes})
 
+    def add_known(self, again: list[str]) -> None:
+        """What was noted before of tests that were not run now."""
+        known = json.loads(MEASURED.read_text())
+        for test, (took, calls) in known["tests"].items():
+            if test not in self.calls and not test.startswith(tuple(again)):
+                self.calls[test], self.took[test] = [known["functions"][n] for n in calls], took
+
     def save(self) -> None:
         functions = {f: n for n, f in enumerate(sorted({f for fs in self.calls.values() for f in fs}))}
         tests = {
@@ -475,14 +482,17 @@ OPTIONS = [
 ]
 
 
-def measure() -> int:
+def measure(tests: list[str]) -> None:
+    """Note what the tests call; of some of them alone, where the others are known."""
     import pytest
 
     noted = Calls()
-    code = pytest.main([*OPTIONS, *(f"tests/{t}" for t in TESTS if (ROOT / "tests" / t).exists())], plugins=[noted])
+    some = tests or [f"tests/{t}" for t in TESTS if (ROOT / "tests" / t).exists()]
+    pytest.main([*OPTIONS, *some], plugins=[noted])
+    if tests and MEASURED.exists():
+        noted.add_known(tests)
     noted.save()
     print(f"{len(noted.calls)} tests noted, {len(noted.bad)} of them failed or were skipped")
-    return int(code) and 0
 
 
 class Map:
@@ -505,15 +515,13 @@ class Map:
             found = [t for t, (_, calls) in self.tests.items() if calls & inside] or beside
             if mutant.file.startswith("protocols/"):
                 found = list(dict.fromkeys([*beside, *found]))
-        return self.within_budget(found, room)
+        return self.within_budget(found)
 
-    def within_budget(self, tests: list[str], room: list[str]) -> list[str]:
-        quick = sorted((t for t in tests if self.tests[t][0] <= SLOW), key=lambda t: self.tests[t][0])
-        near = [t for t in quick if t.startswith(tuple(room))]
+    def within_budget(self, tests: list[str]) -> list[str]:
         taken, spent = [], 0.0
-        for test in [*near, *(t for t in quick if t not in set(near))]:
+        for test in sorted(tests, key=lambda t: self.tests[t][0]):
             spent += self.tests[test][0] + 0.0005
-            if spent > BUDGET and taken:
+            if taken and (spent > BUDGET or self.tests[test][0] > SLOW):
                 break
             taken.append(test)
         return taken
@@ -565,7 +573,9 @@ def judge(mutants: list[Mutant], processes: int, seed: int, resume: bool) -> dic
             outcomes[mutant.id] = outcome
             kept.write_text(json.dumps(outcomes))
             took = time.monotonic() - start
-            print(f"{outcome:9}{took:5.1f} s  {mutant.file}:{mutant.line} {mutant.kind}", file=sys.stderr, flush=True)
+            line = f"{outcome:9}{took:5.1f} s  {mutant.file}:{mutant.line} {mutant.kind}"
+            said = f"{line}\n  - {mutant.before}\n  + {mutant.after}" if outcome == "survived" else line
+            print(said, file=sys.stderr, flush=True)
 
     try:
         with ThreadPoolExecutor(processes) as pool:
@@ -607,17 +617,18 @@ def main() -> int:
     options.add_argument("--only", default="", metavar="FILE", help="only files whose path holds this")
     options.add_argument("--list", action="store_true", help="print the mutants, run nothing")
     options.add_argument("--resume", action="store_true", help="keep what an earlier run with this seed found")
-    options.add_argument("--measure", action="store_true", help="note anew which test calls what")
+    options.add_argument("--measure", nargs="*", metavar="TESTS", help="note anew what tests call: all, or these")
     options.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     options.add_argument("--json", type=Path, help="write mutants and outcomes here")
     options.add_argument("--run", metavar="LIST", help=argparse.SUPPRESS)
     asked = options.parse_args()
     if asked.run:
         return run_listed(asked.run)
-    if asked.measure or (not MEASURED.exists() and not asked.list):
-        measure()
-        if asked.measure:
-            return 0
+    if asked.measure is not None:
+        measure(asked.measure)
+        return 0
+    if not MEASURED.exists() and not asked.list:
+        measure([])
     mutants = chosen([r for r in asked.rooms.split(",") if r], asked.number, asked.seed, asked.only)
     if asked.list:
         for m in mutants:
