@@ -117,8 +117,19 @@ BUILT_IN = ("min", "max", "any", "all", "sorted")  # without a dot before them; 
 EMPTY = {"str": '""', "int": "0", "float": "0.0", "list": "[]", "dict": "{}", "tuple": "()", "set": "set()"}
 TALK = {"paper", "rules", "label", "name", "tasks", "title", "quirks", "repository", "commit", "task", "draws", "hint"}
 TALK |= {"note", "warnings", "extra", "told", "__all__", "shown", "version", "help", "scale"}
-QUIET = {"strict", "maxsize", "stacklevel", "encoding", "dtype", "compresslevel", "slots", "frozen", "kw_only"}
-PRINTING = {"__repr__", "__str__", "explain", "about", "signature", "describe", "hint", "warn"}
+QUIET = {
+    "strict",
+    "maxsize",
+    "stacklevel",
+    "encoding",
+    "dtype",
+    "choices",
+    "compresslevel",
+    "slots",
+    "frozen",
+    "kw_only",
+}
+PRINTING = {"__repr__", "__str__", "explain", "about", "signature", "describe", "hint", "warn", "how"}
 
 
 class Finder:
@@ -513,8 +524,8 @@ class Map:
         if not name or not found:
             beside = [t for t in self.tests if t.startswith(tuple(room))]
             found = [t for t, (_, calls) in self.tests.items() if calls & inside] or beside
-            if mutant.file.startswith("protocols/"):
-                found = list(dict.fromkeys([*beside, *found]))
+        if mutant.file.startswith("protocols/"):  # made at import, in whichever test comes first
+            found += [t for t in self.tests if t.startswith(tuple(room)) and t not in set(found)]
         return self.within_budget(found)
 
     def within_budget(self, tests: list[str]) -> list[str]:
