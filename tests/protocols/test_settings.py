@@ -125,3 +125,15 @@ def test_settings(name):
 def test_task(name):
     found = [task for task, names in TASKS.items() if name in names] or ["dense"]
     assert [protocol(name).task] == found
+
+
+TAKES_SEGMENTS_AS_THEY_COME = {
+    *("densevid-2017", "densevid-2018", "densevid-2019", "pdvc-2018", "pdvc-2021", "soda-2021", "soda-2021-multi"),
+    *("timechat", "trace", "vid2seq", "vidchapters", "vtimellm"),
+}
+
+
+@pytest.mark.parametrize("name", DOCUMENTED)
+def test_who_judges_segments(name):
+    """One metric that takes them as they come is enough: paragraphs have no segments to judge."""
+    assert protocol(name).judges_segments == (name not in TAKES_SEGMENTS_AS_THEY_COME)

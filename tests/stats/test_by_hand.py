@@ -262,3 +262,25 @@ def test_options_that_no_test_can_use():
         resampling.Testing().alpha,
     ) == ("randomisation", 0.05)
     assert Resampling(resamples=1, seed=0).resamples == 1
+
+
+def test_systems_whose_totals_do_not_fit_are_folded():
+    """One has totals and the other none; or one has rows of a second reference set and the other has not."""
+    M = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    a, b = samples([(column(0, 10), Mean()), (column(4, 2), Mean(plain=True))])
+    assert exchanged(a, b, M) == pytest.approx([-2, -6, 6, 2])
+    assert exchanged(b, a, M) == pytest.approx([2, 6, -6, -2])
+    two = Rows.of([{"video": v, "refset": k, "value": x} for v, k, x in (("v0", 0, 4), ("v0", 1, 8), ("v1", 0, 2))])
+    a, b = samples([(column(0, 10), Mean()), (two, Mean())])
+    # b: sets (4 + 2)/2 and 8, mean 5.5 · a: 5 · v0 exchanged: b (0 + 2)/2, a sets (4 + 10)/2 and 8
+    assert exchanged(a, b, M)[:2] == pytest.approx([5.5 - 5, 1 - 7.5])
+    assert exchanged(a, b, M)[3] == pytest.approx(5 - 5.5)
+
+
+def test_ten_thousand_unless_told():
+    rng = np.random.default_rng(1)
+    a, b = samples([(table(skewed(rng, 40)), Mean()), (table(skewed(rng, 40)), Mean())])
+    assert paired_bootstrap(a, b) == paired_bootstrap(a, b, resamples=10_000, seed=0)
+    assert randomisation(a, b) == randomisation(a, b, trials=10_000, seed=0) == randomisations([(a, b)])[0]
+    assert (randomisation(a, b) * 10_001) % 1 == pytest.approx(0, abs=1e-6)
+    assert bootstrap([a]).shape == (1, 10_000) and (bootstrap([a]) == bootstrap([a], 10_000, 0)).all()
