@@ -92,7 +92,7 @@ def test_what_meets_and_what_does_not():
         "1 reference clips are in no set and are not scored: 'd'",
         "1 predicted clips are not in the references and are not scored: 'x'",
         "2 predicted clips stand in another order than in the references; they were met by name, where the published "
-        "evaluator stops: 'b'",
+        "evaluator stops: 'b', …",
     ]
     with pytest.raises(InputError, match=r"sets\.csv: clip 'z': the references do not have this clip; is refs\.csv of"):
         joined(truth, {}, [("z",)])

@@ -189,3 +189,70 @@ def test_a_work_folder_that_is_not_seen(tmp_path):
     piece_file(tmp_path, 0, "jsonl").parent.mkdir(parents=True, exist_ok=True)
     piece_file(tmp_path, 0, "jsonl").write_bytes(b"")
     assert list(read_stretches(tmp_path, 0, [0])) == []
+
+
+def test_queries_without_an_answer_are_made_in_blocks(tmp_path, monkeypatch):
+    monkeypatch.setattr("fabula.score.rankings.QUERIES", 2)
+    gt = tvr_queries(tmp_path / "gt.jsonl", {q: ("kitchen", [0, 10]) for q in range(7)})
+    pred = tvr_predictions(tmp_path / "p.json", VCMR={3: [[0, 0, 10, 1]]})
+    rows = fabula.score(pred, gt, task="moments", metrics="VCMR").rows["VCMR"]
+    assert rows.keys == tuple(range(7)) and rows["r1@0.5"].tolist() == [0, 0, 0, 1, 0, 0, 0]
+
+
+QV = {"query": "x", "vid": "v", "duration": 8, "relevant_windows": [[0, 4]]}
+MARKED = QV | {"relevant_clip_ids": [0], "saliency_scores": [[4, 4, 4]]}
+
+
+def test_what_the_predictions_lack(tmp_path):
+    gt = lines(tmp_path / "gt.jsonl", [{"qid": 1, **MARKED}])
+    clips = lines(tmp_path / "c.jsonl", [{"qid": 1, "pred_saliency_scores": [0.9, 0.1, 0.1, 0.1]}])
+    result = fabula.score(clips, gt, task="highlights")
+    assert list(result.scores) == ["HL_Hit1", "HL_mAP"] and result["HL_Hit1"].value == 1
+    assert "MR_R1 is left out: the predictions have no windows" in result.warnings
+    with pytest.raises(InputError, match=r"c\.jsonl: MR_mAP: the predictions have no windows; leave the metric out"):
+        fabula.score(clips, gt, metrics="MR_mAP,HL_mAP", task="highlights")
+    windows = lines(tmp_path / "w.jsonl", [{"qid": 1, "pred_relevant_windows": [[0, 4, 1]]}])
+    with pytest.raises(InputError, match="HL_mAP: the predictions have no saliency"):
+        fabula.score(windows, gt, metrics="MR_R1,HL_mAP", task="highlights")
+    plain = lines(tmp_path / "plain.jsonl", [{"qid": 1, **QV}])
+    with pytest.raises(InputError, match="HL_Hit1: the references have no marks of clips"):
+        fabula.score(clips, plain, metrics="HL_Hit1", task="highlights")
+
+
+def test_clips_beyond_the_end_do_not_count(tmp_path):
+    """Four clips; the fifth and sixth score is of none, and the highlight stands first among the four."""
+    gt = lines(tmp_path / "gt.jsonl", [{"qid": 1, **MARKED}])
+    clips = lines(tmp_path / "c.jsonl", [{"qid": 1, "pred_saliency_scores": [0.5, 0.1, 0.1, 0.1, 9.0, 8.0]}])
+    assert fabula.score(clips, gt, metrics="HL_mAP", task="highlights")["HL_mAP"].value == 1
+
+
+def test_a_reference_file_without_queries(tmp_path):
+    gt = tmp_path / "gt.json"
+    gt.write_text(json.dumps({"annotations": []}))
+    pred = tvr_predictions(tmp_path / "p.json", VCMR={1: [[0, 0, 10, 1]]})
+    with pytest.raises(InputError, match=r"gt\.json: no query; check the reference file"):
+        fabula.score(pred, gt, task="grounding", refs_format="timechat-tvg")
+
+
+# ── identity ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_clips_laid_together_by_sets(tmp_path):
+    files = {}
+    for name, text in {
+        "sets": "a\tb\nc\td\n",
+        "refs": "a\tP1 sits.\nb\tP2 runs.\nc\tP1 sings.\nd\tP1 eats.\n",
+        "pred": "a\tP1 sits.\nb\tP1 runs.\n",
+    }.items():
+        files[name] = tmp_path / f"{name}.csv"
+        files[name].write_text(text)
+    result = fabula.score(
+        files["pred"], files["refs"], task="identity", sets=files["sets"], metrics="ROUGE_L(tok=none)"
+    )
+    assert result.rows["ROUGE_L"].keys == ("a", "c")
+    assert result.items[0].candidate == "P1 sits. P1 runs." and result.items[1].candidate is None
+    assert "1 captionsets have no prediction (see missing=… in each signature): 'c'" in result.warnings
+    with pytest.raises(SpecError, match="which clips belong together is not said"):
+        fabula.score(files["pred"], files["refs"], task="identity")
+    with pytest.raises(SpecError, match="the task identity takes one reference file with --refs, 2 were given"):
+        fabula.score(files["pred"], [files["refs"]] * 2, task="identity")
