@@ -7,6 +7,7 @@
     python tools/mutants.py --list                     which mutants there would be
     python tools/mutants.py --measure [TESTS]          run the tests once, note what each of them calls
     python tools/mutants.py --resume                   go on with a run that was stopped
+    python tools/mutants.py --again                    after new tests: what survived is run again
 
 A mutant is killed when a test fails or takes too long. Only tests that call the mutated function are run, the fastest
 first; for code that runs at import, those that call anything of its file, else those of ROOMS. What calls what is
@@ -158,10 +159,6 @@ class Finder:
         changed = self.source[:start] + new.encode() + self.source[end:]
         if changed == self.source:
             return
-        try:
-            compile(changed, self.file, "exec")
-        except (SyntaxError, ValueError):
-            return
         line = self.source.count(b"\n", 0, start) + 1
         yield Mutant(
             self.file, line, kind, start, end, new, self.lines[line - 1].strip(), line_of(changed, line - 1).strip()
@@ -304,6 +301,14 @@ class Finder:
                         yield from self.replace(node, json.dumps(other), "rule")
 
 
+def can_be_compiled(mutant: Mutant) -> bool:
+    try:
+        compile(mutant.apply((SOURCE / mutant.file).read_bytes()), mutant.file, "exec")
+    except (SyntaxError, ValueError):
+        return False
+    return True
+
+
 def line_of(source: bytes, index: int) -> str:
     lines = source.decode().split("\n")
     return lines[index] if index < len(lines) else ""
@@ -357,7 +362,8 @@ def chosen(rooms: list[str], number: int, seed: int, only: str) -> list[Mutant]:
             weights = [sum(map(len, kinds.values())) ** 0.5 for kinds in by_file.values()]
             kinds = by_file[draw.choices(list(by_file), weights)[0]]
             mutant = draw.choice(kinds[draw.choice(sorted(kinds))])
-            taken.setdefault((mutant.file, mutant.start, mutant.end), mutant)
+            if can_be_compiled(mutant):
+                taken.setdefault((mutant.file, mutant.start, mutant.end), mutant)
         found += taken.values()
     return found
 
@@ -565,10 +571,11 @@ def run_listed(listed: str) -> int:
 # ── the run ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def judge(mutants: list[Mutant], processes: int, seed: int, resume: bool) -> dict[str, str]:
-    """What became of each mutant. Finished ones are kept, so that a run can go on."""
+def judge(mutants: list[Mutant], processes: int, seed: int, keep: set[str]) -> dict[str, str]:
+    """What became of each mutant, written down as it is found; outcomes of these kinds are kept from an earlier run."""
     kept = CACHE / f"run-{seed}.json"
-    outcomes: dict[str, str] = json.loads(kept.read_text()) if resume and kept.exists() else {}
+    known: dict[str, str] = json.loads(kept.read_text()) if keep and kept.exists() else {}
+    outcomes = {id: outcome for id, outcome in known.items() if outcome in keep}
     tests, lock, local = Map(), threading.Lock(), threading.local()
     scratches: list[Scratch] = []
     began, left = time.monotonic(), [m for m in mutants if m.id not in outcomes]
@@ -628,6 +635,7 @@ def main() -> int:
     options.add_argument("--only", default="", metavar="FILE", help="only files whose path holds this")
     options.add_argument("--list", action="store_true", help="print the mutants, run nothing")
     options.add_argument("--resume", action="store_true", help="keep what an earlier run with this seed found")
+    options.add_argument("--again", action="store_true", help="the same, and what survived is run again")
     options.add_argument("--measure", nargs="*", metavar="TESTS", help="note anew what tests call: all, or these")
     options.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     options.add_argument("--json", type=Path, help="write mutants and outcomes here")
@@ -645,7 +653,8 @@ def main() -> int:
         for m in mutants:
             print(f"{m.file}:{m.line}  {m.kind}\n  - {m.before}\n  + {m.after}")
         return 0
-    outcomes = judge(mutants, asked.processes, asked.seed, asked.resume)
+    keep = {"killed", "timeout"} if asked.again else {"killed", "timeout", "survived"} if asked.resume else set()
+    outcomes = judge(mutants, asked.processes, asked.seed, keep)
     if asked.json:
         asked.json.write_text(json.dumps([asdict(m) | {"outcome": outcomes[m.id]} for m in mutants], indent=1))
     return 1 if summary(mutants, outcomes) else 0
