@@ -235,3 +235,16 @@ def test_paragraph_metrics_are_those_of_their_texts():
     idf = cider.Idf.from_references([[r] for _, r in texts])
     expected = np.mean(cider.scores([(c, [r]) for c, r in texts], idf))
     assert fold("Para_CIDEr", ref, pred)["value"] == pytest.approx(expected)
+
+
+def test_a_person_who_does_nothing_does_not_count_for_ispice():
+    told = corpus({"v": [(0, 10, "P1."), (20, 30, "P1 is riding a horse.")]})
+    said = corpus({"v": [(0, 10, "P1."), (20, 30, "P1 is riding a cow.")]})
+    assert fold("DVC_iSPICE@0.5", told, told)["value"] == 1  # the first pair has nothing to compare
+    assert fold("DVC_iSPICE@0.5", told, said)["value"] == 0
+
+
+def test_a_paragraph_is_letters_in_lower_case():
+    told = story((5, 6, "It's 2 Dogs!"), (0, 1, "A cat"))
+    assert metric("Para_METEOR").text(told) == "a cat it s dogs"
+    assert metric("Para_METEOR(order=file)").text(told) == "it s dogs a cat"
