@@ -129,7 +129,9 @@ def test_videos_stand_in_an_order_of_their_own():
     assert one.videos == two.videos == ("a", "b", "c")
     assert one.rows.keys == ("a", "b") and one.at.tolist() == [0, 1] and two.at.tolist() == [2]
     assert one.value == 1.5 and two.under(np.array([[1.0, 1.0, 2.0]])).tolist() == [3]
-    assert two.under(np.array([[1.0, 2.0, 0.0]])).tolist() == [0]  # nothing of it was drawn
+    for plain in (False, True):  # nothing of it was drawn
+        (_, two) = samples([(rows, Mean(plain=plain)) for rows in some])
+        assert two.under(np.array([[1.0, 2.0, 0.0], [0.0, 0.0, 3.0]])).tolist() == [0, 3]
 
 
 def test_metrics_over_the_same_videos_go_together():
