@@ -256,3 +256,28 @@ def test_clips_laid_together_by_sets(tmp_path):
         fabula.score(files["pred"], files["refs"], task="identity")
     with pytest.raises(SpecError, match="the task identity takes one reference file with --refs, 2 were given"):
         fabula.score(files["pred"], [files["refs"]] * 2, task="identity")
+
+
+def test_all_counts_of_moments(tmp_path):
+    gt = tvr_queries(tmp_path / "gt.jsonl", {1: ("kitchen", [0, 10]), 2: ("kitchen", [[0, 10], [20, 30]])})
+    pred = tvr_predictions(tmp_path / "p.json", VCMR={1: [[0, 0, 10, 1], [1, 0, 10, 0.5]], 7: []})
+    assert fabula.score(pred, gt, task="moments", metrics="VCMR").counts == {
+        "queries": 2,
+        "missing": 1,
+        "unparsed": 0,
+        "unknown": 1,
+        "empty": 0,
+        "references": 3,
+        "predictions": 2,
+    }
+
+
+def test_captionsets_that_nobody_asked_for(tmp_path):
+    told = lines(tmp_path / "refs.jsonl", [{"id": "a", "captions": ["P1 sits."]}])
+    said = lines(tmp_path / "pred.jsonl", [{"id": v, "captions": ["P1 walks."]} for v in ("a", "x", "y")])
+    result = fabula.score(said, told, task="identity", metrics="ROUGE_L(tok=none)")
+    assert any(w.startswith("2 predicted captionsets are not in the references and are not") for w in result.warnings)
+    assert result.counts["unknown"] == 2 and result.rows["ROUGE_L"].keys == ("a",)
+    lines(said, [{"id": "x", "captions": ["P1 walks."]}])
+    with pytest.raises(InputError, match=r"pred\.jsonl: no predicted captionset is among .* have 'x', references 'a'"):
+        fabula.score(said, told, task="identity", metrics="ROUGE_L(tok=none)")
