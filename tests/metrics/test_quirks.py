@@ -5,12 +5,13 @@ import math
 import numpy as np
 import pytest
 
+from fabula import text
 from fabula.core.nouns import Corpus
 from fabula.metrics import metric
 from fabula.metrics.stories import Stories
 from fabula.metrics.stories._localised import letters
 from fabula.text import bleu, cider, meteor
-from tests.toys import corpus, fold, one, rows, share, story  # noqa: F401  (a fixture)
+from tests.toys import Share, corpus, fold, one, rows, share, story  # noqa: F401  (a fixture)
 
 # ── captions where segments overlap ─────────────────────────────────────────────────────────────────────────────────
 
@@ -175,6 +176,28 @@ def test_soda_by_hand(share):  # noqa: F811
     turned = one("SODA_c(text=share,tok=none,roles=gold-as-hypothesis)", ref, pred)
     assert turned["S"] == 1 * 1 + 0.5 * 0.5
     assert one("SODA_d", ref, story())["precision"] == 0
+
+
+class OnlyWanted(Share):
+    """Scores what it is asked for, and nothing else."""
+
+    def pairs_many(self, blocks, wanted=None):
+        cells = np.concatenate([self.pairs(*block).ravel() for block in blocks])
+        ends = np.cumsum([len(c) * len(r) for c, r in blocks])[:-1]
+        parts = np.split(cells if wanted is None else np.where(wanted, cells, 0.0), ends)
+        return [part.reshape(len(c), len(r)) for part, (c, r) in zip(parts, blocks, strict=True)]
+
+
+@pytest.mark.parametrize("roles", ["prediction-as-hypothesis", "gold-as-hypothesis"])
+def test_soda_asks_for_every_caption_that_it_needs(roles, monkeypatch):
+    """Overlaps of 1, of a half and of nothing, in two videos of different size."""
+    ref = corpus({"v": [(0, 10, "a"), (20, 30, "b c")], "w": [(0, 10, "d")]})
+    pred = corpus({"v": [(0, 10, "a x"), (20, 25, "b"), (50, 60, "a")], "w": [(0, 10, "d"), (0, 9, "d y")]})
+    found = []
+    for scorer in (Share(), OnlyWanted()):
+        monkeypatch.setattr(text.room, "get", lambda name, scorer=scorer: scorer)
+        found.append([fold(f"SODA_{v}(text=share,tok=none,roles={roles})", ref, pred) for v in "abc"])
+    assert found[0] == found[1] and all(f["f1"] > 0 for f in found[0])
 
 
 def test_soda_a_chooses_its_reference_set_for_each_level(share):  # noqa: F811

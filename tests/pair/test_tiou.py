@@ -90,6 +90,7 @@ def test_nothing_is_added_and_segments_are_judged_unless_told():
     assert overlap(g, np.array([(0.0, 5.0)])).tolist() == [1 / 2]
     assert tiou(g, negative).tolist() == [[0]] and tiou(g, negative, raw=True).tolist() == [[1 / 2]]
     assert overlap(g, negative).tolist() == [0] and overlap(g, negative, raw=True).tolist() == [1 / 2]
+    assert tiou(negative, g).tolist() == [[0]] and tiou(negative, g, raw=True).tolist() == [[1 / 2]]
     assert tiou(g, g, 10.0).tolist() == [[1 / 2]]
     grid = Grid.of([(story((0, 10)), story((-10, 10)))])
     assert grid.iou().tolist() == [0] and grid.iou(raw=True).tolist() == [1 / 2]
