@@ -6,6 +6,7 @@ import pytest
 
 from fabula.core.errors import InputError
 from fabula.core.notes import Notes
+from fabula.io import identity
 from fabula.io.fields import Source
 from fabula.io.files import write_text
 from fabula.io.identity import fillin
@@ -136,3 +137,9 @@ def test_lines_of_labels(tmp_path):
         fillin.read_grouping(file, Notes())
     file.write_text("a\t b \tc\t\nd\n")
     assert fillin.read_grouping(file, Notes()) == [("a", "b", "c"), ("d",)]
+
+
+def test_which_role_a_file_of_clips_plays():
+    held = {f.name: f.holds for f in identity.SHELF.formats()}
+    assert (held["fillin"], held["fillin-sets"]) == ("either", "references")
+    assert {r.name: r.holds for r in identity.SHELF.rules}.items() <= held.items()

@@ -281,3 +281,20 @@ def test_captionsets_that_nobody_asked_for(tmp_path):
     lines(said, [{"id": "x", "captions": ["P1 walks."]}])
     with pytest.raises(InputError, match=r"pred\.jsonl: no predicted captionset is among .* have 'x', references 'a'"):
         fabula.score(said, told, task="identity", metrics="ROUGE_L(tok=none)")
+
+
+def test_the_most_queries_that_any_list_lacks_are_missing(tmp_path):
+    gt = tvr_queries(tmp_path / "gt.jsonl", {q: ("kitchen", [0, 10]) for q in (1, 2, 3)})
+    row = [[0, 0, 10, 1]]
+    pred = tvr_predictions(tmp_path / "p.json", VCMR={1: row}, SVMR={1: row, 2: row}, VR={1: row, 2: row, 3: row})
+    for metrics in ("VCMR,SVMR,VR", "VR,SVMR,VCMR"):
+        assert fabula.score(pred, gt, task="moments", metrics=metrics).counts["missing"] == 2
+
+
+def test_what_metrics_read_that_do_not_rename_people(tmp_path):
+    told = lines(tmp_path / "refs.jsonl", [{"id": "a", "captions": ["P7 rides a horse."]}])
+    said = lines(tmp_path / "pred.jsonl", [{"id": "a", "captions": ["P9 rides a horse."]}])
+    result = fabula.score(said, told, task="identity", metrics="ROUGE_L(tok=none),iSPICE")
+    assert {n: [i.candidate for i in items] for n, items in result.read.items()} == {"ROUGE_L": ["P1 rides a horse."]}
+    assert result["ROUGE_L"].value == result["iSPICE"].value == 1
+    assert result.items[0].candidate == "P9 rides a horse."

@@ -286,3 +286,10 @@ def test_ten_thousand_unless_told():
     assert randomisation(a, b) == randomisation(a, b, trials=10_000, seed=0) == randomisations([(a, b)])[0]
     assert (randomisation(a, b) * 10_001) % 1 == pytest.approx(0, abs=1e-6)
     assert bootstrap([a]).shape == (1, 10_000) and (bootstrap([a]) == bootstrap([a], 10_000, 0)).all()
+
+
+def test_the_interval_of_a_difference_is_checked_too():
+    a, b = pair([1, 2, 3], [2, 3, 5])
+    for wrong in ({"level": 95}, {"level": 0}, {"method": "normal"}):
+        with pytest.raises(SpecError, match=r"between 0 and 1|no interval is called"):
+            difference(a, b, resamples=10, **wrong)

@@ -6,7 +6,9 @@ import pytest
 
 from fabula.core.errors import InputError
 from fabula.io.answers.files import audit_entries
-from fabula.io.answers.json import read_time
+from fabula.io.answers.json import read_time, read_worded
+from fabula.io.answers.text import apply_unit
+from fabula.io.answers.times import Time
 from fabula.io.fields import Source
 
 SAID = "0.0 - 5.0 seconds, a dog runs."
@@ -47,3 +49,26 @@ def test_one_time():
     assert read_time(3.5, "start").value == read_time("3.5", "start").value == 3.5
     for nothing in (True, None, [1], {}, "soon", "1 2", "3 dogs", 1e12, "1" + " " * 60):
         assert read_time(nothing, "start") is None, nothing
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "unit"),
+    [
+        ("start (min)", 120, "s"),
+        ("start_ms", 0.002, "s"),
+        ("start (s)", 2, "s"),
+        ("start_sec", 2, "s"),
+        ("start_frame", 2, "frame"),
+        ("start %", 2, "percent"),
+        ("start", 2, ""),
+    ],
+)
+def test_a_bare_number_takes_the_unit_of_its_column(name, value, unit):
+    found = apply_unit(Time(2.0, ""), name)
+    assert (found.value, found.unit) == (pytest.approx(value), unit)
+    assert apply_unit(Time(2.0, "s"), name) == Time(2.0, "s")  # it has its own
+
+
+def test_a_string_that_tells_its_own_times():
+    assert read_worded("0-10s: a man runs").a.value == 0
+    assert read_worded("a man runs") is read_worded("0-10s: a man runs\n10-20s: he stops") is None
