@@ -1,9 +1,12 @@
 """LSMDC fill-in files, as they are found in the wild."""
 
+from pathlib import Path
+
 import pytest
 
 from fabula.core.errors import InputError
 from fabula.core.notes import Notes
+from fabula.io import identity
 from fabula.io.fields import Source
 from fabula.io.files import write_text
 from fabula.io.identity import fillin
@@ -71,3 +74,72 @@ def test_clips_out_of_their_order():
     assert fillin.find_misplaced("abc", "abc") == []
     assert fillin.find_misplaced("abc", "axbc") == []
     assert fillin.find_misplaced("abc", "bac") == ["b", "a"]
+
+
+def joined(truth, given, sets):
+    notes = Notes()
+    files = tuple(map(Path, ("refs.csv", "preds.csv", "sets.csv")))
+    return fillin.join_labels(truth, given, sets, files, notes), notes.lines()
+
+
+def test_what_meets_and_what_does_not():
+    truth = {"a": ("1",), "b": ("1", "2"), "c": (), "d": ("3",)}
+    found, notes = joined(truth, {"b": ("1", "1"), "a": ("2",), "x": ("1",)}, [("a", "b"), ("c",)])
+    assert [[(c.id, c.truth, c.given) for c in s.clips] for s in found] == [
+        [("a", ("1",), ("2",)), ("b", ("1", "2"), ("1", "1"))],
+        [("c", (), None)],
+    ]
+    assert notes == [
+        "1 reference clips are in no set and are not scored: 'd'",
+        "1 predicted clips are not in the references and are not scored: 'x'",
+        "2 predicted clips stand in another order than in the references; they were met by name, where the published "
+        "evaluator stops: 'b', …",
+    ]
+    with pytest.raises(InputError, match=r"sets\.csv: clip 'z': the references do not have this clip; is refs\.csv of"):
+        joined(truth, {}, [("z",)])
+    with pytest.raises(
+        InputError, match=r"preds\.csv: no predicted clip is among .* predictions have 'x', references 'a'"
+    ):
+        joined(truth, {"x": ()}, [("a",)])
+
+
+def test_clips_out_of_place():
+    assert fillin.find_misplaced("abcd", "abcd") == fillin.find_misplaced("abcd", "bd") == []
+    assert fillin.find_misplaced("abcd", "xadc") == ["d", "c"]
+    assert fillin.find_misplaced("", "a") == []
+
+
+def test_lines_of_labels(tmp_path):
+    file = tmp_path / "f.csv"
+    file.write_text("a\t[1],[2]\nb\t_\nc\nd\t1\tmore\n")
+    notes = Notes()
+    assert fillin.read_predictions(file, notes) == {"a": ("[1]", "[2]"), "b": ("_",), "c": (), "d": ("1",)}
+    assert notes.lines() == [
+        f"1 lines of {file} have more than two columns; the others are not used: 'd'",
+        f"1 lines of {file} name a clip and no id: 'c'",
+    ]
+    with pytest.raises(InputError, match=r"f\.csv: clip 'c': no tab, so no ids; "):
+        fillin.read_references(file, Notes())
+    file.write_text("a\t[1]\nb\t_\n")
+    assert fillin.read_references(file, Notes()) == {"a": ("[1]",), "b": ()}
+    file.write_text("a\t1\na\t2\n")
+    with pytest.raises(
+        InputError, match=r"f\.csv: clip 'a': line 2: this clip stands twice; keep one of the two lines"
+    ):
+        fillin.read_references(file, Notes())
+    file.write_text("a\nb\n")
+    with pytest.raises(InputError, match=r"f\.csv: clip 'a': no tab in any line, so no ids"):
+        fillin.read_predictions(file, Notes())
+    file.write_text("a\t b \tc\t\nd\ta\n")
+    with pytest.raises(
+        InputError, match=r"f\.csv: clip 'a': line 2: this clip stands twice; a clip belongs to one set"
+    ):
+        fillin.read_grouping(file, Notes())
+    file.write_text("a\t b \tc\t\nd\n")
+    assert fillin.read_grouping(file, Notes()) == [("a", "b", "c"), ("d",)]
+
+
+def test_which_role_a_file_of_clips_plays():
+    held = {f.name: f.holds for f in identity.SHELF.formats()}
+    assert (held["fillin"], held["fillin-sets"]) == ("either", "references")
+    assert {r.name: r.holds for r in identity.SHELF.rules}.items() <= held.items()

