@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import fabula
+from fabula.core.errors import MissingExtra
 
 ROOMS = [m.name for m in pkgutil.iter_modules(fabula.__path__, "fabula.") if m.ispkg]
 
@@ -73,7 +74,10 @@ def test_every_room_keeps_its_word(room):
     names = getattr(module, "__all__", [])
     assert len(set(names)) == len(names)
     for name in names:
-        assert getattr(module, name) is not None
+        try:
+            assert getattr(module, name) is not None
+        except MissingExtra as error:  # fabula.learn without torch
+            pytest.skip(str(error))
 
 
 def test_matchers():

@@ -29,7 +29,15 @@ from fabula.stats import (
     samples,
 )
 from fabula.stats.bootstrap import draws, each_interval, intervals, jackknife
-from fabula.stats.paired import between, bootstrap_p, exchanged, exchanges, exchanges_all, randomisations, reached
+from fabula.stats.paired import (
+    between,
+    bootstrap_p,
+    count_reached,
+    exchange_totals,
+    exchanges,
+    exchanges_all,
+    randomisations,
+)
 from fabula.stats.sample import alike, in_order
 from tests.stats.made import skewed, table
 
@@ -80,7 +88,7 @@ def test_bca_where_all_draws_lie_on_one_side():
 def test_sums_in_another_order_are_ties():
     theta = np.array([0.1 + 0.2] * 4 + [1.0] * 4)
     assert bca(theta, 0.3, np.zeros(2)) == pytest.approx(bca(np.array([0.3] * 4 + [1.0] * 4), 0.3, np.zeros(2)))
-    assert reached(np.array([0.3, -0.3, 0.29, 0.31]), 0.1 + 0.2) == 3
+    assert count_reached(np.array([0.3, -0.3, 0.29, 0.31]), 0.1 + 0.2) == 3
 
 
 def test_draws_have_as_many_videos_as_there_are():
@@ -159,7 +167,7 @@ def test_exact_randomisation_by_listing_all_signs(plain):
 def test_sixteen_trials_are_all_of_them_and_fifteen_are_not():
     a, b = pair([0] * 4, [1, 1, 1, 1])
     assert randomisation(a, b, trials=16) == 2 / 16
-    c = sum(reached(exchanged(a, b, M), 1.0) for M in exchanges(4, 15, 0))
+    c = sum(count_reached(exchange_totals(a, b, M), 1.0) for M in exchanges(4, 15, 0))
     assert randomisation(a, b, trials=15) == (c + 1) / 16
 
 
@@ -178,7 +186,7 @@ def test_exchanged_rows(plain):
     a, b = pair([0, 10], [4, 2], plain)
     M = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
     # means: b − a = 3 − 5; videos exchanged: (0 + 2)/2 − (4 + 10)/2, (4 + 10)/2 − (0 + 2)/2, 5 − 3
-    assert exchanged(a, b, M) == pytest.approx([-2, -6, 6, 2])
+    assert exchange_totals(a, b, M) == pytest.approx([-2, -6, 6, 2])
 
 
 def test_paired_bootstrap_counts_draws_around_the_difference():
@@ -270,13 +278,13 @@ def test_systems_whose_totals_do_not_fit_are_folded():
     """One has totals and the other none; or one has rows of a second reference set and the other has not."""
     M = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
     a, b = samples([(column(0, 10), Mean()), (column(4, 2), Mean(plain=True))])
-    assert exchanged(a, b, M) == pytest.approx([-2, -6, 6, 2])
-    assert exchanged(b, a, M) == pytest.approx([2, 6, -6, -2])
+    assert exchange_totals(a, b, M) == pytest.approx([-2, -6, 6, 2])
+    assert exchange_totals(b, a, M) == pytest.approx([2, 6, -6, -2])
     two = Rows.of([{"video": v, "refset": k, "value": x} for v, k, x in (("v0", 0, 4), ("v0", 1, 8), ("v1", 0, 2))])
     a, b = samples([(column(0, 10), Mean()), (two, Mean())])
     # b: sets (4 + 2)/2 and 8, mean 5.5 · a: 5 · v0 exchanged: b (0 + 2)/2, a sets (4 + 10)/2 and 8
-    assert exchanged(a, b, M)[:2] == pytest.approx([5.5 - 5, 1 - 7.5])
-    assert exchanged(a, b, M)[3] == pytest.approx(5 - 5.5)
+    assert exchange_totals(a, b, M)[:2] == pytest.approx([5.5 - 5, 1 - 7.5])
+    assert exchange_totals(a, b, M)[3] == pytest.approx(5 - 5.5)
 
 
 def test_ten_thousand_unless_told():

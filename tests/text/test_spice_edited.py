@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from fabula.text.spice.collapse import collapse
-from fabula.text.spice.depend import depend, read
+from fabula.text.spice.depend import depend, read_trees
 from fabula.text.spice.graph import Graph, Token, tuples
 from fabula.text.spice.lemma import lemma
 
@@ -20,7 +20,7 @@ LINES = [line.split("\t") for line in FILE.read_text(encoding="utf-8").splitline
 
 
 def answer(tree: str) -> list[str]:
-    label, parent, words = read(f"(ROOT {tree})")
+    label, parent, words = read_trees(f"(ROOT {tree})")
     heads, names = depend(label, parent, words)
     tags = [name for k, name in enumerate(label) if k not in parent]
     tokens = [Token(word, tag, lemma(word, tag)) for word, tag in zip(words, tags, strict=True)]
