@@ -25,16 +25,16 @@ def words(rules: str, garbage: str) -> tuple[str, ...]:
     )
 
 
-def scenic(missing: str = "", pairing: str = "") -> tuple[str, ...]:
+def scenic(missing: str = "", paragraph: str = "", nonascii: str = "") -> tuple[str, ...]:
     """Vid2Seq's evaluation and its descendants: ends swapped, file order, caption scores in sorted columns."""
     rest = "order=file,segments=swap,eps=1e-08"
     return (
-        f"SODA_c({missing}{rest},roles=gold-as-hypothesis,columns=sorted)",
-        f"DVC_METEOR(refs=merged,{missing}{rest},garbage=random,agg=corpus){TIOU}",
-        f"DVC_CIDEr(refs=merged,{missing}{rest},garbage=random,idf=video){TIOU}",
+        f"SODA_c({missing}{rest},roles=gold-as-hypothesis{nonascii},columns=sorted)",
+        f"DVC_METEOR(refs=merged,{missing}{rest},garbage=random{nonascii},agg=corpus){TIOU}",
+        f"DVC_CIDEr(refs=merged,{missing}{rest},garbage=random{nonascii},idf=video){TIOU}",
         f"PRF(refs=best,{missing}{rest},best_by=each){TIOU}",
-        f"Para_METEOR({missing}order=file{pairing})",
-        f"Para_CIDEr({missing}order=file{pairing})",
+        f"Para_METEOR(order=file{paragraph})",
+        f"Para_CIDEr(order=file{paragraph})",
     )
 
 
@@ -51,20 +51,20 @@ def soda(refs: str) -> tuple[str, ...]:
 DOCUMENTED = {
     "coco": tuple(f"{n}(missing=drop)" for n in (*(f"BLEU_{k}" for k in (1, 2, 3, 4)), "METEOR", "ROUGE_L", "CIDEr")),
     "densecap": ("DenseCap_mAP(pixel=1,stray=last,passing=pipe,grid=accumulated)",),
-    "densecap-pytorch": ("DenseCap_mAP(missing=drop,passing=pipe,grid=float32)",),
+    "densecap-pytorch": ("DenseCap_mAP(missing=drop,passing=pipe,grid=arange)",),
     "densevid-2017": (*words(DENSEVID, "last"), f"PRF({DETECTION}){TIOU}"),
     "densevid-2018": (*words(DENSEVID, "abc"), f"PRF({DETECTION}){TIOU}"),
     "densevid-2019": (*words(DENSEVID, "random"), f"PRF({DETECTION}){TIOU}"),
     "lighthouse": (
         "MR_R1(missing=error,lengths=false,longest=1500,order=file)",
-        "MR_mAP(missing=error,lengths=false,longest=1500,order=file,empty=drop)",
+        "MR_mAP(missing=error,lengths=false,longest=1500,order=file,empty=drop,undefined=hit)",
         "HL_mAP(missing=error,steps=scores)",
         "HL_Hit1(missing=error)",
     ),
     "lsmdc-fillin": ("FITB(labels=exact,short=shift)",),
     "micap": (
         "FITB(labels=exact,short=shift)",
-        "METEOR(tok=none,agg=mean)",
+        "METEOR(tok=none,agg=mean,passing=pipe)",
         "ROUGE_L(tok=none)",
         "CIDEr(tok=none,idf=batch:16)",
         "SPICE(tok=none)",
@@ -72,11 +72,19 @@ DOCUMENTED = {
     ),
     "pdvc-2018": (*words(DENSEVID, "abc"), f"PRF({DETECTION}){TIOU}", SODA_MEAN, *FILE_PARAGRAPHS),
     "pdvc-2021": (*words(DENSEVID, "random"), f"PRF({DETECTION}){TIOU}", SODA_MEAN, *FILE_PARAGRAPHS),
-    "procnets": ("PRF(refs=best,order=file,top=15,f1=means,best_by=each)@0.5", "mIoU", "mJaccard"),
-    "pss-2022": ("SODA_d(refs=single,eps=1e-08)", "mIoU(refs=single)", "mJaccard(refs=single)"),
+    "procnets": (
+        "PRF(refs=best,order=file,segments=raw,eps=1e-08,top=15,f1=means,best_by=each)@0.5",
+        "mIoU(segments=raw)",
+        "mJaccard(segments=raw)",
+    ),
+    "pss-2022": (
+        "SODA_d(refs=single,missing=drop,segments=raw,eps=1e-08)",
+        "mIoU(refs=single,segments=raw)",
+        "mJaccard(refs=single,segments=raw)",
+    ),
     "qvhighlights": (
         "MR_R1(missing=error,long=150,order=file)",
-        "MR_mAP(missing=error,long=150,order=file,empty=drop)",
+        "MR_mAP(missing=error,long=150,order=file,empty=drop,undefined=hit)",
         "HL_mAP(missing=error,steps=scores)",
         "HL_Hit1(missing=error)",
     ),
@@ -87,11 +95,11 @@ DOCUMENTED = {
     ),
     "soda-2021": soda("refs=merged,missing=drop"),
     "soda-2021-multi": soda("refs=best,missing=drop,order=predictions"),
-    "timechat": scenic(pairing=",pairing=shifted"),
+    "timechat": scenic(paragraph=",pairing=shifted"),
     "timechat-tvg": ("Grounding(missing=drop)",),
-    "trace": scenic("missing=drop,"),
+    "trace": scenic("missing=drop,", ",pairing=shifted"),
     "tvr": ("VCMR(missing=error,cast=float32)", "SVMR(missing=error,cast=float32)", "VR(missing=error,repeats=count)"),
-    "vid2seq": scenic(),
+    "vid2seq": scenic(nonascii=",nonascii=blank"),
     "vidchapters": (
         *words(DENSEVID_DROP, "random"),
         f"PRF({DETECTION.replace('best,', 'best,missing=drop,', 1).replace('means', 'levels')}){TIOU}",
@@ -129,7 +137,7 @@ def test_task(name):
 
 TAKES_SEGMENTS_AS_THEY_COME = {
     *("densevid-2017", "densevid-2018", "densevid-2019", "pdvc-2018", "pdvc-2021", "soda-2021", "soda-2021-multi"),
-    *("timechat", "trace", "vid2seq", "vidchapters", "vtimellm"),
+    *("timechat", "trace", "vid2seq", "vidchapters", "vtimellm", "procnets", "pss-2022"),
 }
 
 
