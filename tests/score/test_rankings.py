@@ -82,3 +82,13 @@ def test_a_query_is_answered_once_in_a_list():
 def test_no_ranking_at_all():
     metric = vcmr.Metric()
     assert set(metric.fold(moment_rows([metric], queries(2), []).rows[metric]).values()) == {0.0}
+
+
+def test_rankings_without_a_video_are_said_where_a_search_is_judged():
+    answers = [("", Ranking.of(0, [Moment(0, 10)])), ("", Ranking.of(1, []))]
+    for metric, lines in ((vcmr.Metric(), 1), (vr.Metric(), 1), (svmr.Metric(), 0), (grounding.Metric(), 0)):
+        notes = Notes()
+        moment_rows([metric], queries(2), answers, Reading(notes=notes))
+        said = [line for line in notes.lines() if "name no video" in line]
+        assert len(said) == lines, metric.name
+        assert not lines or said[0].startswith("1 rankings")  # the empty one claims nothing

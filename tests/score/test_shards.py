@@ -355,3 +355,15 @@ def test_reading_keeps_nothing(tmp_path, monkeypatch):
     result = fabula.score(tmp_path / "a.jsonl", tmp_path / "a.jsonl", metrics="SODA_d", work=tmp_path / "work")
     assert result["SODA_d"].value == 1
     assert len(alive) == 600 and worst[0] <= 3
+
+
+@pytest.mark.parametrize("preds", [{}, {"v_1": []}, {"v_1": [(0, 5)]}, {"v_1": [(0, 5, "a dog")]}])
+@pytest.mark.parametrize("words", [True, False])
+def test_the_task_is_read_off_as_in_memory(preds, words):
+    """Of the predictions where they have an event; else of the first reference set."""
+    refs = corpus({"v_1": [(0, 5, "a dog") if words else (0, 5)], "v_2": [(0, 5)]})
+    pred = corpus(preds)
+    names = "mIoU"
+    here, sharded = (fabula.score(pred, refs, metrics=names, **more) for more in ({}, {"engine": InProcess()}))
+    expected = any(len(e) == 3 for e in preds.get("v_1", [])) if preds.get("v_1") else words
+    assert here.task == sharded.task == ("dense" if expected else "procedure")
