@@ -235,7 +235,7 @@ def test_a_comparison_says_how_it_was_made():
     small, large = skewed(rng, 5), skewed(rng, 8)
     tables = {"L": {n: (table(large + i), Mean()) for i, n in enumerate("ab")}}
     tables = {"S": {n: (table(small + i), Mean()) for i, n in enumerate("ab")}} | tables
-    how = resampling.Testing(resamples=300, seed=2, level=0.9, method="percentile", test="bootstrap", alpha=0.01)
+    how = resampling.PairedTest(resamples=300, seed=2, level=0.9, method="percentile", test="bootstrap", alpha=0.01)
     seen = compare(tables, how=how, scales={"S": 1.0}, signatures={"S": "x"})
     assert seen.how == "paired bootstrap|resamples:300|seed:2|ci:percentile-0.9|correction:holm|alpha:0.01|videos:8"
     assert list(seen.lines) == ["S", "L"] and (seen["S"].scale, seen["L"].scale) == (1, 100)
@@ -264,12 +264,12 @@ def test_options_that_no_test_can_use():
             Resampling(**wrong)
     for alpha in (0.0, 1.0):
         with pytest.raises(SpecError, match="alpha"):
-            resampling.Testing(alpha=alpha)
+            resampling.PairedTest(alpha=alpha)
     with pytest.raises(SpecError, match="seed -1"):
-        resampling.Testing(seed=-1)
-    assert str(resampling.Testing()) == "bca-0.95-10000-seed0" and (
-        resampling.Testing().test,
-        resampling.Testing().alpha,
+        resampling.PairedTest(seed=-1)
+    assert str(resampling.PairedTest()) == "bca-0.95-10000-seed0" and (
+        resampling.PairedTest().test,
+        resampling.PairedTest().alpha,
     ) == ("randomisation", 0.05)
     assert Resampling(resamples=1, seed=0).resamples == 1
 

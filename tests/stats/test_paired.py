@@ -5,7 +5,16 @@ import pytest
 from scipy import stats as scipy_stats
 
 from fabula.core.errors import SpecError
-from fabula.stats import Mean, compare, difference, holm, paired_bootstrap, randomisation, resampling, samples
+from fabula.stats import (
+    Mean,
+    PairedTest,
+    compare,
+    difference,
+    holm,
+    paired_bootstrap,
+    randomisation,
+    samples,
+)
 from tests.stats.made import skewed, table
 
 
@@ -87,19 +96,17 @@ def test_three_systems():
         n: (table(np.clip(x + s + rng.normal(0, 0.05, x.shape), 0, 1)), Mean())
         for n, s in zip("abc", (0, 0, 0.1), strict=True)
     }
-    seen = compare({"M": tables}, how=resampling.Testing(resamples=999, seed=1))
+    seen = compare({"M": tables}, how=PairedTest(resamples=999, seed=1))
     line = seen["M"]
     assert [(d.a, d.b) for d in line.duels] == [("a", "b"), ("a", "c"), ("b", "c")]
     assert line.beaten("c", 0.05) == ["a", "b"] and line.beaten("a", 0.05) == [] and line.beaten("b", 0.05) == []
     assert [d.p_holm for d in line.duels] == holm([d.p for d in line.duels])
     alone = randomisation(*samples([tables["a"], tables["b"]]), trials=999, seed=1)
     assert line.duels[0].p == alone
-    assert compare({"M": tables}, how=resampling.Testing(resamples=999, seed=1, test="bootstrap"))["M"].beaten(
-        "c", 0.05
-    ) == [
+    assert compare({"M": tables}, how=PairedTest(resamples=999, seed=1, test="bootstrap"))["M"].beaten("c", 0.05) == [
         "a",
         "b",
     ]
     assert "holm" in seen.how and "seed:1" in seen.how
     with pytest.raises(SpecError, match="randomisation, bootstrap"):
-        compare({"M": tables}, how=resampling.Testing(test="t"))
+        compare({"M": tables}, how=PairedTest(test="t"))

@@ -13,19 +13,21 @@ from fabula.core.notes import Progress, silent
 from fabula.core.nouns import Corpus
 from fabula.core.options import deal, takes
 from fabula.score.base import Readable
-from fabula.score.options import WHERE, ScoreOptions
+from fabula.score.options import ScoreOptions
 from fabula.stats.compare import Comparison
 from fabula.stats.compare import compare as compare_rows
-from fabula.stats.resampling import Testing
+from fabula.stats.resampling import PairedTest
+
+WITHOUT = ("work", "resume")  # of ScoreOptions: a folder holds one run, and here are several
 
 
-@takes(Testing, ScoreOptions, without=WHERE)
+@takes(PairedTest, ScoreOptions, without=WITHOUT)
 def compare(
     systems: Mapping[str, Readable] | Sequence[Readable],
     refs: Readable | Sequence[Readable] = (),
     *,
     options: ScoreOptions | None = None,
-    testing: Testing | None = None,
+    testing: PairedTest | None = None,
     progress: Progress = silent,
     **given: Any,
 ) -> Comparison:
@@ -34,7 +36,7 @@ def compare(
     Systems are named by the mapping's keys, or by their files. A difference is marked where its p-value, corrected
     over all pairs of systems (Holm), is below `alpha`. Options are given one by one, or as objects.
     """
-    testing, options = deal("compare", given, testing or Testing(), options or ScoreOptions(), without=WHERE)
+    testing, options = deal("compare", given, testing or PairedTest(), options or ScoreOptions(), without=WITHOUT)
     named = dict(systems) if isinstance(systems, Mapping) else name_systems(systems)
     if len(named) < 2:
         raise SpecError("one system is no comparison; name two or more prediction files")

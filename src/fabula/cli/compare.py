@@ -15,7 +15,7 @@ from fabula.core.errors import SpecError
 from fabula.core.options import Options, option
 from fabula.report import compare as report
 from fabula.score.options import WHERE, ScoreOptions
-from fabula.stats.resampling import Testing
+from fabula.stats.resampling import PairedTest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,10 +38,10 @@ class Outputs(Options):
 @path_argument("systems", nargs=-1, required=True)
 @refs_option()
 @flags(ScoreOptions, into="options", without=WHERE)
-@flags(Testing, into="testing", help={"resamples": "Draws and trials.", "seed": "The seed of both."})
+@flags(PairedTest, into="testing", help={"resamples": "Draws and trials.", "seed": "The seed of both."})
 @flags(Outputs, into="outputs")
 def command(
-    systems: tuple[Path, ...], refs: tuple[Path, ...], options: ScoreOptions, testing: Testing, outputs: Outputs
+    systems: tuple[Path, ...], refs: tuple[Path, ...], options: ScoreOptions, testing: PairedTest, outputs: Outputs
 ) -> None:
     """Compare two or more SYSTEMS on the same references: paired tests over videos, corrected for their number.
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from fabula.stats.compare import Comparison, Duel, Line, compare
     from fabula.stats.holm import holm
     from fabula.stats.paired import difference, paired_bootstrap, randomisation
-    from fabula.stats.resampling import Resampling, Testing
+    from fabula.stats.resampling import PairedTest, Resampling
     from fabula.stats.sample import Folding, Mean, Sample, samples
 
 __all__ = [
@@ -21,9 +21,9 @@ __all__ = [
     "Interval",
     "Line",
     "Mean",
+    "PairedTest",
     "Resampling",
     "Sample",
-    "Testing",
     "bca",
     "bootstrap",
     "compare",
@@ -41,7 +41,7 @@ HOMES = {
     "compare": ("Comparison", "Duel", "Line", "compare"),
     "holm": ("holm",),
     "paired": ("difference", "paired_bootstrap", "randomisation"),
-    "resampling": ("Resampling", "Testing"),
+    "resampling": ("Resampling", "PairedTest"),
     "sample": ("Folding", "Mean", "Sample", "samples"),
 }  # file → what it offers here
 

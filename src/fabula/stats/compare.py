@@ -14,7 +14,7 @@ from fabula.core.rows import Rows
 from fabula.stats.bootstrap import Interval, bootstrap, bounds
 from fabula.stats.holm import holm
 from fabula.stats.paired import between, bootstrap_p, randomisations
-from fabula.stats.resampling import Testing
+from fabula.stats.resampling import PairedTest
 from fabula.stats.sample import Array, Folding, Sample, alike, samples
 
 
@@ -52,7 +52,7 @@ class Comparison:
 
     systems: tuple[str, ...]
     lines: Mapping[str, Line]
-    testing: Testing
+    testing: PairedTest
     videos: int
     signatures: Mapping[str, str]
     warnings: tuple[str, ...] = ()
@@ -76,10 +76,10 @@ def compare(
     *,
     scales: Mapping[str, float] | None = None,
     signatures: Mapping[str, str] | None = None,
-    how: Testing | None = None,
+    how: PairedTest | None = None,
 ) -> Comparison:
     """metric → system → (rows, how they fold). One draw of videos serves all metrics and systems of equal videos."""
-    how = how or Testing()
+    how = how or PairedTest()
     systems = tuple(next(iter(tables.values())))
     pairs = list(combinations(range(len(systems)), 2))
     some = {metric: samples(list(of_system.values())) for metric, of_system in tables.items()}

@@ -34,7 +34,7 @@ class Resampling(Options):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Testing(Resampling):
+class PairedTest(Resampling):
     """How systems are compared."""
 
     test: Test = option("randomisation", "The paired test.", shows_default=True)
