@@ -20,7 +20,7 @@ from fabula.score.options import WHERE, ScoreOptions
 VERBS = {
     "score": (),
     "serve": WHERE,
-    "compare": WHERE,
+    "compare": ("work", "resume"),
     "protocols": ("protocol", "metrics", "strict", *WHERE),
     "diagnose": ("task", "protocol", "metrics", "strict", "tok", "sets", "people", *WHERE),
 }

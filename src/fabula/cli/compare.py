@@ -7,14 +7,14 @@ from pathlib import Path
 
 import click
 
-from fabula.api.compare import compare
+from fabula.api.compare import WITHOUT, compare
 from fabula.cli._console import Several, show_progress
 from fabula.cli._options import flags, path_argument, refs_option
 from fabula.cli._out import Shown, check_outputs, show
 from fabula.core.errors import SpecError
 from fabula.core.options import Options, option
 from fabula.report import compare as report
-from fabula.score.options import WHERE, ScoreOptions
+from fabula.score.options import ScoreOptions
 from fabula.stats.resampling import PairedTest
 
 
@@ -37,7 +37,7 @@ class Outputs(Options):
 @click.command("compare", cls=Several)
 @path_argument("systems", nargs=-1, required=True)
 @refs_option()
-@flags(ScoreOptions, into="options", without=WHERE)
+@flags(ScoreOptions, into="options", without=WITHOUT)
 @flags(PairedTest, into="testing", help={"resamples": "Draws and trials.", "seed": "The seed of both."})
 @flags(Outputs, into="outputs")
 def command(
