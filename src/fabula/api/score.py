@@ -44,7 +44,7 @@ def score(
     """
     (options,) = deal("score", given, options or ScoreOptions())
     request = make_request(predictions, list_refs(refs), options, progress)
-    agreed = agree_task(request, options.task)
+    agreed = agree_task(request)
     check_request(request, agreed)
     result = task(agreed).run(request) if agreed else stories.run(request, None)
     check_parser(result.metrics.values(), options.spice)
@@ -127,7 +127,7 @@ def choose_metrics(wanted: Wanted | None, protocol: Protocol | None, task: str |
     return [make(name) if isinstance(name, str) else name for name in names]
 
 
-def agree_task(request: Request, named: str | None) -> str | None:
+def agree_task(request: Request) -> str | None:
     """The task that was named, or the one the protocol or all metrics belong to; None: the stories must tell."""
     protocol, chosen, name = request.protocol, request.metrics, request.options.task
     if name is not None:

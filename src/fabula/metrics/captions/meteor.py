@@ -57,14 +57,14 @@ class Metric(CaptionMetric):
 
     def sums(self, rows: Rows) -> Array | None:
         """As text/meteor.aggregate sums them: a perfect segment adds no chunk."""
-        if self.agg == "mean":
-            return np.stack([rows["value"], np.ones(len(rows))], axis=1)
+        if self.is_mean:
+            return super().sums(rows)
         stats = rows["stats"].copy()
         stats[[meteor.is_perfect(tuple(row)) for row in stats.tolist()], 20] = 0.0
         return stats
 
     def of_sums(self, totals: Array) -> Array:
-        if self.agg == "mean":
+        if self.is_mean:
             return super().of_sums(totals)
         return np.array([meteor.score_of(tuple(total)) for total in totals.tolist()])
 
