@@ -307,6 +307,18 @@ std::string stem_utf8(const std::string &word) {
     return out;
 }
 
+// The score of each row of 23 statistics.
+Doubles scores_of(nb::ndarray<const double, nb::shape<-1, 23>, nb::c_contig, nb::device::cpu> stats) {
+    std::vector<double> scores(stats.shape(0));
+    Statistics row;
+    for (size_t k = 0; k < scores.size(); ++k) {
+        std::copy_n(stats.data() + k * 23, 23, row.begin());
+        scores[k] = score_of(row);
+    }
+    const size_t size = scores.size();
+    return owned(std::move(scores), {size});
+}
+
 }  // namespace
 }  // namespace meteor
 
@@ -318,5 +330,6 @@ FABULA_KERNEL(m) {
              "Flat scores of all blocks, row by row.")
         .def("segments", &Engine::segments, nb::arg("candidates"), nb::arg("references"), nb::arg("threads"), "([N, 23], [N])")
         .def("normalise", &Engine::normalise, nb::arg("text"));
+    m.def("meteor_scores", &meteor::scores_of, nb::arg("stats"), "Twin of fabula.text.meteor.score_of.");
     m.def("meteor_stem", &meteor::stem_utf8, nb::arg("word"), "Twin of fabula.text.meteor.stem.stem.");
 }

@@ -15,12 +15,15 @@ import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import cache, lru_cache
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fabula import _kernels
 from fabula.core.errors import InputError
+from fabula.text import _told
 from fabula.text._check import check_pair, check_sentences
 from fabula.text._idf import Idf, ngrams
 from fabula.text._scorer import OneByOne
@@ -48,28 +51,61 @@ def score(candidate: str, references: Sequence[str], idf: Idf, *, item: object =
 
 def scores(items: Iterable[Item], idf: Idf) -> list[float]:
     """CIDEr-D of each item; a sentence that occurs often is counted once."""
-    vector = cache(_vectoriser(idf))
-    values = []
-    for i, (candidate, references) in enumerate(items):
-        check_pair(candidate, references, item=i)
-        values.append(_score(candidate, references, vector))
-    return values
+    items = check_items(items)
+    kernels = _kernels.native()
+    if kernels is None:
+        vector = cache(_vectoriser(idf))
+        return [_score(candidate, references, vector) for candidate, references in items]
+    check_documents(idf)
+
+    def work(told: _told.Told) -> list[float]:
+        df = np.array([idf.df.get(gram, 0) for gram in told.rows.grams()], np.int64)
+        return told.rows.cider_given(*told[1:], df, idf.N, _kernels.threads()).tolist()  # type: ignore[no-any-return]
+
+    return _told.count(kernels, [c for c, _ in items], [r for _, r in items], work)
 
 
 def scores_within(items: Sequence[Item], groups: Sequence[Hashable]) -> list[float]:
     """CIDEr-D of each item with the Idf of its own group: the label is the scope."""
     if len(groups) != len(items):
         raise InputError(f"{len(groups)} group labels for {len(items)} items", hint="give one label per item")
+    items = check_items(items)
     members: dict[Hashable, list[int]] = {}
-    for i, (label, (candidate, references)) in enumerate(zip(groups, items, strict=True)):
-        check_pair(candidate, references, item=i)
+    for i, label in enumerate(groups):
         members.setdefault(label, []).append(i)
+    order = [i for group in members.values() for i in group]
+    found = score_groups([items[i] for i in order], [len(group) for group in members.values()])
     values = [0.0] * len(items)
-    for group in members.values():
-        idf = Idf.from_references([items[i][1] for i in group])
-        for i, value in zip(group, scores([items[i] for i in group], idf), strict=True):
-            values[i] = value
+    for i, value in zip(order, found, strict=True):
+        values[i] = value
     return values
+
+
+def score_groups(items: Sequence[Item], sizes: Sequence[int]) -> list[float]:
+    """The same for groups that stand one after the other, each so many items."""
+    starts = [0, *accumulate(sizes)]
+    kernels = _kernels.native()
+    if kernels is None:
+        some = [items[a:b] for a, b in pairwise(starts)]
+        return [v for group in some for v in scores(group, Idf.from_references([r for _, r in group]))]
+
+    def work(told: _told.Told) -> list[float]:
+        return told.rows.cider(*told[1:], np.array(starts, np.int64), _kernels.threads()).tolist()  # type: ignore[no-any-return]
+
+    return _told.count(kernels, [c for c, _ in items], [r for _, r in items], work)
+
+
+def check_items(items: Iterable[Item]) -> list[Item]:
+    """The items, each a candidate with references; else an error that names the one that is not."""
+    checked = list(items)
+    for i, (candidate, references) in enumerate(checked):
+        check_pair(candidate, references, item=i)
+    return checked
+
+
+def check_documents(idf: Idf) -> None:
+    if idf.N < 1:
+        raise InputError("the Idf counts no items", field="idf", hint="build it with Idf.from_references")
 
 
 def corpus_scope(count: int) -> list[int]:
@@ -120,8 +156,7 @@ def pairs(candidates: Sequence[str], references: Sequence[str], idf: Idf) -> NDA
 
 
 def _vectoriser(idf: Idf) -> Callable[[str], Vector]:
-    if idf.N < 1:
-        raise InputError("the Idf counts no items", field="idf", hint="build it with Idf.from_references")
+    check_documents(idf)
     log_N, df = math.log(idf.N), idf.df
 
     def vector(text: str) -> Vector:

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from fabula.metrics.captions.bleu import count_ngrams
 from fabula.metrics.stories._localised import Localised, Pair
 from fabula.text import bleu
 
@@ -24,7 +23,7 @@ class LocalisedBleu(Localised):
     def video(self, pairs: Sequence[Pair], lost: int, ctx: Any) -> float:
         if not pairs:
             return 0.0
-        value = bleu.corpus(count_ngrams(c, (r,), None) for c, r in pairs)[self.n - 1]
+        value = bleu.corpus(bleu.stats(c, [r]) for c, r in pairs)[self.n - 1]
         return value * len(pairs) / (len(pairs) + lost)
 
 

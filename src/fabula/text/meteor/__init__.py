@@ -73,6 +73,14 @@ def segments(
     candidates: Sequence[str], references: Sequence[Sequence[str]], *, threads: int | None = None
 ) -> list[Segment]:
     """One segment per candidate, each with its own list of references."""
+    stats, scores = table(candidates, references, threads=threads)
+    return [Segment(tuple(row), value) for row, value in zip(stats.tolist(), scores.tolist(), strict=True)]
+
+
+def table(
+    candidates: Sequence[str], references: Sequence[Sequence[str]], *, threads: int | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """`segments` as two arrays: statistics and scores. [K, 23], [K]"""
     if len(candidates) != len(references):
         raise InputError(f"{len(candidates)} candidates, but {len(references)} lists of references")
     for k, texts in enumerate(references):
@@ -82,12 +90,10 @@ def segments(
     if engine := _engine(index):
         with _as_input_error(lambda: _check_segments(candidates, references)):
             stats, scores = engine.segments(candidates, references, threads or _kernels.threads())
-        return [Segment(tuple(row), value) for row, value in zip(stats.tolist(), scores.tolist(), strict=True)]
+        return stats, scores
     _check_segments(candidates, references)
-    return [
-        _best_segment(k, candidate, texts, index)
-        for k, (candidate, texts) in enumerate(zip(candidates, references, strict=True))
-    ]
+    made = [_best_segment(k, *item, index) for k, item in enumerate(zip(candidates, references, strict=True))]
+    return np.array([s.stats for s in made]).reshape(-1, 23), np.array([s.score for s in made])
 
 
 def aggregate(rows: Iterable[Segment]) -> float:
@@ -192,6 +198,22 @@ def score_of(stats: Statistics) -> float:
     fragmentation = 0.0 if is_perfect(stats) else _divide(chunks, (hyp_words + ref_words) / 2.0)
     value = F * (1.0 - GAMMA * fragmentation**BETA)
     return 0.0 if math.isnan(value) else max(0.0, value)
+
+
+def scores_of(stats: NDArray[np.float64]) -> NDArray[np.float64]:
+    """`score_of` of each row. [K, 23] → [K]"""
+    if module := native():
+        found: NDArray[np.float64] = module.meteor_scores(np.ascontiguousarray(stats, np.float64))
+        return found
+    return np.array([score_of(tuple(row)) for row in stats.tolist()], np.float64)
+
+
+def without_perfect_chunks(stats: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Statistics as `aggregate` sums them: a perfect segment adds no chunk. [K, 23]"""
+    perfect = (stats[:, 21] == stats[:, 0]) & (stats[:, 22] == stats[:, 1]) & (stats[:, 20] == 1.0)
+    summed = stats.copy()
+    summed[perfect, 20] = 0.0
+    return summed
 
 
 def is_perfect(stats: Statistics) -> bool:
