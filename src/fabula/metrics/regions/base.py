@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from math import isnan, nan
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -22,7 +23,7 @@ from numpy.typing import NDArray
 from fabula.core.errors import SpecError
 from fabula.core.notes import Progress, silent
 from fabula.core.regions import Picture
-from fabula.core.rows import Rows
+from fabula.core.rows import CROWDED, Rows
 from fabula.match.boxes import merged, priors, serve
 from fabula.metrics.base import Metric
 from fabula.pair.box_iou import box_iou
@@ -129,8 +130,8 @@ class RegionMetric(Metric):
 
     def rows(self, block: Sequence[Sides], ctx: Judge) -> Rows:
         records = [self.unit(ref, pred) for ref, pred in block]
-        fill(records, ctx)
-        return tabulate([ref.id for ref, _ in block], records)
+        crowded = fill(records, ctx)
+        return tabulate([ref.id for ref, _ in block], records, crowded)
 
     def unit(self, ref: Picture | None, pred: Picture | None) -> Records:
         """One image. Without references (None, or none in it), every detection is wrong."""
@@ -172,24 +173,29 @@ def merge_references(ref: Picture | None, merge: float, pixel: int) -> tuple[Flo
 
 
 def meteors(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> list[float]:
-    return [s.score for s in meteor.segments(candidates, references)]
+    """NaN where no reference could be aligned: it counts as 0."""
+    found = meteor.segments(candidates, references, crowded="zero")
+    return [nan if s.crowded and not s.score else s.score for s in found]
 
 
-def fill(block: Sequence[Records], judge: Judge) -> None:
-    """METEOR where it can change a number, the same captions once."""
-    pairs: dict[tuple[str, tuple[str, ...]], list[tuple[Floats, int]]] = {}
-    for records in block:
+def fill(block: Sequence[Records], judge: Judge) -> Floats:
+    """METEOR where it can change a number, the same captions once; how many of each image were beyond it. [N]"""
+    pairs: dict[tuple[str, tuple[str, ...]], list[tuple[int, int]]] = {}
+    crowded = np.zeros(len(block))
+    for n, records in enumerate(block):
         for d, candidate, references in records.asked:
-            pairs.setdefault((candidate, tuple(references)), []).append((records.meteor, d))
+            pairs.setdefault((candidate, tuple(references)), []).append((n, d))
     if not pairs:
-        return
+        return crowded
     scores = judge([c for c, _ in pairs], [r for _, r in pairs])
     for places, score in zip(pairs.values(), scores, strict=True):
-        for column, d in places:
-            column[d] = score
+        for n, d in places:
+            block[n].meteor[d] = 0.0 if isnan(score) else score
+            crowded[n] += isnan(score)
+    return crowded
 
 
-def tabulate(ids: Sequence[str], rows: Sequence[Records]) -> Rows:
+def tabulate(ids: Sequence[str], rows: Sequence[Records], crowded: Floats) -> Rows:
     K = max((len(r.score) for r in rows), default=0)
     columns = {name: np.zeros((len(rows), K)) for name in COLUMNS}
     for i, records in enumerate(rows):
@@ -199,4 +205,6 @@ def tabulate(ids: Sequence[str], rows: Sequence[Records]) -> Rows:
         "references": np.array([r.npos for r in rows], dtype=np.float64),
         "detections": np.array([len(r.score) for r in rows], dtype=np.float64),
     }
+    if crowded.any():
+        counts[CROWDED] = crowded
     return Rows(tuple(ids), np.zeros(len(rows), dtype=np.int64), counts | columns, unit="image")
