@@ -16,7 +16,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -28,7 +28,7 @@ from fabula.core.spec import show
 from fabula.metrics.base import Row
 from fabula.metrics.stories.base import Pair as StoryPair
 from fabula.metrics.stories.base import Stories, StoryMetric
-from fabula.pair.strips import is_large, strips
+from fabula.pair.strips import strips
 from fabula.text import tokenize_all
 
 Pair = tuple[str, str]  # candidate, reference; both tokenised
@@ -86,7 +86,7 @@ class Localised(StoryMetric):
     def caption_pairs(self, ref: Story, pred: Story, tau: float, tokens: Tokens) -> tuple[CaptionPairs, int]:
         """The pairs of one video in the order of the predictions, and the number of predictions that score 0."""
         pairs = Walk(self, ref, pred, tau, tokens)
-        return (pairs if is_large(ref, pred, PAIRS) else list(pairs)), pairs.lost
+        return (pairs if len(pairs) > PAIRS else list(pairs)), pairs.lost
 
 
 class Walk:
@@ -121,8 +121,10 @@ class Walk:
         gold, garbage, made = [self.tokens[c] for c in self.ref.captions], self.metric.garbage, 0
         trailing: Pair | None = None
         for some, hit in self.strips():
-            for caption, column in zip(some.captions, hit.T, strict=True):
-                candidate, found = self.tokens[caption], np.flatnonzero(column).tolist()
+            columns, rows = np.nonzero(hit.T)
+            starts = np.searchsorted(columns, np.arange(len(some) + 1)).tolist()
+            for caption, (start, end) in zip(some.captions, pairwise(starts), strict=True):
+                candidate, found = self.tokens[caption], rows[start:end].tolist()
                 for i in found:
                     yield candidate, gold[i]
                 made += len(found)

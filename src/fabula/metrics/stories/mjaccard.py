@@ -16,7 +16,7 @@ from fabula.core.nouns import Story
 from fabula.metrics.base import Row
 from fabula.metrics.stories.base import StoryMetric
 from fabula.pair.strips import strips
-from fabula.pair.tiou import Matrix, intersection
+from fabula.pair.tiou import Matrix, endless, intersection
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +28,7 @@ class Metric(StoryMetric):
         best = [self.shares(some, pred).max(axis=1, initial=0.0) for some in strips(ref, pred)]
         return {"value": float(np.concatenate(best).mean())}
 
+    @endless
     def shares(self, ref: Story, pred: Story) -> Matrix:
         """How much of each prediction lies within each reference. [G, P]"""
         g, p = ref.spans, pred.spans
