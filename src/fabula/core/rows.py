@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fabula.core.fits import require
+
 CROWDED = "crowded"  # the one column that is there only where it is not 0
 
 
@@ -96,5 +98,8 @@ def stack(columns: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
     """[R, …] each, one below the other; of lists, the shorter ones filled up with zeros."""
     if columns[0].ndim > 1:
         width = max(c.shape[1] for c in columns)
+        rows = sum(map(len, columns))
+        hint = "score in parts, or leave out what a system is least sure of where it says most"
+        require(16 * rows * width, f"a table of {rows} rows, the longest with {width} records,", hint)
         columns = [np.pad(c, ((0, 0), (0, width - c.shape[1]))) for c in columns]
     return np.concatenate(columns)

@@ -39,14 +39,14 @@ def is_extreme(boxes: Boxes, pixel: int) -> bool:
 
 def scaled_iou(g: Boxes, p: Boxes, pixel: int = 0) -> Matrix:
     """The same with the sides of each two boxes brought near 1, by powers of two: no digit is lost. [G, P]"""
-    most = max(np.abs(g).max(initial=0.0), np.abs(p).max(initial=0.0))
-    scale = 0.25 if most > FAR else 1.0  # so that no difference overflows
-    g, p, one = g * scale, p * scale, pixel * scale
     inter, mine, theirs = np.ones((3, len(g), len(p)))
     for axis in (0, 1):
-        G, P = (boxes[:, axis + 2] - boxes[:, axis] + one for boxes in (g, p))
+        most = max(np.abs(boxes[:, axis::2]).max(initial=0.0) for boxes in (g, p))
+        scale = 0.25 if most > 2.0**1021 else 1.0  # so that no difference overflows
+        one, a, b = pixel * scale, g * scale, p * scale
+        G, P = (boxes[:, axis + 2] - boxes[:, axis] + one for boxes in (a, b))
         exponent = np.frexp(np.maximum(np.abs(G)[:, None], np.abs(P)[None, :]))[1]
-        inter *= np.ldexp(shared(g, p, axis, one), -exponent)
+        inter *= np.ldexp(shared(a, b, axis, one), -exponent)
         mine *= np.ldexp(G[:, None], -exponent)
         theirs *= np.ldexp(P[None, :], -exponent)
     union = mine + theirs - inter

@@ -24,7 +24,7 @@ from fabula.core.errors import SpecError
 from fabula.core.notes import Progress, silent
 from fabula.core.regions import Picture
 from fabula.core.rows import CROWDED, Rows
-from fabula.match.boxes import merged, priors, serve
+from fabula.match.boxes import merged, merged_by, priors, serve_parts
 from fabula.metrics.base import Metric
 from fabula.pair.box_iou import box_iou
 from fabula.text import meteor
@@ -32,6 +32,7 @@ from fabula.text import meteor
 Floats = NDArray[np.float64]
 EMPTY = np.zeros(0)
 BLOCK = 64  # images
+CELLS = 1 << 20  # of a matrix of IoU: about 60 bytes each while it is made
 COLUMNS = ("score", "ok", "iou", "prior", "meteor")
 Judge = Callable[[Sequence[str], Sequence[Sequence[str]]], Sequence[float]]  # candidates, references → scores
 Sides = tuple[Picture, Picture | None]  # a reference image, and what was detected in it
@@ -140,8 +141,8 @@ class RegionMetric(Metric):
         if pred is None or not len(pred) or pred.scores is None:
             return Records(len(boxes), EMPTY, EMPTY, EMPTY, EMPTY, EMPTY, ())
         order = np.argsort(-pred.scores, kind="stable")
-        iou = box_iou(boxes, pred.corners(pixel)[order], pixel)
-        served = serve(iou, len(boxes) - 1 if self.stray == "last" else -1)
+        parts = box_strips(boxes, pred.corners(pixel)[order], pixel)
+        served = serve_parts(parts, len(boxes) - 1 if self.stray == "last" else -1)
         prior = priors(served) if self.claim == "threshold" else np.zeros(len(order))
         live = (served.iou > 0) & (served.iou >= min(self.ious))
         live &= served.first if self.claim == "best" else prior < max(self.ious)
@@ -162,7 +163,11 @@ def merge_references(ref: Picture | None, merge: float, pixel: int) -> tuple[Flo
     if ref is None or not len(ref):
         return np.zeros((0, 4)), []
     corners = ref.corners(pixel)
-    groups = merged(box_iou(corners, corners, pixel), merge)
+    if len(corners) ** 2 <= CELLS:
+        groups = merged(box_iou(corners, corners, pixel), merge)
+    else:  # as many boxes as no annotator draws: only their IoU with some of them is held
+        step = max(1, CELLS // len(corners))
+        groups = merged_by(lambda at: box_iou(corners[at], corners, pixel), len(corners), merge, step)
     if len(groups) == len(corners):
         return corners, [[caption] for caption in ref.captions]
     boxes = corners[[group[0] for group in groups]]
@@ -170,6 +175,13 @@ def merge_references(ref: Picture | None, merge: float, pixel: int) -> tuple[Flo
         if len(group) > 1:
             boxes[i] = corners[group].mean(axis=0)
     return boxes, [[ref.captions[i] for i in group] for group in groups]
+
+
+def box_strips(g: Floats, p: Floats, pixel: int) -> Iterator[Floats]:
+    """IoU of all boxes of g with some of p at a time. [G, p] each"""
+    step = max(1, CELLS // max(1, len(g)))
+    for start in range(0, len(p), step):
+        yield box_iou(g, p[start : start + step], pixel)
 
 
 def meteors(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> list[float]:
