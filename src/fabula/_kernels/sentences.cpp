@@ -210,7 +210,7 @@ class Sentences {
 
     // In how many items each n-gram occurs in some reference. [n-grams]
     nb::object frequencies(Numbers references, Numbers starts) const {
-        return made<int64_t>({grams_.size()}, [&](std::vector<int64_t> &out) {
+        return made<int64_t>({grams_known()}, [&](std::vector<int64_t> &out) {
             check_rows(references, "references");
             check_starts(starts, references.shape(0), "starts");
             if (out.size() != grams_.size()) throw std::runtime_error("sentences were added meanwhile");
@@ -220,11 +220,16 @@ class Sentences {
         });
     }
 
-    // The words of every n-gram, a blank between them, in the order of their numbers.
-    nb::list grams_texts() const {
+    size_t grams_known() const {
+        const std::shared_lock<std::shared_mutex> held(lock_);
+        return grams_.size();
+    }
+
+    // The words of every n-gram from this number on, a blank between them.
+    nb::list grams_texts(size_t from) const {
         const std::shared_lock<std::shared_mutex> held(lock_);
         nb::list found;
-        for (size_t i = 0; i < grams_.size(); ++i) {
+        for (size_t i = from; i < grams_.size(); ++i) {
             std::string text;
             for (uint32_t word : grams_.key(i))
                 if (word != NONE) (text += text.empty() ? "" : " ") += words_.text(word);
@@ -544,6 +549,7 @@ FABULA_KERNEL(m) {
         .def("cider_given", &Sentences::cider_given, nb::arg("candidates"), nb::arg("references"), nb::arg("starts"),
              nb::arg("df"), nb::arg("documents"), nb::arg("threads"))
         .def("frequencies", &Sentences::frequencies, nb::arg("references"), nb::arg("starts"))
-        .def("grams", &Sentences::grams_texts)
+        .def("grams_known", &Sentences::grams_known)
+        .def("grams", &Sentences::grams_texts, nb::arg("start") = 0)
         .def("lcs", &Sentences::lcs, nb::arg("candidates"), nb::arg("references"), nb::arg("threads"));
 }

@@ -32,16 +32,17 @@ class Told(NamedTuple):
 class Memory:
     """The sentences that one process has told its kernels."""
 
-    def __init__(self) -> None:
+    def __init__(self, keep: Sequence[str] = ()) -> None:
         self.rows: Any = None
         self.numbers: dict[str, int] = {}
+        self.keep = keep  # sentences that it always has, first of all
         self.lock = Lock()
 
     def tell(self, kernels: ModuleType, texts: Iterable[str]) -> None:
         new = [text for text in dict.fromkeys(texts) if text not in self.numbers]
-        if self.rows is None or len(self.numbers) + len(new) > LIMIT:
+        if self.rows is None or len(self.numbers) + len(new) > LIMIT + len(self.keep):
             self.rows, self.numbers = kernels.Sentences(), {}
-            new = list(dict.fromkeys(texts))
+            new = list(dict.fromkeys([*self.keep, *texts]))
         self.rows.add(new)
         self.numbers.update(zip(new, range(len(self.numbers), len(self.numbers) + len(new)), strict=True))
 
@@ -54,6 +55,7 @@ def count(
     candidates: Sequence[str],
     references: Sequence[Sequence[str]],
     work: Callable[[Told], T],
+    memory: Memory = memory,
 ) -> T:
     """`work` on these items; one caller at a time, for what is told moves the memory of what was told before."""
     flat = [text for texts in references for text in texts]

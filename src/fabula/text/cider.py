@@ -13,22 +13,23 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from itertools import accumulate, pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fabula import _kernels
 from fabula.core.errors import InputError
+from fabula.core.nouns import once
 from fabula.text import _told
 from fabula.text._check import check_pair, check_sentences
 from fabula.text._idf import Idf, ngrams
 from fabula.text._scorer import OneByOne
 
-__all__ = ["NAME", "Idf", "batch_scope", "corpus_scope", "pairs", "score", "scores", "scores_within"]
+__all__ = ["NAME", "Documents", "Idf", "batch_scope", "corpus_scope", "pairs", "score", "scores", "scores_within"]
 
 NAME = "cider"
 SIGMA = 6.0
@@ -49,20 +50,77 @@ def score(candidate: str, references: Sequence[str], idf: Idf, *, item: object =
     return _score(candidate, references, _vectoriser(idf))
 
 
-def scores(items: Iterable[Item], idf: Idf) -> list[float]:
+class Documents:
+    """Items whose references are counted: by the kernels where there are some, else as an Idf. One count serves all."""
+
+    def __init__(self, references: Sequence[Sequence[str]], idf: Idf | None = None) -> None:
+        self.references, self.N = references, idf.N if idf else len(references)
+        self.memory = _told.Memory(keep=[text for texts in references for text in texts])
+        self.given = idf
+        self.rows: object = None  # where df was counted
+        self.df = np.zeros(0, np.int64)  # by the number of the n-gram
+
+    @once
+    def idf(self) -> Idf:
+        return self.given or Idf.from_references(self.references)
+
+    def on(self, rows: Any) -> NDArray[np.int64]:
+        """df of every n-gram that these rows know; one that came after the count occurs in no item."""
+        if rows is not self.rows:
+            self.rows, self.df = rows, np.zeros(0, np.int64)
+        grams = rows.grams_known()
+        if len(self.df) < grams:
+            if self.given:
+                new = [self.given.df.get(gram, 0) for gram in rows.grams(len(self.df))]
+            elif len(self.df):
+                new = [0] * (grams - len(self.df))
+            else:
+                number = self.memory.numbers.__getitem__
+                starts = np.fromiter(accumulate(map(len, self.references), initial=0), np.int64, self.N + 1)
+                flat = np.array([number(text) for texts in self.references for text in texts], np.int64)
+                new = rows.frequencies(flat, starts)
+            self.df = np.concatenate([self.df, np.asarray(new, np.int64)])
+        return self.df
+
+
+_given: list[Documents] = []  # the last Idf that was given, by the numbers of its n-grams
+
+
+def documents(idf: Idf | Documents) -> Documents:
+    """Those that somebody else has counted; the same Idf, which is large, is not looked through twice."""
+    if isinstance(idf, Documents):
+        return idf
+    if not (_given and _given[0].given is idf):
+        _given[:] = [Documents((), idf)]
+    return _given[0]
+
+
+def frequencies(idf: Idf | Documents) -> Idf:
+    return idf.idf if isinstance(idf, Documents) else idf
+
+
+def scores(items: Iterable[Item], idf: Idf | Documents) -> list[float]:
     """CIDEr-D of each item; a sentence that occurs often is counted once."""
     items = check_items(items)
     kernels = _kernels.native()
     if kernels is None:
-        vector = cache(_vectoriser(idf))
-        return [_score(candidate, references, vector) for candidate, references in items]
+        return list(stream(items, frequencies(idf)))
     check_documents(idf)
+    known = documents(idf)
 
     def work(told: _told.Told) -> list[float]:
-        df = np.array([idf.df.get(gram, 0) for gram in told.rows.grams()], np.int64)
-        return told.rows.cider_given(*told[1:], df, idf.N, _kernels.threads()).tolist()  # type: ignore[no-any-return]
+        df = known.on(told.rows)
+        return told.rows.cider_given(*told[1:], df, known.N, _kernels.threads()).tolist()  # type: ignore[no-any-return]
 
-    return _told.count(kernels, [c for c, _ in items], [r for _, r in items], work)
+    return _told.count(kernels, [c for c, _ in items], [r for _, r in items], work, known.memory)
+
+
+def stream(items: Iterable[Item], idf: Idf) -> Iterator[float]:
+    """The same one by one, for more items than fit into memory."""
+    vector = cache(_vectoriser(idf))
+    for i, (candidate, references) in enumerate(items):
+        check_pair(candidate, references, item=i)
+        yield _score(candidate, references, vector)
 
 
 def scores_within(items: Sequence[Item], groups: Sequence[Hashable]) -> list[float]:
@@ -103,7 +161,7 @@ def check_items(items: Iterable[Item]) -> list[Item]:
     return checked
 
 
-def check_documents(idf: Idf) -> None:
+def check_documents(idf: Idf | Documents) -> None:
     if idf.N < 1:
         raise InputError("the Idf counts no items", field="idf", hint="build it with Idf.from_references")
 
@@ -194,8 +252,14 @@ class CiderD(OneByOne):
     version = "cider-d(idf=video)"
     alone = False  # a pair's score depends on the other references of its video
 
+    def __init__(self, idf: Idf | None = None) -> None:
+        self.idf = idf
+
     def pairs(self, candidates: Sequence[str], references: Sequence[str]) -> NDArray[np.float64]:
-        return pairs(candidates, references, Idf.from_references([[r] for r in references]))
+        return pairs(candidates, references, self.idf or Idf.from_references([[r] for r in references]))
+
+    def within(self, references: Sequence[str]) -> CiderD:
+        return CiderD(Idf.from_references([[r] for r in references]))
 
 
 SCORER = CiderD()

@@ -51,7 +51,7 @@ class Items:
 
 @dataclass(frozen=True, kw_only=True)
 class CaptionMetric(Metric):
-    """Base of metrics over caption items. Write `units`: tokenised items in, a row each out; or `columns` at once."""
+    """Base of metrics over caption items. Write `units`: tokenised items in, a row each out; or `tabulate` at once."""
 
     reads: ClassVar[str] = "captions"
     tasks: ClassVar[tuple[str, ...]] = ("captions",)
@@ -72,7 +72,7 @@ class CaptionMetric(Metric):
         """One row per item, in order. Every item has a candidate and at least one reference, tokenised."""
         raise NotImplementedError(f"{self.name} does not say what its rows are")
 
-    def columns(self, items: Sequence[Item]) -> Mapping[str, Array]:
+    def tabulate(self, items: Sequence[Item]) -> Mapping[str, Array]:
         """The same, column by column."""
         rows = [{"id": item.id, **row} for item, row in zip(items, self.units(items), strict=True)]
         return Rows.of(rows, unit="id").columns
@@ -89,7 +89,7 @@ class CaptionMetric(Metric):
     def rows(self, block: Items, ctx: Any) -> Rows:
         items = self.items(block)
         refset = np.zeros(len(items), dtype=np.int64)
-        return Rows(tuple(i.id for i in items), refset, self.columns(items), block.unit)
+        return Rows(tuple(i.id for i in items), refset, self.tabulate(items), block.unit)
 
 
 def split_items(items: Sequence[Item]) -> tuple[list[str], list[Sequence[str]]]:

@@ -22,7 +22,7 @@ class Bleu(CaptionMetric):
     paper: ClassVar[str] = "Papineni et al., ACL 2002"
     n: ClassVar[int]
 
-    def columns(self, items: Sequence[Item]) -> Mapping[str, Array]:
+    def tabulate(self, items: Sequence[Item]) -> Mapping[str, Array]:
         stats = bleu.stats_many(*split_items(items))
         return {"value": bleu.segments(stats)[:, self.n - 1], "stats": stats.astype(np.float64)}
 

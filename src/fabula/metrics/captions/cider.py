@@ -38,7 +38,7 @@ class Metric(CaptionMetric):
         if not (self.idf == "corpus" or size_given or (scope == "file" and argument)):
             raise SpecError(f"CIDEr: idf={self.idf!r}; it may be corpus, batch:N or file:PATH")
 
-    def columns(self, items: Sequence[Item]) -> Mapping[str, Array]:
+    def tabulate(self, items: Sequence[Item]) -> Mapping[str, Array]:
         pairs = list(zip(*split_items(items), strict=True))
         scope, _, argument = self.idf.partition(":")
         if scope == "file":

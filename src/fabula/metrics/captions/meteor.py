@@ -10,8 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+import numpy as np
+
 from fabula.core.nouns import Item
-from fabula.core.rows import Rows
+from fabula.core.rows import CROWDED, Rows
 from fabula.metrics.base import Array, Values
 from fabula.metrics.captions.base import CaptionMetric, split_items
 from fabula.text import meteor
@@ -33,13 +35,14 @@ class Metric(CaptionMetric):
     agg: Literal["corpus", "mean"] = "corpus"
     passing: Literal["direct", "pipe"] = "direct"
 
-    def columns(self, items: Sequence[Item]) -> Mapping[str, Array]:
+    def tabulate(self, items: Sequence[Item]) -> Mapping[str, Array]:
         candidates, references = split_items(items)
         if self.passing == "pipe":
             passed = [meteor.as_pycocoevalcap(*pair) for pair in zip(candidates, references, strict=True)]
             candidates, references = [c for c, _ in passed], [r for _, r in passed]
-        stats, scores = meteor.table(candidates, references)
-        return {"value": scores, "stats": stats}
+        found = meteor.table(candidates, references, crowded="zero")
+        columns = {"value": found.scores, "stats": found.stats}
+        return columns | {CROWDED: found.crowded.astype(np.float64)} if found.crowded.any() else columns
 
     @property
     def is_mean(self) -> bool:

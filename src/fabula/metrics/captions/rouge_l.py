@@ -17,5 +17,5 @@ class Metric(CaptionMetric):
     name: ClassVar[str] = "ROUGE_L"
     paper: ClassVar[str] = "Lin, WS 2004"
 
-    def columns(self, items: Sequence[Item]) -> Mapping[str, Array]:
+    def tabulate(self, items: Sequence[Item]) -> Mapping[str, Array]:
         return {"value": rouge.scores(*split_items(items))}

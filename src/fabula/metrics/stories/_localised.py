@@ -14,27 +14,32 @@ garbage  zero:   it scores 0, whatever the metric (ours)
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice, pairwise
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fabula.core.means import mean
 from fabula.core.nouns import Story
+from fabula.core.rows import CROWDED, Rows
 from fabula.core.spec import show
-from fabula.metrics.base import Row
+from fabula.metrics.base import Array, Row
+from fabula.metrics.stories._meetings import GARBAGE, Meetings, letters
 from fabula.metrics.stories.base import Pair as StoryPair
-from fabula.metrics.stories.base import Stories, StoryMetric
-from fabula.text import tokenize_all
+from fabula.metrics.stories.base import Stories, StoryMetric, Tokens, once, portioned
+from fabula.pair.strips import is_large, strips
 
 Pair = tuple[str, str]  # candidate, reference; both tokenised
-Tokens = dict[str, str]
+Mask = NDArray[np.bool_]
+PAIRS = 1 << 16  # of captions, scored or parsed at a time: about a kilobyte each
 
 
 @dataclass(frozen=True, kw_only=True)
 class Localised(StoryMetric):
-    """Base: a subclass scores the pairs of one video."""
+    """Base: a subclass scores the pairs of one video, and those of many videos at once to the same digits."""
 
     paper: ClassVar[str] = "Krishna et al., ICCV 2017"
     tasks: ClassVar[tuple[str, ...]] = ("dense",)
@@ -57,12 +62,19 @@ class Localised(StoryMetric):
     nonascii: Literal["keep", "blank"] = "keep"
 
     @abstractmethod
-    def video(self, pairs: Sequence[Pair], lost: int, ctx: Any) -> float:
+    def video(self, pairs: CaptionPairs, lost: int, ctx: Any) -> float:
         """The score of one video at one τ: its pairs, and how many predictions count as 0 besides."""
 
+    def videos(self, met: Meetings, ctx: Any) -> list[Array] | None:
+        """The scores of many videos at each τ, [N] each; None where each is scored by itself."""
+        return None
+
+    def crowded(self, met: Meetings, ctx: Any) -> Array | None:
+        """How many distinct pairs of each video are beyond the scorer, after `videos`. [N]"""
+        return None
+
     def prepare(self, data: Stories) -> Any:
-        texts = list({c for story in data.scored() for c in story.captions})
-        return dict(zip(texts, tokenize_all(texts, self.tok, self.nonascii == "blank"), strict=True))
+        return data.tokens(self.tok, self.nonascii == "blank")
 
     def story_pairs(self, video: str, refs: Sequence[Story | None], pred: Story | None) -> dict[int, StoryPair]:
         return super().story_pairs(video, refs, take_first(pred, self.top))
@@ -74,38 +86,108 @@ class Localised(StoryMetric):
             row[f"value@{show(tau)}"] = self.video(pairs, lost, ctx) if pairs or lost else 0.0
         return {"value": mean(list(row.values())), **row}
 
+    def tabulate(self, pairs: Sequence[StoryPair], ctx: Any) -> Mapping[str, Array]:
+        parts = [
+            Rows(("",) * len(some), np.zeros(len(some), np.int64), self.tabulate_some(some, ctx))
+            for some in portioned(pairs, PAIRS)
+        ]
+        return Rows.joined(parts).columns
+
+    def tabulate_some(self, pairs: Sequence[StoryPair], ctx: Any) -> Mapping[str, Array]:
+        """Ordinary videos many at once; one whose matrix is too large by itself."""
+        values = None if is_large(*pairs[0], PAIRS) else self.videos(self.meet(pairs, ctx), ctx)
+        if values is None:
+            return super().tabulate(pairs, ctx)
+        total = np.zeros(len(pairs))
+        for value in values:
+            total += value
+        columns = {"value": total / len(values)} | {
+            f"value@{show(tau)}": value for tau, value in zip(self.tiou, values, strict=True)
+        }
+        crowded = self.crowded(self.meet(pairs, ctx), ctx)
+        return columns | {CROWDED: crowded} if crowded is not None and crowded.any() else columns
+
+    def meet(self, pairs: Sequence[StoryPair], ctx: Any) -> Meetings:
+        """Which captions meet; metrics whose rules for that agree share it."""
+        grid, words = self.grid(pairs), (self.tok, self.nonascii)
+        rules = (Meetings, self.tiou, self.garbage, self.eps, self.segments, words)
+
+        def make() -> Meetings:
+            return Meetings.of(grid, self.ious(grid), self.tiou, self.garbage, self.tokens(ctx))
+
+        found: Meetings = once(pairs, rules, make)
+        return found
+
     def tokens(self, ctx: Any) -> Tokens:
         found: Tokens = ctx
         return found
 
-    def caption_pairs(self, ref: Story, pred: Story, tau: float, tokens: Tokens) -> tuple[list[Pair], int]:
+    def caption_pairs(self, ref: Story, pred: Story, tau: float, tokens: Tokens) -> tuple[CaptionPairs, int]:
         """The pairs of one video in the order of the predictions, and the number of predictions that score 0."""
-        hit = self.iou(ref, pred) >= tau  # [G, P]
-        pairs: list[Pair] = []
-        lost, trailing = 0, None
-        for j, caption in enumerate(pred.captions):
-            candidate = tokens[caption]
-            found = [(candidate, tokens[ref.captions[i]]) for i in np.flatnonzero(hit[:, j])]
-            pairs += found
-            if found:
-                trailing = None
-            elif self.garbage == "zero":
-                lost += 1
-            elif self.garbage == "last":
-                trailing = (candidate, GARBAGE)
-            else:
-                pairs.append((candidate, GARBAGE if self.garbage == "abc" else letters(len(pairs))))
-        return pairs + ([trailing] if trailing else []), lost
+        pairs = Walk(self, ref, pred, tau, tokens)
+        return (pairs if len(pairs) > PAIRS else list(pairs)), pairs.lost
 
 
-GARBAGE = "abc123!@#"  # one token for the tokeniser, four words for METEOR
+class Walk:
+    """The pairs of one video at one τ, made anew whenever they are walked through: there may be millions."""
+
+    def __init__(self, metric: Localised, ref: Story, pred: Story, tau: float, tokens: Tokens) -> None:
+        self.metric, self.ref, self.pred, self.tau, self.tokens = metric, ref, pred, tau, tokens
+        self.kept: list[tuple[Story, Mask]] = []  # one strip is kept, more are made again
+        found = []
+        for some, hit in self.strips():
+            self.kept = [] if found else [(some, hit)]
+            found.append(hit.sum(axis=0))
+        overlaps = np.concatenate(found)  # [P]
+        alone = int(np.count_nonzero(overlaps == 0))
+        self.lost = alone if metric.garbage == "zero" else 0
+        if metric.garbage == "last":  # only the last prediction of all, if it overlaps nothing
+            alone = int(len(overlaps) > 0 and overlaps[-1] == 0)
+        self.size = int(overlaps.sum()) + (0 if metric.garbage == "zero" else alone)
+
+    def __len__(self) -> int:
+        return self.size
+
+    def strips(self) -> Iterator[tuple[Story, Mask]]:
+        """Predictions, some at a time, and which references each overlaps by τ. [G, p]"""
+        if self.kept:
+            yield from self.kept
+            return
+        for some in strips(self.pred, self.ref):
+            yield some, self.metric.iou(self.ref, some) >= self.tau
+
+    def __iter__(self) -> Iterator[Pair]:
+        gold, garbage, made = [self.tokens[c] for c in self.ref.captions], self.metric.garbage, 0
+        trailing: Pair | None = None
+        for some, hit in self.strips():
+            columns, rows = np.nonzero(hit.T)
+            starts = np.searchsorted(columns, np.arange(len(some) + 1)).tolist()
+            for caption, (start, end) in zip(some.captions, pairwise(starts), strict=True):
+                candidate, found = self.tokens[caption], rows[start:end].tolist()
+                for i in found:
+                    yield candidate, gold[i]
+                made += len(found)
+                if found:
+                    trailing = None
+                elif garbage == "last":
+                    trailing = (candidate, GARBAGE)
+                elif garbage != "zero":
+                    yield candidate, GARBAGE if garbage == "abc" else letters(made)
+                    made += 1
+        if trailing:
+            yield trailing
 
 
-def letters(n: int) -> str:
-    """A word of ten letters that no caption holds, another for each n."""
-    return "qzxj" + "".join(chr(ord("a") + n // 26**k % 26) for k in range(6))
+def chunks(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
+    """So many pairs at a time that what is known of each fits."""
+    walk = iter(pairs)
+    while some := list(islice(walk, PAIRS)):
+        yield some
 
 
 def take_first(pred: Story | None, top: int | None) -> Story | None:
     """The first N predictions of the file."""
     return pred if pred is None or top is None else replace(pred, events=pred.events[:top])
+
+
+CaptionPairs = list[Pair] | Walk  # of one video at one τ

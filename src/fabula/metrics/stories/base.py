@@ -13,20 +13,67 @@ segments checked: reversed, zero-length and negative ones match nothing · raw: 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
+
+import numpy as np
 
 from fabula.core.errors import SpecError
 from fabula.core.nouns import Corpus, Story
 from fabula.core.rows import Rows
-from fabula.metrics.base import Metric, Row
+from fabula.metrics.base import Array, Metric, Row
+from fabula.pair.grid import Cells, Grid
+from fabula.pair.strips import portions
 from fabula.pair.tiou import Matrix, forward, tiou
+from fabula.text import tokenize_all
 
 BLOCK = 512  # videos
+KEPT = 1 << 21  # cells of the matrices of all blocks: where there are more, each metric makes its own
 
 Pair = tuple[Story, Story]  # reference, prediction
 Video = tuple[str, Sequence[Story | None], Story | None]  # its id, its reference stories by set, its predicted one
+Tokens = dict[str, str]
+T = TypeVar("T")
+
+
+class Kept(list[T]):
+    """A list with room for what is made of it, so that the metrics that come after need not make it again."""
+
+    ROOM = 12
+
+    def __init__(self, things: Iterable[T] = ()) -> None:
+        super().__init__(things)
+        self.made: dict[object, Any] = {}
+
+    def once(self, key: object, make: Callable[[], Any]) -> Any:
+        if key not in self.made:
+            if len(self.made) >= self.ROOM:
+                del self.made[next(iter(self.made))]
+            self.made[key] = make()
+        return self.made[key]
+
+
+def once(things: Sequence[Any], key: object, make: Callable[[], Any]) -> Any:
+    """What is made of these things under this key: kept with them where they keep it."""
+    return things.once(key, make) if isinstance(things, Kept) else make()
+
+
+def portioned(pairs: Sequence[Pair], cells: int) -> list[Sequence[Pair]]:
+    """Runs of pairs of stories with at most so many cells together (pair/strips.py), which keep what is made of them."""
+    if sum(len(ref) * len(pred) for ref, pred in pairs) <= cells:
+        return [pairs] if pairs else []
+    found: list[Sequence[Pair]] = once(pairs, ("portions", cells), lambda: list(map(Kept, portions(pairs, cells))))
+    return found
+
+
+class Laid(Kept[Pair]):
+    """The stories of a block that are compared, pair by pair, and whose each pair is."""
+
+    def __init__(self, pairs: Mapping[str, Mapping[int, Pair]]) -> None:
+        super().__init__(pair for of_set in pairs.values() for pair in of_set.values())
+        self.videos = tuple(video for video, of_set in pairs.items() for _ in of_set)
+        self.refset = np.array([k for of_set in pairs.values() for k in of_set], dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +83,7 @@ class Stories:
     refs: Sequence[Corpus]
     preds: Corpus
     statistics: Any = None
+    made: dict[object, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def videos(self) -> list[str]:
@@ -46,11 +94,31 @@ class Stories:
         return len(self.videos)
 
     def blocks(self, whole: bool) -> Iterator[list[Video]]:
-        videos = self.videos
+        if whole in self.made:
+            yield from self.made[whole]
+            return
+        videos, kept = self.videos, self.made.setdefault(whole, []) if self.cells <= KEPT else None
         size = max(1, len(videos)) if whole else BLOCK
         for start in range(0, len(videos), size):
             some = videos[start : start + size]
-            yield [(v, [ref.get(v) for ref in self.refs], self.preds.get(v)) for v in some]
+            block: Kept[Video] = Kept((v, [ref.get(v) for ref in self.refs], self.preds.get(v)) for v in some)
+            if kept is not None:
+                kept.append(block)
+            yield block
+
+    @property
+    def cells(self) -> int:
+        """Of all matrices of references and predictions together."""
+        return sum(len(story) * len(self.preds[v]) for ref in self.refs for v, story in ref.items() if v in self.preds)
+
+    def tokens(self, tok: str, ascii_only: bool) -> Tokens:
+        """Every caption that is compared, and its tokens."""
+        key = "tokens", tok, ascii_only
+        if key not in self.made:
+            texts = list({c for story in self.scored() for c in story.captions})
+            self.made[key] = dict(zip(texts, tokenize_all(texts, tok, ascii_only), strict=True))
+        found: Tokens = self.made[key]
+        return found
 
     def scored(self) -> Iterator[Story]:
         """All stories that are compared: predictions of other videos are none."""
@@ -118,6 +186,19 @@ class StoryMetric(Metric):
         if self.refs == "single" and sets > 1:
             raise SpecError(f"{self} takes one reference set, {sets} were given; say refs=mean, best or merged")
 
+    def tabulate(self, pairs: Sequence[Pair], ctx: Any) -> Mapping[str, Array]:
+        """The rows of many videos column by column; override it where columns are cheaper."""
+        return Rows.of({"video": "", **row} for row in self.units(pairs, ctx)).columns
+
+    def grid(self, pairs: Sequence[Pair]) -> Grid:
+        """Every reference with every prediction of all pairs of stories."""
+        found: Grid = once(pairs, Grid, lambda: Grid.of(pairs))
+        return found
+
+    def ious(self, grid: Grid) -> Cells:
+        """`iou` of all pairs of stories. [C]"""
+        return grid.iou(self.eps, raw=self.segments != "checked", swap=self.segments == "swap")
+
     def iou(self, ref: Story, pred: Story) -> Matrix:
         """[G, P]"""
         g, p = ref.spans, pred.spans
@@ -138,15 +219,24 @@ class StoryMetric(Metric):
         return {k: (ref.in_order() if self.order == "start" else ref, pred) for k, ref in sets.items()}
 
     def rows(self, block: Sequence[Video], ctx: Any) -> Rows:
-        pairs = {video: self.story_pairs(video, refs, pred) for video, refs, pred in block}
-        units = iter(self.units([pair for of_set in pairs.values() for pair in of_set.values()], ctx))
-        table: list[dict[str, Any]] = []
-        for video, of_set in pairs.items():
-            rows = {k: next(units) for k in of_set}
-            if self.refs == "best" and rows:
-                rows = {0: self.best(list(rows.values()))}
-            table += [{"video": video, "refset": k, **row} for k, row in rows.items()]
-        return Rows.of(table)
+        laid = self.lay(block)
+        if not laid:
+            return Rows.of([])
+        rows = Rows(laid.videos, laid.refset, self.tabulate(laid, ctx))
+        return self.best_rows(rows) if self.refs == "best" else rows
+
+    def lay(self, block: Sequence[Video]) -> Laid:
+        """What is compared in a block of videos; metrics whose rules for that agree share it."""
+        rules = ("laid", self.refs == "merged", self.missing, self.order, self.param("top"))
+        made: Laid = once(block, rules, lambda: Laid({v: self.story_pairs(v, refs, pred) for v, refs, pred in block}))
+        return made
+
+    def best_rows(self, rows: Rows) -> Rows:
+        """One row a video."""
+        sides: dict[str | int, list[Row]] = {}
+        for row in rows.dicts():
+            sides.setdefault(row.pop("video"), []).append({n: x for n, x in row.items() if n != "refset"})
+        return Rows.of({"video": video, "refset": 0, **self.best(some)} for video, some in sides.items())
 
     def best(self, rows: list[Row]) -> Row:
         """The row of the reference set that serves the prediction best; the first on ties."""

@@ -5,11 +5,12 @@ Statistics are summed over the pairs of one video; with garbage=zero, lost predi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from fabula.metrics.stories._localised import Localised, Pair
+from fabula.metrics.base import Array
+from fabula.metrics.stories._localised import CaptionPairs, Localised
+from fabula.metrics.stories._meetings import Meetings
 from fabula.text import bleu
 
 
@@ -20,7 +21,12 @@ class LocalisedBleu(Localised):
     n: ClassVar[int]
     shown: ClassVar[bool] = False
 
-    def video(self, pairs: Sequence[Pair], lost: int, ctx: Any) -> float:
+    def videos(self, met: Meetings, ctx: Any) -> list[Array]:
+        stats = bleu.stats_many(met.candidates, [[r] for r in met.references])
+        values = [bleu.segments(met.total(k, stats))[:, self.n - 1] for k in range(len(self.tiou))]
+        return [met.spread(k, value) for k, value in enumerate(values)]
+
+    def video(self, pairs: CaptionPairs, lost: int, ctx: Any) -> float:
         if not pairs:
             return 0.0
         value = bleu.corpus(bleu.stats(c, [r]) for c, r in pairs)[self.n - 1]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
 
-from fabula.metrics.stories._localised import Localised, Pair
+from fabula.metrics.base import Array
+from fabula.metrics.stories._localised import CaptionPairs, Localised
+from fabula.metrics.stories._meetings import Meetings
 from fabula.text import rouge
 
 
@@ -16,7 +17,11 @@ class Metric(Localised):
     name: ClassVar[str] = "DVC_ROUGE_L"
     label: ClassVar[str] = "ROUGE_L"
 
-    def video(self, pairs: Sequence[Pair], lost: int, ctx: Any) -> float:
+    def videos(self, met: Meetings, ctx: Any) -> list[Array]:
+        scores = rouge.scores(met.candidates, [[r] for r in met.references])
+        return [met.mean(k, scores[at]) for k, at in enumerate(met.at)]
+
+    def video(self, pairs: CaptionPairs, lost: int, ctx: Any) -> float:
         return sum(score_pair(*pair) for pair in pairs) / (len(pairs) + lost)
 
 

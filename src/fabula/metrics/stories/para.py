@@ -80,7 +80,7 @@ class Paragraph(Metric):
     def rows(self, block: Sequence[Video], ctx: Any) -> Rows:
         items = self.items(block)
         refset = np.zeros(len(items), dtype=np.int64)
-        return Rows(tuple(item.id for item in items), refset, self.reader().columns(items))
+        return Rows(tuple(item.id for item in items), refset, self.reader().tabulate(items))
 
     @property
     def leans_on(self) -> frozenset[str]:
