@@ -29,6 +29,8 @@ class Grid:
     pair: Index  # [C] which pair of stories
     row: Index  # [C] which reference of it
     column: Index  # [C] which prediction of it
+    gold: Index  # [C] which of all references
+    guess: Index  # [C] which of all predictions
     kept: dict[tuple[float, bool, bool], Cells] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
@@ -39,7 +41,8 @@ class Grid:
         pair = np.repeat(np.arange(len(pairs)), cells)
         place = np.arange(len(pair)) - before(cells)[pair]
         row, column = np.divmod(place, shapes[pair, 1])
-        return cls(refs, preds, shapes, pair, row, column)
+        gold, guess = before(shapes[:, 0])[pair] + row, before(shapes[:, 1])[pair] + column
+        return cls(refs, preds, shapes, pair, row, column, gold, guess)
 
     def __len__(self) -> int:
         return len(self.refs)
@@ -54,8 +57,7 @@ class Grid:
         g, p = spans(self.refs), spans(self.preds)
         if swap:
             g, p = forward(g), forward(p)
-        G, P = before(self.shapes[:, 0]), before(self.shapes[:, 1])
-        found = overlap(g[G[self.pair] + self.row], p[P[self.pair] + self.column], eps, raw)
+        found = overlap(g[self.gold], p[self.guess], eps, raw)
         found.setflags(write=False)
         return found
 
@@ -64,6 +66,18 @@ class Grid:
         start = before(self.shapes[:, 0] * self.shapes[:, 1])
         place: Index = start[self.pair] + self.column * self.shapes[self.pair, 0] + self.row
         return place
+
+    def owners(self, side: int) -> Index:
+        """The pair of stories of every reference (0) or prediction (1). [ΣG] or [ΣP]"""
+        return np.repeat(np.arange(len(self)), self.shapes[:, side])
+
+    def best(self, cells: Cells) -> list[Cells]:
+        """For each pair of stories what each reference has at best, 0 where nothing is above that. [G] each"""
+        found = np.zeros(self.shapes[:, 0].sum())
+        starts = np.flatnonzero(np.diff(self.gold, prepend=-1))
+        if len(starts):
+            found[self.gold[starts]] = np.maximum(0.0, np.maximum.reduceat(cells, starts))
+        return np.split(found, np.cumsum(self.shapes[:, 0])[:-1])
 
     def sum(self, cells: Cells, chosen: Mask) -> Cells:
         """Per pair of stories the sum of its chosen cells, one after the other. [N]"""

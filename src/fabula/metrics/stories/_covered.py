@@ -10,13 +10,14 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fabula.core.means import f1, f1_of, mean
+from fabula.core.means import add_up, f1, f1_of, mean
 from fabula.core.nouns import Story
 from fabula.core.rows import Rows
 from fabula.core.spec import show
 from fabula.metrics.base import Array, Row, Values
 from fabula.metrics.stories._localised import take_first
 from fabula.metrics.stories.base import Pair, StoryMetric
+from fabula.pair.grid import Grid, Index
 from fabula.pair.strips import strips
 
 Hits = Callable[[float], NDArray[np.bool_]]  # level → [G, P]
@@ -52,6 +53,10 @@ class Covered(StoryMetric):
     @abstractmethod
     def hits(self, ref: Story, pred: Story) -> Hits: ...
 
+    @abstractmethod
+    def cell_hits(self, grid: Grid) -> Hits:
+        """`hits` of many videos: level → [C]"""
+
     def story_pairs(self, video: str, refs: Sequence[Story | None], pred: Story | None) -> dict[int, Pair]:
         return super().story_pairs(video, refs, take_first(pred, self.top))
 
@@ -69,6 +74,20 @@ class Covered(StoryMetric):
             row[f"precision@{show(level)}"] = float(columns[level].mean()) if len(pred) else 0.0
             row[f"recall@{show(level)}"] = float(np.concatenate(rows[level]).mean())
         return self.averaged(row | {"n_ref": float(len(ref)), "n_pred": float(len(pred))})
+
+    def many(self, pairs: Sequence[Pair], ctx: Any) -> dict[str, Array]:
+        grid = self.grid(pairs)
+        near, row = self.cell_hits(grid), dict[str, Array]()
+        G, P = grid.shapes.T.astype(np.float64)
+        for level in self.levels():
+            hit = near(level)
+            found = [count_marked(grid, side, grid.gold[hit] if side == 0 else grid.guess[hit]) for side in (0, 1)]
+            row[f"precision@{show(level)}"] = np.divide(found[1], P, out=np.zeros(len(grid)), where=P > 0)
+            row[f"recall@{show(level)}"] = found[0] / G
+        names = [[f"{n}@{show(x)}" for x in self.levels()] for n in ("precision", "recall")]
+        precision, recall = (add_up([row[n] for n in of]) / len(of) for of in names)
+        rest = row | {"n_ref": G, "n_pred": P}
+        return {"precision": precision, "recall": recall, "f1": f1_of(precision, recall), **rest}
 
     def averaged(self, row: Row) -> Row:
         precision, recall = (mean([row[f"{n}@{show(x)}"] for x in self.levels()]) for n in ("precision", "recall"))
@@ -107,3 +126,9 @@ class Covered(StoryMetric):
             return means[:, 0]
         value: Array = f1_of(means[:, ::2], means[:, 1::2]).mean(axis=1)  # of [B, levels]
         return value
+
+
+def count_marked(grid: Grid, side: int, marked: Index) -> Array:
+    """How many references (0) or predictions (1) of each pair of stories are marked once or more. [N]"""
+    seen = np.bincount(marked, minlength=int(grid.shapes[:, side].sum())) > 0
+    return np.bincount(grid.owners(side)[seen], minlength=len(grid)).astype(np.float64)

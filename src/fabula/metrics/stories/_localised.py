@@ -22,15 +22,15 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fabula.core.means import mean
+from fabula.core.means import add_up, mean
 from fabula.core.nouns import Story
-from fabula.core.rows import CROWDED, Rows
+from fabula.core.rows import CROWDED
 from fabula.core.spec import show
 from fabula.metrics.base import Array, Row
 from fabula.metrics.stories._meetings import GARBAGE, Meetings, letters
 from fabula.metrics.stories.base import Pair as StoryPair
-from fabula.metrics.stories.base import Stories, StoryMetric, Tokens, once, portioned
-from fabula.pair.strips import is_large, strips
+from fabula.metrics.stories.base import Stories, StoryMetric, Tokens, once
+from fabula.pair.strips import strips
 
 Pair = tuple[str, str]  # candidate, reference; both tokenised
 Mask = NDArray[np.bool_]
@@ -44,6 +44,7 @@ class Localised(StoryMetric):
     paper: ClassVar[str] = "Krishna et al., ICCV 2017"
     tasks: ClassVar[tuple[str, ...]] = ("dense",)
     at: ClassVar[str | None] = "tiou"
+    portion: ClassVar[int | None] = PAIRS
     rules: ClassVar[Mapping[str, str]] = {
         "garbage=zero": "a prediction that overlaps nothing scores 0",
         "garbage=abc": "a prediction that overlaps nothing is compared with abc123!@#",
@@ -66,7 +67,7 @@ class Localised(StoryMetric):
         """The score of one video at one τ: its pairs, and how many predictions count as 0 besides."""
 
     def videos(self, met: Meetings, ctx: Any) -> list[Array] | None:
-        """The scores of many videos at each τ, [N] each; None where each is scored by itself."""
+        """`video` of many at each τ, [N] each; None where each is scored by itself."""
         return None
 
     def crowded(self, met: Meetings, ctx: Any) -> Array | None:
@@ -86,22 +87,11 @@ class Localised(StoryMetric):
             row[f"value@{show(tau)}"] = self.video(pairs, lost, ctx) if pairs or lost else 0.0
         return {"value": mean(list(row.values())), **row}
 
-    def tabulate(self, pairs: Sequence[StoryPair], ctx: Any) -> Mapping[str, Array]:
-        parts = [
-            Rows(("",) * len(some), np.zeros(len(some), np.int64), self.tabulate_some(some, ctx))
-            for some in portioned(pairs, PAIRS)
-        ]
-        return Rows.joined(parts).columns
-
-    def tabulate_some(self, pairs: Sequence[StoryPair], ctx: Any) -> Mapping[str, Array]:
-        """Ordinary videos many at once; one whose matrix is too large by itself."""
-        values = None if is_large(*pairs[0], PAIRS) else self.videos(self.meet(pairs, ctx), ctx)
+    def many(self, pairs: Sequence[StoryPair], ctx: Any) -> Mapping[str, Array] | None:
+        values = self.videos(self.meet(pairs, ctx), ctx)
         if values is None:
-            return super().tabulate(pairs, ctx)
-        total = np.zeros(len(pairs))
-        for value in values:
-            total += value
-        columns = {"value": total / len(values)} | {
+            return None
+        columns = {"value": add_up(values) / len(values)} | {
             f"value@{show(tau)}": value for tau, value in zip(self.tiou, values, strict=True)
         }
         crowded = self.crowded(self.meet(pairs, ctx), ctx)

@@ -71,6 +71,9 @@ class LocalisedGraphs(Localised):
     def tokens(self, ctx: Scored) -> Tokens:
         return ctx.words
 
+    def many(self, pairs: Sequence[tuple[Story, Story]], ctx: Scored) -> None:
+        """Names are given story by story."""
+
     def units(self, pairs: Sequence[tuple[Story, Story]], ctx: Scored) -> list[Row]:
         """All captions of some videos at the lowest τ, which has those of the others, parsed in one call."""
         rows, of_renamed = list[Row](), super().unit

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fabula.core.nouns import Story
 from fabula.metrics.base import Array
-from fabula.pair.grid import Cells, Grid, Index, before
+from fabula.pair.grid import Cells, Grid, Index
 
 Number = TypeVar("Number", np.float64, np.int64)
 GARBAGE = "abc123!@#"  # one token for the tokeniser, four words for METEOR
@@ -41,12 +41,11 @@ class Meetings:
         numbers: dict[str, int] = {}
         gold = number_captions(grid.refs, tokens, numbers)  # [ΣG]
         said = number_captions(grid.preds, tokens, numbers)  # [ΣP]
-        owner = np.repeat(np.arange(len(grid)), grid.shapes[:, 1])  # [ΣP] the video of each prediction
+        owner = grid.owners(1)  # [ΣP]
         turned = np.empty(len(iou), np.int64)
         turned[grid.turned()] = np.arange(len(iou))  # the cells prediction by prediction
-        iou, pair = iou[turned], grid.pair[turned]
-        g = before(grid.shapes[:, 0])[pair] + grid.row[turned]
-        p = before(grid.shapes[:, 1])[pair] + grid.column[turned]
+        iou = iou[turned]
+        g, p = grid.gold[turned], grid.guess[turned]
         meeting, whose, lost = [], [], []
         for tau in tiou:
             hit = iou >= tau

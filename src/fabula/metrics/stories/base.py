@@ -23,8 +23,8 @@ from fabula.core.errors import SpecError
 from fabula.core.nouns import Corpus, Story
 from fabula.core.rows import Rows
 from fabula.metrics.base import Array, Metric, Row
+from fabula.pair import strips
 from fabula.pair.grid import Cells, Grid
-from fabula.pair.strips import portions
 from fabula.pair.tiou import Matrix, forward, tiou
 from fabula.text import tokenize_all
 
@@ -59,11 +59,13 @@ def once(things: Sequence[Any], key: object, make: Callable[[], Any]) -> Any:
     return things.once(key, make) if isinstance(things, Kept) else make()
 
 
-def portioned(pairs: Sequence[Pair], cells: int) -> list[Sequence[Pair]]:
-    """Runs of pairs of stories with at most so many cells together (pair/strips.py), which keep what is made of them."""
-    if sum(len(ref) * len(pred) for ref, pred in pairs) <= cells:
+def portioned(pairs: Sequence[Pair], cells: int | None = None) -> list[Sequence[Pair]]:
+    """Runs of pairs of stories with at most so many cells together, each of which keeps what is made of it."""
+    if sum(len(ref) * len(pred) for ref, pred in pairs) <= (cells or strips.CELLS):
         return [pairs] if pairs else []
-    found: list[Sequence[Pair]] = once(pairs, ("portions", cells), lambda: list(map(Kept, portions(pairs, cells))))
+    found: list[Sequence[Pair]] = once(
+        pairs, ("portions", cells), lambda: list(map(Kept, strips.portions(pairs, cells)))
+    )
     return found
 
 
@@ -140,10 +142,11 @@ class Match(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class StoryMetric(Metric):
-    """Base of metrics over stories. Write `unit`; leave the rest."""
+    """Base of metrics over stories. Write `unit`, and `many` where it should be fast; leave the rest."""
 
     reads: ClassVar[str] = "stories"
     tasks: ClassVar[tuple[str, ...]] = ("dense", "procedure")
+    portion: ClassVar[int | None] = None  # cells of matrices that are worked on at once; None: strips.CELLS
     rules: ClassVar[Mapping[str, str]] = {
         "refs=mean": "each reference set counts on its own and the sets are averaged",
         "refs=best": "only the reference set that serves the prediction best counts",
@@ -177,7 +180,7 @@ class StoryMetric(Metric):
         """One video → one row. `ref` has at least one event; `pred` may have none."""
 
     def units(self, pairs: Sequence[Pair], ctx: Any) -> list[Row]:
-        """`unit` of many videos; override it where work is cheaper for all of them at once."""
+        """`unit` of many videos, row by row."""
         return [self.unit(ref, pred, ctx) for ref, pred in pairs]
 
     # ── what is compared ────────────────────────────────────────────────────────────────────────────────────────────
@@ -186,9 +189,19 @@ class StoryMetric(Metric):
         if self.refs == "single" and sets > 1:
             raise SpecError(f"{self} takes one reference set, {sets} were given; say refs=mean, best or merged")
 
+    def many(self, pairs: Sequence[Pair], ctx: Any) -> Mapping[str, Array] | None:
+        """`unit` of many ordinary videos at once, column by column and to the same digits; None: one by one."""
+        return None
+
     def tabulate(self, pairs: Sequence[Pair], ctx: Any) -> Mapping[str, Array]:
-        """The rows of many videos column by column; override it where columns are cheaper."""
-        return Rows.of({"video": "", **row} for row in self.units(pairs, ctx)).columns
+        """The rows of any videos: those whose matrix has more than `portion` cells by themselves."""
+        parts = []
+        for some in portioned(pairs, self.portion):
+            columns = None if strips.is_large(*some[0], self.portion) else self.many(some, ctx)
+            if columns is None:
+                columns = Rows.of({"video": "", **row} for row in self.units(some, ctx)).columns
+            parts.append(Rows(("",) * len(some), np.zeros(len(some), np.int64), columns))
+        return Rows.joined(parts).columns
 
     def grid(self, pairs: Sequence[Pair]) -> Grid:
         """Every reference with every prediction of all pairs of stories."""
