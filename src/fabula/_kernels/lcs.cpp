@@ -4,6 +4,7 @@
 //
 // V and M are runs of 64-bit words. M is built on the fly from the token's ascending positions in a, so that memory
 // stays linear in the length of the sentences however long they are.
+#include "check.hpp"
 #include "kernel.hpp"
 
 #include <nanobind/nanobind.h>
@@ -26,10 +27,13 @@ namespace {
 constexpr size_t NONE = static_cast<size_t>(-1);
 
 // Ids index a table, so they must be 0, 1, 2, ...: the caller numbers its tokens.
+constexpr int64_t MOST_IDS = int64_t{1} << 28;
+
 int64_t vocabulary(const std::vector<Sentence> &sentences, int64_t size) {
     for (const Sentence &s : sentences)
         for (int64_t token : s) {
             if (token < 0) throw std::invalid_argument("lcs: token ids must not be negative");
+            if (token >= MOST_IDS) throw std::invalid_argument("lcs: token ids must be below 2^28");
             size = std::max(size, token + 1);
         }
     return size;
@@ -37,6 +41,8 @@ int64_t vocabulary(const std::vector<Sentence> &sentences, int64_t size) {
 
 Lengths lcs(const std::vector<Sentence> &A, const std::vector<Sentence> &B) {
     const int64_t T = vocabulary(B, vocabulary(A, 0));
+    fabula::room_for(static_cast<size_t>(T), sizeof(size_t));
+    fabula::room_for(fabula::product(A.size(), B.size(), "lcs: too many pairs"), sizeof(int64_t));
     int64_t *L = new int64_t[A.size() * B.size()];
     nb::capsule owner(L, [](void *p) noexcept { delete[] static_cast<int64_t *>(p); });
     {

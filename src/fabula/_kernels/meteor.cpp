@@ -2,7 +2,9 @@
 // Twin: fabula/text/meteor/__init__.py.
 #include "meteor.hpp"
 
+#include "check.hpp"
 #include "kernel.hpp"
+#include "parallel.hpp"
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -11,11 +13,9 @@
 #include <nanobind/stl/string.h>
 
 #include <algorithm>
-#include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <thread>
 #include <unordered_map>
 #include <utility>
 
@@ -63,21 +63,49 @@ struct Work {
     uint32_t block, hyp, hyp_end, ref, ref_end;
 };
 
-template <class Function> void in_threads(size_t jobs, size_t threads, Function function) {
-    std::atomic<size_t> next{0};
-    const auto run = [&] {
+template <class Function> void in_threads(size_t jobs, int64_t threads, const Function &function) {
+    parallel(static_cast<int64_t>(jobs), 1, threads, 1, [&](Queue &queue) {
         auto local = function();
-        for (size_t k; (k = next++) < jobs;) local(k);
-    };
-    std::vector<std::thread> helpers;
-    for (size_t t = 1; t < std::min(threads, jobs); ++t) helpers.emplace_back(run);
-    run();
-    for (std::thread &helper : helpers) helper.join();
+        for (int64_t k; (k = queue.take()) >= 0;) local(static_cast<size_t>(k));
+    });
 }
 
-template <class T> Span<T> section(const nb::dict &sections, const char *name) {
-    auto array = nb::cast<nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>>(sections[name]);
-    return {array.data(), array.shape(0)};
+// A section as it is, without a copy that would be gone at once; `held` keeps it from going.
+template <class T> void section(const nb::dict &sections, const char *name, Span<T> &to, std::vector<nb::object> &held) {
+    using Array = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+    const nb::object given = sections[name];
+    Array array;
+    if (!nb::try_cast<Array>(given, array, false)) throw std::invalid_argument(std::string(name) + ": not the numbers that this section has");
+    fabula::aligned(array);
+    to = {array.data(), array.shape(0)};
+    held.push_back(nb::cast(array));
+    held.push_back(given);
+}
+
+void read_sections(const nb::dict &sections, Tables &t, std::vector<nb::object> &held) {
+    section(sections, "word_start", t.word_start, held);
+    section(sections, "word_bytes", t.word_bytes, held);
+    section(sections, "word_flags", t.word_flags, held);
+    section(sections, "synset_start", t.synset_start, held);
+    section(sections, "synset_ids", t.synset_ids, held);
+    section(sections, "base_start", t.base_start, held);
+    section(sections, "base_ids", t.base_ids, held);
+    section(sections, "prefixes", t.prefixes, held);
+    section(sections, "prefixes_number", t.prefixes_number, held);
+    section(sections, "trie_word", t.trie_word, held);
+    section(sections, "trie_first", t.trie_first, held);
+    section(sections, "source_bits", t.source_bits, held);
+    section(sections, "source_rank", t.source_rank, held);
+    section(sections, "source_first", t.source_first, held);
+    section(sections, "target_node", t.target_node, held);
+}
+
+void check_sections(const nb::dict &sections) {
+    Tables tables;
+    std::vector<nb::object> held;
+    read_sections(sections, tables, held);
+    nb::gil_scoped_release release;
+    tables.check();
 }
 
 Doubles owned(std::vector<double> values, std::initializer_list<size_t> shape) {
@@ -88,28 +116,16 @@ Doubles owned(std::vector<double> values, std::initializer_list<size_t> shape) {
 
 class Engine {
   public:
-    Engine(nb::dict sections, nb::callable normalise) : sections_(sections), normalise_(normalise) {
-        t_.word_start = section<uint32_t>(sections, "word_start");
-        t_.word_bytes = section<uint8_t>(sections, "word_bytes");
-        t_.word_flags = section<uint8_t>(sections, "word_flags");
-        t_.synset_start = section<uint32_t>(sections, "synset_start");
-        t_.synset_ids = section<uint32_t>(sections, "synset_ids");
-        t_.base_start = section<uint32_t>(sections, "base_start");
-        t_.base_ids = section<uint32_t>(sections, "base_ids");
-        t_.prefixes = section<uint8_t>(sections, "prefixes");
-        t_.prefixes_number = section<uint8_t>(sections, "prefixes_number");
-        t_.trie_word = section<uint16_t>(sections, "trie_word");
-        t_.trie_first = section<uint32_t>(sections, "trie_first");
-        t_.source_bits = section<uint64_t>(sections, "source_bits");
-        t_.source_rank = section<uint32_t>(sections, "source_rank");
-        t_.source_first = section<uint32_t>(sections, "source_first");
-        t_.target_node = section<uint32_t>(sections, "target_node");
+    Engine(nb::dict sections, nb::callable normalise) : normalise_(normalise) {
+        read_sections(sections, t_, held_);
+        nb::gil_scoped_release release;
+        t_.check();
         t_.prepare();
         words_.prepare();
     }
 
     // With flags, one for each pair, those without are not scored: 0.
-    Doubles pairs_many(nb::sequence blocks, size_t threads, std::optional<Flags> wanted) {
+    Doubles pairs_many(nb::sequence blocks, int64_t threads, std::optional<Flags> wanted) {
         const bool *flags = wanted ? wanted->data() : nullptr;
         std::vector<double> scores;
         Texts texts;
@@ -127,8 +143,10 @@ class Engine {
             nb::sequence pair = nb::cast<nb::sequence>(item);
             if (nb::len(pair) != 2) throw nb::type_error("a block is a pair");
             Block block{number++, ids(pair[0], texts), ids(pair[1], texts), scores.size()};
-            scores.resize(scores.size() + block.hyps.size() * block.refs.size());
-            if (wanted && scores.size() > wanted->size()) throw std::invalid_argument("there are more pairs than flags");
+            const size_t pairs = fabula::product(block.hyps.size(), block.refs.size(), "too many pairs");
+            if (wanted && pairs > wanted->size() - scores.size()) throw std::invalid_argument("there are more pairs than flags");
+            fabula::room_for(scores.size() + pairs, sizeof(double));
+            scores.resize(scores.size() + pairs);
             batch.push_back(std::move(block));
             if (texts.full()) flush();
         }
@@ -138,8 +156,10 @@ class Engine {
         return owned(std::move(scores), {size});
     }
 
-    std::pair<Doubles, Doubles> segments(nb::sequence candidates, nb::sequence references, size_t threads) {
+    std::pair<Doubles, Doubles> segments(nb::sequence candidates, nb::sequence references, int64_t threads) {
         const size_t n = nb::len(candidates);
+        if (nb::len(references) != n) throw std::invalid_argument("a list of references for each candidate");
+        fabula::room_for(n, 24 * sizeof(double));
         std::vector<double> stats(n * 23, 0.0), scores(n, -1.0);
         std::vector<uint32_t> reference(n, 0);  // of the best so far: tiles of one item may come in any order
         std::mutex best;
@@ -161,8 +181,9 @@ class Engine {
             texts = Texts();
         };
         for (size_t k = 0; k < n; ++k) {
-            const uint32_t hyp = texts.add(key(candidates[k]));
+            const uint32_t hyp = texts.add(key(nb::object(candidates[k])));
             batch.push_back({k, {hyp}, ids(references[k], texts), k});
+            if (batch.back().refs.empty()) throw std::invalid_argument("item " + std::to_string(k) + " has no reference");
             if (texts.full()) flush();
         }
         flush();
@@ -170,20 +191,27 @@ class Engine {
     }
 
     nb::object normalise(nb::handle text) {
-        const std::string found = normalised(key(text));
-        return nb::steal(PyUnicode_FromStringAndSize(found.data(), static_cast<Py_ssize_t>(found.size())));
+        const std::string found = normalised(key(nb::borrow(text)));
+        nb::object made = nb::steal(PyUnicode_FromStringAndSize(found.data(), static_cast<Py_ssize_t>(found.size())));
+        if (!made.is_valid()) throw nb::python_error();
+        return made;
     }
 
   private:
     // The text itself if the C++ normaliser can take it; otherwise what the Python normaliser makes of it.
-    std::string key(nb::handle text) {
+    std::string key(const nb::object &text) {
         if (!PyUnicode_Check(text.ptr())) throw nb::type_error("not a text");
         if (PyUnicode_IS_ASCII(text.ptr())) {
             const char *data = reinterpret_cast<const char *>(PyUnicode_1BYTE_DATA(text.ptr()));
             const std::string_view view(data, static_cast<size_t>(PyUnicode_GET_LENGTH(text.ptr())));
             if (plain_ascii(view)) return std::string(view);
         }
-        return NORMALISED + nb::cast<std::string>(normalise_(text));
+        nb::object found = normalise_(text);
+        if (!PyUnicode_Check(found.ptr())) throw nb::type_error("the normaliser makes no text");
+        Py_ssize_t size = 0;
+        const char *data = PyUnicode_AsUTF8AndSize(found.ptr(), &size);
+        if (data == nullptr) throw nb::python_error();  // half a character: a ValueError, as in the twin
+        return NORMALISED + std::string(data, static_cast<size_t>(size));
     }
     std::string normalised(const std::string &key) const {
         return !key.empty() && key[0] == NORMALISED ? key.substr(1) : normalise_ascii(key, t_);
@@ -195,11 +223,11 @@ class Engine {
         if (!fast.is_valid()) throw nb::python_error();
         std::vector<uint32_t> found;
         for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(fast.ptr()); ++k)
-            found.push_back(into.add(key(PySequence_Fast_GET_ITEM(fast.ptr(), k))));
+            found.push_back(into.add(key(nb::borrow(PySequence_Fast_GET_ITEM(fast.ptr(), k)))));  // ours while Python normalises it
         return found;
     }
 
-    Sentences sentences(const Texts &texts, size_t threads) {
+    Sentences sentences(const Texts &texts, int64_t threads) {
         const auto &keys = texts.keys();
         Sentences found(keys.size());
         std::vector<size_t> missing;
@@ -242,7 +270,7 @@ class Engine {
 
     // `flags` say of each pair, from block.out on and row by row, whether it is wanted; without them all are.
     template <class Result>
-    void score(const std::vector<Block> &blocks, const Texts &texts, size_t threads, const char *name, const bool *flags,
+    void score(const std::vector<Block> &blocks, const Texts &texts, int64_t threads, const char *name, const bool *flags,
                Result result) {
         const Sentences prepared = sentences(texts, threads);
         std::vector<Work> work;
@@ -287,7 +315,7 @@ class Engine {
         if (failure) throw std::invalid_argument(failure->second);  // becomes ValueError
     }
 
-    nb::dict sections_;  // keeps the mapping alive
+    std::vector<nb::object> held_;  // keeps the mapping alive
     nb::callable normalise_;
     Tables t_;
     Words words_{t_};
@@ -296,15 +324,14 @@ class Engine {
     size_t cached_words_ = 0;
 };
 
-std::string stem_utf8(const std::string &word) {
+nb::object stem_python(const std::string &word) {
     const std::u16string found = stem(utf16(word));
-    std::string out;
-    for (char16_t c : found) {  // the basic plane is enough for tests
-        if (c < 0x80) out += static_cast<char>(c);
-        else if (c < 0x800) (out += static_cast<char>(0xC0 | c >> 6)) += static_cast<char>(0x80 | (c & 0x3F));
-        else ((out += static_cast<char>(0xE0 | c >> 12)) += static_cast<char>(0x80 | (c >> 6 & 0x3F))) += static_cast<char>(0x80 | (c & 0x3F));
-    }
-    return out;
+    const uint16_t one = 1;
+    int order = *reinterpret_cast<const uint8_t *>(&one) ? -1 : 1;  // told, not guessed: a first U+FEFF is text
+    nb::object made = nb::steal(PyUnicode_DecodeUTF16(reinterpret_cast<const char *>(found.data()),
+                                                      static_cast<Py_ssize_t>(2 * found.size()), "surrogatepass", &order));
+    if (!made.is_valid()) throw nb::python_error();
+    return made;
 }
 
 }  // namespace
@@ -318,5 +345,6 @@ FABULA_KERNEL(m) {
              "Flat scores of all blocks, row by row.")
         .def("segments", &Engine::segments, nb::arg("candidates"), nb::arg("references"), nb::arg("threads"), "([N, 23], [N])")
         .def("normalise", &Engine::normalise, nb::arg("text"));
-    m.def("meteor_stem", &meteor::stem_utf8, nb::arg("word"), "Twin of fabula.text.meteor.stem.stem.");
+    m.def("meteor_check", &meteor::check_sections, nb::arg("sections"), "Twin of fabula.text.meteor.index.check_sections_python.");
+    m.def("meteor_stem", &meteor::stem_python, nb::arg("word"), "Twin of fabula.text.meteor.stem.stem.");
 }
