@@ -17,6 +17,7 @@ except ImportError:
     NATIVE = None
 
 CHOICES = ("auto", "python", "native")
+MOST_THREADS = 1024  # that may be asked for; the kernels start at most 256, and no more than there is work for
 _choice = os.environ.get("FABULA_KERNELS", "auto")
 
 
@@ -35,8 +36,8 @@ def native() -> ModuleType | None:
 def threads() -> int:
     """How many a kernel may use: FABULA_THREADS, else as many as the processors that this process may use."""
     said = os.environ.get("FABULA_THREADS", "")
-    if said and not (said.isascii() and said.isdigit() and int(said)):
-        raise KernelError(f"FABULA_THREADS is {said!r}; it is a number from 1 on")
+    if said and not (said.isascii() and said.isdigit() and len(said) < 10 and 0 < int(said) <= MOST_THREADS):
+        raise KernelError(f"FABULA_THREADS is {said[:40]!r}; it is a number from 1 on, at most {MOST_THREADS}")
     return int(said) if said else processors()
 
 

@@ -140,8 +140,8 @@ class Engine {
             texts = Texts();
         };
         for (nb::handle item : blocks) {
-            nb::sequence pair = nb::cast<nb::sequence>(item);
-            if (nb::len(pair) != 2) throw nb::type_error("a block is a pair");
+            nb::sequence pair;
+            if (!nb::try_cast(item, pair) || nb::len(pair) != 2) throw nb::type_error("a block is a pair");
             Block block{number++, ids(pair[0], texts), ids(pair[1], texts), scores.size()};
             const size_t pairs = fabula::product(block.hyps.size(), block.refs.size(), "too many pairs");
             if (wanted && pairs > wanted->size() - scores.size()) throw std::invalid_argument("there are more pairs than flags");

@@ -10,7 +10,7 @@ import sys
 import click
 
 from fabula import __version__, _kernels
-from fabula.core.cachefile import cache_folder
+from fabula.core.cachefile import cache_folder, find_distrust
 from fabula.core.errors import FabulaError
 from fabula.text.meteor.index import Tables, find_index
 
@@ -29,6 +29,8 @@ def meteor_state() -> tuple[bool, str]:
     except FabulaError as error:
         return False, str(error)
     folder = cache_folder()
+    if why := find_distrust(folder / "index"):
+        return False, f"{why}: its tables are not read from there; chmod go-w, or set FABULA_CACHE"
     built = find_index(tables, folder)
     if built is None:
         return True, f"its index will be built at first use, in {folder} (FABULA_CACHE chooses another place)"

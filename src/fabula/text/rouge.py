@@ -20,6 +20,7 @@ from fabula.text._scorer import OneByOne
 
 NAME = "rouge"
 BETA = 1.2
+MOST_IDS = 1 << 28  # the kernel has a table of them
 
 
 def score(candidate: str, references: Sequence[str], *, item: object = None) -> float:
@@ -65,6 +66,8 @@ def lcs_python(A: list[list[int]], B: list[list[int]]) -> NDArray[np.int64]:
     Bit i of V is 0 where row i of the LCS table steps up by one; a token of b with the match mask M turns V into
     (V + (V & M)) | (V & ~M), and in the end the zeros of V are the LCS. A Python int is as long as it needs to be.
     """
+    if not all(0 <= token < MOST_IDS for texts in (A, B) for tokens in texts for token in tokens):
+        raise ValueError(f"lcs: token ids must be from 0 to {MOST_IDS - 1}")
     L = np.zeros((len(A), len(B)), np.int64)
     for i, a in enumerate(A):
         match: dict[int, int] = {}

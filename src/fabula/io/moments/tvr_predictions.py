@@ -105,10 +105,12 @@ def translate_python(
     videos: NDArray[np.float64], theirs: NDArray[np.int64], ours: NDArray[np.int64]
 ) -> NDArray[np.int64] | None:
     """The specification of the kernel."""
-    if not len(theirs) or not ((videos >= theirs[0]) & (videos <= theirs[-1])).all():
+    if len(theirs) != len(ours) or (theirs[:-1] >= theirs[1:]).any():
+        raise ValueError("their numbers must rise, and have one of ours each")
+    if not len(theirs) or not ((videos >= -(2.0**63)) & (videos < 2.0**63)).all():
         return None
     at = np.searchsorted(theirs, videos.astype(np.int64))
-    return ours[at] if (theirs[at] == videos).all() else None
+    return ours[at] if (at < len(theirs)).all() and (theirs[at] == videos).all() else None
 
 
 def read_known(value: Any, numbers: VideoNumbers, source: Source) -> Known | None:

@@ -43,6 +43,8 @@ def lift_tables(text: bytes, key: str, first: int = 0) -> Lifted:
 
 def lift_tables_python(text: bytes, key: str, first: int) -> Lifted:
     """The specification of the kernel."""
+    if not 0 <= first <= 1 << 62:
+        raise ValueError("the first number is from 0 to 2^62")
     follows = re.compile(re.escape(f'"{key}"'.encode()) + rb"[ \n\t\r]*+(:?)[ \n\t\r]*+")
     left, done = [], 0
     values: list[Table] = []
