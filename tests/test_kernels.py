@@ -1,4 +1,4 @@
-"""Which kernels serve (FABULA_KERNELS=python|native|auto), and that they refuse what they cannot use, as their twins do."""
+"""Which kernels serve (FABULA_KERNELS=python|native|auto), and that both kinds refuse what they cannot use."""
 
 import importlib.util
 import json
@@ -85,7 +85,7 @@ def test_threads(monkeypatch):
             _kernels.threads()
 
 
-# --- what a kernel is given ---------------------------------------------------------------------------------------------
+# --- what a kernel is given ------------------------------------------------------------------------------------------
 
 COMPILED = pytest.mark.skipif(_kernels.NATIVE is None, reason="this install has no compiled kernels")
 FUZZ = Path(__file__).parent.parent / "tools" / "sanitize_fuzz.py"

@@ -10,6 +10,7 @@ it under one with tools/sanitize.py. A round depends on its seed alone: --first 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import gzip
 import json
 import random
@@ -72,9 +73,39 @@ REALS = [
     float("-inf"),
     float("nan"),
 ]
-WORDS = "a the car auto goose geese bird run ran many a lot of plenty in hurry quickly Mr. No 7 U.S. can't -- ... é 😀 \ud800 \x01 \x02 DOTMULTI gonna".split(
-    " "
-)
+WORDS = [
+    "a",
+    "the",
+    "car",
+    "auto",
+    "goose",
+    "geese",
+    "bird",
+    "run",
+    "ran",
+    "many",
+    "a",
+    "lot",
+    "of",
+    "plenty",
+    "in",
+    "hurry",
+    "quickly",
+    "Mr.",
+    "No",
+    "7",
+    "U.S.",
+    "can't",
+    "--",
+    "...",
+    "é",
+    "😀",
+    "\ud800",
+    "\x01",
+    "\x02",
+    "DOTMULTI",
+    "gonna",
+]
 TEXTS = [
     "",
     " ",
@@ -209,7 +240,7 @@ class Draw(random.Random):
         return function(*(self.bend(v) for v in values), **named)
 
 
-# --- matching ----------------------------------------------------------------------------------------------------------
+# --- matching --------------------------------------------------------------------------------------------------------
 
 
 def ordered(draw: Draw) -> None:
@@ -260,7 +291,7 @@ def lcs(draw: Draw) -> None:
     native.lcs(*(x if draw.often() else draw.rubbish() for x in (A, B)))
 
 
-# --- moments -----------------------------------------------------------------------------------------------------------
+# --- moments ---------------------------------------------------------------------------------------------------------
 
 
 def ranking(draw: Draw) -> tuple[Any, Any, Any, Any]:
@@ -314,7 +345,7 @@ def translated(draw: Draw) -> None:
     draw.call(native.translated, numbers, theirs, np.arange(len(theirs)))
 
 
-# --- JSON --------------------------------------------------------------------------------------------------------------
+# --- JSON ------------------------------------------------------------------------------------------------------------
 
 PIECES = [
     '"a"',
@@ -411,10 +442,8 @@ def records(draw: Draw) -> None:
         if draw.often()
         else draw.rubbish()
     )
-    try:
+    with contextlib.suppress(ZeroDivisionError):  # which `loads` may raise
         native.records(whole, at, end, draw.often(), fields, draw.often(), loads)
-    except ZeroDivisionError:
-        pass
 
 
 def extent(draw: Draw) -> None:
@@ -426,7 +455,7 @@ def extent(draw: Draw) -> None:
     )
 
 
-# --- tokens ------------------------------------------------------------------------------------------------------------
+# --- tokens ----------------------------------------------------------------------------------------------------------
 
 RULES = [
     Rule("[a-z]+"),
@@ -489,7 +518,7 @@ def scanner(draw: Draw) -> None:
     made.tables()
 
 
-# --- METEOR ------------------------------------------------------------------------------------------------------------
+# --- METEOR ----------------------------------------------------------------------------------------------------------
 
 
 def build_sections() -> dict[str, Any]:
@@ -587,7 +616,7 @@ def meteor_stem(draw: Draw) -> None:
     )
 
 
-# --- trees -------------------------------------------------------------------------------------------------------------
+# --- trees -----------------------------------------------------------------------------------------------------------
 
 
 def grammar(draw: Draw) -> Any:
@@ -631,7 +660,7 @@ def pcfg(draw: Draw) -> None:
     )
 
 
-# --- threads -----------------------------------------------------------------------------------------------------------
+# --- threads ---------------------------------------------------------------------------------------------------------
 
 
 def threads(draw: Draw) -> None:
@@ -729,7 +758,8 @@ def prepare() -> None:
 def play(name: str, seed: int) -> str | None:
     """One round: what went wrong, or None."""
     try:
-        (ENTRIES | SLOW)[name](Draw(f"{name} {seed}"))
+        with np.errstate(all="ignore"):  # numpy converts what does not fit, and says so
+            (ENTRIES | SLOW)[name](Draw(f"{name} {seed}"))
     except ALLOWED:
         return None
     except Exception as error:
@@ -755,9 +785,8 @@ def main() -> int:
             finds.append(find)
             print(find, flush=True)
         done += 1
-    print(
-        f"{done} rounds over {len(names)} entry points from seed {options.first} in {time.monotonic() - begun:.0f} s: {len(finds)} finds"
-    )
+    took = f"in {time.monotonic() - begun:.0f} s"
+    print(f"{done} rounds over {len(names)} entry points from seed {options.first} {took}: {len(finds)} finds")
     return bool(finds)
 
 

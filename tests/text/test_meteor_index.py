@@ -279,7 +279,7 @@ def test_an_index_that_others_may_write_is_refused(tables: Tables, tmp_path: Pat
     cache = tmp_path / "cache"
     load_or_build(tables, cache)
     cache.chmod(0o777)
-    with pytest.raises(CacheError, match="other users may write to .*FABULA_CACHE"):
+    with pytest.raises(CacheError, match=r"other users may write to .*FABULA_CACHE"):
         load_or_build(tables, cache)
     assert meteor_index.find_index(tables, cache) is None
     cache.chmod(0o700)

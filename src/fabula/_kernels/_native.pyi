@@ -9,9 +9,38 @@ def ordered(C: NDArray[np.float64]) -> tuple[float, list[tuple[int, int]]]: ...
 def ordered_many(
     C: NDArray[np.float64], shapes: NDArray[np.int64], values: NDArray[np.float64], chosen: NDArray[np.bool_]
 ) -> None: ...
-def lift(
-    text: bytes, key: str, first: int, whole: bool, keep: bool
-) -> tuple[bytes, int, NDArray[np.float64], NDArray[np.int64]]: ...
+def lift(text: bytes, key: str, first: int) -> tuple[bytes, NDArray[np.float64], NDArray[np.int64]]: ...
+def records(
+    text: bytes | bytearray,
+    at: int,
+    end: int,
+    lines: bool,
+    fields: Sequence[tuple[str, str]],
+    others: bool,
+    loads: Callable[[bytes], str],
+) -> tuple[int, bool, int, int, list[object]]: ...
+def extent(text: bytes | bytearray, at: int, end: int) -> int: ...
+def first_right(
+    counts: NDArray[np.int64],
+    spans: NDArray[np.float64],
+    videos: NDArray[np.int64],
+    own: NDArray[np.int64],
+    windows: NDArray[np.float64],
+    held: NDArray[np.int64],
+    taus: Sequence[float],
+    above: bool,
+    single: bool,
+    agree: int,
+    agree_from: int,
+    top: int | None,
+    own_only: bool,
+) -> NDArray[np.float64]: ...
+def oddities(
+    counts: NDArray[np.int64], spans: NDArray[np.float64], scores: NDArray[np.float64] | None
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]: ...
+def translated(
+    numbers: NDArray[np.float64], theirs: NDArray[np.int64], ours: NDArray[np.int64]
+) -> NDArray[np.int64] | None: ...
 def ordered_batch(
     cost: NDArray[np.floating],
     n: NDArray[np.int64],
@@ -67,6 +96,7 @@ class Meteor:
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
     def normalise(self, text: str) -> str: ...
 
+def meteor_check(sections: dict[str, NDArray[np.generic]]) -> None: ...
 def meteor_stem(word: str) -> str: ...
 
 class Pcfg:

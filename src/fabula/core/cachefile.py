@@ -123,7 +123,7 @@ def make_digest(data: memoryview) -> bytes:
 
 
 def find_distrust(path: Path) -> str | None:
-    """Why a file of this name cannot be trusted, were it there: it or its folder is somebody else's, or open to others."""
+    """Why a file of this name is not trusted, were it there: it or its folder is somebody else's, or open to others."""
     if not hasattr(os, "geteuid"):
         return None
     for place in (path.parent, path):

@@ -26,7 +26,7 @@ from fabula._kernels import native
 from fabula.io.fields import LONGEST_CAPTION, is_encodable
 
 T = TypeVar("T")
-KINDS = frozenset("id name word text number window windows either table skip".split())
+KINDS = frozenset(["id", "name", "word", "text", "number", "window", "windows", "either", "table", "skip"])
 Buffer = bytes | bytearray
 
 STRING = rb'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*+"'

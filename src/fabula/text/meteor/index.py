@@ -12,8 +12,8 @@ The fingerprint that the file carries is made of the CRCs that the zip directory
 no source is read to compare it.
 
 Nothing that the file holds is believed for its CRC alone. Of the tables that pycocoevalcap 1.2 carries it is known what
-the file must hold, to the bit (KNOWN); of any others every number is checked for being in its range and order, so that a
-forged index can at worst be a wrong one, of the user's own making: a folder that others may write to is refused.
+the file must hold, to the bit (KNOWN); of any others every number is checked for being in its range and order, so that
+a forged index can at worst be a wrong one, of the user's own making: a folder that others may write to is refused.
 """
 
 from __future__ import annotations
@@ -61,8 +61,9 @@ KINDS = {  # of the sections
     "trie_first": "u4", "source_bits": "u8", "source_rank": "u4", "source_first": "u4", "target_node": "u4",
 }  # fmt: skip
 KNOWN = {  # fingerprint of tables → digest of their index: pycocoevalcap 1.2
-    "0807996ceef6d37a4c005714ba948b4edebe15af627539101331af0300000000": "b487ad6186084e6e1997f3a9aca51f33c6b3ae69fff49de1a0e3659416a10cc9",
-}
+    "0807996ceef6d37a4c005714ba948b4edebe15af627539101331af0300000000":
+    "b487ad6186084e6e1997f3a9aca51f33c6b3ae69fff49de1a0e3659416a10cc9",
+}  # fmt: skip
 INSTALL = "install it with: pip install 'pycocoevalcap>=1.2,<2'"
 
 
@@ -220,7 +221,7 @@ def find_index(tables: Tables, cache: Path) -> Index | None:
 
 def seal_of(fingerprint: bytes) -> cachefile.Seal:
     known = KNOWN.get(fingerprint.hex())
-    return cachefile.Seal(MAGIC, VERSION, fingerprint, known and bytes.fromhex(known))
+    return cachefile.Seal(MAGIC, VERSION, fingerprint, None if known is None else bytes.fromhex(known))
 
 
 def load(path: Path, fingerprint: bytes) -> Index | None:
