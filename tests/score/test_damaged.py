@@ -1,4 +1,4 @@
-"""Work folders that were damaged: what is told again is what an undamaged run tells, or one line says how to begin anew.
+"""Work folders that were damaged: a run that goes on tells what an undamaged one tells, or says how to begin anew.
 
 Every value at every place of every JSON file is replaced, every key deleted, every file cut, flipped, emptied, put in
 another's place or turned into a folder. Nothing but a FabulaError may come out, and no other number.

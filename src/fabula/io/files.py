@@ -369,7 +369,8 @@ def name_write_failures(path: Path) -> Iterator[None]:
     except OSError as error:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
         hint = "make room, or choose another disk" if full else "check the folder"
-        raise InputError(f"cannot be written ({error.strerror or error})", file=path, hint=hint) from None
+        why = os.strerror(error.errno) if error.errno else " ".join(str(error).split())[:120]
+        raise InputError(f"cannot be written ({why})", file=path, hint=hint) from None
 
 
 def pour_pieces(pieces: Iterable[bytes], raw: IO[bytes], path: Path) -> None:

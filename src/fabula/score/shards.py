@@ -168,7 +168,7 @@ def survey_shard(job: Job) -> int:
     if not surveyed:
         folder.put(describe(shard), *target)
     for metric in waiting:
-        folder.put({"statistics": metric.count_statistics(shard.sets)}, *job.file("statistics", "json", metric))
+        put_statistics(folder, metric.count_statistics(shard.sets), *job.file("statistics", "json", metric))
     return job.shard
 
 
@@ -229,6 +229,11 @@ def score_shard(job: Job) -> int:
     return job.shard
 
 
+def put_statistics(folder: Folder, counted: Any, *parts: str) -> None:
+    """Sorted: counts of a set come in another order in every process, and the same run should write the same bytes."""
+    folder.put({"statistics": json.loads(json.dumps(counted, sort_keys=True))}, *parts)
+
+
 def merged_file(metric: Metric) -> tuple[str, str, str]:
     return "statistics", key(metric), "all.json"
 
@@ -281,7 +286,7 @@ def survey_all(
     for metric in metrics:
         if metric.needs_statistics and not folder.holds(*merged_file(metric)):
             counted = [folder.get(*job.file("statistics", "json", metric))["statistics"] for job in todo]
-            folder.put({"statistics": metric.merge_statistics(counted)}, *merged_file(metric))
+            put_statistics(folder, metric.merge_statistics(counted), *merged_file(metric))
     heads = [sorted(map(tuple, (x for p in parts for x in p["first"][side]))) for side in (0, 1)]
     return Surveyed(
         counts={n: sum(p["counts"][n] for p in parts) for n in parts[0]["counts"]},
