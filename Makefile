@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/pip install --disable-pip-version-check --quiet --constraint constraints.txt
 NATIVE := pyproject.toml CMakeLists.txt constraints.txt $(wildcard src/fabula/_kernels/*.cpp src/fabula/_kernels/*.hpp)
 
-.PHONY: demo test experiments lint bench browser mutants reproduce clean
+.PHONY: demo test experiments lint bench browser mutants kills reproduce clean
 
 demo: $(VENV)/.installed
 	$(BIN)/fabula demo --out demo-report
@@ -37,6 +37,10 @@ browser:
 # Small faults put into the source one at a time: which of them does no test notice?
 mutants: $(VENV)/.test-ready
 	$(BIN)/python tools/mutants.py $(ARGS)
+
+# Commands killed at 200 random moments, within 25 minutes: is anything half-written, lost or left behind?
+kills: $(VENV)/.test-ready
+	$(BIN)/python tools/kills.py $(ARGS)
 
 bench: $(VENV)/.test-ready
 	$(PIP) --editable '.[bench]'

@@ -23,7 +23,7 @@ METADATA = "metadata.json"
 LINKS = 16  # soft links that are followed, one after the other
 # what other people's parsers raise when they are given nonsense
 NONSENSE = (
-    OSError, ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, RuntimeError, MemoryError,
+    OSError, ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError, RuntimeError, MemoryError,
     EOFError, SyntaxError, AssertionError, NotImplementedError, tokenize.TokenError,
 )  # fmt: skip
 TENSORS = {

@@ -9,6 +9,7 @@ An id is found with or without its ActivityNet prefix `v_`. Features that cannot
 
 from __future__ import annotations
 
+import io
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
@@ -202,17 +203,66 @@ def _write_h5(path: Path, items: Iterable[tuple[str, NDArray[Any]]], metadata: M
     except ImportError:
         raise MissingExtra("writing .h5 features", "learn") from None
     try:
-        with h5py.File(path, "w") as file:
+        with PatientFile(path) as out, h5py.File(out, "w") as file:
             for video, array in items:
                 if "/" in video or "\0" in video or video in ("", "."):
                     raise refuse_id(video, "a folder" if "/" not in video else ".safetensors")
                 file.create_dataset(video, data=array)
+                out.check()
             file.attrs["fabula"] = json.dumps(dict(metadata))
-            return len(file)
+            count = len(file)
+            file.close()
+            out.check()
+            return count
     except UnicodeEncodeError as error:
         raise InputError(f"an id that is no UTF-8 ({summarize(error)})", hint="mend the annotations") from None
-    except RuntimeError as error:  # so it says that a file cannot be closed, on a disk that is full
-        raise OSError(summarize(error)) from None
+
+
+class PatientFile(io.RawIOBase):
+    """A file for HDF5, which cannot bear that a write fails: it goes on trying until the process crashes.
+
+    So no write fails here; that one would have is remembered, and `check` says so.
+    """
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.file = path.open("xb+", buffering=0)
+        self.failure: OSError | None = None
+
+    def check(self) -> None:
+        if self.failure is not None:
+            raise self.failure
+
+    def write(self, data: Any) -> int:
+        view = memoryview(data).cast("B")
+        done = 0
+        try:
+            while self.failure is None and done < len(view):
+                done += self.file.write(view[done:])
+        except OSError as error:
+            self.failure = error
+        return len(view)
+
+    def truncate(self, size: int | None = None) -> int:
+        try:
+            return self.file.truncate(size)
+        except OSError as error:
+            self.failure = self.failure or error
+            return size or 0
+
+    def readinto(self, buffer: Any) -> int:
+        return self.file.readinto(buffer) or 0
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        return self.file.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self.file.tell()
+
+    def close(self) -> None:
+        if not self.closed:
+            self.file.close()
+        super().close()
 
 
 def _write_safetensors(path: Path, items: Iterable[tuple[str, NDArray[Any]]], metadata: Mapping[str, Any]) -> int:

@@ -103,7 +103,7 @@ def train(
         state = continue_from(out / "last.safetensors", model, optimizer, fabric, settings)
     if run.resume and first:  # also where it was killed before its first checkpoint
         cut(out / "steps.csv", "step", state.step)
-        cut(out / "epochs.csv", "step", state.step)
+        cut(out / "epochs.csv", "epoch", state.epoch - 1)  # not by its step: the last checkpoint may be of that step
     wrapped, optimizer = fabric.setup(model, optimizer)
     wrapped.mark_forward_method("loss")
     total = settings.epochs * len(batches(len(data), settings, 0, 0, world))
