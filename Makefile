@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/pip install --disable-pip-version-check --quiet --constraint constraints.txt
 NATIVE := pyproject.toml CMakeLists.txt constraints.txt $(wildcard src/fabula/_kernels/*.cpp src/fabula/_kernels/*.hpp)
 
-.PHONY: demo test experiments lint bench browser mutants sanitize reproduce clean
+.PHONY: demo test experiments lint bench browser mutants sanitize kills reproduce clean
 
 demo: $(VENV)/.installed
 	$(BIN)/fabula demo --out demo-report
@@ -41,6 +41,10 @@ mutants: $(VENV)/.test-ready
 # The compiled kernels under the compiler's sanitizers: their tests, and calls with arguments that do not fit.
 sanitize: $(VENV)/.test-ready
 	$(BIN)/python tools/sanitize.py $(ARGS)
+
+# Commands killed at 200 random moments, within 25 minutes: is anything half-written, lost or left behind?
+kills: $(VENV)/.test-ready
+	$(BIN)/python tools/kills.py $(ARGS)
 
 bench: $(VENV)/.test-ready
 	$(PIP) --editable '.[bench]'

@@ -22,7 +22,6 @@ import os
 import stat
 import struct
 import sys
-import tempfile
 import threading
 import time
 import zlib
@@ -31,6 +30,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from fabula.core import whole
 
 Array = NDArray[np.generic]
 
@@ -162,9 +163,9 @@ def write(path: Path, seal: Seal, sections: dict[str, Array]) -> None:
     for name, array in sections.items():
         table += SECTION.pack(name.encode(), array.dtype.str.encode(), offset, array.size)
         offset = round_up(offset + array.nbytes)
-    handle, temporary = tempfile.mkstemp(prefix=f"{path.stem}.", suffix=".tmp", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
+    with whole.beside(path) as folder:
+        made = folder / "file"
+        with made.open("xb") as file:
             file.write(bytes(HEAD.size))
             crc = zlib.crc32(seal.fingerprint + struct.pack("<I", len(sections)))
             for piece in [table, *(array.tobytes() for array in sections.values())]:
@@ -177,11 +178,8 @@ def write(path: Path, seal: Seal, sections: dict[str, Array]) -> None:
             file.write(HEAD.pack(seal.magic, seal.version, crc, seal.fingerprint, len(sections)))
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, path)  # noqa: PTH105
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)  # noqa: PTH108
-        raise
+        made.chmod(0o600)
+        os.replace(made, path)  # noqa: PTH105
 
 
 def round_up(offset: int) -> int:
@@ -190,7 +188,7 @@ def round_up(offset: int) -> int:
 
 
 def remove_leftovers(path: Path, older_than: float) -> None:
-    """Temporary files of builders that were killed."""
+    """Temporary files that killed builders of earlier versions left; those of this one go by their locks."""
     for leftover in path.parent.glob(f"{path.stem}.*.tmp"):
         with contextlib.suppress(OSError):
             if time.time() - leftover.stat().st_mtime >= older_than:

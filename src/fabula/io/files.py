@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+import errno
 import gc
 import gzip
 import json
 import os
-import tempfile
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any, cast
 
+from fabula.core import whole
 from fabula.core.errors import InputError, shown
 
 LINES = (".jsonl", ".jsonl.gz")  # how files of JSON Lines end
@@ -342,29 +343,34 @@ def write_text(path: Path, pieces: Iterable[str]) -> None:
     write_bytes(path, (piece.encode(errors="backslashreplace") for piece in pieces))
 
 
-def write_bytes(path: Path, pieces: Iterable[bytes]) -> None:
-    """A temporary file beside the target takes its name at the end; a device or a pipe is written to as it is."""
-    temporary: str | None = None
-    try:
+def write_bytes(path: Path, pieces: Iterable[bytes], sweep: bool = True) -> None:
+    """Made beside the target and named at the end (core/whole.py); a device or a pipe is written to as it is.
+
+    `sweep` takes away what killed runs left of this target; who writes thousands of files does that once.
+    """
+    with name_write_failures(path):
         if path.exists() and not path.is_file() and not path.is_dir():  # /dev/stdout must not be replaced
             with path.open("wb") as raw:
                 pour_pieces(pieces, raw, path)
             return
         target = Path(os.path.realpath(path))  # through a symbolic link; unlike resolve(), no RuntimeError for a loop
-        handle, temporary = tempfile.mkstemp(prefix=f".{target.name[:40]}.", suffix=".tmp", dir=target.parent)
-        with os.fdopen(handle, "wb") as raw:
-            pour_pieces(pieces, raw, path)
-        umask = os.umask(0)
-        os.umask(umask)
-        Path(temporary).chmod(target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~umask)
-        Path(temporary).replace(target)
-        temporary = None
+        with whole.beside(target, sweep) as folder:
+            made = folder / "file"
+            with made.open("xb") as raw:
+                pour_pieces(pieces, raw, path)
+            whole.take_place(made, target)
+
+
+@contextlib.contextmanager
+def name_write_failures(path: Path) -> Iterator[None]:
+    """What can go wrong between bytes and their path, as an InputError that names the file."""
+    try:
+        yield
     except OSError as error:
-        raise InputError(f"cannot be written ({error.strerror or error})", file=path, hint="check the folder") from None
-    finally:
-        if temporary is not None:
-            with contextlib.suppress(OSError):
-                Path(temporary).unlink()
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        hint = "make room, or choose another disk" if full else "check the folder"
+        why = os.strerror(error.errno) if error.errno else " ".join(str(error).split())[:120]
+        raise InputError(f"cannot be written ({why})", file=path, hint=hint) from None
 
 
 def pour_pieces(pieces: Iterable[bytes], raw: IO[bytes], path: Path) -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fabula.core.errors import InputError, shown
+from fabula.io.files import write_bytes
 from fabula.text._check import check_references
 
 
@@ -41,7 +42,7 @@ class Idf:
     def save(self, file: str | Path) -> None:
         """Write JSON, compressed if the name ends in .gz; the same counts give the same bytes."""
         text = json.dumps({"N": self.N, "df": dict(self.df)}, sort_keys=True).encode()
-        Path(file).write_bytes(gzip.compress(text, mtime=0) if str(file).endswith(".gz") else text)
+        write_bytes(Path(file), [text])
 
     @classmethod
     def load(cls, file: str | Path) -> Idf:
