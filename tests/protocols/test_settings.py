@@ -11,7 +11,7 @@ DENSEVID = "refs=merged,order=file,segments=raw,eps=1e-08,garbage={},top=1000,no
 DENSEVID_DROP = DENSEVID.replace("merged,", "merged,missing=drop,")
 TIOU = "@0.3/0.5/0.7/0.9"
 DETECTION = "refs=best,order=file,segments=raw,eps=1e-08,top=1000,f1=means,best_by=each"
-SODA_MEAN = "SODA_c(missing=drop,segments=raw,eps=1e-08,roles=gold-as-hypothesis,nonascii=blank)"
+SODA_MEAN = "SODA_c(missing=drop,order=start,segments=raw,eps=1e-08,roles=gold-as-hypothesis,nonascii=blank)"
 FILE_PARAGRAPHS = tuple(f"Para_{n}(order=file)" for n in ("METEOR", "CIDEr", "ROUGE_L", "BLEU_4"))
 
 
@@ -78,7 +78,7 @@ DOCUMENTED = {
         "mJaccard(segments=raw)",
     ),
     "pss-2022": (
-        "SODA_d(refs=single,missing=drop,segments=raw,eps=1e-08)",
+        "SODA_d(refs=single,missing=drop,order=start,segments=raw,eps=1e-08)",
         "mIoU(refs=single,segments=raw)",
         "mJaccard(refs=single,segments=raw)",
     ),
@@ -93,7 +93,7 @@ DOCUMENTED = {
         "SVMR(missing=error,k=1/10/100,cast=float32,nms_rows=shifted)",
         "VR(missing=error,k=1/10/100,repeats=count)",
     ),
-    "soda-2021": soda("refs=merged,missing=drop"),
+    "soda-2021": soda("refs=merged,missing=drop,order=start"),
     "soda-2021-multi": soda("refs=best,missing=drop,order=predictions"),
     "timechat": scenic(paragraph=",pairing=shifted"),
     "timechat-tvg": ("Grounding(missing=drop)",),
