@@ -23,6 +23,9 @@ class Score:
     by_type: Mapping[str, Mapping[str, float]] = field(
         default_factory=dict
     )  # type of query → its numbers, and how many
+    by_threshold: Mapping[str, Mapping[str, float]] = field(
+        default_factory=dict
+    )  # "0.3" → the numbers there, where a score is the mean over several thresholds
 
     @property
     def value(self) -> float:
@@ -30,8 +33,9 @@ class Score:
 
     def to_dict(self) -> dict[str, Any]:
         ci = None if self.ci is None else list(self.ci[self.primary])
-        types = {"by_type": {t: dict(v) for t, v in self.by_type.items()}} if self.by_type else {}
-        return {**self.values, "value": self.value, "signature": self.signature, "ci": ci, **types}
+        parts = {"by_type": self.by_type, "by_threshold": self.by_threshold}
+        told = {name: {k: dict(v) for k, v in part.items()} for name, part in parts.items() if part}
+        return {**self.values, "value": self.value, "signature": self.signature, "ci": ci, **told}
 
 
 @dataclass(frozen=True, slots=True)

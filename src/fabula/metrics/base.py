@@ -135,6 +135,24 @@ class Metric(Spec):
         sets = [self.combine(part) for part in rows.sets()]
         return {f: sum(v[f] for v in sets) / len(sets) for f in self.fields}
 
+    def by_threshold(self, rows: Rows) -> dict[str, Values]:
+        """The numbers at each threshold, as evaluators print them, where a score is the mean over several; else none.
+
+        They are read off the columns `field@threshold`, which a metric with several thresholds keeps in its rows.
+        """
+        levels = getattr(self, self.at) if self.at else ()
+        if not isinstance(levels, tuple) or len(levels) < 2:
+            return {}
+        parts, found = list(rows.sets()), dict[str, Values]()
+        for level in map(show, levels):
+            sets = [self.combine_at(part, level) for part in parts]
+            found[level] = {f: sum(v[f] for v in sets) / len(sets) for f in sets[0]}
+        return found
+
+    def combine_at(self, rows: Rows, level: str) -> Values:
+        """`combine` at one threshold, given as its text."""
+        return {f: float(rows[f"{f}@{level}"].mean()) for f in self.fields}
+
     @property
     def is_mean(self) -> bool:
         """True where numbers are plain means of columns: sums over batches are then all it takes."""

@@ -83,6 +83,17 @@ class Covered(StoryMetric):
             return values | {"f1": mean([f1(float(p), float(r)) for p, r in at])}
         return values
 
+    def combine_at(self, rows: Rows, level: str) -> Values:
+        """F1 at one level is made per video, or of mean precision and recall, as over all levels."""
+        P, R = rows[f"precision@{level}"], rows[f"recall@{level}"]
+        precision, recall = float(P.mean()), float(R.mean())
+        of_videos = float(f1_of(P, R).mean())
+        return {
+            "precision": precision,
+            "recall": recall,
+            "f1": of_videos if self.f1 == "videos" else f1(precision, recall),
+        }
+
     def sums(self, rows: Rows) -> Array | None:
         match self.f1:
             case "videos":
