@@ -40,7 +40,7 @@ class Metric(ByLength):
     name: ClassVar[str] = "MR_mAP"
     fields: ClassVar[tuple[str, ...]] = ("map", *(f"map@{t:g}" for t in THRESHOLDS), *BUCKETS)
     primary: ClassVar[str] = "map"
-    late: ClassVar[frozenset[str]] = frozenset({"undefined"})
+    late: ClassVar[frozenset[str]] = ByLength.late | {"undefined"}
     rules: ClassVar[Mapping[str, str]] = {
         "order=score": "the windows with the best scores count",
         "order=file": "the windows that stand first in the file count, not those with the best scores",
