@@ -80,8 +80,13 @@ def differing(ours: dict[str, float], theirs: dict[str, float], allowed: float) 
     return {
         name: (ours.get(name), number)
         for name, number in theirs.items()
-        if name not in ours or number is None or not math.isclose(ours[name], number, rel_tol=0, abs_tol=allowed)
+        if name not in ours or not is_same(ours[name], number, allowed)
     }
+
+
+def is_same(ours: float, theirs: float | None, allowed: float) -> bool:
+    """None is the program's NaN: the mean of nothing."""
+    return math.isnan(ours) if theirs is None else math.isclose(ours, theirs, rel_tol=0, abs_tol=allowed)
 
 
 @pytest.mark.parametrize(("protocol", "case"), CASES)

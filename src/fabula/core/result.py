@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -32,10 +33,20 @@ class Score:
         return self.values[self.primary]
 
     def to_dict(self) -> dict[str, Any]:
-        ci = None if self.ci is None else list(self.ci[self.primary])
+        ci = None if self.ci is None else [number(x) for x in self.ci[self.primary]]
         parts = {"by_type": self.by_type, "by_threshold": self.by_threshold}
-        told = {name: {k: dict(v) for k, v in part.items()} for name, part in parts.items() if part}
-        return {**self.values, "value": self.value, "signature": self.signature, "ci": ci, **told}
+        told = {name: {k: numbers(v) for k, v in part.items()} for name, part in parts.items() if part}
+        own = numbers({**self.values, "value": self.value})
+        return {**own, "signature": self.signature, "ci": ci, **told}
+
+
+def number(value: float) -> float | None:
+    """As JSON holds it, which has no NaN: the mean of nothing is null there."""
+    return None if math.isnan(value) else value
+
+
+def numbers(values: Mapping[str, float]) -> dict[str, float | None]:
+    return {name: number(value) for name, value in values.items()}
 
 
 @dataclass(frozen=True, slots=True)
