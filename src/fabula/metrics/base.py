@@ -55,6 +55,7 @@ class Metric(Spec):
     scale: ClassVar[float] = 100.0  # tables print number × scale
     shown: ClassVar[bool] = True  # False: computed only when asked for
     draws: ClassVar[str] = ""  # what a report can draw of it: "pairs" it matched, "graphs" it compared
+    below_one: ClassVar[str] = "not claimed"  # when a copy of the references scores less than 1; "": never
     rules: ClassVar[Mapping[str, str]] = {}  # "missing=drop", or "top" with {} for its value: what that does
 
     def __init_subclass__(cls, **options: Any) -> None:

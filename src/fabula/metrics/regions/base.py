@@ -77,6 +77,7 @@ class RegionMetric(Metric):
     """
 
     reads: ClassVar[str] = "regions"
+    below_one: ClassVar[str] = "references that overlap by 0.7 are merged, and copies of both are one too many"
     tasks: ClassVar[tuple[str, ...]] = ("regions",)
     rules: ClassVar[Mapping[str, str]] = {
         "merge": "reference boxes that overlap by {} are one",

@@ -103,6 +103,7 @@ class Paragraph(Metric):
 @dataclass(frozen=True, kw_only=True)
 class Meteor(Paragraph):
     name: ClassVar[str] = "Para_METEOR"
+    below_one: ClassVar[str] = ""
 
     def reader(self) -> CaptionMetric:
         return meteor.Metric(tok="none")
@@ -111,6 +112,7 @@ class Meteor(Paragraph):
 @dataclass(frozen=True, kw_only=True)
 class Cider(Paragraph):
     name: ClassVar[str] = "Para_CIDEr"
+    below_one: ClassVar[str] = cider.Metric.below_one
 
     @property
     def whole(self) -> bool:
@@ -123,6 +125,7 @@ class Cider(Paragraph):
 @dataclass(frozen=True, kw_only=True)
 class RougeL(Paragraph):
     name: ClassVar[str] = "Para_ROUGE_L"
+    below_one: ClassVar[str] = ""
 
     def reader(self) -> CaptionMetric:
         return rouge_l.Metric(tok="none")
@@ -131,6 +134,7 @@ class RougeL(Paragraph):
 @dataclass(frozen=True, kw_only=True)
 class Bleu4(Paragraph):
     name: ClassVar[str] = "Para_BLEU_4"
+    below_one: ClassVar[str] = bleu.Bleu4.below_one
 
     def reader(self) -> CaptionMetric:
         return bleu.Bleu4(tok="none")
@@ -139,6 +143,7 @@ class Bleu4(Paragraph):
 @dataclass(frozen=True, kw_only=True)
 class Spice(Paragraph):
     name: ClassVar[str] = "Para_SPICE"
+    below_one: ClassVar[str] = spice.Metric.below_one
     fields: ClassVar[tuple[str, ...]] = spice.Metric.fields
 
     spice: Backend = "native"
@@ -156,6 +161,7 @@ class Spice(Paragraph):
 @dataclass(frozen=True, kw_only=True)
 class Ispice(Paragraph):
     name: ClassVar[str] = "Para_iSPICE"
+    below_one: ClassVar[str] = ispice.Metric.below_one
     paper: ClassVar[str] = "Raajesh et al., CVPR 2024"
     fields: ClassVar[tuple[str, ...]] = ispice.Metric.fields
 
