@@ -139,7 +139,7 @@ def test_every_claim_is_tried() -> None:
 
 OVERLAPPING = corpus({"v": [(0, 10, "a man opens the door slowly"), (0, 11, "P1 sees P2 and two dogs run away")]})
 SHORT = corpus({"v": [(0, 10, "of the")]})
-BOXES = [([[0, 0, 100, 100], [0, 0, 100, 90]], ["a red kite", "two dogs"])]
+BOXES = [([[0, 0, 100, 100], [0, 0, 100, 90]], ["a red kite", "two dogs"]), ([[0, 0, 50, 50]], ["a tree"])]
 APART = [{"video": "a", "windows": [(k, k + 1) for k in range(0, 8, 2)], "duration": 20, "clips": [0], "marks": [[4]]}]
 ELEVEN = [{**APART[0], "windows": [(k, k + 1) for k in range(11)]}]
 AT_ODDS = [{**APART[0], "clips": [0, 1, 2], "marks": [[4, 0], [0, 4], [0, 0]]}]
@@ -171,8 +171,8 @@ def test_a_claim_or_a_copy_that_scores_otherwise() -> None:
     assert set(CLAIMS) | set(LESS) == set(EVERY) and not set(CLAIMS) & set(LESS)
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_no_number_of_stories_depends_on_the_order_of_files(seed: int, kernels: str) -> None:
+@pytest.mark.parametrize("seed", range(4))
+def test_no_number_of_stories_depends_on_the_order_of_files(seed: int) -> None:
     """Of predictions that are no copy: the default reads the same whatever stands first."""
     r = random.Random(seed)
     refs, preds = stories(r), stories(r)
