@@ -37,3 +37,9 @@ def test_keys_of_the_json():
     assert list(document) == ["fabula", "task", "protocol", "scores", "counts", "warnings"]
     assert document["warnings"] == ["careful"]
     assert document["scores"]["PRF"]["f1"] == 2 / 3
+
+
+def test_the_mean_of_nothing_is_null_in_the_json():
+    score = Score("iSPICE", {"value": float("nan")}, "value", "iSPICE", ci={"value": (float("nan"), 1.0)})
+    assert json.loads(json.dumps(score.to_dict(), allow_nan=False))["value"] is None
+    assert score.to_dict()["ci"] == [None, 1.0]
