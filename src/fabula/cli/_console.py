@@ -79,11 +79,16 @@ def make_bar() -> Progress:
     return Progress(*columns, console=Console(stderr=True), transient=True)
 
 
+class Repeatable(click.Option):
+    """An option that may be said again, one word each time: `--only a --only b` is `--only a,b`."""
+
+
 class Several(click.Command):
     """A command whose `--refs A B C` takes every following word up to the next option."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        many = {o for p in self.params if isinstance(p, click.Option) and p.multiple for o in p.opts}
+        options = [p for p in self.params if isinstance(p, click.Option) and not isinstance(p, Repeatable)]
+        many = {o for p in options if p.multiple for o in p.opts}
         flat: list[str] = []
         open_option: str | None = None
         fresh = False  # the option has not had a value yet

@@ -24,8 +24,8 @@ def columns(result: Result) -> list[str]:
     return sorted(dict.fromkeys(f for s in result.scores.values() for f in s.values), key=lambda f: f == "value")
 
 
-def rich_table(result: Result, title: str) -> Group:
-    """Scores, then their signatures and the counts, in small print."""
+def rich_table(result: Result, title: str, thresholds: bool = False) -> Group:
+    """Scores, with `thresholds` also at each of them; then their signatures and the counts, in small print."""
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
@@ -35,6 +35,7 @@ def rich_table(result: Result, title: str) -> Group:
     signatures = [Text(s.signature, style="dim", overflow="fold") for s in result.scores.values()]
     small_print: tuple[RenderableType, ...] = (
         *type_tables(result),
+        *(threshold_tables(result) if thresholds else ()),
         Text(),
         *signatures,
         Text(),
@@ -81,6 +82,28 @@ def type_tables(result: Result) -> Iterator[RichTable]:
     yield table
 
 
+def threshold_tables(result: Result) -> Iterator[RichTable]:
+    """The same numbers at each threshold, where a score is the mean over several: a table for those that share them."""
+    from rich.table import Table
+
+    shared: dict[tuple[str, ...], list[str]] = {}
+    for name, score in result.scores.items():
+        if score.by_threshold:
+            shared.setdefault(tuple(score.by_threshold), []).append(name)
+    for levels, names in shared.items():
+        table = Table(title="\nat each threshold", title_justify="left", box=None, pad_edge=False, header_style="dim")
+        for head in ("metric", "number"):
+            table.add_column(head, overflow="fold")
+        for level in levels:
+            table.add_column(level, justify="right", overflow="fold")
+        for name in names:
+            score = result.scores[name]
+            for i, field in enumerate(score.by_threshold[levels[0]]):
+                cells = [f"{score.by_threshold[level][field] * score.scale:.2f}" for level in levels]
+                table.add_row("" if i else name, field, *cells)
+        yield table
+
+
 def cell(score: Score, field: str) -> str:
     if field not in score.values:
         return ""
@@ -98,17 +121,18 @@ def counts(result: Result) -> str:
     return " · ".join(f"{n:,} {what}" for what, n in result.counts.items() if n or what in ("videos", "missing"))
 
 
-def plain_lines(result: Result) -> Iterator[str]:
+def plain_lines(result: Result, thresholds: bool = False) -> Iterator[str]:
     """metric ⇥ field ⇥ number × 100 ⇥ signature: one line a number; an interval is two more, field.low and .high.
 
-    By type of query the field is `type-field`, as in short-r1@0.5.
+    By type of query the field is `type-field`, as in short-r1@0.5; at a threshold `field@0.3`.
     """
     for name, score in result.scores.items():
         bounds = {
             f"{f}.{end}": x for f, ci in (score.ci or {}).items() for end, x in zip(("low", "high"), ci, strict=True)
         }
         types = {f"{t}-{f}": v[f] for t, v in score.by_type.items() for f in score.values}
-        for field, value in {**score.values, **bounds, **types}.items():
+        at = {f"{f}@{t}": x for t, v in score.by_threshold.items() for f, x in v.items()} if thresholds else {}
+        for field, value in {**score.values, **bounds, **types, **at}.items():
             yield "\t".join([name, field, f"{value * score.scale:.4f}", score.signature])
 
 

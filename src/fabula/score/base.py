@@ -113,7 +113,9 @@ def measure(
         own = tally.facts(metric) if callable(tally.facts) else tally.facts
         run_facts = {PLURAL.get(table.unit, f"{table.unit}s"): len(set(table.keys)), **own}
         signature = metric.signature({**run_facts, "fabula": __version__})
-        scores[name] = Score(metric.title, metric.fold(table), metric.primary, signature, scale=metric.scale)
+        at = metric.by_threshold(table)
+        numbers = metric.fold(table)
+        scores[name] = Score(metric.title, numbers, metric.primary, signature, scale=metric.scale, by_threshold=at)
         rows[name], named[name] = table, metric
     protocol = request.protocol.name if request.protocol else "default"
     lines = tuple(tally.notes.lines())

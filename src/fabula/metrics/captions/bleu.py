@@ -21,6 +21,7 @@ class Bleu(CaptionMetric):
     """BLEU up to n-grams of order n; a row keeps guess_1..4, correct_1..4, c and r."""
 
     paper: ClassVar[str] = "Papineni et al., ACL 2002"
+    below_one: ClassVar[str] = "no caption may have so many words as its n-grams ask for"
     n: ClassVar[int]
 
     def units(self, items: Sequence[Item]) -> list[dict[str, Any]]:
@@ -55,6 +56,7 @@ def count_ngrams(candidate: str, references: tuple[str, ...], item: object) -> b
 @dataclass(frozen=True, kw_only=True)
 class Bleu1(Bleu):
     name: ClassVar[str] = "BLEU_1"
+    below_one: ClassVar[str] = ""
     n: ClassVar[int] = 1
 
 

@@ -14,6 +14,7 @@ from fabula.text import rouge
 @dataclass(frozen=True, kw_only=True)
 class Metric(CaptionMetric):
     name: ClassVar[str] = "ROUGE_L"
+    below_one: ClassVar[str] = ""
     paper: ClassVar[str] = "Lin, WS 2004"
 
     def units(self, items: Sequence[Item]) -> list[dict[str, Any]]:

@@ -27,6 +27,7 @@ class Covered(StoryMetric):
 
     fields: ClassVar[tuple[str, ...]] = ("precision", "recall", "f1")
     primary: ClassVar[str] = "f1"
+    below_one: ClassVar[str] = ""
     rules: ClassVar[Mapping[str, str]] = {
         "top=none": "all predictions count",
         "top": "only the first {} predictions of a video count",
@@ -82,6 +83,17 @@ class Covered(StoryMetric):
             at = [(rows[f"precision@{show(x)}"].mean(), rows[f"recall@{show(x)}"].mean()) for x in self.levels()]
             return values | {"f1": mean([f1(float(p), float(r)) for p, r in at])}
         return values
+
+    def combine_at(self, rows: Rows, level: str) -> Values:
+        """F1 at one level is made per video, or of mean precision and recall, as over all levels."""
+        P, R = rows[f"precision@{level}"], rows[f"recall@{level}"]
+        precision, recall = float(P.mean()), float(R.mean())
+        of_videos = float(f1_of(P, R).mean())
+        return {
+            "precision": precision,
+            "recall": recall,
+            "f1": of_videos if self.f1 == "videos" else f1(precision, recall),
+        }
 
     def sums(self, rows: Rows) -> Array | None:
         match self.f1:

@@ -39,6 +39,7 @@ class Localised(StoryMetric):
     paper: ClassVar[str] = "Krishna et al., ICCV 2017"
     tasks: ClassVar[tuple[str, ...]] = ("dense",)
     at: ClassVar[str | None] = "tiou"
+    below_one: ClassVar[str] = "where events overlap, a caption is compared with those of the others too"
     rules: ClassVar[Mapping[str, str]] = {
         "garbage=zero": "a prediction that overlaps nothing scores 0",
         "garbage=abc": "a prediction that overlaps nothing is compared with abc123!@#",

@@ -37,6 +37,7 @@ class Soda(StoryMetric):
     fields: ClassVar[tuple[str, ...]] = ("precision", "recall", "f1")
     primary: ClassVar[str] = "f1"
     draws: ClassVar[str] = "pairs"
+    below_one: ClassVar[str] = ""
     factors: ClassVar[bool] = False  # True where S is the sum of the very matrix that is matched: diagnose/factors.py
 
     def unit(self, ref: Story, pred: Story, ctx: Any) -> Row:

@@ -5,7 +5,9 @@ The rules that differ between published evaluators are parameters here, so that 
 refs     mean: each reference set alone, numbers averaged over sets · best: per video, the set with the highest primary
          number · merged: the events of all sets together · single: refuse more than one set
 missing  zero: a reference video without predictions counts as 0 · drop: it does not count
-order    start: both sides sorted by start time · predictions: only the predictions · file: neither
+order    time: both sides sorted by start, end and words, so that no number depends on the order of a file
+         start: both sides sorted by start alone, ties as in the file · predictions: so, and only the predictions
+         file: neither is sorted
 segments checked: reversed, zero-length and negative ones match nothing · raw: no segment is judged
          swap: not judged either, and the ends of a reversed one are exchanged
 """
@@ -83,8 +85,9 @@ class StoryMetric(Metric):
         "refs=single": "one reference set is taken",
         "missing=zero": "a reference video without predictions counts as 0",
         "missing=drop": "reference videos without predictions are left out",
-        "order=start": "both sides are sorted by start time",
-        "order=predictions": "only the predictions are sorted by start time",
+        "order=time": "both sides are sorted by start, end and words",
+        "order=start": "both sides are sorted by start alone; events that start together stay as in the file",
+        "order=predictions": "only the predictions are sorted, by start alone",
         "order=file": "events stay in file order",
         "segments=checked": "malformed segments match nothing",
         "segments=raw": "segments are not judged",
@@ -95,7 +98,7 @@ class StoryMetric(Metric):
 
     refs: Literal["mean", "best", "merged", "single"] = "mean"
     missing: Literal["zero", "drop"] = "zero"
-    order: Literal["start", "predictions", "file"] = "start"
+    order: Literal["time", "start", "predictions", "file"] = "time"
     segments: Literal["checked", "raw", "swap"] = "checked"
     eps: float = 0.0  # added to the union in every IoU
 
@@ -131,11 +134,11 @@ class StoryMetric(Metric):
             if self.missing == "drop":
                 return {}
             pred = Story(video)
-        pred = pred if self.order == "file" else pred.in_order()
         sets = {k: ref for k, ref in enumerate(refs) if ref is not None and len(ref)}
         if self.refs == "merged" and sets:
             sets = {0: Story(video, tuple(e for ref in sets.values() for e in ref.events))}
-        return {k: (ref.in_order() if self.order == "start" else ref, pred) for k, ref in sets.items()}
+        told = tell(pred, self.order, predicted=True)
+        return {k: (tell(ref, self.order), told) for k, ref in sets.items()}
 
     def rows(self, block: Sequence[Video], ctx: Any) -> Rows:
         pairs = {video: self.story_pairs(video, refs, pred) for video, refs, pred in block}
@@ -174,7 +177,7 @@ class StoryMetric(Metric):
         placed: list[list[Match]] = [[] for _ in refs]
         if pred is None:
             return placed
-        columns = range(len(pred)) if self.order == "file" else pred.order
+        columns = told_order(pred, self.order, predicted=True)
         for k, found in matches.items():
             rows = self.place_references(refs, k)
             for match in found:
@@ -185,10 +188,23 @@ class StoryMetric(Metric):
     def place_references(self, refs: Sequence[Story | None], k: int) -> list[tuple[int, int]]:
         """(set, place in it) of every event of the reference story that `story_pairs` makes for set k."""
         sets = [(i, ref) for i, ref in enumerate(refs) if ref is not None and (i == k or self.refs == "merged")]
-        told = [(i, g, event) for i, ref in sets for g, event in enumerate(ref.events)]
-        if self.order == "start":
-            told.sort(key=lambda place: place[2].segment.start)
-        return [(i, g) for i, g, _ in told]
+        places = [(i, g) for i, ref in sets for g in range(len(ref))]
+        laid = Story("", tuple(event for _, ref in sets for event in ref.events))
+        return [places[n] for n in told_order(laid, self.order)]
+
+
+def told_order(story: Story, order: str, predicted: bool = False) -> Sequence[int]:
+    """Where each event stands in the file, once they are in the order that a metric reads them in."""
+    if order == "time":
+        return story.order
+    if order == "start" or (order == "predictions" and predicted):
+        return story.start_order
+    return range(len(story))
+
+
+def tell(story: Story, order: str, predicted: bool = False) -> Story:
+    """The story in the order that a metric reads it in."""
+    return story.rearranged(list(told_order(story, order, predicted)))
 
 
 def prf_row(ref: Story, pred: Story, S: float, precision: float, recall: float, f1: float) -> Row:

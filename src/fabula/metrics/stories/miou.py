@@ -17,6 +17,7 @@ from fabula.metrics.stories.base import StoryMetric
 class Metric(StoryMetric):
     name: ClassVar[str] = "mIoU"
     paper: ClassVar[str] = "Zhou et al., AAAI 2018"
+    below_one: ClassVar[str] = ""
 
     def unit(self, ref: Story, pred: Story, ctx: Any) -> Row:
         return {"value": float(self.iou(ref, pred).max(axis=1, initial=0.0).mean())}

@@ -21,6 +21,7 @@ from fabula.pair.tiou import intersection
 @dataclass(frozen=True, kw_only=True)
 class Metric(StoryMetric):
     name: ClassVar[str] = "mJaccard"
+    below_one: ClassVar[str] = ""
     paper: ClassVar[str] = "Zhou et al., AAAI 2018"
 
     def unit(self, ref: Story, pred: Story, ctx: Any) -> Row:
