@@ -213,7 +213,10 @@ def take_lines(log: Any, tally: Tally) -> bool:
 
 def keep_death(task: Work, number: int, how: str, out: Path) -> tuple[str, str]:
     some = tuple(t for t in targets_of(task.group) if not task.only or t.name in task.only)
-    target, case, _ = make_case(some, task.seed, task.group, number)
+    try:
+        target, case, _ = make_case(some, task.seed, task.group, number)
+    except Exception as error:
+        return f"the fuzzer itself: {error!r} at {task.seed}/{task.group}/{number}", ""
     fault = Fault("died", f"{target.name} {how}", f"{how} at {task.seed}/{task.group}/{number}")
     path = out / f"{slug(fault)}.json"
     kept = {"what": fault.name, "text": fault.text, "number": f"{task.seed}/{task.group}/{number}", **case.to_dict()}

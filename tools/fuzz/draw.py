@@ -48,7 +48,9 @@ def draw_events(rng: Random, duration: float, most: int = 5) -> list[Event]:
 def draw_videos(rng: Random) -> list[Video]:
     ids = rng.sample(NAMES, rng.randint(1, 4))
     lengths = [round(rng.uniform(5, 180), rng.choice((0, 1, 2))) for _ in ids]
-    return [Video(id, d, sorted(draw_events(rng, d), key=lambda e: e.start)) for id, d in zip(ids, lengths, strict=True)]
+    return [
+        Video(id, d, sorted(draw_events(rng, d), key=lambda e: e.start)) for id, d in zip(ids, lengths, strict=True)
+    ]
 
 
 def predict(rng: Random, truth: list[Video]) -> list[Video]:
@@ -118,7 +120,7 @@ def as_timechat_truth(told: list[Video], name: str) -> Doc:
             "image_id": v.id,
             "duration": v.duration,
             "segments": [[e.start, e.end] for e in v.events],
-            "pure_cap": " ".join(e.caption for e in v.events),
+            "pure_cap": ". ".join(e.caption.replace(".", "").strip() for e in v.events),
             "caption": " ".join(f"{e.start} - {e.end} seconds, {e.caption}" for e in v.events),
         }
         for v in told
@@ -155,7 +157,9 @@ def as_fabula(told: list[Video], name: str) -> Doc:
 ANSWERS = (
     lambda e: f"From {e.start} to {e.end} seconds, {e.caption}",
     lambda e: f"{e.start}s - {e.end}s: {e.caption}",
-    lambda e: f"**{int(e.start) // 60:02}:{int(e.start) % 60:02} - {int(e.end) // 60:02}:{int(e.end) % 60:02}** {e.caption}",
+    lambda e: (
+        f"**{int(e.start) // 60:02}:{int(e.start) % 60:02} - {int(e.end) // 60:02}:{int(e.end) % 60:02}** {e.caption}"
+    ),
     lambda e: f"| {e.start} | {e.end} | {e.caption} |",
     lambda e: f"<time_token_{int(e.start)}><time_token_{int(e.end)}> {e.caption}",
     lambda e: f"[{e.start}, {e.end}] {e.caption}",
@@ -169,7 +173,9 @@ def answer(rng: Random, video: Video) -> str:
     if rng.random() < 0.4:
         entries = [{"start": e.start, "end": e.end, "caption": e.caption} for e in video.events]
         text = json.dumps(entries) if rng.random() < 0.7 else repr(entries)
-        return rng.choice((text, f"```json\n{text}\n```", f"Here it is:\n{text}\nThat is all.", text[:-1], f"</think>{text}"))
+        return rng.choice(
+            (text, f"```json\n{text}\n```", f"Here it is:\n{text}\nThat is all.", text[:-1], f"</think>{text}")
+        )
     style = rng.choice(ANSWERS)
     return "\n".join(f"{i + 1}. {style(e)}" if rng.random() < 0.3 else style(e) for i, e in enumerate(video.events))
 
@@ -305,7 +311,11 @@ def tvr(rng: Random, some: list[Query]) -> tuple[Doc, Doc]:
     lists = rng.sample(("VCMR", "SVMR", "VR"), rng.randint(1, 3))
     rows = {
         n: [
-            {"desc_id": q.id, "desc": q.text, "predictions": [[rng.choice(list(numbers.values())), *r] for r in near(rng, q)]}
+            {
+                "desc_id": q.id,
+                "desc": q.text,
+                "predictions": [[rng.choice(list(numbers.values())), *r] for r in near(rng, q)],
+            }
             for q in some
         ]
         for n in lists
@@ -325,7 +335,8 @@ def timechat_tvg(rng: Random, some: list[Query]) -> tuple[Doc, Doc]:
 
 def verified_fig(rng: Random, some: list[Query]) -> tuple[Doc, Doc]:
     refs = [
-        {"desc_id": q.id, "video": q.video, "duration": q.duration, "time": q.windows[0], "fig_desc": q.text} for q in some
+        {"desc_id": q.id, "video": q.video, "duration": q.duration, "time": q.windows[0], "fig_desc": q.text}
+        for q in some
     ]
     return tvr(rng, some)[0], Doc("ref0.jsonl", "lines", refs)
 
@@ -371,11 +382,14 @@ def regions(rng: Random) -> tuple[Doc, list[Doc]]:
 
     truth = {i: boxes(4) for i in images}
     told = {
-        i: [[[x + rng.choice((0, 0, 3)) for x in box], words if rng.random() < 0.4 else sentence(rng)] for box, words in some]
+        i: [
+            [[x + rng.choice((0, 0, 3)) for x in box], words if rng.random() < 0.4 else sentence(rng)]
+            for box, words in some
+        ]
         + boxes(2)
         for i, some in truth.items()
     }
-    score = lambda: round(rng.random(), 2)  # noqa: E731
+    score = lambda: round(rng.random(), 5)  # noqa: E731
     how = rng.randrange(3)
     if how == 0:
         refs = Doc("ref0.json", "json", {"annotations": [{"image_id": i, "bbox": b, "caption": c} for i, some in truth.items() for b, c in some], "images": [{"id": i, "width": 200, "height": 150} for i in images]})  # fmt: skip
@@ -410,7 +424,10 @@ def captions(rng: Random) -> tuple[Doc, list[Doc]]:
 
 def identity(rng: Random) -> tuple[Doc, list[Doc], Doc | None]:
     people = ("P1", "P2", "P3")
-    sets = {f"set {i}": [rng.choices(people, k=rng.randint(0, 3)) for _ in range(rng.randint(1, 3))] for i in range(rng.randint(1, 3))}
+    sets = {
+        f"set {i}": [rng.choices(people, k=rng.randint(0, 3)) for _ in range(rng.randint(1, 3))]
+        for i in range(rng.randint(1, 3))
+    }
     if rng.random() < 0.45:
         clips = {f"{s}_{k}": ids for s, some in sets.items() for k, ids in enumerate(some)}
         line = lambda ids: ",".join(f"[{i}]" for i in ids) or "_"  # noqa: E731

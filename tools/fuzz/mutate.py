@@ -29,23 +29,176 @@ class Raw(str):
 
 
 NUMBERS = (
-    *(0, 1, -1, 2, 7, 100, 10**9, 2**31, 2**31 - 1, -(2**31), 2**53, 2**53 + 1, 2**63, 2**63 - 1, -(2**63), 2**64, 10**19),
+    *(
+        0,
+        1,
+        -1,
+        2,
+        7,
+        100,
+        10**9,
+        2**31,
+        2**31 - 1,
+        -(2**31),
+        2**53,
+        2**53 + 1,
+        2**63,
+        2**63 - 1,
+        -(2**63),
+        2**64,
+        10**19,
+    ),
     *(10**400, -(10**400), 0.0, -0.0, 0.5, 1e-9, 5e-324, 2.2e-308, 1e308, -1e308, 1.7976931348623157e308, 1e16, 1e300),
     *(float("nan"), float("inf"), float("-inf"), 0.1 + 0.2, 1 / 3, 99.99999999999999),
 )
+SOME = (0, 1, -1, 0.0, -0.0, 1e-9, 0.5, 1e6, 1e15, 2**31, 2**53 + 1, 1e16, 99.99999999999999, 5e-324, 1e300)
 TOKENS = (
-    *("NaN", "-NaN", "Infinity", "1e400", "-1e400", "1e-400", "-0", "-0.0", "01", "+1", "1.", ".5", "1e", "0x1F", "1_000"),
+    *(
+        "NaN",
+        "-NaN",
+        "Infinity",
+        "1e400",
+        "-1e400",
+        "1e-400",
+        "-0",
+        "-0.0",
+        "01",
+        "+1",
+        "1.",
+        ".5",
+        "1e",
+        "0x1F",
+        "1_000",
+    ),
     *("...", "b'x'", "{1,2}", "3j", "(1,)", "None", "True", "1L", "nan", "inf", "'x'", "٣", "１２", "²", "Ⅷ", "1 2"),
-    *('"\\ud800"', '"\\udc00\\ud800"', '"\\u0000"', '"\\x41"', '"\\q"', '"\\u12"', '"a\nb"', '"\t"', "//c", "/*c*/", "undefined"),
-    *("0x" + "f" * 5000, "9" * 5000, "1" + "0" * 400, "0." + "0" * 400 + "1", "[" * 900, "]" * 3, '{"a":' * 900, "{", "}", "[", "]", ","),
+    *(
+        '"\\ud800"',
+        '"\\udc00\\ud800"',
+        '"\\u0000"',
+        '"\\x41"',
+        '"\\q"',
+        '"\\u12"',
+        '"a\nb"',
+        '"\t"',
+        "//c",
+        "/*c*/",
+        "undefined",
+    ),
+    *(
+        "0x" + "f" * 5000,
+        "9" * 5000,
+        "1" + "0" * 400,
+        "0." + "0" * 400 + "1",
+        "[" * 900,
+        "]" * 3,
+        '{"a":' * 900,
+        "{",
+        "}",
+        "[",
+        "]",
+        ",",
+    ),
 )
 STRINGS = (
-    *("", " ", "\t", "\n", "a\nb", "\r", "\x00", "\x1b]0;t\x07", "\x1b[31mred", "\x7f", "\x85", "\u2028", "\u2029", "\ufeff", "\ufffe"),
-    *("\ud800", "a\udc00b", "e" + "\u0301" * 30, "\u0301", "\u200d\u200d", "\u202etfel", "𝟙𝟚", "١٢", "１２", "²", "①", "\U0010ffff"),
-    *("{n}", "%s %d", "[/]", "[link=evil]b", "[bold]x", "<script>", "&amp;", "../../etc", "/dev/zero", "C:\\x", "~", "-", "--help"),
-    *("nan", "inf", "-inf", "1e5", "1e999", "0", "-1", "12.5", "true", "null", "None", "v_kite", "P1", "[PERSON1]", "P01", "P١", "_", ","),
-    *("dog\tcat", "dog ||| cat", "# x", "##", "a.b.c", "...", "n't", "'s", "``", "''", "(", "-lrb-", "x" * 300, "wörter", "ß", "İ", "ſ", "ǅ"),
-    *("漢字 かな", "🙂", "👩‍👩‍👧", "a" + "\u0301" * 1000, "the " * 200, "x" * 5000, "a b " * 30, "__class__", "__proto__", "id", "results"),
+    *(
+        "",
+        " ",
+        "\t",
+        "\n",
+        "a\nb",
+        "\r",
+        "\x00",
+        "\x1b]0;t\x07",
+        "\x1b[31mred",
+        "\x7f",
+        "\x85",
+        "\u2028",
+        "\u2029",
+        "\ufeff",
+        "\ufffe",
+    ),
+    *(
+        "\ud800",
+        "a\udc00b",
+        "e" + "\u0301" * 30,
+        "\u0301",
+        "\u200d\u200d",
+        "\u202etfel",
+        "𝟙𝟚",
+        "١٢",
+        "１２",
+        "²",
+        "①",
+        "\U0010ffff",
+    ),
+    *(
+        "{n}",
+        "%s %d",
+        "[/]",
+        "[link=evil]b",
+        "[bold]x",
+        "<script>",
+        "&amp;",
+        "../../etc",
+        "/dev/zero",
+        "C:\\x",
+        "~",
+        "-",
+        "--help",
+    ),
+    *(
+        "nan",
+        "inf",
+        "-inf",
+        "1e5",
+        "1e999",
+        "0",
+        "-1",
+        "12.5",
+        "true",
+        "null",
+        "None",
+        "v_kite",
+        "P1",
+        "[PERSON1]",
+        "P01",
+        "P١",
+        "_",
+        ",",
+    ),
+    *(
+        "dog\tcat",
+        "dog ||| cat",
+        "# x",
+        "##",
+        "a.b.c",
+        "...",
+        "n't",
+        "'s",
+        "``",
+        "''",
+        "(",
+        "-lrb-",
+        "x" * 300,
+        "wörter",
+        "ß",
+        "İ",
+        "ſ",
+        "ǅ",
+    ),
+    *(
+        "漢字 かな",
+        "🙂",
+        "👩‍👩‍👧",
+        "a" + "\u0301" * 1000,
+        "the " * 200,
+        "x" * 5000,
+        "a b " * 30,
+        "__class__",
+        "__proto__",
+        "id",
+        "results",
+    ),
 )
 CUTS = b'{}[]",:\\/ \t\r\n0123456789eE+-.nulltruefalseNaNIfity\x00\x80\xc3\xe2\xf0\xff\xed\xa0\x80\xef\xbb\xbf'
 BLOBS = (b"\xef\xbb\xbf", b"\x00", b"\r\n", b"\r", b"\n\n", b"\x80", b"\xff\xfe", b"\xed\xa0\x80", b"\xc0\xaf", b"\xf4\x90\x80\x80", b"\x1b[2J", b"{}", b"[]", b"null", b'"', b"\x0c", b"\xe2\x80\xa8", b"\x1a", b"\xc2\xa0")  # fmt: skip
@@ -142,8 +295,7 @@ def change_mildly(rng: Random, tree: Tree) -> Tree:
     if how < 0.45 and numbers:
         inside, at = rng.choice(numbers)
         other, from_ = rng.choice(numbers)
-        x = inside[at]
-        inside[at] = rng.choice((other[from_], x + 1, x - 1, -x, 0, x * 2, x + 1e-9, 1e-9, 1e6, 1e15, float(x), round(rng.uniform(0, 60), 1), *NUMBERS[:20]))  # fmt: skip
+        inside[at] = rng.choice((other[from_], change_number(rng, inside[at], SOME), round(rng.uniform(0, 60), 1)))
     elif how < 0.8 and texts:
         inside, at = rng.choice(texts)
         inside[at] = bend_text(rng, inside[at])
@@ -169,7 +321,9 @@ def copy(tree: Tree) -> Tree:
 
 def change_shape(rng: Random, node: list[Any], donors: list[Tree]) -> None:
     """Entries lost, doubled, turned round, put in; keys renamed."""
-    how = rng.choice(("lose", "lose", "double", "turn", "shuffle", "empty", "repeat", "rename", "rename", "put", "sort"))
+    how = rng.choice(
+        ("lose", "lose", "double", "turn", "shuffle", "empty", "repeat", "rename", "rename", "put", "sort")
+    )
     if not node or how == "put":
         value = loosen(pick(rng, donors))
         node.insert(rng.randint(0, len(node)), [key(rng), value] if isinstance(node, Obj) else value)
@@ -178,7 +332,9 @@ def change_shape(rng: Random, node: list[Any], donors: list[Tree]) -> None:
     if how == "lose":
         del node[at]
     elif how == "double":
-        node.insert(rng.randint(0, len(node)), [node[at][0], copy(node[at][1])] if isinstance(node, Obj) else copy(node[at]))
+        node.insert(
+            rng.randint(0, len(node)), [node[at][0], copy(node[at][1])] if isinstance(node, Obj) else copy(node[at])
+        )
     elif how == "turn":
         node.reverse()
     elif how == "shuffle":
@@ -206,7 +362,9 @@ def key(rng: Random, old: str = "") -> str:
     how = rng.random()
     if how < 0.4 and isinstance(old, str):
         return bend_text(rng, old)
-    return rng.choice(STRINGS) if how < 0.8 else rng.choice(("id", "video", "duration", "timestamp", "caption", "start"))
+    return (
+        rng.choice(STRINGS) if how < 0.8 else rng.choice(("id", "video", "duration", "timestamp", "caption", "start"))
+    )
 
 
 def change_value(rng: Random, value: Any, donors: list[Tree]) -> Any:
@@ -243,10 +401,13 @@ def odd(rng: Random) -> Any:
     if how < 0.78:
         deep = rng.choice((5, 60, 400, 990, 3000)) if rng.random() < 0.95 else 100_000
         return Raw(rng.choice(("[" * deep + "]" * deep, '{"a":' * deep + "1" + "}" * deep, "[" * deep)))
-    return rng.choice((None, True, False, [], Obj(), [[]], [0, 1], [1, 0], [0, 0], [None, None], Obj([["a", 1]]), ["x"], [[0, 1]], ""))
+    return rng.choice(
+        (None, True, False, [], Obj(), [[]], [0, 1], [1, 0], [0, 0], [None, None], Obj([["a", 1]]), ["x"], [[0, 1]], "")
+    )
 
 
-def change_number(rng: Random, x: float) -> Any:
+def change_number(rng: Random, x: float, some: tuple[float, ...] = NUMBERS) -> Any:
+    """Another number; of `SOME`, a finite one that a file may well have."""
     ways = (
         lambda: -x,
         lambda: x * 1000,
@@ -264,8 +425,10 @@ def change_number(rng: Random, x: float) -> Any:
         lambda: Raw(f"{x}" + "0" * 40),
         lambda: Raw(str(x).translate({48 + d: 0x660 + d for d in range(10)})),
         lambda: round(rng.uniform(-5, 200), rng.randint(0, 3)),
-        lambda: rng.choice(NUMBERS),
+        lambda: rng.choice(some),
     )
+    if some is SOME:
+        ways = (*ways[:7], ways[9], *ways[-2:])
     try:
         return rng.choice(ways)()
     except (OverflowError, ValueError):
@@ -312,7 +475,9 @@ def dump(tree: Tree, ascii_: bool, comma: str = ", ") -> str:
     if isinstance(tree, Raw):
         return str(tree)
     if isinstance(tree, Obj):
-        return "{" + comma.join(f"{json.dumps(k, ensure_ascii=ascii_)}: {dump(v, ascii_, comma)}" for k, v in tree) + "}"
+        return (
+            "{" + comma.join(f"{json.dumps(k, ensure_ascii=ascii_)}: {dump(v, ascii_, comma)}" for k, v in tree) + "}"
+        )
     if isinstance(tree, list):
         return "[" + comma.join(dump(value, ascii_, comma) for value in tree) + "]"
     if isinstance(tree, int) and abs(tree) > 10**300:
@@ -344,7 +509,9 @@ def change_bytes(rng: Random, data: bytes, others: list[bytes]) -> bytes:
         other = rng.choice(others)
         return data[:a] + other[rng.randint(0, len(other)) :]
     if how == 8:
-        return data + rng.choice((b"\n", b"\x00" * 9, b" ", b"}", b"]", b"garbage", data, b"\r\n\r\n", b"\n{}\n", b"\n[]"))
+        return data + rng.choice(
+            (b"\n", b"\x00" * 9, b" ", b"}", b"]", b"garbage", data, b"\r\n\r\n", b"\n{}\n", b"\n[]")
+        )
     if how == 9:
         return rng.choice(BLOBS) + data
     if how == 10 and rng.random() < 0.3:
@@ -361,7 +528,11 @@ def change_bytes(rng: Random, data: bytes, others: list[bytes]) -> bytes:
 def pack(rng: Random, data: bytes) -> bytes:
     """gzip, in one member or two, often damaged."""
     half = rng.randint(0, len(data))
-    whole = gzip.compress(data[:half], 1, mtime=0) + gzip.compress(data[half:], 1, mtime=0) if rng.random() < 0.3 else gzip.compress(data, 1, mtime=0)
+    whole = (
+        gzip.compress(data[:half], 1, mtime=0) + gzip.compress(data[half:], 1, mtime=0)
+        if rng.random() < 0.3
+        else gzip.compress(data, 1, mtime=0)
+    )
     how = rng.random()
     if how < 0.25:
         return whole

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -57,7 +58,11 @@ def read_stories(case: Case, folder: Path, said: Said) -> Any:
     """Read, judged both ways, written and, where nothing can be lost, read again."""
     o = case.options
     corpus, notes = io.read(folder / o["path"], o.get("format"))
-    out: dict[str, Any] = {"stories": plain(dict(corpus.stories)), "format": corpus.format, "header": plain(corpus.external)}
+    out: dict[str, Any] = {
+        "stories": plain(dict(corpus.stories)),
+        "format": corpus.format,
+        "header": plain(corpus.external),
+    }
     out["judged"] = judged(corpus, notes)
     said_of(notes, said)
     if to := o.get("to"):
@@ -88,7 +93,9 @@ def judged(corpus: Any, notes: Notes) -> list[Any]:
 
 def make_pieces(rng: Random) -> Case:
     doc = draw.as_fabula(draw.draw_videos(rng), "f")
-    return bent(rng, doc, [draw.as_submission(draw.draw_videos(rng), "f")], {"format": rng.choice((None, "fabula"))}, "pieces")
+    return bent(
+        rng, doc, [draw.as_submission(draw.draw_videos(rng), "f")], {"format": rng.choice((None, "fabula"))}, "pieces"
+    )
 
 
 def read_pieces(case: Case, folder: Path, said: Said) -> Any:
@@ -106,29 +113,43 @@ def read_pieces(case: Case, folder: Path, said: Said) -> Any:
     return [found, cut[2]]
 
 
-PARQUET: list[bytes] = []
+@cache
+def parquet_files() -> list[bytes]:
+    """Made once and then damaged: Parquet has no tree that could be bent."""
+    from fabula.core.nouns import Corpus, Event, Segment, Story
+    from fabula.io import parquet
+
+    made = []
+    for seed in range(4):
+        stories = {}
+        for v in draw.draw_videos(Random(seed)):
+            events = tuple(Event(Segment(e.start, e.end), e.caption, e.score) for e in v.events)
+            stories[v.id] = Story(v.id, events, v.duration)
+        made.append(parquet.pack_corpus(Corpus(stories), Path("f.parquet")))
+    return made
 
 
 def make_parquet(rng: Random) -> Case:
-    """Parquet is made once and then damaged: it has no tree that could be bent."""
-    if not PARQUET:
-        from fabula.core.nouns import Corpus, Event, Segment, Story
-        from fabula.io import parquet
-
-        for _ in range(4):
-            told = draw.draw_videos(rng)
-            some = {v.id: Story(v.id, tuple(Event(Segment(e.start, e.end), e.caption, e.score) for e in v.events), v.duration) for v in told}  # fmt: skip
-            PARQUET.append(parquet.pack_corpus(Corpus(some), Path("f.parquet")))
-    data = rng.choice(PARQUET)
+    some = parquet_files()
+    data = rng.choice(some)
     for _ in range(rng.randint(1, 3)):
-        data = change_bytes(rng, data, PARQUET)
+        data = change_bytes(rng, data, some)
     return Case("parquet", {"f.parquet": data}, {"path": "f.parquet", "to": rng.choice((None, "fabula"))})
 
 
 WEIRD: dict[str, Any] = {
     "id": ["a", None, 5, b"\xff", ["x"], "\x00", ""],
     "duration": [1.0, None, float("nan"), -1.0, "12", True, 10**18],
-    "events": [[], None, "x", [{"start": 0.0, "end": 1.0, "caption": "a"}], [{"start": "0"}], [[0, 1]], [None], {"a": 1}],
+    "events": [
+        [],
+        None,
+        "x",
+        [{"start": 0.0, "end": 1.0, "caption": "a"}],
+        [{"start": "0"}],
+        [[0, 1]],
+        [None],
+        {"a": 1},
+    ],
 }
 
 
@@ -262,10 +283,16 @@ def make_sets(rng: Random) -> Case:
     pred, (ref,), grouping = draw.identity(rng)
     files = dict([bend(rng, rng.choice((pred, ref)), [pred, ref], 2)])
     (name,) = files
-    options: dict[str, Any] = {"path": name, "format": rng.choice((None, None, "captionsets", "fabula")), "grouping": None}
+    options: dict[str, Any] = {
+        "path": name,
+        "format": rng.choice((None, None, "captionsets", "fabula")),
+        "grouping": None,
+    }
     options["way"] = rng.choice(("sets", "sets", "references", "predictions", "grouping", "inline"))
     if grouping is not None:
-        bent_name, data = bend(rng, grouping, [pred], 2) if rng.random() < 0.6 else (grouping.name, "\n".join(grouping.tree).encode())
+        bent_name, data = (
+            bend(rng, grouping, [pred], 2) if rng.random() < 0.6 else (grouping.name, "\n".join(grouping.tree).encode())
+        )
         files[f"s{bent_name}"] = data
         options["grouping"] = f"s{bent_name}"
     return Case("sets", files, options)
@@ -297,7 +324,11 @@ def make_lint(rng: Random) -> Case:
     doc = rng.choice([pred, *refs])
     files = dict([bend(rng, doc, [pred], 2)])
     (name,) = files
-    options: dict[str, Any] = {"path": name, "refs": [], "fix": rng.choice((None, None, "fixed.json", "fixed.jsonl", "fixed.csv"))}
+    options: dict[str, Any] = {
+        "path": name,
+        "refs": [],
+        "fix": rng.choice((None, None, "fixed.json", "fixed.jsonl", "fixed.csv")),
+    }
     options["task"] = rng.choice((None, None, None, task))
     if refs and rng.random() < 0.4:
         ref, data = bend(rng, refs[0], [pred], 1)
@@ -321,8 +352,22 @@ def run_lint(case: Case, folder: Path, said: Said) -> Any:
 
 
 SPECS = (
-    *("SODA_c(refs=best)", "PRF(top=15)@0.5", "mIoU", "DVC_METEOR@0.3/0.5", "CIDEr(idf=corpus)", "MR_mAP(top=10)", "VCMR(k=1/5,iou=0.5/0.7)"),
-    *("SODA_c(text=meteor,refs=best),PRF@0.5", "StartPRF@5", "HL_mAP(clip=2)", "DenseCap_mAP(ious=0.3/0.5)", "iSPICE(ids=11)"),
+    *(
+        "SODA_c(refs=best)",
+        "PRF(top=15)@0.5",
+        "mIoU",
+        "DVC_METEOR@0.3/0.5",
+        "CIDEr(idf=corpus)",
+        "MR_mAP(top=10)",
+        "VCMR(k=1/5,iou=0.5/0.7)",
+    ),
+    *(
+        "SODA_c(text=meteor,refs=best),PRF@0.5",
+        "StartPRF@5",
+        "HL_mAP(clip=2)",
+        "DenseCap_mAP(ious=0.3/0.5)",
+        "iSPICE(ids=11)",
+    ),
 )
 
 
@@ -358,8 +403,22 @@ def read_spec(case: Case, folder: Path, said: Said) -> Any:
 def make_saved(rng: Random) -> Case:
     """A result as --json wrote it, and CIDEr's document frequencies."""
     if rng.random() < 0.5:
-        score = {"value": 0.5, "precision": 0.4, "recall": 0.6, "f1": 0.5, "signature": "SODA_c|videos:3|fabula:0", "ci": [0.1, 0.9]}
-        tree: Any = {"fabula": "0.1.0", "task": "dense", "protocol": "default", "scores": {"SODA_c": score}, "counts": {"videos": 3}, "warnings": ["x"]}
+        score = {
+            "value": 0.5,
+            "precision": 0.4,
+            "recall": 0.6,
+            "f1": 0.5,
+            "signature": "SODA_c|videos:3|fabula:0",
+            "ci": [0.1, 0.9],
+        }
+        tree: Any = {
+            "fabula": "0.1.0",
+            "task": "dense",
+            "protocol": "default",
+            "scores": {"SODA_c": score},
+            "counts": {"videos": 3},
+            "warnings": ["x"],
+        }
         return bent(rng, Doc("f.json", "json", tree), [], {"what": "result"}, "saved")
     tree = {"N": 3, "df": {"a": 3, "a dog": 1, "dog": 2}}
     name, data = bend(rng, Doc("f.json", "json", tree), [])
@@ -399,7 +458,10 @@ def read_sniff(case: Case, folder: Path, said: Said) -> Any:
         "predictions": lambda: list(regions.Predictions(path, None, notes)),
         "captions": lambda: captions.read_items(path)[0],
         "sets": lambda: identity.read_sets(path, notes),
-        "audit": lambda: [dict(answers.audit(path)[0].stories), {v: a.to_dict() for v, a in answers.audit(path)[1].items()}],
+        "audit": lambda: [
+            dict(answers.audit(path)[0].stories),
+            {v: a.to_dict() for v, a in answers.audit(path)[1].items()},
+        ],
     }[case.options["by"]]
     found = plain(way())
     said_of(notes, said)

@@ -13,15 +13,15 @@ from tools.fuzz.watch import Case
 Still = Callable[[Case], bool]
 
 
-def shrink(case: Case, still: Still, tries: int = 400, seconds: float = 20.0) -> Case:
-    """The smallest that was found; `still` says whether a case has the fault."""
-    left, until = [tries], time.monotonic() + seconds
+def shrink(case: Case, still: Still, tries: int = 400, seconds: float = 8.0) -> Case:
+    """The smallest that was found in some seconds of processor time; `still` says whether a case has the fault."""
+    left, until = [tries], time.process_time() + seconds
 
     def keeps(one: Case) -> bool:
         left[0] -= 1
-        return left[0] >= 0 and time.monotonic() < until and still(one)
+        return left[0] >= 0 and time.process_time() < until and still(one)
 
-    while left[0] > 0 and time.monotonic() < until:
+    while left[0] > 0 and time.process_time() < until:
         smaller = next((one for one in candidates(case) if one.size() < case.size() and keeps(one)), None)
         if smaller is None:
             return case

@@ -49,11 +49,17 @@ class Case:
         return sum(map(len, self.files.values())) + len(json.dumps(self.options, default=str))
 
     def to_dict(self) -> dict[str, Any]:
-        return {"target": self.target, "options": dict(self.options), "files": {n: show(d) for n, d in self.files.items()}}
+        return {
+            "target": self.target,
+            "options": dict(self.options),
+            "files": {n: show(d) for n, d in self.files.items()},
+        }
 
     @classmethod
     def of(cls, kept: Mapping[str, Any]) -> Case:
-        files = {n: d.encode() if isinstance(d, str) else base64.b64decode(d["base64"]) for n, d in kept["files"].items()}
+        files = {
+            n: d.encode() if isinstance(d, str) else base64.b64decode(d["base64"]) for n, d in kept["files"].items()
+        }
         return cls(kept["target"], files, kept["options"])
 
 
@@ -181,7 +187,9 @@ def observe(run: Callable[[Case, Path, Said], Any], case: Case, folder: Path, se
         seen.faults.append(Fault("warned", f"{w.category.__name__} {place}:{w.lineno}", text))
     for hook in stray:
         error = getattr(hook, "exc_value", None)
-        seen.faults.append(Fault("raised", f"unraisable {type(error).__name__} {tail(error) if error else ''}", repr(error)))
+        seen.faults.append(
+            Fault("raised", f"unraisable {type(error).__name__} {tail(error) if error else ''}", repr(error))
+        )
     for line in said:
         seen.faults += check_message(line, f"said: {template(line)}")
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
@@ -238,7 +246,10 @@ def find_difference(one: Seen, two: Seen) -> tuple[str, str] | None:
     if "broken" in (one.how, two.how):
         return None
     if one.how != two.how:
-        return f"{one.how}/{two.how} {template(one.error or two.error)}", f"{one.error or 'read'}\n{two.error or 'read'}"
+        return (
+            f"{one.how}/{two.how} {template(one.error or two.error)}",
+            f"{one.error or 'read'}\n{two.error or 'read'}",
+        )
     if one.how == "refused":
         if one.error != two.error:
             return "words", f"{one.error}\n{two.error}"
