@@ -6,6 +6,7 @@
     python -m tools.fuzz --replay FILE                 one find again, with its traceback
 
 draw.py     small valid corpora of every task, in every format
+odd.py      values that files should not have
 mutate.py   a valid document → a bent one: values, shapes, text, bytes
 readers.py  what is read: every shelf, plain, packed, in folders, as Parquet
 stores.py   features, checkpoints, damaged work folders

@@ -161,7 +161,7 @@ def run_group(group: str, o: argparse.Namespace, number: int, seconds: float, ou
             left = seconds - (time.monotonic() - began)
             task = Work(group, o.seed, first, o.jobs, number, max(left, 0.1), o.only, str(state), str(out))
             given = json.dumps({name: getattr(task, name) for name in Work.__slots__})
-            log = Path(f"{state}.out").open("w+b")
+            log = Path(f"{state}.out").open("w+b")  # noqa: SIM115  (closed when its lines are taken)
             process = subprocess.Popen([sys.executable, "-m", "tools.fuzz", "--worker", given], stdout=log, cwd=ROOT)
             running.append((process, task, log))
 
@@ -265,7 +265,8 @@ def print_tally(group: str, o: argparse.Namespace, tally: Tally) -> None:
     calls = sum(n for k, n in tally.counts.items() if k.endswith(" calls"))
     total = sum(ends.values())
     rate = total / max(tally.seconds, 1e-9) / o.jobs
-    print(f"{group}: {total:,} inputs, {calls:,} calls, seed {o.seed}, {tally.seconds:.0f} s on {o.jobs} processes ({rate:.0f} inputs/s each), {len(tally.finds)} finds")  # fmt: skip
+    took = f"{tally.seconds:.0f} s on {o.jobs} processes ({rate:.0f} inputs/s each)"
+    print(f"{group}: {total:,} inputs, {calls:,} calls, seed {o.seed}, {took}, {len(tally.finds)} finds")
     for name in sorted({k.rpartition(" ")[0] for k in ends}):
         each = ", ".join(f"{ends.get(f'{name} {how}', 0):,} {how}" for how in ("read", "refused", "broken"))
         print(f"  {name:10} {each}")

@@ -9,11 +9,12 @@ from typing import Any
 
 from tools.fuzz.mutate import Doc
 
-WORDS = (
-    "a man is playing the guitar on stage and he sings two dogs run in green park then woman chops red onions adds oil to "
-    "hot pan stirs it slowly people clap cheer crowd P1 P2 someone 's house , . they throw ball into net again old boat "
-    "river don't stop kite rises falls soup boils well-known 3 10.5 it's running quickly behind small wooden table"
-).split()
+TEXT = (
+    "a man is playing the guitar on stage and he sings two dogs run in green park then woman chops red onions adds oil "
+    "to hot pan stirs it slowly people clap cheer crowd P1 P2 someone 's house , . they throw ball into net again old "
+    "boat river don't stop kite rises falls soup boils well-known 3 10.5 it's running quickly behind small wooden table"
+)
+WORDS = TEXT.split()
 NAMES = ("kite", "soup", "garden", "boat", "v_kite2", "stage", "a b", "x.mp4")
 
 
@@ -392,18 +393,76 @@ def regions(rng: Random) -> tuple[Doc, list[Doc]]:
     score = lambda: round(rng.random(), 5)  # noqa: E731
     how = rng.randrange(3)
     if how == 0:
-        refs = Doc("ref0.json", "json", {"annotations": [{"image_id": i, "bbox": b, "caption": c} for i, some in truth.items() for b, c in some], "images": [{"id": i, "width": 200, "height": 150} for i in images]})  # fmt: skip
+        refs = Doc(
+            "ref0.json",
+            "json",
+            {
+                "annotations": [{"image_id": i, "bbox": b, "caption": c} for i, some in truth.items() for b, c in some],
+                "images": [{"id": i, "width": 200, "height": 150} for i in images],
+            },
+        )
     elif how == 1:
-        refs = Doc("ref0.json", "json", [{"id": i, "regions": [{"region_id": k, "x": b[0], "y": b[1], "width": b[2], "height": b[3], "phrase": c} for k, (b, c) in enumerate(some)]} for i, some in truth.items()])  # fmt: skip
+        refs = Doc(
+            "ref0.json",
+            "json",
+            [
+                {
+                    "id": i,
+                    "regions": [
+                        {"region_id": k, "x": b[0], "y": b[1], "width": b[2], "height": b[3], "phrase": c}
+                        for k, (b, c) in enumerate(some)
+                    ],
+                }
+                for i, some in truth.items()
+            ],
+        )
     else:
-        refs = Doc("ref0.jsonl", "lines", [{"image_id": i, "boxes": [b for b, _ in some], "captions": [c for _, c in some]} for i, some in truth.items()])  # fmt: skip
+        refs = Doc(
+            "ref0.jsonl",
+            "lines",
+            [
+                {"image_id": i, "boxes": [b for b, _ in some], "captions": [c for _, c in some]}
+                for i, some in truth.items()
+            ],
+        )
     how = rng.randrange(3)
     if how == 0:
-        pred = Doc("pred.json", "json", [{"image_id": i, "bbox": b, "caption": c, "score": score()} for i, some in told.items() for b, c in some])  # fmt: skip
+        pred = Doc(
+            "pred.json",
+            "json",
+            [{"image_id": i, "bbox": b, "caption": c, "score": score()} for i, some in told.items() for b, c in some],
+        )
     elif how == 1:
-        pred = Doc("pred.json", "json", {"results": [{"img_name": f"{i}.jpg", "boxes": [b for b, _ in some], "scores": [score() for _ in some], "captions": [c for _, c in some]} for i, some in told.items()], "opt": {}})  # fmt: skip
+        pred = Doc(
+            "pred.json",
+            "json",
+            {
+                "results": [
+                    {
+                        "img_name": f"{i}.jpg",
+                        "boxes": [b for b, _ in some],
+                        "scores": [score() for _ in some],
+                        "captions": [c for _, c in some],
+                    }
+                    for i, some in told.items()
+                ],
+                "opt": {},
+            },
+        )
     else:
-        pred = Doc("pred.jsonl", "lines", [{"image_id": i, "boxes": [b for b, _ in some], "captions": [c for _, c in some], "scores": [score() for _ in some]} for i, some in told.items()])  # fmt: skip
+        pred = Doc(
+            "pred.jsonl",
+            "lines",
+            [
+                {
+                    "image_id": i,
+                    "boxes": [b for b, _ in some],
+                    "captions": [c for _, c in some],
+                    "scores": [score() for _ in some],
+                }
+                for i, some in told.items()
+            ],
+        )
     return pred, [refs]
 
 

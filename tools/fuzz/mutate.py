@@ -8,12 +8,14 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
+from tools.fuzz.odd import BLOBS, CUTS, NUMBERS, SOME, STRINGS, TOKENS
+
 Tree = Any
 
 
 @dataclass(frozen=True, slots=True)
 class Doc:
-    """A valid file: its name, and what stands in it. `kind`: json, lines (a list of objects), text (a list of lines)."""
+    """A valid file: its name, and what stands in it. `kind`: json, lines (objects), text (lines of it)."""
 
     name: str
     kind: str
@@ -26,182 +28,6 @@ class Obj(list[list[Any]]):
 
 class Raw(str):
     """Text that is written as it is, where JSON would have a value."""
-
-
-NUMBERS = (
-    *(
-        0,
-        1,
-        -1,
-        2,
-        7,
-        100,
-        10**9,
-        2**31,
-        2**31 - 1,
-        -(2**31),
-        2**53,
-        2**53 + 1,
-        2**63,
-        2**63 - 1,
-        -(2**63),
-        2**64,
-        10**19,
-    ),
-    *(10**400, -(10**400), 0.0, -0.0, 0.5, 1e-9, 5e-324, 2.2e-308, 1e308, -1e308, 1.7976931348623157e308, 1e16, 1e300),
-    *(float("nan"), float("inf"), float("-inf"), 0.1 + 0.2, 1 / 3, 99.99999999999999),
-)
-SOME = (0, 1, -1, 0.0, -0.0, 1e-9, 0.5, 1e6, 1e15, 2**31, 2**53 + 1, 1e16, 99.99999999999999, 5e-324, 1e300)
-TOKENS = (
-    *(
-        "NaN",
-        "-NaN",
-        "Infinity",
-        "1e400",
-        "-1e400",
-        "1e-400",
-        "-0",
-        "-0.0",
-        "01",
-        "+1",
-        "1.",
-        ".5",
-        "1e",
-        "0x1F",
-        "1_000",
-    ),
-    *("...", "b'x'", "{1,2}", "3j", "(1,)", "None", "True", "1L", "nan", "inf", "'x'", "٣", "１２", "²", "Ⅷ", "1 2"),
-    *(
-        '"\\ud800"',
-        '"\\udc00\\ud800"',
-        '"\\u0000"',
-        '"\\x41"',
-        '"\\q"',
-        '"\\u12"',
-        '"a\nb"',
-        '"\t"',
-        "//c",
-        "/*c*/",
-        "undefined",
-    ),
-    *(
-        "0x" + "f" * 5000,
-        "9" * 5000,
-        "1" + "0" * 400,
-        "0." + "0" * 400 + "1",
-        "[" * 900,
-        "]" * 3,
-        '{"a":' * 900,
-        "{",
-        "}",
-        "[",
-        "]",
-        ",",
-    ),
-)
-STRINGS = (
-    *(
-        "",
-        " ",
-        "\t",
-        "\n",
-        "a\nb",
-        "\r",
-        "\x00",
-        "\x1b]0;t\x07",
-        "\x1b[31mred",
-        "\x7f",
-        "\x85",
-        "\u2028",
-        "\u2029",
-        "\ufeff",
-        "\ufffe",
-    ),
-    *(
-        "\ud800",
-        "a\udc00b",
-        "e" + "\u0301" * 30,
-        "\u0301",
-        "\u200d\u200d",
-        "\u202etfel",
-        "𝟙𝟚",
-        "١٢",
-        "１２",
-        "²",
-        "①",
-        "\U0010ffff",
-    ),
-    *(
-        "{n}",
-        "%s %d",
-        "[/]",
-        "[link=evil]b",
-        "[bold]x",
-        "<script>",
-        "&amp;",
-        "../../etc",
-        "/dev/zero",
-        "C:\\x",
-        "~",
-        "-",
-        "--help",
-    ),
-    *(
-        "nan",
-        "inf",
-        "-inf",
-        "1e5",
-        "1e999",
-        "0",
-        "-1",
-        "12.5",
-        "true",
-        "null",
-        "None",
-        "v_kite",
-        "P1",
-        "[PERSON1]",
-        "P01",
-        "P١",
-        "_",
-        ",",
-    ),
-    *(
-        "dog\tcat",
-        "dog ||| cat",
-        "# x",
-        "##",
-        "a.b.c",
-        "...",
-        "n't",
-        "'s",
-        "``",
-        "''",
-        "(",
-        "-lrb-",
-        "x" * 300,
-        "wörter",
-        "ß",
-        "İ",
-        "ſ",
-        "ǅ",
-    ),
-    *(
-        "漢字 かな",
-        "🙂",
-        "👩‍👩‍👧",
-        "a" + "\u0301" * 1000,
-        "the " * 200,
-        "x" * 5000,
-        "a b " * 30,
-        "__class__",
-        "__proto__",
-        "id",
-        "results",
-    ),
-)
-CUTS = b'{}[]",:\\/ \t\r\n0123456789eE+-.nulltruefalseNaNIfity\x00\x80\xc3\xe2\xf0\xff\xed\xa0\x80\xef\xbb\xbf'
-BLOBS = (b"\xef\xbb\xbf", b"\x00", b"\r\n", b"\r", b"\n\n", b"\x80", b"\xff\xfe", b"\xed\xa0\x80", b"\xc0\xaf", b"\xf4\x90\x80\x80", b"\x1b[2J", b"{}", b"[]", b"null", b'"', b"\x0c", b"\xe2\x80\xa8", b"\x1a", b"\xc2\xa0")  # fmt: skip
 
 
 def bend(rng: Random, doc: Doc, others: list[Doc], much: int = 3) -> tuple[str, bytes]:

@@ -8,6 +8,11 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from tools.fuzz import draw
+from tools.fuzz.mutate import Doc, bend, bend_text, change_bytes
+from tools.fuzz.odd import BITS, SPLICES, TOKENS
+from tools.fuzz.watch import Case, Said, Target, Wrong, plain, same
+
 import fabula
 from fabula import io
 from fabula.core.errors import FabulaError
@@ -18,11 +23,21 @@ from fabula.core.spec import split
 from fabula.io import answers, captions, identity, moments, regions, segments
 from fabula.io.fields import Source
 from fabula.io.identity import fillin
-from tools.fuzz import draw
-from tools.fuzz.mutate import TOKENS, Doc, bend, bend_text, change_bytes
-from tools.fuzz.watch import Case, Said, Target, Wrong, plain, same
 
-UNITS = (None, None, "seconds", "percent", "frames,fps=2", "tokens,bins=100", "vtimellm", "fraction", "minutes", "frames", "milliseconds", "auto,reversed=keep")  # fmt: skip
+UNITS = (
+    None,
+    None,
+    "seconds",
+    "percent",
+    "frames,fps=2",
+    "tokens,bins=100",
+    "vtimellm",
+    "fraction",
+    "minutes",
+    "frames",
+    "milliseconds",
+    "auto,reversed=keep",
+)
 
 
 def bent(rng: Random, doc: Doc, others: list[Doc], options: dict[str, Any], target: str) -> Case:
@@ -83,7 +98,11 @@ def read_stories(case: Case, folder: Path, said: Said) -> Any:
 
 def judged(corpus: Any, notes: Notes) -> list[Any]:
     out = []
-    for how in (lambda: segments.check_predictions(corpus, notes), lambda: segments.check_references(corpus, notes, ["swap", "clip", "drop"]), lambda: segments.check_references(corpus, notes, [])):  # fmt: skip
+    for how in (
+        lambda: segments.check_predictions(corpus, notes),
+        lambda: segments.check_references(corpus, notes, ["swap", "clip", "drop"]),
+        lambda: segments.check_references(corpus, notes, []),
+    ):
         try:
             out.append(repr(how()))
         except FabulaError as error:
@@ -181,9 +200,9 @@ def make_answer(rng: Random) -> Case:
     return Case("answer", {}, {"text": text, "unit": rng.choice(UNITS), "duration": rng.choice((None, video.duration))})
 
 
-def splice(rng: Random, text: str) -> str:
+def splice(rng: Random, text: str, bits: tuple[str, ...] = (*TOKENS, *SPLICES)) -> str:
     a = rng.randint(0, len(text))
-    return text[:a] + rng.choice((*TOKENS, "\n", "\n\n", '"', "'", "```", "</think>", "| --- |", "00:12 - 00:30 ", "12s", "40%", "{'start': ", '"end": ', "99:99:99", "1:2:3:4", "1e5s", "-5 to -3", "frame 9999999999", "<time_token_5>", "1'30\"")) + text[a + rng.choice((0, 0, 1, 5)) :]  # fmt: skip
+    return text[:a] + rng.choice(bits) + text[a + rng.choice((0, 0, 1, 5)) :]
 
 
 def read_answer(case: Case, folder: Path, said: Said) -> Any:
@@ -320,7 +339,7 @@ TASKS = ("dense", "procedure", "moments", "highlights", "grounding", "regions", 
 def make_lint(rng: Random) -> Case:
     """lint looks at any file; with references, and a repaired copy of it."""
     task = rng.choice(TASKS)
-    pred, refs, grouping = draw.of_task(rng, task)
+    pred, refs, _ = draw.of_task(rng, task)
     doc = rng.choice([pred, *refs])
     files = dict([bend(rng, doc, [pred], 2)])
     (name,) = files
@@ -345,7 +364,7 @@ def run_lint(case: Case, folder: Path, said: Said) -> Any:
     json.dumps(document)
     from fabula.report import lint as report
 
-    said += [line for line in report.plain(found.report)]
+    said += report.plain(found.report)
     said.append(report.summary(found.report, Path(o["path"]), found.format))
     left = sorted(p.name for p in folder.iterdir())
     return [json.loads(json.dumps(document, default=str).replace(str(folder), "")), left]
@@ -374,11 +393,7 @@ SPECS = (
 def make_spec(rng: Random) -> Case:
     text = rng.choice(SPECS)
     for _ in range(rng.randint(1, 4)):
-        if rng.random() < 0.5:
-            text = bend_text(rng, text)
-        else:
-            a = rng.randint(0, len(text))
-            text = text[:a] + rng.choice((",", "(", ")", "@", "=", "/", "|", "1e400", "-1", "0", "nan", "top=", "none", "9" * 400, "k=1", "tau=2", "refs", " ")) + text[a + rng.randint(0, 3) :]  # fmt: skip
+        text = bend_text(rng, text) if rng.random() < 0.5 else splice(rng, text, BITS)
     return Case("spec", {}, {"text": text, "what": rng.choice(("metric", "metric", "protocol", "format", "unit"))})
 
 
@@ -443,7 +458,16 @@ def make_sniff(rng: Random) -> Case:
     name, data = bend(rng, rng.choice(docs), docs, 2)
     if rng.random() < 0.1:
         data = bytes(rng.randrange(256) for _ in range(rng.randint(0, 60)))
-    return Case("sniff", {name: data}, {"path": name, "by": rng.choice(("stories", "queries", "rankings", "references", "predictions", "captions", "sets", "audit"))})  # fmt: skip
+    return Case(
+        "sniff",
+        {name: data},
+        {
+            "path": name,
+            "by": rng.choice(
+                ("stories", "queries", "rankings", "references", "predictions", "captions", "sets", "audit")
+            ),
+        },
+    )
 
 
 def read_sniff(case: Case, folder: Path, said: Said) -> Any:

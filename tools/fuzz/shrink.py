@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from random import Random
 from typing import Any
 
 from tools.fuzz.mutate import loosen, parents, write_tree
@@ -65,14 +67,10 @@ def cut_tree(data: bytes) -> Iterator[bytes]:
         tree = loosen([json.loads(line) for line in lines] if several else json.loads(text))
     except (ValueError, RecursionError):
         return
-    from random import Random
-
     kind = "lines" if several else "json"
     for node in parents(tree):
         for at in range(len(node)):
             gone = node.pop(at)
-            try:
+            with suppress(ValueError, RecursionError):
                 yield write_tree(Random(0), kind, tree)
-            except (ValueError, RecursionError):
-                pass
             node.insert(at, gone)

@@ -12,12 +12,13 @@ from random import Random
 from typing import Any
 
 import numpy as np
-
-import fabula
 from tools.fuzz import draw
 from tools.fuzz.mutate import Doc, bend, change_bytes, straight
+from tools.fuzz.odd import HEADERS
 from tools.fuzz.verbs import expect_same, read_numbers
 from tools.fuzz.watch import Case, Said, Target, plain
+
+import fabula
 
 # ── work folders ────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -94,22 +95,20 @@ def header_npy(text: str, body: bytes = b"") -> bytes:
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head) & 0xFFFF) + head + body
 
 
-HEADERS = (
-    "{'descr': '<f4', 'fortran_order': False, 'shape': (1000000000000, 4), }",
-    "{'descr': '<f4', 'fortran_order': False, 'shape': (-1, 4), }",
-    "{'descr': '|O', 'fortran_order': False, 'shape': (2, 2), }",
-    "{'descr': '<f4', 'fortran_order': True, 'shape': (), }",
-    "{'descr': '<U9999999', 'fortran_order': False, 'shape': (2, 2), }",
-    "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2, 2), }",
-    "{'descr': '<f4', 'shape': (2, 2)}",
-    "[" * 5000,
-    "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2L), }",
-    "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), " + "'x': 1, " * 3000 + "}",
-)
 ARRAYS = (
-    np.ones((3, 4), np.float32), np.zeros((0, 4)), np.ones(4), np.ones((2, 2, 2)), np.full((2, 4), np.nan), np.ones((2, 4), bool),
-    np.ones((2, 4), np.int8), np.ones((2, 4), complex), np.array([["a", "b"]]), np.full((2, 4), 1e300), np.ones((2, 0)), np.ones((1, 4), np.float16),
-)  # fmt: skip
+    np.ones((3, 4), np.float32),
+    np.zeros((0, 4)),
+    np.ones(4),
+    np.ones((2, 2, 2)),
+    np.full((2, 4), np.nan),
+    np.ones((2, 4), bool),
+    np.ones((2, 4), np.int8),
+    np.ones((2, 4), complex),
+    np.array([["a", "b"]]),
+    np.full((2, 4), 1e300),
+    np.ones((2, 0)),
+    np.ones((1, 4), np.float16),
+)
 
 
 def make_features(rng: Random) -> Case:

@@ -17,14 +17,15 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from tools.fuzz import draw
+from tools.fuzz.mutate import Doc, bend, straight
+from tools.fuzz.watch import CONTROLS, LONGEST, Case, Fault, Said, Target, Wrong, same
+
 import fabula
 from fabula import cli, metrics
 from fabula.core.spec import choices, hints
 from fabula.protocols import room as protocol_room
 from fabula.stats.resampling import Resampling
-from tools.fuzz import draw
-from tools.fuzz.mutate import Doc, bend, straight
-from tools.fuzz.watch import CONTROLS, LONGEST, Case, Fault, Said, Target, Wrong, same
 
 TASKS = (
     "dense",
@@ -39,7 +40,20 @@ TASKS = (
     "identity",
 )
 REPAIRS = ("swap", "clip", "drop")
-NUMBERS = {"tau": "0.5", "tiou": "0.3/0.5/0.9", "iou": "0.5/0.7", "ious": "0.3/0.7", "top": "3", "within": "3/5", "k": "1/5", "clip": "2", "short": "5", "eps": "1e-9", "nms": "0.5", "merge": "0.5"}  # fmt: skip
+NUMBERS = {
+    "tau": "0.5",
+    "tiou": "0.3/0.5/0.9",
+    "iou": "0.5/0.7",
+    "ious": "0.3/0.7",
+    "top": "3",
+    "within": "3/5",
+    "k": "1/5",
+    "clip": "2",
+    "short": "5",
+    "eps": "1e-9",
+    "nms": "0.5",
+    "merge": "0.5",
+}
 
 
 def random_metric(rng: Random, cls: Any) -> str:
@@ -172,7 +186,7 @@ def read_numbers(result: Any) -> dict[str, float]:
     """Every number of a result, each looked at."""
     out: dict[str, float] = {}
     for label, score in result.scores.items():
-        most = 10.0 if "CIDEr" in score.name else 1.0
+        most = 10.0 if "CIDEr" in score.name or "text=cider" in score.signature else 1.0
         for field, value in score.values.items():
             out[f"{label}/{field}"] = check_number(value, most, f"{result.protocol} {score.name}/{field}")
         for field, (low, high) in (score.ci or {}).items():
@@ -241,13 +255,17 @@ def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def turn(tree: Any) -> Any:
-    """The videos of a document in the other order."""
+    """The videos of a document in the other order; what belongs to one image stays in its order."""
     if isinstance(tree, list):
-        return tree[::-1]
-    for inside in ("results", "database", "annotations", "VCMR", "SVMR", "VR"):
-        if isinstance(tree, dict) and isinstance(tree.get(inside), dict | list):
-            return {**tree, inside: turn(tree[inside]) if inside != "results" or isinstance(tree[inside], list) else dict(reversed(tree[inside].items()))}  # fmt: skip
-    return dict(reversed(tree.items())) if isinstance(tree, dict) else tree
+        ids = [str(entry.get("image_id", i)) if isinstance(entry, dict) else str(i) for i, entry in enumerate(tree)]
+        place = {id: n for n, id in enumerate(dict.fromkeys(ids))}
+        return [entry for _, entry in sorted(zip(ids, tree, strict=True), key=lambda pair: -place[pair[0]])]
+    if not isinstance(tree, dict):
+        return tree
+    for inside in ("results", "database", "annotations"):
+        if isinstance(tree.get(inside), dict | list):
+            return {**tree, inside: turn(tree[inside])}
+    return dict(reversed(tree.items()))
 
 
 # ── other verbs ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -376,7 +394,16 @@ def make_command(rng: Random) -> Case:
         args += ["--repair", ",".join(o["repair"])] if "repair" in o else []
         args += ["--resamples", "20"] if verb == "compare" else []
     if verb == "score":
-        args += rng.choice(([], ["--json", "-"], ["--json", "out.json"], ["--rows", "rows.jsonl"], ["--ci", "--resamples", "20"], ["--html", "page.html"]))  # fmt: skip
+        args += rng.choice(
+            (
+                [],
+                ["--json", "-"],
+                ["--json", "out.json"],
+                ["--rows", "rows.jsonl"],
+                ["--ci", "--resamples", "20"],
+                ["--html", "page.html"],
+            )
+        )
     elif verb == "protocols":
         few = [p.name for p in protocol_room.all() if p.task == task and p.name != "micap"]
         args += ["--only", ",".join(rng.sample(few, min(2, len(few))))] if few else []

@@ -1,4 +1,4 @@
-"""What may come out of an input: data, or a FabulaError in one short line; no warning, no hang; the same by both kernels.
+"""What may come out of an input: data, or a FabulaError in one line; no warning, no hang; the same by both kernels.
 
 A `Case` is files and options for a target. `judge` runs it by the compiled kernels and by their Python twins and gives
 the faults that it saw; a fault has a key by which two inputs with the same fault are known.
