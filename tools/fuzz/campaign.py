@@ -53,7 +53,8 @@ def make_case(some: tuple[Target, ...], seed: str, group: str, number: int) -> t
     rng = Random(f"{seed}/{group}/{number}")
     (target,) = rng.choices(some, [t.weight for t in some])
     both = rng.random() < target.both
-    return target, target.make(rng), both
+    case = target.make(rng)
+    return target, case, both and "SPICE" not in str(case.options)  # its Python twin takes seconds for a sentence
 
 
 # ── one process ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -205,7 +206,7 @@ def take_lines(log: Any, tally: Tally) -> bool:
         if "find" in said:
             tally.finds.setdefault(said["find"], said["file"])
         tally.counts.update(said.get("counts", {}))
-        tally.slow = sorted([*tally.slow, *said.get("slow", [])], reverse=True)[:5]
+        tally.slow = sorted({*tally.slow, *map(tuple, said.get("slow", []))}, reverse=True)[:5]
         ended |= said.get("ended", False)
     log.close()
     return ended

@@ -33,6 +33,8 @@ class Raw(str):
 def bend(rng: Random, doc: Doc, others: list[Doc], much: int = 3) -> tuple[str, bytes]:
     """The file's name and its bytes: up to `much` changes of the tree, and with luck some of the bytes."""
     tree = loosen(doc.tree)
+    if (luck := rng.random()) < 0.012:  # what is read in pieces is faulty at their edges
+        swell(tree, (70_000, 70_000, 1_100_000, 2_200_000)[int(luck * 1000 / 3)])
     donors = [doc.tree, *(other.tree for other in others)]
     mild = rng.random() < 0.5  # a value stays of its kind, so that more is read and less is refused
     if rng.random() < 0.9:
@@ -55,6 +57,28 @@ def bend(rng: Random, doc: Doc, others: list[Doc], much: int = 3) -> tuple[str, 
 def straight(doc: Doc) -> tuple[str, bytes]:
     """The file as it is."""
     return doc.name, write_tree(Random(0), doc.kind, loosen(doc.tree))
+
+
+def swell(tree: Tree, size: int) -> None:
+    """Repeat the videos of a document, each under an id of its own, until it has about so many characters."""
+    times = size // (len(dump(tree, True)) + 1)
+    inside = tree
+    while isinstance(inside, Obj) and inside and (largest := max(inside, key=lambda pair: size_of(pair[1]))[1]):
+        if not isinstance(largest, list) or len(inside) > len(largest):
+            break
+        inside = largest
+    if not isinstance(inside, list):
+        return
+    for n, one in [(n, one) for n in range(times) for one in inside[:]]:
+        twin = copy(one) if not isinstance(inside, Obj) else [f"{one[0]}{n}", copy(one[1])]
+        for pair in twin if isinstance(twin, Obj) else ():
+            if pair[0] in ("id", "qid", "desc_id", "image_id", "annotation_id", "video"):
+                pair[1] = f"{pair[1]}{n}" if isinstance(pair[1], str) else n * 1000 + 999
+        inside.append(f"{n}{twin}" if isinstance(twin, str) else twin)
+
+
+def size_of(tree: Tree) -> int:
+    return len(tree) if isinstance(tree, list) else 0
 
 
 def loosen(tree: Tree) -> Tree:
