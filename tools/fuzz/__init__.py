@@ -10,7 +10,8 @@ odd.py      values that files should not have
 mutate.py   a valid document → a bent one: values, shapes, text, bytes
 readers.py  what is read: every shelf, plain, packed, in folders, as Parquet
 stores.py   features, checkpoints, damaged work folders
-verbs.py    what is done with it: score under random metrics and options, and the other verbs, also as commands
+verbs.py    what is done with it: score under random metrics and options, and the other verbs
+commands.py the command line: files, their names, the values of options, to a pipe and to a terminal
 watch.py    what may come out, and whether both kernels agree
 shrink.py   a find → a smaller one with the same fault
 campaign.py processes, budgets, counts; what one input is is decided by (seed, group, number) alone

@@ -26,7 +26,8 @@ ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / ".cache" / "fuzz"
 SHARE = {"readers": 0.4, "scorings": 0.55, "stores": 0.05}  # of the time, where a budget and no number is given
 MEMORY = 6 << 30  # bytes of address space for a process
-PATIENCE = 180.0  # seconds of an input after which its process is ended
+PATIENCE = 120.0, 1200.0  # seconds of processor and of the clock after which the process of an input is ended
+SLOW = re.compile(r"SPICE|identity|protocols")  # the parser's Python twin takes seconds for a sentence
 
 
 def targets_of(group: str) -> tuple[Target, ...]:
@@ -36,9 +37,9 @@ def targets_of(group: str) -> tuple[Target, ...]:
 
         return readers.TARGETS
     if group == "scorings":
-        from tools.fuzz import verbs
+        from tools.fuzz import commands, verbs
 
-        return verbs.TARGETS
+        return (*verbs.TARGETS, *commands.TARGETS)
     from tools.fuzz import stores
 
     return stores.TARGETS
@@ -54,7 +55,7 @@ def make_case(some: tuple[Target, ...], seed: str, group: str, number: int) -> t
     (target,) = rng.choices(some, [t.weight for t in some])
     both = rng.random() < target.both
     case = target.make(rng)
-    return target, case, both and "SPICE" not in str(case.options)  # its Python twin takes seconds for a sentence
+    return target, case, both and not SLOW.search(str(case.options))
 
 
 # ── one process ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -168,15 +169,16 @@ def run_group(group: str, o: argparse.Namespace, number: int, seconds: float, ou
 
         for j in range(o.jobs):
             start(o.first + j)
-        last_seen: dict[int, tuple[bytes, float]] = {}
+        last_seen: dict[int, tuple[bytes, float, float]] = {}
         while running:
             time.sleep(0.3)
             for entry in list(running):
                 process, task, log = entry
-                at, now = Path(task.state).read_bytes(), time.monotonic()
-                if last_seen.get(process.pid, (b"", 0.0))[0] != at:
-                    last_seen[process.pid] = (at, now)
-                hung = now - last_seen[process.pid][1] > PATIENCE
+                at, used, now = Path(task.state).read_bytes(), processor_time(process.pid), time.monotonic()
+                if last_seen.get(process.pid, (b"", 0.0, 0.0))[0] != at:
+                    last_seen[process.pid] = (at, used, now)
+                _, used_then, then = last_seen[process.pid]
+                hung = used - used_then > PATIENCE[0] or now - then > PATIENCE[1]
                 if hung:
                     process.kill()
                 if process.poll() is None and not hung:
@@ -192,6 +194,15 @@ def run_group(group: str, o: argparse.Namespace, number: int, seconds: float, ou
                         start(where + o.jobs)
     tally.seconds = time.monotonic() - began
     return tally
+
+
+def processor_time(pid: int) -> float:
+    """Seconds that a process has had; 0 where the machine does not say."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError):
+        return 0.0
 
 
 def take_lines(log: Any, tally: Tally) -> bool:

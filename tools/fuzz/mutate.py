@@ -33,8 +33,8 @@ class Raw(str):
 def bend(rng: Random, doc: Doc, others: list[Doc], much: int = 3) -> tuple[str, bytes]:
     """The file's name and its bytes: up to `much` changes of the tree, and with luck some of the bytes."""
     tree = loosen(doc.tree)
-    if (luck := rng.random()) < 0.012:  # what is read in pieces is faulty at their edges
-        swell(tree, (70_000, 70_000, 1_100_000, 2_200_000)[int(luck * 1000 / 3)])
+    if (luck := rng.random()) < 0.003:  # what is read in pieces is faulty at their edges
+        swell(tree, 2_200_000 if luck < 0.0001 else 1_100_000 if luck < 0.0003 else 70_000)
     donors = [doc.tree, *(other.tree for other in others)]
     mild = rng.random() < 0.5  # a value stays of its kind, so that more is read and less is refused
     if rng.random() < 0.9:

@@ -33,6 +33,18 @@ SPLICES = (  # of answers
     "1:2:3:4", "1e5s", "-5 to -3", "frame 9999999999", "<time_token_5>", "1'30\"",
 )
 BITS = (",", "(", ")", "@", "=", "/", "|", "1e400", "-1", "0", "nan", "top=", "none", "9" * 400, "k=1", "tau=2", " ")
+FILES = (  # their names, without the ending
+    "a[link=evil]b", "a\x1b]0;t\x07b", "a\nb", "\u202eb", "a b", "[/]", "[bold]", "a'b", 'a"b', "ä", "a%s", "a{n}",
+    "x" * 200, "a\tb", "a\rb", "a\u2028b", "-", "--refs", "a\\b", "~", "$HOME", "a;b", "a|b", "🙂", "\udcff",
+)
+VALUES = (  # of options
+    "", " ", "-", "--", "0", "1", "-1", "1e12", "1000000000000", "99999999999999999999", "nan", "inf", "-inf", "1e400",
+    "1e-300", "0.5", "true", "none", "x", "x" * 900, "a\nb", "\x1b[31m", "[/]", "١٢", "\udcff", "../..", "/", ".",
+    "/dev/null", "/dev/full", "no.json", "pred.json", "ref0.json", "SODA_c", "SODA_c,SODA_c", "mIoU(", "default",
+    "soda-2021", "dense", "regions", "fabula", "coco:xyxy", "ptb", "(", "(a+)+$", "a,b,c", ",", "meteor", "0x10",
+    "1_000", "3000000000", "1/0", "9" * 5000, "frames,fps=0", "tokens,bins=1", "percent", "drop", "swap,swap", "bca",
+    "bootstrap", "out.json", "out.jsonl", "nowhere/out.json",
+)
 HEADERS = (  # of .npy files
     "{'descr': '<f4', 'fortran_order': False, 'shape': (1000000000000, 4), }",
     "{'descr': '<f4', 'fortran_order': False, 'shape': (-1, 4), }",

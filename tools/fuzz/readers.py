@@ -11,7 +11,7 @@ from typing import Any
 from tools.fuzz import draw
 from tools.fuzz.mutate import Doc, bend, bend_text, change_bytes
 from tools.fuzz.odd import BITS, SPLICES, TOKENS
-from tools.fuzz.watch import Case, Said, Target, Wrong, plain, same
+from tools.fuzz.watch import Case, Said, Target, Wrong, plain
 
 import fabula
 from fabula import io
@@ -508,4 +508,3 @@ TARGETS = (
     Target("saved", make_saved, read_saved, 0.5, both=0.0),
     Target("sniff", make_sniff, read_sniff, 2, both=0.3),
 )
-__all__ = ["TARGETS", "same"]

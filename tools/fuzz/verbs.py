@@ -1,4 +1,4 @@
-"""What is done with files: whole scorings under random metrics, protocols and options; other verbs; the command line.
+"""What is done with files: whole scorings under random metrics, protocols and options, and other verbs.
 
 Besides what every input must keep to (watch.py), a score is finite and in its bounds, the same when it is made again,
 the same when the videos of the files stand in another order, and the same by both kernels.
@@ -6,12 +6,9 @@ the same when the videos of the files stand in another order, and the same by bo
 
 from __future__ import annotations
 
-import contextlib
-import io as streams
 import json
 import math
 import re
-import sys
 import typing
 from pathlib import Path
 from random import Random
@@ -19,10 +16,10 @@ from typing import Any
 
 from tools.fuzz import draw
 from tools.fuzz.mutate import Doc, bend, straight
-from tools.fuzz.watch import CONTROLS, LONGEST, Case, Fault, Said, Target, Wrong, same
+from tools.fuzz.watch import Case, Said, Target, Wrong, same
 
 import fabula
-from fabula import cli, metrics
+from fabula import metrics
 from fabula.core.spec import choices, hints
 from fabula.protocols import room as protocol_room
 from fabula.stats.resampling import Resampling
@@ -71,9 +68,6 @@ def random_metric(rng: Random, cls: Any) -> str:
         elif typing.get_origin(hint) is None and field == "text":
             inside.append(f"text={rng.choice(('meteor', 'exact', 'rouge', 'bleu', 'cider'))}")
     return cls.name + (f"({','.join(inside)})" if inside else "")
-
-
-SLOW = ("SPICE",)  # parsed at length: asked for seldom
 
 
 def choose_metrics(rng: Random, task: str) -> str | None:
@@ -372,123 +366,7 @@ def rename(metric: str | None) -> str:
     return {"METEOR": "DVC_METEOR"}.get(metric or "", metric or "SODA_c")
 
 
-# ── the command line ────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def make_command(rng: Random) -> Case:
-    task = rng.choice(TASKS)
-    files, options = make_files(rng, task, 0.7)
-    o = choose_options(rng, task)
-    verb = rng.choice(
-        ("score", "score", "score", "lint", "convert", "parse", "protocols", "compare", "diagnose", "list")
-    )
-    args: list[str] = [verb, options["pred"]]
-    refs = ["--refs", *options["refs"]] if options["refs"] else []
-    if verb in ("score", "protocols", "compare"):
-        args += [*(["twin.json"] if verb == "compare" else []), *refs, "--task", task]
-        args += ["--sets", options["sets"]] if "sets" in options else []
-    if verb in ("score", "compare"):
-        for name in ("protocol", "metrics", "tok", "format"):
-            args += [f"--{name}", str(o[name])] if name in o else []
-        args += ["--strict"] if "strict" in o else []
-        args += ["--repair", ",".join(o["repair"])] if "repair" in o else []
-        args += ["--resamples", "20"] if verb == "compare" else []
-    if verb == "score":
-        args += rng.choice(
-            (
-                [],
-                ["--json", "-"],
-                ["--json", "out.json"],
-                ["--rows", "rows.jsonl"],
-                ["--ci", "--resamples", "20"],
-                ["--html", "page.html"],
-            )
-        )
-    elif verb == "protocols":
-        few = [p.name for p in protocol_room.all() if p.task == task and p.name != "micap"]
-        args += ["--only", ",".join(rng.sample(few, min(2, len(few))))] if few else []
-    elif verb == "compare":
-        ending = options["pred"].partition(".")[2]
-        files[f"twin.{ending}"] = files[options["pred"]]
-        args[2] = f"twin.{ending}"
-    elif verb == "lint":
-        args += [*refs, *rng.choice(([], ["--fix", "fixed.json"], ["--json", "-"], ["--json", "l.json"]))]
-    elif verb == "convert":
-        to = rng.choice(("fabula", "submission", "pdvc", "activitynet", "timechat"))
-        args += ["out.jsonl" if to == "fabula" else "out.json", "--to", to]
-    elif verb == "parse":
-        args += ["-o", "out.jsonl", "--audit", "audit.json"]
-    elif verb == "diagnose":
-        args += [*refs, "--resamples", "20", "-m", rng.choice(("SODA_c", "SODA_d", "mIoU"))]
-    else:
-        args = ["list", rng.choice(("metrics", "formats", "x"))]
-    if rng.random() < 0.03:
-        args.insert(
-            rng.randint(0, len(args)),
-            rng.choice(
-                ("--nothing", "", "-", "--refs", "no.json", "\x1b[31m", "--seed", "x" * 900, "--metrics", "a\nb")
-            ),
-        )
-    return Case("command", files, {"args": args})
-
-
-class Stream(streams.TextIOWrapper):
-    """Standard output or error that is kept."""
-
-    def __init__(self) -> None:
-        super().__init__(streams.BytesIO(), encoding="utf-8", write_through=True)
-
-    def told(self) -> str:
-        return self.buffer.getvalue().decode("utf-8", "replace")  # type: ignore[attr-defined]
-
-
-def run_command(case: Case, folder: Path, said: Said) -> Any:
-    """As a user runs it, in its folder: exit code 0, 1 (lint found something) or 2 and then one line, no file begun."""
-    args, before = list(case.options["args"]), {p.name for p in folder.iterdir()}
-    out, err = Stream(), Stream()
-    argv, stdout, stderr, code = sys.argv, sys.stdout, sys.stderr, 0
-    sys.argv, sys.stdout, sys.stderr = ["fabula", *args], out, err
-    try:
-        with contextlib.chdir(folder):
-            try:
-                cli.open_streams()
-                cli.run()
-            except SystemExit as ended:
-                code = ended.code if isinstance(ended.code, int) else 0 if ended.code is None else 1
-    finally:
-        sys.argv, sys.stdout, sys.stderr = argv, stdout, stderr
-    told, noted = out.told(), err.told()
-    check_run(args, code, told, noted)
-    left = {p.name for p in folder.iterdir()} - before
-    if code == 2 and left:
-        raise Wrong("output", f"{args[0]}: files after a refusal", f"{left}\n{noted}")
-    if any(".tmp" in name or name.startswith(".") for name in left):
-        raise Wrong("output", f"{args[0]}: a file that was not finished", f"{left}")
-    return [code, sorted(left)]
-
-
-def check_run(args: list[str], code: int, told: str, noted: str) -> None:
-    verb = args[0] if args else ""
-    if code not in ((0, 1, 2) if verb == "lint" else (0, 2)):
-        raise Wrong("exit", f"{verb}: exit code {code}", f"{args}\n{noted[-800:]}")
-    lines = noted.splitlines()
-    usage = any(line.startswith("Usage:") for line in lines)  # click's own words about a flag
-    if code == 2 and not usage and sum(line.startswith("fabula: error:") for line in lines) != 1:
-        raise Wrong("exit", f"{verb}: not one line of error", f"{args}\n{noted[-800:]}")
-    for line in lines:
-        if len(line) > LONGEST and not usage:
-            raise Wrong("long", f"{verb}: a line of standard error", f"{len(line)} characters: {line[:300]}")
-    for text, where in ((noted, "stderr"), (told, "stdout")):
-        if found := CONTROLS.search(text.replace("\t", " ").replace("\n", " ")):
-            at = max(0, found.start() - 60)
-            raise Wrong("printed", f"{verb}: {where} has {found.group()!r}", repr(text[at : found.end() + 60]))
-    if "Traceback" in noted or ".py:" in noted:
-        raise Wrong("printed", f"{verb}: source lines", noted[-800:])
-
-
 TARGETS = (
     Target("score", make_score, run_score, 7, both=0.3, seconds=20),
     Target("verb", make_verb, run_verb, 2, both=0.1, seconds=30),
-    Target("command", make_command, run_command, 2, both=0.1, seconds=30),
 )
-__all__ = ["TARGETS", "Fault"]
