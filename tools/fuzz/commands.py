@@ -164,8 +164,7 @@ def check_run(args: list[str], code: int, told: str, noted: str) -> None:
     if code not in ((0, 1, 2) if verb == "lint" else (0, 2)):
         raise Wrong("exit", f"{verb}: exit code {code}", f"{args}\n{noted[-800:]}")
     lines = noted.splitlines()
-    usage = any(line.startswith("Usage:") for line in lines)  # click's own words about a flag
-    if code == 2 and not usage and sum(line.startswith("fabula: error:") for line in lines) != 1:
+    if code == 2 and sum(line.startswith(("fabula: error:", "Error:")) for line in lines) != 1:  # Error: is click's
         raise Wrong("exit", f"{verb}: not one line of error", f"{args}\n{noted[-800:]}")
     for line in lines:
         if len(PREFIX.sub("", line, count=1)) > LONGEST:
