@@ -40,7 +40,7 @@ FILES = (  # their names, without the ending
 VALUES = (  # of options
     "", " ", "-", "--", "0", "1", "-1", "1e12", "1000000000000", "99999999999999999999", "nan", "inf", "-inf", "1e400",
     "1e-300", "0.5", "true", "none", "x", "x" * 900, "a\nb", "\x1b[31m", "[/]", "١٢", "\udcff", "../..", "/", ".",
-    "/dev/null", "/dev/full", "no.json", "pred.json", "ref0.json", "SODA_c", "SODA_c,SODA_c", "mIoU(", "default",
+    "/dev/null", "no.json", "pred.json", "ref0.json", "SODA_c", "SODA_c,SODA_c", "mIoU(", "default",
     "soda-2021", "dense", "regions", "fabula", "coco:xyxy", "ptb", "(", "(a+)+$", "a,b,c", ",", "meteor", "0x10",
     "1_000", "3000000000", "1/0", "9" * 5000, "frames,fps=0", "tokens,bins=1", "percent", "drop", "swap,swap", "bca",
     "bootstrap", "out.json", "out.jsonl", "nowhere/out.json",
