@@ -29,11 +29,8 @@ SHORT = {
 }  # inputs of each target
 RUN = [pytest.param(group, target, n, id=target.name) for group, (some, n) in SHORT.items() for target in some]
 
-OPEN = re.compile(
-    r"(long|lines): |raised: (JSONDecodeError|RecursionError) .*io/head.py"
-)  # faults that are known and being mended: no failure yet
-
-
+# Faults that are known and being mended: no failure yet.
+OPEN = re.compile(r"(long|lines): |raised: (JSONDecodeError|RecursionError) .*io/head|raised: OverflowError .*tvr_")
 MENDED = False  # True when all of the corpus is: a find that comes back is then a failure
 
 
