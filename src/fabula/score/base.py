@@ -138,4 +138,6 @@ def note_crowded(table: Rows, metric: str, strict: bool, tally: Tally) -> int:
     return total
 
 
-CROWDED = "{metric}: {n} pairs of captions are too long or too repetitive for METEOR to align and score 0 (crowded=zero)"
+CROWDED = (
+    "{metric}: {n} pairs of captions are too long or too repetitive for METEOR to align and score 0 (crowded=zero)"
+)

@@ -31,7 +31,7 @@ class ScoreOptions(Options):
     )
     strict: bool = option(
         False,
-        "Refuse malformed predicted segments, which else match nothing, and captions beyond METEOR, which else score 0.",
+        "Refuse malformed predicted segments (else they match nothing) and captions beyond METEOR (else they score 0).",
         tasks=(*STORIES, *MOMENTS, "identity", "captions", "regions"),
     )
     tok: str | None = option(None, "How captions are tokenised. Default: ptb.", choices=("ptb", "none"))

@@ -36,7 +36,7 @@ class Idf:
         """Items of one reference each, given as how many items have it."""
         df: Counter[str] = Counter()
         for text, count in references.items():
-            df.update({w: count for w in {w for n in ngrams(text) for w in n}})
+            df.update(dict.fromkeys({w for n in ngrams(text) for w in n}, count))
         return cls(sum(references.values()), dict(df))
 
     def merge(self, *others: Idf) -> Idf:

@@ -62,7 +62,7 @@ class Covered(StoryMetric):
             near = self.hits(some, pred)
             for level in rows:
                 hit = near(level)
-                rows[level].append(hit.any(axis=1))
+                rows[level].append(np.asarray(hit.any(axis=1)))
                 columns[level] |= hit.any(axis=0)
         row = Row()
         for level in self.levels():

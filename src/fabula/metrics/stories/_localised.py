@@ -95,7 +95,7 @@ class Walk:
     def __init__(self, metric: Localised, ref: Story, pred: Story, tau: float, tokens: Tokens) -> None:
         self.metric, self.ref, self.pred, self.tau, self.tokens = metric, ref, pred, tau, tokens
         self.kept: list[tuple[Story, Mask]] = []  # one strip is kept, more are made again
-        found = []
+        found: list[NDArray[np.int64]] = []
         for some, hit in self.strips():
             self.kept = [] if found else [(some, hit)]
             found.append(hit.sum(axis=0))

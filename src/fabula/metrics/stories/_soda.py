@@ -76,11 +76,11 @@ class Soda(StoryMetric):
     def fill(self, rows: OrderedRowsT, ref: Story, pred: Story, words: Strips | None) -> OrderedRowsT:
         """C handed to a matching, some references at a time."""
         start = 0
-        for part in strips(ref, pred):
-            iou = self.iou(part, pred)
+        for some in strips(ref, pred):
+            iou = self.iou(some, pred)
             text = None if words is None or not self.reads_cells else words.rows(start, iou != 0)
             rows.add(self.matched_cells(iou, text))
-            start += len(part)
+            start += len(some)
         return rows
 
     def within(self, ref: Story, pred: Story, ctx: Any) -> Strips | None:
