@@ -203,7 +203,7 @@ def test_a_seed_below_0_is_refused(fabula, tmp_path, verb):
         (("--task", "identity", "--repair", "swap"), "--repair says nothing to the task identity"),
         (("--task", "captions", "--format", "submission"), "--format says nothing to the task captions"),
         (("--task", "captions", "--refs-format", "coco"), "--refs-format says nothing to the task captions"),
-        (("--task", "regions", "--strict"), "--strict says nothing to the task regions"),
+        (("--task", "captions", "--repair", "swap"), "--repair says nothing to the task captions"),
         (("--protocol", "soda-2021", "--repair", "swap"), "--repair is not heeded by soda-2021"),
         (("--protocol", ""), "nothing follows --protocol"),
         (("--format", ""), "nothing follows --format"),

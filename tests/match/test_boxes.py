@@ -1,8 +1,9 @@
 """Merging references and serving detections, as DenseCap does."""
 
 import numpy as np
+import pytest
 
-from fabula.match.boxes import merged, priors, serve
+from fabula.match.boxes import merged, merged_by, priors, serve, serve_parts
 from fabula.pair.box_iou import box_iou
 
 
@@ -55,3 +56,22 @@ def test_a_stray_detection_may_use_up_the_last_reference():
 def test_without_references_nobody_is_served():
     served = serve(np.zeros((0, 2)), stray=-1)
     assert served.picked.tolist() == [-1, -1] and not served.first.any()
+
+
+@pytest.mark.parametrize("step", [1, 3, 100])
+def test_boxes_merged_some_rows_at_a_time_give_the_same_groups(step):
+    rng = np.random.default_rng(step)
+    for _ in range(60):
+        near = rng.random((n := int(rng.integers(0, 14)), n))
+        near = np.maximum(near, near.T)
+        for threshold in (0.5, 0.8, 0.97):
+            rows = merged_by(lambda at, near=near: near[at].copy(), n, threshold, step)
+            assert rows == merged(near, threshold)
+
+
+def test_detections_served_some_at_a_time_get_the_same():
+    iou = np.random.default_rng(1).random((4, 30)).round(1)
+    iou[:, ::7] = 0
+    for stray in (-1, 3):
+        parts = serve_parts([iou[:, :1], iou[:, 1:20], iou[:, 20:]], stray)
+        assert [a.tolist() for a in parts] == [a.tolist() for a in serve(iou, stray)]

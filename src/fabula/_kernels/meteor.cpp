@@ -9,13 +9,15 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -59,6 +61,10 @@ struct Block {
     size_t out;  // where its results begin
 };
 using Flags = nb::ndarray<const bool, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+struct Asked {
+    const char *name;  // what an error calls a block
+    bool lenient;      // crowded pairs are told to the caller; otherwise the first of them is an error
+};
 struct Work {
     uint32_t block, hyp, hyp_end, ref, ref_end;
 };
@@ -124,8 +130,8 @@ class Engine {
         words_.prepare();
     }
 
-    // With flags, one for each pair, those without are not scored: 0.
-    Doubles pairs_many(nb::sequence blocks, int64_t threads, std::optional<Flags> wanted) {
+    // With flags, one for each pair, those without are not scored: 0. A crowded pair is an error, or NaN if `lenient`.
+    Doubles pairs_many(nb::sequence blocks, int64_t threads, std::optional<Flags> wanted, bool lenient) {
         const bool *flags = wanted ? wanted->data() : nullptr;
         std::vector<double> scores;
         Texts texts;
@@ -133,9 +139,11 @@ class Engine {
         size_t number = 0;
         const auto flush = [&] {
             nb::gil_scoped_release release;
-            score(batch, texts, threads, "block ", flags, [&](const Block &block, size_t h, size_t r, const Statistics &stats) {
-                scores[block.out + h * block.refs.size() + r] = score_of(stats);
-            });
+            score(batch, texts, threads, {"block ", lenient}, flags,
+                  [&](const Block &block, size_t h, size_t r, const Statistics &stats, bool crowded) {
+                      scores[block.out + h * block.refs.size() + r] =
+                          crowded ? std::numeric_limits<double>::quiet_NaN() : score_of(stats);
+                  });
             batch.clear();
             texts = Texts();
         };
@@ -156,21 +164,24 @@ class Engine {
         return owned(std::move(scores), {size});
     }
 
-    std::pair<Doubles, Doubles> segments(nb::sequence candidates, nb::sequence references, int64_t threads) {
+    // Statistics, scores, and the number of crowded references of each item, which count as unmatched if `lenient`.
+    std::tuple<Doubles, Doubles, Doubles> segments(nb::sequence candidates, nb::sequence references, int64_t threads, bool lenient) {
         const size_t n = nb::len(candidates);
         if (nb::len(references) != n) throw std::invalid_argument("a list of references for each candidate");
-        fabula::room_for(n, 24 * sizeof(double));
-        std::vector<double> stats(n * 23, 0.0), scores(n, -1.0);
+        fabula::room_for(n, 25 * sizeof(double));
+        std::vector<double> stats(n * 23, 0.0), scores(n, -1.0), beyond(n, 0.0);
         std::vector<uint32_t> reference(n, 0);  // of the best so far: tiles of one item may come in any order
         std::mutex best;
         Texts texts;
         std::vector<Block> batch;
         const auto flush = [&] {
             nb::gil_scoped_release release;
-            score(batch, texts, threads, "item ", nullptr, [&](const Block &block, size_t, size_t r, const Statistics &found) {
+            score(batch, texts, threads, {"item ", lenient}, nullptr,
+                  [&](const Block &block, size_t, size_t r, const Statistics &found, bool crowded) {
                 const double value = score_of(found);
                 const size_t k = block.out;
                 std::lock_guard<std::mutex> guard(best);
+                beyond[k] += crowded;
                 if (value > scores[k] || (value == scores[k] && r < reference[k])) {
                     scores[k] = value;
                     reference[k] = static_cast<uint32_t>(r);
@@ -187,7 +198,7 @@ class Engine {
             if (texts.full()) flush();
         }
         flush();
-        return {owned(std::move(stats), {n, 23}), owned(std::move(scores), {n})};
+        return {owned(std::move(stats), {n, 23}), owned(std::move(scores), {n}), owned(std::move(beyond), {n})};
     }
 
     nb::object normalise(nb::handle text) {
@@ -270,7 +281,7 @@ class Engine {
 
     // `flags` say of each pair, from block.out on and row by row, whether it is wanted; without them all are.
     template <class Result>
-    void score(const std::vector<Block> &blocks, const Texts &texts, int64_t threads, const char *name, const bool *flags,
+    void score(const std::vector<Block> &blocks, const Texts &texts, int64_t threads, const Asked &asked, const bool *flags,
                Result result) {
         const Sentences prepared = sentences(texts, threads);
         std::vector<Work> work;
@@ -297,19 +308,22 @@ class Engine {
                     for (size_t h = 0; h < hyps.size(); ++h)
                         for (size_t r = 0; r < refs.size(); ++r)
                             skipped[h * refs.size() + r] = !flags[block.out + (w.hyp + h) * block.refs.size() + w.ref + r];
-                try {
-                    tile->run(t_, words_, hyps, refs, skipped);
-                } catch (const TooMuch &error) {
-                    const size_t h = w.hyp + error.pair / refs.size(), r = w.ref + error.pair % refs.size();
+                tile->run(t_, words_, hyps, refs, skipped);
+                const auto &crowded = tile->crowded();
+                if (!crowded.empty() && !asked.lenient) {
+                    const auto &[pair, why] = *crowded.begin();
+                    const size_t h = w.hyp + pair / refs.size(), r = w.ref + pair % refs.size();
                     std::lock_guard<std::mutex> guard(failure_lock);
                     if (!failure || k < failure->first)
-                        failure = {k, name + std::to_string(block.number) + ": candidate " + std::to_string(h) + ", reference " +
-                                          std::to_string(r) + ": " + error.what()};
+                        failure = {k, asked.name + std::to_string(block.number) + ": candidate " + std::to_string(h) +
+                                          ", reference " + std::to_string(r) + ": " + why};
                     return;
                 }
                 for (size_t h = 0; h < hyps.size(); ++h)
-                    for (size_t r = 0; r < refs.size(); ++r)
-                        if (!skipped[h * refs.size() + r]) result(block, w.hyp + h, w.ref + r, tile->stats(h, r));
+                    for (size_t r = 0; r < refs.size(); ++r) {
+                        const size_t pair = h * refs.size() + r;
+                        if (!skipped[pair]) result(block, w.hyp + h, w.ref + r, tile->stats(h, r), crowded.count(pair) > 0);
+                    }
             };
         });
         if (failure) throw std::invalid_argument(failure->second);  // becomes ValueError
@@ -342,8 +356,9 @@ FABULA_KERNEL(m) {
     nb::class_<Engine>(m, "Meteor", "Twin of fabula.text.meteor's Python functions.")
         .def(nb::init<nb::dict, nb::callable>(), nb::arg("sections"), nb::arg("normalise"))
         .def("pairs_many", &Engine::pairs_many, nb::arg("blocks"), nb::arg("threads"), nb::arg("wanted") = nb::none(),
-             "Flat scores of all blocks, row by row.")
-        .def("segments", &Engine::segments, nb::arg("candidates"), nb::arg("references"), nb::arg("threads"), "([N, 23], [N])")
+             nb::arg("lenient") = false, "Flat scores of all blocks, row by row.")
+        .def("segments", &Engine::segments, nb::arg("candidates"), nb::arg("references"), nb::arg("threads"),
+             nb::arg("lenient") = false, "([N, 23], [N], [N])")
         .def("normalise", &Engine::normalise, nb::arg("text"));
     m.def("meteor_check", &meteor::check_sections, nb::arg("sections"), "Twin of fabula.text.meteor.index.check_sections_python.");
     m.def("meteor_stem", &meteor::stem_python, nb::arg("word"), "Twin of fabula.text.meteor.stem.stem.");

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <forward_list>
+#include <map>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -151,7 +152,6 @@ double score_of(const Statistics &stats);
 
 struct TooMuch : std::runtime_error {
     using std::runtime_error::runtime_error;
-    size_t pair = 0;  // of its tile
 };
 
 // Aligns pairs; keeps its buffers from one pair to the next. One per thread.
@@ -160,6 +160,7 @@ class Aligner {
     // `hits` are those of this pair, sorted.
     void statistics(const Words &words, const Sentence &hyp, const Sentence &ref, const Hit *hits, size_t hit_count,
                     Statistics &out);
+    static void unmatched(const Sentence &hyp, const Sentence &ref, Statistics &out);
 
   private:
     struct Path {
@@ -222,10 +223,12 @@ class Aligner {
 // The scores of every hypothesis against every reference of a tile.
 class Tile {
   public:
-    // Pairs that are `skipped` (a flag each, row by row) have no statistics. Throws TooMuch.
+    // Pairs that are `skipped` (a flag each, row by row) have no statistics; `crowded` ones those of a pair without a match.
     void run(const Tables &tables, const Words &words, const std::vector<const Sentence *> &hyps,
              const std::vector<const Sentence *> &refs, const std::vector<uint8_t> &skipped);
     const Statistics &stats(size_t hyp, size_t ref) const { return stats_[hyp * refs_ + ref]; }
+    // Pairs whose alignment nobody could wait for, and why.
+    const std::map<size_t, std::string> &crowded() const { return crowded_; }
 
   private:
     struct Slot {
@@ -243,13 +246,14 @@ class Tile {
         void fill(const std::vector<const Sentence *> &sentences);
         uint32_t find(uint32_t node) const;
     };
-    void stream(const Tables &tables, const std::vector<const Sentence *> &from, const Phrases &to, bool from_refs,
-                const std::vector<uint8_t> &skipped);
+    void stream(const Tables &tables, const std::vector<const Sentence *> &from, const Phrases &to, bool from_refs);
 
     size_t refs_ = 0;
     Phrases hyp_phrases_, ref_phrases_;
     std::vector<Hit> hits_;
     std::vector<uint32_t> hit_count_;
+    std::vector<uint8_t> passed_;  // skipped or crowded
+    std::map<size_t, std::string> crowded_;
     std::vector<Statistics> stats_;
     Aligner aligner_;
 };

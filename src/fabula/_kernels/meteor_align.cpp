@@ -19,10 +19,18 @@ constexpr uint32_t CLOSED = 0xFFFFFFFF;  // no chunk is open
 
 uint64_t bits(uint32_t start, uint32_t size) { return (size >= 64 ? ~uint64_t{0} : (uint64_t{1} << size) - 1) << start; }
 
-[[noreturn]] void too_many_matches(size_t pair) {
-    TooMuch error("more than " + std::to_string(MOST_MATCHES) + " ways to match words; METEOR's search would not end; shorten the text");
-    error.pair = pair;
-    throw error;
+std::string too_many_matches() {
+    return "more than " + std::to_string(MOST_MATCHES) + " ways to match words; METEOR's search would not end; shorten the text";
+}
+
+// Why two sentences are too long to be compared; empty where they are not.
+std::string too_long(uint64_t H, uint64_t R) {
+    if (std::max(H, R) > MOST_WORDS)
+        return std::to_string(std::max(H, R)) + " words in one text (at most " + std::to_string(MOST_WORDS) + "); shorten it";
+    if (H * R > MOST_CELLS)
+        return std::to_string(H) + " × " + std::to_string(R) + " words are too many for METEOR's aligner (at most " +
+               std::to_string(MOST_CELLS) + "); shorten one";
+    return {};
 }
 
 }  // namespace
@@ -31,11 +39,6 @@ uint64_t bits(uint32_t start, uint32_t size) { return (size >= 64 ? ~uint64_t{0}
 
 void Aligner::propose(const Words &words, const Sentence &hyp, const Sentence &ref, const Hit *hits, size_t hit_count) {
     const uint32_t H = static_cast<uint32_t>(hyp.size()), R = static_cast<uint32_t>(ref.size());
-    if (std::max(H, R) > MOST_WORDS)
-        throw TooMuch(std::to_string(std::max(H, R)) + " words in one text (at most " + std::to_string(MOST_WORDS) + "); shorten it");
-    if (uint64_t{H} * R > MOST_CELLS)
-        throw TooMuch(std::to_string(H) + " × " + std::to_string(R) + " words are too many for METEOR's aligner (at most " +
-                      std::to_string(MOST_CELLS) + "); shorten one");
     const bool identical = hyp.text == ref.text;
     found_.clear();
     found_start_.assign(1, 0);
@@ -58,7 +61,7 @@ void Aligner::propose(const Words &words, const Sentence &hyp, const Sentence &r
             }
             for (; hit != hits_end && hit->ref == i; ++hit) found_.push_back(hit->match);
         }
-        if (found_.size() > MOST_MATCHES) too_many_matches(0);
+        if (found_.size() > MOST_MATCHES) throw TooMuch(too_many_matches());
         found_start_.push_back(static_cast<uint32_t>(found_.size()));
     }
 }
@@ -204,13 +207,18 @@ template <bool SMALL> void Aligner::search(size_t H, size_t R) {
 
 // --- statistics and score --------------------------------------------------------------------------------------------------
 
-void Aligner::statistics(const Words &words, const Sentence &hyp, const Sentence &ref, const Hit *hits, size_t hit_count,
-                         Statistics &out) {
+// Those of a pair without a match.
+void Aligner::unmatched(const Sentence &hyp, const Sentence &ref, Statistics &out) {
     out.fill(0.0);
     out[0] = static_cast<double>(hyp.size());
     out[1] = static_cast<double>(ref.size());
     out[2] = hyp.function_words;
     out[3] = ref.function_words;
+}
+
+void Aligner::statistics(const Words &words, const Sentence &hyp, const Sentence &ref, const Hit *hits, size_t hit_count,
+                         Statistics &out) {
+    unmatched(hyp, ref, out);
     propose(words, hyp, ref, hits, hit_count);
     if (fix(hyp.size(), ref.size())) {
         if (small(hyp.size(), ref.size())) search<true>(hyp.size(), ref.size());
@@ -288,8 +296,7 @@ uint32_t Tile::Phrases::find(uint32_t node) const {
     return UNKNOWN;
 }
 
-void Tile::stream(const Tables &tables, const std::vector<const Sentence *> &from, const Phrases &to, bool from_refs,
-                  const std::vector<uint8_t> &skipped) {
+void Tile::stream(const Tables &tables, const std::vector<const Sentence *> &from, const Phrases &to, bool from_refs) {
     for (uint32_t f = 0; f < from.size(); ++f) {
         const std::vector<Source> &sources = from[f]->sources;
         for (size_t s = 0, same_end; s < sources.size(); s = same_end) {
@@ -299,10 +306,15 @@ void Tile::stream(const Tables &tables, const std::vector<const Sentence *> &fro
                 for (uint32_t link = to.find(tables.target_node[entry]); link != UNKNOWN; link = to.links[link].next) {
                     const Link &there = to.links[link];
                     const uint32_t pair = static_cast<uint32_t>(from_refs ? there.sentence * refs_ + f : f * refs_ + there.sentence);
-                    if (skipped[pair]) continue;
+                    if (passed_[pair]) continue;
                     for (size_t k = s; k < same_end; ++k) {
                         const Source &here = sources[k];
-                        if (++hit_count_[pair] > MOST_MATCHES) too_many_matches(pair);
+                        if (hit_count_[pair] == MOST_MATCHES) {
+                            passed_[pair] = 1;
+                            crowded_.emplace(pair, too_many_matches());
+                            break;
+                        }
+                        ++hit_count_[pair];
                         if (from_refs)
                             hits_.push_back({pair, here.at, 0, {here.words, entry, there.at}, {here.at, there.at, here.words, there.words, 3}});
                         else
@@ -318,12 +330,24 @@ void Tile::run(const Tables &tables, const Words &words, const std::vector<const
                const std::vector<const Sentence *> &refs, const std::vector<uint8_t> &skipped) {
     refs_ = refs.size();
     stats_.resize(hyps.size() * refs_);
+    passed_ = skipped;
+    crowded_.clear();
+    for (size_t h = 0; h < hyps.size(); ++h)
+        for (size_t r = 0; r < refs_; ++r) {
+            const size_t pair = h * refs_ + r;
+            std::string why = passed_[pair] ? std::string() : too_long(hyps[h]->size(), refs[r]->size());
+            if (why.empty()) continue;
+            passed_[pair] = 1;
+            crowded_.emplace(pair, std::move(why));
+        }
     hits_.clear();
     hit_count_.assign(hyps.size() * refs_, 0);
-    hyp_phrases_.fill(hyps);
-    ref_phrases_.fill(refs);
-    stream(tables, refs, hyp_phrases_, true, skipped);
-    stream(tables, hyps, ref_phrases_, false, skipped);
+    if (std::find(passed_.begin(), passed_.end(), 0) != passed_.end()) {
+        hyp_phrases_.fill(hyps);
+        ref_phrases_.fill(refs);
+        stream(tables, refs, hyp_phrases_, true);
+        stream(tables, hyps, ref_phrases_, false);
+    }
     std::sort(hits_.begin(), hits_.end(), [](const Hit &a, const Hit &b) {
         return std::tie(a.pair, a.ref, a.direction, a.order[0], a.order[1], a.order[2]) <
                std::tie(b.pair, b.ref, b.direction, b.order[0], b.order[1], b.order[2]);
@@ -332,13 +356,14 @@ void Tile::run(const Tables &tables, const Words &words, const std::vector<const
     for (size_t h = 0; h < hyps.size(); ++h)
         for (size_t r = 0; r < refs_; ++r) {
             const size_t pair = h * refs_ + r;
-            if (skipped[pair]) continue;
-            try {
-                aligner_.statistics(words, *hyps[h], *refs[r], hit, hit_count_[pair], stats_[pair]);
-            } catch (TooMuch &error) {
-                error.pair = pair;
-                throw;
+            if (!passed_[pair]) {
+                try {
+                    aligner_.statistics(words, *hyps[h], *refs[r], hit, hit_count_[pair], stats_[pair]);
+                } catch (const TooMuch &error) {
+                    crowded_.emplace(pair, error.what());
+                }
             }
+            if (crowded_.count(pair)) Aligner::unmatched(*hyps[h], *refs[r], stats_[pair]);
             hit += hit_count_[pair];
         }
 }

@@ -74,7 +74,8 @@ def corners(boxes: Boxes, form: Form, pixel: int = 0) -> Boxes:
     """Boxes of a form as left, top, right, bottom; from a width, the right side is left + width − pixel. [N, 4]"""
     if form == "xyxy":
         return boxes
-    first, size = boxes[:, :2], boxes[:, 2:] - pixel
-    if form == "xcycwh":
-        first = first - size / 2
-    return np.concatenate([first, first + size], axis=1)
+    with np.errstate(over="ignore", invalid="ignore"):  # readers refuse boxes so far out
+        first, size = boxes[:, :2], boxes[:, 2:] - pixel
+        if form == "xcycwh":
+            first = first - size / 2
+        return np.concatenate([first, first + size], axis=1)

@@ -9,6 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fabula.core.fits import require
+
+CROWDED = "crowded"  # the one column that is there only where it is not 0
+
 
 @dataclass(frozen=True, slots=True)
 class Rows:
@@ -24,12 +28,14 @@ class Rows:
     def of(cls, dicts: Iterable[Mapping[str, Any]], unit: str = "video") -> Rows:
         """From one mapping per row: {unit: id, "refset": k, column: number, …}."""
         table = list(dicts)
-        names = [n for n in table[0] if n not in (unit, "refset")] if table else []
+        names = [n for n in table[0] if n not in (unit, "refset", CROWDED)] if table else []
+        crowded = [r.get(CROWDED, 0.0) for r in table]
         return cls(
             keys=tuple(r[unit] for r in table),
             unit=unit,
             refset=np.array([r.get("refset", 0) for r in table], dtype=np.int64),
-            columns={n: np.array([r[n] for r in table], dtype=np.float64) for n in names},
+            columns={n: np.array([r[n] for r in table], dtype=np.float64) for n in names}
+            | ({CROWDED: np.array(crowded, dtype=np.float64)} if any(crowded) else {}),
         )
 
     @classmethod
@@ -41,7 +47,8 @@ class Rows:
         return cls(
             keys=tuple(key for part in full for key in part.keys),
             refset=np.concatenate([part.refset for part in full]),
-            columns={n: stack([p[n] for p in full]) for n in full[0].columns if all(n in p.columns for p in full)},
+            columns={n: stack([p[n] for p in full]) for n in full[0].columns if all(n in p.columns for p in full)}
+            | ({CROWDED: np.concatenate([p.crowded for p in full])} if any(CROWDED in p.columns for p in full) else {}),
             unit=full[0].unit,
             clusters=None if full[0].clusters is None else tuple(c for part in full for c in part.drawn),
         )
@@ -51,6 +58,11 @@ class Rows:
 
     def __getitem__(self, column: str) -> NDArray[np.float64]:
         return self.columns[column]
+
+    @property
+    def crowded(self) -> NDArray[np.float64]:
+        """How many pairs of each row count as 0 because their captions are beyond the scorer. [R]"""
+        return self.columns[CROWDED] if CROWDED in self.columns else np.zeros(len(self))
 
     def take(self, index: Sequence[int] | NDArray[np.int64]) -> Rows:
         """The rows at these places, as often as they are named: a bootstrap sample, a shard, a slice."""
@@ -86,5 +98,8 @@ def stack(columns: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
     """[R, …] each, one below the other; of lists, the shorter ones filled up with zeros."""
     if columns[0].ndim > 1:
         width = max(c.shape[1] for c in columns)
+        rows = sum(map(len, columns))
+        hint = "score in parts, or leave out what a system is least sure of where it says most"
+        require(16 * rows * width, f"a table of {rows} rows, the longest with {width} records,", hint)
         columns = [np.pad(c, ((0, 0), (0, width - c.shape[1]))) for c in columns]
     return np.concatenate(columns)

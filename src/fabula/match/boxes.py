@@ -7,6 +7,7 @@ serve   Each detection, surest first, picks the reference it overlaps most, take
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -32,6 +33,30 @@ def merged(iou: Matrix, threshold: float) -> list[list[int]]:
     return groups + [[i] for i in sorted(alone)]
 
 
+def merged_by(rows: Callable[[Ints], Matrix], count: int, threshold: float, step: int) -> list[list[int]]:
+    """The same of very many boxes, whose IoU is made when it is asked for: `rows` of these, `step` at a time.
+
+    Only the number of each box's neighbours is kept. IoU is the same from either side, so that what a group takes from
+    the others is the sum of its own rows.
+    """
+
+    def near(at: Ints) -> NDArray[np.bool_]:
+        good = rows(at) >= threshold
+        good[np.arange(len(at)), at] = True
+        return good
+
+    some = [np.arange(start, min(start + step, count)) for start in range(0, count, step)]
+    degree = np.concatenate([np.zeros(0, np.int64), *(near(at).sum(axis=1) for at in some)])
+    alone, groups = np.ones(count, bool), list[list[int]]()
+    while count and degree[first := int(np.where(alone, degree, 0).argmax())] > 1 and alone[first]:
+        group = np.flatnonzero(near(np.array([first]))[0] & alone)
+        groups.append(group.tolist())
+        alone[group] = False
+        for start in range(0, len(group), step):
+            degree -= near(group[start : start + step]).sum(axis=0)
+    return groups + [[i] for i in np.flatnonzero(alone).tolist()]
+
+
 class Served(NamedTuple):
     """What each detection got, in the order of service. [P] each"""
 
@@ -42,13 +67,25 @@ class Served(NamedTuple):
 
 def serve(iou: Matrix, stray: int = -1) -> Served:
     """Over IoU [G, P], detections in the order of service. `stray`: what one that overlaps nothing picks."""
-    P = iou.shape[1]
-    if not iou.shape[0]:
-        return Served(np.full(P, -1), np.zeros(P), np.zeros(P, dtype=bool))
-    picked = iou.argmax(axis=0)
-    best = iou[picked, np.arange(P)]
-    picked[best <= 0] = stray if stray >= 0 else -1
-    first = np.zeros(P, dtype=bool)
+    return serve_parts([iou], stray)
+
+
+def serve_parts(parts: Iterable[Matrix], stray: int = -1) -> Served:
+    """The same of IoU that comes some detections at a time: [G, p] each."""
+    chosen, found = [np.zeros(0, np.int64)], [np.zeros(0)]
+    for iou in parts:
+        P = iou.shape[1]
+        if not iou.shape[0]:
+            chosen.append(np.full(P, -1))
+            found.append(np.zeros(P))
+            continue
+        picked = iou.argmax(axis=0)
+        best = iou[picked, np.arange(P)]
+        picked[best <= 0] = stray if stray >= 0 else -1
+        chosen.append(picked)
+        found.append(best)
+    picked, best = np.concatenate(chosen), np.concatenate(found)
+    first = np.zeros(len(picked), dtype=bool)
     first[np.unique(picked, return_index=True)[1]] = True
     first &= picked >= 0
     return Served(picked, best, first)

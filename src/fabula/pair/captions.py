@@ -6,7 +6,9 @@ from collections.abc import Iterable, Sequence
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
+from fabula.core.fits import require
 from fabula.core.nouns import Story
 from fabula.pair.grid import Cells, Grid, Mask
 from fabula.pair.tiou import Matrix
@@ -14,6 +16,7 @@ from fabula.text import scorer, tokenize_all
 
 Roles = Literal["prediction-as-hypothesis", "gold-as-hypothesis"]
 Index = dict[str, int]
+Counts = NDArray[np.int64]
 
 
 class Captions:
@@ -28,6 +31,7 @@ class Captions:
         self.scorer, self.roles, self.tok, self.ascii_only = scorer(text), roles, tok, ascii_only
         self.sorted_columns = sorted_columns
         self.tokens: dict[str, str] = {}
+        self.crowded: Counts = np.zeros(0, np.int64)  # of the last `scores`: pairs beyond the scorer, by video. [N]
         self.kept: dict[str, tuple[Index, Index, Matrix]] = {}  # video → gold sentences, predicted ones, scores
 
     def tokenize(self, sentences: Iterable[str]) -> None:
@@ -41,12 +45,18 @@ class Captions:
             guesses = [[words[j] for j in sorted(range(len(words)), key=str)] for words in guesses]
         G, P = self.tokenized(golds), self.tokenized(guesses)
         if self.roles == "gold-as-hypothesis":
-            return self.cells(G, P, wanted)
-        turned = grid.turned()
-        asked = np.empty_like(wanted)
-        asked[turned] = wanted
-        found: Cells = self.cells(P, G, asked)[turned]
+            found = self.cells(G, P, wanted)
+        else:
+            turned = grid.turned()
+            asked = np.empty_like(wanted)
+            asked[turned] = wanted
+            found = self.cells(P, G, asked)[turned]
+        self.crowded = np.bincount(grid.pair[zero_crowded(found)], minlength=len(grid))
         return found
+
+    def within(self, ref: Story, pred: Story) -> Strips:
+        """The same scores of one video, some of its cells at a time."""
+        return Strips(self, ref, pred)
 
     def cells(self, candidates: Sequence[Sequence[str]], references: Sequence[Sequence[str]], wanted: Mask) -> Cells:
         """All matrices of the scorer end to end, row by row."""
@@ -86,9 +96,15 @@ class Captions:
     def matrices(self, golds: Sequence[Sequence[str]], guesses: Sequence[Sequence[str]]) -> list[Matrix]:
         """One [G, P] matrix for each pair of lists, whichever side plays the hypothesis."""
         G, P = self.tokenized(golds), self.tokenized(guesses)
+        cells = sum(len(g) * len(p) for g, p in zip(G, P, strict=True))
+        require(24 * cells, f"caption scores of {cells} pairs", "cut the longest videos into parts, or ask for less")
         if self.roles == "gold-as-hypothesis":
-            return self.scorer.pairs_many(list(zip(G, P, strict=True)))
-        return [scores.T for scores in self.scorer.pairs_many(list(zip(P, G, strict=True)))]
+            found = self.scorer.pairs_many(list(zip(G, P, strict=True)))
+        else:
+            found = [scores.T for scores in self.scorer.pairs_many(list(zip(P, G, strict=True)))]
+        for scores in found:
+            zero_crowded(scores)
+        return found
 
     def tokenized(self, told: Sequence[Sequence[str]]) -> list[list[str]]:
         """The tokens of every sentence of every list."""
@@ -100,3 +116,47 @@ class Captions:
 
     def about(self) -> dict[str, str]:
         return {self.scorer.name: self.scorer.version}
+
+
+class Strips:
+    """Caption scores of one video with very many events: of a run of references, or of single pairs."""
+
+    def __init__(self, captions: Captions, ref: Story, pred: Story) -> None:
+        (G,), (P,) = captions.tokenized([ref.captions]), captions.tokenized([pred.captions])
+        if captions.sorted_columns:
+            P = [P[j] for j in sorted(range(len(P)), key=str)]
+        self.G, self.P, self.turned = G, P, captions.roles != "gold-as-hypothesis"
+        self.scorer = captions.scorer.within(G if self.turned else P)
+        self.crowded = 0  # pairs beyond the scorer, so far
+
+    def rows(self, start: int, wanted: NDArray[np.bool_]) -> Matrix:
+        """The wanted cells of the references from `start` on; the others are 0. [R, P]"""
+        scores = np.zeros(wanted.shape)
+        i, j = np.flatnonzero(wanted.any(axis=1)), np.flatnonzero(wanted.any(axis=0))  # of sorted events few overlap
+        if not len(i):
+            return scores
+        asked = wanted[np.ix_(i, j)]
+        G, P = [self.G[start + k] for k in i.tolist()], [self.P[k] for k in j.tolist()]
+        if self.turned:
+            (found,) = self.scorer.pairs_many([(P, G)], np.ascontiguousarray(asked.T).ravel())
+            found = found.T
+        else:
+            (found,) = self.scorer.pairs_many([(G, P)], asked.ravel())
+        self.crowded += int(np.count_nonzero(zero_crowded(found) & asked))
+        scores[np.ix_(i, j)] = np.where(asked, found, 0.0)
+        return scores
+
+    def at(self, pairs: Sequence[tuple[int, int]]) -> list[float]:
+        """The scores of single cells."""
+        sides = [([self.P[j]], [self.G[i]]) if self.turned else ([self.G[i]], [self.P[j]]) for i, j in pairs]
+        found = np.array([scores[0, 0] for scores in self.scorer.pairs_many(sides)])
+        self.crowded += int(np.count_nonzero(zero_crowded(found)))
+        values: list[float] = found.tolist()
+        return values
+
+
+def zero_crowded(scores: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Pairs beyond the scorer come as NaN: they score 0, and whoever asked is told which they were."""
+    beyond = np.isnan(scores)
+    scores[beyond] = 0.0
+    return beyond

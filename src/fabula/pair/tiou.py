@@ -11,11 +11,31 @@ A segment that is reversed, zero-length, negative or endless overlaps nothing.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
 import numpy as np
 from numpy.typing import NDArray
 
 Spans = NDArray[np.float64]  # [N, 2] start, end in seconds
 Matrix = NDArray[np.float64]  # [G, P]
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def endless(measure: Callable[P, T]) -> Callable[P, T]:
+    """Lengths beyond 1.8e308 become endless without a warning: of two that overlap the hull counts, of others nothing.
+
+    A context of its own for each call: numpy's own decorator keeps one, which nested calls and threads would share.
+    """
+
+    @wraps(measure)
+    def quiet(*args: P.args, **kwargs: P.kwargs) -> T:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return measure(*args, **kwargs)
+
+    return quiet
 
 
 def intersection(g: Spans, p: Spans) -> Matrix:
@@ -23,6 +43,7 @@ def intersection(g: Spans, p: Spans) -> Matrix:
     return shared(g[:, None, :], p[None, :, :])
 
 
+@endless
 def shared(g: Spans, p: Spans) -> Matrix:
     """Seconds shared by spans that stand opposite each other: […, 2] and […, 2] → […]."""
     seconds: Matrix = np.minimum(g[..., 1], p[..., 1]) - np.maximum(g[..., 0], p[..., 0])
@@ -39,6 +60,7 @@ def tiou(g: Spans, p: Spans, eps: float = 0.0, raw: bool = False) -> Matrix:
     return overlap(g[:, None, :], p[None, :, :], eps, raw)
 
 
+@endless
 def overlap(g: Spans, p: Spans, eps: float = 0.0, raw: bool = False) -> Matrix:
     """IoU of spans that stand opposite each other: […, 2] and […, 2] → […]."""
     inter = shared(g, p)  # 0 wherever a segment is reversed or empty
@@ -52,6 +74,7 @@ def overlap(g: Spans, p: Spans, eps: float = 0.0, raw: bool = False) -> Matrix:
     return iou
 
 
+@endless
 def hull_iou(g: Spans, p: Spans) -> Matrix:
     """inter / (max end − min start), in the numbers' precision, no segment judged: TVR's arithmetic. […, 2] → […]"""
     inter = shared(g, p)
@@ -60,6 +83,7 @@ def hull_iou(g: Spans, p: Spans) -> Matrix:
     return iou
 
 
+@endless
 def area_iou(g: Spans, p: Spans) -> Matrix:
     """inter / (sum of lengths − inter), no segment judged: QVHighlights' arithmetic. […, 2] → […]"""
     inter = shared(g, p)

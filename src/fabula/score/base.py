@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from fabula import __version__, metrics
 from fabula.core.errors import InputError, SpecError
-from fabula.core.notes import Notes, Progress, silent
+from fabula.core.notes import Notes, Progress, name_id, silent
 from fabula.core.nouns import Corpus
 from fabula.core.result import Result, Score
 from fabula.core.rows import Rows
@@ -112,6 +112,8 @@ def measure(
             raise InputError("nothing is left to score", hint="missing=drop leaves out what has no prediction")
         own = tally.facts(metric) if callable(tally.facts) else tally.facts
         run_facts = {PLURAL.get(table.unit, f"{table.unit}s"): len(set(table.keys)), **own}
+        if crowded := note_crowded(table, name, request.options.strict, tally):
+            run_facts["crowded=zero"] = crowded
         signature = metric.signature({**run_facts, "fabula": __version__})
         at = metric.by_threshold(table)
         numbers = metric.fold(table)
@@ -120,3 +122,24 @@ def measure(
     protocol = request.protocol.name if request.protocol else "default"
     lines = tuple(tally.notes.lines())
     return Result(__version__, task, protocol, scores, tally.counts, lines, rows, named)
+
+
+def note_crowded(table: Rows, metric: str, strict: bool, tally: Tally) -> int:
+    """How many pairs of captions no scorer can score, named and counted; --strict refuses them."""
+    for key, count in zip(table.keys, table.crowded.tolist(), strict=True):
+        if not count:
+            continue
+        if strict:
+            problem = f"{int(count)} pairs of captions are too long or too repetitive for METEOR to align"
+            hint = "shorten them, or leave out --strict and they score 0"
+            raise InputError(problem, video=key, noun=table.unit, field=metric, hint=hint)
+        tally.notes.add(CROWDED.replace("{metric}", metric), name_id(key), count=int(count))
+    total = int(table.crowded.sum())
+    if total:
+        tally.counts["crowded"] = max(total, tally.counts.get("crowded", 0))
+    return total
+
+
+CROWDED = (
+    "{metric}: {n} pairs of captions are too long or too repetitive for METEOR to align and score 0 (crowded=zero)"
+)

@@ -31,8 +31,8 @@ class ScoreOptions(Options):
     )
     strict: bool = option(
         False,
-        "Refuse malformed predicted segments instead of letting them match nothing.",
-        tasks=(*STORIES, *MOMENTS, "identity"),
+        "Refuse malformed predicted segments (else they match nothing) and captions beyond METEOR (else they score 0).",
+        tasks=(*STORIES, *MOMENTS, "identity", "captions", "regions"),
     )
     tok: str | None = option(None, "How captions are tokenised. Default: ptb.", choices=("ptb", "none"))
     sets: Path | None = option(None, "Which clips belong together (task identity).", tasks=("identity",))

@@ -32,6 +32,14 @@ class Idf:
             df.update({w for text in check_references(texts, item=i) for n in ngrams(text) for w in n})
         return cls(len(references), dict(df))
 
+    @classmethod
+    def from_counts(cls, references: Mapping[str, int]) -> Idf:
+        """Items of one reference each, given as how many items have it."""
+        df: Counter[str] = Counter()
+        for text, count in references.items():
+            df.update(dict.fromkeys({w for n in ngrams(text) for w in n}, count))
+        return cls(sum(references.values()), dict(df))
+
     def merge(self, *others: Idf) -> Idf:
         """The Idf of all items together: shards are counted apart and merged."""
         df = Counter(self.df)

@@ -24,12 +24,20 @@ class Scorer(Protocol):
         """Tokenised sentences → scores. [len(candidates), len(references)]"""
 
     def pairs_many(self, blocks: Sequence[Block], wanted: Wanted | None = None) -> list[NDArray[np.float64]]:
-        """`pairs` of many (candidates, references) at once; what is not `wanted` need not be scored and may be 0."""
+        """`pairs` of many (candidates, references) at once; what is not `wanted` need not be scored and may be 0.
+
+        NaN stands for a pair that the scorer cannot score in any time: the caller counts it as 0, and says so.
+        """
+
+    def within(self, references: Sequence[str]) -> Scorer:
+        """The scorer whose pairs are part of a larger matrix with these references: the same where it is `alone`."""
 
 
 class OneByOne:
     """`pairs_many` for a scorer that gains nothing from seeing many blocks together."""
 
+    name: str
+    version: str
     alone = True
 
     @abstractmethod
@@ -37,3 +45,6 @@ class OneByOne:
 
     def pairs_many(self, blocks: Sequence[Block], wanted: Wanted | None = None) -> list[NDArray[np.float64]]:
         return [self.pairs(candidates, references) for candidates, references in blocks]
+
+    def within(self, references: Sequence[str]) -> Scorer:
+        return self

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from typing import NamedTuple
 
@@ -25,7 +25,7 @@ from fabula.text._check import check_pair, check_sentences
 from fabula.text._idf import Idf, ngrams
 from fabula.text._scorer import OneByOne
 
-__all__ = ["NAME", "Idf", "batch_scope", "corpus_scope", "pairs", "score", "scores", "scores_within"]
+__all__ = ["NAME", "Idf", "batch_scope", "corpus_scope", "pairs", "score", "scores", "scores_within", "stream"]
 
 NAME = "cider"
 SIGMA = 6.0
@@ -48,12 +48,15 @@ def score(candidate: str, references: Sequence[str], idf: Idf, *, item: object =
 
 def scores(items: Iterable[Item], idf: Idf) -> list[float]:
     """CIDEr-D of each item; a sentence that occurs often is counted once."""
+    return list(stream(items, idf))
+
+
+def stream(items: Iterable[Item], idf: Idf) -> Iterator[float]:
+    """The same one by one, for more items than fit into memory."""
     vector = cache(_vectoriser(idf))
-    values = []
     for i, (candidate, references) in enumerate(items):
         check_pair(candidate, references, item=i)
-        values.append(_score(candidate, references, vector))
-    return values
+        yield _score(candidate, references, vector)
 
 
 def scores_within(items: Sequence[Item], groups: Sequence[Hashable]) -> list[float]:
@@ -159,8 +162,14 @@ class CiderD(OneByOne):
     version = "cider-d(idf=video)"
     alone = False  # a pair's score depends on the other references of its video
 
+    def __init__(self, idf: Idf | None = None) -> None:
+        self.idf = idf
+
     def pairs(self, candidates: Sequence[str], references: Sequence[str]) -> NDArray[np.float64]:
-        return pairs(candidates, references, Idf.from_references([[r] for r in references]))
+        return pairs(candidates, references, self.idf or Idf.from_references([[r] for r in references]))
+
+    def within(self, references: Sequence[str]) -> CiderD:
+        return CiderD(Idf.from_references([[r] for r in references]))
 
 
 SCORER = CiderD()

@@ -27,6 +27,7 @@ Flags = NDArray[np.bool_]
 
 REPAIRS = ("swap", "drop", "keep")
 ENOUGH = 20  # boxes before the numbers of a file are taken for a sign of its form
+FAR = 1e100  # pixels
 SLACK = 2.0  # pixels that a box may reach out of its image before it counts
 
 
@@ -172,6 +173,15 @@ def mend_picture(picture: Picture, source: Source, repair: Sequence[str]) -> Pic
     return replace(picture, boxes=picture.boxes[kept], captions=tuple(picture.captions[i] for i in kept))
 
 
+def check_reach(picture: Picture, source: Source) -> None:
+    """Numbers of which no width, area or mean can be made."""
+    far = np.flatnonzero((np.abs(picture.boxes) > FAR).any(axis=1))
+    if len(far):
+        box = ", ".join(f"{x:g}" for x in picture.boxes[far[0]])
+        hint = "boxes are given in pixels; mend it or leave it out"
+        raise source.wrong(f"[{box}] has a number beyond {FAR:g}", picture.id, f"box {far[0]}", hint)
+
+
 def find_turned(boxes: Boxes, form: Form) -> Flags:
     """Where right < left or bottom < top; where sizes are given, also where one is 0. [N]"""
     bad = boxes[:, 2:] < boxes[:, :2] if form == "xyxy" else boxes[:, 2:] <= 0
@@ -193,6 +203,7 @@ class Watch:
 
     def look_at(self, picture: Picture) -> None:
         boxes, self.form = picture.boxes, picture.form
+        check_reach(picture, self.source)
         bad = np.flatnonzero(find_turned(boxes, self.form))
         if len(bad) and self.role == "predicted":
             what = f"{{n}} {self.role} boxes, as {self.form}, are turned round or have no size and overlap nothing"

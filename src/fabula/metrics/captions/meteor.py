@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from fabula.core.nouns import Item
-from fabula.core.rows import Rows
+from fabula.core.rows import CROWDED, Rows
 from fabula.metrics.base import Array, Values
 from fabula.metrics.captions.base import CaptionMetric
 from fabula.text import meteor
@@ -40,8 +40,9 @@ class Metric(CaptionMetric):
         texts = [(i.candidate or "", list(i.references)) for i in items]
         if self.passing == "pipe":
             texts = [meteor.as_pycocoevalcap(*pair) for pair in texts]
-        segments = meteor.segments([candidate for candidate, _ in texts], [references for _, references in texts])
-        return [{"value": s.score, "stats": s.stats} for s in segments]
+        candidates, references = [c for c, _ in texts], [r for _, r in texts]
+        segments = meteor.segments(candidates, references, crowded="zero")
+        return [{"value": s.score, "stats": s.stats} | ({CROWDED: s.crowded} if s.crowded else {}) for s in segments]
 
     @property
     def is_mean(self) -> bool:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from math import isnan, nan
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -22,8 +23,8 @@ from numpy.typing import NDArray
 from fabula.core.errors import SpecError
 from fabula.core.notes import Progress, silent
 from fabula.core.regions import Picture
-from fabula.core.rows import Rows
-from fabula.match.boxes import merged, priors, serve
+from fabula.core.rows import CROWDED, Rows
+from fabula.match.boxes import merged, merged_by, priors, serve_parts
 from fabula.metrics.base import Metric
 from fabula.pair.box_iou import box_iou
 from fabula.text import meteor
@@ -31,6 +32,7 @@ from fabula.text import meteor
 Floats = NDArray[np.float64]
 EMPTY = np.zeros(0)
 BLOCK = 64  # images
+CELLS = 1 << 20  # of a matrix of IoU: about 60 bytes each while it is made
 COLUMNS = ("score", "ok", "iou", "prior", "meteor")
 Judge = Callable[[Sequence[str], Sequence[Sequence[str]]], Sequence[float]]  # candidates, references → scores
 Sides = tuple[Picture, Picture | None]  # a reference image, and what was detected in it
@@ -130,8 +132,8 @@ class RegionMetric(Metric):
 
     def rows(self, block: Sequence[Sides], ctx: Judge) -> Rows:
         records = [self.unit(ref, pred) for ref, pred in block]
-        fill(records, ctx)
-        return tabulate([ref.id for ref, _ in block], records)
+        crowded = fill(records, ctx)
+        return tabulate([ref.id for ref, _ in block], records, crowded)
 
     def unit(self, ref: Picture | None, pred: Picture | None) -> Records:
         """One image. Without references (None, or none in it), every detection is wrong."""
@@ -140,8 +142,8 @@ class RegionMetric(Metric):
         if pred is None or not len(pred) or pred.scores is None:
             return Records(len(boxes), EMPTY, EMPTY, EMPTY, EMPTY, EMPTY, ())
         order = np.argsort(-pred.scores, kind="stable")
-        iou = box_iou(boxes, pred.corners(pixel)[order], pixel)
-        served = serve(iou, len(boxes) - 1 if self.stray == "last" else -1)
+        parts = box_strips(boxes, pred.corners(pixel)[order], pixel)
+        served = serve_parts(parts, len(boxes) - 1 if self.stray == "last" else -1)
         prior = priors(served) if self.claim == "threshold" else np.zeros(len(order))
         live = (served.iou > 0) & (served.iou >= min(self.ious))
         live &= served.first if self.claim == "best" else prior < max(self.ious)
@@ -166,7 +168,11 @@ def merge_references(ref: Picture | None, merge: float, pixel: int) -> tuple[Flo
     if ref is None or not len(ref):
         return np.zeros((0, 4)), []
     corners = ref.corners(pixel)
-    groups = merged(box_iou(corners, corners, pixel), merge)
+    if len(corners) ** 2 <= CELLS:
+        groups = merged(box_iou(corners, corners, pixel), merge)
+    else:  # as many boxes as no annotator draws: only their IoU with some of them is held
+        step = max(1, CELLS // len(corners))
+        groups = merged_by(lambda at: box_iou(corners[at], corners, pixel), len(corners), merge, step)
     if len(groups) == len(corners):
         return corners, [[caption] for caption in ref.captions]
     boxes = corners[[group[0] for group in groups]]
@@ -176,25 +182,37 @@ def merge_references(ref: Picture | None, merge: float, pixel: int) -> tuple[Flo
     return boxes, [[ref.captions[i] for i in group] for group in groups]
 
 
+def box_strips(g: Floats, p: Floats, pixel: int) -> Iterator[Floats]:
+    """IoU of all boxes of g with some of p at a time. [G, p] each"""
+    step = max(1, CELLS // max(1, len(g)))
+    for start in range(0, len(p), step):
+        yield box_iou(g, p[start : start + step], pixel)
+
+
 def meteors(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> list[float]:
-    return [s.score for s in meteor.segments(candidates, references)]
+    """NaN where no reference could be aligned: it counts as 0."""
+    found = meteor.segments(candidates, references, crowded="zero")
+    return [nan if s.crowded and not s.score else s.score for s in found]
 
 
-def fill(block: Sequence[Records], judge: Judge) -> None:
-    """METEOR where it can change a number, the same captions once."""
-    pairs: dict[tuple[str, tuple[str, ...]], list[tuple[Floats, int]]] = {}
-    for records in block:
+def fill(block: Sequence[Records], judge: Judge) -> Floats:
+    """METEOR where it can change a number, the same captions once; how many of each image were beyond it. [N]"""
+    pairs: dict[tuple[str, tuple[str, ...]], list[tuple[int, int]]] = {}
+    crowded = np.zeros(len(block))
+    for n, records in enumerate(block):
         for d, candidate, references in records.asked:
-            pairs.setdefault((candidate, tuple(references)), []).append((records.meteor, d))
+            pairs.setdefault((candidate, tuple(references)), []).append((n, d))
     if not pairs:
-        return
+        return crowded
     scores = judge([c for c, _ in pairs], [r for _, r in pairs])
     for places, score in zip(pairs.values(), scores, strict=True):
-        for column, d in places:
-            column[d] = score
+        for n, d in places:
+            block[n].meteor[d] = 0.0 if isnan(score) else score
+            crowded[n] += isnan(score)
+    return crowded
 
 
-def tabulate(ids: Sequence[str], rows: Sequence[Records]) -> Rows:
+def tabulate(ids: Sequence[str], rows: Sequence[Records], crowded: Floats) -> Rows:
     K = max((len(r.score) for r in rows), default=0)
     columns = {name: np.zeros((len(rows), K)) for name in COLUMNS}
     for i, records in enumerate(rows):
@@ -204,4 +222,6 @@ def tabulate(ids: Sequence[str], rows: Sequence[Records]) -> Rows:
         "references": np.array([r.npos for r in rows], dtype=np.float64),
         "detections": np.array([len(r.score) for r in rows], dtype=np.float64),
     }
+    if crowded.any():
+        counts[CROWDED] = crowded
     return Rows(tuple(ids), np.zeros(len(rows), dtype=np.int64), counts | columns, unit="image")

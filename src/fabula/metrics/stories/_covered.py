@@ -17,6 +17,7 @@ from fabula.core.spec import show
 from fabula.metrics.base import Array, Row, Values
 from fabula.metrics.stories._localised import take_first
 from fabula.metrics.stories.base import Pair, StoryMetric
+from fabula.pair.strips import strips
 
 Hits = Callable[[float], NDArray[np.bool_]]  # level → [G, P]
 
@@ -56,11 +57,18 @@ class Covered(StoryMetric):
         return super().story_pairs(video, refs, take_first(pred, self.top))
 
     def unit(self, ref: Story, pred: Story, ctx: Any) -> Row:
-        near, row = self.hits(ref, pred), Row()
+        rows: dict[float, list[NDArray[np.bool_]]] = {level: [] for level in self.levels()}  # which references are near
+        columns = {level: np.zeros(len(pred), bool) for level in self.levels()}  # which predictions
+        for some in strips(ref, pred):
+            near = self.hits(some, pred)
+            for level in rows:
+                hit = near(level)
+                rows[level].append(np.asarray(hit.any(axis=1)))
+                columns[level] |= hit.any(axis=0)
+        row = Row()
         for level in self.levels():
-            hit = near(level)
-            row[f"precision@{show(level)}"] = float(hit.any(axis=0).mean()) if len(pred) else 0.0
-            row[f"recall@{show(level)}"] = float(hit.any(axis=1).mean())
+            row[f"precision@{show(level)}"] = float(columns[level].mean()) if len(pred) else 0.0
+            row[f"recall@{show(level)}"] = float(np.concatenate(rows[level]).mean())
         return self.averaged(row | {"n_ref": float(len(ref)), "n_pred": float(len(pred))})
 
     def averaged(self, row: Row) -> Row:

@@ -14,11 +14,13 @@ garbage  zero:   it scores 0, whatever the metric (ours)
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice, pairwise
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fabula.core.means import mean
 from fabula.core.nouns import Story
@@ -26,10 +28,13 @@ from fabula.core.spec import show
 from fabula.metrics.base import Row
 from fabula.metrics.stories.base import Pair as StoryPair
 from fabula.metrics.stories.base import Stories, StoryMetric
+from fabula.pair.strips import strips
 from fabula.text import tokenize_all
 
 Pair = tuple[str, str]  # candidate, reference; both tokenised
 Tokens = dict[str, str]
+Mask = NDArray[np.bool_]
+PAIRS = 1 << 16  # of captions, scored or parsed at a time: about a kilobyte each
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +63,7 @@ class Localised(StoryMetric):
     nonascii: Literal["keep", "blank"] = "keep"
 
     @abstractmethod
-    def video(self, pairs: Sequence[Pair], lost: int, ctx: Any) -> float:
+    def video(self, pairs: CaptionPairs, lost: int, ctx: Any) -> float:
         """The score of one video at one τ: its pairs, and how many predictions count as 0 besides."""
 
     def prepare(self, data: Stories) -> Any:
@@ -79,24 +84,67 @@ class Localised(StoryMetric):
         found: Tokens = ctx
         return found
 
-    def caption_pairs(self, ref: Story, pred: Story, tau: float, tokens: Tokens) -> tuple[list[Pair], int]:
+    def caption_pairs(self, ref: Story, pred: Story, tau: float, tokens: Tokens) -> tuple[CaptionPairs, int]:
         """The pairs of one video in the order of the predictions, and the number of predictions that score 0."""
-        hit = self.iou(ref, pred) >= tau  # [G, P]
-        pairs: list[Pair] = []
-        lost, trailing = 0, None
-        for j, caption in enumerate(pred.captions):
-            candidate = tokens[caption]
-            found = [(candidate, tokens[ref.captions[i]]) for i in np.flatnonzero(hit[:, j])]
-            pairs += found
-            if found:
-                trailing = None
-            elif self.garbage == "zero":
-                lost += 1
-            elif self.garbage == "last":
-                trailing = (candidate, GARBAGE)
-            else:
-                pairs.append((candidate, GARBAGE if self.garbage == "abc" else letters(len(pairs))))
-        return pairs + ([trailing] if trailing else []), lost
+        pairs = Walk(self, ref, pred, tau, tokens)
+        return (pairs if len(pairs) > PAIRS else list(pairs)), pairs.lost
+
+
+class Walk:
+    """The pairs of one video at one τ, made anew whenever they are walked through: there may be millions."""
+
+    def __init__(self, metric: Localised, ref: Story, pred: Story, tau: float, tokens: Tokens) -> None:
+        self.metric, self.ref, self.pred, self.tau, self.tokens = metric, ref, pred, tau, tokens
+        self.kept: list[tuple[Story, Mask]] = []  # one strip is kept, more are made again
+        found: list[NDArray[np.int64]] = []
+        for some, hit in self.strips():
+            self.kept = [] if found else [(some, hit)]
+            found.append(hit.sum(axis=0))
+        overlaps = np.concatenate(found)  # [P]
+        alone = int(np.count_nonzero(overlaps == 0))
+        self.lost = alone if metric.garbage == "zero" else 0
+        if metric.garbage == "last":  # only the last prediction of all, if it overlaps nothing
+            alone = int(len(overlaps) > 0 and overlaps[-1] == 0)
+        self.size = int(overlaps.sum()) + (0 if metric.garbage == "zero" else alone)
+
+    def __len__(self) -> int:
+        return self.size
+
+    def strips(self) -> Iterator[tuple[Story, Mask]]:
+        """Predictions, some at a time, and which references each overlaps by τ. [G, p]"""
+        if self.kept:
+            yield from self.kept
+            return
+        for some in strips(self.pred, self.ref):
+            yield some, self.metric.iou(self.ref, some) >= self.tau
+
+    def __iter__(self) -> Iterator[Pair]:
+        gold, garbage, made = [self.tokens[c] for c in self.ref.captions], self.metric.garbage, 0
+        trailing: Pair | None = None
+        for some, hit in self.strips():
+            columns, rows = np.nonzero(hit.T)
+            starts = np.searchsorted(columns, np.arange(len(some) + 1)).tolist()
+            for caption, (start, end) in zip(some.captions, pairwise(starts), strict=True):
+                candidate, found = self.tokens[caption], rows[start:end].tolist()
+                for i in found:
+                    yield candidate, gold[i]
+                made += len(found)
+                if found:
+                    trailing = None
+                elif garbage == "last":
+                    trailing = (candidate, GARBAGE)
+                elif garbage != "zero":
+                    yield candidate, GARBAGE if garbage == "abc" else letters(made)
+                    made += 1
+        if trailing:
+            yield trailing
+
+
+def chunks(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
+    """So many pairs at a time that what is known of each fits."""
+    walk = iter(pairs)
+    while some := list(islice(walk, PAIRS)):
+        yield some
 
 
 GARBAGE = "abc123!@#"  # one token for the tokeniser, four words for METEOR
@@ -110,3 +158,6 @@ def letters(n: int) -> str:
 def take_first(pred: Story | None, top: int | None) -> Story | None:
     """The first N predictions of the file."""
     return pred if pred is None or top is None else replace(pred, events=pred.events[:top])
+
+
+CaptionPairs = list[Pair] | Walk  # of one video at one τ

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from fabula.core.nouns import Story
 from fabula.metrics.base import Row
 from fabula.metrics.captions._graphs import Backend, Graphs, parser, version
-from fabula.metrics.stories._localised import Localised, Pair, Tokens
+from fabula.metrics.stories._localised import PAIRS, CaptionPairs, Localised, Pair, Tokens, chunks
 from fabula.metrics.stories.base import Stories, tell, told_order
+from fabula.pair.strips import is_large, portions
 from fabula.text import tokenize_all
 from fabula.text.spice import SpiceScore
 
@@ -71,13 +72,17 @@ class LocalisedGraphs(Localised):
         return ctx.words
 
     def units(self, pairs: Sequence[tuple[Story, Story]], ctx: Scored) -> list[Row]:
-        """All captions of the block at the lowest τ, which has those of the others, parsed in one call."""
-        both = [(self.rename_people(ref), self.rename_people(pred)) for ref, pred in pairs]
-        ctx.values = {}
-        ctx.words.learn([c for sides in both for story in sides for c in story.captions])
-        self.score([p for ref, pred in both for p in self.caption_pairs(ref, pred, min(self.tiou), ctx.words)[0]], ctx)
-        of_renamed = super().unit
-        return [of_renamed(ref, pred, ctx) for ref, pred in both]
+        """All captions of some videos at the lowest τ, which has those of the others, parsed in one call."""
+        rows, of_renamed = list[Row](), super().unit
+        for some in portions(pairs, PAIRS):
+            both = [(self.rename_people(ref), self.rename_people(pred)) for ref, pred in some]
+            ctx.values = {}
+            ctx.words.learn([c for sides in both for story in sides for c in story.captions])
+            if not is_large(*some[0], PAIRS):
+                told = (self.caption_pairs(ref, pred, min(self.tiou), ctx.words)[0] for ref, pred in both)
+                self.score([p for of_video in told for p in of_video], ctx)
+            rows += [of_renamed(ref, pred, ctx) for ref, pred in both]
+        return rows
 
     def score(self, pairs: Sequence[Pair], ctx: Scored) -> None:
         new = list(dict.fromkeys(p for p in pairs if p not in ctx.values))
@@ -100,10 +105,22 @@ class LocalisedGraphs(Localised):
     def unit(self, ref: Story, pred: Story, ctx: Any) -> Row:
         return super().unit(self.rename_people(ref), self.rename_people(pred), ctx)
 
-    def video(self, pairs: Sequence[Pair], lost: int, ctx: Scored) -> float:
-        self.score(pairs, ctx)
-        values = [value for p in pairs if (value := ctx.values[p]) is not None]
-        return sum(values) / (len(values) + lost) if values else 0.0
+    def video(self, pairs: CaptionPairs, lost: int, ctx: Scored) -> float:
+        values = 0
+
+        def walk() -> Iterator[float]:
+            nonlocal values
+            for some in chunks(pairs):
+                self.score(some, ctx)
+                for pair in some:
+                    if (value := ctx.values[pair]) is not None:
+                        values += 1
+                        yield value
+                if len(ctx.values) > 2 * PAIRS:  # of a video with too many pairs to be kept
+                    ctx.values = {}
+
+        total = sum(walk())
+        return total / (values + lost) if values else 0.0
 
     def about(self) -> Mapping[str, str]:
         return version(self.spice)

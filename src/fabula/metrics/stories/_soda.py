@@ -14,18 +14,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from itertools import pairwise
+from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 
 from fabula.core.means import f1
 from fabula.core.nouns import Story
-from fabula.match.ordered import fill_between, marked_many, ordered_many
+from fabula.core.rows import CROWDED
+from fabula.match import Pairs
+from fabula.match.ordered import MarkedRows, OrderedRows, PathRows, fill_between, marked_many, ordered_many
 from fabula.metrics.base import Array, Row
 from fabula.metrics.stories.base import Match, Pair, Stories, StoryMetric, prf_row
-from fabula.pair.captions import Captions, Roles
+from fabula.pair.captions import Captions, Counts, Roles, Strips
 from fabula.pair.grid import Cells, Grid, Mask
+from fabula.pair.strips import is_large, part, portions, strips
 
+OrderedRowsT = TypeVar("OrderedRowsT", bound=OrderedRows)
 PAPER = "Fujita et al., ECCV 2020"
 
 
@@ -39,17 +44,53 @@ class Soda(StoryMetric):
     draws: ClassVar[str] = "pairs"
     below_one: ClassVar[str] = ""
     factors: ClassVar[bool] = False  # True where S is the sum of the very matrix that is matched: diagnose/factors.py
+    reads_cells: ClassVar[bool] = False  # True where captions decide the matching: they are scored for every cell
 
     def unit(self, ref: Story, pred: Story, ctx: Any) -> Row:
         return self.units([(ref, pred)], ctx)[0]
 
     def units(self, pairs: Sequence[Pair], ctx: Any) -> list[Row]:
+        """Ordinary videos many at once; one whose matrix is too large strip by strip, to the same digits."""
+        rows: list[Row] = []
+        for some in portions(pairs):
+            rows += self.strip_units(*some[0], ctx) if is_large(*some[0]) else self.grid_units(some, ctx)
+        return rows
+
+    def grid_units(self, pairs: Sequence[Pair], ctx: Any) -> list[Row]:
         S = self.matched(Grid.of(pairs), ctx).tolist()
-        return [self.prf(ref, pred, s) for (ref, pred), s in zip(pairs, S, strict=True)]
+        rows = [self.prf(ref, pred, s) for (ref, pred), s in zip(pairs, S, strict=True)]
+        return tell_crowded(rows, self.crowded(ctx))
+
+    def strip_units(self, ref: Story, pred: Story, ctx: Any) -> list[Row]:
+        words = self.within(ref, pred, ctx)
+        rows = [self.prf(ref, pred, self.matched_strips(ref, pred, words))]
+        return tell_crowded(rows, None if words is None else np.array([words.crowded]))
 
     def matched(self, grid: Grid, ctx: Any) -> Array:
         """S of every pair of stories. [N]"""
         raise NotImplementedError(f"{self.name} does not say what S is")
+
+    def matched_strips(self, ref: Story, pred: Story, words: Strips | None) -> float:
+        """S of two stories with very many events: where it is the sum of C, the value is all that is asked for."""
+        return self.fill(OrderedRows(len(pred)), ref, pred, words).value
+
+    def fill(self, rows: OrderedRowsT, ref: Story, pred: Story, words: Strips | None) -> OrderedRowsT:
+        """C handed to a matching, some references at a time."""
+        start = 0
+        for some in strips(ref, pred):
+            iou = self.iou(some, pred)
+            text = None if words is None or not self.reads_cells else words.rows(start, iou != 0)
+            rows.add(self.matched_cells(iou, text))
+            start += len(some)
+        return rows
+
+    def within(self, ref: Story, pred: Story, ctx: Any) -> Strips | None:
+        """Caption scores of two stories; None where captions are not read."""
+        return None
+
+    def crowded(self, ctx: Any) -> Counts | None:
+        """How many pairs of each video the caption scorer could not score, of the last `matched`. [N]"""
+        return None
 
     def matches(self, pairs: Sequence[Pair], ctx: Any) -> list[list[Match]]:
         """The pairs of the best ordered matching, and besides them those that cost it nothing.
@@ -57,11 +98,37 @@ class Soda(StoryMetric):
         A pair that overlaps but shares no word adds nothing to S; it is kept where it fits between the others, so that
         an event told in wrong words is not taken for a missed one.
         """
+        found: list[list[Match]] = []
+        for some in portions(pairs):
+            found += self.strip_matches(*some[0], ctx) if is_large(*some[0]) else self.grid_matches(some, ctx)
+        return found
+
+    def grid_matches(self, pairs: Sequence[Pair], ctx: Any) -> list[list[Match]]:
         grid = Grid.of(pairs)
         iou = self.ious(grid)
         text = self.caption_cells(grid, ctx, iou != 0)
         chosen = fill_between(self.matched_cells(iou, text), iou, grid.shapes)
         return list_matches(grid, chosen, iou, text)
+
+    def strip_matches(self, ref: Story, pred: Story, ctx: Any) -> list[list[Match]]:
+        words = self.within(ref, pred, ctx)
+        own = self.fill(PathRows(len(ref), len(pred)), ref, pred, words).pairs()
+        chosen: Pairs = []
+        for (i, j), (k, m) in pairwise([(-1, -1), *own, (len(ref), len(pred))]):
+            chosen += [(i, j)] if i >= 0 else []
+            rows, columns = part(ref, i + 1, k), part(pred, j + 1, m)
+            if len(rows) and len(columns):
+                between = PathRows(len(rows), len(columns))
+                for some in strips(rows, columns):
+                    between.add(self.iou(some, columns))
+                chosen += [(i + 1 + di, j + 1 + dj) for di, dj in between.pairs()]
+        return [self.tell_matches(ref, pred, chosen, words)]
+
+    def tell_matches(self, ref: Story, pred: Story, chosen: Pairs, words: Strips | None) -> list[Match]:
+        """Single cells of two stories, with their IoU and caption scores."""
+        text = [None] * len(chosen) if words is None else words.at(chosen)
+        of = [float(self.iou(part(ref, i, i + 1), part(pred, j, j + 1))[0, 0]) for i, j in chosen]
+        return [Match(i, j, iou, word) for (i, j), iou, word in zip(chosen, of, text, strict=True)]
 
     def caption_cells(self, grid: Grid, ctx: Any, wanted: Mask) -> Cells | None:
         """Caption scores of the wanted cells; None where captions are not read. [C]"""
@@ -78,6 +145,19 @@ class Soda(StoryMetric):
     def prf(self, ref: Story, pred: Story, S: float) -> Row:
         precision, recall = (S / len(pred), S / len(ref)) if len(pred) else (0.0, 0.0)
         return prf_row(ref, pred, S, precision, recall, f1(precision, recall))
+
+
+def add_in_order(values: Sequence[float]) -> float:
+    """The sum that `Grid.sum` makes, one after the other."""
+    return float(np.add.accumulate(values)[-1]) if values else 0.0
+
+
+def tell_crowded(rows: list[Row], crowded: Counts | None) -> list[Row]:
+    """How many pairs count as 0 because they are beyond the scorer, where there are any."""
+    if crowded is not None and crowded.any():
+        for row, count in zip(rows, crowded.tolist(), strict=True):
+            row[CROWDED] = float(count)
+    return rows
 
 
 def list_matches(grid: Grid, chosen: Mask, iou: Cells, text: Cells | None) -> list[list[Match]]:
@@ -129,6 +209,12 @@ class CaptionSoda(Soda):
     def caption_cells(self, grid: Grid, ctx: Captions, wanted: Mask) -> Cells:
         return ctx.scores(grid, wanted)
 
+    def within(self, ref: Story, pred: Story, ctx: Captions) -> Strips:
+        return ctx.within(ref, pred)
+
+    def crowded(self, ctx: Captions) -> Counts:
+        return ctx.crowded
+
     def about(self) -> Mapping[str, str]:
         return self.captions().about()
 
@@ -153,7 +239,22 @@ class PairSoda(CaptionSoda):
             return marked_many(C, grid.shapes)
         return ordered_many(C, grid.shapes)[1]
 
-    def matches(self, pairs: Sequence[Pair], ctx: Captions) -> list[list[Match]]:
+    def choose_strips(self, ref: Story, pred: Story, tau: float = 0.0) -> Pairs:
+        """The same of two stories with very many events; IoU below τ is none."""
+        rows = (MarkedRows if self.backtrack == "marked" else PathRows)(len(ref), len(pred))
+        for some in strips(ref, pred):
+            iou = self.iou(some, pred)
+            rows.add(np.where(iou >= tau, iou, 0.0))
+        return rows.pairs()
+
+    def matched_strips(self, ref: Story, pred: Story, words: Strips | None) -> float:
+        assert words is not None
+        return add_in_order(words.at(self.choose_strips(ref, pred)))
+
+    def strip_matches(self, ref: Story, pred: Story, ctx: Captions) -> list[list[Match]]:
+        return [self.tell_matches(ref, pred, self.choose_strips(ref, pred), self.within(ref, pred, ctx))]
+
+    def grid_matches(self, pairs: Sequence[Pair], ctx: Captions) -> list[list[Match]]:
         """The very pairs that are summed: IoU chose them, so that words in common or not make no difference."""
         grid = Grid.of(pairs)
         iou = self.ious(grid)

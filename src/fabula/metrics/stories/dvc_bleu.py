@@ -5,12 +5,11 @@ Statistics are summed over the pairs of one video; with garbage=zero, lost predi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from fabula.metrics.captions.bleu import count_ngrams
-from fabula.metrics.stories._localised import Localised, Pair
+from fabula.metrics.stories._localised import CaptionPairs, Localised
 from fabula.text import bleu
 
 
@@ -21,7 +20,7 @@ class LocalisedBleu(Localised):
     n: ClassVar[int]
     shown: ClassVar[bool] = False
 
-    def video(self, pairs: Sequence[Pair], lost: int, ctx: Any) -> float:
+    def video(self, pairs: CaptionPairs, lost: int, ctx: Any) -> float:
         if not pairs:
             return 0.0
         value = bleu.corpus(count_ngrams(c, (r,), None) for c, r in pairs)[self.n - 1]

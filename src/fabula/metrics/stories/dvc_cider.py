@@ -6,12 +6,13 @@ published evaluators do, so that a video with a single pair scores 0 whatever it
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from fabula.core.nouns import Corpus
-from fabula.metrics.stories._localised import Localised, Pair, Tokens
+from fabula.metrics.stories._localised import CaptionPairs, Localised, Tokens
 from fabula.metrics.stories.base import Stories
 from fabula.text import cider
 
@@ -52,11 +53,11 @@ class Metric(Localised):
         tokens: Tokens = ctx[0]
         return tokens
 
-    def video(self, pairs: Sequence[Pair], lost: int, ctx: Any) -> float:
+    def video(self, pairs: CaptionPairs, lost: int, ctx: Any) -> float:
         if not pairs:
             return 0.0
-        idf = ctx[1] or cider.Idf.from_references([[r] for _, r in pairs])
-        return sum(cider.scores([(c, [r]) for c, r in pairs], idf)) / (len(pairs) + lost)
+        idf = ctx[1] or cider.Idf.from_counts(Counter(r for _, r in pairs))
+        return sum(cider.stream(((c, [r]) for c, r in pairs), idf)) / (len(pairs) + lost)
 
 
 def count_events(refs: Sequence[Corpus], tokens: Tokens) -> cider.Idf:

@@ -6,14 +6,16 @@ take it (a video with one long good caption and one short bad one differs).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from fabula.core.nouns import Story
+from fabula.core.rows import CROWDED
 from fabula.metrics.base import Row
-from fabula.metrics.stories._localised import Localised, Pair, Tokens
+from fabula.metrics.stories._localised import PAIRS, CaptionPairs, Localised, Pair, Tokens, chunks
 from fabula.metrics.stories.base import Stories
+from fabula.pair.strips import is_large, portions
 from fabula.text import meteor
 
 
@@ -23,11 +25,24 @@ class Scored:
     def __init__(self, tokens: Tokens) -> None:
         self.tokens = tokens
         self.segments: dict[Pair, meteor.Segment] = {}
+        self.crowded: set[Pair] = set()  # of one video, beyond METEOR
 
     def score(self, pairs: Sequence[Pair]) -> None:
         new = list({p for p in pairs if p not in self.segments})
-        found = meteor.segments([c for c, _ in new], [[r] for _, r in new])
+        found = meteor.segments([c for c, _ in new], [[r] for _, r in new], crowded="zero")
         self.segments |= zip(new, found, strict=True)
+
+    def walk(self, pairs: CaptionPairs) -> Iterator[meteor.Segment]:
+        """The segment of each pair; those of a video with too many are forgotten on the way."""
+        for some in chunks(pairs):
+            self.score(some)
+            for pair in some:
+                segment = self.segments[pair]
+                if segment.crowded:
+                    self.crowded.add(pair)
+                yield segment
+            if len(self.segments) > 2 * PAIRS:
+                self.segments = {}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,14 +63,23 @@ class Metric(Localised):
         return ctx.tokens
 
     def units(self, pairs: Sequence[tuple[Story, Story]], ctx: Scored) -> list[Row]:
-        """All captions of the block at the lowest τ, which has those of the others, scored in one call."""
-        ctx.segments = {}
-        ctx.score([p for ref, pred in pairs for p in self.caption_pairs(ref, pred, min(self.tiou), ctx.tokens)[0]])
-        return super().units(pairs, ctx)
+        """All captions of some videos at the lowest τ, which has those of the others, scored in one call."""
+        rows: list[Row] = []
+        for some in portions(pairs, PAIRS):
+            ctx.segments = {}
+            if not is_large(*some[0], PAIRS):
+                told = (self.caption_pairs(ref, pred, min(self.tiou), ctx.tokens)[0] for ref, pred in some)
+                ctx.score([p for of_video in told for p in of_video])
+            rows += [self.unit(ref, pred, ctx) for ref, pred in some]
+        return rows
 
-    def video(self, pairs: Sequence[Pair], lost: int, ctx: Scored) -> float:
-        ctx.score(pairs)
-        segments = [ctx.segments[p] for p in pairs]
+    def unit(self, ref: Story, pred: Story, ctx: Scored) -> Row:
+        ctx.crowded = set()
+        row = super().unit(ref, pred, ctx)
+        return row | {CROWDED: float(len(ctx.crowded))} if ctx.crowded else row
+
+    def video(self, pairs: CaptionPairs, lost: int, ctx: Scored) -> float:
+        segments = ctx.walk(pairs)
         if self.agg == "corpus":
             return meteor.aggregate(segments) * len(pairs) / (len(pairs) + lost) if pairs else 0.0
         return sum(s.score for s in segments) / (len(pairs) + lost)

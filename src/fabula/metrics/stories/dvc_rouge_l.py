@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
 
-from fabula.metrics.stories._localised import Localised, Pair
+from fabula.metrics.stories._localised import CaptionPairs, Localised
 from fabula.text import rouge
 
 
@@ -16,7 +15,7 @@ class Metric(Localised):
     name: ClassVar[str] = "DVC_ROUGE_L"
     label: ClassVar[str] = "ROUGE_L"
 
-    def video(self, pairs: Sequence[Pair], lost: int, ctx: Any) -> float:
+    def video(self, pairs: CaptionPairs, lost: int, ctx: Any) -> float:
         return sum(score_pair(*pair) for pair in pairs) / (len(pairs) + lost)
 
 

@@ -8,9 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+
 from fabula.core.nouns import Story
 from fabula.metrics.base import Row
 from fabula.metrics.stories.base import StoryMetric
+from fabula.pair.strips import strips
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,4 +23,5 @@ class Metric(StoryMetric):
     below_one: ClassVar[str] = ""
 
     def unit(self, ref: Story, pred: Story, ctx: Any) -> Row:
-        return {"value": float(self.iou(ref, pred).max(axis=1, initial=0.0).mean())}
+        best = [self.iou(some, pred).max(axis=1, initial=0.0) for some in strips(ref, pred)]
+        return {"value": float(np.concatenate(best).mean())}

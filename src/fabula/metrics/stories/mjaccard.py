@@ -15,7 +15,8 @@ import numpy as np
 from fabula.core.nouns import Story
 from fabula.metrics.base import Row
 from fabula.metrics.stories.base import StoryMetric
-from fabula.pair.tiou import intersection
+from fabula.pair.strips import strips
+from fabula.pair.tiou import Matrix, endless, intersection
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,8 +26,13 @@ class Metric(StoryMetric):
     paper: ClassVar[str] = "Zhou et al., AAAI 2018"
 
     def unit(self, ref: Story, pred: Story, ctx: Any) -> Row:
+        best = [self.shares(some, pred).max(axis=1, initial=0.0) for some in strips(ref, pred)]
+        return {"value": float(np.concatenate(best).mean())}
+
+    @endless
+    def shares(self, ref: Story, pred: Story) -> Matrix:
+        """How much of each prediction lies within each reference. [G, P]"""
         g, p = ref.spans, pred.spans
-        inter = np.where(self.iou(ref, pred) > 0, intersection(g, p), 0.0)  # [G, P]
+        inter = np.where(self.iou(ref, pred) > 0, intersection(g, p), 0.0)
         length = np.broadcast_to(p[:, 1] - p[:, 0] + self.eps, inter.shape)
-        share = np.divide(inter, length, out=np.zeros_like(inter), where=inter > 0)
-        return {"value": float(share.max(axis=1, initial=0.0).mean())}
+        return np.divide(inter, length, out=np.zeros_like(inter), where=inter > 0)

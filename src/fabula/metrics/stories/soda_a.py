@@ -15,7 +15,7 @@ from fabula.core.means import mean
 from fabula.core.nouns import Story
 from fabula.core.spec import show
 from fabula.metrics.base import Row
-from fabula.metrics.stories._soda import PairSoda
+from fabula.metrics.stories._soda import PairSoda, add_in_order, tell_crowded
 from fabula.metrics.stories.base import Pair
 from fabula.pair.captions import Captions
 from fabula.pair.grid import Grid
@@ -31,13 +31,21 @@ class Metric(PairSoda):
 
     tiou: tuple[float, ...] = (0.3, 0.5, 0.7, 0.9)
 
-    def units(self, pairs: Sequence[Pair], ctx: Captions) -> list[Row]:
+    def grid_units(self, pairs: Sequence[Pair], ctx: Captions) -> list[Row]:
         grid = Grid.of(pairs)
         iou = self.ious(grid)
         chosen = {tau: self.choose(np.where(iou >= tau, iou, 0.0), grid) for tau in self.tiou}
         captions = ctx.scores(grid, np.logical_or.reduce(list(chosen.values())))
         S = {tau: grid.sum(captions, mask).tolist() for tau, mask in chosen.items()}
-        return [self.row(ref, pred, {tau: S[tau][n] for tau in self.tiou}) for n, (ref, pred) in enumerate(pairs)]
+        rows = [self.row(ref, pred, {tau: S[tau][n] for tau in self.tiou}) for n, (ref, pred) in enumerate(pairs)]
+        return tell_crowded(rows, self.crowded(ctx))
+
+    def strip_units(self, ref: Story, pred: Story, ctx: Captions) -> list[Row]:
+        chosen = {tau: self.choose_strips(ref, pred, tau) for tau in self.tiou}
+        some, words = sorted({pair for pairs in chosen.values() for pair in pairs}), self.within(ref, pred, ctx)
+        worth = dict(zip(some, words.at(some), strict=True))
+        S = {tau: add_in_order([worth[pair] for pair in pairs]) for tau, pairs in chosen.items()}
+        return tell_crowded([self.row(ref, pred, S)], np.array([words.crowded]))
 
     def row(self, ref: Story, pred: Story, S: Mapping[float, float]) -> Row:
         row: Row = {}

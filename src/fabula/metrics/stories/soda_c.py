@@ -19,6 +19,7 @@ from fabula.pair.grid import Cells, Grid
 class Metric(CaptionSoda):
     name: ClassVar[str] = "SODA_c"
     factors: ClassVar[bool] = True
+    reads_cells: ClassVar[bool] = True
 
     def matched_cells(self, iou: Cells, text: Cells | None) -> Cells:
         return iou if text is None else iou * text

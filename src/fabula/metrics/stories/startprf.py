@@ -12,6 +12,7 @@ import numpy as np
 
 from fabula.core.nouns import Story
 from fabula.metrics.stories._covered import Covered, Hits
+from fabula.pair.tiou import endless
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +27,7 @@ class Metric(Covered):
     def levels(self) -> tuple[float, ...]:
         return self.within
 
+    @endless
     def hits(self, ref: Story, pred: Story) -> Hits:
         apart = np.abs(ref.spans[:, None, 0] - pred.spans[None, :, 0])  # [G, P]
         if self.segments == "checked":  # what is no stretch of time matches nothing

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,9 @@ ALPHA, BETA, GAMMA, DELTA = 0.85, 0.2, 0.6, 0.75
 WEIGHTS = (1.0, 0.6, 0.8, 0.6)  # exact, stem, synonym, paraphrase
 CACHED_SENTENCES = 16384
 
+# Texts so long, or with words that repeat so often, that the search would not end.
+# refuse: an error that says which pair it is · zero: a pair without a match
+Crowded = Literal["refuse", "zero"]
 Statistics = tuple[float, ...]  # 23, in the jar's order: see `statistics`
 
 
@@ -45,6 +48,7 @@ class Segment(NamedTuple):
 
     stats: Statistics
     score: float
+    crowded: int = 0  # references that could not be aligned with it (see Crowded), and count as unmatched
 
 
 class Alignment(NamedTuple):
@@ -61,7 +65,10 @@ def align_words(candidate: str, reference: str) -> Alignment:
 
     index = open_index()
     hyp, ref = _read_sentence(candidate, index), _read_sentence(reference, index)
-    return Alignment(hyp.words, ref.words, align_pair(hyp, ref))
+    try:
+        return Alignment(hyp.words, ref.words, align_pair(hyp, ref))
+    except InputError:  # crowded: counted as unmatched
+        return Alignment(hyp.words, ref.words, [])
 
 
 def score(candidate: str, references: Sequence[str]) -> Segment:
@@ -70,7 +77,11 @@ def score(candidate: str, references: Sequence[str]) -> Segment:
 
 
 def segments(
-    candidates: Sequence[str], references: Sequence[Sequence[str]], *, threads: int | None = None
+    candidates: Sequence[str],
+    references: Sequence[Sequence[str]],
+    *,
+    threads: int | None = None,
+    crowded: Crowded = "refuse",
 ) -> list[Segment]:
     """One segment per candidate, each with its own list of references."""
     if len(candidates) != len(references):
@@ -81,11 +92,12 @@ def segments(
     index = open_index()
     if engine := _engine(index):
         with _as_input_error(lambda: _check_segments(candidates, references)):
-            stats, scores = engine.segments(candidates, references, threads or _kernels.threads())
-        return [Segment(tuple(row), value) for row, value in zip(stats.tolist(), scores.tolist(), strict=True)]
+            found = engine.segments(candidates, references, threads or _kernels.threads(), crowded == "zero")
+        stats, scores, beyond = (array.tolist() for array in found)
+        return [Segment(tuple(row), value, int(n)) for row, value, n in zip(stats, scores, beyond, strict=True)]
     _check_segments(candidates, references)
     return [
-        _best_segment(k, candidate, texts, index)
+        _best_segment(f"item {k}", candidate, texts, index, crowded)
         for k, (candidate, texts) in enumerate(zip(candidates, references, strict=True))
     ]
 
@@ -110,15 +122,19 @@ def pairs_many(
     wanted: Wanted | None = None,
     *,
     threads: int | None = None,
+    lenient: bool = False,
 ) -> list[NDArray[np.float64]]:
-    """`pairs` of many videos in one call; where flags are given, row by row and end to end, 0 for a pair without."""
+    """`pairs` of many videos in one call; where flags are given, row by row and end to end, 0 for a pair without.
+
+    A crowded pair is an error, or NaN if `lenient`.
+    """
     index = open_index()
     if engine := _engine(index):
         with _as_input_error(lambda: _check_blocks(blocks)):
-            flat = engine.pairs_many(blocks, threads or _kernels.threads(), wanted)
+            flat = engine.pairs_many(blocks, threads or _kernels.threads(), wanted, lenient)
     else:
         _check_blocks(blocks)
-        flat = _score_pairs(blocks, wanted, index)
+        flat = _score_pairs(blocks, wanted, index, lenient)
     shapes = [(len(candidates), len(references)) for candidates, references in blocks]
     ends = accumulate(C * R for C, R in shapes)
     return [flat[end - C * R : end].reshape(C, R) for end, (C, R) in zip(ends, shapes, strict=True)]
@@ -127,16 +143,22 @@ def pairs_many(
 # --- the readable twin of the compiled kernel ------------------------------------------------------------------------
 
 
-def _best_segment(k: int, candidate: str, references: Sequence[str], index: Index) -> Segment:
-    hyp, best = _read_sentence(candidate, index), Segment((), -1.0)
+def _best_segment(place: str, candidate: str, references: Sequence[str], index: Index, crowded: Crowded) -> Segment:
+    hyp, best, beyond = _read_sentence(candidate, index), Segment((), -1.0), 0
     for r, reference in enumerate(references):
-        stats = _pair_statistics(hyp, _read_sentence(reference, index), f"item {k}: candidate 0, reference {r}")
+        ref = _read_sentence(reference, index)
+        try:
+            stats = statistics(hyp, ref)
+        except InputError as error:
+            if crowded == "refuse":
+                raise InputError(f"{place}: candidate 0, reference {r}: {error}") from None
+            stats, beyond = tell_statistics(hyp, ref, []), beyond + 1
         if (value := score_of(stats)) > best.score:
             best = Segment(stats, value)
-    return best
+    return best._replace(crowded=beyond)
 
 
-def _score_pairs(blocks: Sequence[Block], wanted: Wanted | None, index: Index) -> NDArray[np.float64]:
+def _score_pairs(blocks: Sequence[Block], wanted: Wanted | None, index: Index, lenient: bool) -> NDArray[np.float64]:
     places = [
         (f"block {b}: candidate {h}, reference {r}", candidate, reference)
         for b, (candidates, references) in enumerate(blocks)
@@ -149,8 +171,13 @@ def _score_pairs(blocks: Sequence[Block], wanted: Wanted | None, index: Index) -
     scores = np.zeros(len(places))
     for k, (place, candidate, reference) in enumerate(places):
         if wanted is None or wanted[k]:
-            hyp, ref = _read_sentence(candidate, index), _read_sentence(reference, index)
-            scores[k] = score_of(_pair_statistics(hyp, ref, place))
+            try:
+                stats = statistics(_read_sentence(candidate, index), _read_sentence(reference, index))
+                scores[k] = score_of(stats)
+            except InputError as error:
+                if not lenient:
+                    raise InputError(f"{place}: {error}") from None
+                scores[k] = np.nan
     return scores
 
 
@@ -158,10 +185,15 @@ def statistics(hyp: Sentence, ref: Sentence) -> Statistics:
     """The jar's 23 numbers: words, function words, matched content and function words per module, chunks, matches."""
     from fabula.text.meteor.align import align_pair
 
+    return tell_statistics(hyp, ref, align_pair(hyp, ref))
+
+
+def tell_statistics(hyp: Sentence, ref: Sentence, matches: Sequence[Match]) -> Statistics:
+    """The same of matches that were found before."""
     matched = [0] * 16  # 4 modules × (hyp content, ref content, hyp function, ref function)
     chunks, hyp_end, ref_end = 0, -1, -1
     hyp_words = ref_words = 0
-    for match in align_pair(hyp, ref):
+    for match in matches:
         base = 4 * match.module
         for j in range(match.hyp, match.hyp + match.hyp_words):
             matched[base + 2 * hyp.is_function[j]] += 1
@@ -212,13 +244,6 @@ def _divide(a: float, b: float) -> float:
     if b:
         return a / b
     return math.nan if a == 0 or math.isnan(a) else math.copysign(math.inf, a) * math.copysign(1.0, b)
-
-
-def _pair_statistics(hyp: Sentence, ref: Sentence, place: str) -> Statistics:
-    try:
-        return statistics(hyp, ref)
-    except InputError as error:
-        raise InputError(f"{place}: {error}") from None
 
 
 def _check_text(value: object, place: str) -> None:
@@ -299,7 +324,10 @@ class Meteor:
         return pairs(candidates, references)
 
     def pairs_many(self, blocks: Sequence[Block], wanted: Wanted | None = None) -> list[NDArray[np.float64]]:
-        return pairs_many(blocks, wanted)
+        return pairs_many(blocks, wanted, lenient=True)
+
+    def within(self, references: Sequence[str]) -> Meteor:
+        return self
 
 
 SCORER = Meteor()
