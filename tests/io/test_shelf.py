@@ -77,7 +77,7 @@ def test_a_file_on_a_shelf_is_a_format(newcomer: str, put) -> None:
     assert newcomer in {f.name for f in io.formats()} & {f.name for f in io.all_formats()}
     assert io.read(path)[0].format == newcomer  # by its shape
     assert io.read(path, "SRT_list")[0].events == 1  # by its name
-    with pytest.raises(InputError, match=r"timechat .*srt|srt-list \(subtitles\)"):
+    with pytest.raises(InputError, match="srt-list, "):
         io.read(put("3"))
 
 

@@ -9,7 +9,8 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from fabula.io.files import has_lines, load_json, name_failures, open_bytes, open_cursor, read_objects, read_root
+from fabula.io.door import open_bytes
+from fabula.io.files import has_lines, load_json, open_cursor, read_objects, read_root
 
 SIZE = 1 << 16  # bytes looked at
 LISTS = ("annotations", "results", "regions")  # the lists of a COCO-like object that hold its entries
@@ -87,7 +88,7 @@ class Head:
 
 def read_head(path: Path) -> str:
     """The first 64 KB of a file as text."""
-    with open_bytes(path) as stream, name_failures(path):
+    with open_bytes(path) as stream:
         return stream.read(SIZE).decode("utf-8-sig", errors="replace")
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from fabula.core.errors import InputError, MissingExtra
 from fabula.core.nouns import Corpus, Story
-from fabula.io.files import name_failures
+from fabula.io.door import name_failures
 
 GROUP = 10_000  # videos that are written together, and can be read apart
 BATCH = 1_000  # videos in memory while reading
