@@ -16,10 +16,11 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from fabula.core.errors import SpecError
+from fabula.core.errors import SpecError, shown
 from fabula.core.options import Option, Options
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+MOST = 2**63 - 1  # of a whole number without a bound of its own: what arrays hold
 PATH = click.Path(path_type=Path)
 
 
@@ -103,6 +104,8 @@ def read_value(o: Option, value: Any) -> Any:
     """As the options object takes it. An option with nothing behind it is refused."""
     if isinstance(value, str) and o.kind is not Any:
         check_said(o.flag, value)
+    if isinstance(value, int) and abs(value) > MOST:
+        raise SpecError(f"{o.flag} {shown(value)}; a whole number lies between -2^63 and 2^63")
     if o.about.parts:
         return () if value is None else tuple(part.strip() for part in value.split(","))
     return value

@@ -96,9 +96,17 @@ def parse_first_object(text: str) -> dict[str, Any]:
     line = text.partition("\n")[0]
     try:
         found = json.loads(line)
-    except ValueError:
-        return dict.fromkeys(json.loads(f'"{k}"') for k in find_top_keys(line))
+    except (ValueError, RecursionError):  # cut off, broken, or nested without end: its reader says which
+        return dict.fromkeys(key for k in find_top_keys(line) if (key := decode_key(k)) is not None)
     return found if isinstance(found, dict) else {}
+
+
+def decode_key(spelled: str) -> str | None:
+    """A key as JSON reads it; None where it is none."""
+    try:
+        return str(json.loads(f'"{spelled}"'))
+    except ValueError:
+        return None
 
 
 def find_top_keys(line: str) -> list[str]:
@@ -129,7 +137,8 @@ def read_first_entry(path: Path) -> Mapping[str, Any]:
         elif cursor.peek() == "{":
             for key in cursor.members():
                 if key in LISTS and cursor.peek() == "[":
-                    entry = {key: None} | dict(next(cursor.elements(), {}))
+                    first: Any = next(cursor.elements(), {})
+                    entry = {key: None} | (first if isinstance(first, dict) else {})
                     break
                 if key not in BEFORE:
                     break
