@@ -149,13 +149,14 @@ def send(port: int, *lines: str) -> bytes:
         (["GET / HTTP/1.1", "Host: localhost", "X: " + "a" * 70_000], 431),
         (["GET / HTTP/1.1", "Host: localhost", *(f"X{i}: 1" for i in range(200))], 431),
         (["GET /" + "a" * 70_000 + " HTTP/1.1", "Host: localhost"], 414),
-        (["GET / HTTP/9.9", "Host: localhost"], 505),
-        (["rubbish"], 400),
+        (["GET / HTTP/9.9", "Host: localhost"], None),  # an answer without a status line: the version is unknown
+        (["rubbish"], None),
     ],
 )
 def test_what_no_browser_sends_is_refused(port, capfd, lines, status):
-    assert send(port, *lines).partition(b"\r\n")[0].split()[1:2] in ([str(status).encode()], [])
-    assert b"hello" not in send(port, *lines) or status == 200
+    answer = send(port, *lines)
+    assert status is None or answer.partition(b"\r\n")[0].split()[1] == str(status).encode()
+    assert (b"hello" in answer) == (status == 200)
     assert "Traceback" not in capfd.readouterr().err
 
 
