@@ -68,5 +68,5 @@ def test_threads(monkeypatch):
     assert _kernels.threads() == 3
     for wrong in ("0", "-1", "two"):
         monkeypatch.setenv("FABULA_THREADS", wrong)
-        with pytest.raises(KernelError, match="it is a number from 1 on"):
+        with pytest.raises(KernelError, match="it is a number from 1 to 1024"):
             _kernels.threads()

@@ -104,7 +104,7 @@ def loaded(code: str) -> set[str]:
     return set(run.stdout.split())
 
 
-SHARED = {"fabula.io", *(f"fabula.io.{m}" for m in ("fields", "files", "format", "head", "shelf", "stories"))}
+SHARED = {"fabula.io", *(f"fabula.io.{m}" for m in ("door", "fields", "files", "format", "head", "shelf", "stories"))}
 
 
 def test_reading_imports_the_winner_alone(tmp_path: Path) -> None:
