@@ -241,3 +241,20 @@ def test_the_head_of_a_long_file_is_all_that_is_looked_at(little: None, tmp_path
     assert captions.is_items(path)
     assert len(Head(path).text) == 1 << 16
     assert BEGINS.n == 0
+
+
+def test_parquet_that_holds_no_text_or_more_than_fits_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    path = tmp_path / "a.parquet"
+    words = pa.array([b"\xff\xfe"], pa.binary()).view(pa.string())
+    parquet.write_table(pa.table({"id": words, "events": pa.array([[]], pa.list_(pa.float64()))}), path)
+    with pytest.raises(InputError, match=r"a\.parquet: not Parquet that can be read"):
+        io.read(path)
+    ids = [f"{i}" + "x" * 5000 for i in range(4000)]
+    parquet.write_table(pa.table({"id": ids, "events": [[] for _ in ids]}), path)
+    left = iter((10**9, 10**6, 10**6, 10**6))
+    monkeypatch.setattr(door, "available", lambda: next(left))
+    with pytest.raises(InputError, match=r"a\.parquet: memory runs out"):
+        io.read(path)
