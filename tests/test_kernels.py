@@ -81,7 +81,7 @@ def test_threads(monkeypatch):
     assert _kernels.threads() == 3
     for wrong in ("0", "-1", "two", "3000000000", "9" * 5000):
         monkeypatch.setenv("FABULA_THREADS", wrong)
-        with pytest.raises(KernelError, match="it is a number from 1 on"):
+        with pytest.raises(KernelError, match="it is a number from 1 to 1024"):
             _kernels.threads()
 
 

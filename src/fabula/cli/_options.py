@@ -17,10 +17,11 @@ import click
 from click.core import ParameterSource
 
 from fabula.cli._console import Repeatable
-from fabula.core.errors import SpecError
+from fabula.core.errors import SpecError, shown
 from fabula.core.options import Option, Options
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+MOST = 2**63 - 1  # of a whole number without a bound of its own: what arrays hold
 PATH = click.Path(path_type=Path)
 
 
@@ -112,6 +113,8 @@ def read_value(o: Option, value: Any) -> Any:
         return tuple(part.strip() for said in value or () for part in said.split(","))
     if isinstance(value, str) and o.kind is not Any:
         check_said(o.flag, value)
+    if isinstance(value, int) and abs(value) > MOST:
+        raise SpecError(f"{o.flag} {shown(value)}; a whole number lies between -2^63 and 2^63")
     return value
 
 

@@ -10,6 +10,7 @@ import sys
 import click
 
 from fabula import __version__, _kernels
+from fabula.cli._console import print_lines
 from fabula.core.cachefile import cache_folder, find_distrust
 from fabula.core.errors import FabulaError
 from fabula.text.meteor.index import Tables, find_index
@@ -52,5 +53,4 @@ def command() -> None:
         ("METEOR", meteor_state()),
         *((f"[{extra}]", extra_state(extra, module)) for extra, module in EXTRAS.items()),
     ]
-    for name, (good, what) in checks:
-        click.echo(f"{'✓' if good else '·'} {name:<12} {what}")
+    print_lines(f"{'✓' if good else '·'} {name:<12} {what}" for name, (good, what) in checks)

@@ -88,6 +88,9 @@ def read_odd(
     return read_slowly(id, rows, known, numbers, source)
 
 
+FARTHEST = 2**53  # numbers of videos stand among numbers of seconds: beyond this a float cannot tell two of them apart
+
+
 @dataclass(frozen=True, slots=True)
 class Known:
     """The file's numbers of videos, sorted, and ours for them."""
@@ -124,7 +127,7 @@ def read_known(value: Any, numbers: VideoNumbers, source: Source) -> Known | Non
         place = f"video2idx {shown(name)}"
         if isinstance(number, list) and len(number) == 2:  # as in TVR's video2dur_idx: [duration, number]
             number = number[1]
-        if type(number) is not int:
+        if type(number) is not int or not -FARTHEST < number < FARTHEST:
             raise source.wrong(
                 f"expected a whole number, saw {describe_value(number)}", None, place, "it is {name: number}"
             )
