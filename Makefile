@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/pip install --disable-pip-version-check --quiet --constraint constraints.txt
 NATIVE := pyproject.toml CMakeLists.txt constraints.txt $(wildcard src/fabula/_kernels/*.cpp src/fabula/_kernels/*.hpp)
 
-.PHONY: demo test experiments lint bench browser mutants reproduce clean
+.PHONY: demo test experiments lint bench browser mutants sanitize kills fuzz reproduce clean
 
 demo: $(VENV)/.installed
 	$(BIN)/fabula demo --out demo-report
@@ -37,6 +37,20 @@ browser:
 # Small faults put into the source one at a time: which of them does no test notice?
 mutants: $(VENV)/.test-ready
 	$(BIN)/python tools/mutants.py $(ARGS)
+
+# The compiled kernels under the compiler's sanitizers: their tests, and calls with arguments that do not fit.
+sanitize: $(VENV)/.test-ready
+	$(BIN)/python tools/sanitize.py $(ARGS)
+
+# Commands killed at 200 random moments, within 25 minutes: is anything half-written, lost or left behind?
+kills: $(VENV)/.test-ready
+	$(BIN)/python tools/kills.py $(ARGS)
+
+# Mangled inputs for every reader and verb, for BUDGET seconds: an exception that is not ours, a warning, a long line?
+BUDGET ?= 300
+SEED ?= $(shell date +%s)
+fuzz: $(VENV)/.test-ready
+	$(BIN)/python -m tools.fuzz --budget $(BUDGET) --seed $(SEED) $(ARGS)
 
 bench: $(VENV)/.test-ready
 	$(PIP) --editable '.[bench]'

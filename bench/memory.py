@@ -18,10 +18,11 @@ import tempfile
 import time
 from pathlib import Path
 
-METRICS = (
-    "SODA_a SODA_b SODA_c SODA_d PRF OrderedPRF StartPRF mIoU mJaccard DVC_METEOR DVC_CIDEr DVC_ROUGE_L DVC_BLEU_4 DVC_SPICE "
-    "DVC_iSPICE Para_METEOR Para_CIDEr Para_ROUGE_L Para_BLEU_4 Para_SPICE Para_iSPICE"
-).split()
+METRICS = [
+    *["SODA_a", "SODA_b", "SODA_c", "SODA_d", "PRF", "OrderedPRF", "StartPRF", "mIoU", "mJaccard"],
+    *["DVC_METEOR", "DVC_CIDEr", "DVC_ROUGE_L", "DVC_BLEU_4", "DVC_SPICE", "DVC_iSPICE"],
+    *["Para_METEOR", "Para_CIDEr", "Para_ROUGE_L", "Para_BLEU_4", "Para_SPICE", "Para_iSPICE"],
+]
 WHO = ["a man", "a woman", "the boy", "two girls", "a dog", "the chef", "a team of players", "the crowd", "an old lady"]
 DOES = ["picks up", "throws", "looks at", "washes", "carries", "paints", "shows", "puts down", "cuts", "talks about"]
 WHAT = ["a ball", "the red car", "some onions", "a long rope", "his guitar", "the wall", "a wooden board", "her hair"]

@@ -94,7 +94,7 @@ def test_a_clean_run_warns_of_nothing():
     result = score()
     assert result.warnings == ()
     assert result["SODA_d"].signature == (
-        f"SODA_d(refs=mean,missing=zero,order=start,segments=checked,eps=0)|videos:2|sets:1|missing:0|fabula:{fabula.__version__}"
+        f"SODA_d(refs=mean,missing=zero,order=time,segments=checked,eps=0)|videos:2|sets:1|missing:0|fabula:{fabula.__version__}"
     )
 
 

@@ -106,6 +106,19 @@ def test_every_type():
     assert said == ["--colours", "--brush", "--coats", "--dries", "--frame", "--size", "--models", "--title"]
 
 
+def test_an_option_of_names_may_be_said_again():
+    assert paint("-c", "red", "--colours", "blue,green")[0] == Painting(colours=("red", "blue", "green"))
+    assert paint("-c", "red", "--title", "Sea", "-c", "blue")[0] == Painting(colours=("red", "blue"), title="Sea")
+    with pytest.raises(SpecError, match="nothing follows --colours"):
+        paint("-c", "red", "-c", "")
+
+
+def test_metrics_said_again_are_added():
+    made, _ = paint("-m", "SODA_c", "--metrics", "PRF@0.5,mIoU", kind=ScoreOptions, only=("metrics",))
+    assert made.metrics == "SODA_c,PRF@0.5,mIoU"
+    assert paint(kind=ScoreOptions, only=("metrics",))[0].metrics is None
+
+
 @pytest.mark.parametrize("words", [("--brush", "fat"), ("--coats", "0"), ("--dries", "long"), ("--price", "2")])
 def test_what_does_not_fit_is_refused(words):
     assert paint(*words).exit_code == 2

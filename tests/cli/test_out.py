@@ -83,6 +83,27 @@ def test_a_folder_that_is_not_there_is_said_before_scoring(fabula, files):
     assert ran.code == 2 and "there: cannot be written (Is a directory)" in ran.err
 
 
+@pytest.mark.parametrize("words", [("--only", "soda-2021", "--only", "pss-2022"), ("--only", "soda-2021,pss-2022")])
+def test_only_may_be_said_again(fabula, files, words):
+    ran = fabula("protocols", *words, "preds.json", "-r", "refs.json", "--json", "-")
+    assert ran.code == 0 and set(json.loads(ran.out)["protocols"]) == {"default", "soda-2021", "pss-2022"}
+
+
+def test_a_protocol_named_twice_stands_once(fabula, files):
+    ran = fabula("protocols", "preds.json", "-r", "refs.json", "--only", "pss-2022,pss-2022")
+    assert ran.code == 0 and ran.out.splitlines()[0] == "metric\tdefault\tpss-2022"
+
+
+def test_numbers_at_each_threshold_are_shown_where_asked_for(fabula, files):
+    ask = ("score", "preds.json", "-r", "refs.json", "--metrics", "PRF@0.3/0.9,mIoU")
+    fields = [line.split("\t")[:2] for line in fabula(*ask, "--thresholds").out.splitlines()]
+    assert [f for n, f in fields if n == "PRF"][3:] == [
+        f"{f}@{t}" for t in ("0.3", "0.9") for f in ("precision", "recall", "f1")
+    ]
+    assert [f for n, f in fields if n == "mIoU"] == ["value"]
+    assert "@0.3\t" not in fabula(*ask).out.replace("PRF@0.3/0.9", "")
+
+
 def test_protocols_write_json_to_standard_output(fabula, files):
     ran = fabula("protocols", "preds.json", "-r", "refs.json", "--only", "pss-2022", "--json", "-")
     assert ran.code == 0 and set(json.loads(ran.out)["protocols"]) == {"default", "pss-2022"}

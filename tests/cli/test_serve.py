@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import socket
+import struct
 import threading
+import time
 from http.client import HTTPConnection
 from importlib import import_module
 from pathlib import Path
@@ -91,3 +95,100 @@ def test_one_page_and_no_foreign_host():
         finally:
             server.shutdown()
             thread.join()
+
+
+# Raw sockets: what no browser sends -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def port(monkeypatch: pytest.MonkeyPatch):
+    """A running server whose patience is short."""
+    monkeypatch.setattr(serving, "IDLE", 0.5)
+    monkeypatch.setattr(serving, "LONGEST", 1.5)
+    with serving.open_server(b"<p>hello" * 200_000, 0) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server.server_port
+        server.shutdown()
+        thread.join()
+
+
+def send(port: int, *lines: str) -> bytes:
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
+        connection.sendall("\r\n".join([*lines, "", ""]).encode("latin-1"))
+        got = b""
+        while piece := connection.recv(1 << 20):
+            got += piece
+        return got
+
+
+@pytest.mark.parametrize(
+    ("lines", "status"),
+    [
+        (["GET / HTTP/1.1", "Host: localhost"], 200),
+        (["GET / HTTP/1.1", "Host: LocalHost:8000"], 200),
+        (["GET / HTTP/1.1", "Host: localhost:evil"], 403),
+        (["GET / HTTP/1.1", "Host: localhost:80:evil.com"], 403),
+        (["GET / HTTP/1.1", "Host: localhost.evil.com"], 403),
+        (["GET / HTTP/1.1", "Host: localhost:"], 403),
+        (["GET / HTTP/1.1", "Host: 127.0.0.1.evil.com:80"], 403),
+        (["GET / HTTP/1.1", "Host: evil@localhost:80"], 403),
+        (["GET / HTTP/1.1", "Host: localhost:80/evil"], 403),
+        (["GET / HTTP/1.1", "Host: localhost:٨٠".encode().decode("latin-1")], 403),
+        (["GET / HTTP/1.1", "Host: "], 403),
+        (["GET / HTTP/1.1"], 400),
+        (["GET / HTTP/1.0"], 400),
+        (["GET / HTTP/1.1", "Host: localhost", "Host: localhost"], 400),
+        (["GET / HTTP/1.1", "Host: localhost", "Host: evil.com"], 400),
+        (["GET http://evil.com/ HTTP/1.1", "Host: localhost"], 400),
+        (["GET http://localhost/ HTTP/1.1", "Host: localhost"], 400),
+        (["GET * HTTP/1.1", "Host: localhost"], 400),
+        (["GET //evil.com HTTP/1.1", "Host: localhost"], 404),
+        (["GET /../../etc/passwd HTTP/1.1", "Host: localhost"], 404),
+        (["POST / HTTP/1.1", "Host: localhost", "Content-Length: 0"], 501),
+        (["GET / HTTP/1.1", "Host: localhost", "X: " + "a" * 70_000], 431),
+        (["GET / HTTP/1.1", "Host: localhost", *(f"X{i}: 1" for i in range(200))], 431),
+        (["GET /" + "a" * 70_000 + " HTTP/1.1", "Host: localhost"], 414),
+        (["GET / HTTP/9.9", "Host: localhost"], None),  # an answer without a status line: the version is unknown
+        (["rubbish"], None),
+    ],
+)
+def test_what_no_browser_sends_is_refused(port, capfd, lines, status):
+    answer = send(port, *lines)
+    assert status is None or answer.partition(b"\r\n")[0].split()[1] == str(status).encode()
+    assert (b"hello" in answer) == (status == 200)
+    assert "Traceback" not in capfd.readouterr().err
+
+
+def test_a_silent_and_a_slow_connection_are_ended(port):
+    started = time.monotonic()
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as silent:
+        assert silent.recv(10) == b""
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as slow:
+        with contextlib.suppress(OSError):
+            for _ in range(100):
+                slow.sendall(b"G")
+                time.sleep(0.1)
+        with contextlib.suppress(OSError):
+            slow.recv(10)
+    assert time.monotonic() - started < 8
+    assert send(port, "GET / HTTP/1.1", "Host: localhost").startswith(b"HTTP/1.0 200")
+
+
+def test_a_client_that_leaves_costs_no_traceback(port, capfd):
+    for _ in range(5):
+        with socket.create_connection(("127.0.0.1", port), timeout=20) as leaving:
+            leaving.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # a reset, not an end
+            leaving.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            leaving.recv(10)
+    assert send(port, "GET / HTTP/1.1", "Host: localhost").startswith(b"HTTP/1.0 200")
+    assert capfd.readouterr().err == ""
+
+
+def test_connections_are_few(port, monkeypatch):
+    some = [socket.create_connection(("127.0.0.1", port), timeout=20) for _ in range(serving.CONNECTIONS + 5)]
+    try:
+        assert some[-1].recv(10) == b""  # refused at once
+    finally:
+        for connection in some:
+            connection.close()

@@ -1,6 +1,7 @@
 """The nouns."""
 
 import dataclasses
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -52,15 +53,28 @@ def test_captions():
         story((0, 1, "a"), (1, 2), (2, 3)).captions  # noqa: B018
 
 
-def test_in_order_sorts_by_start_and_keeps_ties():
-    told = story((5, 6, "c"), (0, 9, "a"), (0, 3, "b"))
-    assert told.in_order().captions == ["a", "b", "c"]  # [0, 9] stays before [0, 3]: the end does not matter
-    assert told.captions == ["c", "a", "b"]
+def test_in_order_sorts_by_start_then_end_then_words():
+    told = story((5, 6, "c"), (0, 9, "b"), (0, 9, "a"), (0, 3, "d"))
+    assert told.in_order().captions == ["d", "a", "b", "c"]
+    assert told.order == [3, 2, 1, 0]
+    assert told.captions == ["c", "b", "a", "d"]
+
+
+def test_by_start_keeps_ties():
+    told = story((5, 6, "c"), (0, 9, "b"), (0, 9, "a"), (0, 3, "d"))
+    assert told.by_start().captions == ["b", "a", "d", "c"]  # [0, 9] stays before [0, 3]: the end does not matter
+    assert told.start_order == [1, 2, 3, 0]
+
+
+def test_a_shuffled_story_is_told_the_same_way():
+    told = story((0, 2, "b"), (0, 2, "a"), (0, 1, "c"), (0, 2, "a"), (0, 2))
+    ways = {Story("v", tuple(events)).in_order().events for events in permutations(told.events)}
+    assert len(ways) == 1
 
 
 def test_a_story_in_order_is_itself():
-    told = story((0, 3, "a"), (0, 1, "b"), (2, 3, "c"), duration=9)
-    assert told.in_order() is told
+    told = story((0, 1, "b"), (0, 3, "a"), (2, 3, "c"), duration=9)
+    assert told.in_order() is told and told.by_start() is told
     assert story((2, 3), (0, 1), duration=9).in_order().duration == 9
 
 

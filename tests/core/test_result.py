@@ -19,6 +19,12 @@ def test_a_score_says_its_primary_number():
     }
 
 
+def test_numbers_at_each_threshold_are_in_the_json_where_there_are_some():
+    at = {"0.3": {"value": 0.5}, "0.5": {"value": 0.25}}
+    assert Score("METEOR", {"value": 0.375}, "value", "METEOR", by_threshold=at).to_dict()["by_threshold"] == at
+    assert "by_threshold" not in SCORE.to_dict()
+
+
 def test_an_interval_around_the_primary_number():
     score = Score("mIoU", {"value": 0.0}, "value", "mIoU", ci={"value": (0.0, 0.25)})
     assert score.to_dict()["ci"] == [0.0, 0.25]  # a score of 0 has an interval too
@@ -31,3 +37,9 @@ def test_keys_of_the_json():
     assert list(document) == ["fabula", "task", "protocol", "scores", "counts", "warnings"]
     assert document["warnings"] == ["careful"]
     assert document["scores"]["PRF"]["f1"] == 2 / 3
+
+
+def test_the_mean_of_nothing_is_null_in_the_json():
+    score = Score("iSPICE", {"value": float("nan")}, "value", "iSPICE", ci={"value": (float("nan"), 1.0)})
+    assert json.loads(json.dumps(score.to_dict(), allow_nan=False))["value"] is None
+    assert score.to_dict()["ci"] == [None, 1.0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -79,8 +80,13 @@ def differing(ours: dict[str, float], theirs: dict[str, float], allowed: float) 
     return {
         name: (ours.get(name), number)
         for name, number in theirs.items()
-        if name not in ours or number is None or not math.isclose(ours[name], number, rel_tol=0, abs_tol=allowed)
+        if name not in ours or not is_same(ours[name], number, allowed)
     }
+
+
+def is_same(ours: float, theirs: float | None, allowed: float) -> bool:
+    """None is the program's NaN: the mean of nothing."""
+    return math.isnan(ours) if theirs is None else math.isclose(ours, theirs, rel_tol=0, abs_tol=allowed)
 
 
 @pytest.mark.parametrize(("protocol", "case"), CASES)
@@ -127,6 +133,29 @@ def test_a_difference_that_stays_is_still_one(protocol: str, case: dict[str, Any
     except fabula.FabulaError:
         return
     assert differing(ours, case["scores"], case.get("tolerance", TOLERANCE))
+
+
+THRESHOLD = re.compile(r"(.+)-(?:tiou-([\d.]+)|within-(\d+)s)")
+LEVELS: dict[tuple[str, str], list[tuple[str, dict[str, float]]]] = {}
+for record in RECORDS.values():
+    for case in record["cases"]:
+        if part := THRESHOLD.fullmatch(case["name"]):
+            LEVELS.setdefault((record["protocol"], part[1]), []).append((part[2] or part[3], case["scores"]))
+
+
+@pytest.mark.parametrize(("protocol", "name"), LEVELS, ids=lambda word: word)
+def test_numbers_at_each_threshold_are_the_programs(protocol: str, name: str, kernels: str) -> None:
+    """What a program says of one τ is what a run over all of them has under by_threshold."""
+    (case,) = (case for case in RECORDS[protocol]["cases"] if case["name"] == name)
+    result = score(protocol, case)
+    ours = {
+        f"{label}/{part}@{level}": value
+        for label, scored in result.scores.items()
+        for level, values in scored.by_threshold.items()
+        for part, value in values.items()
+    }
+    theirs = {f"{n}@{level}": value for level, scores in LEVELS[protocol, name] for n, value in scores.items()}
+    assert len(theirs) >= 4 and not differing(ours, theirs, case.get("tolerance", TOLERANCE))
 
 
 def test_every_protocol_has_its_record() -> None:

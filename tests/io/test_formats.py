@@ -81,7 +81,7 @@ def test_wrong_names(name: str, seen: str, put: Callable[..., Path], tmp_path: P
 def test_unknown_shapes(document: object, seen: str, refused: Callable[..., InputError]) -> None:
     error = refused(document)
     assert seen in str(error)
-    assert "no known format; known: activitynet (" in str(error)
+    assert "no known format; known: activitynet, answers, " in str(error)
 
 
 def test_the_collector_is_as_it_was(put: Callable[..., Path]) -> None:

@@ -88,6 +88,30 @@ def test_stopped_and_resumed_is_the_same_curve(small, run, tmp_path, monkeypatch
     assert ours.keys() == theirs.keys() and all(torch.equal(ours[n], theirs[n]) for n in ours)
 
 
+@pytest.mark.parametrize("dies_at", [1, 3], ids=["before the first checkpoint", "after an epoch's line"])
+def test_no_line_is_told_twice(small, run, tmp_path, monkeypatch, dies_at):
+    from fabula.learn import train as loop
+
+    saves: list[int] = []
+    real = loop.save
+
+    def dies(*given):
+        saves.append(1)
+        if len(saves) == dies_at:
+            raise KeyboardInterrupt
+        real(*given)
+
+    monkeypatch.setattr(loop, "save", dies)
+    config, often = {**SMALL, "matcher": "soft"}, {**FAST, "save_every": 1}
+    with pytest.raises(KeyboardInterrupt):
+        train(task_of(small), tmp_path / "run", config, often)
+    monkeypatch.undo()
+    train(task_of(small), tmp_path / "run", config, often, resume=True)
+    for name in ("steps.csv", "epochs.csv"):
+        ours, theirs = lines(tmp_path / "run" / name), lines(run / name)
+        assert [{**r, "seconds": ""} for r in ours] == [{**r, "seconds": ""} for r in theirs]
+
+
 def command(small, out: Path, *more: str) -> list[str]:
     settings = [f"--set={n}={v}" for n, v in SMALL.items()]
     return ["-m", "fabula", "train", "pss", "--data", str(small.annotations), "--features", str(small.features),

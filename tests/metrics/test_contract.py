@@ -267,7 +267,8 @@ def test_captions_fold_to_its_fields(cls):
         values = m.fold(table)
         assert tuple(values) == cls.fields, str(m)
         if cls.name not in OWN_SCALE:
-            assert all(0 <= v <= 1 for v in values.values()), (str(m), values)
+            nothing_left = m.param("skip_empty") == "yes"  # nobody is named here: the mean of nothing, as published
+            assert all(0 <= v <= 1 or (nothing_left and v != v) for v in values.values()), (str(m), values)
 
 
 @every_caption
@@ -297,7 +298,7 @@ def test_missing_and_empty_captions(cls):
 def test_the_order_of_items_does_not_matter(cls):
     for m in variants(cls):
         there, back = m.fold(of_items(m, SO_SO)), m.fold(of_items(m, SO_SO[::-1]))
-        assert back == pytest.approx(there, abs=1e-12), str(m)
+        assert back == pytest.approx(there, abs=1e-12, nan_ok=True), str(m)
 
 
 @every_caption

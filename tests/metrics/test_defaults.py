@@ -4,12 +4,12 @@ import pytest
 
 from fabula.metrics import metric, room
 
-STORY = "refs=mean,missing=zero,order=start,segments=checked,eps=0"
+STORY = "refs=mean,missing=zero,order=time,segments=checked,eps=0"
 CAPTION = "nonascii=keep,missing=zero"
 SODA = f"{STORY},text=meteor,roles=prediction-as-hypothesis,tok=ptb,nonascii=keep,columns=index"
 COVERED = f"{STORY},top=none,f1=videos,best_by=f1"
 WORDS = f"{STORY},garbage=zero,top=none,tok=ptb,nonascii=keep"
-PARAGRAPH = "missing=zero,order=start,pairing=video"
+PARAGRAPH = "missing=zero,order=time,pairing=video"
 TIOU = "@0.3/0.5/0.7/0.9"
 RANKED = "missing=zero,k=1/5/10/100,top=100,order=file"
 RECALL = f"{RANKED},iou=0.5/0.7,cmp=>=,cast=float64,agree=2,agree_from=4,nms=none,nms_rows=right"

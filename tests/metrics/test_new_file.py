@@ -66,7 +66,7 @@ def test_listed_parsed_scored_and_printed():
     result = fabula.score(pred, refs)
     assert result["FirstHit"].value == 1 / 2
     assert result["FirstHit"].signature.startswith(
-        "FirstHit(refs=mean,missing=zero,order=start,segments=checked,eps=0)@0.5"
+        "FirstHit(refs=mean,missing=zero,order=time,segments=checked,eps=0)@0.5"
     )
     assert result.to_dict()["scores"]["FirstHit"]["value"] == 1 / 2
     assert result.rows["FirstHit"].keys == ("v1", "v2")

@@ -11,7 +11,7 @@ from fabula.metrics import metric
 from fabula.metrics.stories import Stories, _localised, _localised_graphs, dvc_meteor
 from fabula.pair import strips
 
-WORDS = "a dog runs|the dog is running|a man walks|two men walk home|a cat|the man and the dog".split("|")
+WORDS = ["a dog runs", "the dog is running", "a man walks", "two men walk home", "a cat", "the man and the dog"]
 STORIES = [
     *["SODA_a", "SODA_b", "SODA_c", "SODA_d", "OrderedPRF", "PRF@0.3/0.5", "StartPRF@1/3", "mIoU", "mJaccard"],
     *["SODA_a(backtrack=marked,segments=raw)", "SODA_b(backtrack=marked,columns=sorted,roles=gold-as-hypothesis)"],
@@ -91,7 +91,9 @@ def test_portions_and_strips_hold_what_they_may():
 
 def test_what_cannot_fit_is_refused_in_one_line(monkeypatch):
     monkeypatch.setattr(fits, "available", lambda: 3_000_000)
-    with pytest.raises(FabulaError, match="1000000 × 40 events would need 10 MB of memory and 3.0 MB are free; ask for"):
+    with pytest.raises(
+        FabulaError, match=r"1000000 × 40 events would need 10 MB of memory and 3\.0 MB are free; ask for"
+    ):
         PathRows(1_000_000, 40)
     MarkedRows(500_000, 40)
     fits.require(3_000_000, "this", "that")

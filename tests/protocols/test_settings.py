@@ -11,7 +11,7 @@ DENSEVID = "refs=merged,order=file,segments=raw,eps=1e-08,garbage={},top=1000,no
 DENSEVID_DROP = DENSEVID.replace("merged,", "merged,missing=drop,")
 TIOU = "@0.3/0.5/0.7/0.9"
 DETECTION = "refs=best,order=file,segments=raw,eps=1e-08,top=1000,f1=means,best_by=each"
-SODA_MEAN = "SODA_c(missing=drop,segments=raw,eps=1e-08,roles=gold-as-hypothesis,nonascii=blank)"
+SODA_MEAN = "SODA_c(missing=drop,order=start,segments=raw,eps=1e-08,roles=gold-as-hypothesis,nonascii=blank)"
 FILE_PARAGRAPHS = tuple(f"Para_{n}(order=file)" for n in ("METEOR", "CIDEr", "ROUGE_L", "BLEU_4"))
 
 
@@ -56,10 +56,10 @@ DOCUMENTED = {
     "densevid-2018": (*words(DENSEVID, "abc"), f"PRF({DETECTION}){TIOU}"),
     "densevid-2019": (*words(DENSEVID, "random"), f"PRF({DETECTION}){TIOU}"),
     "lighthouse": (
-        "MR_R1(missing=error,lengths=false,longest=1500,order=file)",
-        "MR_mAP(missing=error,lengths=false,longest=1500,order=file,empty=drop,undefined=hit)",
-        "HL_mAP(missing=error,steps=scores)",
-        "HL_Hit1(missing=error)",
+        "MR_R1(missing=error,repeated=last,lengths=false,longest=1500,order=file,undefined=chosen)",
+        "MR_mAP(missing=error,repeated=join,lengths=false,longest=1500,order=file,empty=drop,undefined=hit)",
+        "HL_mAP(missing=error,repeated=last,steps=scores)",
+        "HL_Hit1(missing=error,repeated=last)",
     ),
     "lsmdc-fillin": ("FITB(labels=exact,short=shift)",),
     "micap": (
@@ -78,27 +78,31 @@ DOCUMENTED = {
         "mJaccard(segments=raw)",
     ),
     "pss-2022": (
-        "SODA_d(refs=single,missing=drop,segments=raw,eps=1e-08)",
+        "SODA_d(refs=single,missing=drop,order=start,segments=raw,eps=1e-08)",
         "mIoU(refs=single,segments=raw)",
         "mJaccard(refs=single,segments=raw)",
     ),
     "qvhighlights": (
-        "MR_R1(missing=error,long=150,order=file)",
-        "MR_mAP(missing=error,long=150,order=file,empty=drop,undefined=hit)",
-        "HL_mAP(missing=error,steps=scores)",
-        "HL_Hit1(missing=error)",
+        "MR_R1(missing=error,repeated=last,long=150,order=file,undefined=chosen)",
+        "MR_mAP(missing=error,repeated=join,long=150,order=file,empty=drop,undefined=hit)",
+        "HL_mAP(missing=error,repeated=last,steps=scores)",
+        "HL_Hit1(missing=error,repeated=last)",
     ),
     "reloclnet": (
-        "VCMR(missing=error,k=1/10/100,cast=float32)",
-        "SVMR(missing=error,k=1/10/100,cast=float32,nms_rows=shifted)",
-        "VR(missing=error,k=1/10/100,repeats=count)",
+        "VCMR(missing=error,repeated=last,k=1/10/100,unlisted=wrong,cast=float32)",
+        "SVMR(missing=error,repeated=last,k=1/10/100,unlisted=wrong,cast=float32,nms_rows=shifted)",
+        "VR(missing=error,repeated=last,k=1/10/100,unlisted=wrong,repeats=count)",
     ),
-    "soda-2021": soda("refs=merged,missing=drop"),
+    "soda-2021": soda("refs=merged,missing=drop,order=start"),
     "soda-2021-multi": soda("refs=best,missing=drop,order=predictions"),
     "timechat": scenic(paragraph=",pairing=shifted"),
     "timechat-tvg": ("Grounding(missing=drop)",),
     "trace": scenic("missing=drop,", ",pairing=shifted"),
-    "tvr": ("VCMR(missing=error,cast=float32)", "SVMR(missing=error,cast=float32)", "VR(missing=error,repeats=count)"),
+    "tvr": (
+        "VCMR(missing=error,repeated=last,unlisted=wrong,cast=float32)",
+        "SVMR(missing=error,repeated=last,unlisted=wrong,cast=float32)",
+        "VR(missing=error,repeated=last,unlisted=wrong,repeats=count)",
+    ),
     "vid2seq": scenic(nonascii=",nonascii=blank"),
     "vidchapters": (
         *words(DENSEVID_DROP, "random"),

@@ -5,7 +5,7 @@ import pytest
 from fabula.core.errors import InputError
 from fabula.core.moments import Moment, Query, Ranking, VideoNumbers
 from fabula.core.notes import Notes
-from fabula.metrics.moments import grounding, svmr, vcmr, vr
+from fabula.metrics.moments import grounding, mr_map, svmr, vcmr, vr
 from fabula.score import rankings
 from fabula.score.rankings import Reading, moment_rows
 
@@ -92,3 +92,35 @@ def test_rankings_without_a_video_are_said_where_a_search_is_judged():
         said = [line for line in notes.lines() if "name no video" in line]
         assert len(said) == lines, metric.name
         assert not lines or said[0].startswith("1 rankings")  # the empty one claims nothing
+
+
+# A query that is answered again ---------------------------------------------------------------------------------------
+
+
+def test_of_two_answers_the_last_counts_where_a_metric_says_so():
+    first, last = Ranking.of(1, [Moment(50, 60)]), Ranking.of(1, [Moment(0, 10)])
+    asked = queries(2)
+    metric = grounding.Metric(repeated="last", missing="drop")
+    for order, hit in (([first, last], 1.0), ([last, first], 0.0)):
+        notes = Notes()
+        found = moment_rows([metric], asked, [("", r) for r in order], Reading(notes=notes))
+        assert found.rows[metric].keys == (1,) and found.rows[metric]["r1@0.5"].tolist() == [hit]
+        assert notes.lines() == ["1 answers repeat a query of their list (see repeated=… in each signature): 1"]
+
+
+def test_answers_to_a_query_are_laid_end_to_end_each_cut_first():
+    """As QVHighlights' mAP gathers them; R1 in the same list keeps the last."""
+    wrong = [Moment(50 + k, 60 + k, score=0.1) for k in range(10)]
+    answers = [Ranking.of(0, [*wrong, Moment(0, 10, score=0.9)]), Ranking.of(0, [Moment(0, 10, score=0.5)])]
+    joined, last = mr_map.Metric(repeated="join", order="file"), mr_map.Metric(repeated="last", order="file")
+    found = moment_rows([joined, last], queries(1), [("", r) for r in answers])
+    assert found.rows[joined]["map"].tolist() == [1.0]  # the right one has the best score of the eleven
+    assert found.rows[last]["map"].tolist() == [1.0]
+    found = moment_rows([joined, last], queries(1), [("", r) for r in reversed(answers)])
+    assert found.rows[joined]["map"].tolist() == [1.0] and found.rows[last]["map"].tolist() == [0.0]
+
+
+def test_one_metric_without_a_rule_refuses_for_all():
+    twice = [("", Ranking.of(1, [])), ("", Ranking.of(1, []))]
+    with pytest.raises(InputError, match="this query is answered twice"):
+        moment_rows([grounding.Metric(repeated="last"), grounding.Metric()], queries(2), twice)

@@ -16,6 +16,8 @@ from fabula.core.errors import InputError, SpecError
 from fabula.core.nouns import Corpus, Story
 from fabula.io import parquet
 from fabula.io import pieces as cutting
+from fabula.jobs import folder
+from fabula.jobs.folder import Folder
 from fabula.jobs.runner import InProcess
 from fabula.metrics import metric
 from fabula.metrics.stories import Stories
@@ -178,14 +180,14 @@ def test_the_input_alone_decides_how_many_shards():
 
 
 def cut(tmp_path: Path, told: Corpus, shards: int = 3, index: int = 0) -> split.Cut:
-    return split.Cut(tmp_path, index, 0, told.name, told, shards, split.Rules(False, (), False))
+    return split.Cut(Folder(tmp_path), index, 0, told.name, told, shards, split.Rules(False, (), False))
 
 
 def test_a_record_keeps_all_of_a_story(tmp_path):
     kept = story((0, 0.1, 'a "dog"\n\ud800'), (float("inf"), -2, "é"), id="v_\u2028", duration=3)
     split.split_piece(cut(tmp_path, Corpus({kept.id: kept}), shards=1))
-    assert list(split.read_records(tmp_path, 1, [0])) == [Record(0, 0, kept)]
-    (outline,) = split.read_records(tmp_path, 1, [0], outline=True)
+    assert list(split.read_records(Folder(tmp_path), 1, [0])) == [Record(0, 0, kept)]
+    (outline,) = split.read_records(Folder(tmp_path), 1, [0], outline=True)
     assert (outline.story.id, len(outline.story)) == (kept.id, 2)
 
 
@@ -196,7 +198,7 @@ def test_every_story_is_in_its_shard_and_in_order(tmp_path, monkeypatch, block):
     for i, half in enumerate(halves):
         split.split_piece(cut(tmp_path, half, index=i))
     split.split_piece(cut(tmp_path, Corpus({}), index=2))  # an empty piece
-    shares = [list(split.read_records(tmp_path, 3, [k])) for k in range(3)]
+    shares = [list(split.read_records(Folder(tmp_path), 3, [k])) for k in range(3)]
     for k, share in enumerate(shares):
         assert share and [r.place for r in share] == sorted(r.place for r in share)
         assert {shard_of(r.story.id, 3) for r in share} == {k}
@@ -260,7 +262,7 @@ def test_a_killed_run_goes_on(files, tmp_path):
 def test_a_run_killed_while_it_reads_goes_on(files, tmp_path, monkeypatch):
     work = tmp_path / "work"
     with monkeypatch.context() as patched:
-        patched.setattr(split, "write_bytes", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        patched.setattr(folder, "write_bytes", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             score(files, work)
     assert score(files, work, resume=True).to_dict() == score(files, tmp_path / "other").to_dict()

@@ -110,13 +110,14 @@ def test_idf_file_round_trip(tmp_path, name):
 @pytest.mark.parametrize(
     ("name", "content", "says"),
     [
-        ("a.json", b"not json", "cannot be read"),
+        ("a.json", b"not json", "not JSON"),
         ("a.json", b"[]", "seen \\[\\], expected"),
         ("a.json", b'{"N": 2.5, "df": {}}', "expected"),
+        ("a.json", b'{"N": 1' + b"0" * 400 + b', "df": {}}', "expected"),
         ("a.json", b'{"N": 2, "df": {"a": 3}}', "df of 'a' is 3, expected 1 to N = 2"),
-        ("a.json.gz", b"not gzip", "cannot be read"),
-        ("a.json.gz", gzip.compress(b'{"N": 1, "df": {}}')[:-9], "cannot be read"),
-        ("a.json", None, "cannot be read"),
+        ("a.json.gz", b"not gzip", "is not gzip"),
+        ("a.json.gz", gzip.compress(b'{"N": 1, "df": {}}')[:-9], "broken gzip"),
+        ("a.json", None, "no such file"),
     ],
 )
 def test_bad_idf_files_name_the_file(tmp_path, name, content, says):

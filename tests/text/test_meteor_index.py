@@ -9,9 +9,12 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 from meteor_tables import write_tables
 
+from fabula import _kernels
+from fabula.core import cachefile
 from fabula.core.errors import CacheError, InputError
 from fabula.text.meteor import index as meteor_index
 from fabula.text.meteor.index import FUNCTION, IRREGULAR, LEMMA, Index, Tables, load, load_or_build
@@ -206,3 +209,100 @@ def test_the_real_tables_are_built_within_a_minute_and_bounds(tmp_path: Path) ->
     seconds = time.monotonic() - started
     assert os.cpu_count() == 1 or seconds < 120  # 10 s on two idle cores of 2026
     assert next(tmp_path.glob("*.index")).stat().st_size < 60e6
+
+
+FORGED = {  # section, place, value: a right CRC, and a number that leads astray
+    "words that overlap": ("word_start", 3, 2**32 - 1),
+    "words behind the end": ("word_start", -1, 10**6),
+    "half a character": ("word_bytes", 0, 0xC3),
+    "flags that do not exist": ("word_flags", 0, 255),
+    "synsets behind the end": ("synset_start", -1, 10**6),
+    "synsets that fall": ("synset_ids", 0, 2**32 - 1),
+    "bases that fall": ("base_start", 1, 2**31),
+    "more words of phrases than words": ("trie_first", 0, 60000),
+    "a child that is its own parent": ("trie_first", 2, 2),
+    "children behind the end": ("trie_first", -1, 10**6),
+    "a phrase of a word that is none": ("trie_word", -1, 65535),
+    "a root that is another": ("trie_word", 0, 1),
+    "a source without entries": ("source_bits", 0, 2**64 - 1),
+    "a rank of others": ("source_rank", 0, 1),
+    "entries that fall": ("source_first", 1, 2**32 - 1),
+    "a paraphrase that is no phrase": ("target_node", 0, 2**32 - 1),
+}
+
+
+@pytest.mark.parametrize("what", FORGED)
+def test_a_forged_index_is_built_again(tables: Tables, tmp_path: Path, kernel: str, what: str) -> None:
+    index = load_or_build(tables, tmp_path)
+    good, (name, place, value) = index.path.read_bytes(), FORGED[what]
+    sections = {section: array.copy() for section, array in index.sections.items()}
+    sections[name][place] = value
+    cachefile.write(index.path, meteor_index.seal_of(tables.fingerprint()), sections)
+    assert cachefile.load(index.path, meteor_index.seal_of(tables.fingerprint())) is not None  # the CRC is right
+    assert load(index.path, tables.fingerprint()) is None
+    assert load_or_build(tables, tmp_path).path.read_bytes() == good
+
+
+@pytest.mark.parametrize("what", FORGED)
+@pytest.mark.skipif(_kernels.NATIVE is None, reason="this install has no compiled kernels")
+def test_the_aligner_refuses_forged_sections(tables: Tables, tmp_path: Path, what: str) -> None:
+    sections = {name: array.copy() for name, array in load_or_build(tables, tmp_path).sections.items()}
+    name, place, value = FORGED[what]
+    assert _kernels.NATIVE is not None
+    _kernels.NATIVE.Meteor(sections, str)
+    sections[name][place] = value
+    with pytest.raises(ValueError):
+        _kernels.NATIVE.Meteor(sections, str)
+
+
+@pytest.mark.skipif(_kernels.NATIVE is None, reason="this install has no compiled kernels")
+def test_the_aligner_keeps_its_sections(tables: Tables, tmp_path: Path) -> None:
+    assert _kernels.NATIVE is not None
+    sections = {name: array.copy() for name, array in load_or_build(tables, tmp_path).sections.items()}
+    engine = _kernels.NATIVE.Meteor(sections, str)
+    before = engine.pairs_many([(["a lot of geese"], ["many birds"])], 1).tolist()
+    sections.clear()
+    junk = [np.full(4096, 255, np.uint8) for _ in range(64)]
+    assert engine.pairs_many([(["a lot of geese"], ["many birds"])], 1).tolist() == before
+    del junk
+    with pytest.raises(ValueError, match="word_start"):
+        _kernels.NATIVE.Meteor({"word_start": np.zeros(3, np.int64)}, str)
+
+
+def test_a_section_less_is_no_index(tables: Tables, tmp_path: Path, kernel: str) -> None:
+    sections = dict(load_or_build(tables, tmp_path).sections)
+    del sections["target_node"]
+    assert not meteor_index.is_sound(sections)
+
+
+def test_an_index_that_others_may_write_is_refused(tables: Tables, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    load_or_build(tables, cache)
+    cache.chmod(0o777)
+    with pytest.raises(CacheError, match=r"other users may write to .*FABULA_CACHE"):
+        load_or_build(tables, cache)
+    assert meteor_index.find_index(tables, cache) is None
+    cache.chmod(0o700)
+    assert meteor_index.find_index(tables, cache) is not None
+
+
+def test_the_installed_tables_give_the_known_index() -> None:
+    """A changed builder, or other tables of the same name: count VERSION up and write the new digest into KNOWN."""
+    index = meteor_index.open_index()
+    found = cachefile.make_digest(memoryview(index.path.read_bytes())[cachefile.HEAD.size :])
+    assert meteor_index.KNOWN[Tables.installed().fingerprint().hex()] == found.hex()
+
+
+def test_a_sound_index_of_other_numbers_is_not_the_known_one(
+    tables: Tables, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = load_or_build(tables, tmp_path)
+    good = index.path.read_bytes()
+    known = cachefile.make_digest(memoryview(good)[cachefile.HEAD.size :]).hex()
+    sections = {name: array.copy() for name, array in index.sections.items()}
+    sections["target_node"][0] ^= 1  # another phrase: no check of ranges can tell
+    cachefile.write(index.path, meteor_index.seal_of(tables.fingerprint()), sections)
+    assert load(index.path, tables.fingerprint()) is not None
+    monkeypatch.setitem(meteor_index.KNOWN, tables.fingerprint().hex(), known)
+    assert load(index.path, tables.fingerprint()) is None
+    assert load_or_build(tables, tmp_path).path.read_bytes() == good

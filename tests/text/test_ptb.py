@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fabula import _kernels
+from fabula.core import cachefile
 from fabula.core.errors import FabulaError, InputError
 from fabula.text import ptb
 
@@ -308,6 +309,55 @@ def test_damaged_tables_are_made_again(fresh: Path, damage: str) -> None:
     ptb.native_engine.cache_clear()
     assert ptb.tokenize_all(SOME) == first
     assert file.read_bytes() == whole
+
+
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize(
+    ("section", "place", "value"),
+    [
+        ("next", 0, 10**6),
+        ("next", 7, -2),
+        ("accepts", 0, 10**6),
+        ("classes", 65, 255),
+        ("rules", 0, 65),
+        ("rules", 1, 34),
+    ],
+)
+def test_forged_tables_are_made_again(
+    fresh: Path, monkeypatch: pytest.MonkeyPatch, section: str, place: int, value: int, known: bool
+) -> None:
+    first = ptb.tokenize_all(SOME)
+    found = ptb.locate_tables()
+    assert found is not None
+    path, seal = found
+    whole = path.read_bytes()
+    if not known:  # nothing but the structure can tell
+        monkeypatch.setattr(ptb, "locate_tables", lambda: (path, seal._replace(digest=None)))
+    sections = {name: array.copy() for name, array in (cachefile.load(path, seal) or {}).items()}
+    sections[section][place] = value
+    cachefile.write(path, seal, sections)
+    ptb.native_engine.cache_clear()
+    assert ptb.tokenize_all(SOME) == first
+    assert path.read_bytes() == whole
+
+
+def test_sound_tables_of_other_rules_are_not_the_known_ones(fresh: Path) -> None:
+    first = ptb.tokenize_all(SOME)
+    found = ptb.locate_tables()
+    assert found is not None
+    sections = {name: array.copy() for name, array in (cachefile.load(*found) or {}).items()}
+    sections["accepts"][sections["accepts"] > 0] -= 1  # every token by the rule before its own: no range can tell
+    cachefile.write(*found, sections)
+    ptb.native_engine.cache_clear()
+    assert ptb.tokenize_all(SOME) == first
+
+
+def test_tables_that_others_may_write_are_neither_read_nor_kept(fresh: Path, caplog: pytest.LogCaptureFixture) -> None:
+    fresh.mkdir()
+    fresh.chmod(0o777)
+    assert ptb.tokenize("A dog.") == "a dog"
+    assert not list(fresh.iterdir())
+    assert [record.message.startswith("other users may write to") for record in caplog.records] == [True]
 
 
 def test_a_cache_that_cannot_be_written_costs_nothing_but_time(fresh: Path) -> None:

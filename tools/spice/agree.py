@@ -1,6 +1,8 @@
 """How well the parser agrees with the original SPICE: every figure of docs/spice.md in one run.
 
     python tools/spice/agree.py DATA [--model FILE]
+    python tools/spice/agree.py DATA --part tune       # captions that may be looked at, by kind
+    python tools/spice/agree.py DATA --part hold       # those that nobody looks at (split.py): once, at the end
     python tools/spice/agree.py DATA --from-trees      # the steps after parsing, from the original's own trees
 
 DATA has golden/ (the original's tuples and scores), coco_fakecap/ and flickr8k_human/, as docs/spice.md names them.
@@ -19,12 +21,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from split import PARTS, answers, key, mark, pairs
 
 from fabula.text import ispice, ptb, spice
 from fabula.text.spice import depend, grammar
 from fabula.text.spice.collapse import collapse
 from fabula.text.spice.graph import Graph, Token, tuples
 from fabula.text.spice.lemma import lemma
+
+ANSWERS = Path(__file__).resolve().parents[2] / "tests/text/spice_split.npz"
 
 
 def rows(file: Path) -> list[dict[str, Any]]:
@@ -60,6 +65,31 @@ def golden(data: Path) -> None:
             want.append(ispice.score_tuples(*sides).value)
     print(f"  iSPICE: {len(ours)} pairs with ids, Pearson {np.corrcoef(ours, want)[0, 1]:.4f}, "
           f"mean {100 * np.mean(ours):.2f} vs {100 * np.mean(want):.2f}")  # fmt: skip
+
+
+def by_part(data: Path, part: str, file: Path) -> None:
+    """Against the original's answers to the pairs of split.py, by kind; tiny graphs: up to 3 tuples on either side."""
+    said, drawn = answers(file), pairs(data, part)
+    some = [(pair, said[k]) for pair in drawn if (k := key(pair.candidate, pair.references)) in said]
+    found = spice.scores([pair.candidate for pair, _ in some], [pair.references for pair, _ in some])
+    groups: dict[str, list[int]] = {"all": list(range(len(some)))}
+    for k, (pair, official) in enumerate(some):
+        groups.setdefault(pair.kind, []).append(k)
+        if max(len(official.candidate), len(official.references)) <= 3:
+            groups.setdefault("tiny graphs", []).append(k)
+    both = []
+    for s, (_, official) in zip(found, some, strict=True):
+        sides = (s.candidate, official.candidate), (s.references, official.references)
+        both.append([(Counter(mark(t) for t, _ in ours), Counter(his)) for ours, his in sides])
+    mine, theirs = np.array([s.f for s in found]), np.array([official.f for _, official in some])
+    print(f"{part}: {len(some)} of {len(drawn)} pairs")
+    for name, rows in groups.items():
+        x, y = mine[rows], theirs[rows]
+        print(
+            f"  {name:12} n {len(rows):4}  F1 {f1([p for k in rows for p in both[k]]):.4f}  "
+            f"Pearson {np.corrcoef(x, y)[0, 1]:.4f}  "
+            f"corpus {100 * x.mean():.2f} vs {100 * y.mean():.2f}  scores equal {np.mean(abs(x - y) < 1e-9):.3f}"
+        )
 
 
 def held_back(data: Path) -> None:
@@ -144,6 +174,8 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("--model", type=Path, help="another model than the one of the package")
     parser.add_argument("--from-trees", action="store_true", help="start at the original's phrase-structure trees")
+    parser.add_argument("--part", choices=PARTS, help="only the pairs of split.py of one part")
+    parser.add_argument("--answers", type=Path, default=ANSWERS, help="what the original said")
     options = parser.parse_args()
     if options.from_trees:
         from_trees(options.data / "corenlp_captions/captions.jsonl.gz")
@@ -152,6 +184,9 @@ def main() -> None:
     if options.model:
         model = grammar.Parser(dict(np.load(options.model)))
         grammar.load = lambda: model  # type: ignore[assignment]
+    if options.part:
+        by_part(options.data, options.part, options.answers)
+        return
     golden(options.data)
     held_back(options.data)
     coco(options.data)

@@ -9,9 +9,9 @@ frames   rare words in frames of two to four words ("the X", "he X it"): they te
 short    single words, short sentences about people with ids, odd signs
 
 DATA is a folder with the public data sets named in docs/spice.md. Only training splits are read, together with
-captions that the teacher has parsed already; whatever stands in DATA/golden is left out, so that it can judge. The
-lines come in random order: any prefix of the file has the same mixture. --longest bounds the words; the teacher's
-time grows with their cube.
+captions that the teacher has parsed already; whatever stands in DATA/golden or is held back (split.py) is left out, so
+that it can judge. The lines come in random order: any prefix of the file has the same mixture. --longest bounds the
+words; the teacher's time grows with their cube.
 """
 
 # ruff: noqa: SIM905  (word lists read better as text)
@@ -26,6 +26,8 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+
+from split import HOLD, part
 
 from fabula.text import ptb
 from fabula.text.meteor.index import open_index
@@ -87,6 +89,11 @@ def golden(data: Path) -> set[str]:
         for row in map(json.loads, file):
             seen.update([row["cand"], *row["refs"]])
     return seen
+
+
+def is_free(text: str, left_out: set[str]) -> bool:
+    """May be learned from."""
+    return text not in left_out and part(text) != HOLD
 
 
 class Words:
@@ -262,7 +269,7 @@ def mixture(data: Path, rng: random.Random) -> Iterator[str]:
             words = ptb.tokenize(some()).split()
             text = " ".join(bent[rng.choices(names, shares)[0]][1](words, rng)) if words else ""
         text = " ".join(text.split())
-        if text and text not in known:
+        if text and is_free(text, known):
             known.add(text)
             yield text
 
@@ -356,7 +363,8 @@ def frames(data: Path, rng: random.Random) -> Iterator[str]:
     counts = Counter(word for text in plain(data)["parsed"] for word in text.split())
     words = [word for word, n in counts.items() if n < 300 and re.fullmatch(r"[a-z][a-z'-]+", word)]
     for word in sorted(words, key=lambda word: (-min(counts[word], 20) // 5, rng.random())):
-        yield from (frame.format(word) for frame in rng.sample(FRAMES, 3))
+        texts = [frame.format(word) for frame in rng.sample(FRAMES, 3)]
+        yield from (text for text in texts if is_free(text, set()))
 
 
 def short(data: Path, rng: random.Random) -> Iterator[str]:
@@ -377,7 +385,7 @@ def short(data: Path, rng: random.Random) -> Iterator[str]:
             for _ in range(rng.randint(1, 2)):
                 tokens.insert(rng.randint(0, len(tokens)), rng.choice(SIGNS))
             text = " ".join(tokens)
-        if text not in seen:
+        if is_free(text, seen):
             seen.add(text)
             yield text
 

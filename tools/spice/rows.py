@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from captions import frames, mixture, plain, short
+from captions import frames, is_free, mixture, plain, short
 from teacher import Row, Teacher, base
 
 from fabula.text import ptb
@@ -82,7 +82,7 @@ def official(teacher: Teacher, trees: Iterable[str], left_out: set[str], limit: 
         if limit is not None and len(rows) >= limit:
             break
         words, found = spans(tree)
-        if not words or len(words) > LONGEST or " ".join(words) in seen:
+        if not words or len(words) > LONGEST or not is_free(" ".join(words), seen):
             continue
         seen.add(" ".join(words))
         row = teacher.annotate(words, found)
@@ -98,7 +98,7 @@ def with_new_words(data: Path, known: set[str], left_out: set[str], limit: int |
     for line in ptb.engine().lines([text + "\n" for text in texts]):
         for sentence in re.split(r" [.!?](?: |$)", line.strip().lower()):
             words = [w for w in sentence.split() if re.search(r"\w", w) and w not in ("-lrb-", "-rrb-")]
-            if not 2 <= len(words) <= 22 or " ".join(words) in left_out:
+            if not 2 <= len(words) <= 22 or not is_free(" ".join(words), left_out):
                 continue
             for w in set(words) - known:
                 if w not in shortest or len(words) < len(shortest[w]):
@@ -168,7 +168,7 @@ def bent(rows: list[Row], number: int, left_out: set[str], rng: random.Random) -
         words = bend(rng.choice(captions), captions, rng)
         if len(words) > 3 and rng.random() < 0.25:
             words = bend(words, captions, rng)
-        if " ".join(words) not in left_out:
+        if is_free(" ".join(words), left_out):
             found[" ".join(words)] = words
     return list(found.values())
 
@@ -180,7 +180,7 @@ def further(data: Path, number: int, left_out: set[str], rng: random.Random) -> 
         wanted = len(found) + share * number
         for line in lines(data, rng):
             for words in parse.split_sentences(line):
-                if len(words) <= FURTHER and " ".join(words) not in left_out:
+                if len(words) <= FURTHER and is_free(" ".join(words), left_out):
                     found[" ".join(words)] = words
             if len(found) >= wanted:
                 break
@@ -215,7 +215,7 @@ def with_people(rows: list[Row], number: int, left_out: set[str], rng: random.Ra
         words = named(
             rng.choice(some if rng.random() < 0.9 else captions), OPENINGS if rng.random() < 0.6 else doing, rng
         )
-        if " ".join(words).lower().rstrip(" .") not in left_out:
+        if is_free(" ".join(words), set()) and is_free(" ".join(words).lower().rstrip(" ."), left_out):
             found[" ".join(words)] = words
     return list(found.values())
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import ModuleType
 
-from fabula.core.errors import KernelError
+from fabula.core.errors import KernelError, shown
 
 try:
     from fabula._kernels import _native
@@ -17,13 +17,14 @@ except ImportError:
     NATIVE = None
 
 CHOICES = ("auto", "python", "native")
+MOST_THREADS = 1024  # that may be asked for; the kernels start at most 256, and no more than there is work for
 _choice = os.environ.get("FABULA_KERNELS", "auto")
 
 
 def native() -> ModuleType | None:
     """The compiled module, or None where the Python twins serve."""
     if _choice not in CHOICES:
-        raise KernelError(f"FABULA_KERNELS is {_choice!r}; it may be {', '.join(CHOICES)}")
+        raise KernelError(f"FABULA_KERNELS is {shown(_choice)}; it may be {', '.join(CHOICES)}")
     if _choice == "native" and NATIVE is None:
         raise KernelError(
             "FABULA_KERNELS=native, but this install has no compiled kernels; "
@@ -35,8 +36,8 @@ def native() -> ModuleType | None:
 def threads() -> int:
     """How many a kernel may use: FABULA_THREADS, else as many as the processors that this process may use."""
     said = os.environ.get("FABULA_THREADS", "")
-    if said and not (said.isascii() and said.isdigit() and int(said)):
-        raise KernelError(f"FABULA_THREADS is {said!r}; it is a number from 1 on")
+    if said and not (said.isascii() and said.isdigit() and len(said) < 9 and 0 < int(said) <= MOST_THREADS):
+        raise KernelError(f"FABULA_THREADS is {shown(said)}; it is a number from 1 to {MOST_THREADS}")
     return int(said) if said else processors()
 
 

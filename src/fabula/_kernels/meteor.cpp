@@ -2,7 +2,9 @@
 // Twin: fabula/text/meteor/__init__.py.
 #include "meteor.hpp"
 
+#include "check.hpp"
 #include "kernel.hpp"
+#include "parallel.hpp"
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -16,7 +18,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <thread>
+#include <shared_mutex>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -30,9 +32,35 @@ using Sentences = std::vector<std::shared_ptr<const Sentence>>;
 using Doubles = nb::ndarray<nb::numpy, double>;
 
 constexpr size_t CACHED_SENTENCES = 32768, CACHED_WORDS = 500'000;  // together about 100 MB at most
+constexpr size_t CACHED_PAIRS = 1 << 19;                            // about 50 MB
 constexpr size_t BATCH_TEXTS = 8192, BATCH_BYTES = 1 << 20;
 constexpr size_t TILE = 32, TILE_WORDS = 1024;  // sentences and words on one side of a tile
 constexpr char NORMALISED = '\x02';             // marks a key that went through the Python normaliser
+
+// Statistics of pairs that were aligned before, by the serial numbers of their sentences: metrics of a run, and its runs
+// under changed rules, ask for the same pairs again and again.
+class Pairs {
+  public:
+    bool find(const Sentence &hyp, const Sentence &ref, Statistics &out) const {
+        const auto known = kept_.find(key(hyp, ref));
+        if (known == kept_.end()) return false;
+        std::copy(known->second.begin(), known->second.end(), out.begin());
+        return true;
+    }
+    void keep(const Sentence &hyp, const Sentence &ref, const Statistics &stats) {
+        if (!hyp.serial || !ref.serial) return;
+        if (*std::max_element(stats.begin(), stats.end()) > std::numeric_limits<uint16_t>::max()) return;
+        if (kept_.size() >= CACHED_PAIRS) kept_.clear();
+        Small &small = kept_[key(hyp, ref)];
+        std::transform(stats.begin(), stats.end(), small.begin(), [](double x) { return static_cast<uint16_t>(x); });
+    }
+    mutable std::shared_mutex lock;
+
+  private:
+    using Small = std::array<uint16_t, 23>;  // they are counts
+    static uint64_t key(const Sentence &hyp, const Sentence &ref) { return uint64_t{hyp.serial} << 32 | ref.serial; }
+    std::unordered_map<uint64_t, Small> kept_;
+};
 
 // The distinct texts of a batch.
 class Texts {
@@ -69,21 +97,49 @@ struct Work {
     uint32_t block, hyp, hyp_end, ref, ref_end;
 };
 
-template <class Function> void in_threads(size_t jobs, size_t threads, Function function) {
-    std::atomic<size_t> next{0};
-    const auto run = [&] {
+template <class Function> void in_threads(size_t jobs, int64_t threads, const Function &function) {
+    parallel(static_cast<int64_t>(jobs), 1, threads, 1, [&](Queue &queue) {
         auto local = function();
-        for (size_t k; (k = next++) < jobs;) local(k);
-    };
-    std::vector<std::thread> helpers;
-    for (size_t t = 1; t < std::min(threads, jobs); ++t) helpers.emplace_back(run);
-    run();
-    for (std::thread &helper : helpers) helper.join();
+        for (int64_t k; (k = queue.take()) >= 0;) local(static_cast<size_t>(k));
+    });
 }
 
-template <class T> Span<T> section(const nb::dict &sections, const char *name) {
-    auto array = nb::cast<nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>>(sections[name]);
-    return {array.data(), array.shape(0)};
+// A section as it is, without a copy that would be gone at once; `held` keeps it from going.
+template <class T> void section(const nb::dict &sections, const char *name, Span<T> &to, std::vector<nb::object> &held) {
+    using Array = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+    const nb::object given = sections[name];
+    Array array;
+    if (!nb::try_cast<Array>(given, array, false)) throw std::invalid_argument(std::string(name) + ": not the numbers that this section has");
+    fabula::aligned(array);
+    to = {array.data(), array.shape(0)};
+    held.push_back(nb::cast(array));
+    held.push_back(given);
+}
+
+void read_sections(const nb::dict &sections, Tables &t, std::vector<nb::object> &held) {
+    section(sections, "word_start", t.word_start, held);
+    section(sections, "word_bytes", t.word_bytes, held);
+    section(sections, "word_flags", t.word_flags, held);
+    section(sections, "synset_start", t.synset_start, held);
+    section(sections, "synset_ids", t.synset_ids, held);
+    section(sections, "base_start", t.base_start, held);
+    section(sections, "base_ids", t.base_ids, held);
+    section(sections, "prefixes", t.prefixes, held);
+    section(sections, "prefixes_number", t.prefixes_number, held);
+    section(sections, "trie_word", t.trie_word, held);
+    section(sections, "trie_first", t.trie_first, held);
+    section(sections, "source_bits", t.source_bits, held);
+    section(sections, "source_rank", t.source_rank, held);
+    section(sections, "source_first", t.source_first, held);
+    section(sections, "target_node", t.target_node, held);
+}
+
+void check_sections(const nb::dict &sections) {
+    Tables tables;
+    std::vector<nb::object> held;
+    read_sections(sections, tables, held);
+    nb::gil_scoped_release release;
+    tables.check();
 }
 
 Doubles owned(std::vector<double> values, std::initializer_list<size_t> shape) {
@@ -94,28 +150,16 @@ Doubles owned(std::vector<double> values, std::initializer_list<size_t> shape) {
 
 class Engine {
   public:
-    Engine(nb::dict sections, nb::callable normalise) : sections_(sections), normalise_(normalise) {
-        t_.word_start = section<uint32_t>(sections, "word_start");
-        t_.word_bytes = section<uint8_t>(sections, "word_bytes");
-        t_.word_flags = section<uint8_t>(sections, "word_flags");
-        t_.synset_start = section<uint32_t>(sections, "synset_start");
-        t_.synset_ids = section<uint32_t>(sections, "synset_ids");
-        t_.base_start = section<uint32_t>(sections, "base_start");
-        t_.base_ids = section<uint32_t>(sections, "base_ids");
-        t_.prefixes = section<uint8_t>(sections, "prefixes");
-        t_.prefixes_number = section<uint8_t>(sections, "prefixes_number");
-        t_.trie_word = section<uint16_t>(sections, "trie_word");
-        t_.trie_first = section<uint32_t>(sections, "trie_first");
-        t_.source_bits = section<uint64_t>(sections, "source_bits");
-        t_.source_rank = section<uint32_t>(sections, "source_rank");
-        t_.source_first = section<uint32_t>(sections, "source_first");
-        t_.target_node = section<uint32_t>(sections, "target_node");
+    Engine(nb::dict sections, nb::callable normalise) : normalise_(normalise) {
+        read_sections(sections, t_, held_);
+        nb::gil_scoped_release release;
+        t_.check();
         t_.prepare();
         words_.prepare();
     }
 
     // With flags, one for each pair, those without are not scored: 0. A crowded pair is an error, or NaN if `lenient`.
-    Doubles pairs_many(nb::sequence blocks, size_t threads, std::optional<Flags> wanted, bool lenient) {
+    Doubles pairs_many(nb::sequence blocks, int64_t threads, std::optional<Flags> wanted, bool lenient) {
         const bool *flags = wanted ? wanted->data() : nullptr;
         std::vector<double> scores;
         Texts texts;
@@ -132,11 +176,13 @@ class Engine {
             texts = Texts();
         };
         for (nb::handle item : blocks) {
-            nb::sequence pair = nb::cast<nb::sequence>(item);
-            if (nb::len(pair) != 2) throw nb::type_error("a block is a pair");
+            nb::sequence pair;
+            if (!nb::try_cast(item, pair) || nb::len(pair) != 2) throw nb::type_error("a block is a pair");
             Block block{number++, ids(pair[0], texts), ids(pair[1], texts), scores.size()};
-            scores.resize(scores.size() + block.hyps.size() * block.refs.size());
-            if (wanted && scores.size() > wanted->size()) throw std::invalid_argument("there are more pairs than flags");
+            const size_t pairs = fabula::product(block.hyps.size(), block.refs.size(), "too many pairs");
+            if (wanted && pairs > wanted->size() - scores.size()) throw std::invalid_argument("there are more pairs than flags");
+            fabula::room_for(scores.size() + pairs, sizeof(double));
+            scores.resize(scores.size() + pairs);
             batch.push_back(std::move(block));
             if (texts.full()) flush();
         }
@@ -147,8 +193,10 @@ class Engine {
     }
 
     // Statistics, scores, and the number of crowded references of each item, which count as unmatched if `lenient`.
-    std::tuple<Doubles, Doubles, Doubles> segments(nb::sequence candidates, nb::sequence references, size_t threads, bool lenient) {
+    std::tuple<Doubles, Doubles, Doubles> segments(nb::sequence candidates, nb::sequence references, int64_t threads, bool lenient) {
         const size_t n = nb::len(candidates);
+        if (nb::len(references) != n) throw std::invalid_argument("a list of references for each candidate");
+        fabula::room_for(n, 25 * sizeof(double));
         std::vector<double> stats(n * 23, 0.0), scores(n, -1.0), beyond(n, 0.0);
         std::vector<uint32_t> reference(n, 0);  // of the best so far: tiles of one item may come in any order
         std::mutex best;
@@ -172,8 +220,9 @@ class Engine {
             texts = Texts();
         };
         for (size_t k = 0; k < n; ++k) {
-            const uint32_t hyp = texts.add(key(candidates[k]));
+            const uint32_t hyp = texts.add(key(nb::object(candidates[k])));
             batch.push_back({k, {hyp}, ids(references[k], texts), k});
+            if (batch.back().refs.empty()) throw std::invalid_argument("item " + std::to_string(k) + " has no reference");
             if (texts.full()) flush();
         }
         flush();
@@ -181,20 +230,27 @@ class Engine {
     }
 
     nb::object normalise(nb::handle text) {
-        const std::string found = normalised(key(text));
-        return nb::steal(PyUnicode_FromStringAndSize(found.data(), static_cast<Py_ssize_t>(found.size())));
+        const std::string found = normalised(key(nb::borrow(text)));
+        nb::object made = nb::steal(PyUnicode_FromStringAndSize(found.data(), static_cast<Py_ssize_t>(found.size())));
+        if (!made.is_valid()) throw nb::python_error();
+        return made;
     }
 
   private:
     // The text itself if the C++ normaliser can take it; otherwise what the Python normaliser makes of it.
-    std::string key(nb::handle text) {
+    std::string key(const nb::object &text) {
         if (!PyUnicode_Check(text.ptr())) throw nb::type_error("not a text");
         if (PyUnicode_IS_ASCII(text.ptr())) {
             const char *data = reinterpret_cast<const char *>(PyUnicode_1BYTE_DATA(text.ptr()));
             const std::string_view view(data, static_cast<size_t>(PyUnicode_GET_LENGTH(text.ptr())));
             if (plain_ascii(view)) return std::string(view);
         }
-        return NORMALISED + nb::cast<std::string>(normalise_(text));
+        nb::object found = normalise_(text);
+        if (!PyUnicode_Check(found.ptr())) throw nb::type_error("the normaliser makes no text");
+        Py_ssize_t size = 0;
+        const char *data = PyUnicode_AsUTF8AndSize(found.ptr(), &size);
+        if (data == nullptr) throw nb::python_error();  // half a character: a ValueError, as in the twin
+        return NORMALISED + std::string(data, static_cast<size_t>(size));
     }
     std::string normalised(const std::string &key) const {
         return !key.empty() && key[0] == NORMALISED ? key.substr(1) : normalise_ascii(key, t_);
@@ -206,11 +262,11 @@ class Engine {
         if (!fast.is_valid()) throw nb::python_error();
         std::vector<uint32_t> found;
         for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(fast.ptr()); ++k)
-            found.push_back(into.add(key(PySequence_Fast_GET_ITEM(fast.ptr(), k))));
+            found.push_back(into.add(key(nb::borrow(PySequence_Fast_GET_ITEM(fast.ptr(), k)))));  // ours while Python normalises it
         return found;
     }
 
-    Sentences sentences(const Texts &texts, size_t threads) {
+    Sentences sentences(const Texts &texts, int64_t threads) {
         const auto &keys = texts.keys();
         Sentences found(keys.size());
         std::vector<size_t> missing;
@@ -225,7 +281,7 @@ class Engine {
         in_threads((missing.size() + 15) / 16, threads, [&] {
             return [&](size_t job) {
                 for (size_t m = 16 * job; m < std::min(16 * job + 16, missing.size()); ++m)
-                    found[missing[m]] = std::make_shared<const Sentence>(normalised(*keys[missing[m]]), t_, words_);
+                    found[missing[m]] = read(normalised(*keys[missing[m]]));
             };
         });
         std::lock_guard<std::mutex> guard(lock_);
@@ -236,6 +292,13 @@ class Engine {
             if (cache_.emplace(*keys[k], found[k]).second) cached_words_ += words;
         }
         return found;
+    }
+
+    std::shared_ptr<const Sentence> read(std::string text) {
+        auto made = std::make_shared<Sentence>(std::move(text), t_, words_);
+        const uint64_t serial = ++serials_;
+        if (serial <= std::numeric_limits<uint32_t>::max()) made->serial = static_cast<uint32_t>(serial);
+        return made;
     }
 
     // Ranges of at most TILE sentences and TILE_WORDS words (a longer sentence is a range of its own).
@@ -253,7 +316,7 @@ class Engine {
 
     // `flags` say of each pair, from block.out on and row by row, whether it is wanted; without them all are.
     template <class Result>
-    void score(const std::vector<Block> &blocks, const Texts &texts, size_t threads, const Asked &asked, const bool *flags,
+    void score(const std::vector<Block> &blocks, const Texts &texts, int64_t threads, const Asked &asked, const bool *flags,
                Result result) {
         const Sentences prepared = sentences(texts, threads);
         std::vector<Work> work;
@@ -269,6 +332,7 @@ class Engine {
         in_threads(work.size(), threads, [&] {
             return [&, tile = std::make_shared<Tile>(), hyps = std::vector<const Sentence *>(),
                     refs = std::vector<const Sentence *>(), skipped = std::vector<uint8_t>()](size_t k) mutable {
+                constexpr uint8_t UNWANTED = 1, KNOWN = 2;
                 const Work &w = work[k];
                 const Block &block = blocks[w.block];
                 hyps.clear();
@@ -280,6 +344,25 @@ class Engine {
                     for (size_t h = 0; h < hyps.size(); ++h)
                         for (size_t r = 0; r < refs.size(); ++r)
                             skipped[h * refs.size() + r] = !flags[block.out + (w.hyp + h) * block.refs.size() + w.ref + r];
+                const auto each = [&](auto &&visit) {  // of the pairs that are wanted
+                    for (size_t h = 0; h < hyps.size(); ++h)
+                        for (size_t r = 0; r < refs.size(); ++r)
+                            if (uint8_t &state = skipped[h * refs.size() + r]; state != UNWANTED) visit(h, r, state);
+                };
+                Statistics known;
+                bool more = false;
+                {
+                    const std::shared_lock<std::shared_mutex> held(pairs_.lock);
+                    each([&](size_t h, size_t r, uint8_t &state) {
+                        if (pairs_.find(*hyps[h], *refs[r], known)) {
+                            state = KNOWN;
+                            result(block, w.hyp + h, w.ref + r, known, false);
+                        } else {
+                            more = true;
+                        }
+                    });
+                }
+                if (!more) return;
                 tile->run(t_, words_, hyps, refs, skipped);
                 const auto &crowded = tile->crowded();
                 if (!crowded.empty() && !asked.lenient) {
@@ -291,38 +374,46 @@ class Engine {
                                           ", reference " + std::to_string(r) + ": " + why};
                     return;
                 }
-                for (size_t h = 0; h < hyps.size(); ++h)
-                    for (size_t r = 0; r < refs.size(); ++r) {
-                        const size_t pair = h * refs.size() + r;
-                        if (!skipped[pair]) result(block, w.hyp + h, w.ref + r, tile->stats(h, r), crowded.count(pair) > 0);
-                    }
+                each([&](size_t h, size_t r, uint8_t &state) {
+                    if (state == KNOWN) return;
+                    const bool beyond = crowded.count(h * refs.size() + r) > 0;
+                    result(block, w.hyp + h, w.ref + r, tile->stats(h, r), beyond);
+                    if (beyond) state = KNOWN;  // as far as it can be
+                });
+                const std::unique_lock<std::shared_mutex> held(pairs_.lock);
+                each([&](size_t h, size_t r, uint8_t state) {
+                    if (state != KNOWN) pairs_.keep(*hyps[h], *refs[r], tile->stats(h, r));
+                });
             };
         });
         if (failure) throw std::invalid_argument(failure->second);  // becomes ValueError
     }
 
-    nb::dict sections_;  // keeps the mapping alive
+    std::vector<nb::object> held_;  // keeps the mapping alive
     nb::callable normalise_;
     Tables t_;
     Words words_{t_};
     std::mutex lock_;
     std::unordered_map<std::string, std::shared_ptr<const Sentence>> cache_;
     size_t cached_words_ = 0;
+    std::atomic<uint64_t> serials_{0};
+    Pairs pairs_;
 };
 
-std::string stem_utf8(const std::string &word) {
+nb::object stem_python(const std::string &word) {
     const std::u16string found = stem(utf16(word));
-    std::string out;
-    for (char16_t c : found) {  // the basic plane is enough for tests
-        if (c < 0x80) out += static_cast<char>(c);
-        else if (c < 0x800) (out += static_cast<char>(0xC0 | c >> 6)) += static_cast<char>(0x80 | (c & 0x3F));
-        else ((out += static_cast<char>(0xE0 | c >> 12)) += static_cast<char>(0x80 | (c >> 6 & 0x3F))) += static_cast<char>(0x80 | (c & 0x3F));
-    }
-    return out;
+    const uint16_t one = 1;
+    int order = *reinterpret_cast<const uint8_t *>(&one) ? -1 : 1;  // told, not guessed: a first U+FEFF is text
+    nb::object made = nb::steal(PyUnicode_DecodeUTF16(reinterpret_cast<const char *>(found.data()),
+                                                      static_cast<Py_ssize_t>(2 * found.size()), "surrogatepass", &order));
+    if (!made.is_valid()) throw nb::python_error();
+    return made;
 }
 
 // The score of each row of 23 statistics.
 Doubles scores_of(nb::ndarray<const double, nb::shape<-1, 23>, nb::c_contig, nb::device::cpu> stats) {
+    fabula::all_aligned(stats);
+    fabula::room_for(stats.shape(0), sizeof(double));
     std::vector<double> scores(stats.shape(0));
     Statistics row;
     for (size_t k = 0; k < scores.size(); ++k) {
@@ -346,5 +437,6 @@ FABULA_KERNEL(m) {
              nb::arg("lenient") = false, "([N, 23], [N], [N])")
         .def("normalise", &Engine::normalise, nb::arg("text"));
     m.def("meteor_scores", &meteor::scores_of, nb::arg("stats"), "Twin of fabula.text.meteor.score_of.");
-    m.def("meteor_stem", &meteor::stem_utf8, nb::arg("word"), "Twin of fabula.text.meteor.stem.stem.");
+    m.def("meteor_check", &meteor::check_sections, nb::arg("sections"), "Twin of fabula.text.meteor.index.check_sections_python.");
+    m.def("meteor_stem", &meteor::stem_python, nb::arg("word"), "Twin of fabula.text.meteor.stem.stem.");
 }

@@ -58,7 +58,8 @@ struct Tables {
     std::vector<uint32_t> slots;  // open addressing: word -> number
     std::unordered_set<std::string> keep_dot, keep_dot_before_number;
 
-    void prepare();  // fills the three above
+    void check() const;  // throws std::invalid_argument where a section does not fit the others; all that is read later is in range
+    void prepare();      // fills the three above
     uint32_t number(std::string_view word) const;
     uint32_t child(uint32_t node, uint32_t word) const;
     Memo children;
@@ -133,6 +134,7 @@ struct Sentence {
     std::vector<Source> sources;        // sorted by entry
     std::vector<Place> places;
     uint32_t function_words = 0;
+    uint32_t serial = 0;                // of its own as long as the process lives; 0: none is left
 };
 
 struct Match {

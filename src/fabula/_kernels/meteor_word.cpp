@@ -2,6 +2,8 @@
 // Twins: fabula/text/meteor/norm.py, stem.py, and Sentence in align.py, which explain the rules.
 #include "meteor.hpp"
 
+#include "check.hpp"
+
 #include <algorithm>
 #include <bitset>
 #include <utility>
@@ -33,6 +35,81 @@ std::string_view word_at(const Tables &t, uint32_t k) {
 }
 
 }  // namespace
+
+namespace {
+
+using fabula::require;
+
+// Rows of unequal length: where each of `rows` begins in `size` things.
+void check_starts(Span<uint32_t> start, size_t rows, size_t size, const char *why) {
+    require(start.size == rows + 1 && start[0] == 0 && start[rows] == size, why);
+    uint32_t falls = 0;
+    for (size_t k = 0; k < rows; ++k) falls |= start[k + 1] < start[k];
+    require(!falls, why);
+}
+
+// Each row strictly rising; neighbours may fall only where a row begins.
+template <class T> void check_rising(Span<uint32_t> start, size_t rows, Span<T> values, const char *why) {
+    for (size_t k = 0; k < rows; ++k)
+        for (size_t i = start[k] + size_t{1}; i < start[k + 1]; ++i) require(values[i - 1] < values[i], why);
+}
+
+// As Python reads it: no half characters, no long forms, no surrogates.
+bool is_utf8(const uint8_t *at, const uint8_t *end) {
+    while (at < end) {
+        const uint8_t c = *at++;
+        if (c < 0x80) continue;
+        const int more = c < 0xE0 ? 1 : c < 0xF0 ? 2 : 3;
+        if (c < 0xC2 || c > 0xF4 || end - at < more) return false;
+        uint32_t point = c & (0x3Fu >> more);
+        for (int j = 0; j < more; ++j, ++at) {
+            if ((*at & 0xC0) != 0x80) return false;
+            point = point << 6 | (*at & 0x3Fu);
+        }
+        if ((more == 2 && point < 0x800) || (more == 3 && (point < 0x10000 || point > 0x10FFFF)) || (point >= 0xD800 && point < 0xE000)) return false;
+    }
+    return true;
+}
+
+}  // namespace
+
+void Tables::check() const {
+    const size_t V = word_flags.size, N = trie_word.size, bits = (N + 63) / 64;
+    require(V < UNKNOWN && N < UNKNOWN && target_node.size < UNKNOWN, "the tables are too long");
+    check_starts(word_start, V, word_bytes.size, "word_start");
+    for (size_t k = 0; k < V; ++k)
+        require(is_utf8(word_bytes.data + word_start[k], word_bytes.data + word_start[k + 1]), "word_bytes");
+    for (size_t k = 0; k < V; ++k) require(word_flags[k] <= (FUNCTION | IRREGULAR | LEMMA), "word_flags");
+    check_starts(synset_start, V, synset_ids.size, "synset_start");
+    check_rising(synset_start, V, synset_ids, "synset_ids");
+    check_starts(base_start, V, base_ids.size, "base_start");
+    check_rising(base_start, V, base_ids, "base_ids");
+    for (const auto &text : {prefixes, prefixes_number}) require(is_utf8(text.data, text.data + text.size), "prefixes");
+
+    // A forest in breadth-first order: the roots are the words of phrases, children come behind their parents.
+    require(trie_first.size == N + 1, "trie_first");
+    const size_t P = trie_first[0];
+    require(P <= N && P <= V && P < 0x10000 && trie_first[N] == N, "trie_first");
+    uint32_t odd = 0;
+    for (size_t k = 0; k < N; ++k) odd |= trie_first[k + 1] < trie_first[k] || (trie_first[k] <= k && trie_first[k] != trie_first[k + 1]);
+    require(!odd, "trie_first");
+    for (size_t k = 0; k < P; ++k) odd |= trie_word[k] != k;
+    for (size_t k = P; k < N; ++k) odd |= trie_word[k] >= P;
+    require(!odd, "trie_word");
+    check_rising(trie_first, N, trie_word, "trie_word");
+
+    require(source_bits.size == bits && source_rank.size == bits && source_first.size > 0, "source_bits");
+    require(N % 64 == 0 || !(source_bits[bits - 1] >> (N % 64)), "source_bits");
+    size_t sources = 0;
+    for (size_t k = 0; k < bits; ++k) {
+        require(source_rank[k] == sources, "source_rank");
+        sources += std::bitset<64>(source_bits[k]).count();
+    }
+    check_starts(source_first, sources, target_node.size, "source_first");
+    uint32_t greatest = 0;
+    for (size_t k = 0; k < target_node.size; ++k) greatest = std::max(greatest, target_node[k]);
+    require(target_node.size == 0 || greatest < N, "target_node");
+}
 
 void Tables::prepare() {
     const uint32_t V = static_cast<uint32_t>(word_flags.size);

@@ -1,5 +1,6 @@
 // Rankings of moments, a block of queries at a time: where the first right answer stands, and what is odd about them.
 // Twins: fabula/metrics/_recall.py, fabula/engine/moments.py, fabula/io/moments/tvr_predictions.py.
+#include "check.hpp"
 #include "json.hpp"
 #include "kernel.hpp"
 
@@ -19,13 +20,15 @@ using Ints = nb::ndarray<const int64_t, nb::ndim<1>, nb::device::cpu>;
 using Floats = nb::ndarray<const double, nb::ndim<1>, nb::device::cpu>;
 using Spans = nb::ndarray<const double, nb::shape<-1, 2>, nb::device::cpu>;
 
-template <class View> int64_t total(const View &counts, size_t n) {
-    int64_t sum = 0;
+// Counts that are not negative and add up to `all`, without running over on the way.
+template <class View> void add_up(const View &counts, size_t n, size_t all) {
+    int64_t left = static_cast<int64_t>(all);
     for (size_t i = 0; i < n; ++i) {
         if (counts(i) < 0) throw std::invalid_argument("a count is negative");
-        sum += counts(i);
+        if (counts(i) > left) throw std::invalid_argument("the columns do not fit together");
+        left -= counts(i);
     }
-    return sum;
+    if (left != 0) throw std::invalid_argument("the columns do not fit together");
 }
 
 // IoU over the hull, in the precision that is asked for; NaN stays NaN.
@@ -80,9 +83,12 @@ nb::object first_right(const Ints &counts, const Spans &spans, const Ints &video
                        const Ints &held, std::vector<double> taus, bool above, bool single, int64_t agree,
                        int64_t agree_from, std::optional<int64_t> top, bool own_only) {
     const size_t Q = counts.shape(0), M = spans.shape(0), T = taus.size();
-    if (total(counts.view(), Q) != static_cast<int64_t>(M) || videos.shape(0) != M || own.shape(0) != Q ||
-        held.shape(0) != Q || total(held.view(), Q) != static_cast<int64_t>(windows.shape(0)))
+    fabula::all_aligned(counts, spans, videos, own, windows, held);
+    if (videos.shape(0) != M || own.shape(0) != Q || held.shape(0) != Q)
         throw std::invalid_argument("the columns do not fit together");
+    add_up(counts.view(), Q, M);
+    add_up(held.view(), Q, windows.shape(0));
+    fabula::room_for(T, fabula::product(Q, sizeof(double), "too many queries"));
     const Rule rule{std::move(taus), above, agree, agree_from, top.value_or(std::numeric_limits<int64_t>::max()), own_only};
     std::vector<double> rank;
     {
@@ -98,8 +104,10 @@ nb::object oddities(const Ints &counts_, const Spans &spans_, std::optional<Floa
     const auto counts = counts_.view();
     const auto spans = spans_.view();
     const size_t Q = counts.shape(0), M = spans.shape(0);
-    if (total(counts, Q) != static_cast<int64_t>(M) || (scores_ && scores_->shape(0) != M))
-        throw std::invalid_argument("the columns do not fit together");
+    fabula::all_aligned(counts_, spans_);
+    if (scores_) fabula::aligned(*scores_);
+    if (scores_ && scores_->shape(0) != M) throw std::invalid_argument("the columns do not fit together");
+    add_up(counts, Q, M);
     std::vector<int64_t> faulty, rising, unscored;
     {
         nb::gil_scoped_release free;
@@ -126,26 +134,33 @@ nb::object oddities(const Ints &counts_, const Spans &spans_, std::optional<Floa
     return nb::make_tuple(owned(std::move(faulty), {a}), owned(std::move(rising), {b}), owned(std::move(unscored), {c}));
 }
 
-// ours[i] for every number that is theirs[i]; None where one is not among them. `theirs` is sorted.
+// ours[i] for every number that is theirs[i]; None where one is not among them. `theirs` is sorted, without repeats.
 nb::object translated(const Floats &numbers_, const Ints &theirs_, const Ints &ours_) {
+    fabula::all_aligned(numbers_, theirs_, ours_);
     const auto numbers = numbers_.view();
     const auto theirs = theirs_.view(), ours = ours_.view();
     const size_t M = numbers.shape(0), K = theirs.shape(0);
-    if (K == 0 || ours.shape(0) != K) return nb::none();
+    if (ours.shape(0) != K) throw std::invalid_argument("a number of theirs for each of ours");
+    for (size_t k = 1; k < K; ++k)
+        if (theirs(k - 1) >= theirs(k)) throw std::invalid_argument("their numbers must rise");
+    if (K == 0) return nb::none();
+    fabula::room_for(M, sizeof(int64_t));
     std::vector<int64_t> found(M);
     bool known = true;
     {
         nb::gil_scoped_release free;
-        const double low = static_cast<double>(theirs(0)), high = static_cast<double>(theirs(K - 1));
-        const bool dense = theirs(K - 1) - theirs(0) == static_cast<int64_t>(K) - 1;  // as they mostly are
+        constexpr double END = 9223372036854775808.0;  // 2^63: no whole number of 64 bits any more
+        const int64_t low = theirs(0), high = theirs(K - 1);
+        const bool dense = static_cast<uint64_t>(high) - static_cast<uint64_t>(low) == K - 1;  // as they mostly are
         std::vector<int64_t> sorted;
         if (!dense) for (size_t k = 0; k < K; ++k) sorted.push_back(theirs(k));
         for (size_t m = 0; m < M; ++m) {
             const double number = numbers(m);
-            if (!(number >= low && number <= high)) { known = false; break; }
-            size_t at = static_cast<size_t>(number - low);
-            if (!dense)
-                at = static_cast<size_t>(std::lower_bound(sorted.begin(), sorted.end(), static_cast<int64_t>(number)) - sorted.begin());
+            if (!(number >= -END && number < END)) { known = false; break; }
+            const int64_t whole = static_cast<int64_t>(number);
+            size_t at = 0;
+            if (!dense) at = static_cast<size_t>(std::lower_bound(sorted.begin(), sorted.end(), whole) - sorted.begin());
+            else if (whole > low) at = static_cast<size_t>(static_cast<uint64_t>(whole) - static_cast<uint64_t>(low));
             if (at >= K || static_cast<double>(theirs(at)) != number) { known = false; break; }
             found[m] = ours(at);
         }

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "check.hpp"
 #include "parallel.hpp"
 
 namespace nb = nanobind;
@@ -32,6 +33,8 @@ using Pairs = std::vector<std::pair<int64_t, int64_t>>;
 
 namespace {
 
+constexpr const char *MISFIT = "ordered_many: the cells do not fit the shapes";
+
 enum Move : uint8_t { LEFT, DIAGONAL, UPPER };  // skip a reference, match, skip a prediction: the paper's names
 
 struct Scratch {
@@ -43,9 +46,13 @@ struct Scratch {
 // The matching of sign * C, a G x P matrix with rows `stride` apart; its pairs are left in s.pairs. Returns the value.
 template <typename T>
 double solve(const T *c, double sign, size_t G, size_t P, size_t stride, Scratch &s) {
+    s.pairs.clear();
+    if (G == 0 || P == 0) return 0.0;  // the other side may be any number
+    fabula::room_for(G, P);
     s.above.assign(P + 1, 0.0), s.row.assign(P + 1, 0.0), s.diagonal.resize(P + 1);
     s.B.resize(G * P);
     for (size_t i = 0; i < G; ++i, c += stride) {
+        fabula::require(fabula::all_finite(c, P), "ordered: a score is not finite");
         // The three parts of a row apart: what may run in vector lanes, and the one chain from left to right.
         const double *above = s.above.data();
         double *row = s.row.data(), *diagonal = s.diagonal.data();
@@ -60,7 +67,6 @@ double solve(const T *c, double sign, size_t G, size_t P, size_t stride, Scratch
         for (size_t j = 0; j < P; ++j) B[j] = row[j + 1] == row[j] ? UPPER : row[j + 1] == diagonal[j] ? DIAGONAL : LEFT;
         std::swap(s.above, s.row);
     }
-    s.pairs.clear();
     for (size_t k = G, l = P; k > 0 && l > 0;) {
         const uint8_t move = s.B[(k - 1) * P + (l - 1)];
         if (move == DIAGONAL) s.pairs.emplace_back(--k, --l);
@@ -71,6 +77,7 @@ double solve(const T *c, double sign, size_t G, size_t P, size_t stride, Scratch
 }
 
 std::pair<double, Pairs> ordered(Matrix C) {
+    fabula::aligned(C);
     double value = 0.0;
     Scratch s;
     {
@@ -83,14 +90,16 @@ std::pair<double, Pairs> ordered(Matrix C) {
 
 // Matrices end to end, each shapes[n] = (G, P): the value of each, and its pairs as flags on the cells.
 void ordered_many(Cells C, Shapes shapes, Values values, Flags chosen) {
+    fabula::all_aligned(C, shapes, values, chosen);
     const size_t N = shapes.shape(0);
     if (shapes.shape(1) != 2 || values.size() != N) throw std::invalid_argument("ordered_many: a shape and a value per matrix");
     size_t cells = 0;
     for (size_t n = 0; n < N; ++n) {
         if (shapes(n, 0) < 0 || shapes(n, 1) < 0) throw std::invalid_argument("ordered_many: a shape is negative");
-        cells += static_cast<size_t>(shapes(n, 0)) * static_cast<size_t>(shapes(n, 1));
+        cells += fabula::product(static_cast<size_t>(shapes(n, 0)), static_cast<size_t>(shapes(n, 1)), MISFIT);
+        fabula::require(cells <= C.size(), MISFIT);
     }
-    if (C.size() != cells || chosen.size() != cells) throw std::invalid_argument("ordered_many: the cells do not fit the shapes");
+    if (C.size() != cells || chosen.size() != cells) fabula::refuse(MISFIT);
 
     const double *c = C.data();
     const int64_t *shape = shapes.data();
@@ -108,7 +117,8 @@ void ordered_many(Cells C, Shapes shapes, Values values, Flags chosen) {
 }
 
 template <typename T>
-void ordered_batch(Batch<T> cost, Lengths n, Lengths m, Indices queries, Indices targets, Counts counts, int threads) {
+void ordered_batch(Batch<T> cost, Lengths n, Lengths m, Indices queries, Indices targets, Counts counts, int64_t threads) {
+    fabula::all_aligned(cost, n, m, queries, targets, counts);
     const size_t B = cost.shape(0), N = cost.shape(1), M = cost.shape(2), most = std::min(N, M);
     if (n.size() != B || m.size() != B || counts.size() != B)
         throw std::invalid_argument("ordered_batch: one length and one count per item");
@@ -138,11 +148,11 @@ void ordered_batch(Batch<T> cost, Lengths n, Lengths m, Indices queries, Indices
 
 FABULA_KERNEL(m) {
     m.def("ordered", &ordered, nb::arg("C"), "Twin of fabula.match.ordered.ordered_python.");
-    m.def("ordered_many", &ordered_many, nb::arg("C"), nb::arg("shapes"), nb::arg("values"), nb::arg("chosen"),
+    m.def("ordered_many", &ordered_many, nb::arg("C"), nb::arg("shapes"), nb::arg("values").noconvert(), nb::arg("chosen").noconvert(),
           "Matrices end to end: fills values [N] and chosen, a flag per cell. Twin of ordered_many_python.");
     const char *doc = "Minimising, item by item: fills queries and targets [B, min(N, M)] and counts [B]. Twin of ordered_python.";
     m.def("ordered_batch", &ordered_batch<float>, nb::arg("cost").noconvert(), nb::arg("n"), nb::arg("m"),
-          nb::arg("queries"), nb::arg("targets"), nb::arg("counts"), nb::arg("threads"), doc);
+          nb::arg("queries").noconvert(), nb::arg("targets").noconvert(), nb::arg("counts").noconvert(), nb::arg("threads"), doc);
     m.def("ordered_batch", &ordered_batch<double>, nb::arg("cost").noconvert(), nb::arg("n"), nb::arg("m"),
-          nb::arg("queries"), nb::arg("targets"), nb::arg("counts"), nb::arg("threads"), doc);
+          nb::arg("queries").noconvert(), nb::arg("targets").noconvert(), nb::arg("counts").noconvert(), nb::arg("threads"), doc);
 }

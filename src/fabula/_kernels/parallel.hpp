@@ -1,4 +1,6 @@
-// Items of a batch over threads. Threads are started for a call and joined: no pool that a fork could break.
+// Items of a batch over threads. Threads are started for a call and joined: no pool that a fork could break. All kernels
+// that use threads use these: what goes wrong in one is thrown where they were asked for, and threads that cannot be had
+// are done without.
 #pragma once
 
 #include <algorithm>
@@ -6,7 +8,6 @@
 #include <cstdint>
 #include <exception>
 #include <mutex>
-#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -29,26 +30,35 @@ class Queue {
     const int64_t items_;
 };
 
-// Runs work(queue) in up to `threads` threads; a further one is worth its start from `grain` units of work on.
+constexpr int64_t MOST_THREADS = 256;  // however many are asked for
+
+// How many threads: at most `threads` and one per item; a further one is worth its start from `grain` units of work on.
+inline int64_t crew_size(int64_t items, int64_t units_per_item, int64_t threads, int64_t grain) {
+    const double worth = static_cast<double>(items) * static_cast<double>(units_per_item) / static_cast<double>(grain);
+    const int64_t most = std::min({std::max<int64_t>(threads, 1), MOST_THREADS, items});
+    return worth < static_cast<double>(most) ? static_cast<int64_t>(worth) : most;
+}
+
+// Runs work(queue) in up to `threads` threads, the calling one among them; the first exception of any is thrown here.
 template <typename Work>
 void parallel(int64_t items, int64_t units_per_item, int64_t threads, int64_t grain, const Work &work) {
-    const int64_t count = std::min({threads, items, items * units_per_item / grain});
+    const int64_t count = crew_size(items, units_per_item, threads, grain);
     Queue queue(items);
     std::exception_ptr failure;
     std::mutex lock;
-    const auto guarded = [&] {
+    const auto guarded = [&]() noexcept {
         try {
             work(queue);
         } catch (...) {
-            const std::lock_guard<std::mutex> held(lock);
-            failure = std::current_exception();
             queue.close();
+            const std::lock_guard<std::mutex> held(lock);
+            if (!failure) failure = std::current_exception();
         }
     };
     std::vector<std::thread> crew;
     try {
         for (int64_t t = 1; t < count; ++t) crew.emplace_back(guarded);
-    } catch (const std::system_error &) {  // no more threads to be had: those that run do the work
+    } catch (...) {  // no more threads to be had, or no memory for them: those that run do the work
     }
     guarded();
     for (std::thread &worker : crew) worker.join();

@@ -5,6 +5,7 @@
 // A state that lies further below the best finished state of its span than its limit is dropped. The tree is read off from
 // the top, without backpointers: the first split and the first rule that explain a score within a relative 1e-5 are taken,
 // as the parser does that SPICE was built on.
+#include "check.hpp"
 #include "kernel.hpp"
 #include "parallel.hpp"
 
@@ -29,6 +30,9 @@ using In = nb::ndarray<const T, nb::ndim<D>, nb::c_contig, nb::device::cpu>;
 
 constexpr float NONE = -std::numeric_limits<float>::infinity();
 enum Kind : uint8_t { PHRASE, TAG, UNFINISHED };
+// What a grammar and a sentence may have, as in the twin: time grows with the cube of the words, chains with the square of the rules.
+constexpr size_t MOST_STATES = 65534, MOST_TAGS = 4096, MOST_RULES = 1 << 22, MOST_CATEGORIES = 128, MOST_WORDS = 512;
+constexpr size_t MOST_JOINS = 1 << 22;  // of unary rules with chains
 
 struct Up { uint16_t parent, other; float score; };  // from the left child, with its sibling
 struct Down { int32_t left, right; float score; };   // from the parent
@@ -98,20 +102,33 @@ class Pcfg {
         : S(static_cast<int32_t>(kind.shape(0))), goal(goal), kind(kind.data(), kind.data() + kind.shape(0)),
           category(category.data(), category.data() + category.shape(0)),
           limits(limits.data(), limits.data() + limits.shape(0)), tag_limit(tag_limit) {
-        const auto check = [&](In<int32_t, 2> rules, In<float, 1> scores, size_t places) {
+        fabula::all_aligned(binary, binary_scores, unary, unary_scores, kind, category, limits);
+        const size_t states = kind.shape(0);
+        if (states > MOST_STATES) throw nb::value_error("Pcfg: more than 65,534 states");
+        const auto check = [&](const In<int32_t, 2> &rules, const In<float, 1> &scores, size_t places) {
             if (rules.shape(1) != places || scores.shape(0) != rules.shape(0)) throw nb::value_error("Pcfg: odd shapes");
+            if (rules.shape(0) > MOST_RULES) throw nb::value_error("Pcfg: too many rules");
+            if (!fabula::all_finite(scores.data(), scores.size())) throw nb::value_error("Pcfg: a score is not finite");
             for (size_t i = 0; i < rules.shape(0) * places; ++i)
                 if (rules.data()[i] < 0 || rules.data()[i] >= S) throw nb::value_error("Pcfg: no such state");
         };
-        if (S >= 65535) throw nb::value_error("Pcfg: more than 65,534 states");
         check(binary, binary_scores, 3);
         check(unary, unary_scores, 2);
         if (goal < 0 || goal >= S) throw nb::value_error("Pcfg: no such goal");
-        if (limits.shape(0) != kind.shape(0) || category.shape(0) != kind.shape(0)) throw nb::value_error("Pcfg: odd limits");
+        if (limits.shape(0) != states || category.shape(0) != states) throw nb::value_error("Pcfg: odd limits");
+        for (size_t s = 0; s < states; ++s) {
+            if (this->kind[s] > UNFINISHED) throw nb::value_error("Pcfg: no such kind");
+            if (this->category[s] < 0 || size_t(this->category[s]) >= MOST_CATEGORIES) throw nb::value_error("Pcfg: no such category");
+            if (!(this->limits[s] > NONE)) throw nb::value_error("Pcfg: a limit is no number");
+        }
+        if (std::isnan(tag_limit)) throw nb::value_error("Pcfg: a limit is no number");
+        if (size_t(std::count(this->kind.begin(), this->kind.end(), TAG)) > MOST_TAGS) throw nb::value_error("Pcfg: too many tags");
         tag.assign(S, -1);
         for (int32_t s = 0; s < S; ++s)
             if (this->kind[s] == TAG) tag[s] = T++;
         if (follows) {
+            fabula::aligned(*follows);
+            if (!fabula::all_finite(follows->data(), follows->size())) throw nb::value_error("Pcfg: a score is not finite");
             if (follows->shape(0) != size_t(T) + 1 || follows->shape(1) != size_t(T)) throw nb::value_error("Pcfg: odd follows");
             this->follows.assign(follows->data(), follows->data() + follows->size());
         }
@@ -158,8 +175,11 @@ class Pcfg {
             above[c].push_back({p, score});
         };
         for (int32_t s = 0; s < S; ++s) relax(s, s, 0.0f);
+        size_t joins = 0;
         for (int64_t i = 0; i < U; ++i) {
             const std::vector<Chain> over = above[u[2 * i]], under = below[u[2 * i + 1]];
+            joins += over.size() * under.size();
+            if (joins > MOST_JOINS) throw nb::value_error("Pcfg: too many chains of unary rules");
             for (const Chain &x : over)
                 for (const Chain &y : under) relax(x.state, y.state, x.score + y.score + v[i]);
         }
@@ -294,7 +314,7 @@ class Chart {
                 states.push_back(s);
                 number[s] = static_cast<uint16_t>(states.size());
                 const size_t lanes = states.size() * length, bits = states.size() * words;
-                if (scores.size() < lanes) scores.resize(2 * lanes);
+                if (scores.size() < lanes) fabula::room_for(lanes, 2 * sizeof(float)), scores.resize(2 * lanes);
                 if (held.size() < bits) held.resize(2 * bits);
                 std::fill_n(scores.data() + lanes - length, length, NONE);
                 std::fill_n(held.data() + bits - words, words, 0);
@@ -513,17 +533,31 @@ nb::capsule owner(std::vector<T> *kept) {
 
 nb::tuple trees(const Pcfg &g, In<int64_t, 1> first, In<int32_t, 1> words, In<int64_t, 1> at, In<int32_t, 1> tags, In<float, 1> scores,
                 int64_t threads, bool whole, std::optional<In<uint64_t, 2>> allowed) {
+    fabula::all_aligned(first, words, at, tags, scores);
+    const auto require = [](bool holds, const char *why) {
+        if (!holds) throw nb::value_error(why);
+    };
+    require(first.shape(0) > 0 && at.shape(0) > 0, "trees: first and at have an end each");
+    require(scores.shape(0) == tags.shape(0), "trees: a score for each tag");
+    require(fabula::all_finite(scores.data(), scores.size()), "trees: a score is not finite");
     const int64_t n = static_cast<int64_t>(first.shape(0)) - 1;
     const int64_t *f = first.data(), *t = at.data(), known = static_cast<int64_t>(at.shape(0)) - 1;
-    for (int64_t i = 0; i < n; ++i)
-        if (f[i] < 0 || f[i + 1] < f[i] || f[i + 1] > static_cast<int64_t>(words.shape(0))) throw nb::value_error("trees: odd first");
-    for (size_t i = 0; i < words.shape(0); ++i)
-        if (words.data()[i] < 0 || words.data()[i] >= known) throw nb::value_error("trees: no such word");
-    for (int64_t i = 0; i < known; ++i)
-        if (t[i] < 0 || t[i + 1] < t[i] || t[i + 1] > static_cast<int64_t>(tags.shape(0))) throw nb::value_error("trees: odd at");
+    const auto rises = [&](const int64_t *place, int64_t count, size_t limit, size_t step, const char *odd, const char *much) {
+        require(place[0] >= 0 && place[count] <= static_cast<int64_t>(limit), odd);
+        for (int64_t i = 0; i < count; ++i) require(place[i + 1] >= place[i], odd);
+        for (int64_t i = 0; i < count; ++i) require(place[i + 1] - place[i] <= static_cast<int64_t>(step), much);
+    };
+    rises(f, n, words.shape(0), MOST_WORDS, "trees: odd first", "trees: more than 512 words in a sentence");
+    rises(t, known, tags.shape(0), size_t(g.T), "trees: odd at", "trees: more tags of a word than there are");
+    for (size_t i = 0; i < words.shape(0); ++i) require(words.data()[i] >= 0 && words.data()[i] < known, "trees: no such word");
     for (size_t i = 0; i < tags.shape(0); ++i)
-        if (tags.data()[i] < 0 || tags.data()[i] >= g.S || g.tag[tags.data()[i]] < 0) throw nb::value_error("trees: no such tag");
-    if (allowed && (n != 1 || allowed->shape(1) != 2)) throw nb::value_error("trees: allowed is for one sentence");
+        require(tags.data()[i] >= 0 && tags.data()[i] < g.S && g.tag[tags.data()[i]] >= 0, "trees: no such tag");
+    if (allowed) {
+        fabula::aligned(*allowed);
+        require(n == 1 && allowed->shape(1) == 2, "trees: allowed is for one sentence");
+        const auto length = static_cast<size_t>(f[1] - f[0]);
+        require(allowed->shape(0) == length * (length + 1) / 2, "trees: allowed has a row for each span");
+    }
     const Set *allow = allowed ? reinterpret_cast<const Set *>(allowed->data()) : nullptr;
     std::vector<std::vector<Node>> found(n);
     std::vector<std::vector<float>> below(n);

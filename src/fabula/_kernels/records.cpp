@@ -2,6 +2,7 @@
 //
 // It reads on as long as records are plain, and stops before the first that is not: a reader that can say what is
 // wrong with it, or that nothing is, takes over there.
+#include "check.hpp"
 #include "json.hpp"
 #include "kernel.hpp"
 
@@ -269,6 +270,12 @@ class Reader {
     }
 };
 
+// What no text is (ValueError and its kin) is for another reader; anything else, Ctrl-C among it, is for the caller.
+void pass_over_error() {
+    if (!PyErr_ExceptionMatches(PyExc_ValueError)) throw nb::python_error();
+    PyErr_Clear();
+}
+
 // The word as Python has it: a new reference; null without an exception where only Python can say what it is.
 PyObject *object_of(const Word &word, Kind kind, nb::handle loads) {
     if (word.text.data() == nullptr) {
@@ -281,10 +288,14 @@ PyObject *object_of(const Word &word, Kind kind, nb::handle loads) {
     if (word.escaped) {
         nb::bytes quoted(word.text.data() - 1, word.text.size() + 2);
         made = PyObject_CallOneArg(loads.ptr(), quoted.ptr());
+        if (made != nullptr && !PyUnicode_Check(made)) {
+            Py_DECREF(made);
+            throw nb::type_error("loads must make a text of a text");
+        }
         if (made != nullptr && PyUnicode_AsUTF8AndSize(made, nullptr) == nullptr) Py_CLEAR(made);  // half a character
     } else
         made = PyUnicode_DecodeUTF8(word.text.data(), size, nullptr);
-    if (made == nullptr) PyErr_Clear();
+    if (made == nullptr) pass_over_error();
     return made;
 }
 
@@ -328,6 +339,8 @@ nb::object records(nb::object text, int64_t at, int64_t end, bool lines,
     const char *data = held.data(at, end);
     std::vector<Column> columns;
     for (const auto &[key, kind] : fields) {
+        for (const Column &other : columns)
+            if (other.key == key) throw std::invalid_argument("the field " + key + " is asked for twice");
         columns.push_back(Column{key, kind_named(kind)});
         if (columns.back().kind == Kind::TABLE) columns.back().values.reserve(static_cast<size_t>(end - at) / 6);
     }
@@ -340,13 +353,14 @@ nb::object records(nb::object text, int64_t at, int64_t end, bool lines,
     size_t n = reader.starts.size();
     for (const auto &[record, word] : reader.doubtful) {
         PyObject *one = record < n ? PyUnicode_DecodeUTF8(word.data(), static_cast<Py_ssize_t>(word.size()), nullptr) : Py_None;
-        if (one == nullptr) PyErr_Clear(), n = record;
+        if (one == nullptr) pass_over_error(), n = record;
         else if (one != Py_None) Py_DECREF(one);
     }
     nb::list out;
     std::vector<nb::list> made;
     for (const Column &c : reader.columns) {
         made.push_back(nb::steal<nb::list>(PyList_New(c.has_words() ? static_cast<Py_ssize_t>(n) : 0)));
+        if (!made.back().is_valid()) throw nb::python_error();
         if (c.has_words()) n = made_words(c, n, loads, made.back().ptr());
     }
     if (n < reader.starts.size()) stop = reader.cut(n);

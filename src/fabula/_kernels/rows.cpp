@@ -1,6 +1,7 @@
 // JSON arrays of equally long arrays of numbers, lifted out of a text as tables; twin of fabula/io/records/tables.py.
 //
 // Plain JSON and nothing else: what is not such a table is left to the reader that can say what is wrong with it.
+#include "check.hpp"
 #include "json.hpp"
 #include "kernel.hpp"
 
@@ -17,6 +18,8 @@ namespace {
 
 // Every plain table that follows `"key": ` is lifted out of the text; `"\\u0000k"` marks the place of the k-th.
 nb::object lift(nb::bytes text, const std::string &key, int64_t first) {
+    constexpr int64_t MOST = int64_t{1} << 62;  // marks are counted on from it
+    if (first < 0 || first > MOST) throw std::invalid_argument("the first number is from 0 to 2^62");
     const char *data = text.c_str(), *end = data + text.size();
     const std::string name = '"' + key + '"';
     std::string left;

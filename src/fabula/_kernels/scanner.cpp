@@ -22,6 +22,7 @@
 #include <utility>
 #include <vector>
 
+#include "check.hpp"
 #include "parallel.hpp"
 
 namespace nb = nanobind;
@@ -33,6 +34,8 @@ using Numbers = nb::ndarray<nb::numpy, int32_t, nb::ndim<1>>;
 
 constexpr int32_t DEAD = -1, NO_RULE = -1;
 constexpr size_t OVERSHOT = 64, NOTE_EVERY = 16;  // as in the twin
+constexpr size_t MOST_STATES = 1 << 17, MOST_TABLE = 1 << 25, MOST_POSITIONS = 1 << 26;  // of sane rules; the first is the twin's
+constexpr int MOST_UNITS = 1024, MOST_EDIT = 64;  // that a rule gives back or makes a token of, and puts in place of one of its units
 
 enum Kind { TOKEN, SKIP, LINE };
 
@@ -71,6 +74,7 @@ void append_units(PyObject *text, std::u16string &out) {
 }
 
 std::u16string units_of(nb::handle text) {
+    if (!PyUnicode_Check(text.ptr())) throw nb::type_error("a text is a string");
     std::u16string out;
     append_units(text.ptr(), out);
     return out;
@@ -122,11 +126,16 @@ class Scanner {
             const std::vector<int32_t> &accept, const std::vector<int32_t> &first, const std::vector<RuleData> &rules,
             nb::str blanks)
         : blanks_(units_of(blanks)) {
-        if (classes.size() != 65536 || members.empty()) throw std::invalid_argument("not an automaton");
-        const auto *c = static_cast<const uint8_t *>(classes.data());
-        class_of_.assign(c, c + 65536);
+        read_classes(classes);
+        const auto positions = static_cast<int64_t>(members.size());
+        fabula::require(positions > 0 && follow.size() == members.size() && accept.size() == members.size(), MISFIT);
         width_ = members[0].size();
+        for (const auto &row : members) fabula::require(row.size() == width_, MISFIT);
         for (const auto &data : rules) rules_.push_back(rule_of(data));
+        for (const auto &row : follow) within(row, 0, positions);
+        within(first, 0, positions);
+        within(accept, NO_RULE, static_cast<int64_t>(rules_.size()));
+        check_width();
         std::vector<std::vector<int32_t>> reads;  // the classes each position reads
         for (const auto &row : members) {
             reads.emplace_back();
@@ -140,18 +149,17 @@ class Scanner {
     // From tables that were made before: `next` [states, classes], `accepts` [states].
     Scanner(nb::bytes classes, Table next, Table accepts, const std::vector<RuleData> &rules, nb::str blanks)
         : blanks_(units_of(blanks)) {
-        if (classes.size() != 65536 || !accepts.size() || next.size() % accepts.size()) throw std::invalid_argument("not an automaton");
-        const auto *c = static_cast<const uint8_t *>(classes.data());
-        class_of_.assign(c, c + 65536);
+        read_classes(classes);
+        fabula::all_aligned(next, accepts);
+        fabula::require(accepts.size() > 0 && accepts.size() <= MOST_STATES && next.size() <= MOST_TABLE &&
+                            next.size() % accepts.size() == 0, MISFIT);
         width_ = next.size() / accepts.size();
+        check_width();
         for (const auto &data : rules) rules_.push_back(rule_of(data));
         next_.assign(next.data(), next.data() + next.size());
         accepts_.assign(accepts.data(), accepts.data() + accepts.size());
-        const auto beyond = [](const std::vector<int32_t> &all, size_t limit) {
-            return std::any_of(all.begin(), all.end(), [=](int32_t n) { return n < -1 || n >= static_cast<int64_t>(limit); });
-        };
-        if (beyond(next_, accepts_.size()) || beyond(accepts_, rules_.size()) || *std::max_element(c, c + 65536) >= width_)
-            throw std::invalid_argument("not an automaton");
+        within(next_, DEAD, static_cast<int64_t>(accepts_.size()));
+        within(accepts_, NO_RULE, static_cast<int64_t>(rules_.size()));
     }
 
     // (next, accepts), for the constructor above.
@@ -159,7 +167,7 @@ class Scanner {
 
     // Each text read alone as a line: its tokens without those of `dropped`, joined by blanks. None where text or tokens are
     // not all printable ASCII: letters and blanks beyond it follow rules that the caller knows.
-    nb::list kept(nb::list texts, const std::vector<std::string> &dropped, int threads) const {
+    nb::list kept(nb::list texts, const std::vector<std::string> &dropped, int64_t threads) const {
         const Dropped drop(dropped);
         std::vector<std::u16string> in(nb::len(texts));
         size_t at = 0, units = 0;
@@ -210,6 +218,20 @@ class Scanner {
     }
 
   private:
+    static constexpr const char *MISFIT = "not an automaton: its tables do not fit together";
+
+    void read_classes(const nb::bytes &classes) {
+        fabula::require(classes.size() == 65536, MISFIT);
+        const auto *c = static_cast<const uint8_t *>(classes.data());
+        class_of_.assign(c, c + 65536);
+    }
+    void check_width() const {
+        fabula::require(*std::max_element(class_of_.begin(), class_of_.end()) < width_ && width_ <= 256, MISFIT);
+    }
+    static void within(const std::vector<int32_t> &numbers, int64_t low, int64_t end) {
+        for (const int32_t n : numbers) fabula::require(n >= low && n < end, MISFIT);
+    }
+
     std::vector<uint8_t> class_of_;
     size_t width_ = 0;
     std::vector<int32_t> next_;     // [states, classes]
@@ -223,6 +245,7 @@ class Scanner {
 
     // The line, its end left out, without the tokens of `drop`; false where it is not printable ASCII.
     static bool keep(std::u16string line, const Dropped &drop, std::string &out) {
+        fabula::require(!line.empty() && line.back() == u'\n', "the rules lose the end of a line");
         line.pop_back();
         if (!printable(line)) return false;
         while (!line.empty() && line.back() == u' ') line.pop_back();
@@ -248,12 +271,20 @@ class Scanner {
     static Rule rule_of(const RuleData &data) {
         Rule rule;
         const auto &[ahead, cut, again, kind, whole, empty, edits] = data;
+        const auto sane = [](int units) { return units >= 0 && units <= MOST_UNITS; };
+        fabula::require(sane(ahead + (ahead == -1)) && sane(cut) && sane(again), "a rule gives back too much, or less than nothing");
+        fabula::require(kind == "token" || kind == "skip" || kind == "line", "a rule is for a token, skip or line");
         rule.ahead = ahead, rule.cut = cut, rule.again = again;
         rule.kind = kind == "line" ? LINE : kind == "skip" ? SKIP : TOKEN;
         rule.fixed = !whole.is_none();
         if (rule.fixed) rule.whole = units_of(whole);
         rule.empty = units_of(empty);
-        for (const auto &[old, with] : edits) rule.edits.emplace_back(units_of(old), units_of(with));
+        for (const auto &[old, with] : edits) {
+            rule.edits.emplace_back(units_of(old), units_of(with));
+            fabula::require(!rule.edits.back().first.empty(), "a rule replaces nothing by something");
+            fabula::require(rule.edits.back().second.size() <= size_t(MOST_EDIT), "a rule makes too long a token");
+        }
+        fabula::require(std::max(rule.whole.size(), rule.empty.size()) <= size_t(MOST_UNITS), "a rule makes too long a token");
         return rule;
     }
 
@@ -261,9 +292,13 @@ class Scanner {
                      const std::vector<int32_t> &accept, const std::vector<int32_t> &first) {
         std::unordered_map<std::vector<int32_t>, int32_t, Hash> numbers;
         std::vector<std::vector<int32_t>> states;
+        size_t kept = 0;  // positions in them
         const auto number = [&](const std::vector<int32_t> &positions) {
             const auto [found, fresh] = numbers.emplace(positions, static_cast<int32_t>(states.size()));
             if (fresh) {
+                kept += positions.size();
+                fabula::require(states.size() < MOST_STATES && kept <= MOST_POSITIONS && (states.size() + 1) * width_ <= MOST_TABLE,
+                                "the rules need too many states");
                 states.push_back(positions);
                 int32_t rule = NO_RULE;
                 for (const int32_t p : positions)
@@ -324,8 +359,10 @@ class Scanner {
             auto [end, number] = longest(units, at, doomed);
             if (number == NO_RULE) throw std::invalid_argument("no rule matches a unit");
             const Rule &rule = rules_[number];
-            end = rule.ahead >= 0 ? end - rule.ahead : units.find_first_of(blanks_, at);
-            end -= rule.cut;
+            const size_t back = static_cast<size_t>(rule.cut + rule.again);
+            const size_t stop = rule.ahead >= 0 ? end - std::min(end, static_cast<size_t>(rule.ahead)) : units.find_first_of(blanks_, at);
+            if (stop > end || (rule.ahead < 0 && stop == end) || stop <= at + back) throw std::invalid_argument("a rule gives back all that it has matched");
+            end = stop - static_cast<size_t>(rule.cut);
             if (rule.kind == TOKEN) {
                 if (!fresh) out.push_back(u' ');
                 fresh = false;
@@ -334,7 +371,7 @@ class Scanner {
                 out.push_back(u'\n');
                 fresh = true;
             }
-            at = end - rule.again;
+            at = end - static_cast<size_t>(rule.again);
         }
         return out;
     }
@@ -346,7 +383,10 @@ class Scanner {
         else if (rule.edits.empty()) out.append(units, at, end - at);
         else {
             std::u16string match = units.substr(at, end - at);
-            for (const auto &[old, with] : rule.edits) replace_all(match, old, with);
+            for (const auto &[old, with] : rule.edits) {
+                replace_all(match, old, with);
+                fabula::require(match.size() <= size_t(MOST_EDIT) * (end - at), "a rule makes too long a token");
+            }
             out += match.empty() ? rule.empty : match;
         }
         for (size_t i = start; i < out.size(); ++i)

@@ -2,9 +2,12 @@
 // Twins: fabula/text/bleu.py (stats), fabula/text/cider.py (scores_within, scores), fabula/text/rouge.py (lcs_python).
 //
 // Words are numbered in the order in which they come, so are n-grams (n = 1..4, one numbering for all). A row keeps its
-// words, and for each n its distinct n-grams by number with their counts: comparing two rows is a merge of two lists.
+// words, and for each n its distinct n-grams with their counts twice: by number, so that two rows are compared by a merge,
+// and in the order of the sentence, in which numbers are added: what was told before must not decide a last digit.
+#include "check.hpp"
 #include "json.hpp"
 #include "kernel.hpp"
+#include "lcs.hpp"
 #include "parallel.hpp"
 
 #include <nanobind/nanobind.h>
@@ -12,7 +15,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bitset>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -133,7 +135,7 @@ class Sentences {
   public:
     size_t size() const { return rows_.size(); }
 
-    // Further sentences; each becomes the next row.
+    // Further sentences; each becomes the next row. Where one is no text, or memory ends, none does.
     void add(nb::list texts) {
         std::vector<std::string_view> views;
         std::vector<nb::object> alive;
@@ -152,7 +154,13 @@ class Sentences {
         }
         nb::gil_scoped_release others;
         const std::unique_lock<std::shared_mutex> alone(lock_);
-        for (std::string_view text : views) rows_.push_back(read(text));
+        const size_t before = rows_.size();
+        try {
+            for (std::string_view text : views) rows_.push_back(read(text));
+        } catch (...) {
+            rows_.resize(before);
+            throw;
+        }
     }
 
     // guess_1..4, correct_1..4, c and r of each candidate against its references. [K, 10]
@@ -244,10 +252,11 @@ class Sentences {
             check_rows(candidates, "candidates");
             check_rows(references, "references");
             if (references.shape(0) != candidates.shape(0)) throw std::invalid_argument("a pair is a candidate and a reference");
-            each(candidates.shape(0), threads, [&, positions = Positions()](size_t k) mutable {
+            each(candidates.shape(0), threads, [&, longest = fabula::Longest<uint32_t>(), last = int64_t{-1}](size_t k) mutable {
                 const Row &a = rows_[candidates.data()[k]], &r = rows_[references.data()[k]];
-                positions.turn_to(candidates.data()[k], &pieces_[a.piece], a.pieces);
-                out[3 * k] = positions.lcs(&pieces_[r.piece], r.pieces);
+                if (candidates.data()[k] != last) longest.turn_to(&pieces_[a.piece], a.pieces);
+                last = candidates.data()[k];
+                out[3 * k] = longest.with(&pieces_[r.piece], r.pieces);
                 out[3 * k + 1] = static_cast<int64_t>(a.pieces);
                 out[3 * k + 2] = static_cast<int64_t>(r.pieces);
             });
@@ -265,6 +274,7 @@ class Sentences {
 
         // Those that the caller counted.
         void take(const Numbers &given, int64_t of_documents) {
+            fabula::all_aligned(given);
             if (given.shape(0) != df.size()) throw std::invalid_argument("there must be one frequency for each n-gram");
             if (of_documents < 1) throw std::invalid_argument("frequencies of no documents");
             for (size_t i = 0; i < df.size(); ++i) {
@@ -305,47 +315,6 @@ class Sentences {
         std::vector<int64_t> last;
     };
 
-    // Where each word stands in one row, for the LCS of that row with many others (Hyyrö, 2004; see lcs.cpp).
-    class Positions {
-      public:
-        void turn_to(int64_t row, const uint32_t *a, size_t size) {
-            if (row == row_) return;
-            for (uint32_t token : tokens_) first_[token] = NONE;
-            row_ = row;
-            tokens_.assign(a, a + size);
-            next_.resize(size);
-            for (size_t p = size; p-- > 0;) {
-                if (a[p] >= first_.size()) first_.resize(a[p] + size_t{1}, NONE);
-                next_[p] = first_[a[p]];
-                first_[a[p]] = static_cast<uint32_t>(p);
-            }
-        }
-        int64_t lcs(const uint32_t *b, size_t size) {
-            const size_t W = (tokens_.size() + 63) / 64;
-            V_.assign(W, ~uint64_t{0});
-            for (size_t k = 0; k < size; ++k) {
-                uint32_t p = b[k] < first_.size() ? first_[b[k]] : NONE;
-                if (p == NONE) continue;
-                uint64_t carry = 0;
-                for (size_t w = 0; w < W; ++w) {
-                    uint64_t M = 0;
-                    for (; p != NONE && p / 64 == w; p = next_[p]) M |= uint64_t{1} << (p % 64);
-                    const uint64_t v = V_[w], u = v & M, sum = v + u, all = sum + carry;
-                    carry = (sum < v) | (all < sum);
-                    V_[w] = all | (v & ~M);
-                }
-            }
-            int64_t zeros = 0;
-            for (uint64_t v : V_) zeros += 64 - static_cast<int64_t>(std::bitset<64>(v).count());
-            return zeros;
-        }
-
-      private:
-        int64_t row_ = -1;
-        std::vector<uint32_t> tokens_, first_, next_;
-        std::vector<uint64_t> V_;
-    };
-
     Row read(std::string_view text) {
         Row row{};
         const char *at = text.data(), *end = at + text.size();
@@ -369,7 +338,7 @@ class Sentences {
             from = at + 1;
         }
         row.pieces = pieces_.size() - row.piece;
-        std::vector<uint32_t> &ids = scratch_;
+        std::vector<uint32_t> &ids = scratch_, &told = order_;
         for (int n = 0; n < N; ++n) {
             row.gram[n] = counts_.size();
             ids.clear();
@@ -378,10 +347,19 @@ class Sentences {
                 for (int j = 0; j <= n; ++j) key[j] = row_words_[row.word + i + static_cast<size_t>(j)];
                 ids.push_back(grams_.number(key));
             }
+            told = ids;
             std::sort(ids.begin(), ids.end());
             for (size_t i = 0, j = 0; i < ids.size(); i = j) {
                 while (j < ids.size() && ids[j] == ids[i]) ++j;
                 counts_.push_back({ids[i], static_cast<uint32_t>(j - i)});
+            }
+            const Range sorted{counts_.data() + row.gram[n], counts_.data() + counts_.size()};
+            seen_.assign(static_cast<size_t>(sorted.end - sorted.at), 0);
+            for (uint32_t id : told) {
+                const Count *found = look_up(sorted, id);
+                uint8_t &seen = seen_[static_cast<size_t>(found - sorted.at)];
+                if (!seen) told_.push_back(*found);
+                seen = 1;
             }
         }
         row.gram[N] = counts_.size();
@@ -390,6 +368,16 @@ class Sentences {
 
     Range grams(const Row &row, int n) const {
         return {counts_.data() + row.gram[n], counts_.data() + row.gram[n + 1]};
+    }
+
+    Range told(const Row &row, int n) const {
+        return {told_.data() + row.gram[n], told_.data() + row.gram[n + 1]};
+    }
+
+    // Where the n-gram stands in a range by number; its end if nowhere.
+    static const Count *look_up(Range range, uint32_t gram) {
+        const Count *at = std::lower_bound(range.at, range.end, gram, [](const Count &c, uint32_t id) { return c.gram < id; });
+        return at < range.end && at->gram == gram ? at : range.end;
     }
 
     // What both have, from the smallest number up.
@@ -405,7 +393,7 @@ class Sentences {
         std::array<double, N> found{};
         for (int n = 0; n < N; ++n) {
             double sum = 0.0;
-            for (Range g = grams(row, n); g.at < g.end; ++g.at) {
+            for (Range g = told(row, n); g.at < g.end; ++g.at) {
                 const double x = g.at->times * df(g.at->gram);
                 sum += x * x;
             }
@@ -451,10 +439,13 @@ class Sentences {
             for (int n = 0; n < N; ++n) {
                 if (norm_c[n] == 0.0 || norm_r[n] == 0.0) continue;
                 double dot = 0.0;
-                meet(grams(c, n), grams(r, n), [&](const Count &x, const Count &y) {
-                    const double g_c = x.times * df(x.gram), g_r = y.times * df(y.gram);
+                const Range theirs = grams(r, n);
+                for (Range mine = told(c, n); mine.at < mine.end; ++mine.at) {
+                    const Count *found = look_up(theirs, mine.at->gram);
+                    if (found == theirs.end) continue;
+                    const double g_c = mine.at->times * df(mine.at->gram), g_r = found->times * df(found->gram);
                     dot += std::min(g_c, g_r) * g_r;
-                });
+                }
                 cosine += dot / (norm_c[n] * norm_r[n]);
             }
             const double apart = bigrams(c) - bigrams(r);
@@ -468,7 +459,8 @@ class Sentences {
     // An array of this shape; it is filled while other threads of Python go on, and while no sentence comes in.
     template <class T, class Function> nb::object made(std::initializer_list<size_t> shape, Function fill) const {
         size_t size = 1;
-        for (size_t side : shape) size *= side;
+        for (size_t side : shape) size = fabula::product(size, side, "too many numbers");
+        fabula::room_for(size, sizeof(T));
         std::vector<T> out(size);
         {
             nb::gil_scoped_release others;
@@ -490,11 +482,13 @@ class Sentences {
     }
 
     void check_rows(const Numbers &rows, const char *what) const {
+        fabula::all_aligned(rows);
         for (size_t k = 0; k < rows.shape(0); ++k)
             if (rows.data()[k] < 0 || static_cast<size_t>(rows.data()[k]) >= rows_.size())
                 throw std::out_of_range(std::string(what) + ": there is no such sentence");
     }
     static void check_starts(const Numbers &starts, size_t size, const char *what) {
+        fabula::all_aligned(starts);
         bool good = starts.shape(0) > 0 && starts.data()[0] == 0 &&
                     starts.data()[starts.shape(0) - 1] == static_cast<int64_t>(size);
         for (size_t k = 1; good && k < starts.shape(0); ++k) good = starts.data()[k - 1] <= starts.data()[k];
@@ -513,14 +507,17 @@ class Sentences {
     Words words_;
     Grams grams_;
     std::vector<Row> rows_;
-    std::vector<uint32_t> row_words_, pieces_, scratch_;
-    std::vector<Count> counts_;
+    std::vector<uint32_t> row_words_, pieces_, scratch_, order_;
+    std::vector<uint8_t> seen_;
+    std::vector<Count> counts_, told_;  // by number, and in the order of the sentence
 };
 
 // BLEU-1..4 of rows of statistics as `Sentences.bleu` gives them, or of their sums. [K, 4]
 nb::object bleu(nb::ndarray<const int64_t, nb::shape<-1, 10>, nb::c_contig, nb::device::cpu> stats) {
     constexpr double TINY = 1e-15, SMALL = 1e-9;
+    fabula::all_aligned(stats);
     const size_t K = stats.shape(0);
+    fabula::room_for(K, N * sizeof(double));
     std::vector<double> out(K * N);
     for (size_t k = 0; k < K; ++k) {
         const int64_t *row = stats.data() + k * 10;

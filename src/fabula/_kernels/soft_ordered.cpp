@@ -22,6 +22,7 @@
 #include <utility>
 #include <vector>
 
+#include "check.hpp"
 #include "parallel.hpp"
 
 namespace nb = nanobind;
@@ -174,7 +175,8 @@ inline double item(const T *cost, T *E, int64_t n, int64_t m, int64_t stride, do
 }
 
 // The loops above, compiled for the vector units that a machine may have; the same digits from each.
-#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) && __GNUC__ >= 12
+// A sanitizer's functions cannot be called yet when the loader chooses.
+#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) && __GNUC__ >= 12 && !defined(FABULA_SANITIZED)
 #define FOR_EACH_CPU __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default"), flatten))
 #else
 #define FOR_EACH_CPU
@@ -202,14 +204,16 @@ FOR_EACH_CPU double run(const double *cost, double *E, const Job &job, Scratch &
 
 template <typename T>
 void soft_ordered(Batch<T> cost, Lengths n, Lengths m, double gamma, const std::string &form, Values value, Out<T> E,
-                  int threads) {
+                  int64_t threads) {
+    fabula::all_aligned(cost, n, m, value, E);
     const int64_t B = cost.shape(0), N = cost.shape(1), M = cost.shape(2);
     const bool keep = E.size() > 0;
     Form which = Form::LOGSUMEXP;
     if (form == "expectation") which = Form::EXPECTATION;
     else if (form == "walk") which = Form::EXPECTATION_WALK;
     else if (form != "logsumexp") throw std::invalid_argument("soft_ordered: form is logsumexp, expectation or walk");
-    if (!(gamma > 0)) throw std::invalid_argument("soft_ordered: gamma must be > 0");
+    if (!(gamma > 0 && std::isfinite(gamma) && std::isfinite(1.0 / gamma)))
+        throw std::invalid_argument("soft_ordered: gamma must be > 0 and finite, and so 1/gamma");
     if (int64_t(n.size()) != B || int64_t(m.size()) != B || int64_t(value.size()) != B)
         throw std::invalid_argument("soft_ordered: one length and one value per item");
     if (keep && (int64_t(E.shape(0)) != B || int64_t(E.shape(1)) != N || int64_t(E.shape(2)) != M))
@@ -227,6 +231,9 @@ void soft_ordered(Batch<T> cost, Lengths n, Lengths m, double gamma, const std::
         const FlushDenormals flush;  // weights of 1e-308 are nothing, and slow
         Scratch s;
         for (int64_t b; (b = queue.take()) >= 0;) {
+            for (int64_t i = 0; i < rows[b]; ++i)
+                fabula::require(fabula::all_finite(c + (b * N + i) * M, size_t(columns[b])), "soft_ordered: a cost is not finite");
+            if (keep) fabula::room_for(size_t(rows[b] + columns[b] + 3), 3 * (std::min(rows[b], columns[b]) + 2 + LANES) * sizeof(double));
             const Job job{which, rows[b], columns[b], M, gamma};
             out[b] = run(c + b * N * M, e ? e + b * N * M : nullptr, job, s);
         }
@@ -238,7 +245,7 @@ void soft_ordered(Batch<T> cost, Lengths n, Lengths m, double gamma, const std::
 FABULA_KERNEL(m) {
     const char *doc = "Twin of fabula.learn._wavefront.value_and_flow; E must come zeroed, or empty for the value alone.";
     m.def("soft_ordered", &soft_ordered<float>, nb::arg("cost").noconvert(), nb::arg("n"), nb::arg("m"),
-          nb::arg("gamma"), nb::arg("form"), nb::arg("value"), nb::arg("E").noconvert(), nb::arg("threads"), doc);
+          nb::arg("gamma"), nb::arg("form"), nb::arg("value").noconvert(), nb::arg("E").noconvert(), nb::arg("threads"), doc);
     m.def("soft_ordered", &soft_ordered<double>, nb::arg("cost").noconvert(), nb::arg("n"), nb::arg("m"),
-          nb::arg("gamma"), nb::arg("form"), nb::arg("value"), nb::arg("E").noconvert(), nb::arg("threads"), doc);
+          nb::arg("gamma"), nb::arg("form"), nb::arg("value").noconvert(), nb::arg("E").noconvert(), nb::arg("threads"), doc);
 }

@@ -23,8 +23,11 @@ def first_line(thing: object) -> str:
 
 
 def metric_table() -> Table:
-    rows = [[str(cls()), ", ".join(cls.tasks), cls.paper, first_line(cls)] for cls in metrics.room.all()]
-    return ("metric", "tasks", "paper", "what it is"), rows
+    rows = [
+        [str(cls()), ", ".join(cls.tasks), cls.paper, first_line(cls), cls.below_one or "1"]
+        for cls in metrics.room.all()
+    ]
+    return ("metric", "tasks", "paper", "what it is", "a copy of the references scores 1, or when not"), rows
 
 
 def protocol_table() -> Table:

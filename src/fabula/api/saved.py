@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ def load_result(path: Path) -> Result | None:
 def load_score(name: str, given: dict[str, Any]) -> Score:
     """The signature says which metric it was, and the metric which of its numbers is the primary one."""
     metric = metric_room.metric(given["signature"].split("|")[0])
-    values = {field: float(given[field]) for field in metric.fields}
+    values = {field: math.nan if given[field] is None else float(given[field]) for field in metric.fields}
     low_high = given.get("ci")
     ci = {metric.primary: (float(low_high[0]), float(low_high[1]))} if low_high else None
     return Score(name, values, metric.primary, given["signature"], ci, metric.scale)

@@ -12,13 +12,14 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
 from fabula import __version__
 from fabula.cli._console import print_note
 from fabula.core.errors import FabulaError
+from fabula.core.printable import one_line
 from fabula.core.registry import close_to
 
 __all__ = ["fabula", "main"]
@@ -33,13 +34,19 @@ class UnreadError(Exception):
     """Whoever read the output has gone."""
 
 
+class EndError(Exception):
+    """An EOFError of ours, which click would take for Ctrl-D: a fault, to be seen as one."""
+
+
 @contextmanager
 def name_broken_pipe() -> Iterator[None]:
-    """A broken pipe under a name that click does not know: it would end with code 1."""
+    """A broken pipe and an early end under names that click does not know: it would end with codes of its own."""
     try:
         yield
     except BrokenPipeError as error:
         raise UnreadError from error
+    except EOFError as error:
+        raise EndError(str(error)) from error
 
 
 class Verbs(click.Group):
@@ -114,20 +121,36 @@ def main() -> None:
 
 
 def run() -> None:
-    """Errors a user can mend cost one line and exit code 2."""
+    """What a user can mend costs one line and exit code 2; anything else is a fault of ours and shows where it is."""
     try:
         fabula.main(standalone_mode=False)
     except FabulaError as error:
-        print_note(f"error: {error}", style="red")
-        sys.exit(2)
+        end_with(str(error))
     except click.ClickException as error:
-        error.show()
+        if isinstance(error, click.UsageError) and error.ctx is not None:
+            click.echo(f"{error.ctx.get_usage()}\nTry '{error.ctx.command_path} --help' for help.\n", err=True)
+        click.echo(f"Error: {one_line(error.format_message())}", err=True)
         sys.exit(2)
     except (KeyboardInterrupt, click.Abort):
         print_note("stopped; no file is left half written")
         sys.exit(130)
+    except MemoryError:
+        end_with("memory ran out; give the process more, or work in parts: --work, fewer videos at a time")
+    except RecursionError:
+        end_with("something is nested too deeply to be worked on; look for it in the files that were named")
     except OSError as error:
-        if error.filename is not None or error.errno not in FULL:
-            raise
-        print_note(f"error: standard output cannot be written ({error.strerror}); check where it goes", style="red")
-        sys.exit(2)
+        end_with(describe_failure(error))
+
+
+def describe_failure(error: OSError) -> str:
+    """What the system refused, of which file."""
+    if error.filename is not None:
+        return f"{error.filename}: {error.strerror or error}; check the path, its permissions and the disk"
+    if error.errno in FULL:
+        return f"standard output cannot be written ({error.strerror}); check where it goes"
+    return f"the system refused something ({error.strerror or error}); check disk, memory and limits (ulimit -a)"
+
+
+def end_with(problem: str) -> NoReturn:
+    print_note(f"error: {problem}", style="red")
+    sys.exit(2)

@@ -12,20 +12,21 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fabula.core.notes import silent
+from fabula.core.printable import cut, one_line, printable
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
 PATIENCE = 1.0  # seconds before a progress bar shows itself
+WIDEST = 60  # characters of what a bar says
 
 Watch = Callable[[str, int, int], None]  # what is being done, how far, of how many
 
 
 def print_note(line: str, style: str | None = None) -> None:
-    """A line to the person, on standard error, with unprintable text made printable."""
-    text = f"fabula: {line}".replace("\n", " ")
+    """A line to the person, on standard error: one, printable, of bearable length."""
     colour = False if os.environ.get("NO_COLOR") else None  # None: where it is a terminal
-    click.secho(text.encode(errors="backslashreplace").decode(), err=True, fg=style, color=colour)
+    click.secho(f"fabula: {one_line(line)}", err=True, fg=style, color=colour)
 
 
 def warn(line: str) -> None:
@@ -33,9 +34,9 @@ def warn(line: str) -> None:
 
 
 def print_lines(lines: Iterable[str]) -> None:
-    """Lines of output."""
+    """Lines of output; tabs part their columns, and nothing else in them is obeyed."""
     for line in lines:
-        click.echo(line.encode(errors="backslashreplace").decode())
+        click.echo("\t".join(map(printable, line.split("\t"))))
 
 
 @contextmanager
@@ -49,7 +50,7 @@ def show_progress() -> Iterator[Watch]:
 
     def show(what: str, done: int, total: int) -> None:
         if what not in tasks:
-            tasks[what] = progress.add_task(what, total=total)
+            tasks[what] = progress.add_task(cut(printable(what), WIDEST), total=total)
         progress.update(tasks[what], completed=done, total=total, visible=done < total)
         if not progress.live.is_started and time.monotonic() - started > PATIENCE:
             progress.start()
@@ -68,22 +69,33 @@ def show_training(talks: bool = True) -> Iterator[Watch]:
         return
     with make_bar() as progress:
         task = progress.add_task("starting", total=None)
-        yield lambda what, done, total: progress.update(task, description=what, completed=done, total=total)
+
+        def show(what: str, done: int, total: int) -> None:
+            progress.update(task, description=cut(printable(what), WIDEST), completed=done, total=total)
+
+        yield show
 
 
 def make_bar() -> Progress:
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    return Progress(*columns, console=Console(stderr=True), transient=True)
+    from fabula.cli._screen import Screen
+
+    words = TextColumn("{task.description}", markup=False)
+    columns = (words, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    return Progress(*columns, console=Screen(stderr=True), transient=True)
+
+
+class Repeatable(click.Option):
+    """An option that may be said again, one word each time: `--only a --only b` is `--only a,b`."""
 
 
 class Several(click.Command):
     """A command whose `--refs A B C` takes every following word up to the next option."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        many = {o for p in self.params if isinstance(p, click.Option) and p.multiple for o in p.opts}
+        options = [p for p in self.params if isinstance(p, click.Option) and not isinstance(p, Repeatable)]
+        many = {o for p in options if p.multiple for o in p.opts}
         flat: list[str] = []
         open_option: str | None = None
         fresh = False  # the option has not had a value yet

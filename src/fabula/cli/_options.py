@@ -16,10 +16,12 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from fabula.core.errors import SpecError
+from fabula.cli._console import Repeatable
+from fabula.core.errors import SpecError, shown
 from fabula.core.options import Option, Options
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+MOST = 2**63 - 1  # of a whole number without a bound of its own: what arrays hold
 PATH = click.Path(path_type=Path)
 
 
@@ -74,9 +76,11 @@ def make_flag(o: Option) -> Decorator:
     settings: dict[str, Any] = {"type": click_type(o), "help": o.about.help, "metavar": o.about.metavar}
     if o.default is MISSING:
         settings["required"] = True
-    elif not o.about.several and not o.about.parts:
+    elif not (o.about.several or o.about.parts or o.about.joined):
         settings |= {"default": o.default, "show_default": o.about.shows_default}
-    if o.about.several:
+    if o.about.parts or o.about.joined:
+        settings |= {"multiple": True, "cls": Repeatable}
+    elif o.about.several:
         settings["multiple"] = True
     elif count := word_count(o):
         settings["nargs"] = count
@@ -101,10 +105,16 @@ def word_count(o: Option) -> int:
 
 def read_value(o: Option, value: Any) -> Any:
     """As the options object takes it. An option with nothing behind it is refused."""
+    if o.about.joined:
+        return ",".join(value) if value else None
+    if o.about.parts:
+        for said in value or ():
+            check_said(o.flag, said)
+        return tuple(part.strip() for said in value or () for part in said.split(","))
     if isinstance(value, str) and o.kind is not Any:
         check_said(o.flag, value)
-    if o.about.parts:
-        return () if value is None else tuple(part.strip() for part in value.split(","))
+    if isinstance(value, int) and abs(value) > MOST:
+        raise SpecError(f"{o.flag} {shown(value)}; a whole number lies between -2^63 and 2^63")
     return value
 
 

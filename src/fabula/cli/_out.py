@@ -90,7 +90,7 @@ def write_json(path: Path | None, document: Callable[[], Any]) -> bool:
     if path is None:
         return False
     if str(path) == "-":
-        click.echo(json.dumps(document(), ensure_ascii=True, indent=2))
+        click.echo(json.dumps(document(), ensure_ascii=True, indent=2).replace("\x7f", "\\u007f"))
         return True
     dump_json(path, document(), indent=2)
     return False
@@ -114,9 +114,9 @@ def show(shown: Shown, json_: Path | None = None) -> None:
     if write_json(json_, shown.document):
         return
     if shown.drawn is not None and sys.stdout.isatty():
-        from rich.console import Console
+        from fabula.cli._screen import Screen
 
-        Console().print(shown.drawn())
+        Screen().print(shown.drawn())
     else:
         print_lines(shown.lines())
     if shown.after is not None:

@@ -10,7 +10,8 @@ import sys
 import click
 
 from fabula import __version__, _kernels
-from fabula.core.cachefile import cache_folder
+from fabula.cli._console import print_lines
+from fabula.core.cachefile import cache_folder, find_distrust
 from fabula.core.errors import FabulaError
 from fabula.text.meteor.index import Tables, find_index
 
@@ -29,6 +30,8 @@ def meteor_state() -> tuple[bool, str]:
     except FabulaError as error:
         return False, str(error)
     folder = cache_folder()
+    if why := find_distrust(folder / "index"):
+        return False, f"{why}: its tables are not read from there; chmod go-w, or set FABULA_CACHE"
     built = find_index(tables, folder)
     if built is None:
         return True, f"its index will be built at first use, in {folder} (FABULA_CACHE chooses another place)"
@@ -50,5 +53,4 @@ def command() -> None:
         ("METEOR", meteor_state()),
         *((f"[{extra}]", extra_state(extra, module)) for extra, module in EXTRAS.items()),
     ]
-    for name, (good, what) in checks:
-        click.echo(f"{'✓' if good else '·'} {name:<12} {what}")
+    print_lines(f"{'✓' if good else '·'} {name:<12} {what}" for name, (good, what) in checks)

@@ -26,6 +26,7 @@ class Outputs(Options):
     rows: Path | None = option(None, "Write a row per video (.jsonl, .jsonl.gz, .parquet).", writes=True)
     html: Path | None = option(None, "Write the report as one self-contained page.", writes=True)
     against: Path | None = option(None, "A second system's predictions, compared in --html.")
+    thresholds: bool = option(False, "Show numbers at each tIoU too, where a score is the mean over several.")
     ci: bool = option(False, "Give every primary number an interval: a bootstrap over videos.")
 
 
@@ -65,8 +66,8 @@ def command(
     title = f"{predictions.name} · {result.task} · protocol {result.protocol} · ×100"
     shown = Shown(
         document=result.to_dict,
-        lines=lambda: table.plain_lines(result),
-        drawn=lambda: table.rich_table(result, title),
+        lines=lambda: table.plain_lines(result, outputs.thresholds),
+        drawn=lambda: table.rich_table(result, title, outputs.thresholds),
         warnings=result.warnings,
     )
     show(shown, outputs.json_)

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
+import socket
+import sys
+import threading
 import webbrowser
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -16,11 +21,18 @@ from fabula.cli._console import Several, print_note, show_progress
 from fabula.cli._options import flags, path_argument, refs_option
 from fabula.core.errors import InputError, SpecError
 from fabula.core.options import Options, option
-from fabula.io.files import check_path, read_bytes
+from fabula.io.door import read_bytes
+from fabula.io.files import check_path
 from fabula.score.options import WHERE, ScoreOptions
 
 HOST = "127.0.0.1"
 PORT = 8765
+OURS = re.compile(
+    r"(?:127\.0\.0\.1|localhost)(?::[0-9]{1,5})?", re.ASCII | re.IGNORECASE
+)  # any port: it may be forwarded
+IDLE = 10.0  # seconds that a connection may be silent
+LONGEST = 60.0  # and that it may last
+CONNECTIONS = 64  # at a time; a browser opens six
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,14 +87,55 @@ def make_body(shown: Path, refs: tuple[Path, ...], against: Path | None, options
     return make_page(results, paths).encode()
 
 
+class Server(ThreadingHTTPServer):
+    """A server that a browser may leave at any time: connections are few, short, and end without a word."""
+
+    daemon_threads = True
+
+    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
+        self.free = threading.BoundedSemaphore(CONNECTIONS)
+        super().__init__(address, handler)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        if self.free.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        ends = threading.Timer(LONGEST, hang_up, [request])
+        ends.daemon = True
+        ends.start()
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            ends.cancel()
+            self.free.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        if not isinstance(sys.exc_info()[1], OSError | ValueError):
+            super().handle_error(request, client_address)  # a fault of ours
+
+
+def hang_up(connection: socket.socket) -> None:
+    """However slowly its bytes come: it has had its time."""
+    with contextlib.suppress(OSError):
+        connection.shutdown(socket.SHUT_RDWR)
+
+
 def open_server(body: bytes, port: int) -> ThreadingHTTPServer:
     """A server of one page, reached from this machine alone. A request under a foreign host name is refused, so that
     no page of the web can read the report by pointing its own name here."""
 
     class Handler(BaseHTTPRequestHandler):
+        timeout = IDLE
+        server_version, sys_version = "fabula", ""
+
         def do_GET(self) -> None:
-            host = self.headers.get("Host", "").rpartition(":")[0] or self.headers.get("Host", "")
-            if host not in (HOST, "localhost"):
+            hosts = self.headers.get_all("Host", [])
+            if len(hosts) != 1 or not self.path.startswith("/"):
+                self.send_error(HTTPStatus.BAD_REQUEST)
+            elif not OURS.fullmatch(hosts[0]):
                 self.send_error(HTTPStatus.FORBIDDEN)
             elif self.path.partition("?")[0] != "/":
                 self.send_error(HTTPStatus.NOT_FOUND)
@@ -102,6 +155,6 @@ def open_server(body: bytes, port: int) -> ThreadingHTTPServer:
             """Quiet."""
 
     try:
-        return ThreadingHTTPServer((HOST, port), Handler)
+        return Server((HOST, port), Handler)
     except OSError as error:
         raise InputError(f"port {port} cannot be had ({error.strerror})", hint="choose another, or --port 0") from None

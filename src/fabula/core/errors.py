@@ -11,9 +11,14 @@ FabulaError
 
 from __future__ import annotations
 
+from fabula.core.printable import LONGEST, cut, fit, one_line, printable
+
 
 class FabulaError(Exception):
-    """Something a user can mend; the message says how."""
+    """Something a user can mend; the message says how, on one line of bearable length, whatever stood in the file."""
+
+    def __init__(self, message: object = "") -> None:
+        super().__init__(one_line(str(message)))
 
 
 class InputError(FabulaError):
@@ -30,10 +35,11 @@ class InputError(FabulaError):
         noun: str = "video",
     ) -> None:
         self.problem, self.file, self.video, self.field, self.hint = problem, file, video, field, hint
-        place = [str(file)] if file is not None else []
-        place += [f"{noun} {shown(video)}"] if video is not None else []
-        place += [field] if field else []
-        super().__init__(": ".join([*place, problem]) + (f"; {hint}" if hint else ""))
+        whose = [f"{noun} {shown(video)}"] if video is not None else []
+        named = [] if file is None else [str(file)]
+        texts = [*named, *whose, *([field] if field else []), problem, *([hint] if hint else [])]
+        parts = fit([printable(text) for text in texts], LONGEST - 2 * (len(texts) - 1), len(named))
+        super().__init__(": ".join(parts[:-1]) + f"; {parts[-1]}" if hint else ": ".join(parts))
 
 
 class SpecError(FabulaError):
@@ -65,5 +71,8 @@ class CacheError(FabulaError):
 
 def shown(value: object, limit: int = 60) -> str:
     """The repr of what was seen, short enough for one line."""
-    text = repr(value[: limit * 4] if isinstance(value, str) else value)
-    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+    try:
+        text = printable(repr(value[: limit * 4] if isinstance(value, str) else value))
+    except (ValueError, RecursionError, MemoryError):  # an integer of more than 4,300 digits, or lists without end
+        text = f"<{type(value).__name__}>"
+    return cut(text, limit)

@@ -74,11 +74,18 @@ class Moment:
     score: float | None = None
 
 
-class VideoNumbers(dict[str, int]):
-    """Numbers for video names, given out at first sight, so that a million answers hold integers."""
+NOBODY = -(2**63)  # a number that no video has
 
-    def __init__(self, known: Mapping[str, int] | None = None) -> None:
+
+class VideoNumbers(dict[str, int]):
+    """Numbers for video names, given out at first sight, so that a million answers hold integers.
+
+    `strangers`: a file may hold numbers that it gives to no video; they become NOBODY instead of being refused.
+    """
+
+    def __init__(self, known: Mapping[str, int] | None = None, strangers: bool = False) -> None:
         super().__init__()
+        self.strangers = strangers
         self.adopt(known or {})
 
     def adopt(self, known: Mapping[str, int]) -> None:

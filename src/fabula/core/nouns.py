@@ -93,17 +93,39 @@ class Story:
         return words
 
     def in_order(self) -> Story:
-        """The same story told in time: sorted by start; on ties the file's order stays."""
-        starts = [e.segment.start for e in self.events]
-        if starts == sorted(starts):
+        """The same story told in time, whatever the file's order: by start, then end, then words (`order`)."""
+        return self.rearranged(self.order)
+
+    def by_start(self) -> Story:
+        """Sorted by start alone, as published evaluators sort; on ties the file's order stays."""
+        return self.rearranged(self.start_order)
+
+    def rearranged(self, places: list[int]) -> Story:
+        """The events at these places; this very story where they stand so already."""
+        if places == list(range(len(places))):
             return self
-        return Story(self.id, tuple([self.events[i] for i in self.order]), self.duration)
+        return Story(self.id, tuple([self.events[i] for i in places]), self.duration)
 
     @once
     def order(self) -> list[int]:
-        """Where each event of `in_order` stands in this story."""
+        """Where each event of `in_order` stands in this story.
+
+        What start and end leave open the words decide, so that a shuffled copy of a story is told as the story is:
+        events that are still equal are the same event.
+        """
+        keys = [time_key(e) for e in self.events]
+        return sorted(range(len(keys)), key=keys.__getitem__)
+
+    @once
+    def start_order(self) -> list[int]:
+        """Where each event of `by_start` stands in this story."""
         starts = [e.segment.start for e in self.events]
         return sorted(range(len(starts)), key=starts.__getitem__)
+
+
+def time_key(event: Event) -> tuple[float, float, str]:
+    """What events are ordered by: start, end, words."""
+    return event.segment.start, event.segment.end, event.caption or ""
 
 
 @dataclass(frozen=True, slots=True)

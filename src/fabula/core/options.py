@@ -33,7 +33,8 @@ class About:
     tasks: tuple[str, ...] | None = None  # those that read it; None: all
     choices: tuple[str, ...] = ()  # where the type does not say them
     several: bool = False  # takes every following word: --refs a b c
-    parts: bool = False  # one text, comma separated
+    parts: bool = False  # names, comma separated; said again, it adds to them
+    joined: bool = False  # one text; said again, the texts are joined by a comma
     shows_default: bool = False
     metavar: str | None = None
     at_least: int | None = None  # of a whole number

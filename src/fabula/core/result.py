@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,15 +24,29 @@ class Score:
     by_type: Mapping[str, Mapping[str, float]] = field(
         default_factory=dict
     )  # type of query → its numbers, and how many
+    by_threshold: Mapping[str, Mapping[str, float]] = field(
+        default_factory=dict
+    )  # "0.3" → the numbers there, where a score is the mean over several thresholds
 
     @property
     def value(self) -> float:
         return self.values[self.primary]
 
     def to_dict(self) -> dict[str, Any]:
-        ci = None if self.ci is None else list(self.ci[self.primary])
-        types = {"by_type": {t: dict(v) for t, v in self.by_type.items()}} if self.by_type else {}
-        return {**self.values, "value": self.value, "signature": self.signature, "ci": ci, **types}
+        ci = None if self.ci is None else [number(x) for x in self.ci[self.primary]]
+        parts = {"by_type": self.by_type, "by_threshold": self.by_threshold}
+        told = {name: {k: numbers(v) for k, v in part.items()} for name, part in parts.items() if part}
+        own = numbers({**self.values, "value": self.value})
+        return {**own, "signature": self.signature, "ci": ci, **told}
+
+
+def number(value: float) -> float | None:
+    """As JSON holds it, which has no NaN: the mean of nothing is null there."""
+    return None if math.isnan(value) else value
+
+
+def numbers(values: Mapping[str, float]) -> dict[str, float | None]:
+    return {name: number(value) for name, value in values.items()}
 
 
 @dataclass(frozen=True, slots=True)

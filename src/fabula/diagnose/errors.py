@@ -45,7 +45,7 @@ from fabula.diagnose.factors import Factors, factorisable, factors
 from fabula.diagnose.slices import EventSlice, VideoSlice, event_slices, video_slices
 from fabula.match import Pairs, greedy, ordered
 from fabula.metrics import Metric
-from fabula.metrics.stories import Stories
+from fabula.metrics.stories import Stories, tell
 from fabula.pair.captions import Captions
 from fabula.pair.tiou import Matrix, intersection, tiou
 from fabula.score import stories
@@ -137,7 +137,7 @@ def find(ref: Story, pred: Story, captions: Matrix | None, limits: Limits, in_ti
     )
     if captions is not None:
         find_word_errors(found, ref, pred, captions, limits)
-    if not in_time and pred.in_order() is not pred:
+    if not in_time and pred.by_start() is not pred:
         starts = P[:, 0]
         found.unsorted.extend(p for p in range(1, len(P)) if starts[p] < starts[:p].max())
     return found
@@ -392,8 +392,7 @@ def join_sets(tables: Sequence[Rows]) -> Rows:
 def find_prediction(metric: Metric, video: str, pred: Corpus) -> Story | None:
     """The prediction of a video; none where the metric leaves such videos out."""
     if video in pred:
-        story = pred[video]
-        return story.in_order() if metric.param("order", "start") != "file" else story
+        return tell(pred[video], metric.param("order", "time"), predicted=True)
     return Story(video) if metric.param("missing", "zero") == "zero" else None
 
 
@@ -403,7 +402,7 @@ def find_all(ref: Corpus, pred: Corpus, metric: Metric, limits: Limits, worded: 
     captions = metric.captions() or Captions("meteor", "prediction-as-hypothesis", "ptb", False)
     if worded:
         captions.score_all([([r], p) for r, p in told.values()])
-    in_time = metric.param("order", "start") != "file"
+    in_time = metric.param("order", "time") != "file"
     return {v: find(r, p, captions.matrix(r, p) if worded else None, limits, in_time) for v, (r, p) in told.items()}
 
 

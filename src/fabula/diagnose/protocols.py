@@ -139,7 +139,7 @@ def overview(
 
     The task is that of the protocols named, where no other is; stories tell theirs by having captions or not.
     """
-    some = [find_protocol(n) for n in names or ()]
+    some = list({p.name: p for p in map(find_protocol, names or ())}.values())
     task = task or next((p.task for p in some if p.task not in STORIES), None)
     notes = Notes()
     options = options or ScoreOptions()

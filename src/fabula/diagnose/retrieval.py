@@ -40,7 +40,7 @@ KINDS = ("right", "rank", "moment", "video")
 class Recall(Options):
     """Which recall is explained."""
 
-    k: int = option(1, "Task moments: the k of R@k.", shows_default=True, at_least=1)
+    k: int = option(1, "Task moments: the k of R@k.", shows_default=True, at_least=1, at_most=10**9)
     iou: float = option(0.5, "Task moments: IoU of a right answer.", shows_default=True)
 
 

@@ -43,7 +43,7 @@ class StressOptions(Options):
     ways: tuple[str, ...] = option(
         (), f"Ways to spoil them, comma separated: {', '.join(CHANGES)}. Default: all.", "-w", parts=True
     )
-    copies: int = option(COPIES, "Spoiled copies of a story.", shows_default=True, at_least=1)
+    copies: int = option(COPIES, "Spoiled copies of a story.", shows_default=True, at_least=1, at_most=1000)
     seed: int = option(0, "Of the copies and of the intervals.", shows_default=True)
     resamples: int = option(2000, "Draws of the intervals.", shows_default=True, at_least=1)
     spice: str | None = same_as(ScoreOptions, "spice")

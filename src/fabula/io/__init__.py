@@ -34,6 +34,7 @@ from fabula.io.files import (
 )
 from fabula.io.format import Format, note_losses
 from fabula.io.head import Head
+from fabula.io.shelf import list_known
 from fabula.io.stories import SHELF
 
 if TYPE_CHECKING:
@@ -204,9 +205,8 @@ def sniff_format(head: Head) -> Format:
         else describe_value(document)
     )
     guessed = [f for f in formats() if f.guess and (f.lines if head.lines else f.whole)]
-    shapes = "; ".join(f"{f.name} ({f.about})" for f in guessed)
     what = "the first line" if head.lines else "the root"
-    hint = f"known: {shapes}"
+    hint = list_known(guessed)
     if isinstance(document, dict) and "windows" in document:
         hint = "queries and answers of moments are scored with --task moments, highlights or grounding"
     raise InputError(f"{what} is {seen}: no known format", file=head.path, hint=hint)

@@ -1,4 +1,4 @@
-"""Bytes in, bytes out: plain or .gz, files written whole or not at all; and JSON as the standard library reads it.
+"""Text in, bytes out: files written whole or not at all; and JSON as the standard library reads it.
 
 JSON comes whole (`load_json`), line by line (`read_objects`), or as a stream of the elements of a long list
 (`read_elements`, `open_cursor`). A key that stands twice in one object is refused, and a fault is named with its place.
@@ -8,23 +8,27 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+import errno
 import gc
 import gzip
 import json
 import os
-import tempfile
-import zlib
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any, cast
 
+from fabula.core import whole
 from fabula.core.errors import InputError, shown
+from fabula.io.door import STREAM, check_held, check_parsed, name_failures, open_bytes, read_bytes
 
 LINES = (".jsonl", ".jsonl.gz")  # how files of JSON Lines end
 PARQUET = ".parquet"
 PARTS = (*LINES, PARQUET)  # what the files of a folder may be
 PIECE = 1 << 20  # bytes of a stream read at a time
 BLANKS = " \t\r\n"
+PASSED = re.compile(f"[{BLANKS}]*+")
+NEAR = 64  # characters: a fault so near to the end of a piece may only lack what follows
 ENDS = set(f",:]}}{BLANKS}")  # what may follow a value
 WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)  # UTF-32 LE begins as UTF-16 LE does
 
@@ -39,45 +43,6 @@ def check_path(path: str | Path) -> Path:
 def has_lines(path: Path) -> bool:
     """A file is lines or one document by its ending."""
     return path.name.endswith(LINES)
-
-
-def read_bytes(path: Path) -> bytes:
-    """The whole file, unpacked when it ends in .gz."""
-    with name_failures(path):
-        data = path.read_bytes()
-        return gzip.decompress(data) if path.suffix == ".gz" else data
-
-
-def open_bytes(path: Path) -> IO[bytes]:
-    """The bytes as a stream, unpacked when the name ends in .gz."""
-    with name_failures(path):
-        return cast(IO[bytes], gzip.open(path)) if path.suffix == ".gz" else path.open("rb")
-
-
-@contextlib.contextmanager
-def name_failures(path: Path) -> Iterator[None]:
-    """What can go wrong between a path and its bytes, as an InputError that names the file."""
-    try:
-        yield
-    except (EOFError, zlib.error) as error:
-        hint = "write it again, or unpack it by hand to see how far it is whole"
-        raise InputError(f"broken gzip ({error})", file=path, hint=hint) from None
-    except OSError as error:
-        raise explain_failure(path, error) from None
-
-
-def explain_failure(path: Path, error: OSError) -> InputError:
-    if isinstance(error, gzip.BadGzipFile):
-        if "CRC" in str(error) or "length" in str(error):
-            return InputError(f"broken gzip ({error})", file=path, hint="pack it again")
-        return InputError("ends in .gz but is not gzip", file=path, hint="rename it, or pack it again")
-    if isinstance(error, FileNotFoundError):
-        return InputError("no such file", file=path, hint="check the path")
-    if isinstance(error, IsADirectoryError):
-        return InputError("is a directory", file=path, hint="name a file in it")
-    return InputError(
-        f"cannot be read ({error.strerror or error})", file=path, hint="check the path and its permissions"
-    )
 
 
 @contextlib.contextmanager
@@ -133,6 +98,7 @@ DECODER = json.JSONDecoder(object_pairs_hook=build_object)
 def parse_json(text: str, path: Path, line: int | None = None) -> Any:
     """JSON that refuses an object with one key twice. NaN and Infinity pass: the field check names them."""
     where = f"line {line}" if line else None
+    check_parsed(path, text)
     try:
         return DECODER.decode(text)
     except TwiceError as error:
@@ -156,11 +122,13 @@ def parse_json(text: str, path: Path, line: int | None = None) -> Any:
     except ValueError as error:  # an integer of more than 4,300 digits
         problem = f"not a usable number ({str(error).split(':')[0]})"
         raise InputError(problem, file=path, field=where, hint="mend the file") from None
+    except MemoryError:
+        raise InputError("does not fit into memory", file=path, field=where, hint=STREAM) from None
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, str]]:
     """Numbered lines of a text file, streamed; blank lines are passed over."""
-    with name_failures(path), open_bytes(path) as stream:
+    with open_bytes(path) as stream:
         for number, raw in enumerate(stream, 1):
             text = decode_text(raw, path, number).strip()
             if text:
@@ -185,6 +153,7 @@ class Cursor:
 
     def more(self, size: int) -> None:
         """Forget what has been read; read on."""
+        check_held(self.path, len(self.text) - self.at, "value")
         data = self.raw.read(size)
         self.ended = not data
         try:
@@ -202,8 +171,7 @@ class Cursor:
     def peek(self) -> str:
         """The next character that is no blank, "" at the end; the cursor stands on it."""
         while True:
-            while self.at < len(self.text) and self.text[self.at] in BLANKS:
-                self.at += 1
+            self.at = cast("re.Match[str]", PASSED.match(self.text, self.at)).end()
             if self.at < len(self.text) or self.ended:
                 return self.text[self.at : self.at + 1]
             self.more(self.piece)
@@ -227,10 +195,18 @@ class Cursor:
                     self.at = end
                     return value
             except (json.JSONDecodeError, TwiceError, RecursionError, ValueError) as error:
-                if self.ended or not isinstance(error, json.JSONDecodeError):
+                if self.ended or not self.is_cut_off(error):
                     raise self.explain_fault() from None
+            except MemoryError:
+                raise InputError("does not fit into memory", file=self.path, hint=STREAM) from None
             self.more(size)
             size *= 2
+
+    def is_cut_off(self, error: Exception) -> bool:
+        """True where more text may mend it: what is cut off fails at the end, a text at its beginning."""
+        if not isinstance(error, json.JSONDecodeError):
+            return False
+        return error.msg.startswith("Unterminated string") or error.pos > len(self.text) - NEAR
 
     def explain_fault(self) -> InputError:
         """What is wrong here, in the words that a file read at once would get."""
@@ -290,7 +266,7 @@ class Cursor:
 @contextlib.contextmanager
 def open_cursor(path: Path, piece: int = PIECE) -> Iterator[Cursor]:
     """A cursor at the beginning of a JSON file."""
-    with name_failures(path), open_bytes(path) as raw:
+    with open_bytes(path) as raw:
         yield Cursor(path, raw, piece)
 
 
@@ -342,29 +318,34 @@ def write_text(path: Path, pieces: Iterable[str]) -> None:
     write_bytes(path, (piece.encode(errors="backslashreplace") for piece in pieces))
 
 
-def write_bytes(path: Path, pieces: Iterable[bytes]) -> None:
-    """A temporary file beside the target takes its name at the end; a device or a pipe is written to as it is."""
-    temporary: str | None = None
-    try:
+def write_bytes(path: Path, pieces: Iterable[bytes], sweep: bool = True) -> None:
+    """Made beside the target and named at the end (core/whole.py); a device or a pipe is written to as it is.
+
+    `sweep` takes away what killed runs left of this target; who writes thousands of files does that once.
+    """
+    with name_write_failures(path):
         if path.exists() and not path.is_file() and not path.is_dir():  # /dev/stdout must not be replaced
             with path.open("wb") as raw:
                 pour_pieces(pieces, raw, path)
             return
         target = Path(os.path.realpath(path))  # through a symbolic link; unlike resolve(), no RuntimeError for a loop
-        handle, temporary = tempfile.mkstemp(prefix=f".{target.name[:40]}.", suffix=".tmp", dir=target.parent)
-        with os.fdopen(handle, "wb") as raw:
-            pour_pieces(pieces, raw, path)
-        umask = os.umask(0)
-        os.umask(umask)
-        Path(temporary).chmod(target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~umask)
-        Path(temporary).replace(target)
-        temporary = None
+        with whole.beside(target, sweep) as folder:
+            made = folder / "file"
+            with made.open("xb") as raw:
+                pour_pieces(pieces, raw, path)
+            whole.take_place(made, target)
+
+
+@contextlib.contextmanager
+def name_write_failures(path: Path) -> Iterator[None]:
+    """What can go wrong between bytes and their path, as an InputError that names the file."""
+    try:
+        yield
     except OSError as error:
-        raise InputError(f"cannot be written ({error.strerror or error})", file=path, hint="check the folder") from None
-    finally:
-        if temporary is not None:
-            with contextlib.suppress(OSError):
-                Path(temporary).unlink()
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        hint = "make room, or choose another disk" if full else "check the folder"
+        why = os.strerror(error.errno) if error.errno else " ".join(str(error).split())[:120]
+        raise InputError(f"cannot be written ({why})", file=path, hint=hint) from None
 
 
 def pour_pieces(pieces: Iterable[bytes], raw: IO[bytes], path: Path) -> None:

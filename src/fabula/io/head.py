@@ -9,7 +9,8 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from fabula.io.files import has_lines, load_json, name_failures, open_bytes, open_cursor, read_objects, read_root
+from fabula.io.door import open_bytes
+from fabula.io.files import has_lines, load_json, open_cursor, read_objects, read_root
 
 SIZE = 1 << 16  # bytes looked at
 LISTS = ("annotations", "results", "regions")  # the lists of a COCO-like object that hold its entries
@@ -87,7 +88,7 @@ class Head:
 
 def read_head(path: Path) -> str:
     """The first 64 KB of a file as text."""
-    with open_bytes(path) as stream, name_failures(path):
+    with open_bytes(path) as stream:
         return stream.read(SIZE).decode("utf-8-sig", errors="replace")
 
 
@@ -95,9 +96,17 @@ def parse_first_object(text: str) -> dict[str, Any]:
     line = text.partition("\n")[0]
     try:
         found = json.loads(line)
-    except ValueError:
-        return dict.fromkeys(json.loads(f'"{k}"') for k in find_top_keys(line))
+    except (ValueError, RecursionError):  # cut off, broken, or nested without end: its reader says which
+        return dict.fromkeys(key for k in find_top_keys(line) if (key := decode_key(k)) is not None)
     return found if isinstance(found, dict) else {}
+
+
+def decode_key(spelled: str) -> str | None:
+    """A key as JSON reads it; None where it is none."""
+    try:
+        return str(json.loads(f'"{spelled}"'))
+    except ValueError:
+        return None
 
 
 def find_top_keys(line: str) -> list[str]:
@@ -128,7 +137,8 @@ def read_first_entry(path: Path) -> Mapping[str, Any]:
         elif cursor.peek() == "{":
             for key in cursor.members():
                 if key in LISTS and cursor.peek() == "[":
-                    entry = {key: None} | dict(next(cursor.elements(), {}))
+                    first: Any = next(cursor.elements(), {})
+                    entry = {key: None} | (first if isinstance(first, dict) else {})
                     break
                 if key not in BEFORE:
                     break

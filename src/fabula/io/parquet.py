@@ -6,7 +6,7 @@ A field that is null is a field that is absent. Everything else is checked as th
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import Any
 
 from fabula.core.errors import InputError, MissingExtra
 from fabula.core.nouns import Corpus, Story
-from fabula.io.files import name_failures
+from fabula.io.door import Meter, name_failures
 
 GROUP = 10_000  # videos that are written together, and can be read apart
 BATCH = 1_000  # videos in memory while reading
@@ -37,7 +37,7 @@ def open_parquet(place: Path, path: Path) -> Iterator[Any]:
     try:
         with name_failures(path), parquet.ParquetFile(place, pre_buffer=False) as file:
             yield file
-    except pa.ArrowException as error:
+    except (pa.ArrowException, ValueError, OverflowError) as error:  # of its text, too: bytes that are no UTF-8
         said = str(error).strip().partition("\n")[0]
         raise InputError(f"not Parquet that can be read ({said})", file=path, hint="write it again") from None
 
@@ -55,8 +55,16 @@ def read_rows(
     with open_parquet(place, path) as file:
         some = range(first, file.num_row_groups if last is None else last)
         batches = file.iter_batches(BATCH, row_groups=list(some), use_threads=False) if len(some) else ()
-        objects = (row for batch in batches for row in batch.to_pylist())
+        objects = (row for batch in watch_batches(batches, path) for row in batch.to_pylist())
         yield from enumerate(map(drop_nulls, objects), before + 1)
+
+
+def watch_batches(batches: Iterable[Any], path: Path) -> Iterator[Any]:
+    """The batches as they pass by: a few bytes of Parquet may be a million rows."""
+    meter = Meter(path)
+    for batch in batches:
+        meter.add(batch.nbytes)
+        yield batch
 
 
 def drop_nulls(row: dict[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fabula.io.files import PARQUET, decode_text, name_failures, name_unit, open_bytes, parse_json
+from fabula.core.errors import InputError
+from fabula.io.door import name_failures, open_bytes
+from fabula.io.files import PARQUET, decode_text, name_unit, parse_json
 
 PIECE = 8 << 20  # bytes, about
 READ = 1 << 20
@@ -42,7 +44,7 @@ class Piece:
         return ((n, parse_json(text, self.path, n)) for n, text in self.lines(place))
 
     def lines(self, place: Path) -> Iterator[tuple[int, str]]:
-        with name_failures(self.path), open_bytes(place) as stream:
+        with open_bytes(place, self.path) as stream:
             if self.first:
                 stream.seek(self.first)
             left = -1 if self.last is None else self.last - self.first
@@ -60,6 +62,9 @@ def cut_file(path: Path, size: int = PIECE) -> tuple[list[Piece], bytes]:
     whole = path.suffix in (".gz", PARQUET)
     starts, lines, at = [(0, 0)], 0, 0  # where pieces begin: byte, lines before it
     with name_failures(path), path.open("rb") as raw:
+        if not path.is_file():
+            hint = "copy it into a file first: here it is read more than once"
+            raise InputError("is a device or a pipe", file=path, hint=hint)
         while chunk := raw.read(READ):
             digest.update(chunk)
             end = chunk.rfind(b"\n") + 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -93,3 +93,9 @@ class Shelf:
 def fits(one: Rule | Format, pattern: str, role: Holds) -> bool:
     """Whether files so called, with data of this role, may be of the format."""
     return pattern in one.pattern.split(", ") and (role == "either" or one.holds in (role, "either"))
+
+
+def list_known(some: Iterable[Format]) -> str:
+    """What to say where no format knows a file: names alone, for their shapes would fill a page."""
+    names = ", ".join(f.name for f in some) or "no format of such a file"
+    return f"known: {names}; fabula list formats shows what each holds"

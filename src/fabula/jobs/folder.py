@@ -1,61 +1,185 @@
-"""A work folder holds all there is to know of a run; every file in it is written whole or not at all.
+"""A work folder holds all there is to know of a run; every file in it is written whole or not at all, and sealed.
 
     manifest.json     the fingerprint: what was read and how; a run over anything else is refused
 
 What else lies in it is the work's own affair. A folder that holds a run is taken up again only when told so.
+
+A seal is a hash of what stands in a file, of its name, and of the run's fingerprint. So a file that was cut, changed,
+put in another's place or brought from another run is no part of this one: it counts as absent and its work is done
+again, before anything in it is looked at. It keeps out damage, not forgers: who can write here can seal as well.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fabula.core.errors import InputError
-from fabula.io.files import dump_json
+from fabula.core.errors import InputError, shown
+from fabula.core.whole import remove_all_leftovers
+from fabula.io.files import dump_json, load_json, name_write_failures, write_bytes
 
 MANIFEST = "manifest.json"
+LAYOUT = 2  # of the files in it; a folder of another one is not gone on with
+LONGEST = 1 << 20  # bytes of a manifest
+CHUNK = 1 << 20  # bytes hashed at a time
+SIZE = 16  # bytes of a seal
+OPENING = '{"seal": "'
+NAMED = 5  # differences that are named
 
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """A work folder."""
+    """A work folder; `mark` is the fingerprint that its files are sealed with."""
 
     path: Path
+    mark: str = ""
 
     def at(self, *parts: str) -> Path:
         return self.path.joinpath(*parts)
 
-    def begin(self, inputs: dict[str, Any], plan: dict[str, Any], resume: bool) -> dict[str, Any]:
-        """The plan of the run: that of the earlier one where it is resumed, for the same inputs."""
-        manifest = self.at(MANIFEST)
-        if manifest.exists():
-            if not resume:
-                hint = "say --resume to go on with it, or name another folder with --work"
-                raise InputError("holds an earlier run", file=self.path, hint=hint)
-            kept = load_part(manifest)
-            other = sorted(k for k in {*inputs, *kept["inputs"]} if kept["inputs"].get(k) != inputs.get(k))
-            if other:
-                hint = "give what the run began with, or name another folder with --work"
-                raise InputError(f"holds a run that differs in: {', '.join(other)}", file=self.path, hint=hint)
-            return {name: kept[name] for name in plan}
+    def seal(self, parts: tuple[str, ...], pieces: Iterable[bytes]) -> str:
+        """Of a file of this name with this content."""
+        made = self.hasher(parts)
+        for piece in pieces:
+            made.update(piece)
+        return str(made.hexdigest())
+
+    def hasher(self, parts: tuple[str, ...]) -> Any:
+        return hashlib.blake2b("\0".join((self.mark, *parts, "")).encode(), digest_size=SIZE)
+
+    # JSON, its seal under the first key
+
+    def put(self, document: dict[str, Any], *parts: str) -> None:
+        """An object, which is not empty, as JSON."""
+        body = json.dumps(document, separators=(",", ":"))[1:].encode("ascii")
+        self.put_bytes([f'{OPENING}{self.seal(parts, [body])}", '.encode(), body], *parts)
+
+    def put_bytes(self, pieces: Iterable[bytes], *parts: str) -> None:
+        """Bytes that carry their seal with them."""
+        path = self.at(*parts)
+        with name_write_failures(path.parent):
+            path.parent.mkdir(parents=True, exist_ok=True)
+        write_bytes(path, pieces, sweep=False)  # `begin` has swept
+
+    def holds(self, *parts: str) -> bool:
+        """Whether the file is there, and as it was written."""
+        return self.body(parts) is not None
+
+    def body(self, parts: tuple[str, ...]) -> bytes | None:
+        """What follows the seal."""
+        data = read_regular(self.at(*parts))
+        head = len(OPENING) + 2 * SIZE
+        if data is None:
+            return None
+        body = data[head + 3 :]
+        return body if data[: head + 3] == f'{OPENING}{self.seal(parts, [body])}", '.encode() else None
+
+    def get(self, *parts: str) -> dict[str, Any]:
+        """The object that was put there."""
+        body = self.body(parts)
+        if body is None:
+            hint = "--resume makes it again; every machine must see the work folder; or begin anew with another --work"
+            raise InputError("is not there, or damaged", file=self.at(*parts), hint=hint)
+        found: dict[str, Any] = json.loads(b"{" + body)
+        return found
+
+    # large files, whose seals stand elsewhere
+
+    def put_large(self, pieces: Iterable[bytes], *parts: str) -> str:
+        """The bytes as they come; returns their seal."""
+        made = self.hasher(parts)
+
+        def passing() -> Iterator[bytes]:
+            for piece in pieces:
+                made.update(piece)
+                yield piece
+
+        self.put_bytes(passing(), *parts)
+        return str(made.hexdigest())
+
+    def seal_of(self, *parts: str) -> str | None:
+        """Of the file as it lies there; None where there is none."""
+        path = self.at(*parts)
         try:
-            if self.path.exists() and any(not f.name.startswith(".manifest") for f in self.path.iterdir()):
-                hint = "--work takes a new folder, an empty one, or that of an earlier run"
-                raise InputError("is not empty and holds no earlier run", file=self.path, hint=hint)
-            self.path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            problem = f"cannot be used as a work folder ({error.strerror or error})"
-            raise InputError(problem, file=self.path, hint="name another with --work") from None
-        dump_json(manifest, {"inputs": inputs, **plan}, indent=2)
-        return plan
+            return self.seal(parts, read_chunks(path)) if path.is_file() else None
+        except OSError:
+            return None
 
 
-def load_part(path: Path) -> Any:
-    """A JSON file of the folder."""
+def read_chunks(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as raw:
+        while piece := raw.read(CHUNK):
+            yield piece
+
+
+def read_regular(path: Path) -> bytes | None:
+    """A file's bytes; None where it is none, or cannot be read. A pipe would be waited for."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        hint = "every machine must see the work folder; where it is broken, name another with --work"
-        raise InputError(f"cannot be read ({error})", file=path, hint=hint) from None
+        return path.read_bytes() if path.is_file() else None
+    except OSError:
+        return None
+
+
+def begin(path: Path, inputs: dict[str, Any], plan: dict[str, int], resume: bool) -> tuple[Folder, dict[str, int]]:
+    """The folder of a run, and its plan: that of the earlier one where it is resumed, for the same inputs."""
+    inputs = json.loads(json.dumps({**inputs, "layout": LAYOUT}))  # as the file has them
+    manifest = path / MANIFEST
+    try:
+        taken = manifest.exists() or manifest.is_symlink()
+        if not taken and path.exists() and any(not f.name.startswith(f".{MANIFEST}") for f in path.iterdir()):
+            hint = "--work takes a new folder, an empty one, or that of an earlier run"
+            raise InputError("is not empty and holds no earlier run", file=path, hint=hint)
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        problem = f"cannot be used as a work folder ({error.strerror or error})"
+        raise InputError(problem, file=path, hint="name another with --work") from None
+    if taken and not resume:
+        hint = "say --resume to go on with it, or name another folder with --work"
+        raise InputError("holds an earlier run", file=path, hint=hint)
+    if taken:
+        plan = read_plan(manifest, inputs, plan)
+        remove_all_leftovers(path)
+    else:
+        dump_json(manifest, {"inputs": inputs, **plan, "seal": fingerprint(inputs, plan)}, indent=2)
+    return Folder(path, fingerprint(inputs, plan)), plan
+
+
+def read_plan(manifest: Path, inputs: dict[str, Any], like: dict[str, int]) -> dict[str, int]:
+    """The plan of an earlier run over these inputs."""
+    try:
+        if manifest.is_file() and manifest.stat().st_size > LONGEST:
+            raise damaged(manifest, "it is too long")
+        kept = load_json(manifest) if manifest.is_file() else None
+    except OSError as error:
+        raise damaged(manifest, error.strerror or str(error)) from None
+    except InputError as error:
+        if error.file != manifest or (error.problem or "").startswith("is damaged"):
+            raise
+        raise damaged(manifest, ": ".join(filter(None, [error.field, error.problem]))) from None
+    if not isinstance(kept, dict) or not isinstance(there := kept.get("inputs"), dict):
+        raise damaged(manifest, "it says nothing of the inputs")
+    other = sorted(k for k in {*inputs, *there} if k not in there or k not in inputs or there[k] != inputs[k])
+    if other:
+        hint = "give what the run began with, or name another folder with --work"
+        named = [k if k in inputs or len(k) < 40 else shown(k) for k in other[:NAMED]]
+        more = f" and {len(other) - NAMED} more" if len(other) > NAMED else ""
+        raise InputError(f"holds a run that differs in: {', '.join(named)}{more}", file=manifest.parent, hint=hint)
+    plan: dict[str, Any] = {name: kept.get(name) for name in like}
+    if kept.keys() != {"inputs", "seal", *like} or kept["seal"] != fingerprint(inputs, plan):
+        raise damaged(manifest, "its seal is not that of what stands in it")
+    return plan
+
+
+def fingerprint(inputs: dict[str, Any], plan: dict[str, Any]) -> str:
+    """Of a run: what was read and how, and in how many parts."""
+    told = json.dumps([inputs, plan], sort_keys=True)
+    return hashlib.blake2b(told.encode(), digest_size=SIZE).hexdigest()
+
+
+def damaged(manifest: Path, why: str) -> InputError:
+    hint = "it says which run this is, so nothing here can be gone on with: begin anew with another folder (--work)"
+    return InputError(f"is damaged ({why})", file=manifest, hint=f"{hint}, or delete this one")

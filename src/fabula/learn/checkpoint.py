@@ -3,16 +3,20 @@
 model.*        the weights
 optimizer.*    what the optimiser keeps per parameter: optimizer.<number>.<name>
 rng.*          the random state of each process
-header         {"format": 1, "fabula": version, "model": name, "config": {…}, …}: who wrote it and where training stood
+header         {"format": 1, "fabula": version, "model": name, "config": {…}, …}: who wrote it and where training stood;
+               "digests" of the tensors and "seal" of the header itself, so that one wrong bit is noticed
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
+import warnings
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -20,37 +24,96 @@ from safetensors.torch import save
 from torch import Tensor, nn
 
 import fabula
-from fabula.core.errors import InputError
-from fabula.io.files import write_bytes
+from fabula.core.errors import FabulaError, InputError, shown
+from fabula.core.memory import available
+from fabula.io.files import check_path, parse_json, write_bytes
+from fabula.learn._stores import NONSENSE, summarize
 from fabula.learn.models import room
 
 FORMAT = 1
+LARGEST = 1 << 20  # of any whole number in a config: widths, layers, frames
+LAYERS = 256  # of anything a config counts in layers or levels
+AGAIN = "name another checkpoint of a run; this one is damaged, or no file of fabula train"
 
 
 def write(path: Path, tensors: Mapping[str, Tensor], header: Mapping[str, Any]) -> None:
     """The file appears under its name when it is whole."""
-    whole = {name: t.detach().cpu().contiguous() for name, t in tensors.items()}
-    write_bytes(path, [save(whole, metadata={"fabula": json.dumps(dict(header))})])
+    kept = {name: t.detach().cpu().contiguous() for name, t in tensors.items()}
+    told = json.loads(json.dumps({**header, "digests": {part: digest(kept, part) for part in PARTS}}))
+    told["seal"] = seal_of(told)
+    write_bytes(path, [save(kept, metadata={"fabula": json.dumps(told)})])
+
+
+PARTS = ("model.", "")  # the weights, which predicting reads alone; everything else
+
+
+def digest(tensors: Mapping[str, Tensor], part: str) -> str:
+    """Of the tensors whose names begin so; "" stands for those that are no weights."""
+    made = hashlib.blake2b(digest_size=16)
+    for name in sorted(n for n in tensors if n.startswith("model.") == bool(part)):
+        t = tensors[name].contiguous()
+        made.update(f"{name} {t.dtype} {tuple(t.shape)}\0".encode())
+        made.update(t.reshape(-1).view(torch.uint8).numpy().data if t.numel() else b"")
+    return made.hexdigest()
+
+
+def seal_of(header: Mapping[str, Any]) -> str:
+    told = json.dumps({n: v for n, v in header.items() if n != "seal"}, sort_keys=True)
+    return hashlib.blake2b(told.encode(), digest_size=16).hexdigest()
 
 
 def read(path: str | Path, weights_only: bool = False) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Tensors and header. A folder of a run stands for its best checkpoint, or else its last."""
-    path = find_checkpoint(Path(path))
+    """Tensors and header. A folder of a run stands for its best checkpoint, or else its last.
+
+    Neither is believed before it is checked: sizes before memory is taken, the seal and the digests where there are
+    some, every number for being finite.
+    """
+    path = find_checkpoint(check_path(path))
+    if not path.is_file():
+        raise InputError("no such checkpoint", file=path, hint="name a .safetensors of a run, or the run's folder")
     try:
+        file: Any
         with safe_open(path, "pt") as file:
-            header = json.loads((file.metadata() or {}).get("fabula", "null"))
+            header = read_header((file.metadata() or {}).get("fabula"), path)
             names = [n for n in file.keys() if not weights_only or n.startswith("model.")]  # noqa: SIM118
-            tensors = {n: file.get_tensor(n) for n in names} if header else {}
-    except (SafetensorError, OSError, ValueError) as error:
-        raise InputError(
-            f"not a readable checkpoint ({error})", file=path, hint="name a .safetensors of a run"
-        ) from None
+            need, free = path.stat().st_size, available()
+            if need > free:
+                seen = f"{need / 1e9:,.1f} GB of tensors, {free / 1e9:,.1f} GB of memory are free"
+                raise InputError(seen, file=path, hint="make room, or name another checkpoint")
+            tensors: dict[str, Tensor] = {n: file.get_tensor(n) for n in names}
+    except (SafetensorError, *NONSENSE) as error:
+        raise InputError(f"not a readable checkpoint ({summarize(error)})", file=path, hint=AGAIN) from None
+    for name, t in tensors.items():
+        if t.is_floating_point() and not bool(torch.isfinite(t).all()):
+            hint = "training had left the road: begin it again with a lower --lr, or name another checkpoint"
+            raise InputError(f"{shown(name)} holds numbers that are not finite", file=path, hint=hint)
+    digests = header.get("digests")  # checkpoints of earlier versions have none
+    if digests is not None:
+        wanted = {part: digest(tensors, part) for part in PARTS if part or not weights_only}
+        if not isinstance(digests, dict) or any(digests.get(part) != made for part, made in wanted.items()):
+            raise InputError("its tensors are not those that were written", file=path, hint=AGAIN)
+    return tensors, header
+
+
+def read_header(text: str | None, path: Path) -> dict[str, Any]:
+    """Who wrote it and where training stood."""
+    if text is None:
+        raise InputError("safetensors, but no checkpoint of fabula train", file=path, hint="name a checkpoint of a run")
+    try:
+        header = parse_json(text, path)
+    except InputError as error:
+        raise InputError(f"its header is not JSON ({error.problem})", file=path, hint=AGAIN) from None
     if not isinstance(header, dict) or "model" not in header:
         raise InputError("safetensors, but no checkpoint of fabula train", file=path, hint="name a checkpoint of a run")
-    if header.get("format") != FORMAT:
-        seen = f"a checkpoint of format {header.get('format')!r}; this version reads {FORMAT}"
+    if header.get("format") != FORMAT or isinstance(header["format"], bool):
+        seen = f"a checkpoint of format {shown(header.get('format'))}; this version reads {FORMAT}"
         raise InputError(seen, file=path, hint="read it with the version that wrote it")
-    return tensors, header
+    if not isinstance(header["model"], str) or not isinstance(header.get("config"), dict):
+        seen = "its header names no model" if not isinstance(header["model"], str) else "its header has no config"
+        raise InputError(seen, file=path, hint=AGAIN)
+    if "seal" in header and header["seal"] != seal_of(header):
+        raise InputError("its header is not the one that was written", file=path, hint=AGAIN)
+    return header
 
 
 def find_checkpoint(path: Path) -> Path:
@@ -75,35 +138,79 @@ def header_of(model: nn.Module, **more: Any) -> dict[str, Any]:
 def restore(model: nn.Module, tensors: Mapping[str, Tensor], header: Mapping[str, Any], file: object) -> None:
     """The weights into the model; a checkpoint of another model, or of another size, is an error."""
     if header["model"] != model.name:
-        hint = f"name a checkpoint of {model.name}, or the model {header['model']}"
-        raise InputError(f"a checkpoint of the model {header['model']!r}, not {model.name!r}", file=file, hint=hint)
+        hint = f"name a checkpoint of {model.name}, or the model {shown(header['model'])}"
+        seen = f"a checkpoint of the model {shown(header['model'])}, not {model.name!r}"
+        raise InputError(seen, file=file, hint=hint)
     weights = {n.removeprefix("model."): t for n, t in tensors.items() if n.startswith("model.")}
+    check_weights(model, weights, file)
+    model.load_state_dict(weights)
+
+
+def check_weights(model: nn.Module, weights: Mapping[str, Tensor], file: object) -> None:
+    """Names, shapes and types of the weights are the model's own."""
     own = model.state_dict()
     for name in sorted(own.keys() | weights.keys()):
-        ours = tuple(own[name].shape) if name in own else "nothing"
-        theirs = tuple(weights[name].shape) if name in weights else "nothing"
+        ours, theirs = (describe(some.get(name)) for some in (own, weights))
         if ours != theirs:
-            seen = f"the weights do not fit: {name} is {theirs} in the file, {ours} in the model"
+            seen = f"the weights do not fit: {shown(name)} is {theirs} in the file, {ours} in the model"
             raise InputError(seen, file=file, hint="use the settings the checkpoint was trained with")
-    model.load_state_dict(weights)
+
+
+def describe(t: Tensor | None) -> str:
+    if t is None:
+        return "nothing"
+    kind = "" if t.dtype == torch.float32 else f" of {str(t.dtype).removeprefix('torch.')}"
+    return f"{shown(tuple(t.shape))}{kind}"
 
 
 def load_model(path: str | Path) -> tuple[nn.Module, dict[str, Any]]:
     """The model of a checkpoint, ready to predict, and the header."""
     tensors, header = read(path, weights_only=True)
-    cls = room.get(header["model"])
-    model: nn.Module = cls(config_of(cls.config_class, header["config"], path))
+    try:
+        cls = room.get(header["model"])
+    except FabulaError as error:
+        raise InputError(f"a checkpoint of another model ({error})", file=path, hint="check the path") from None
+    config = config_of(cls.config_class, header["config"], path)
+    weights = {n.removeprefix("model."): t for n, t in tensors.items()}
+    try:
+        with torch.device("meta"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            check_weights(cls(config), weights, path)  # a model without memory: a wrong config costs nothing
+        model: nn.Module = cls(config)
+    except NONSENSE as error:
+        raise InputError(f"its config makes no model ({summarize(error)})", file=path, hint=AGAIN) from None
     restore(model, tensors, header, path)
     return model.eval(), header
 
 
 def config_of(cls: type[Any], values: Mapping[str, Any], file: object) -> Any:
-    """A config from the header: JSON's lists are tuples again; a field that is not known is an error."""
+    """A config from the header: JSON's lists are tuples again; an unknown field, or a value of no use, is an error."""
     unknown = values.keys() - {f.name for f in fields(cls)}
     if unknown:
-        seen = f"settings that this version does not know: {', '.join(sorted(unknown))}"
+        names = ", ".join(n if n.isidentifier() and len(n) < 40 else shown(n) for n in sorted(unknown)[:4])
+        seen = f"settings that this version does not know: {names}"
         raise InputError(seen, file=file, hint="read it with the version that wrote it")
+    kinds = get_type_hints(cls)
+    for name, value in values.items():
+        if not fits(value, kinds[name], LAYERS if name.endswith(("layers", "levels")) else LARGEST):
+            seen = f"its config says that {name} is {shown(value)}, which cannot be"
+            raise InputError(seen, file=file, hint=AGAIN)
     return cls(**{n: tuple(v) if isinstance(v, list) else v for n, v in values.items()})
+
+
+def fits(value: Any, kind: Any, most: int) -> bool:
+    """Whether a value of JSON is one of this type; a whole number at most so large."""
+    if get_origin(kind) is Literal:
+        return value in get_args(kind)
+    if get_origin(kind) in (Union, UnionType):
+        return any(fits(value, one, most) for one in get_args(kind))
+    if get_origin(kind) is tuple:
+        return isinstance(value, list | tuple) and all(fits(v, get_args(kind)[0], most) for v in value)
+    if kind is int:
+        return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most
+    if kind is float:
+        return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= 1e30
+    return value is None if kind is type(None) else kind in (str, bool) and isinstance(value, kind)
 
 
 def optimizer_tensors(optimizer: torch.optim.Optimizer) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -118,11 +225,35 @@ def optimizer_tensors(optimizer: torch.optim.Optimizer) -> tuple[dict[str, Tenso
 
 
 def restore_optimizer(
-    optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor], header: Mapping[str, Any]
+    optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor], header: Mapping[str, Any], file: object
 ) -> None:
+    """What the optimiser knew; where that is not of this optimiser and these weights, an error."""
+    told = header.get("optimizer")
+    if not isinstance(told, dict) or not isinstance(told.get("numbers"), dict):
+        raise InputError("its header says nothing of the optimiser", file=file, hint=AGAIN)
+    mine = json.loads(json.dumps(optimizer.state_dict()["param_groups"]))
+    theirs = told.get("groups")
+    if not isinstance(theirs, list) or list(map(without_rate, theirs)) != list(map(without_rate, mine)):
+        hint = "resume with the settings of the run, or begin another"
+        raise InputError("the optimiser's settings are not those of this run", file=file, hint=hint)
+    parameters = [p for group in optimizer.param_groups for p in group["params"]]
     state: dict[int, dict[str, Any]] = {}
     kept = {n: t for n, t in tensors.items() if n.startswith("optimizer.")}
-    for key, value in {**kept, **header["numbers"]}.items():
-        _, i, name = key.split(".", 2)
+    for key, value in {**kept, **told["numbers"]}.items():
+        _, i, name = [*key.split(".", 2), "", ""][:3]
+        whole = i.isascii() and i.isdigit() and len(i) < 9 and int(i) < len(parameters) and name
+        shape = value.shape if isinstance(value, Tensor) else None
+        if not whole or shape not in (None, torch.Size([]), parameters[int(i)].shape):
+            raise InputError(f"the optimiser's {shown(key)} fits no weight", file=file, hint=AGAIN)
         state.setdefault(int(i), {})[name] = value
-    optimizer.load_state_dict({"state": state, "param_groups": header["groups"]})
+    for i, held in state.items():  # Adam: a step, and two of the weight's own shape
+        shapes = {n: v.shape if isinstance(v, Tensor) else None for n, v in held.items()}
+        own = parameters[i].shape
+        if shapes.get("exp_avg") != own or shapes.get("exp_avg_sq") != own or shapes.get("step") != torch.Size([]):
+            raise InputError(f"the optimiser's state of weight {i} is not whole", file=file, hint=AGAIN)
+    optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
+
+
+def without_rate(group: Any) -> Any:
+    """The learning rate changes with the epochs."""
+    return {**group, "lr": None} if isinstance(group, dict) else group

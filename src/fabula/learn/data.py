@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from fabula import io
-from fabula.core.errors import InputError, SpecError
+from fabula.core.errors import InputError, SpecError, shown
 from fabula.core.notes import Notes, name_id
 from fabula.core.nouns import Corpus, Story
 from fabula.core.registry import close_to
@@ -29,6 +29,7 @@ from fabula.learn.features import Features, resize
 
 UNKNOWN = "<unk>"
 SUBSETS = {"train": "training", "val": "validation", "test": "testing"}  # YouCook2's own names
+LONGEST = 1e9  # seconds that a video may have
 PUNCTUATION = re.compile(r"[^\w\s]|_")
 
 
@@ -237,5 +238,9 @@ def durations_as_corpus(durations: dict[str, Any], features: Features) -> Corpus
         if video not in durations:
             hint = "give --data with the durations, or --rate with the features per second"
             raise InputError("its duration is not known", file=features.path, video=video, hint=hint)
-        stories[video] = Story(video, (), float(durations[video]))
+        seconds = durations[video]
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds <= LONGEST:
+            seen = f"the store says its duration is {shown(seconds)}; expected seconds"
+            raise InputError(seen, file=features.path, video=video, hint="give --data with the durations, or --rate")
+        stories[video] = Story(video, (), float(seconds))
     return Corpus(stories, name=str(features.path))

@@ -9,77 +9,48 @@ An id is found with or without its ActivityNet prefix `v_`. Features that cannot
 
 from __future__ import annotations
 
+import io
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fabula.core.errors import InputError, MissingExtra
-from fabula.io.files import dump_json, load_json
+from fabula.core import whole
+from fabula.core.errors import InputError, MissingExtra, shown
+from fabula.core.memory import available
+from fabula.io.files import check_path, dump_json, name_write_failures
 from fabula.io.ids import respell_id
+from fabula.learn._stores import METADATA, NONSENSE, open_folder, open_h5, open_safetensors, summarize
 
 Frames = NDArray[np.float32]  # [T, C]
 H5 = (".h5", ".hdf5")
-METADATA = "metadata.json"
 
 
 class Features(Mapping[str, Frames]):
     """The features of every video of a store, read when asked for: `Features("s3d/")["v_xHr8X2Wpmno"]` → [T, C]."""
 
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
+        self.path = check_path(path)
+        kinds = "a folder of .npy, an .h5 or a .safetensors file"
         if not self.path.exists():
-            raise InputError("no such feature store", file=path, hint="a folder of .npy, an .h5 or a .safetensors file")
-        self.metadata: Mapping[str, Any] = {}
-        self._read: Callable[[str], Any]
-        self._ids: dict[str, None]
+            raise InputError("no such feature store", file=path, hint=kinds)
         if self.path.is_dir():
-            self._open_folder()
-        elif self.path.suffix in H5:
-            self._open_h5()
-        elif self.path.suffix == ".safetensors":
-            self._open_safetensors()
+            store = open_folder(self.path)
+        elif self.path.suffix in H5 and self.path.is_file():
+            store = open_h5(self.path)
+        elif self.path.suffix == ".safetensors" and self.path.is_file():
+            store = open_safetensors(self.path)
         else:
-            raise InputError("not a feature store", file=path, hint="a folder of .npy, an .h5 or a .safetensors file")
-        if not self._ids:
+            raise InputError("not a feature store", file=path, hint=kinds)
+        if not store.ids:
             raise InputError("the feature store has no videos", file=path, hint="check the path")
+        self._store, self._ids = store, dict.fromkeys(store.ids)
+        self.metadata: Mapping[str, Any] = store.metadata
         self._dim: int | None = None
-
-    def _open_folder(self) -> None:
-        self._ids = dict.fromkeys(sorted(f.name.removesuffix(".npy") for f in self.path.glob("*.npy")))
-        self._read = lambda key: np.load(self.path / f"{key}.npy", allow_pickle=False)
-        if (self.path / METADATA).exists():
-            self.metadata = load_json(self.path / METADATA)
-
-    def _open_h5(self) -> None:
-        try:
-            import h5py
-        except ImportError:
-            raise MissingExtra("reading .h5 features", "learn") from None
-        try:
-            file = h5py.File(self.path, "r")
-        except OSError as error:
-            raise InputError(f"not an HDF5 file ({error})", file=self.path, hint="write it again") from None
-        self._ids = dict.fromkeys(file)
-        self._read = lambda key: file[key][()]
-        self.metadata = json.loads(file.attrs.get("fabula", "{}"))
-
-    def _open_safetensors(self) -> None:
-        try:
-            from safetensors import SafetensorError, safe_open
-        except ImportError:
-            raise MissingExtra("reading .safetensors features", "learn") from None
-        try:
-            file = safe_open(self.path, "numpy")
-        except (SafetensorError, OSError) as error:
-            raise InputError(f"not a safetensors file ({error})", file=self.path, hint="write it again") from None
-        self._ids = dict.fromkeys(file.keys())  # type: ignore[no-untyped-call]
-        self._read = file.get_tensor
-        self.metadata = json.loads((file.metadata() or {}).get("fabula", "{}"))  # type: ignore[no-untyped-call]
 
     @property
     def dim(self) -> int:
@@ -94,9 +65,12 @@ class Features(Mapping[str, Frames]):
             ids = f"the store has {len(self._ids)} videos, the first is {next(iter(self._ids))!r}"
             raise InputError("no features of this video", file=self.path, video=video, hint=ids)
         try:
-            raw = self._read(key)
-        except (OSError, ValueError, AttributeError, TypeError) as error:
-            raise InputError(f"unreadable features ({error})", file=self.path, video=video, hint="write it") from None
+            shape, dtype = self._store.look(key)
+            check_shape(shape, dtype, video, self.path, self._dim)
+            raw = self._store.read(key)
+        except NONSENSE as error:
+            problem = f"unreadable features ({summarize(error)})"
+            raise InputError(problem, file=self.path, video=video, hint="extract its features again") from None
         return check_features(raw, video, self.path, self._dim)
 
     def __contains__(self, video: object) -> bool:
@@ -113,26 +87,45 @@ class Features(Mapping[str, Frames]):
         return len(self._ids)
 
 
+def check_shape(
+    shape: tuple[int, ...] | None, dtype: np.dtype[Any] | str, video: str, file: Path | None, dim: int | None
+) -> None:
+    """Whether numbers of this shape and type are features, and whether there is memory for them; before any is read."""
+    wrong = "extract its features again"
+    if shape is None or len(shape) != 2 or min(shape) < 0 or isinstance(dtype, str) or dtype.kind not in "fiu":
+        seen = f"features of shape {shown(shape)} and type {shown_type(dtype)}; expected numbers [frames, channels]"
+        raise InputError(seen, file=file, video=video, hint=wrong)
+    frames, channels = map(int, shape)
+    if not frames or not channels:
+        seen = "features of length 0: no frame" if not frames else "features of 0 channels"
+        raise InputError(seen, file=file, video=video, hint=wrong)
+    if dim is not None and channels != dim:
+        seen = f"features have {channels} channels, the store's first video has {dim}"
+        raise InputError(seen, file=file, video=video, hint=wrong)
+    need, free = frames * channels * (dtype.itemsize + 5), available()  # as stored, as float32, and which are finite
+    if need > free:
+        seen = f"features of shape {shown(shape)} take {need / 1e9:,.1f} GB of memory, {free / 1e9:,.1f} GB are free"
+        raise InputError(seen, file=file, video=video, hint="leave the video out, or extract fewer frames")
+
+
+def shown_type(dtype: np.dtype[Any] | str) -> str:
+    said = str(dtype)
+    return said if len(said) <= 60 else f"{said[:59]}…"
+
+
 def check_features(raw: Any, video: str, file: Path | None = None, dim: int | None = None) -> Frames:
     """The array as float32 [T, C], or an error that names the video and says what is wrong with its features."""
     array = np.asarray(raw)
-    wrong = "extract its features again"
-    if array.ndim != 2 or not (np.issubdtype(array.dtype, np.floating) or np.issubdtype(array.dtype, np.integer)):
-        seen = f"features of shape {array.shape} and type {array.dtype}; expected numbers [frames, channels]"
-        raise InputError(seen, file=file, video=video, hint=wrong)
-    if not array.shape[0]:
-        raise InputError("features of length 0: no frame", file=file, video=video, hint=wrong)
-    if dim is not None and array.shape[1] != dim:
-        seen = f"features have {array.shape[1]} channels, the store's first video has {dim}"
-        raise InputError(seen, file=file, video=video, hint=wrong)
-    bad = ~np.isfinite(array)
+    check_shape(array.shape, array.dtype, video, file, dim)
+    with np.errstate(over="ignore"):
+        made = np.ascontiguousarray(array, dtype=np.float32)
+    bad = ~np.isfinite(made)
     if bad.any():
         t, c = np.argwhere(bad)[0]
-        seen = (
-            f"features hold {array[t, c]} at frame {t}, channel {c} ({int(bad.sum())} of {array.size} are not finite)"
-        )
-        raise InputError(seen, file=file, video=video, hint=wrong)
-    return np.ascontiguousarray(array, dtype=np.float32)
+        what = "not finite" if not np.isfinite(array[t, c]) else "beyond what float32 holds"
+        seen = f"features hold {array[t, c]} at frame {t}, channel {c} ({int(bad.sum())} of {array.size} are {what})"
+        raise InputError(seen, file=file, video=video, hint="extract its features again")
+    return made
 
 
 def resize(x: Frames, frames: int) -> Frames:
@@ -148,22 +141,58 @@ def resize(x: Frames, frames: int) -> Frames:
 def write_features(
     path: str | Path, items: Iterable[tuple[str, NDArray[Any]]], metadata: Mapping[str, Any], overwrite: bool = False
 ) -> int:
-    """Write a store: an .h5 or .safetensors file, or a folder of .npy. Returns the number of videos."""
-    path = Path(path)
+    """Write a store, whole or not at all: an .h5 or .safetensors file, or a folder of .npy. Returns how many videos.
+
+    A folder, too, is made beside its target and then named: whoever reads it needs no list of what is complete, and
+    other programs can read it as ever.
+    """
+    path = check_path(path)
     if path.exists() and not overwrite:
         raise InputError("exists already", file=path, hint="choose another name, or say --overwrite")
-    if path.suffix in (*H5, ".safetensors"):
-        partial = path.with_name(f".{path.name}.tmp")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        count = (_write_h5 if path.suffix in H5 else _write_safetensors)(partial, items, metadata)
-        os.replace(partial, path)  # noqa: PTH105  (whole or not at all)
-        return count
-    path.mkdir(parents=True, exist_ok=True)
+    with name_write_failures(path):
+        target = Path(os.path.realpath(path))
+        if path.suffix in (*H5, ".safetensors"):
+            write = _write_h5 if path.suffix in H5 else _write_safetensors
+        else:
+            write = _write_folder
+            check_replaceable(target)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with whole.beside(target) as folder:
+            made = folder / f"store{path.suffix if write is not _write_folder else ''}"
+            count = write(made, items, metadata)
+            (whole.take_folder_place if write is _write_folder else whole.take_place)(made, target)
+    return count
+
+
+def check_replaceable(target: Path) -> None:
+    """A folder that is replaced is lost: it may hold features and nothing else."""
+    if not target.exists():
+        return
+    if not target.is_dir():
+        hint = "a file of features ends in .h5 or .safetensors; choose another name for a folder"
+        raise InputError("is a file", file=target, hint=hint)
+    for file in target.iterdir():
+        if file.is_dir() or not (file.suffix == ".npy" or file.name == METADATA):
+            seen = f"holds {shown(file.name)}, which is no features; nothing was replaced"
+            raise InputError(seen, file=target, hint="choose another folder, or move that away")
+
+
+def refuse_id(video: str, other: str) -> InputError:
+    return InputError("this id cannot be a name in such a store", video=video, hint=f"write {other} instead")
+
+
+def _write_folder(path: Path, items: Iterable[tuple[str, NDArray[Any]]], metadata: Mapping[str, Any]) -> int:
+    path.mkdir()
     count = 0
-    for count, (video, array) in enumerate(items, 1):  # noqa: B007
-        if Path(video).name != video:
-            raise InputError("this id cannot be a file name", video=video, hint="write .h5 or .safetensors instead")
-        np.save(path / f"{video}.npy", array, allow_pickle=False)
+    for video, array in items:
+        if Path(video).name != video or "\0" in video:
+            raise refuse_id(video, ".h5 or .safetensors")
+        try:
+            with (path / f"{video}.npy").open("xb") as file:
+                np.save(file, array, allow_pickle=False)
+        except (FileExistsError, UnicodeEncodeError):  # two ids in one name, on disks that do not know cases apart
+            raise refuse_id(video, ".safetensors") from None
+        count += 1
     dump_json(path / METADATA, dict(metadata))
     return count
 
@@ -173,18 +202,89 @@ def _write_h5(path: Path, items: Iterable[tuple[str, NDArray[Any]]], metadata: M
         import h5py
     except ImportError:
         raise MissingExtra("writing .h5 features", "learn") from None
-    with h5py.File(path, "w") as file:
-        for video, array in items:
-            file.create_dataset(video, data=array)
-        file.attrs["fabula"] = json.dumps(dict(metadata))
-        return len(file)
+    try:
+        with PatientFile(path) as out, h5py.File(out, "w") as file:
+            for video, array in items:
+                if "/" in video or "\0" in video or video in ("", "."):
+                    raise refuse_id(video, "a folder" if "/" not in video else ".safetensors")
+                file.create_dataset(video, data=array)
+                out.check()
+            file.attrs["fabula"] = json.dumps(dict(metadata))
+            count = len(file)
+            file.close()
+            out.check()
+            return count
+    except UnicodeEncodeError as error:
+        raise InputError(f"an id that is no UTF-8 ({summarize(error)})", hint="mend the annotations") from None
+
+
+class PatientFile(io.RawIOBase):
+    """A file for HDF5, which cannot bear that a write fails: it goes on trying until the process crashes.
+
+    So no write fails here; that one would have is remembered, and `check` says so.
+    """
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.file = path.open("xb+", buffering=0)
+        self.failure: OSError | None = None
+
+    def check(self) -> None:
+        if self.failure is not None:
+            raise self.failure
+
+    def write(self, data: Any) -> int:
+        view = memoryview(data).cast("B")
+        done = 0
+        try:
+            while self.failure is None and done < len(view):
+                done += self.file.write(view[done:])
+        except OSError as error:
+            self.failure = error
+        return len(view)
+
+    def truncate(self, size: int | None = None) -> int:
+        try:
+            return self.file.truncate(size)
+        except OSError as error:
+            self.failure = self.failure or error
+            return size or 0
+
+    def readinto(self, buffer: Any) -> int:
+        return self.file.readinto(buffer) or 0
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        return self.file.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self.file.tell()
+
+    def close(self) -> None:
+        if not self.closed:
+            self.file.close()
+        super().close()
 
 
 def _write_safetensors(path: Path, items: Iterable[tuple[str, NDArray[Any]]], metadata: Mapping[str, Any]) -> int:
     try:
+        from safetensors import SafetensorError
         from safetensors.numpy import save_file
     except ImportError:
         raise MissingExtra("writing .safetensors features", "learn") from None
-    tensors = {video: np.ascontiguousarray(array) for video, array in items}
-    save_file(tensors, path, metadata={"fabula": json.dumps(dict(metadata))})
+    tensors: dict[str, NDArray[Any]] = {}
+    held = 0
+    for video, array in items:
+        if video == "__metadata__":
+            raise refuse_id(video, "a folder")
+        tensors[video] = np.ascontiguousarray(array)
+        held += array.nbytes
+        if held > available():  # a second time, while it is written
+            hint = "write .h5 or a folder instead, which take a video at a time"
+            raise InputError(f"features of more than {held / 1e9:,.1f} GB; there is no memory to write them", hint=hint)
+    try:
+        save_file(tensors, path, metadata={"fabula": json.dumps(dict(metadata))})
+    except UnicodeEncodeError as error:
+        raise InputError(f"an id that is no UTF-8 ({summarize(error)})", hint="mend the annotations") from None
+    except SafetensorError as error:
+        raise OSError(summarize(error)) from None
     return len(tensors)

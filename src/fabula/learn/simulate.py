@@ -30,6 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fabula.core.errors import InputError, MissingExtra, SpecError
+from fabula.core.memory import available
 from fabula.core.nouns import Corpus, Story
 from fabula.learn.features import write_features
 
@@ -108,6 +109,10 @@ def frames_of(story: Story, vectors: Vectors, recipe: Recipe) -> Vectors:
         raise InputError("no duration", video=story.id, hint="simulated features need the length of the video")
     K, C = vectors.shape
     rng = np.random.default_rng(digest(recipe.seed, story.id))
+    need, free = story.duration * recipe.rate * 40 * C, available()  # five arrays of doubles at once
+    if not need < free:
+        seen = f"{story.duration:g} s at {recipe.rate:g} features a second take {need / 1e9:,.1f} GB of memory"
+        raise InputError(f"{seen}, {free / 1e9:,.1f} GB are free", video=story.id, hint="lower --rate")
     T = max(1, round(story.duration * recipe.rate))
     at = (np.arange(T) + 0.5) / recipe.rate  # seconds
     e = unit(vectors)

@@ -17,6 +17,7 @@ after it are dropped. Several processes: `torchrun --nproc-per-node 2 -m fabula 
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
@@ -24,8 +25,8 @@ import logging
 import math
 import os
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -34,9 +35,10 @@ from lightning_fabric import Fabric
 from lightning_fabric.loggers.logger import Logger
 from torch import Tensor, nn
 
-from fabula.core.errors import FabulaError, InputError, SpecError
-from fabula.io.files import dump_json, load_json, write_text
+from fabula.core.errors import FabulaError, InputError, SpecError, shown
+from fabula.io.files import dump_json, load_json, name_write_failures, write_text
 from fabula.learn import checkpoint
+from fabula.learn._stores import summarize
 from fabula.learn.data import Vocabulary
 from fabula.learn.options import Callbacks, Run, Settings, Validation
 
@@ -99,9 +101,9 @@ def train(
     state = Place()
     if run.resume and (out / "last.safetensors").exists():
         state = continue_from(out / "last.safetensors", model, optimizer, fabric, settings)
-        if first:
-            cut(out / "steps.csv", "step", state.step)
-            cut(out / "epochs.csv", "step", state.step)
+    if run.resume and first:  # also where it was killed before its first checkpoint
+        cut(out / "steps.csv", "step", state.step)
+        cut(out / "epochs.csv", "epoch", state.epoch - 1)  # not by its step: the last checkpoint may be of that step
     wrapped, optimizer = fabric.setup(model, optimizer)
     wrapped.mark_forward_method("loss")
     total = settings.epochs * len(batches(len(data), settings, 0, 0, world))
@@ -227,13 +229,32 @@ def continue_from(
 ) -> Place:
     tensors, header = checkpoint.read(path)
     checkpoint.restore(model, tensors, header, path)
-    checkpoint.restore_optimizer(optimizer, tensors, header["optimizer"])
+    checkpoint.restore_optimizer(optimizer, tensors, header, path)
     processes = sum(n.startswith("rng.") for n in tensors)
     if processes != fabric.world_size:
         seen = f"the run was made by {processes} processes, now there are {fabric.world_size}"
         raise InputError(seen, file=path, hint=f"resume it with {processes}")
-    torch.set_rng_state(tensors[f"rng.{fabric.global_rank}"].to(torch.uint8))
-    return Place(**header["place"])
+    try:
+        torch.set_rng_state(tensors[f"rng.{fabric.global_rank}"].to(torch.uint8))
+    except (KeyError, RuntimeError, TypeError) as error:
+        problem = f"its random state cannot be used ({summarize(error)})"
+        raise InputError(problem, file=path, hint=checkpoint.AGAIN) from None
+    return place_of(header.get("place"), path)
+
+
+def place_of(told: Any, path: Path) -> Place:
+    """Where training stood, as the header tells it."""
+    whole = isinstance(told, dict) and told.keys() == {f.name for f in fields(Place)}
+    whole = whole and all(type(told[n]) is int and 0 <= told[n] < 1 << 53 for n in ("epoch", "batch", "step", "count"))
+    whole = whole and (told["best"] is None or is_number(told["best"]))
+    whole = whole and all(isinstance(told[n], dict) and all(map(is_number, told[n].values())) for n in ("sums", "line"))
+    if not whole:
+        raise InputError("its header does not say where training stood", file=path, hint=checkpoint.AGAIN)
+    return Place(**told)
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, float) or (type(value) is int and abs(value) < 1 << 63)
 
 
 def prepare(run: Run, model: nn.Module, settings: Settings, about: Mapping[str, Any], first: bool) -> None:
@@ -249,6 +270,15 @@ def prepare(run: Run, model: nn.Module, settings: Settings, about: Mapping[str, 
         return
     if not first:
         return
+    with name_write_failures(out):
+        clear(run)
+        out.mkdir(parents=True, exist_ok=True)
+    dump_json(there, wanted, indent=1)
+
+
+def clear(run: Run) -> None:
+    """What is there goes, if that was said."""
+    out = run.out
     ours = ("config.json", "steps.csv", "epochs.csv", "last.safetensors", "best.safetensors")
     if any((out / name).exists() for name in ours):
         if not run.overwrite:
@@ -257,26 +287,25 @@ def prepare(run: Run, model: nn.Module, settings: Settings, about: Mapping[str, 
             )
         for name in ours:
             (out / name).unlink(missing_ok=True)
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"cannot be made ({error.strerror})", file=out, hint="choose another --out") from None
-    dump_json(there, wanted, indent=1)
 
 
 def must_agree(kept: Mapping[str, Any], wanted: Mapping[str, Any], file: Path) -> None:
     """A run is resumed with what it was begun with. `epochs` may grow; what does not change the curve is free."""
+    if not isinstance(kept, dict) or not all(isinstance(kept.get(part), dict) for part in ("config", "settings")):
+        hint = "say --overwrite to begin the run anew, or choose another --out"
+        raise InputError("is damaged: it does not say what the run was begun with", file=file, hint=hint)
     if kept.get("model") != wanted["model"]:
-        hint = f"resume with --model {kept.get('model')}, or choose another --out"
-        raise InputError(f"a run of the model {kept.get('model')!r}, not {wanted['model']!r}", file=file, hint=hint)
+        was = shown(kept.get("model"))
+        hint = f"resume with --model {was}, or choose another --out"
+        raise InputError(f"a run of the model {was}, not {wanted['model']!r}", file=file, hint=hint)
     then, now = kept["config"].get("vocabulary"), wanted["config"].get("vocabulary")
-    if then and now and then != now:
+    if isinstance(then, list) and then and now and then != now and all(isinstance(w, str) for w in then):
         Vocabulary(tuple(now)).must_equal(Vocabulary(tuple(then)), file)
     free = {"epochs", "save_every", "validate_every", "threads"}
     for part in ("config", "settings"):
         for name, value in wanted[part].items():
             if kept[part].get(name) != value and not (part == "settings" and name in free):
-                seen = f"{name} was {kept[part].get(name)!r} and is {value!r} now"
+                seen = f"{name} was {shown(kept[part].get(name))} and is {shown(value)} now"
                 raise InputError(seen, file=file, hint="resume with the settings of the run, or begin another")
 
 
@@ -303,21 +332,40 @@ def make_fabric(out: Path, tensorboard: bool) -> Fabric:
 def write_line(path: Path, line: Mapping[str, float]) -> None:
     """A line at the end; the head when the file is new. A line with new columns (a first validation) rewrites it."""
     text = {n: format(v, ".10g") for n, v in line.items()}
-    head: list[str] = []
-    if path.exists():
-        with path.open(newline="") as stream:
-            head = next(csv.reader(stream), [])
+    head = read_head(path)
     if not head or set(text) - set(head):
         rows = read_lines(path) if head else []
         write_rows(path, [*head, *(n for n in text if n not in head)], [*rows, text])
         return
-    with path.open("a", newline="") as stream:
+    with name_write_failures(path), path.open("a", newline="") as stream:
         csv.DictWriter(stream, head, restval="", lineterminator="\n").writerow(text)
 
 
+def read_head(path: Path) -> list[str]:
+    """The columns of the table; none where there is no table."""
+    if not path.exists():
+        return []
+    with name_damage(path), path.open(newline="") as stream:
+        return next(csv.reader(stream), [])
+
+
 def read_lines(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="") as stream:
+    with name_damage(path), path.open(newline="") as stream:
         return list(csv.DictReader(stream))
+
+
+@contextlib.contextmanager
+def name_damage(path: Path) -> Iterator[None]:
+    """A table that cannot be read, as an error that says how to go on."""
+    try:
+        yield
+    except (OSError, csv.Error, ValueError) as error:
+        raise damaged_table(path, summarize(error)) from None
+
+
+def damaged_table(path: Path, why: str) -> InputError:
+    hint = "delete it to go on without the lines so far, or begin the run anew with --overwrite"
+    return InputError(f"is damaged ({why})", file=path, hint=hint)
 
 
 def write_rows(path: Path, head: Sequence[str], rows: Sequence[Mapping[str, str]]) -> None:
@@ -330,13 +378,16 @@ def write_rows(path: Path, head: Sequence[str], rows: Sequence[Mapping[str, str]
 
 def cut(path: Path, column: str, last: int) -> None:
     """Drop the lines after `last`: they will be written again."""
-    if not path.exists():
+    head = read_head(path)
+    if not head:
+        path.unlink(missing_ok=True)  # killed before a word of it was written
         return
-    with path.open(newline="") as stream:
-        head = next(csv.reader(stream), [])
+    if column not in head:
+        raise damaged_table(path, f"it has no column {column!r}")
     rows: list[dict[str, str]] = []
     for row in read_lines(path):
         at = row[column] or ""
-        if at.isdigit() and int(at) <= last and (not rows or int(at) > int(rows[-1][column])):  # not half a line
-            rows.append(row)
+        in_order = at.isascii() and at.isdigit() and len(at) < 16
+        if in_order and int(at) <= last and (not rows or int(at) > int(rows[-1][column])):  # not half a line
+            rows.append({name: row[name] or "" for name in head})
     write_rows(path, head, rows)

@@ -57,7 +57,7 @@ def mended(story: Story, long: float | None, deeds: list[Deed]) -> Story:
             kept.append(event)
     if tuple(kept) != story.events:
         story = replace(story, events=tuple(kept))
-    ordered = story.in_order()
+    ordered = story.by_start()
     if ordered is not story:
         deeds.append(Deed("sort", story.id))
     return ordered

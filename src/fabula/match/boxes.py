@@ -76,12 +76,14 @@ def serve_parts(parts: Iterable[Matrix], stray: int = -1) -> Served:
     for iou in parts:
         P = iou.shape[1]
         if not iou.shape[0]:
-            chosen.append(np.full(P, -1)), found.append(np.zeros(P))
+            chosen.append(np.full(P, -1))
+            found.append(np.zeros(P))
             continue
         picked = iou.argmax(axis=0)
         best = iou[picked, np.arange(P)]
         picked[best <= 0] = stray if stray >= 0 else -1
-        chosen.append(picked), found.append(best)
+        chosen.append(picked)
+        found.append(best)
     picked, best = np.concatenate(chosen), np.concatenate(found)
     first = np.zeros(len(picked), dtype=bool)
     first[np.unique(picked, return_index=True)[1]] = True

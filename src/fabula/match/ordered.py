@@ -48,6 +48,10 @@ def ordered_many(C: Cells, shapes: Shapes) -> tuple[Cells, Mask]:
 
 def ordered_many_python(C: Cells, shapes: Shapes, values: Cells, chosen: Mask) -> None:
     """The readable twin of the compiled kernel."""
+    sizes = [G * P for G, P in shapes.tolist()]
+    if (shapes < 0).any() or not sum(sizes) == C.size == chosen.size or len(values) != len(sizes):
+        raise ValueError("ordered_many: the cells do not fit the shapes")
+    chosen[:] = False
     start = 0
     for n, (G, P) in enumerate(shapes.tolist()):
         end = start + G * P
@@ -87,6 +91,8 @@ def table(C: Matrix) -> Matrix:
 
 def ordered_python(C: Matrix) -> tuple[float, Pairs]:
     """The readable twin of the compiled kernel."""
+    if not np.isfinite(C).all():
+        raise ValueError("ordered: a score is not finite")
     S = table(C)
     k, l = C.shape  # noqa: E741  (the paper's letters)
     pairs: Pairs = []

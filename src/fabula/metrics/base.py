@@ -55,6 +55,7 @@ class Metric(Spec):
     scale: ClassVar[float] = 100.0  # tables print number × scale
     shown: ClassVar[bool] = True  # False: computed only when asked for
     draws: ClassVar[str] = ""  # what a report can draw of it: "pairs" it matched, "graphs" it compared
+    below_one: ClassVar[str] = "not claimed"  # when a copy of the references scores less than 1; "": never
     rules: ClassVar[Mapping[str, str]] = {}  # "missing=drop", or "top" with {} for its value: what that does
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -134,6 +135,24 @@ class Metric(Spec):
         """All rows → numbers: each reference set on its own, then the plain mean over sets."""
         sets = [self.combine(part) for part in rows.sets()]
         return {f: sum(v[f] for v in sets) / len(sets) for f in self.fields}
+
+    def by_threshold(self, rows: Rows) -> dict[str, Values]:
+        """The numbers at each threshold, as evaluators print them, where a score is the mean over several; else none.
+
+        They are read off the columns `field@threshold`, which a metric with several thresholds keeps in its rows.
+        """
+        levels = getattr(self, self.at) if self.at else ()
+        if not isinstance(levels, tuple) or len(levels) < 2:
+            return {}
+        parts, found = list(rows.sets()), dict[str, Values]()
+        for level in map(show, levels):
+            sets = [self.combine_at(part, level) for part in parts]
+            found[level] = {f: sum(v[f] for v in sets) / len(sets) for f in sets[0]}
+        return found
+
+    def combine_at(self, rows: Rows, level: str) -> Values:
+        """`combine` at one threshold, given as its text."""
+        return {f: float(rows[f"{f}@{level}"].mean()) for f in self.fields}
 
     @property
     def is_mean(self) -> bool:

@@ -142,7 +142,7 @@ class Strips:
             found = found.T
         else:
             (found,) = self.scorer.pairs_many([(G, P)], asked.ravel())
-        self.crowded += np.count_nonzero(zero_crowded(found) & asked)
+        self.crowded += int(np.count_nonzero(zero_crowded(found) & asked))
         scores[np.ix_(i, j)] = np.where(asked, found, 0.0)
         return scores
 
@@ -150,7 +150,7 @@ class Strips:
         """The scores of single cells."""
         sides = [([self.P[j]], [self.G[i]]) if self.turned else ([self.G[i]], [self.P[j]]) for i, j in pairs]
         found = np.array([scores[0, 0] for scores in self.scorer.pairs_many(sides)])
-        self.crowded += np.count_nonzero(zero_crowded(found))
+        self.crowded += int(np.count_nonzero(zero_crowded(found)))
         values: list[float] = found.tolist()
         return values
 

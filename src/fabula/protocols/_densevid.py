@@ -35,7 +35,7 @@ def detection(f1: Any = "means", **rules: Any) -> Metric:
 
 def soda_mean(**rules: Any) -> Metric:
     """SODA_c run on each reference file alone, then averaged, as PDVC wraps it."""
-    given: dict[str, Any] = {"refs": "mean", "missing": "drop", "segments": "raw", "eps": 1e-8}
+    given: dict[str, Any] = {"refs": "mean", "missing": "drop", "order": "start", "segments": "raw", "eps": 1e-8}
     return soda_c.Metric(**{**given, "roles": "gold-as-hypothesis", "nonascii": "blank", **rules})
 
 

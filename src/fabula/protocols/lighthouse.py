@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from fabula.metrics.moments import hl_hit1, hl_map, mr_map, mr_r1
 from fabula.protocols import qvhighlights
 from fabula.protocols.base import Protocol
+
+KEPT = qvhighlights.KEPT
+WINDOWS: dict[str, Any] = {"lengths": False, "longest": 1500}
 
 PROTOCOL = Protocol(
     name="lighthouse",
@@ -13,10 +18,10 @@ PROTOCOL = Protocol(
     repository="github.com/line/lighthouse",
     commit="d095eaa",
     metrics=(
-        mr_r1.Metric(order="file", lengths=False, longest=1500, missing="error"),
-        mr_map.Metric(order="file", empty="drop", undefined="hit", lengths=False, longest=1500, missing="error"),
-        hl_map.Metric(steps="scores", missing="error"),
-        hl_hit1.Metric(missing="error"),
+        mr_r1.Metric(order="file", undefined="chosen", **WINDOWS, **KEPT),
+        mr_map.Metric(order="file", empty="drop", undefined="hit", **WINDOWS, **KEPT | {"repeated": "join"}),
+        hl_map.Metric(steps="scores", **KEPT),
+        hl_hit1.Metric(**KEPT),
     ),
     quirks=(
         "Windows of more than 1,500 s vanish, and with them the queries that have no other.",

@@ -24,7 +24,7 @@ PROTOCOL = Protocol(
         "Captions are not tokenised: METEOR, ROUGE-L and CIDEr read what blanks separate, full stops and all.",
         "METEOR is the mean over captionsets.",
         "CIDEr takes document frequencies from batches of 16 captionsets, so that the number depends on their order.",
-        "iSPICE leaves out captionsets whose candidate has no tuple with an id; they do not count as 0.",
+        "iSPICE leaves out captionsets whose candidate has no tuple with an id; where none is left its mean is NaN.",
         "An id is a whole word, or stands before a full stop: 'P1,' and \"P1's\" are not renamed, 'p1' is not 'P1'.",
         "Ids above P18 are not renamed, ids above P11 do not count; the last full stop of a captionset is lost.",
         "FITB: the quirks of lsmdc-fillin.",

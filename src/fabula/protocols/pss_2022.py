@@ -12,7 +12,7 @@ PROTOCOL = Protocol(
     repository="github.com/anilbatra2185/pss_soda_matching",
     commit="a57c624",
     metrics=(
-        soda_d.Metric(refs="single", eps=1e-8, missing="drop", segments="raw"),
+        soda_d.Metric(refs="single", eps=1e-8, missing="drop", order="start", segments="raw"),
         miou.Metric(refs="single", segments="raw"),
         mjaccard.Metric(refs="single", segments="raw"),
     ),

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from fabula.metrics.moments import hl_hit1, hl_map, mr_map, mr_r1
 from fabula.protocols.base import Protocol
+
+KEPT: dict[str, Any] = {"missing": "error", "repeated": "last"}
 
 PROTOCOL = Protocol(
     name="qvhighlights",
@@ -12,10 +16,10 @@ PROTOCOL = Protocol(
     repository="github.com/jayleicn/moment_detr",
     commit="b7e553a",
     metrics=(
-        mr_r1.Metric(order="file", long=150, missing="error"),
-        mr_map.Metric(order="file", empty="drop", undefined="hit", long=150, missing="error"),
-        hl_map.Metric(steps="scores", missing="error"),
-        hl_hit1.Metric(missing="error"),
+        mr_r1.Metric(order="file", undefined="chosen", long=150, **KEPT),
+        mr_map.Metric(order="file", empty="drop", undefined="hit", long=150, **KEPT | {"repeated": "join"}),
+        hl_map.Metric(steps="scores", **KEPT),
+        hl_hit1.Metric(**KEPT),
     ),
     quirks=(
         "R1 takes the window that is listed first, whatever its score.",
@@ -24,6 +28,8 @@ PROTOCOL = Protocol(
         "An empty list of windows ends the published program at R1; here it is a miss.",
         "Windows of more than 150 s have no length of their own, but count for the whole.",
         "mAP takes a reversed window as long as a reference for a hit: its IoU is 0/0, which no threshold turns down.",
+        "R1 compares with a reversed reference as long as the first window, a miss, whatever the others are.",
+        "Of two answers to a query R1 and highlights take the last; mAP takes the first 10 windows of each.",
         "Several highlights of one score count once in highlight mAP.",
         "Windows are scored where the predictions have windows, highlights where they have saliency.",
     ),

@@ -11,7 +11,7 @@ from fabula.protocols.base import Protocol
 PAPER = "Fujita et al., ECCV 2020"
 REPOSITORY, COMMIT = "github.com/fujiso/SODA", "9cb3e2c"
 
-story: dict[str, Any] = {"refs": "merged", "missing": "drop", "segments": "raw", "eps": 1e-8}
+story: dict[str, Any] = {"refs": "merged", "missing": "drop", "order": "start", "segments": "raw", "eps": 1e-8}
 words: dict[str, Any] = {"text": "meteor", "roles": "gold-as-hypothesis", "tok": "ptb", "nonascii": "blank"}
 
 METRICS = (

@@ -7,7 +7,8 @@ from typing import Any
 from fabula.metrics.moments import svmr, vcmr, vr
 from fabula.protocols.base import Protocol
 
-moments: dict[str, Any] = {"cast": "float32", "missing": "error"}
+kept: dict[str, Any] = {"missing": "error", "repeated": "last", "unlisted": "wrong"}
+moments: dict[str, Any] = {"cast": "float32", **kept}
 
 PROTOCOL = Protocol(
     name="tvr",
@@ -15,7 +16,7 @@ PROTOCOL = Protocol(
     paper="Lei et al., ECCV 2020",
     repository="github.com/jayleicn/TVRetrieval",
     commit="d99a9ea",
-    metrics=(vcmr.Metric(**moments), svmr.Metric(**moments), vr.Metric(missing="error", repeats="count")),
+    metrics=(vcmr.Metric(**moments), svmr.Metric(**moments), vr.Metric(**kept, repeats="count")),
     quirks=(
         "Times are cast to float32, so that an IoU on the border may fall either way.",
         "The list's order ranks, whatever the scores say.",
@@ -23,6 +24,8 @@ PROTOCOL = Protocol(
         "With four windows or more (DiDeMo) an answer must overlap two of them.",
         "Two or three windows end the published program; here any one of them counts.",
         "A query without an answer is refused; an empty list ends the published program and counts as a miss here.",
+        "Of two answers to a query in one list the last counts.",
+        "An answer whose number video2idx gives to no video is a wrong one.",
         "Only the lists that the predictions hold are scored.",
     ),
 )

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from string import ascii_lowercase
 from typing import TYPE_CHECKING, Any
 
+from fabula.core.printable import printable
 from fabula.report.table import plain_rows
 from fabula.stats.compare import Comparison, Duel, Line
 
@@ -80,7 +81,7 @@ def rich_tables(seen: Comparison) -> Group:
     scores = Table(box=None, pad_edge=False, header_style="dim")
     scores.add_column("metric", style="bold", overflow="fold")
     for head in heads(seen):
-        scores.add_column(Text(head), justify="right", overflow="fold")
+        scores.add_column(head, justify="right", overflow="fold")
     duels = Table(box=None, pad_edge=False, header_style="dim")
     for name in DUELS:
         left = name in ("metric", "difference", "")
@@ -88,14 +89,16 @@ def rich_tables(seen: Comparison) -> Group:
     for line in seen.lines.values():
         top = best(line)
         scores.add_row(
-            Text(line.metric),
+            line.metric,
             *(Text(cell(seen, line, s), style="bold green" if s in top else "") for s in seen.systems),
         )
         for duel in line.duels:
             told = duel_cells(seen, line, duel)
-            duels.add_row(*map(Text, told), style="bold" if told[-1] else "")
+            duels.add_row(*told, style="bold" if told[-1] else "")
     note = f"a letter names a system that is beaten, p < {seen.testing.alpha:g} after Holm's correction"
-    return Group(scores, Text(), duels, Text(), Text(note, style="dim"), Text(seen.how, style="dim", overflow="fold"))
+    return Group(
+        scores, Text(), duels, Text(), Text(note, style="dim"), Text(printable(seen.how), style="dim", overflow="fold")
+    )
 
 
 def markdown(seen: Comparison) -> Iterator[str]:

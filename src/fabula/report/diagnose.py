@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from fabula.core.printable import printable
 from fabula.diagnose.errors import Diagnosis
 from fabula.diagnose.factors import CHAIN
 from fabula.diagnose.retrieval import Retrieval
@@ -87,15 +88,15 @@ def rich_tables(seen: Diagnosis) -> Group:
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    shown: list[Any] = [Text(f"{seen.metric}  {seen.value * seen.scale:.2f}", style="bold")]
+    shown: list[Any] = [Text(f"{printable(seen.metric)}  {seen.value * seen.scale:.2f}", style="bold")]
     for head, lines in tables(seen):
         table = RichTable(box=None, pad_edge=False, header_style="dim")
         for i, name in enumerate(head):
-            table.add_column(Text(name), justify="left" if i == 0 or not name else "right", overflow="fold")
+            table.add_column(name, justify="left" if i == 0 or not name else "right", overflow="fold")
         for line in lines:
-            table.add_row(*map(Text, line))
+            table.add_row(*line)
         shown += [Text(), table]
-    return Group(*shown, Text(), Text(how(seen), style="dim", overflow="fold"))
+    return Group(*shown, Text(), Text(printable(how(seen)), style="dim", overflow="fold"))
 
 
 def errors_json(seen: Diagnosis) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fabula.lint import Finding, Mended, Report
+from fabula.report.table import join_cells
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -19,7 +20,7 @@ STYLES = {"error": "red", "warning": "yellow", "info": "dim"}
 def plain(report: Report) -> Iterator[str]:
     """level ⇥ check ⇥ count ⇥ first places ⇥ what it means."""
     for f in report.findings:
-        yield "\t".join([f.level, f.check, str(len(f.places)), places(f), f.about]).replace("\n", " ")
+        yield join_cells([f.level, f.check, str(len(f.places)), places(f), f.about])
 
 
 def places(finding: Finding) -> str:
@@ -38,7 +39,7 @@ def rich_table(report: Report, file: Path) -> RenderableType:
         table.add_column(name, justify="right" if name == "count" else "left", overflow="fold")
     for f in report.findings:
         level, check = Text(f.level, style=STYLES[f.level]), Text(f.check, style="bold")
-        table.add_row(level, check, f"{len(f.places):,}", Text(places(f)), Text(f.about), f.fix or "")
+        table.add_row(level, check, f"{len(f.places):,}", places(f), f.about, f.fix or "")
     return table
 
 

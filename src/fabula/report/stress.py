@@ -48,7 +48,7 @@ def rich_tables(seen: Stress) -> Group:
     head, body = lines(seen)
     table = Table(box=None, pad_edge=False, header_style="dim")
     for i, name in enumerate(head):
-        table.add_column(Text(name), justify="left" if i == 0 else "right", overflow="fold")
+        table.add_column(name, justify="left" if i == 0 else "right", overflow="fold")
     for line in body:
         low = min((c.split()[0] for c in line[2:] if c), default="")
         styled = [Text(c, style="bold green" if c and c.split()[0] == low else "") for c in line[2:]]

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from fabula.core.printable import printable
 from fabula.core.result import Result, Score
 
 if TYPE_CHECKING:
     from rich.console import Group, RenderableType
     from rich.table import Table as RichTable
+    from rich.text import Text
 
 WIDE = 9  # fields that still fit beside each other
 SHORT = {"precision": "P", "recall": "R", "f1": "F1", "value": ""}
@@ -24,17 +26,18 @@ def columns(result: Result) -> list[str]:
     return sorted(dict.fromkeys(f for s in result.scores.values() for f in s.values), key=lambda f: f == "value")
 
 
-def rich_table(result: Result, title: str) -> Group:
-    """Scores, then their signatures and the counts, in small print."""
+def rich_table(result: Result, title: str, thresholds: bool = False) -> Group:
+    """Scores, with `thresholds` also at each of them; then their signatures and the counts, in small print."""
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
 
     table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, header_style="dim")
     table.add_column("metric", overflow="fold")
-    signatures = [Text(s.signature, style="dim", overflow="fold") for s in result.scores.values()]
+    signatures = [Text(printable(s.signature), style="dim", overflow="fold") for s in result.scores.values()]
     small_print: tuple[RenderableType, ...] = (
         *type_tables(result),
+        *(threshold_tables(result) if thresholds else ()),
         Text(),
         *signatures,
         Text(),
@@ -64,11 +67,13 @@ def rich_table(result: Result, title: str) -> Group:
 def type_tables(result: Result) -> Iterator[RichTable]:
     """The same numbers by type of query, where the references have types."""
     from rich.table import Table
+    from rich.text import Text
 
     types = list(dict.fromkeys(t for s in result.scores.values() for t in s.by_type))
     if not types:
         return
-    table = Table(title="\nby type of query", title_justify="left", box=None, pad_edge=False, header_style="dim")
+    title = Text("\nby type of query")
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="dim")
     for head in ("metric", "number"):
         table.add_column(head, overflow="fold")
     for type in types:
@@ -81,11 +86,34 @@ def type_tables(result: Result) -> Iterator[RichTable]:
     yield table
 
 
-def cell(score: Score, field: str) -> str:
+def threshold_tables(result: Result) -> Iterator[RichTable]:
+    """The same numbers at each threshold, where a score is the mean over several: a table for those that share them."""
+    from rich.table import Table
+
+    shared: dict[tuple[str, ...], list[str]] = {}
+    for name, score in result.scores.items():
+        if score.by_threshold:
+            shared.setdefault(tuple(score.by_threshold), []).append(name)
+    for levels, names in shared.items():
+        table = Table(title="\nat each threshold", title_justify="left", box=None, pad_edge=False, header_style="dim")
+        for head in ("metric", "number"):
+            table.add_column(head, overflow="fold")
+        for level in levels:
+            table.add_column(level, justify="right", overflow="fold")
+        for name in names:
+            score = result.scores[name]
+            for i, field in enumerate(score.by_threshold[levels[0]]):
+                cells = [f"{score.by_threshold[level][field] * score.scale:.2f}" for level in levels]
+                table.add_row("" if i else name, field, *cells)
+        yield table
+
+
+def cell(score: Score, field: str) -> Text:
+    from rich.text import Text
+
     if field not in score.values:
-        return ""
-    shown = number(score, field)
-    return f"[bold]{shown}[/]" if field == score.primary else shown
+        return Text()
+    return Text(number(score, field), style="bold" if field == score.primary else "")
 
 
 def interval(score: Score) -> str:
@@ -98,23 +126,29 @@ def counts(result: Result) -> str:
     return " · ".join(f"{n:,} {what}" for what, n in result.counts.items() if n or what in ("videos", "missing"))
 
 
-def plain_lines(result: Result) -> Iterator[str]:
+def plain_lines(result: Result, thresholds: bool = False) -> Iterator[str]:
     """metric ⇥ field ⇥ number × 100 ⇥ signature: one line a number; an interval is two more, field.low and .high.
 
-    By type of query the field is `type-field`, as in short-r1@0.5.
+    By type of query the field is `type-field`, as in short-r1@0.5; at a threshold `field@0.3`.
     """
     for name, score in result.scores.items():
         bounds = {
             f"{f}.{end}": x for f, ci in (score.ci or {}).items() for end, x in zip(("low", "high"), ci, strict=True)
         }
         types = {f"{t}-{f}": v[f] for t, v in score.by_type.items() for f in score.values}
-        for field, value in {**score.values, **bounds, **types}.items():
-            yield "\t".join([name, field, f"{value * score.scale:.4f}", score.signature])
+        at = {f"{f}@{t}": x for t, v in score.by_threshold.items() for f, x in v.items()} if thresholds else {}
+        for field, value in {**score.values, **bounds, **types, **at}.items():
+            yield join_cells([name, field, f"{value * score.scale:.4f}", score.signature])
 
 
 def plain_rows(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    yield "\t".join(head)
-    yield from ("\t".join(row) for row in rows)
+    yield join_cells(head)
+    yield from map(join_cells, rows)
+
+
+def join_cells(cells: Sequence[str]) -> str:
+    """A line for a pipe: a tab parts two cells, and none stands in one."""
+    return "\t".join(map(printable, cells))
 
 
 def compared(results: Mapping[str, Result]) -> Iterator[list[str]]:
@@ -132,6 +166,7 @@ def plain_comparison(results: Mapping[str, Result]) -> Iterator[str]:
 def rich_comparison(results: Mapping[str, Result], title: str) -> RichTable:
     """The highest number of each line in bold."""
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, header_style="dim")
     table.add_column("metric", overflow="fold")
@@ -139,5 +174,5 @@ def rich_comparison(results: Mapping[str, Result], title: str) -> RichTable:
         table.add_column(name, justify="right", overflow="fold")
     for metric, *cells in compared(results):
         top = max(cells, key=float)
-        table.add_row(metric, *(f"[bold green]{c}[/]" if c == top else c for c in cells))
+        table.add_row(metric, *(Text(c, style="bold green" if c == top else "") for c in cells))
     return table

@@ -115,7 +115,9 @@ def measure(
         if crowded := note_crowded(table, name, request.options.strict, tally):
             run_facts["crowded=zero"] = crowded
         signature = metric.signature({**run_facts, "fabula": __version__})
-        scores[name] = Score(metric.title, metric.fold(table), metric.primary, signature, scale=metric.scale)
+        at = metric.by_threshold(table)
+        numbers = metric.fold(table)
+        scores[name] = Score(metric.title, numbers, metric.primary, signature, scale=metric.scale, by_threshold=at)
         rows[name], named[name] = table, metric
     protocol = request.protocol.name if request.protocol else "default"
     lines = tuple(tally.notes.lines())

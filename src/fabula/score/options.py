@@ -22,7 +22,7 @@ class ScoreOptions(Options):
         None, "fabula list tasks. Default: dense when the predictions have captions, else procedure."
     )
     protocol: str | None = option(None, "A published evaluator to reproduce (fabula list protocols).", "-p")
-    metrics: Any = option(None, 'Metrics, comma separated: "SODA_c,PRF@0.5,SODA_c(refs=best)".', "-m")
+    metrics: Any = option(None, 'Metrics, comma separated: "SODA_c,PRF@0.5,SODA_c(refs=best)".', "-m", joined=True)
     repair: tuple[str, ...] = option(
         (),
         f"What to do with malformed reference segments: {', '.join(REPAIRS)}; several in order.",
@@ -31,7 +31,7 @@ class ScoreOptions(Options):
     )
     strict: bool = option(
         False,
-        "Refuse malformed predicted segments, which else match nothing, and captions beyond METEOR, which else score 0.",
+        "Refuse malformed predicted segments (else they match nothing) and captions beyond METEOR (else they score 0).",
         tasks=(*STORIES, *MOMENTS, "identity", "captions", "regions"),
     )
     tok: str | None = option(None, "How captions are tokenised. Default: ptb.", choices=("ptb", "none"))

@@ -32,7 +32,7 @@ def run(request: Request, task: str) -> Result:
     absent = {}
     if not any(q.saliency for q in queries.values()):
         absent = {m: "the references have no marks of clips" for m in chosen if m.needs == "saliency"}
-    numbers = VideoNumbers()
+    numbers = VideoNumbers(strangers=all(m.param("unlisted") == "wrong" for m in chosen))
     stream, _ = files.read_rankings(predictions, numbers, notes, options.format)
     able = [m for m in chosen if m not in absent]
     with pause_collector():  # rankings hold no cycles

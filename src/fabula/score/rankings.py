@@ -47,8 +47,14 @@ class Listed:
     waiting: list[tuple[int, Ranking]] = field(default_factory=list)
     held: int = 0  # answers that wait
     parts: dict[MomentMetric, list[tuple[Sequence[int], Rows]]] = field(default_factory=dict)
+    again: dict[int, list[Ranking]] = field(default_factory=dict)  # answers that may have to be joined, by query
     windows: bool = False  # did any ranking have a window, any a saliency
     saliency: bool = False
+
+    @property
+    def joins(self) -> bool:
+        """True where a metric wants all answers to a query, should there be several."""
+        return any(metric.repeated == "join" for metric in self.metrics)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +113,7 @@ def moment_rows(
             )
         if not listed.metrics:
             continue
-        if isinstance(some, Rankings):
+        if isinstance(some, Rankings) and not listed.joins:
             at = [place for id in some.ids if (place := place_of.get(id)) is not None]
             if len(set(at)) == len(some.ids) and not listed.seen[at].any():
                 listed.seen[at] = True
@@ -124,9 +130,10 @@ def moment_rows(
                 notes.add(text, name_id(ranking.id))
                 continue
             if listed.seen[place]:
-                where, hint = f"list {name}" if name else None, "keep one of the two"
-                raise InputError("this query is answered twice", video=ranking.id, noun="query", field=where, hint=hint)
+                note_repeated(ranking.id, listed, notes)
             listed.seen[place] = True
+            if listed.joins:
+                listed.again.setdefault(place, []).append(ranking)
             listed.waiting.append((place, ranking))
             listed.held += len(ranking.spans)
             if listed.held >= ANSWERS or len(listed.waiting) >= QUERIES:
@@ -134,10 +141,52 @@ def moment_rows(
     for listed in lists.values():
         if listed.waiting:
             flush(listed)
+        join_repeated(listed, order, numbers)
     for metric in metrics:
         collect(metric, lists, queries, numbers, out)
     progress(what, len(order), len(order))
     return out
+
+
+def note_repeated(id: Id, listed: Listed, notes: Notes) -> None:
+    """A query is answered again: said, or refused where one of the metrics has no rule for it."""
+    if any(metric.repeated == "error" for metric in listed.metrics):
+        where, hint = f"list {listed.name}" if listed.name else None, "keep one of the two"
+        raise InputError("this query is answered twice", video=id, noun="query", field=where, hint=hint)
+    notes.add("{n} answers repeat a query of their list (see repeated=… in each signature)", name_id(id))
+
+
+def join_repeated(listed: Listed, order: Sequence[Query], numbers: VideoNumbers) -> None:
+    """What was answered several times, scored once more with the answers laid end to end; later rows count."""
+    again = {place: rankings for place, rankings in listed.again.items() if len(rankings) > 1}
+    if not again:
+        return
+    queries = [order[place] for place in again]
+    for metric in listed.metrics:
+        if metric.repeated == "join":
+            top = metric.param("top")
+            laid = [lay_end_to_end(rankings, top) for rankings in again.values()]
+            whole = metric if top is None else metric.with_params({"top": "none"})
+            listed.parts[metric].append((list(again), whole.rows(Block.of_rankings(queries, laid, numbers), None)))
+
+
+def lay_end_to_end(rankings: Sequence[Ranking], top: int | None) -> Ranking:
+    """The first `top` answers of each. Scores are kept where all have them."""
+    scores = [None if r.scores is None else r.scores[:top] for r in rankings if len(r)]
+    known = [s for s in scores if s is not None]
+    return Ranking(
+        rankings[0].id,
+        np.concatenate([r.spans[:top] for r in rankings]),
+        np.concatenate(known) if known and len(known) == len(scores) else None,
+    )
+
+
+def keep_last(at: Ints) -> Ints:
+    """Where each query's last row stands, in the order of the queries."""
+    order = np.argsort(at, kind="stable")
+    last = np.append(np.diff(at[order]) > 0, True) if len(at) else np.zeros(0, dtype=bool)
+    kept: Ints = order[last]
+    return kept
 
 
 def find_twin(id: Id, places: Mapping[Id, int], notes: Notes) -> int | None:
@@ -234,7 +283,7 @@ def collect(
     at = np.concatenate([np.zeros(0, dtype=np.int64), *(np.array(places, dtype=np.int64) for places, _ in parts)])
     if parts:
         rows = Rows.joined([some for _, some in parts])
-        rows = rows if (np.diff(at) > 0).all() else rows.take(np.argsort(at, kind="stable"))
+        rows = rows if (np.diff(at) > 0).all() else rows.take(keep_last(at))
     else:
         rows = Rows((), np.zeros(0, dtype=np.int64), {}, unit="query", clusters=())
     out.rows[metric] = rows

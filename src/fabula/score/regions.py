@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
+from typing import cast
 
 from fabula.core.errors import InputError, shown
 from fabula.core.notes import Notes, name_id
@@ -13,7 +14,7 @@ from fabula.core.result import Result
 from fabula.core.rows import Rows
 from fabula.io import regions as files
 from fabula.metrics import Metric
-from fabula.metrics.regions import Pictures
+from fabula.metrics.regions import Pictures, RegionMetric
 from fabula.score.base import Request, Tally, Task, measure
 
 
@@ -33,6 +34,7 @@ def run(request: Request) -> Result:
         if metric.rows_key not in tables:
             tables[metric.rows_key] = metric.table(data, request.progress)
     known.note_missing(predictions)
+    note_ties(chosen, tables, notes)
 
     def rows_of(metric: Metric) -> Rows:
         return tables[metric.rows_key]
@@ -48,6 +50,14 @@ def run(request: Request) -> Result:
     }
     facts = {"boxes": known.files.form, "refs_boxes": form, "missing": missing}
     return measure(request, "regions", chosen, rows_of, Tally(facts, counts, notes))
+
+
+def note_ties(chosen: Sequence[Metric], tables: Mapping[object, Rows], notes: Notes) -> None:
+    """Detections of equal score, where the program that a metric follows does not keep their order."""
+    for metric in cast("Sequence[RegionMetric]", chosen):
+        if (tied := metric.count_unsettled(tables[metric.rows_key])) > 0:
+            text = "{n} detections share their score with another and rank as in the file; the published program's sort"
+            notes.add(f"{text} may rank them otherwise, so that its {metric.title} may differ", count=tied)
 
 
 @dataclass(slots=True)

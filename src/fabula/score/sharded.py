@@ -8,24 +8,25 @@ from __future__ import annotations
 import hashlib
 import tempfile
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from fabula import __version__, io
+from fabula.core import whole
 from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Notes
 from fabula.core.nouns import Corpus
 from fabula.core.result import Result
 from fabula.core.rows import Rows
 from fabula.io.fields import Source
-from fabula.io.files import check_path, dump_json, find_parts, name_unit
+from fabula.io.files import check_path, find_parts, name_unit, name_write_failures
 from fabula.io.ids import describe_match
 from fabula.io.pieces import Piece
 from fabula.io.segments import check_references
 from fabula.io.stories.fabula_jsonl import refuse_twin
-from fabula.jobs.folder import Folder, load_part
+from fabula.jobs.folder import Folder, begin
 from fabula.jobs.runner import Runner, runner_for
 from fabula.metrics import Metric
 from fabula.metrics.stories import Stories
@@ -42,11 +43,21 @@ def run(request: Request, task: str | None) -> Result:
     work, resume = request.options.work, request.options.resume
     if resume and work is None:
         raise SpecError("--resume goes on with the run of a work folder; name it with --work")
-    folder: AbstractContextManager[str | Path] = (
-        tempfile.TemporaryDirectory(prefix="fabula-", ignore_cleanup_errors=True) if work is None else nullcontext(work)
+    folder: AbstractContextManager[Path] = (
+        temporary_folder() if work is None else nullcontext(check_path(work).absolute())
     )
-    with folder as name:
-        return run_in(Folder(Path(name).absolute()), request, task)
+    with folder as path:
+        return run_in(path, request, task)
+
+
+@contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """Taken away afterwards; if the run is killed, by the next one."""
+    target = Path(tempfile.gettempdir()).absolute() / "fabula-work"
+    with ExitStack() as stack:
+        with name_write_failures(target.parent):
+            folder = stack.enter_context(whole.beside(target))
+        yield folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +72,7 @@ class Run:
     request: Request
 
 
-def run_in(folder: Folder, request: Request, task: str | None) -> Result:
+def run_in(path: Path, request: Request, task: str | None) -> Result:
     options = request.options
     inputs = [Input.of(r, k, options.refs_format) for k, r in enumerate(request.refs)]
     inputs.append(Input.of(request.predictions, PREDICTIONS, options.format))
@@ -70,21 +81,20 @@ def run_in(folder: Folder, request: Request, task: str | None) -> Result:
     if judged:
         check_references(Corpus({}), Notes(), options.repair)  # a wrong name of a repair is said before the reading
     size = sum(i.size for i in inputs)
-    plan = folder.begin(fingerprint(inputs, request, judged), {"shards": shards.shards_for(size)}, options.resume)
+    wanted = {"shards": shards.shards_for(size)}
+    folder, plan = begin(path, fingerprint(inputs, request, judged), wanted, options.resume)
     runner = request.runner or runner_for(size)
     with runner.ready():
-        return run_on(Run(folder, int(plan["shards"]), inputs, rules, runner, request), task)
+        return run_on(Run(folder, plan["shards"], inputs, rules, runner, request), task)
 
 
 def run_on(run: Run, task: str | None) -> Result:
     """On a runner that is ready."""
     folder, n, request, runner = run.folder, run.shards, run.request, run.runner
-    if not folder.at("facts.json").exists():
-        pieces = enumerate_pieces(run.inputs)
-        cuts = [Cut(folder.path, i, given.set, given.name, piece, n, run.rules) for i, (given, piece) in pieces]
-        seen = shards.split_all(cuts, runner, request.progress)
-        dump_json(folder.at("facts.json"), gather_facts(run.inputs, cuts, seen))
-    facts = load_part(folder.at("facts.json"))
+    pieces = enumerate_pieces(run.inputs)
+    cuts = [Cut(folder, i, given.set, given.name, piece, n, run.rules) for i, (given, piece) in pieces]
+    folder.put(gather_facts(run.inputs, cuts, shards.split_all(cuts, runner, request.progress)), shards.FACTS)
+    facts = folder.get(shards.FACTS)
     notes = Notes(**facts["notes"])
     task = task or ("dense" if facts["captioned"] else "procedure")
     sets = len(run.inputs) - 1
@@ -124,7 +134,7 @@ def judge(seen: Surveyed, facts: dict[str, Any], notes: Notes) -> dict[str, int]
     return {**seen.counts, "unparsed": notes.tally.get("unparsed", 0)}
 
 
-def stands_twice(found: tuple[int, int, int, int, str], pieces: list[tuple[int, str]]) -> InputError:
+def stands_twice(found: tuple[int, int, int, int, str], pieces: list[list[Any]]) -> InputError:
     place, line, first_place, first_line, id = found
     path, first_path = (Path(pieces[p >> WITHIN][1]) for p in (place, first_place))
     source = Source(path, unit=name_unit(path))
@@ -199,7 +209,7 @@ def gather_facts(inputs: list[Input], cuts: list[Cut], seen: list[Seen]) -> dict
         read.extend(some)
     return {
         "names": [i.name for i in inputs],
-        "pieces": [(c.set, str(c.piece.path) if isinstance(c.piece, Piece) else c.name) for c in cuts],
+        "pieces": [[c.set, str(c.piece.path) if isinstance(c.piece, Piece) else c.name] for c in cuts],
         "captioned": captioned[-1] if events else captioned[0],  # the predictions come last
         "notes": asdict(read),
     }

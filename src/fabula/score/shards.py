@@ -3,10 +3,12 @@
 What a work folder (jobs/folder.py) holds besides its manifest:
 
     pieces/00003.*               the inputs, cut into shards: see split.py
-    facts.json                   what was noticed while reading; with it the pieces are complete
+    facts.json                   what was noticed while reading all of them
     survey/00007.json            what meets what in a shard
     statistics/METRIC/00007.json corpus statistics, counted shard by shard; all.json: merged
     rows/METRIC/00007.npz        the rows of a shard
+
+Every one is sealed (jobs/folder.py): one that is damaged counts as absent, and its part is done again.
 
 A video is in the shard of its id's stem, so that all spellings of an id come together, and all that follows (ids
 reconciled, missing videos found, rows made) happens within a shard. `place` counts stories through, reference sets
@@ -23,7 +25,6 @@ import zipfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,10 +34,9 @@ from fabula.core.errors import InputError
 from fabula.core.notes import NAMED, Notes, Progress, name_id, silent
 from fabula.core.nouns import Corpus, Story
 from fabula.core.rows import Rows
-from fabula.io.files import dump_json, write_bytes
 from fabula.io.ids import reconcile
 from fabula.io.pieces import Piece
-from fabula.jobs.folder import Folder, load_part
+from fabula.jobs.folder import SIZE, Folder, read_regular
 from fabula.jobs.runner import Runner, run_pass
 from fabula.metrics import Metric
 from fabula.metrics.stories import Stories
@@ -45,6 +45,7 @@ from fabula.score.split import PREDICTIONS, Cut, Record
 
 SHARD = 1 << 20  # bytes of input in a shard, about: 10 to 20 MB in the memory of who scores it
 FEWEST, MOST = 8, 4096  # shards
+FACTS = "facts.json"
 
 
 # ── rows on disk ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -52,7 +53,9 @@ FEWEST, MOST = 8, 4096  # shards
 
 def load_rows(folder: Folder, metric: Metric, shards: int) -> Rows:
     """The rows of all shards in the order of a run in memory."""
-    parts = [p for i in range(shards) if (p := unpack(folder.at("rows", key(metric), f"{i:05}.npz"))) is not None]
+    parts = [
+        p for job in jobs(folder, shards, ()) if (p := unpack(folder, job.file("rows", "npz", metric))) is not None
+    ]
     if len(parts) < shards:
         problem = f"{shards - len(parts)} of {shards} shards have no rows of {metric.name}"
         raise InputError(problem, file=folder.path, hint="run it again with --resume")
@@ -76,24 +79,26 @@ def key(metric: Metric) -> str:
     )
 
 
-def pack(places: NDArray[np.int64], rows: Rows) -> bytes:
-    """Rows as numpy's .npz, which carries a checksum; ids as the bytes of a JSON list."""
+def pack(folder: Folder, parts: tuple[str, ...], places: NDArray[np.int64], rows: Rows) -> bytes:
+    """Rows as numpy's .npz, ids as the bytes of a JSON list; the archive's comment, which comes last, is the seal."""
     ids = np.frombuffer(json.dumps(list(rows.keys)).encode(), dtype=np.uint8)
     out = io.BytesIO()
     columns: dict[str, Any] = {f"column {n}": column for n, column in rows.columns.items()}
     np.savez(out, places=places, ids=ids, refset=rows.refset, **columns)
-    return out.getvalue()
+    with zipfile.ZipFile(out, "a") as archive:
+        archive.comment = bytes(2 * SIZE)
+    body = out.getvalue()[: -2 * SIZE]
+    return body + folder.seal(parts, [body]).encode()
 
 
-def unpack(path: Path) -> tuple[NDArray[np.int64], Rows] | None:
-    """None where the file is not there or not whole."""
-    try:
-        with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
-            columns = {n.removeprefix("column "): file[n] for n in file.files if n.startswith("column ")}
-            keys = tuple(json.loads(file["ids"].tobytes()))
-            return file["places"], Rows(keys, file["refset"], columns)
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+def unpack(folder: Folder, parts: tuple[str, ...]) -> tuple[NDArray[np.int64], Rows] | None:
+    """None where the file is not there or not as it was written."""
+    data = read_regular(folder.at(*parts))
+    if data is None or data[-2 * SIZE :] != folder.seal(parts, [data[: -2 * SIZE]]).encode():
         return None
+    with np.load(io.BytesIO(data), allow_pickle=False) as file:
+        columns = {n.removeprefix("column "): file[n] for n in file.files if n.startswith("column ")}
+        return file["places"], Rows(tuple(json.loads(file["ids"].tobytes())), file["refset"], columns)
 
 
 # ── the work on one shard ───────────────────────────────────────────────────────────────────────────────────────────
@@ -107,9 +112,10 @@ class Job:
     shard: int
     metrics: tuple[Metric, ...]
 
-    def file(self, room: str, ending: str, metric: Metric | None = None) -> Path:
-        inner = [] if metric is None else [key(metric)]
-        return self.folder.at(room, *inner, f"{self.shard:05}.{ending}")
+    def file(self, room: str, ending: str, metric: Metric | None = None) -> tuple[str, ...]:
+        """Where it lies in the work folder."""
+        inner = () if metric is None else (key(metric),)
+        return room, *inner, f"{self.shard:05}.{ending}"
 
 
 @dataclass(slots=True)
@@ -126,12 +132,12 @@ class Shard:
 
 def read_shards(folder: Folder, shards: Iterable[int], outline: bool = False) -> Shard:
     """One shard, or several at once; of an outline, the events are only counted."""
-    facts = load_part(folder.at("facts.json"))
+    facts = folder.get(FACTS)
     names: list[str] = facts["names"]  # of the reference sets, then of the predictions
     stories: dict[int, dict[str, Story]] = {k: {} for k in (*range(len(names) - 1), PREDICTIONS)}
     first: dict[int, dict[str, Record]] = {k: {} for k in stories}
     twice = []
-    found = split.read_records(folder.path, len(facts["pieces"]), shards, outline)
+    found = split.read_records(folder, len(facts["pieces"]), shards, outline)
     for record in sorted(found, key=lambda r: r.place):
         k, id = facts["pieces"][record.piece][0], record.story.id
         if id in stories[k]:
@@ -153,18 +159,16 @@ def read_shards(folder: Folder, shards: Iterable[int], outline: bool = False) ->
 
 def survey_shard(job: Job) -> int:
     """First pass: what meets what, and the statistics of the metrics that need some."""
-    target = job.file("survey", "json")
-    waiting = [m for m in job.metrics if m.needs_statistics and not job.file("statistics", "json", m).exists()]
-    if target.exists() and not waiting:
+    folder, target = job.folder, job.file("survey", "json")
+    waiting = [m for m in job.metrics if m.needs_statistics and not folder.holds(*job.file("statistics", "json", m))]
+    surveyed = folder.holds(*target)
+    if surveyed and not waiting:
         return job.shard
-    shard = read_shards(job.folder, [job.shard], outline=not waiting)
-    if not target.exists():
-        target.parent.mkdir(exist_ok=True)
-        dump_json(target, describe(shard))
+    shard = read_shards(folder, [job.shard], outline=not waiting)
+    if not surveyed:
+        folder.put(describe(shard), *target)
     for metric in waiting:
-        path = job.file("statistics", "json", metric)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        dump_json(path, metric.count_statistics(shard.sets))
+        put_statistics(folder, metric.count_statistics(shard.sets), *job.file("statistics", "json", metric))
     return job.shard
 
 
@@ -212,24 +216,32 @@ def take_first(some: Iterable[tuple[int, str]]) -> list[tuple[int, str]]:
 
 def score_shard(job: Job) -> int:
     """Second pass: the rows that are not there yet."""
-    waiting = [m for m in job.metrics if unpack(job.file("rows", "npz", m)) is None]
-    shard = read_shards(job.folder, [job.shard]) if waiting else None
+    folder = job.folder
+    waiting = [m for m in job.metrics if unpack(folder, job.file("rows", "npz", m)) is None]
+    shard = read_shards(folder, [job.shard]) if waiting else None
     for metric in waiting if shard else ():
         assert shard is not None
-        merged = job.folder.at("statistics", key(metric), "all.json")
-        statistics = merged_statistics(merged, merged.stat().st_mtime_ns) if merged.exists() else None
+        statistics = merged_statistics(folder, *merged_file(metric)) if metric.needs_statistics else None
         rows = metric.table(Stories(shard.sets, shard.preds, statistics))
-        path = job.file("rows", "npz", metric)
-        path.parent.mkdir(parents=True, exist_ok=True)
         places = np.array([shard.places[str(v)] for v in rows.keys], dtype=np.int64)
-        write_bytes(path, [pack(places, rows)])
+        parts = job.file("rows", "npz", metric)
+        folder.put_bytes([pack(folder, parts, places, rows)], *parts)
     return job.shard
 
 
+def put_statistics(folder: Folder, counted: Any, *parts: str) -> None:
+    """Sorted: counts of a set come in another order in every process, and the same run should write the same bytes."""
+    folder.put({"statistics": json.loads(json.dumps(counted, sort_keys=True))}, *parts)
+
+
+def merged_file(metric: Metric) -> tuple[str, str, str]:
+    return "statistics", key(metric), "all.json"
+
+
 @lru_cache(maxsize=4)
-def merged_statistics(path: Path, changed: int) -> Any:
-    """Loaded once by each process, not once a shard."""
-    return load_part(path)
+def merged_statistics(folder: Folder, *parts: str) -> Any:
+    """Loaded once by each process, not once a shard. The folder's mark tells two runs apart."""
+    return folder.get(*parts)["statistics"]
 
 
 # ── all shards ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -261,20 +273,20 @@ def split_all(cuts: Sequence[Cut], runner: Runner, progress: Progress = silent) 
             split.split_piece(cut)
     if apart:
         run_pass(split.split_piece, "pieces", apart, runner, progress)
-    return [split.Seen.of(load_part(cut.file("json"))) for cut in cuts]
+    return [split.Seen.of(cut.folder.get(*cut.file("json"))["seen"]) for cut in cuts]
 
 
 def survey_all(
     folder: Folder, shards: int, metrics: Sequence[Metric], runner: Runner, progress: Progress = silent
 ) -> Surveyed:
     """First pass over all shards; statistics merged."""
-    run_pass(survey_shard, "survey", jobs(folder, shards, metrics), runner, progress)
-    parts = [load_part(folder.at("survey", f"{i:05}.json")) for i in range(shards)]
+    todo = jobs(folder, shards, metrics)
+    run_pass(survey_shard, "survey", todo, runner, progress)
+    parts = [folder.get(*job.file("survey", "json")) for job in todo]
     for metric in metrics:
-        merged = folder.at("statistics", key(metric), "all.json")
-        if metric.needs_statistics and not merged.exists():
-            parts_of = [load_part(folder.at("statistics", key(metric), f"{i:05}.json")) for i in range(shards)]
-            dump_json(merged, metric.merge_statistics(parts_of))
+        if metric.needs_statistics and not folder.holds(*merged_file(metric)):
+            counted = [folder.get(*job.file("statistics", "json", metric))["statistics"] for job in todo]
+            put_statistics(folder, metric.merge_statistics(counted), *merged_file(metric))
     heads = [sorted(map(tuple, (x for p in parts for x in p["first"][side]))) for side in (0, 1)]
     return Surveyed(
         counts={n: sum(p["counts"][n] for p in parts) for n in parts[0]["counts"]},

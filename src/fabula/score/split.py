@@ -6,7 +6,9 @@ own stretch of every piece and no more. A piece that is complete has facts; it i
 
     pieces/00003.jsonl   [[n, line, id, duration, [[start, end, caption, score], …]], …] of shard 0, of shard 1, …
     pieces/00003.npy     where they begin, and where the last one ends: [blocks, shards + 1]
-    pieces/00003.json    what was noticed while reading
+    pieces/00003.json    what was noticed while reading, and the seals of the other two
+
+A piece whose files are not those that were sealed is read again, before anybody takes a story from it.
 """
 
 from __future__ import annotations
@@ -26,10 +28,10 @@ from fabula.core.errors import InputError
 from fabula.core.notes import Notes
 from fabula.core.nouns import Corpus, Event, Segment, Story
 from fabula.io.fields import Source
-from fabula.io.files import dump_json, write_bytes
 from fabula.io.ids import stem
 from fabula.io.pieces import Piece
 from fabula.io.segments import check_predictions, check_references
+from fabula.jobs.folder import Folder
 
 PREDICTIONS = -1  # the set that is none
 BLOCK = 8 << 20  # characters of records that gather in memory
@@ -66,7 +68,7 @@ class Whole:
 class Cut:
     """One piece, and what becomes of it. Small, unless the piece is a corpus that was in memory before."""
 
-    folder: Path
+    folder: Folder
     index: int
     set: int
     name: str  # of the input
@@ -74,8 +76,8 @@ class Cut:
     shards: int
     rules: Rules
 
-    def file(self, ending: str) -> Path:
-        return piece_file(self.folder, self.index, ending)
+    def file(self, ending: str) -> tuple[str, str]:
+        return piece_file(self.index, ending)
 
 
 @dataclass(slots=True)
@@ -94,22 +96,25 @@ class Seen:
         return cls(**{**facts, "read": Notes(**facts["read"]), "checked": Notes(**facts["checked"])})
 
 
-def piece_file(folder: Path, index: int, ending: str) -> Path:
-    return folder / "pieces" / f"{index:05}.{ending}"
+def piece_file(index: int, ending: str) -> tuple[str, str]:
+    """Where it lies in the work folder."""
+    return "pieces", f"{index:05}.{ending}"
 
 
 def split_piece(cut: Cut) -> int:
     """Read one piece, unless that has been done."""
-    if cut.file("json").exists():
-        return cut.index
+    folder = cut.folder
+    if folder.holds(*cut.file("json")):
+        sealed = folder.get(*cut.file("json"))["seals"]
+        if all(folder.seal_of(*cut.file(ending)) == seal for ending, seal in sealed.items()):
+            return cut.index
     seen = Seen()
     index: list[list[int]] = []
-    cut.file("json").parent.mkdir(exist_ok=True)
-    write_bytes(cut.file("jsonl"), make_blocks(cut, seen, index))
+    seals = {"jsonl": folder.put_large(make_blocks(cut, seen, index), *cut.file("jsonl"))}
     out = memory.BytesIO()
     np.save(out, np.array(index, dtype=np.int64).reshape(len(index), cut.shards + 1))
-    write_bytes(cut.file("npy"), [out.getvalue()])
-    dump_json(cut.file("json"), asdict(seen))
+    seals["npy"] = folder.put_large([out.getvalue()], *cut.file("npy"))
+    folder.put({"seals": seals, "seen": asdict(seen)}, *cut.file("json"))
     return cut.index
 
 
@@ -184,26 +189,31 @@ class Record:
         return self.place >> WITHIN
 
 
-def read_records(folder: Path, pieces: int, shards: Iterable[int], outline: bool = False) -> Iterator[Record]:
+def read_records(folder: Folder, pieces: int, shards: Iterable[int], outline: bool = False) -> Iterator[Record]:
     """The stories of some shards, piece by piece; an outline has their ids, and counts their events."""
     some = list(shards)
     for i in range(pieces):
         for text in read_stretches(folder, i, some):
-            for n, line, id, duration, listed in json.loads(text):
-                events = (
-                    (UNSEEN,) * len(listed) if outline else tuple(Event(Segment(s, e), c, x) for s, e, c, x in listed)
-                )
-                yield Record(i << WITHIN | n, line, Story(id, events, duration))
+            try:
+                for n, line, id, duration, listed in json.loads(text):
+                    events = (
+                        (UNSEEN,) * len(listed)
+                        if outline
+                        else tuple(Event(Segment(s, e), c, x) for s, e, c, x in listed)
+                    )
+                    yield Record(i << WITHIN | n, line, Story(id, events, duration))
+            except (ValueError, TypeError) as error:
+                raise broken_piece(folder.at(*piece_file(i, "jsonl")), error) from None
 
 
-def read_stretches(folder: Path, piece: int, shards: Sequence[int]) -> Iterator[bytes]:
+def read_stretches(folder: Folder, piece: int, shards: Sequence[int]) -> Iterator[bytes]:
     """Each shard's part of each block of a piece."""
-    path = piece_file(folder, piece, "npy")
+    lines, path = (folder.at(*piece_file(piece, ending)) for ending in ("jsonl", "npy"))
     try:
-        if not piece_file(folder, piece, "jsonl").stat().st_size:
+        if not lines.stat().st_size:
             return
         index = np.load(path, mmap_mode="r", allow_pickle=False)
-        path = piece_file(folder, piece, "jsonl")
+        path = lines
         with path.open("rb") as file:
             for begins in index:
                 for shard in shards:
@@ -211,6 +221,11 @@ def read_stretches(folder: Path, piece: int, shards: Sequence[int]) -> Iterator[
                     if start < end:
                         file.seek(start)
                         yield file.read(end - start)
-    except (OSError, ValueError) as error:
-        hint = "every machine must see the work folder: put it on a shared disk"
-        raise InputError(f"cannot be read ({error})", file=path, hint=hint) from None
+    except (OSError, ValueError, IndexError, TypeError) as error:
+        raise broken_piece(path, error) from None
+
+
+def broken_piece(path: Path, error: Exception) -> InputError:
+    """It was whole when the run began: the disk, or somebody, has changed it since."""
+    hint = "--resume makes it again; every machine must see the work folder: put it on a shared disk"
+    return InputError(f"cannot be read ({error})", file=path, hint=hint)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from fabula.core.errors import SpecError
+from fabula.core.errors import SpecError, shown
 from fabula.core.options import Options, option
 
+MOST = 1_000_000  # resamples
 Method = Literal["bca", "percentile"]
 METHODS: tuple[Method, ...] = ("bca", "percentile")
 Test = Literal["randomisation", "bootstrap"]
@@ -25,8 +26,13 @@ class Resampling(Options):
 
     def __post_init__(self) -> None:
         check_level(self.level, self.method)
-        if self.resamples < 1:
-            raise SpecError(f"{self.resamples} resamples; there must be at least 1")
+        if not 1 <= self.resamples <= MOST:
+            what = (
+                "there must be at least 1"
+                if self.resamples < 1
+                else f"say at most {MOST:,}: more move no printed digit"
+            )
+            raise SpecError(f"{self.resamples:,} resamples; {what}")
         check_seed(self.seed)
 
     def __str__(self) -> str:
@@ -51,6 +57,8 @@ class PairedTest(Resampling):
 def check_seed(seed: int) -> None:
     if seed < 0:
         raise SpecError(f"seed {seed}; it is a whole number from 0 on")
+    if seed >= 2**63:
+        raise SpecError(f"seed {shown(seed)}; it must be below 2^63")
 
 
 def check_level(level: float, method: str) -> None:

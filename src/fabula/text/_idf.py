@@ -5,7 +5,6 @@ df(ω) = |{items: some reference of the item has the n-gram ω}|,   n = 1..4,   
 
 from __future__ import annotations
 
-import gzip
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -13,7 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fabula.core.errors import InputError, shown
+from fabula.io.files import check_path, load_json, write_bytes
 from fabula.text._check import check_references
+
+MOST = 2**53  # items: counts up to here are whole numbers as floats, too
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,18 +51,14 @@ class Idf:
     def save(self, file: str | Path) -> None:
         """Write JSON, compressed if the name ends in .gz; the same counts give the same bytes."""
         text = json.dumps({"N": self.N, "df": dict(self.df)}, sort_keys=True).encode()
-        Path(file).write_bytes(gzip.compress(text, mtime=0) if str(file).endswith(".gz") else text)
+        write_bytes(Path(file), [text])
 
     @classmethod
     def load(cls, file: str | Path) -> Idf:
         """Read what `save` wrote."""
-        try:
-            data = Path(file).read_bytes()
-            seen = json.loads(gzip.decompress(data) if str(file).endswith(".gz") else data)
-        except (OSError, EOFError, ValueError) as error:
-            raise InputError(f"cannot be read ({error})", file=file, hint="write it with Idf.save") from error
+        seen = load_json(check_path(file))
         N, df = (seen.get("N"), seen.get("df")) if isinstance(seen, dict) else (None, None)
-        if type(N) is not int or not isinstance(df, dict):
+        if type(N) is not int or not 0 <= N <= MOST or not isinstance(df, dict):
             raise InputError(f'seen {shown(seen)}, expected {{"N": items, "df": {{n-gram: items}}}}', file=file)
         for ngram, count in df.items():
             if type(count) is not int or not 0 < count <= N:

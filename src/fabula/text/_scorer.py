@@ -26,7 +26,7 @@ class Scorer(Protocol):
     def pairs_many(self, blocks: Sequence[Block], wanted: Wanted | None = None) -> list[NDArray[np.float64]]:
         """`pairs` of many (candidates, references) at once; what is not `wanted` need not be scored and may be 0.
 
-        NaN stands for a pair that the scorer cannot score, whatever time it takes: the caller counts it as 0, and says so.
+        NaN stands for a pair that the scorer cannot score in any time: the caller counts it as 0, and says so.
         """
 
     def within(self, references: Sequence[str]) -> Scorer:
@@ -36,6 +36,8 @@ class Scorer(Protocol):
 class OneByOne:
     """`pairs_many` for a scorer that gains nothing from seeing many blocks together."""
 
+    name: str
+    version: str
     alone = True
 
     @abstractmethod

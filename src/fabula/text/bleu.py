@@ -48,10 +48,10 @@ def stats(candidate: str, references: Sequence[str], *, item: object = None) -> 
     c = len(words)
     correct = [0] * N
     for k in range(1, N + 1):
-        most: Counter[tuple[str, ...]] = Counter()
-        for line in lines:
+        most = count_ngrams(lines[0], k)
+        for line in lines[1:]:
             most |= count_ngrams(line, k)
-        correct[k - 1] = (count_ngrams(words, k) & most).total()
+        correct[k - 1] = sum(min(n, most[w]) for w, n in count_ngrams(words, k).items() if w in most)
     return BleuStats(
         guess=(c, max(0, c - 1), max(0, c - 2), max(0, c - 3)),
         correct=(correct[0], correct[1], correct[2], correct[3]),

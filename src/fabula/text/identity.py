@@ -16,6 +16,7 @@ else than `P1`.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 
 from fabula.core.errors import SpecError
@@ -33,9 +34,14 @@ def renumber_ids(captions: Sequence[str]) -> list[str]:
     names: dict[str, str] = {}
 
     def renamed(found: re.Match[str]) -> str:
-        return names.setdefault(found[1].lstrip("0") or "0", f"P{len(names) + 1}")
+        return names.setdefault(plain_number(found[1]), f"P{len(names) + 1}")
 
     return [ID.sub(renamed, caption) for caption in captions]
+
+
+def plain_number(digits: str) -> str:
+    """A person's number however it is written: 07 and ٧ are 7."""
+    return "".join(str(unicodedata.decimal(digit)) for digit in digits).lstrip("0") or "0"
 
 
 def capitalise_sentences(text: str) -> str:

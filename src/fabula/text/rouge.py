@@ -21,6 +21,7 @@ from fabula.text._scorer import OneByOne
 
 NAME = "rouge"
 BETA = 1.2
+MOST_IDS = 1 << 28  # the kernel has a table of them
 
 
 def score(candidate: str, references: Sequence[str], *, item: object = None) -> float:
@@ -82,20 +83,33 @@ def lcs_python(A: list[list[int]], B: list[list[int]]) -> NDArray[np.int64]:
 
     Bit i of V is 0 where row i of the LCS table steps up by one; a token of b with the match mask M turns V into
     (V + (V & M)) | (V & ~M), and in the end the zeros of V are the LCS. A Python int is as long as it needs to be.
+    Time grows with |a|·|b|/64, memory with |a| + |b|: only the masks of frequent tokens are kept.
     """
+    if not all(0 <= token < MOST_IDS for texts in (A, B) for tokens in texts for token in tokens):
+        raise ValueError(f"lcs: token ids must be from 0 to {MOST_IDS - 1}")
     L = np.zeros((len(A), len(B)), np.int64)
     for i, a in enumerate(A):
-        match: dict[int, int] = {}
+        places: dict[int, list[int]] = {}
         for position, token in enumerate(a):
-            match[token] = match.get(token, 0) | 1 << position
+            places.setdefault(token, []).append(position)
+        kept = {token: mask(at, len(a)) for token, at in places.items() if 64 * len(at) >= len(a)}  # 64 at most
         ones = (1 << len(a)) - 1
         for j, b in enumerate(B):
             V = ones
             for token in b:
-                M = match.get(token, 0)
-                V = ((V + (V & M)) | (V & ~M)) & ones
+                if token in places:
+                    M = kept[token] if token in kept else mask(places[token], len(a))
+                    V = ((V + (V & M)) | (V & ~M)) & ones
             L[i, j] = len(a) - V.bit_count()
     return L
+
+
+def mask(places: Sequence[int], size: int) -> int:
+    """A number with these bits set, built in bytes: a shift for each would copy it as often."""
+    bits = bytearray(size // 8 + 1)
+    for place in places:
+        bits[place >> 3] |= 1 << (place & 7)
+    return int.from_bytes(bits, "little")
 
 
 class RougeL(OneByOne):

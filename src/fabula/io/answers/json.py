@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
+from fabula.core.errors import shown
 from fabula.core.patterns import lazy
 from fabula.io.answers.text import apply_unit, find_spans, parse_span
 from fabula.io.answers.times import PLAIN, Time, scan_times
@@ -44,6 +45,7 @@ LIKELY = lazy(r"\[\s{0,20}\{|\{\s{0,20}[\"']|\[\s{0,20}\[")
 CANDIDATES = 20  # brackets that are tried
 DEEPEST = 40
 LITERAL = 100_000  # characters that are tried as Python
+VAST = 10**300  # whole numbers up to here are floats, too
 
 
 @dataclass(slots=True)
@@ -102,8 +104,8 @@ def find_pieces(text: str) -> list[tuple[int, int, str]]:
 def show_entry(entry: Any) -> str:
     try:
         return json.dumps(entry, ensure_ascii=False)
-    except (ValueError, RecursionError):
-        return str(type(entry))
+    except (ValueError, TypeError, RecursionError):
+        return shown(entry)
 
 
 def decode_body(body: str) -> tuple[list[Any], list[str], str | None]:
@@ -136,9 +138,29 @@ def parse_literal(text: str) -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a stray backslash in a caption is no concern of the user's
-            return ast.literal_eval(text)
-    except (SyntaxError, MemoryError, RecursionError, TypeError) as error:
+            return tame(ast.literal_eval(text))
+    except (SyntaxError, MemoryError, RecursionError, TypeError, OverflowError) as error:
         raise ValueError(str(error)) from None
+
+
+def tame(value: Any, depth: int = 0) -> Any:
+    """The same with nothing that JSON has not: a tuple is a list, and what is neither text nor number is refused."""
+    if depth > DEEPEST:
+        raise ValueError("nested too deeply")
+    if isinstance(value, dict):
+        return {name_key(k): tame(v, depth + 1) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [tame(v, depth + 1) for v in value]
+    if value is None or isinstance(value, str | bool | float) or (isinstance(value, int) and abs(value) < VAST):
+        return value
+    raise ValueError(f"{type(value).__name__} is nothing that JSON has")
+
+
+def name_key(key: Any) -> str:
+    """A key as text; one that JSON could not have is refused."""
+    if key is None or isinstance(key, str | bool | float) or (isinstance(key, int) and abs(key) < VAST):
+        return str(key)
+    raise ValueError(f"a key that is a {type(key).__name__}")
 
 
 def parse_objects(text: str) -> tuple[list[Any], list[str]]:

@@ -10,7 +10,7 @@ from fabula.core.errors import InputError, shown
 from fabula.core.notes import Notes, name_id
 from fabula.core.nouns import Item
 from fabula.io.fields import Source
-from fabula.io.files import check_path, has_lines, holds_only_stories, load_json, read_bytes, read_objects
+from fabula.io.files import check_path, has_lines, holds_only_stories, load_json, read_objects
 from fabula.io.head import Head
 from fabula.io.shelf import Rule, Shelf
 
@@ -52,7 +52,7 @@ def is_items(path: str | Path) -> bool:
         return False
     if has_lines(path):
         return "cand" in Head(path).first_entry
-    return read_bytes(path)[:64].lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"["
+    return Head(path).text.lstrip()[:1] == "["
 
 
 def is_inline(document: Any) -> bool:

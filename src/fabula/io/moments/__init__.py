@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from fabula.core.errors import InputError, SpecError
+from fabula.core.errors import InputError, SpecError, shown
 from fabula.core.moments import Id, Queries, Query, Ranking, Rankings, VideoNumbers
 from fabula.core.notes import Notes, name_id
 from fabula.core.nouns import Event, Segment
@@ -20,7 +20,7 @@ from fabula.io.files import check_path, pause_collector, write_text
 from fabula.io.format import Format
 from fabula.io.head import Head
 from fabula.io.segments import REPAIRS, find_fault, mend_event
-from fabula.io.shelf import Rule, Shelf, fits
+from fabula.io.shelf import Rule, Shelf, fits, list_known
 
 Role = Literal["references", "predictions"]
 # Which list of the file ("" where it has one), and a query's ranking, or those of many.
@@ -175,9 +175,8 @@ def choose_format(head: Head, name: str | None, role: Role) -> Format:
     if (found := SHELF.sniff(head, role)) is not None:
         return found
     first, pattern = head.first_object, SHELF.pattern_of(head.path)
-    what = f"a line with {', '.join(map(repr, list(first)[:6]))}" if first else f"{text[:40]!r} at the beginning"
-    shapes = "; ".join(f"{f.name} ({f.about})" for f in formats() if fits(f, pattern, role))
-    hint = f"known: {shapes or 'no format of such a file'}"
+    what = f"a line with {', '.join(map(shown, list(first)[:6]))}" if first else f"{shown(text)} at the beginning"
+    hint = list_known(f for f in formats() if fits(f, pattern, role))
     raise InputError(f"{what}: no known format of {role}", file=head.path, hint=hint, noun="query")
 
 

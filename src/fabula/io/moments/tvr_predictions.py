@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from fabula._kernels import native
 from fabula.core.errors import InputError, shown
-from fabula.core.moments import Id, Ranking, Rankings, VideoNumbers
+from fabula.core.moments import NOBODY, Id, Ranking, Rankings, VideoNumbers
+from fabula.core.notes import name_id
 from fabula.io.fields import Source, describe_value
 from fabula.io.files import load_json, parse_json
 from fabula.io.format import MOMENTS, Format
@@ -87,12 +88,16 @@ def read_odd(
     return read_slowly(id, rows, known, numbers, source)
 
 
+FARTHEST = 2**53  # numbers of videos stand among numbers of seconds: beyond this a float cannot tell two of them apart
+
+
 @dataclass(frozen=True, slots=True)
 class Known:
     """The file's numbers of videos, sorted, and ours for them."""
 
     theirs: NDArray[np.int64]
     ours: NDArray[np.int64]
+    strangers: bool = False  # other numbers are NOBODY's instead of refused
 
     def translate(self, videos: NDArray[np.float64]) -> NDArray[np.int64] | None:
         """Our numbers for theirs; None where one is not whole, or names no video."""
@@ -105,10 +110,12 @@ def translate_python(
     videos: NDArray[np.float64], theirs: NDArray[np.int64], ours: NDArray[np.int64]
 ) -> NDArray[np.int64] | None:
     """The specification of the kernel."""
-    if not len(theirs) or not ((videos >= theirs[0]) & (videos <= theirs[-1])).all():
+    if len(theirs) != len(ours) or (theirs[:-1] >= theirs[1:]).any():
+        raise ValueError("their numbers must rise, and have one of ours each")
+    if not len(theirs) or not ((videos >= -(2.0**63)) & (videos < 2.0**63)).all():
         return None
     at = np.searchsorted(theirs, videos.astype(np.int64))
-    return ours[at] if (theirs[at] == videos).all() else None
+    return ours[at] if (at < len(theirs)).all() and (theirs[at] == videos).all() else None
 
 
 def read_known(value: Any, numbers: VideoNumbers, source: Source) -> Known | None:
@@ -120,7 +127,7 @@ def read_known(value: Any, numbers: VideoNumbers, source: Source) -> Known | Non
         place = f"video2idx {shown(name)}"
         if isinstance(number, list) and len(number) == 2:  # as in TVR's video2dur_idx: [duration, number]
             number = number[1]
-        if type(number) is not int:
+        if type(number) is not int or not -FARTHEST < number < FARTHEST:
             raise source.wrong(
                 f"expected a whole number, saw {describe_value(number)}", None, place, "it is {name: number}"
             )
@@ -130,7 +137,8 @@ def read_known(value: Any, numbers: VideoNumbers, source: Source) -> Known | Non
     if not numbers:
         numbers.adopt({name: number for number, name in listed.items()})
     theirs = np.array(sorted(listed), dtype=np.int64)
-    return Known(theirs, np.array([numbers[listed[n]] for n in theirs.tolist()], dtype=np.int64))
+    ours = np.array([numbers[listed[n]] for n in theirs.tolist()], dtype=np.int64)
+    return Known(theirs, ours, numbers.strangers)
 
 
 def read_slowly(id: Id, value: Any, known: Known | None, numbers: VideoNumbers, source: Source) -> Ranking:
@@ -167,6 +175,11 @@ def build_ranking(id: Id, table: Table, known: Known | None, source: Source) -> 
         hint = "its numbers name no videos without it; add it, or put names where the numbers are"
         raise source.wrong("the file has no 'video2idx' before this", id, "predictions", hint)
     videos = known.translate(table[:, 0])
+    if videos is None and known.strangers:
+        found = [known.translate(table[i : i + 1, 0]) for i in range(len(table))]
+        videos = np.array([NOBODY if one is None else one[0] for one in found], dtype=np.int64)
+        text = "{n} queries have answers whose number the file gives to no video; they count as wrong"
+        source.notes.add(text, name_id(id))
     if videos is None:
         i = next(i for i, video in enumerate(table[:, 0]) if known.translate(np.array([video])) is None)
         hint = f"video2idx numbers {len(known.theirs)} videos"

@@ -26,6 +26,7 @@ from fabula._kernels import native
 from fabula.io.fields import LONGEST_CAPTION, is_encodable
 
 T = TypeVar("T")
+KINDS = frozenset(["id", "name", "word", "text", "number", "window", "windows", "either", "table", "skip"])
 Buffer = bytes | bytearray
 
 STRING = rb'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*+"'
@@ -180,6 +181,8 @@ def pass_over(token: bytes) -> None:
 
 def scan_records_python(text: Buffer, at: int, end: int, lines: bool, shape: Shape) -> Read:
     """The specification of the kernel."""
+    check_span(text, at, end)
+    check_shape(shape)
     scanner, newlines, ended = Scanner(text, at, end, BLANKS[lines]), 0, False
     found: list[dict[str, Any]] = []
     while not ended:
@@ -202,6 +205,19 @@ def scan_records_python(text: Buffer, at: int, end: int, lines: bool, shape: Sha
         found.append(record)
         at = scanner.at
     return Read(at, ended, newlines, len(found), [build_column(found, key, kind) for key, kind in shape.fields])
+
+
+def check_span(text: Buffer, at: int, end: int) -> None:
+    if not 0 <= at <= end < len(text) or text[end]:
+        raise ValueError("the text must end in NUL")
+
+
+def check_shape(shape: Shape) -> None:
+    keys = [key for key, _ in shape.fields]
+    if wrong := {kind for _, kind in shape.fields} - KINDS:
+        raise ValueError(f"no kind of field is called {min(wrong)}")
+    if len(set(keys)) < len(keys):
+        raise ValueError("a field is asked for twice")
 
 
 def build_column(found: Sequence[dict[str, Any]], key: str, kind: str) -> Any:
@@ -228,6 +244,7 @@ def find_extent(text: Buffer, at: int, end: int) -> int:
 
 def find_extent_python(text: Buffer, at: int, end: int) -> int:
     """The specification of the kernel."""
+    check_span(text, at, end)
     depth = 0
     for found in BRACKETS.finditer(text, at, end):
         token = found.group()

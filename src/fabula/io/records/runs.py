@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from fabula.core.errors import InputError
-from fabula.io.files import load_json, name_failures, open_bytes, parse_json
+from fabula.io.door import check_held, open_bytes
+from fabula.io.files import load_json, parse_json
 from fabula.io.records import plain
 from fabula.io.records.plain import BLANKS, Shape, find_extent
 from fabula.io.records.tables import lookahead, parse_lines
@@ -46,6 +47,8 @@ class Odd:
 class Text:
     """A file as a text that slides: what was read is forgotten, and a NUL follows what is there."""
 
+    holds = "line"  # what must fit into it
+
     def __init__(self, path: Path, stream: IO[bytes], chunk: int = CHUNK) -> None:
         self.path, self.stream, self.chunk = path, stream, chunk
         self.data = bytearray(2 * chunk + 1)
@@ -55,11 +58,12 @@ class Text:
     def more(self) -> None:
         """Read on, behind what is still needed."""
         left = self.data[self.at : self.end]
+        check_held(self.path, len(left), self.holds)
         if len(left) + self.chunk >= len(self.data):
             self.data = bytearray(2 * (len(left) + self.chunk) + 1)
         self.data[: len(left)] = left
         self.at, self.end = 0, len(left)
-        with memoryview(self.data) as view, view[self.end : len(self.data) - 1] as room, name_failures(self.path):
+        with memoryview(self.data) as view, view[self.end : len(self.data) - 1] as room:
             got = self.stream.readinto(room)  # type: ignore[attr-defined]
         self.over = not got
         self.end += got
@@ -107,6 +111,8 @@ class Broken(Exception):  # noqa: N818  (never leaves this file)
 
 class Document(Text):
     """A JSON document as a stream: the members of its root, and the records of the lists among them."""
+
+    holds = "value"
 
     def peek(self) -> bytes:
         """The next character that is no white space, b"" at the end."""

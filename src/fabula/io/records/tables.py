@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from fabula._kernels import native
 from fabula.core.errors import InputError
-from fabula.io.files import decode_text, name_failures, open_bytes, parse_json
+from fabula.io.door import open_bytes
+from fabula.io.files import decode_text, parse_json
 
 Table = NDArray[np.float64]  # [N, C]
 Piece = TypeVar("Piece")
@@ -43,6 +44,8 @@ def lift_tables(text: bytes, key: str, first: int = 0) -> Lifted:
 
 def lift_tables_python(text: bytes, key: str, first: int) -> Lifted:
     """The specification of the kernel."""
+    if not 0 <= first <= 1 << 62:
+        raise ValueError("the first number is from 0 to 2^62")
     follows = re.compile(re.escape(f'"{key}"'.encode()) + rb"[ \n\t\r]*+(:?)[ \n\t\r]*+")
     left, done = [], 0
     values: list[Table] = []
@@ -109,7 +112,7 @@ def read_line_pieces(path: Path, key: str, chunk: int = CHUNK) -> Iterator[tuple
 
 def cut_lines(path: Path, key: str, chunk: int) -> Iterator[tuple[bytes, Tables]]:
     first = 0
-    with open_bytes(path) as stream, name_failures(path):
+    with open_bytes(path) as stream:
         while fresh := stream.read(chunk):
             left, values, shapes = lift_tables(fresh + stream.readline(), key, first)
             yield left, Tables(first, values, shapes)
@@ -134,7 +137,7 @@ def parse_lines(text: bytes, path: Path, before: int = 0) -> list[tuple[int, Any
 def read_line_objects(path: Path) -> Iterator[tuple[int, Any]]:
     """The objects of a .jsonl(.gz) file with their line numbers, streamed."""
     number = 0
-    with open_bytes(path) as stream, name_failures(path):
+    with open_bytes(path) as stream:
         while fresh := stream.read(CHUNK):
             fresh += stream.readline()
             yield from parse_lines(fresh, path, number)

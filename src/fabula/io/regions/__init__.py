@@ -21,7 +21,7 @@ from fabula.io.fields import Source
 from fabula.io.files import check_path
 from fabula.io.format import Format
 from fabula.io.head import Head
-from fabula.io.shelf import Rule, Shelf
+from fabula.io.shelf import Rule, Shelf, list_known
 
 Flags = NDArray[np.bool_]
 
@@ -85,8 +85,7 @@ def sniff_format(head: Head) -> Format:
         return found
     first, keys = head.root
     seen = f"{'a list of objects' if first == '[' else 'an object'} with {', '.join(map(shown, keys[:4])) or 'no keys'}"
-    shapes = "; ".join(f"{f.name} ({f.about})" for f in formats())
-    raise InputError(f"{seen}: no known format of regions", file=head.path, hint=f"known: {shapes}")
+    raise InputError(f"{seen}: no known format of regions", file=head.path, hint=list_known(formats()))
 
 
 def read_pictures(format: Format, source: Source, form: Form) -> Iterator[Picture]:

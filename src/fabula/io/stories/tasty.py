@@ -18,7 +18,7 @@ from fabula.io.stories import activitynet
 
 def read_stories(document: Any, source: Source) -> Iterator[Story]:
     for story in activitynet.read_stories(document, source):
-        if story.in_order() is not story:
+        if story.by_start() is not story:
             source.notes.add("{n} videos tell their steps out of time; file order is kept", name_id(story.id))
         if story.duration is None:
             source.notes.add("{n} videos have no duration", name_id(story.id))

@@ -2,7 +2,8 @@
 
 ids         the greatest id that counts: 11 as published, any for all
 boundary    word: an id may touch punctuation or 's · blank: the published rule, blanks or a sentence's end around it
-skip_empty  no: a candidate without an action tuple counts as 0 · yes: it is left out of the mean, as published
+skip_empty  no: a candidate without an action tuple counts as 0 · yes: it is left out of the mean, as published; where
+            none is left the mean is no number (NaN; null in JSON)
 spice       native · java, as for SPICE
 tok         none by default: the parser needs sentences and capitals
 Of several references the first is used: the metric is defined for one.
@@ -10,6 +11,7 @@ Of several references the first is used: the metric is defined for one.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
@@ -27,6 +29,7 @@ from fabula.text.spice import SpiceScore
 @dataclass(frozen=True, kw_only=True)
 class Metric(CaptionMetric):
     name: ClassVar[str] = "iSPICE"
+    below_one: ClassVar[str] = "a text without people who do something has nothing to match"
     paper: ClassVar[str] = "Raajesh et al., CVPR 2024"
     tasks: ClassVar[tuple[str, ...]] = ("captions",)
     draws: ClassVar[str] = "graphs"
@@ -68,7 +71,7 @@ class Metric(CaptionMetric):
         if self.skip_empty == "no":
             return super().combine(rows)
         kept = rows["empty"] == 0
-        return {f: float(rows[f][kept].mean()) if kept.any() else 0.0 for f in self.fields}
+        return {f: float(rows[f][kept].mean()) if kept.any() else math.nan for f in self.fields}
 
     def about(self) -> Mapping[str, str]:
         return version(self.spice)

@@ -30,6 +30,7 @@ class Highlights(MomentMetric):
     needs: ClassVar[Literal["windows", "videos", "saliency"]] = "saliency"
     fields: ClassVar[tuple[str, ...]] = tuple(LEVELS)
     primary: ClassVar[str] = "verygood"
+    below_one: ClassVar[str] = "annotators disagree, or mark nothing so highly"
 
     clip: float = 2.0  # seconds
 

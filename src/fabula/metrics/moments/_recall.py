@@ -6,6 +6,7 @@ cast   the numbers' precision: TVR's evaluator casts times to float32, and an Io
 agree  DiDeMo has a window per annotator: with `agree_from` of them or more, an answer must overlap `agree` of them;
        with fewer, any one
 top    only so many answers are looked at · order  file: as listed · score: sorted by score first
+unlisted  error: a number that the file gives to no video is refused · wrong: the answer takes its place and is wrong
 nms    suppress windows of one video that overlap more than this, before anything is counted; needs scores
 """
 
@@ -31,7 +32,10 @@ class Ranked(MomentMetric):
     """A recall at k."""
 
     paper: ClassVar[str] = "Lei et al., ECCV 2020"
+    late: ClassVar[frozenset[str]] = MomentMetric.late | {"unlisted"}
     rules: ClassVar[Mapping[str, str]] = {
+        "unlisted=error": "a number that the file gives to no video is refused",
+        "unlisted=wrong": "an answer whose number the file gives to no video is a wrong one",
         "k": "R@k is reported for k = {}",
         "top=none": "every answer of a list is looked at",
         "top": "only the first {} answers of a list are looked at",
@@ -40,6 +44,7 @@ class Ranked(MomentMetric):
     k: tuple[float, ...] = (1, 5, 10, 100)
     top: int | None = 100
     order: Literal["file", "score"] = "file"
+    unlisted: Literal["error", "wrong"] = "error"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -57,6 +62,7 @@ class Ranked(MomentMetric):
 class MomentRecall(Ranked):
     """A recall at k and τ."""
 
+    below_one: ClassVar[str] = "from four windows on two must be overlapped, and they may share nothing"
     fields: ClassVar[tuple[str, ...]] = tuple(f"r{k}@{t}" for t in (0.5, 0.7) for k in (1, 5, 10, 100))
     primary: ClassVar[str] = "r1@0.5"
     rules: ClassVar[Mapping[str, str]] = {

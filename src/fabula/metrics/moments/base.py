@@ -1,6 +1,8 @@
 """Metrics of moments: a query's windows against the ranking that a system gives, a block of queries at a time.
 
-missing  zero: a query that the predictions do not name counts as a miss · drop: it does not count · error: refuse
+missing   zero: a query that the predictions do not name counts as a miss · drop: it does not count · error: refuse
+repeated  error: a query that a list answers twice is refused · last: its last answer counts, as where evaluators keep
+          answers by id · join: its answers are laid end to end, each cut to `top` first, as QVHighlights' mAP does it
 """
 
 from __future__ import annotations
@@ -147,7 +149,11 @@ class MomentMetric(Metric):
     tasks: ClassVar[tuple[str, ...]] = ("moments",)
     answers: ClassVar[str] = ""  # which list of a file with several it reads; "" where there is one
     needs: ClassVar[Literal["windows", "videos", "saliency"]] = "windows"
+    late: ClassVar[frozenset[str]] = frozenset({"repeated"})
     rules: ClassVar[Mapping[str, str]] = {
+        "repeated=error": "a query that is answered twice is refused",
+        "repeated=last": "of two answers to a query the last counts",
+        "repeated=join": "two answers to a query are laid end to end",
         "missing=zero": "a query without an answer counts as a miss",
         "missing=drop": "queries without an answer are left out",
         "missing=error": "a query without an answer ends the evaluation",
@@ -156,6 +162,7 @@ class MomentMetric(Metric):
     }
 
     missing: Literal["zero", "drop", "error"] = "zero"
+    repeated: Literal["error", "last", "join"] = "error"
 
     def __post_init__(self) -> None:
         """The numbers reported depend on the parameters: every k, every threshold."""

@@ -38,9 +38,10 @@ from fabula.pair.tiou import area_iou
 @dataclass(frozen=True, kw_only=True)
 class Metric(ByLength):
     name: ClassVar[str] = "MR_mAP"
+    below_one: ClassVar[str] = "only 10 windows of a query count, and it may have more"
     fields: ClassVar[tuple[str, ...]] = ("map", *(f"map@{t:g}" for t in THRESHOLDS), *BUCKETS)
     primary: ClassVar[str] = "map"
-    late: ClassVar[frozenset[str]] = frozenset({"undefined"})
+    late: ClassVar[frozenset[str]] = ByLength.late | {"undefined"}
     rules: ClassVar[Mapping[str, str]] = {
         "order=score": "the windows with the best scores count",
         "order=file": "the windows that stand first in the file count, not those with the best scores",

@@ -29,6 +29,8 @@ from fabula.metrics.precision import Grid, average_precision
 from fabula.metrics.regions.base import RegionMetric
 from fabula.text import meteor
 
+STABLE = 16  # values that torch.sort keeps in order where they are equal
+
 
 @dataclass(frozen=True, kw_only=True)
 class Metric(RegionMetric):
@@ -68,6 +70,14 @@ class Metric(RegionMetric):
                 hits = place[there if s is None else there & (words > s)]
                 found[o, s] = average_precision(hits, npos, int(self.levels), self.grid)
         return found
+
+    def count_unsettled(self, rows: Rows) -> int:
+        """torch.sort keeps the order of equal scores among 16 values, and among more it may not."""
+        real = np.arange(rows["score"].shape[1]) < rows["detections"][:, None]
+        if self.grid != "arange" or int(real.sum()) <= STABLE:
+            return 0
+        _, often = np.unique(rows["score"][real].astype(np.float32), return_counts=True)
+        return int(often[often > 1].sum())
 
     def combine(self, rows: Rows) -> Values:
         found = self.precisions(rows)

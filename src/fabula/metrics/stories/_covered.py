@@ -15,7 +15,6 @@ from fabula.core.nouns import Story
 from fabula.core.rows import Rows
 from fabula.core.spec import show
 from fabula.metrics.base import Array, Row, Values
-from fabula.metrics.stories._localised import take_first
 from fabula.metrics.stories.base import Pair, StoryMetric
 from fabula.pair.grid import Grid, Index
 from fabula.pair.strips import strips
@@ -29,6 +28,7 @@ class Covered(StoryMetric):
 
     fields: ClassVar[tuple[str, ...]] = ("precision", "recall", "f1")
     primary: ClassVar[str] = "f1"
+    below_one: ClassVar[str] = ""
     rules: ClassVar[Mapping[str, str]] = {
         "top=none": "all predictions count",
         "top": "only the first {} predictions of a video count",
@@ -57,9 +57,6 @@ class Covered(StoryMetric):
     def cell_hits(self, grid: Grid) -> Hits:
         """`hits` of many videos: level → [C]"""
 
-    def story_pairs(self, video: str, refs: Sequence[Story | None], pred: Story | None) -> dict[int, Pair]:
-        return super().story_pairs(video, refs, take_first(pred, self.top))
-
     def unit(self, ref: Story, pred: Story, ctx: Any) -> Row:
         rows: dict[float, list[NDArray[np.bool_]]] = {level: [] for level in self.levels()}  # which references are near
         columns = {level: np.zeros(len(pred), bool) for level in self.levels()}  # which predictions
@@ -67,7 +64,7 @@ class Covered(StoryMetric):
             near = self.hits(some, pred)
             for level in rows:
                 hit = near(level)
-                rows[level].append(hit.any(axis=1))
+                rows[level].append(np.asarray(hit.any(axis=1)))
                 columns[level] |= hit.any(axis=0)
         row = Row()
         for level in self.levels():
@@ -109,6 +106,17 @@ class Covered(StoryMetric):
             at = [(rows[f"precision@{show(x)}"].mean(), rows[f"recall@{show(x)}"].mean()) for x in self.levels()]
             return values | {"f1": mean([f1(float(p), float(r)) for p, r in at])}
         return values
+
+    def combine_at(self, rows: Rows, level: str) -> Values:
+        """F1 at one level is made per video, or of mean precision and recall, as over all levels."""
+        P, R = rows[f"precision@{level}"], rows[f"recall@{level}"]
+        precision, recall = float(P.mean()), float(R.mean())
+        of_videos = float(f1_of(P, R).mean())
+        return {
+            "precision": precision,
+            "recall": recall,
+            "f1": of_videos if self.f1 == "videos" else f1(precision, recall),
+        }
 
     def sums(self, rows: Rows) -> Array | None:
         match self.f1:

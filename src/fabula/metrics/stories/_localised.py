@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice, pairwise
 from typing import Any, ClassVar, Literal
 
@@ -45,6 +45,7 @@ class Localised(StoryMetric):
     tasks: ClassVar[tuple[str, ...]] = ("dense",)
     at: ClassVar[str | None] = "tiou"
     portion: ClassVar[int | None] = PAIRS
+    below_one: ClassVar[str] = "where events overlap, a caption is compared with those of the others too"
     rules: ClassVar[Mapping[str, str]] = {
         "garbage=zero": "a prediction that overlaps nothing scores 0",
         "garbage=abc": "a prediction that overlaps nothing is compared with abc123!@#",
@@ -76,9 +77,6 @@ class Localised(StoryMetric):
 
     def prepare(self, data: Stories) -> Any:
         return data.tokens(self.tok, self.nonascii == "blank")
-
-    def story_pairs(self, video: str, refs: Sequence[Story | None], pred: Story | None) -> dict[int, StoryPair]:
-        return super().story_pairs(video, refs, take_first(pred, self.top))
 
     def unit(self, ref: Story, pred: Story, ctx: Any) -> Row:
         row: Row = {}
@@ -124,7 +122,7 @@ class Walk:
     def __init__(self, metric: Localised, ref: Story, pred: Story, tau: float, tokens: Tokens) -> None:
         self.metric, self.ref, self.pred, self.tau, self.tokens = metric, ref, pred, tau, tokens
         self.kept: list[tuple[Story, Mask]] = []  # one strip is kept, more are made again
-        found = []
+        found: list[NDArray[np.int64]] = []
         for some, hit in self.strips():
             self.kept = [] if found else [(some, hit)]
             found.append(hit.sum(axis=0))
@@ -173,11 +171,6 @@ def chunks(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
     walk = iter(pairs)
     while some := list(islice(walk, PAIRS)):
         yield some
-
-
-def take_first(pred: Story | None, top: int | None) -> Story | None:
-    """The first N predictions of the file."""
-    return pred if pred is None or top is None else replace(pred, events=pred.events[:top])
 
 
 CaptionPairs = list[Pair] | Walk  # of one video at one τ

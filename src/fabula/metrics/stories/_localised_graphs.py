@@ -11,7 +11,7 @@ from fabula.core.nouns import Story
 from fabula.metrics.base import Row
 from fabula.metrics.captions._graphs import Backend, Graphs, parser, version
 from fabula.metrics.stories._localised import PAIRS, CaptionPairs, Localised, Pair, chunks
-from fabula.metrics.stories.base import Stories, Tokens
+from fabula.metrics.stories.base import Stories, Tokens, tell, told_order
 from fabula.pair.strips import is_large, portions
 from fabula.text import tokenize_all
 from fabula.text.spice import SpiceScore
@@ -102,10 +102,8 @@ class LocalisedGraphs(Localised):
 
     def tell_captions(self, story: Story, predicted: bool) -> list[str]:
         """The captions of a story with the names under which they are parsed, in the order of the file."""
-        if self.order == "file" or (self.order == "predictions" and not predicted):
-            return self.rename_people(story).captions
-        told = zip(story.order, self.rename_people(story.in_order()).captions, strict=True)
-        return [caption for _, caption in sorted(told)]
+        told = self.rename_people(tell(story, self.order, predicted)).captions
+        return [caption for _, caption in sorted(zip(told_order(story, self.order, predicted), told, strict=True))]
 
     def unit(self, ref: Story, pred: Story, ctx: Any) -> Row:
         return super().unit(self.rename_people(ref), self.rename_people(pred), ctx)

@@ -42,6 +42,7 @@ class Soda(StoryMetric):
     fields: ClassVar[tuple[str, ...]] = ("precision", "recall", "f1")
     primary: ClassVar[str] = "f1"
     draws: ClassVar[str] = "pairs"
+    below_one: ClassVar[str] = ""
     factors: ClassVar[bool] = False  # True where S is the sum of the very matrix that is matched: diagnose/factors.py
     reads_cells: ClassVar[bool] = False  # True where captions decide the matching: they are scored for every cell
 
@@ -67,11 +68,11 @@ class Soda(StoryMetric):
     def fill(self, rows: OrderedRowsT, ref: Story, pred: Story, words: Strips | None) -> OrderedRowsT:
         """C handed to a matching, some references at a time."""
         start = 0
-        for part in strips(ref, pred):
-            iou = self.iou(part, pred)
+        for some in strips(ref, pred):
+            iou = self.iou(some, pred)
             text = None if words is None or not self.reads_cells else words.rows(start, iou != 0)
             rows.add(self.matched_cells(iou, text))
-            start += len(part)
+            start += len(some)
         return rows
 
     def within(self, ref: Story, pred: Story, ctx: Any) -> Strips | None:

@@ -5,7 +5,9 @@ The rules that differ between published evaluators are parameters here, so that 
 refs     mean: each reference set alone, numbers averaged over sets · best: per video, the set with the highest primary
          number · merged: the events of all sets together · single: refuse more than one set
 missing  zero: a reference video without predictions counts as 0 · drop: it does not count
-order    start: both sides sorted by start time · predictions: only the predictions · file: neither
+order    time: both sides sorted by start, end and words, so that no number depends on the order of a file
+         start: both sides sorted by start alone, ties as in the file · predictions: so, and only the predictions
+         file: neither is sorted
 segments checked: reversed, zero-length and negative ones match nothing · raw: no segment is judged
          swap: not judged either, and the ends of a reversed one are exchanged
 """
@@ -14,7 +16,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
 import numpy as np
@@ -99,14 +101,17 @@ class Stories:
         if whole in self.made:
             yield from self.made[whole]
             return
-        videos, kept = self.videos, self.made.setdefault(whole, []) if self.cells <= KEPT else None
+        videos, kept = self.videos, list[Kept[Video]]()
+        few = self.cells <= KEPT
         size = max(1, len(videos)) if whole else BLOCK
         for start in range(0, len(videos), size):
             some = videos[start : start + size]
             block: Kept[Video] = Kept((v, [ref.get(v) for ref in self.refs], self.preds.get(v)) for v in some)
-            if kept is not None:
+            if few:
                 kept.append(block)
             yield block
+        if few:
+            self.made[whole] = kept
 
     @property
     def cells(self) -> int:
@@ -154,8 +159,9 @@ class StoryMetric(Metric):
         "refs=single": "one reference set is taken",
         "missing=zero": "a reference video without predictions counts as 0",
         "missing=drop": "reference videos without predictions are left out",
-        "order=start": "both sides are sorted by start time",
-        "order=predictions": "only the predictions are sorted by start time",
+        "order=time": "both sides are sorted by start, end and words",
+        "order=start": "both sides are sorted by start alone; events that start together stay as in the file",
+        "order=predictions": "only the predictions are sorted, by start alone",
         "order=file": "events stay in file order",
         "segments=checked": "malformed segments match nothing",
         "segments=raw": "segments are not judged",
@@ -166,7 +172,7 @@ class StoryMetric(Metric):
 
     refs: Literal["mean", "best", "merged", "single"] = "mean"
     missing: Literal["zero", "drop"] = "zero"
-    order: Literal["start", "predictions", "file"] = "start"
+    order: Literal["time", "start", "predictions", "file"] = "time"
     segments: Literal["checked", "raw", "swap"] = "checked"
     eps: float = 0.0  # added to the union in every IoU
 
@@ -225,11 +231,12 @@ class StoryMetric(Metric):
             if self.missing == "drop":
                 return {}
             pred = Story(video)
-        pred = pred if self.order == "file" else pred.in_order()
+        pred = take_first(pred, self.param("top"))
         sets = {k: ref for k, ref in enumerate(refs) if ref is not None and len(ref)}
         if self.refs == "merged" and sets:
             sets = {0: Story(video, tuple(e for ref in sets.values() for e in ref.events))}
-        return {k: (ref.in_order() if self.order == "start" else ref, pred) for k, ref in sets.items()}
+        told = tell(pred, self.order, predicted=True)
+        return {k: (tell(ref, self.order), told) for k, ref in sets.items()}
 
     def rows(self, block: Sequence[Video], ctx: Any) -> Rows:
         laid = self.lay(block)
@@ -240,8 +247,14 @@ class StoryMetric(Metric):
 
     def lay(self, block: Sequence[Video]) -> Laid:
         """What is compared in a block of videos; metrics whose rules for that agree share it."""
+
+        def make() -> Laid:
+            return Laid({v: self.story_pairs(v, refs, pred) for v, refs, pred in block})
+
+        if type(self).story_pairs is not StoryMetric.story_pairs:  # rules of its own
+            return make()
         rules = ("laid", self.refs == "merged", self.missing, self.order, self.param("top"))
-        made: Laid = once(block, rules, lambda: Laid({v: self.story_pairs(v, refs, pred) for v, refs, pred in block}))
+        made: Laid = once(block, rules, make)
         return made
 
     def best_rows(self, rows: Rows) -> Rows:
@@ -277,7 +290,7 @@ class StoryMetric(Metric):
         placed: list[list[Match]] = [[] for _ in refs]
         if pred is None:
             return placed
-        columns = range(len(pred)) if self.order == "file" else pred.order
+        columns = told_order(pred, self.order, predicted=True)
         for k, found in matches.items():
             rows = self.place_references(refs, k)
             for match in found:
@@ -288,10 +301,28 @@ class StoryMetric(Metric):
     def place_references(self, refs: Sequence[Story | None], k: int) -> list[tuple[int, int]]:
         """(set, place in it) of every event of the reference story that `story_pairs` makes for set k."""
         sets = [(i, ref) for i, ref in enumerate(refs) if ref is not None and (i == k or self.refs == "merged")]
-        told = [(i, g, event) for i, ref in sets for g, event in enumerate(ref.events)]
-        if self.order == "start":
-            told.sort(key=lambda place: place[2].segment.start)
-        return [(i, g) for i, g, _ in told]
+        places = [(i, g) for i, ref in sets for g in range(len(ref))]
+        laid = Story("", tuple(event for _, ref in sets for event in ref.events))
+        return [places[n] for n in told_order(laid, self.order)]
+
+
+def told_order(story: Story, order: str, predicted: bool = False) -> Sequence[int]:
+    """Where each event stands in the file, once they are in the order that a metric reads them in."""
+    if order == "time":
+        return story.order
+    if order == "start" or (order == "predictions" and predicted):
+        return story.start_order
+    return range(len(story))
+
+
+def tell(story: Story, order: str, predicted: bool = False) -> Story:
+    """The story in the order that a metric reads it in."""
+    return story.rearranged(list(told_order(story, order, predicted)))
+
+
+def take_first(pred: Story, top: int | None) -> Story:
+    """The first N predictions of the file."""
+    return pred if top is None else replace(pred, events=pred.events[:top])
 
 
 def prf_row(ref: Story, pred: Story, S: float, precision: float, recall: float, f1: float) -> Row:

@@ -25,6 +25,7 @@ from fabula.text import cider
 class Metric(Localised):
     name: ClassVar[str] = "DVC_CIDEr"
     label: ClassVar[str] = "CIDEr"
+    below_one: ClassVar[str] = "it ends at 10, and less where captions are short or alike"
     rules: ClassVar[Mapping[str, str]] = {
         "idf=corpus": "CIDEr's document frequencies come from the whole corpus",
         "idf=video": "CIDEr's document frequencies come from one video's pairs",

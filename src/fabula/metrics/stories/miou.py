@@ -21,6 +21,7 @@ from fabula.pair.strips import strips
 class Metric(StoryMetric):
     name: ClassVar[str] = "mIoU"
     paper: ClassVar[str] = "Zhou et al., AAAI 2018"
+    below_one: ClassVar[str] = ""
 
     def many(self, pairs: Sequence[Pair], ctx: Any) -> dict[str, Array]:
         grid = self.grid(pairs)

@@ -24,6 +24,7 @@ from fabula.pair.tiou import Matrix, endless, intersection, shared
 @dataclass(frozen=True, kw_only=True)
 class Metric(StoryMetric):
     name: ClassVar[str] = "mJaccard"
+    below_one: ClassVar[str] = ""
     paper: ClassVar[str] = "Zhou et al., AAAI 2018"
 
     @endless

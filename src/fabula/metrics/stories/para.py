@@ -2,7 +2,8 @@
 
 pairing  video: each video with its own references · shifted: predictions are counted through without the missing
          videos, references with them, so that all pairs after the first missing video are wrong (TimeChat, TRACE)
-order    file: sentences in file order, as published evaluators join them · start: in time
+order    time: sentences in order of start, end and words · start: of start alone, ties as in the file
+         file: in file order, as published evaluators join them
 
 Para_METEOR, Para_CIDEr, Para_ROUGE_L and Para_BLEU_4 keep letters alone, in lower case. Para_SPICE and Para_iSPICE
 (Raajesh et al., CVPR 2024) read sentences as they are: a parser needs to know where one ends; of several reference sets
@@ -25,7 +26,7 @@ from fabula.metrics.base import Array, Metric, Values
 from fabula.metrics.captions import bleu, cider, ispice, meteor, rouge_l, spice
 from fabula.metrics.captions._graphs import Backend, version
 from fabula.metrics.captions.base import CaptionMetric
-from fabula.metrics.stories.base import Video
+from fabula.metrics.stories.base import Video, tell
 from fabula.text.identity import as_text
 
 
@@ -40,14 +41,15 @@ class Paragraph(Metric):
     rules: ClassVar[Mapping[str, str]] = {
         "missing=zero": "a reference video without predictions counts as an empty paragraph",
         "missing=drop": "reference videos without predictions are left out",
-        "order=start": "sentences are joined in time",
+        "order=time": "sentences are joined in time",
+        "order=start": "sentences are joined by their starts; those that start together stay as in the file",
         "order=file": "sentences are joined in file order",
         "pairing=video": "paragraphs meet their own references",
         "pairing=shifted": "after the first missing video, paragraphs meet another video's references",
     }
 
     missing: Literal["zero", "drop"] = "zero"
-    order: Literal["start", "file"] = "start"
+    order: Literal["time", "start", "file"] = "time"
     pairing: Literal["video", "shifted"] = "video"
 
     @property
@@ -63,7 +65,7 @@ class Paragraph(Metric):
         return " ".join(re.sub("[^a-zA-Z]", " ", ". ".join(self.sentences(story))).lower().split())
 
     def sentences(self, story: Story) -> list[str]:
-        return (story.in_order() if self.order == "start" else story).captions
+        return tell(story, self.order).captions
 
     def items(self, block: Sequence[Video]) -> list[Item]:
         """One paragraph a video."""
@@ -103,6 +105,7 @@ class Paragraph(Metric):
 @dataclass(frozen=True, kw_only=True)
 class Meteor(Paragraph):
     name: ClassVar[str] = "Para_METEOR"
+    below_one: ClassVar[str] = ""
 
     def reader(self) -> CaptionMetric:
         return meteor.Metric(tok="none")
@@ -111,6 +114,7 @@ class Meteor(Paragraph):
 @dataclass(frozen=True, kw_only=True)
 class Cider(Paragraph):
     name: ClassVar[str] = "Para_CIDEr"
+    below_one: ClassVar[str] = cider.Metric.below_one
 
     @property
     def whole(self) -> bool:
@@ -123,6 +127,7 @@ class Cider(Paragraph):
 @dataclass(frozen=True, kw_only=True)
 class RougeL(Paragraph):
     name: ClassVar[str] = "Para_ROUGE_L"
+    below_one: ClassVar[str] = ""
 
     def reader(self) -> CaptionMetric:
         return rouge_l.Metric(tok="none")
@@ -131,6 +136,7 @@ class RougeL(Paragraph):
 @dataclass(frozen=True, kw_only=True)
 class Bleu4(Paragraph):
     name: ClassVar[str] = "Para_BLEU_4"
+    below_one: ClassVar[str] = bleu.Bleu4.below_one
 
     def reader(self) -> CaptionMetric:
         return bleu.Bleu4(tok="none")
@@ -139,6 +145,7 @@ class Bleu4(Paragraph):
 @dataclass(frozen=True, kw_only=True)
 class Spice(Paragraph):
     name: ClassVar[str] = "Para_SPICE"
+    below_one: ClassVar[str] = spice.Metric.below_one
     fields: ClassVar[tuple[str, ...]] = spice.Metric.fields
 
     spice: Backend = "native"
@@ -156,6 +163,7 @@ class Spice(Paragraph):
 @dataclass(frozen=True, kw_only=True)
 class Ispice(Paragraph):
     name: ClassVar[str] = "Para_iSPICE"
+    below_one: ClassVar[str] = ispice.Metric.below_one
     paper: ClassVar[str] = "Raajesh et al., CVPR 2024"
     fields: ClassVar[tuple[str, ...]] = ispice.Metric.fields
 

@@ -37,8 +37,8 @@ ALPHA, BETA, GAMMA, DELTA = 0.85, 0.2, 0.6, 0.75
 WEIGHTS = (1.0, 0.6, 0.8, 0.6)  # exact, stem, synonym, paraphrase
 CACHED_SENTENCES = 16384
 
-# Texts so long, or with words that repeat so often, that the search would not end. refuse: an error that says which pair
-# it is · zero: a pair without a match
+# Texts so long, or with words that repeat so often, that the search would not end.
+# refuse: an error that says which pair it is · zero: a pair without a match
 Crowded = Literal["refuse", "zero"]
 Statistics = tuple[float, ...]  # 23, in the jar's order: see `statistics`
 

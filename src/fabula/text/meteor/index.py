@@ -10,6 +10,10 @@ phrase → target phrase) is a node number in target_node; the entries of a sour
 
 The fingerprint that the file carries is made of the CRCs that the zip directory and the gzip trailer already hold, so
 no source is read to compare it.
+
+Nothing that the file holds is believed for its CRC alone. Of the tables that pycocoevalcap 1.2 carries it is known what
+the file must hold, to the bit (KNOWN); of any others every number is checked for being in its range and order, so that
+a forged index can at worst be a wrong one, of the user's own making: a folder that others may write to is refused.
 """
 
 from __future__ import annotations
@@ -33,8 +37,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from fabula._kernels import native
 from fabula.core import cachefile
-from fabula.core.cachefile import Array, cache_folder, remove_leftovers, round_up
+from fabula.core.cachefile import Array, cache_folder, find_distrust, make_folder, remove_leftovers, round_up
 from fabula.core.errors import CacheError, InputError
 
 Progress = Callable[[str, float], None]  # what is being done, how far (0 … 1)
@@ -50,6 +55,15 @@ JAR_MEMBERS = (
     "function/english.words",
     "nonbreaking/english.prefixes",
 )
+KINDS = {  # of the sections
+    "word_start": "u4", "word_bytes": "u1", "word_flags": "u1", "synset_start": "u4", "synset_ids": "u4",
+    "base_start": "u4", "base_ids": "u4", "prefixes": "u1", "prefixes_number": "u1", "trie_word": "u2",
+    "trie_first": "u4", "source_bits": "u8", "source_rank": "u4", "source_first": "u4", "target_node": "u4",
+}  # fmt: skip
+KNOWN = {  # fingerprint of tables → digest of their index: pycocoevalcap 1.2
+    "0807996ceef6d37a4c005714ba948b4edebe15af627539101331af0300000000":
+    "b487ad6186084e6e1997f3a9aca51f33c6b3ae69fff49de1a0e3659416a10cc9",
+}  # fmt: skip
 INSTALL = "install it with: pip install 'pycocoevalcap>=1.2,<2'"
 
 
@@ -168,16 +182,19 @@ def load_or_build(tables: Tables, cache: Path, progress: Progress | None = None)
     """One process builds, others wait; who dies leaves no lock and at most a temporary file, which is removed here."""
     fingerprint = tables.fingerprint()
     path = index_path(fingerprint, cache)
+    if why := find_distrust(path):  # building it anew in every process would take seconds and hide the fault
+        hint = f"make it yours alone (chmod go-w {cache}), or set FABULA_CACHE to a folder that is"
+        raise CacheError(f"{why}: METEOR's tables are not read from there; {hint}")
     if index := load(path, fingerprint):
         return index
     try:
-        cache.mkdir(parents=True, exist_ok=True)
+        make_folder(cache)
         with lock_file(path.with_suffix(".lock")) as alone:
             if index := load(path, fingerprint):  # somebody else built it while we waited
                 return index
             remove_leftovers(path, older_than=0 if alone else 3600)
             with show_progress(progress) as report:
-                cachefile.write(path, cachefile.Seal(MAGIC, VERSION, fingerprint), build(tables, report))
+                cachefile.write(path, seal_of(fingerprint), build(tables, report))
     except OSError as error:
         raise CacheError(
             f"the METEOR tables cannot be cached in {cache} ({error.strerror or error}); "
@@ -185,7 +202,10 @@ def load_or_build(tables: Tables, cache: Path, progress: Progress | None = None)
         ) from error
     if index := load(path, fingerprint):
         return index
-    raise CacheError(f"{path} was just written and is not readable; the disk or its file system is at fault")
+    raise CacheError(
+        f"{path} was just written and does not hold what it should; the disk is at fault, or the tables are not what "
+        "they say they are: reinstall pycocoevalcap"
+    )
 
 
 def index_path(fingerprint: bytes, cache: Path) -> Path:
@@ -193,15 +213,88 @@ def index_path(fingerprint: bytes, cache: Path) -> Path:
 
 
 def find_index(tables: Tables, cache: Path) -> Index | None:
-    """The index of these tables if the cache holds it whole; nothing is built."""
+    """The index of these tables if the cache holds it whole and is nobody else's; nothing is built."""
     fingerprint = tables.fingerprint()
-    return load(index_path(fingerprint, cache), fingerprint)
+    path = index_path(fingerprint, cache)
+    return None if find_distrust(path) else load(path, fingerprint)
+
+
+def seal_of(fingerprint: bytes) -> cachefile.Seal:
+    known = KNOWN.get(fingerprint.hex())
+    return cachefile.Seal(MAGIC, VERSION, fingerprint, None if known is None else bytes.fromhex(known))
 
 
 def load(path: Path, fingerprint: bytes) -> Index | None:
-    """The index in this file, or None if there is none, it is of other tables, or one bit of it is wrong."""
-    sections = cachefile.load(path, cachefile.Seal(MAGIC, VERSION, fingerprint))
-    return None if sections is None else Index(path, sections)
+    """The index in this file, or None if there is none, it is of other tables, or it is not what it should be."""
+    seal = seal_of(fingerprint)
+    sections = cachefile.load(path, seal)
+    if sections is None or (seal.digest is None and not is_sound(sections)):
+        return None
+    return Index(path, sections)
+
+
+def is_sound(sections: dict[str, Array]) -> bool:
+    """Whether all that will be looked up is there: no number leads out of its table, none is out of order."""
+    kernels = native()
+    try:
+        (check_sections_python if kernels is None else kernels.meteor_check)(sections)
+    except (KeyError, ValueError):
+        return False
+    return True
+
+
+def check_sections_python(sections: dict[str, Array]) -> None:
+    """The specification of the kernel's check: KeyError or ValueError for the first section that does not fit."""
+    given = {name: sections[name] for name in KINDS}
+    for name, array in given.items():
+        require(array.dtype == np.dtype(KINDS[name]) and array.ndim == 1, name)
+    t = Index(Path(), given)
+    V, N = len(t.word_flags), len(t.trie_word)
+    check_starts(t.word_start, V, len(t.word_bytes), "word_start")
+    text, start = t.word_bytes.tobytes(), t.word_start.tolist()
+    for a, b in pairwise(start):
+        text[a:b].decode()  # UnicodeDecodeError is a ValueError
+    require((t.word_flags <= FUNCTION | IRREGULAR | LEMMA).all(), "word_flags")
+    for name in ("synset", "base"):
+        starts, ids = given[f"{name}_start"], given[f"{name}_ids"]
+        check_starts(starts, V, len(ids), f"{name}_start")
+        check_rising(starts, ids, f"{name}_ids")
+    for prefixes in (t.prefixes, t.prefixes_number):
+        prefixes.tobytes().decode()
+
+    # A forest in breadth-first order: the roots are the words of phrases, children come behind their parents.
+    require(len(t.trie_first) == N + 1 and (P := int(t.trie_first[0])) <= min(N, V, MOST_WORDS - 1), "trie_first")
+    check_starts(t.trie_first - t.trie_first[0], N, N - P, "trie_first")
+    parents = np.flatnonzero(np.diff(t.trie_first))
+    require((t.trie_first[parents] > parents).all(), "trie_first")
+    require((t.trie_word[:P] == np.arange(P)).all() and (t.trie_word[P:] < P).all(), "trie_word")
+    check_rising(t.trie_first, t.trie_word, "trie_word")
+
+    words = -(-N // 64)
+    require(len(t.source_bits) == len(t.source_rank) == words, "source_bits")
+    bits = np.unpackbits(t.source_bits.view(np.uint8), bitorder="little")
+    require(not bits[N:].any(), "source_bits")
+    ranks = np.cumsum(bits.reshape(-1, 64).sum(axis=1, dtype=np.int64))
+    require((t.source_rank[1:] == ranks[:-1]).all() and not t.source_rank[:1].any(), "source_rank")
+    check_starts(t.source_first, int(bits.sum(dtype=np.int64)), len(t.target_node), "source_first")
+    require(int(t.target_node.max(initial=0)) < N or not len(t.target_node), "target_node")
+
+
+def require(holds: object, section: str) -> None:
+    if not holds:
+        raise ValueError(section)
+
+
+def check_starts(start: Array, rows: int, size: int, section: str) -> None:
+    """Rows of unequal length: where each of them begins in so many things."""
+    require(len(start) == rows + 1 and start[0] == 0 and start[-1] == size, section)
+    require((start[:-1] <= start[1:]).all(), section)  # type: ignore[operator]
+
+
+def check_rising(start: Array, values: Array, section: str) -> None:
+    """Each row strictly rises: neighbours may fall only where a row begins."""
+    falls = np.flatnonzero(values[:-1] >= values[1:]) + 1  # type: ignore[operator]
+    require(np.isin(falls, start).all(), section)
 
 
 @contextlib.contextmanager

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import struct
 import sys
 import zlib
@@ -32,7 +33,7 @@ import numpy as np
 from fabula import _kernels
 from fabula._kernels import native
 from fabula.core import cachefile
-from fabula.core.cachefile import cache_folder
+from fabula.core.cachefile import cache_folder, find_distrust, make_folder
 from fabula.core.errors import InputError, shown
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 
 MAGIC = b"FABULA-PTB\0\0\0\0\0\0"
 VERSION = 2  # of the kept tables: count it up when the kernel makes other tables of the same rules
+DIGEST = "862e3e24cdbe5b39d61de8442baa1bcd129e9f24deef2e19eee1a2cfdb3e4e34"  # what they must hold
+log = logging.getLogger(__name__)
 
 SOURCES = tuple(Path(__file__).with_name(name) for name in ("rules.py", "scanner.py"))  # what tables are made of
 
@@ -76,8 +79,9 @@ def native_engine(kernels: ModuleType) -> Any:
     place = locate_tables()
     sections = cachefile.load(*place) if place else None
     if sections is not None:
-        packed, blanks = unpack_rules(sections["rules"].tobytes())
-        return kernels.Scanner(sections["classes"].tobytes(), sections["next"], sections["accepts"], packed, blanks)
+        with contextlib.suppress(KeyError, TypeError, ValueError):  # not what it says it is: made again
+            packed, blanks = unpack_rules(sections["rules"].tobytes())
+            return kernels.Scanner(sections["classes"].tobytes(), sections["next"], sections["accepts"], packed, blanks)
     a = automaton()
     packed, blanks = pack_rules(a)
     made = kernels.Scanner(a.classes, a.members, a.follow, a.accept, a.first, packed, blanks)
@@ -111,7 +115,10 @@ def locate_tables() -> tuple[Path, cachefile.Seal] | None:
         sources = [path.read_bytes() for path in SOURCES]
         mark = struct.pack("<8I", sys.hexversion, *(n for s in sources for n in (zlib.crc32(s), len(s))), 0, 0, 0)
         path = cache_folder() / f"ptb-{VERSION}-{zlib.crc32(mark):08x}.tables"
-        return path, cachefile.Seal(MAGIC, VERSION, mark)
+        if why := find_distrust(path):  # a tenth of a second in every process, and no more
+            log.warning("%s: the tokenizer's tables are neither read from there nor kept", why)
+            return None
+        return path, cachefile.Seal(MAGIC, VERSION, mark, bytes.fromhex(DIGEST))
     except (OSError, RuntimeError):  # no files (an archive), no home
         return None
 
@@ -122,7 +129,7 @@ def save_tables(path: Path, seal: cachefile.Seal, made: Any, a: Automaton) -> No
     classes = np.frombuffer(a.classes, np.uint8)
     rules = np.frombuffer(json.dumps(pack_rules(a)).encode("ascii"), np.uint8)
     with contextlib.suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         cachefile.remove_leftovers(path, older_than=3600)
         cachefile.write(path, seal, {"classes": classes, "rules": rules, "next": following, "accepts": accepts})
 

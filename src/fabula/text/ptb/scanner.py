@@ -25,6 +25,7 @@ ANY = (1 << UNITS) - 1  # a set of units is an integer with one bit per unit
 FOLDED = {"i": "\u0130\u0131", "k": "\u212a", "s": "\u017f"}  # what else equals an ASCII letter when case is ignored
 ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 DEAD, UNKNOWN, NO_RULE = -1, -2, -1
+MOST_STATES, MOST_UNITS, MOST_EDIT = 1 << 17, 1024, 64  # of sane rules: states, units of a token, units of an edit
 OVERSHOT, NOTE_EVERY = 64, 16  # a failed scan this long leaves a note at each position divisible by 16
 
 
@@ -295,6 +296,7 @@ class Scanner:
     """The readable engine; `_kernels/scanner.cpp` is its compiled twin."""
 
     def __init__(self, automaton: Automaton) -> None:
+        check_automaton(automaton)
         self.automaton = automaton
         self.numbers: dict[tuple[int, ...], int] = {}
         self.rows: list[list[int]] = []  # next state by class, filled as texts ask for it
@@ -304,6 +306,8 @@ class Scanner:
         self.start = self.state((), automaton.first)
 
     def state(self, positions: tuple[int, ...], nexts: list[int]) -> int:
+        if len(self.rows) >= MOST_STATES:
+            raise ValueError("the rules need too many states")
         number = self.numbers[positions] = len(self.rows)
         self.rows.append([UNKNOWN] * len(self.automaton.members[0]))
         self.nexts.append(nexts)
@@ -359,8 +363,10 @@ class Scanner:
                 raise ValueError(f"no rule matches U+{ord(units[at]):04X}")
             rule, ahead = a.rules[number], a.ahead[number]
             if ahead < 0:
-                ahead = next(end - i for i in range(at, end) if units[i] in a.blanks)
+                ahead = next((end - i for i in range(at, end) if units[i] in a.blanks), end)
             end -= ahead + rule.cut
+            if end - rule.again <= at:
+                raise ValueError("a rule gives back all that it has matched")
             if rule.kind == "token":
                 out.append(("" if fresh else " ") + make_token(rule, units[at:end]))
                 fresh = False
@@ -378,6 +384,28 @@ def make_token(rule: Rule, match: str) -> str:
     """What a rule makes of its match."""
     if rule.whole is not None:
         return rule.whole
+    most = MOST_EDIT * len(match)
     for old, new in rule.edits:
         match = match.replace(old, new)
+        if len(match) > most:
+            raise ValueError("a rule makes too long a token")
     return match or rule.empty
+
+
+def check_automaton(a: Automaton) -> None:
+    """Tables that fit together and rules that leave something of what they match: ValueError otherwise."""
+    width = len(a.members[0]) if a.members else 0
+    n = len(a.members)
+    fits = len(a.classes) == UNITS and max(a.classes) < width <= 256 and len(a.follow) == len(a.accept) == n
+    fits = fits and all(len(row) == width for row in a.members) and len(a.ahead) == len(a.rules)
+    fits = fits and all(0 <= p < n for row in (a.first, *a.follow) for p in row)
+    if not fits or not all(NO_RULE <= rule < len(a.rules) for rule in a.accept):
+        raise ValueError("not an automaton: its tables do not fit together")
+    for rule, ahead in zip(a.rules, a.ahead, strict=True):
+        if not (-1 <= ahead <= MOST_UNITS and 0 <= rule.cut <= MOST_UNITS and 0 <= rule.again <= MOST_UNITS):
+            raise ValueError("a rule gives back too much, or less than nothing")
+        if rule.kind not in ("token", "skip", "line"):
+            raise ValueError("a rule is for a token, skip or line")
+        longest = max(len(utf16(text)) for text in (rule.whole or "", rule.empty))
+        if longest > MOST_UNITS or any(not old or len(utf16(new)) > MOST_EDIT for old, new in rule.edits):
+            raise ValueError("a rule makes too long a token, or replaces nothing by something")

@@ -161,7 +161,7 @@ class Spice(OneByOne):
     """SPICE as a caption scorer of its own name."""
 
     name = "spice"
-    version = "1.0-native-3"
+    version = "1.0-native-4"
 
     def pairs(self, candidates: Sequence[str], references: Sequence[str]) -> NDArray[np.float64]:
         """Every candidate with every single reference."""

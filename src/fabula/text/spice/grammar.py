@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from fabula.text.spice.pcfg import TAG, Grammar, Lexicon, Node
 
 FILE = "grammar.npz"
-TAG_LIMIT = 10.0  # how much worse than the best a sequence of tags may be
+TAG_LIMIT = 14.0  # how much worse than the best a sequence of tags may be
 RARE_TAG = -30.0  # a tag that a word is not known to have
 ID = re.compile(r"P\d+")
 Tree = tuple[list[str], list[int]]  # labels in pre-order, number of each node's parent

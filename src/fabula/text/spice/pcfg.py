@@ -38,6 +38,9 @@ from numpy.typing import NDArray
 from fabula import _kernels
 
 PHRASE, TAG, UNFINISHED = 0, 1, 2
+MOST_STATES, MOST_TAGS, MOST_RULES, MOST_CATEGORIES = 65_534, 4_096, 1 << 22, 128  # of a grammar
+MOST_JOINS = 1 << 22  # of unary rules with chains
+MOST_WORDS = 512  # of a sentence: time grows with their cube
 BEGIN = -1  # stands before the first word
 Span = tuple[int, int]
 Cell = dict[int, np.float32]
@@ -71,6 +74,8 @@ class Grammar:
     def trees(self, sentences: list[list[int]], lexicon: Lexicon) -> list[list[Node]]:
         """The nodes of each sentence's tree in pre-order; [] where the grammar has none. Words are the lexicon's."""
         if _kernels.native() is None:
+            check_grammar(self)
+            check_sentences(self, sentences, lexicon)
             return [trees_python(self, words, lexicon) for words in sentences]
         first = np.cumsum([0, *map(len, sentences)], dtype=np.int64)
         words = np.fromiter((w for s in sentences for w in s), np.int32, int(first[-1]))
@@ -112,6 +117,39 @@ class Grammar:
     @cached_property
     def neighbours(self) -> tuple[list[set[int]], list[set[int]]]:
         return neighbours(self)
+
+
+def require(holds: object, why: str) -> None:
+    if not holds:
+        raise ValueError(why)
+
+
+def check_grammar(g: Grammar) -> None:
+    """Rules between states that there are, scores that are numbers: what the kernel asks for, too."""
+    S, T = len(g.kind), int((g.kind == TAG).sum())
+    require(S <= MOST_STATES and T <= MOST_TAGS, "more states or tags than a grammar may have")
+    for rules, scores, places in ((g.binary, g.binary_scores, 3), (g.unary, g.unary_scores, 2)):
+        require(rules.shape == (len(scores), places) and len(rules) <= MOST_RULES, "odd shapes")
+        require(np.isfinite(scores).all(), "a score is not finite")
+        require(((rules >= 0) & (rules < S)).all(), "no such state")
+    require(0 <= g.goal < S, "no such goal")
+    require(len(g.limits) == len(g.category) == S, "odd limits")
+    require((g.kind <= UNFINISHED).all(), "no such kind")
+    require(((g.category >= 0) & (g.category < MOST_CATEGORIES)).all(), "no such category")
+    require((g.limits > -np.inf).all() and g.tag_limit == g.tag_limit, "a limit is no number")
+    if g.follows is not None:
+        require(g.follows.shape == (T + 1, T) and np.isfinite(g.follows).all(), "odd follows")
+
+
+def check_sentences(g: Grammar, sentences: list[list[int]], lexicon: Lexicon) -> None:
+    at, tags, scores = lexicon.at, lexicon.tags, lexicon.scores
+    require(len(at) and len(tags) == len(scores) and np.isfinite(scores).all(), "odd lexicon")
+    steps = np.diff(at)
+    require(at[0] >= 0 and at[-1] <= len(tags) and (steps >= 0).all(), "odd lexicon")
+    require((steps <= (g.kind == TAG).sum()).all(), "more tags of a word than there are")
+    require(((tags >= 0) & (tags < len(g.kind))).all() and (g.kind[tags] == TAG).all(), "no such tag")
+    require(all(len(words) <= MOST_WORDS for words in sentences), f"more than {MOST_WORDS} words in a sentence")
+    require(all(0 <= word < len(at) - 1 for words in sentences for word in words), "no such word")
 
 
 def trees_python(g: Grammar, words: list[int], lexicon: Lexicon) -> list[Node]:
@@ -171,6 +209,8 @@ def tags_of(g: Grammar, words: list[int], lexicon: Lexicon, limited: bool) -> li
         return found
     number = {tag: k for k, tag in enumerate(np.flatnonzero(g.kind == TAG).tolist())}
     f = {(s, t): g.follows[i + 1, j] for s, i in number.items() for t, j in number.items()}
+    if not all(found):  # a word without tags: no tree
+        return found
     F = [{t: g.follows[0, number[t]] + w for t, w in found[0].items()}]
     for here in found[1:]:
         F.append({t: max(x + f[s, t] for s, x in F[-1].items()) + w for t, w in here.items()})
@@ -222,7 +262,10 @@ def chains(g: Grammar) -> dict[int, Cell]:
     states = range(len(g.kind))
     above = {s: {s: np.float32(0)} for s in states}
     below = {s: {s: np.float32(0)} for s in states}
+    joins = 0
     for (parent, child), w in zip(g.unary.tolist(), g.unary_scores, strict=True):
+        joins += len(above[parent]) * len(below[child])
+        require(joins <= MOST_JOINS, "too many chains of unary rules")
         for top, x in list(above[parent].items()):
             for low, y in list(below[child].items()):
                 score = x + y + w
