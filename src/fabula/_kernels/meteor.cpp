@@ -13,7 +13,6 @@
 #include <nanobind/stl/tuple.h>
 
 #include <algorithm>
-#include <atomic>
 #include <limits>
 #include <memory>
 #include <mutex>
@@ -32,34 +31,54 @@ using Sentences = std::vector<std::shared_ptr<const Sentence>>;
 using Doubles = nb::ndarray<nb::numpy, double>;
 
 constexpr size_t CACHED_SENTENCES = 32768, CACHED_WORDS = 500'000;  // together about 100 MB at most
-constexpr size_t CACHED_PAIRS = 1 << 19;                            // about 50 MB
+constexpr size_t CACHED_PAIRS = 1 << 19, CACHED_TEXTS = 1 << 18;    // about 50 MB, and 40 MB of captions
 constexpr size_t BATCH_TEXTS = 8192, BATCH_BYTES = 1 << 20;
 constexpr size_t TILE = 32, TILE_WORDS = 1024;  // sentences and words on one side of a tile
 constexpr char NORMALISED = '\x02';             // marks a key that went through the Python normaliser
 
-// Statistics of pairs that were aligned before, by the serial numbers of their sentences: metrics of a run, and its runs
-// under changed rules, ask for the same pairs again and again.
+// Statistics of pairs that were aligned before, by the numbers of their texts: the metrics of a run, and its runs under
+// changed rules, ask for the same pairs again and again. Texts are numbered here, and no number is given twice.
 class Pairs {
   public:
-    bool find(const Sentence &hyp, const Sentence &ref, Statistics &out) const {
-        const auto known = kept_.find(key(hyp, ref));
-        if (known == kept_.end()) return false;
-        std::copy(known->second.begin(), known->second.end(), out.begin());
-        return true;
+    std::vector<uint64_t> numbers(const std::vector<const std::string *> &texts) {
+        const std::unique_lock<std::shared_mutex> held(lock_);
+        if (numbers_.size() + texts.size() > CACHED_TEXTS) numbers_.clear(), kept_.clear();
+        std::vector<uint64_t> found;
+        for (const std::string *text : texts) {
+            const auto [place, fresh] = numbers_.try_emplace(*text, last_ + 1);
+            if (fresh) ++last_;
+            found.push_back(place->second);
+        }
+        return found;
     }
-    void keep(const Sentence &hyp, const Sentence &ref, const Statistics &stats) {
-        if (!hyp.serial || !ref.serial) return;
-        if (*std::max_element(stats.begin(), stats.end()) > std::numeric_limits<uint16_t>::max()) return;
-        if (kept_.size() >= CACHED_PAIRS) kept_.clear();
-        Small &small = kept_[key(hyp, ref)];
-        std::transform(stats.begin(), stats.end(), small.begin(), [](double x) { return static_cast<uint16_t>(x); });
+    // visit(found) for each of these pairs of numbers in turn, null where it is not known.
+    template <class Next, class Visit> void look_up(Next next, Visit visit) const {
+        const std::shared_lock<std::shared_mutex> held(lock_);
+        Statistics stats;
+        for (std::pair<uint64_t, uint64_t> pair; next(pair);) {
+            const auto known = kept_.find(key(pair));
+            if (known != kept_.end()) std::copy(known->second.begin(), known->second.end(), stats.begin());
+            visit(known == kept_.end() ? nullptr : &stats);
+        }
     }
-    mutable std::shared_mutex lock;
+    void keep(const std::vector<std::pair<std::pair<uint64_t, uint64_t>, Statistics>> &made) {
+        const std::unique_lock<std::shared_mutex> held(lock_);
+        for (const auto &[pair, stats] : made) {
+            if (pair.first >= MOST || pair.second >= MOST) continue;
+            if (*std::max_element(stats.begin(), stats.end()) > std::numeric_limits<uint16_t>::max()) continue;
+            if (kept_.size() >= CACHED_PAIRS) kept_.clear();
+            std::transform(stats.begin(), stats.end(), kept_[key(pair)].begin(), [](double x) { return static_cast<uint16_t>(x); });
+        }
+    }
 
   private:
     using Small = std::array<uint16_t, 23>;  // they are counts
-    static uint64_t key(const Sentence &hyp, const Sentence &ref) { return uint64_t{hyp.serial} << 32 | ref.serial; }
+    static constexpr uint64_t MOST = uint64_t{1} << 32;
+    static uint64_t key(const std::pair<uint64_t, uint64_t> &pair) { return pair.first << 32 | (pair.second & (MOST - 1)); }
+    mutable std::shared_mutex lock_;
+    std::unordered_map<std::string, uint64_t> numbers_;
     std::unordered_map<uint64_t, Small> kept_;
+    uint64_t last_ = 0;
 };
 
 // The distinct texts of a batch.
@@ -266,13 +285,15 @@ class Engine {
         return found;
     }
 
-    Sentences sentences(const Texts &texts, int64_t threads) {
+    // Those that are needed; the others are null.
+    Sentences sentences(const Texts &texts, const std::vector<uint8_t> &needed, int64_t threads) {
         const auto &keys = texts.keys();
         Sentences found(keys.size());
         std::vector<size_t> missing;
         {
             std::lock_guard<std::mutex> guard(lock_);
             for (size_t k = 0; k < keys.size(); ++k) {
+                if (!needed[k]) continue;
                 const auto known = cache_.find(*keys[k]);
                 if (known != cache_.end()) found[k] = known->second;
                 else missing.push_back(k);
@@ -281,7 +302,7 @@ class Engine {
         in_threads((missing.size() + 15) / 16, threads, [&] {
             return [&](size_t job) {
                 for (size_t m = 16 * job; m < std::min(16 * job + 16, missing.size()); ++m)
-                    found[missing[m]] = read(normalised(*keys[missing[m]]));
+                    found[missing[m]] = std::make_shared<const Sentence>(normalised(*keys[missing[m]]), t_, words_);
             };
         });
         std::lock_guard<std::mutex> guard(lock_);
@@ -292,13 +313,6 @@ class Engine {
             if (cache_.emplace(*keys[k], found[k]).second) cached_words_ += words;
         }
         return found;
-    }
-
-    std::shared_ptr<const Sentence> read(std::string text) {
-        auto made = std::make_shared<Sentence>(std::move(text), t_, words_);
-        const uint64_t serial = ++serials_;
-        if (serial <= std::numeric_limits<uint32_t>::max()) made->serial = static_cast<uint32_t>(serial);
-        return made;
     }
 
     // Ranges of at most TILE sentences and TILE_WORDS words (a longer sentence is a range of its own).
@@ -314,14 +328,49 @@ class Engine {
         return found;
     }
 
+    // Hands over what is known of a block's pairs and marks it, and those that are not wanted; false: there is nothing more.
+    template <class Result>
+    bool pass_known(const Block &block, const std::vector<uint64_t> &numbers, const bool *flags, std::vector<uint8_t> &passed,
+                    Result &result) const {
+        const size_t R = block.refs.size(), size = block.hyps.size() * R;
+        passed.assign(size, 0);
+        size_t at = 0, left = 0;
+        if (flags)
+            for (size_t k = 0; k < size; ++k) passed[k] = !flags[block.out + k];
+        const auto next = [&](std::pair<uint64_t, uint64_t> &pair) {
+            while (at < size && passed[at]) ++at;
+            if (at == size) return false;
+            pair = {numbers[block.hyps[at / R]], numbers[block.refs[at % R]]};
+            return true;
+        };
+        pairs_.look_up(next, [&](const Statistics *stats) {
+            if (stats) {
+                result(block, at / R, at % R, *stats, false);
+                passed[at] = 1;
+            } else {
+                ++left;
+            }
+            ++at;
+        });
+        if (!left) passed.clear();
+        return left > 0;
+    }
+
     // `flags` say of each pair, from block.out on and row by row, whether it is wanted; without them all are.
     template <class Result>
     void score(const std::vector<Block> &blocks, const Texts &texts, int64_t threads, const Asked &asked, const bool *flags,
                Result result) {
-        const Sentences prepared = sentences(texts, threads);
+        const std::vector<uint64_t> numbers = pairs_.numbers(texts.keys());
+        std::vector<std::vector<uint8_t>> passed(blocks.size());  // pairs that are known, or not wanted
+        std::vector<uint8_t> needed(texts.keys().size(), 0);
+        for (size_t b = 0; b < blocks.size(); ++b)
+            if (pass_known(blocks[b], numbers, flags, passed[b], result))
+                for (const auto *side : {&blocks[b].hyps, &blocks[b].refs})
+                    for (uint32_t text : *side) needed[text] = 1;
+        const Sentences prepared = sentences(texts, needed, threads);
         std::vector<Work> work;
         for (uint32_t b = 0; b < blocks.size(); ++b) {
-            if (blocks[b].hyps.empty() || blocks[b].refs.empty()) continue;
+            if (passed[b].empty()) continue;
             const auto hyp_cuts = cuts(blocks[b].hyps, prepared), ref_cuts = cuts(blocks[b].refs, prepared);
             for (size_t h = 0; h + 1 < hyp_cuts.size(); ++h)
                 for (size_t r = 0; r + 1 < ref_cuts.size(); ++r)
@@ -332,37 +381,18 @@ class Engine {
         in_threads(work.size(), threads, [&] {
             return [&, tile = std::make_shared<Tile>(), hyps = std::vector<const Sentence *>(),
                     refs = std::vector<const Sentence *>(), skipped = std::vector<uint8_t>()](size_t k) mutable {
-                constexpr uint8_t UNWANTED = 1, KNOWN = 2;
                 const Work &w = work[k];
                 const Block &block = blocks[w.block];
                 hyps.clear();
                 refs.clear();
                 for (uint32_t h = w.hyp; h < w.hyp_end; ++h) hyps.push_back(prepared[block.hyps[h]].get());
                 for (uint32_t r = w.ref; r < w.ref_end; ++r) refs.push_back(prepared[block.refs[r]].get());
-                skipped.assign(hyps.size() * refs.size(), 0);
-                if (flags)
-                    for (size_t h = 0; h < hyps.size(); ++h)
-                        for (size_t r = 0; r < refs.size(); ++r)
-                            skipped[h * refs.size() + r] = !flags[block.out + (w.hyp + h) * block.refs.size() + w.ref + r];
-                const auto each = [&](auto &&visit) {  // of the pairs that are wanted
-                    for (size_t h = 0; h < hyps.size(); ++h)
-                        for (size_t r = 0; r < refs.size(); ++r)
-                            if (uint8_t &state = skipped[h * refs.size() + r]; state != UNWANTED) visit(h, r, state);
-                };
-                Statistics known;
-                bool more = false;
-                {
-                    const std::shared_lock<std::shared_mutex> held(pairs_.lock);
-                    each([&](size_t h, size_t r, uint8_t &state) {
-                        if (pairs_.find(*hyps[h], *refs[r], known)) {
-                            state = KNOWN;
-                            result(block, w.hyp + h, w.ref + r, known, false);
-                        } else {
-                            more = true;
-                        }
-                    });
+                skipped.clear();
+                for (uint32_t h = w.hyp; h < w.hyp_end; ++h) {
+                    const uint8_t *row = &passed[w.block][h * block.refs.size()];
+                    skipped.insert(skipped.end(), row + w.ref, row + w.ref_end);
                 }
-                if (!more) return;
+                if (std::find(skipped.begin(), skipped.end(), 0) == skipped.end()) return;
                 tile->run(t_, words_, hyps, refs, skipped);
                 const auto &crowded = tile->crowded();
                 if (!crowded.empty() && !asked.lenient) {
@@ -374,16 +404,16 @@ class Engine {
                                           ", reference " + std::to_string(r) + ": " + why};
                     return;
                 }
-                each([&](size_t h, size_t r, uint8_t &state) {
-                    if (state == KNOWN) return;
-                    const bool beyond = crowded.count(h * refs.size() + r) > 0;
-                    result(block, w.hyp + h, w.ref + r, tile->stats(h, r), beyond);
-                    if (beyond) state = KNOWN;  // as far as it can be
-                });
-                const std::unique_lock<std::shared_mutex> held(pairs_.lock);
-                each([&](size_t h, size_t r, uint8_t state) {
-                    if (state != KNOWN) pairs_.keep(*hyps[h], *refs[r], tile->stats(h, r));
-                });
+                std::vector<std::pair<std::pair<uint64_t, uint64_t>, Statistics>> made;
+                for (size_t h = 0; h < hyps.size(); ++h)
+                    for (size_t r = 0; r < refs.size(); ++r) {
+                        const size_t pair = h * refs.size() + r;
+                        if (skipped[pair]) continue;
+                        const bool beyond = crowded.count(pair) > 0;
+                        result(block, w.hyp + h, w.ref + r, tile->stats(h, r), beyond);
+                        if (!beyond) made.push_back({{numbers[block.hyps[w.hyp + h]], numbers[block.refs[w.ref + r]]}, tile->stats(h, r)});
+                    }
+                pairs_.keep(made);
             };
         });
         if (failure) throw std::invalid_argument(failure->second);  // becomes ValueError
@@ -396,7 +426,6 @@ class Engine {
     std::mutex lock_;
     std::unordered_map<std::string, std::shared_ptr<const Sentence>> cache_;
     size_t cached_words_ = 0;
-    std::atomic<uint64_t> serials_{0};
     Pairs pairs_;
 };
 

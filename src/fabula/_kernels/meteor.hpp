@@ -134,7 +134,6 @@ struct Sentence {
     std::vector<Source> sources;        // sorted by entry
     std::vector<Place> places;
     uint32_t function_words = 0;
-    uint32_t serial = 0;                // of its own as long as the process lives; 0: none is left
 };
 
 struct Match {
