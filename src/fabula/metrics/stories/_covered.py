@@ -98,6 +98,10 @@ class Covered(StoryMetric):
             {n: max(r[n] for r in rows) if n in numbers else rows[0][n] for n in rows[0] if n not in self.fields}
         )
 
+    @property
+    def is_mean(self) -> bool:
+        return self.f1 == "videos"
+
     def combine(self, rows: Rows) -> Values:
         values = super().combine(rows)
         if self.f1 == "means":
