@@ -130,6 +130,13 @@ def test_pairs_that_are_asked_for_again_score_the_same() -> None:
     assert np.array_equal(first.stats, again.stats[::-1]) and np.array_equal(first.scores, again.scores[::-1])
 
 
+def test_groups_of_no_items_are_passed_over() -> None:
+    items = [("a b", ["a b"]), ("c", ["a b", "c d"]), ("a", ["a"])]
+    fast = cider.score_groups(items, [0, 2, 0, 1, 0])
+    with _kernels.using("python"):
+        assert cider.score_groups(items, [0, 2, 0, 1, 0]) == pytest.approx(fast)
+
+
 def test_nothing_to_count() -> None:
     assert bleu.stats_many([], []).shape == (0, 10) and bleu.segments(np.zeros((0, 10), np.int64)).shape == (0, 4)
     assert rouge.scores([], []).shape == (0,) and cider.scores([], cider.Idf(1, {})) == []

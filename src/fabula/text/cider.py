@@ -145,7 +145,7 @@ def score_groups(items: Sequence[Item], sizes: Sequence[int]) -> list[float]:
     kernels = _kernels.native()
     if kernels is None:
         some = [items[a:b] for a, b in pairwise(starts)]
-        return [v for group in some for v in scores(group, Idf.from_references([r for _, r in group]))]
+        return [v for group in some if group for v in scores(group, Idf.from_references([r for _, r in group]))]
 
     def work(told: _told.Told) -> list[float]:
         return told.rows.cider(*told[1:], np.array(starts, np.int64), _kernels.threads()).tolist()  # type: ignore[no-any-return]
