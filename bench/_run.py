@@ -105,7 +105,7 @@ def measure(command: Sequence[str], env: Mapping[str, str] | None = None, *, wat
     if child.returncode:
         told = (said if child.returncode == NOT_HERE else erred).strip().splitlines() or [f"exit {child.returncode}"]
         raise NotMeasured(told[-1][:300])
-    peak = at_once or used.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    peak = max(at_once, used.ru_maxrss * (1 if sys.platform == "darwin" else 1024))  # a short run is over between looks
     own = own_measure(said)
     cpu = used.ru_utime + used.ru_stime
     return Cost(own.get("seconds", wall), own.get("cpu", cpu), peak, own.get("amount", 0.0), said)
