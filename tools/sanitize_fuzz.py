@@ -247,16 +247,26 @@ def ordered(draw: Draw) -> None:
     draw.call(native.ordered, draw.reals(draw.randrange(6), draw.randrange(70)))
 
 
-def ordered_many(draw: Draw) -> None:
-    shapes = np.array([(draw.randrange(5), draw.randrange(5)) for _ in range(draw.randrange(4))], np.int64).reshape(
-        -1, 2
-    )
+def shaped(draw: Draw) -> tuple[Any, int]:
+    """Shapes of matrices that stand end to end, and how many cells they have if one believes the sound ones."""
+    sides = [(draw.randrange(5), draw.randrange(5)) for _ in range(draw.randrange(4))]
+    shapes = np.array(sides, np.int64).reshape(-1, 2)
     cells = int(shapes.prod(axis=1).sum())
     if draw.random() < 0.3 and len(shapes):
         shapes[draw.randrange(len(shapes))] = draw.choice(
             [(2**32, 2**32), (2**62, 4), (-1, -1), (2**63 - 1, 2), (0, 2**62), (2**33, 2**31), (-(2**63), 1)]
         )
+    return shapes, cells
+
+
+def ordered_many(draw: Draw) -> None:
+    shapes, cells = shaped(draw)
     draw.call(native.ordered_many, draw.reals(cells), shapes, np.zeros(len(shapes)), np.zeros(cells, bool))
+
+
+def marked_many(draw: Draw) -> None:
+    shapes, cells = shaped(draw)
+    draw.call(native.marked_many, draw.reals(cells), shapes, np.zeros(cells, bool))
 
 
 def batch(draw: Draw) -> tuple[Any, Any, Any]:
@@ -765,6 +775,7 @@ ENTRIES = {
     for f in (
         ordered,
         ordered_many,
+        marked_many,
         ordered_batch,
         soft_ordered,
         lcs,

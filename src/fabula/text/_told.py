@@ -6,7 +6,7 @@ What is told stays, up to a bound, so that the metrics of a run, and its many ru
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import accumulate
+from itertools import accumulate, chain
 from threading import Lock
 from types import ModuleType
 from typing import Any, NamedTuple, TypeVar
@@ -58,8 +58,8 @@ def count(
     memory: Memory = memory,
 ) -> T:
     """`work` on these items; one caller at a time, for what is told moves the memory of what was told before."""
-    flat = [text for texts in references for text in texts]
-    starts = np.fromiter(accumulate((len(texts) for texts in references), initial=0), np.int64, len(references) + 1)
+    flat = list(chain.from_iterable(references))
+    starts = np.fromiter(accumulate(map(len, references), initial=0), np.int64, len(references) + 1)
     with memory.lock:
         memory.tell(kernels, [*candidates, *flat])
         number = memory.numbers.__getitem__

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from fabula import _kernels
 from fabula.text import _told
-from fabula.text._check import check_pair
+from fabula.text._check import check_pair, check_pairs
 
 NAME = "bleu"
 N = 4
@@ -66,8 +66,7 @@ def stats_many(candidates: Sequence[str], references: Sequence[Sequence[str]]) -
     if kernels is None:
         rows = [stats(c, r, item=k) for k, (c, r) in enumerate(zip(candidates, references, strict=True))]
         return np.array([(*row.guess, *row.correct, row.c, row.r) for row in rows], np.int64).reshape(-1, 2 * N + 2)
-    for k, (candidate, texts) in enumerate(zip(candidates, references, strict=True)):
-        check_pair(candidate, texts, item=k)
+    check_pairs(candidates, references)
     found: NDArray[np.int64] = _told.count(
         kernels, candidates, references, lambda t: t.rows.bleu(t.candidates, t.references, t.starts, _kernels.threads())
     )

@@ -25,7 +25,7 @@ from fabula import _kernels
 from fabula.core.errors import InputError
 from fabula.core.nouns import once
 from fabula.text import _told
-from fabula.text._check import check_pair, check_sentences
+from fabula.text._check import check_pair, check_pairs, check_sentences
 from fabula.text._idf import Idf, ngrams
 from fabula.text._scorer import OneByOne
 
@@ -156,8 +156,7 @@ def score_groups(items: Sequence[Item], sizes: Sequence[int]) -> list[float]:
 def check_items(items: Iterable[Item]) -> list[Item]:
     """The items, each a candidate with references; else an error that names the one that is not."""
     checked = list(items)
-    for i, (candidate, references) in enumerate(checked):
-        check_pair(candidate, references, item=i)
+    check_pairs([c for c, _ in checked], [r for _, r in checked])
     return checked
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from fabula import _kernels
 from fabula.text import _told
-from fabula.text._check import check_pair, check_sentences
+from fabula.text._check import check_pair, check_pairs, check_sentences
 from fabula.text._scorer import OneByOne
 
 NAME = "rouge"
@@ -33,8 +33,7 @@ def score(candidate: str, references: Sequence[str], *, item: object = None) -> 
 
 def scores(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> NDArray[np.float64]:
     """`score` of many. [K]"""
-    for k, (candidate, texts) in enumerate(zip(candidates, references, strict=True)):
-        check_pair(candidate, texts, item=k)
+    check_pairs(candidates, references)
     kernels = _kernels.native()
     if kernels is None:
         return np.array([score(c, r) for c, r in zip(candidates, references, strict=True)])

@@ -6,9 +6,9 @@ several videos, stands in `candidates` and `references` once, and is scored once
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TypeVar
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from fabula.core.nouns import Story
 from fabula.metrics.base import Array
 from fabula.pair.grid import Cells, Grid, Index
 
+T = TypeVar("T")
 Number = TypeVar("Number", np.float64, np.int64)
 GARBAGE = "abc123!@#"  # one token for the tokeniser, four words for METEOR
 
@@ -35,6 +36,14 @@ class Meetings:
     at: list[Index]  # for each τ: places in candidates and references [K]
     whose: list[Index]  # for each τ: the video of each, ascending [K]
     lost: list[Index]  # for each τ: predictions that count as 0 besides [N]
+    made: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)  # what metrics made of it
+
+    def once(self, key: str, make: Callable[[list[str], list[tuple[str]]], T]) -> T:
+        """What is made of the distinct pairs, as candidates and lists of references; shared by all who need it."""
+        if key not in self.made:
+            self.made[key] = make(self.candidates, [(r,) for r in self.references])
+        found: T = self.made[key]
+        return found
 
     @classmethod
     def of(cls, grid: Grid, iou: Cells, tiou: Sequence[float], garbage: str, tokens: dict[str, str]) -> Meetings:

@@ -200,7 +200,7 @@ class CaptionSoda(Soda):
 
     def prepare(self, data: Stories) -> Captions:
         captions = self.captions()
-        captions.tokenize(c for story in data.scored() for c in story.captions)
+        captions.tokens = data.tokens(self.tok, self.nonascii == "blank")
         return captions
 
     def caption_cells(self, grid: Grid, ctx: Captions, wanted: Mask) -> Cells:

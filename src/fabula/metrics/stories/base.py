@@ -20,6 +20,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fabula.core.errors import SpecError
 from fabula.core.nouns import Corpus, Story
@@ -63,7 +64,8 @@ def once(things: Sequence[Any], key: object, make: Callable[[], Any]) -> Any:
 
 def portioned(pairs: Sequence[Pair], cells: int | None = None) -> list[Sequence[Pair]]:
     """Runs of pairs of stories with at most so many cells together, each of which keeps what is made of it."""
-    if sum(len(ref) * len(pred) for ref, pred in pairs) <= (cells or strips.CELLS):
+    size = once(pairs, "cells", lambda: sum(len(ref) * len(pred) for ref, pred in pairs))
+    if size <= (cells or strips.CELLS):
         return [pairs] if pairs else []
     found: list[Sequence[Pair]] = once(
         pairs, ("portions", cells), lambda: list(map(Kept, strips.portions(pairs, cells)))
@@ -259,6 +261,8 @@ class StoryMetric(Metric):
 
     def best_rows(self, rows: Rows) -> Rows:
         """One row a video."""
+        if type(self).best is StoryMetric.best and len(rows):
+            return rows.take(find_best(rows, self.primary)).as_set(0)
         sides: dict[str | int, list[Row]] = {}
         for row in rows.dicts():
             sides.setdefault(row.pop("video"), []).append({n: x for n, x in row.items() if n != "refset"})
@@ -318,6 +322,15 @@ def told_order(story: Story, order: str, predicted: bool = False) -> Sequence[in
 def tell(story: Story, order: str, predicted: bool = False) -> Story:
     """The story in the order that a metric reads it in."""
     return story.rearranged(list(told_order(story, order, predicted)))
+
+
+def find_best(rows: Rows, column: str) -> NDArray[np.int64]:
+    """Of each run of rows of one video the first with the greatest number."""
+    starts = np.flatnonzero([a != b for a, b in zip(rows.keys, (None, *rows.keys[:-1]), strict=True)])
+    run = np.repeat(np.arange(len(starts)), np.diff([*starts, len(rows)]))
+    top = np.flatnonzero(rows[column] == np.maximum.reduceat(rows[column], starts)[run])
+    found: NDArray[np.int64] = top[np.flatnonzero(np.diff(run[top], prepend=-1))]
+    return found
 
 
 def take_first(pred: Story, top: int | None) -> Story:

@@ -22,7 +22,7 @@ class LocalisedBleu(Localised):
     shown: ClassVar[bool] = False
 
     def videos(self, met: Meetings, ctx: Any) -> list[Array]:
-        stats = bleu.stats_many(met.candidates, [[r] for r in met.references])
+        stats = met.once("bleu", bleu.stats_many)
         values = [bleu.segments(met.total(k, stats))[:, self.n - 1] for k in range(len(self.tiou))]
         return [met.spread(k, value) for k, value in enumerate(values)]
 

@@ -46,6 +46,10 @@ class Scored:
                 self.segments = {}
 
 
+def score_pairs(candidates: list[str], references: list[tuple[str]]) -> meteor.Table:
+    return meteor.table(candidates, references, crowded="zero")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Metric(Localised):
     name: ClassVar[str] = "DVC_METEOR"
@@ -64,7 +68,7 @@ class Metric(Localised):
         return ctx.tokens
 
     def videos(self, met: Meetings, ctx: Scored) -> list[Array]:
-        found = meteor.table(met.candidates, [[r] for r in met.references], crowded="zero")
+        found = met.once("meteor", score_pairs)
         ctx.beyond = met.distinct(found.crowded > 0) if found.crowded.any() else None
         if self.agg == "items":
             return [met.mean(k, found.scores[at]) for k, at in enumerate(met.at)]

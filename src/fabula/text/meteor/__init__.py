@@ -106,7 +106,7 @@ def table(
     """`segments` as arrays."""
     if len(candidates) != len(references):
         raise InputError(f"{len(candidates)} candidates, but {len(references)} lists of references")
-    for k, texts in enumerate(references):
+    for k, texts in enumerate(references) if not all(references) or str in map(type, references) else ():
         if not texts or isinstance(texts, str):
             raise InputError(f"references of item {k}: expected a list of at least one text, saw {shown(texts)}")
     index = open_index()
