@@ -3,8 +3,8 @@
 Calls are counted by the interpreter (`sys.setprofile`: Python's functions and built-in ones), kernels by a stand-in for
 the compiled module, memory by tracemalloc. What is bounded is what one more video costs, between a small and a larger
 corpus of the same kind: what is paid once a run does not count. Bounds are a quarter above what was counted when they
-were set (memory: a third), for other versions of Python and numpy; a new step in a loop over events or pairs goes beyond that at once.
-Whoever makes the count smaller sets the bound lower.
+were set (memory: a third, a run as a whole), for other versions of Python and numpy; a new step in a loop over events
+or pairs goes beyond that at once. Whoever makes the count smaller sets the bound lower.
 """
 
 from __future__ import annotations
