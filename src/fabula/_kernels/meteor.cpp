@@ -63,12 +63,18 @@ class Pairs {
     }
     void keep(const std::vector<std::pair<std::pair<uint64_t, uint64_t>, Statistics>> &made) {
         const std::unique_lock<std::shared_mutex> held(lock_);
+        aligned_ += made.size();
         for (const auto &[pair, stats] : made) {
             if (pair.first >= MOST || pair.second >= MOST) continue;
             if (*std::max_element(stats.begin(), stats.end()) > std::numeric_limits<uint16_t>::max()) continue;
             if (kept_.size() >= CACHED_PAIRS) kept_.clear();
             std::transform(stats.begin(), stats.end(), kept_[key(pair)].begin(), [](double x) { return static_cast<uint16_t>(x); });
         }
+    }
+    // How many pairs were made so far: a test counts them.
+    uint64_t aligned() const {
+        const std::shared_lock<std::shared_mutex> held(lock_);
+        return aligned_;
     }
 
   private:
@@ -78,7 +84,7 @@ class Pairs {
     mutable std::shared_mutex lock_;
     std::unordered_map<std::string, uint64_t> numbers_;
     std::unordered_map<uint64_t, Small> kept_;
-    uint64_t last_ = 0;
+    uint64_t last_ = 0, aligned_ = 0;
 };
 
 // The distinct texts of a batch.
@@ -248,6 +254,7 @@ class Engine {
         return {owned(std::move(stats), {n, 23}), owned(std::move(scores), {n}), owned(std::move(beyond), {n})};
     }
 
+    uint64_t aligned() const { return pairs_.aligned(); }
     nb::object normalise(nb::handle text) {
         const std::string found = normalised(key(nb::borrow(text)));
         nb::object made = nb::steal(PyUnicode_FromStringAndSize(found.data(), static_cast<Py_ssize_t>(found.size())));
@@ -464,7 +471,8 @@ FABULA_KERNEL(m) {
              nb::arg("lenient") = false, "Flat scores of all blocks, row by row.")
         .def("segments", &Engine::segments, nb::arg("candidates"), nb::arg("references"), nb::arg("threads"),
              nb::arg("lenient") = false, "([N, 23], [N], [N])")
-        .def("normalise", &Engine::normalise, nb::arg("text"));
+        .def("normalise", &Engine::normalise, nb::arg("text"))
+        .def("aligned", &Engine::aligned, "How many pairs were aligned so far.");
     m.def("meteor_scores", &meteor::scores_of, nb::arg("stats"), "Twin of fabula.text.meteor.score_of.");
     m.def("meteor_check", &meteor::check_sections, nb::arg("sections"), "Twin of fabula.text.meteor.index.check_sections_python.");
     m.def("meteor_stem", &meteor::stem_python, nb::arg("word"), "Twin of fabula.text.meteor.stem.stem.");
