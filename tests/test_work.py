@@ -109,11 +109,10 @@ def kernel_calls(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:
     """What is called of the compiled kernels, from new engines on."""
     seen: Counter[str] = Counter()
     monkeypatch.setattr(_kernels, "NATIVE", Counted(_kernels.NATIVE, seen))
-    monkeypatch.setattr(_told.memory, "rows", None)
+    monkeypatch.setattr(_told, "shared", _told.Memory())
     meteor._compiled.cache_clear()
     yield seen
     meteor._compiled.cache_clear()
-    _told.memory.numbers.clear()
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -233,8 +232,7 @@ def test_a_video_takes_few_kilobytes(run: str, most: int, monkeypatch: pytest.Mo
     # Twelve captions and their tokens, 32 cells, a row of numbers for each metric; the corpus itself is made before.
     # Memories that outlive a run begin empty: a dictionary that grows would be counted with all that is in it.
     monkeypatch.setattr(text, "kept", {})
-    monkeypatch.setattr(_told.memory, "rows", None)
-    monkeypatch.setattr(_told.memory, "numbers", {})
+    monkeypatch.setattr(_told, "shared", _told.Memory())
     assert peak(fabula.score, *corpora(2 * MANY), **RUNS[run]) / (2 * MANY) <= most * 1024
 
 

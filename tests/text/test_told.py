@@ -87,7 +87,7 @@ def test_kernels_and_twins_count_alike(seed: int, threads: str, monkeypatch: pyt
 
 def test_a_memory_that_is_full_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_told, "LIMIT", 40)
-    monkeypatch.setattr(_told, "memory", _told.Memory())
+    monkeypatch.setattr(_told, "shared", _told.Memory())
     candidates, references = draw_items(9, 60)
     documents = cider.Documents(references[:20])
     items = list(zip(candidates, references, strict=True))

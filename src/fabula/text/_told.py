@@ -43,11 +43,12 @@ class Memory:
         if self.rows is None or len(self.numbers) + len(new) > LIMIT + len(self.keep):
             self.rows, self.numbers = kernels.Sentences(), {}
             new = list(dict.fromkeys([*self.keep, *texts]))
+        first = len(self.rows)
         self.rows.add(new)
-        self.numbers.update(zip(new, range(len(self.numbers), len(self.numbers) + len(new)), strict=True))
+        self.numbers.update(zip(new, range(first, first + len(new)), strict=True))
 
 
-memory = Memory()
+shared = Memory()
 
 
 def count(
@@ -55,14 +56,15 @@ def count(
     candidates: Sequence[str],
     references: Sequence[Sequence[str]],
     work: Callable[[Told], T],
-    memory: Memory = memory,
+    memory: Memory | None = None,
 ) -> T:
     """`work` on these items; one caller at a time, for what is told moves the memory of what was told before."""
     flat = list(chain.from_iterable(references))
     starts = np.fromiter(accumulate(map(len, references), initial=0), np.int64, len(references) + 1)
-    with memory.lock:
-        memory.tell(kernels, [*candidates, *flat])
-        number = memory.numbers.__getitem__
+    own = shared if memory is None else memory
+    with own.lock:
+        own.tell(kernels, [*candidates, *flat])
+        number = own.numbers.__getitem__
         c = np.fromiter(map(number, candidates), np.int64, len(candidates))
         r = np.fromiter(map(number, flat), np.int64, len(flat))
-        return work(Told(memory.rows, c, r, starts))
+        return work(Told(own.rows, c, r, starts))
