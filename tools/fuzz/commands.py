@@ -42,7 +42,6 @@ OUTPUTS = (
     ["--ci", "--resamples", "20"],
     ["--html", "page.html"],
 )
-PREFIX = re.compile(r"fabula: (error: |warning: )?")
 PAINT = re.compile(r"^\x1b\[3[13]m|\x1b\[0m$", re.MULTILINE)  # errors are red and warnings yellow, on a terminal
 
 
@@ -167,7 +166,7 @@ def check_run(args: list[str], code: int, told: str, noted: str) -> None:
     if code == 2 and sum(line.startswith(("fabula: error:", "Error:")) for line in lines) != 1:  # Error: is click's
         raise Wrong("exit", f"{verb}: not one line of error", f"{args}\n{noted[-800:]}")
     for line in lines:
-        if len(PREFIX.sub("", line, count=1)) > LONGEST:
+        if len(line) > LONGEST:
             raise Wrong("long", f"{verb}: a line of standard error", f"{len(line)} characters: {line[:300]}")
     for text, where in ((noted, "stderr"), (told, "stdout")):
         if found := CONTROLS.search(text.replace("\t", " ").replace("\n", " ")):

@@ -76,7 +76,9 @@ class Metric(RegionMetric):
         real = np.arange(rows["score"].shape[1]) < rows["detections"][:, None]
         if self.grid != "arange" or int(real.sum()) <= STABLE:
             return 0
-        _, often = np.unique(rows["score"][real].astype(np.float32), return_counts=True)
+        with np.errstate(over="ignore"):  # beyond float32 all scores are one
+            scores = rows["score"][real].astype(np.float32)
+        _, often = np.unique(scores, return_counts=True)
         return int(often[often > 1].sum())
 
     def combine(self, rows: Rows) -> Values:
