@@ -148,7 +148,7 @@ def test_an_error_that_is_not_ours_is_a_find(tmp_path: Path) -> None:
     assert kinds(fail(InputError("x")), tmp_path) == []
 
 
-class Unbound(InputError):
+class Unbound(InputError):  # noqa: N818  (says what is wrong with it)
     """An error whose words went round the place where all are made fit for a line."""
 
     def __str__(self) -> str:
