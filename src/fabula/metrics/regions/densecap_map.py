@@ -73,8 +73,10 @@ class Metric(RegionMetric):
 
     def count_unsettled(self, rows: Rows) -> int:
         """torch.sort keeps the order of equal scores among 16 values, and among more it may not."""
+        if self.grid != "arange" or not len(rows):
+            return 0
         real = np.arange(rows["score"].shape[1]) < rows["detections"][:, None]
-        if self.grid != "arange" or int(real.sum()) <= STABLE:
+        if int(real.sum()) <= STABLE:
             return 0
         with np.errstate(over="ignore"):  # beyond float32 all scores are one
             scores = rows["score"][real].astype(np.float32)
