@@ -4,6 +4,7 @@ And files that unpack to a thousand times their size."""
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import io as streams
 import json
@@ -47,9 +48,10 @@ def finished_run() -> tuple[dict[str, bytes], dict[str, float]]:
 
 
 def damage(rng: Random, name: str, data: bytes) -> bytes:
-    """JSON by its tree, anything else by its bytes."""
+    """JSON by its tree, anything else, and what is no JSON any more, by its bytes."""
     if name.endswith(".json") and rng.random() < 0.8:
-        return bend(rng, Doc(name, "json", json.loads(data)), [])[1]
+        with contextlib.suppress(ValueError, RecursionError):
+            return bend(rng, Doc(name, "json", json.loads(data)), [])[1]
     for _ in range(rng.randint(1, 3)):
         data = change_bytes(rng, data, [])
     return data
