@@ -27,7 +27,7 @@ def run(folder: Path, *typed: str) -> str:
     (folder / "refs.json").write_text(json.dumps(REFS))
     (folder / "said.json").write_text(json.dumps(SAID))
     start = [sys.executable, "-m", "fabula", *typed]
-    ran = subprocess.run(start, cwd=folder, capture_output=True, text=True, preexec_fn=bound, timeout=120)  # noqa: PLW1509
+    ran = subprocess.run(start, cwd=folder, capture_output=True, text=True, preexec_fn=bound, timeout=120)
     assert ran.returncode == 2, (ran.returncode, ran.stderr[-600:])
     (line,) = [line for line in ran.stderr.splitlines() if not line.startswith("fabula: warning")]
     assert line.startswith("fabula: error: ") and len(line) <= 500
