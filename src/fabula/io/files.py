@@ -14,12 +14,13 @@ import gzip
 import json
 import os
 import re
+import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any, cast
 
 from fabula.core import whole
-from fabula.core.errors import InputError, shown
+from fabula.core.errors import FabulaError, InputError, shown
 from fabula.io.door import STREAM, check_held, check_parsed, name_failures, open_bytes, read_bytes
 
 LINES = (".jsonl", ".jsonl.gz")  # how files of JSON Lines end
@@ -346,6 +347,19 @@ def name_write_failures(path: Path) -> Iterator[None]:
         hint = "make room, or choose another disk" if full else "check the folder"
         why = os.strerror(error.errno) if error.errno else " ".join(str(error).split())[:120]
         raise InputError(f"cannot be written ({why})", file=path, hint=hint) from None
+
+
+@contextlib.contextmanager
+def temporary_folder(name: str) -> Iterator[Path]:
+    """Taken away afterwards; if we are killed, by the next who asks for one of this name."""
+    try:
+        place = Path(tempfile.gettempdir()).absolute()
+    except OSError:
+        raise FabulaError("no folder for temporary files can be written to; name one with TMPDIR") from None
+    with contextlib.ExitStack() as stack:
+        with name_write_failures(place):
+            folder = stack.enter_context(whole.beside(place / name))
+        yield folder
 
 
 def pour_pieces(pieces: Iterable[bytes], raw: IO[bytes], path: Path) -> None:
