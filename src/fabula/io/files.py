@@ -21,7 +21,7 @@ from typing import IO, Any, cast
 
 from fabula.core import whole
 from fabula.core.errors import FabulaError, InputError, shown
-from fabula.io.door import STREAM, check_held, check_parsed, name_failures, open_bytes, read_bytes
+from fabula.io.door import STREAM, check_decoded, check_held, check_parsed, name_failures, open_bytes, read_bytes
 
 LINES = (".jsonl", ".jsonl.gz")  # how files of JSON Lines end
 PARQUET = ".parquet"
@@ -61,6 +61,7 @@ def pause_collector() -> Iterator[None]:
 def decode_text(data: bytes, path: Path, line: int | None = None) -> str:
     """UTF-8 as text; a byte order mark at the head of the file is passed over."""
     where = f"line {line}" if line else None
+    check_decoded(path, data)
     try:
         return data.decode("utf-8-sig" if line in (None, 1) else "utf-8")
     except UnicodeDecodeError as error:
@@ -73,7 +74,7 @@ def decode_text(data: bytes, path: Path, line: int | None = None) -> str:
 def load_json(path: Path) -> Any:
     """The document, with the place of the fault where it is not JSON."""
     text = decode_text(read_bytes(path), path)
-    if not text.strip():
+    if not text or text.isspace():
         raise InputError("the file is empty", file=path, hint="it should hold a JSON document")
     return parse_json(text, path)
 
