@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/pip install --disable-pip-version-check --quiet --constraint constraints.txt
 NATIVE := pyproject.toml CMakeLists.txt constraints.txt $(wildcard src/fabula/_kernels/*.cpp src/fabula/_kernels/*.hpp)
 
-.PHONY: demo test experiments lint bench browser mutants sanitize kills fuzz reproduce clean
+.PHONY: demo test experiments lint bench bench-parts browser mutants sanitize kills fuzz reproduce clean
 
 demo: $(VENV)/.installed
 	$(BIN)/fabula demo --out demo-report
@@ -52,9 +52,14 @@ SEED ?= $(shell date +%s)
 fuzz: $(VENV)/.test-ready
 	$(BIN)/python -m tools.fuzz --budget $(BUDGET) --seed $(SEED) $(ARGS)
 
+# Every work in one table, written to docs/speed.md (ARGS="--before ../old --growth"); bench-parts runs the other scripts.
 bench: $(VENV)/.test-ready
 	$(PIP) --editable '.[bench]'
-	for script in bench/[!_]*.py; do $(BIN)/python $$script || exit 1; done
+	$(BIN)/python bench/all.py $(ARGS)
+
+bench-parts: $(VENV)/.test-ready
+	$(PIP) --editable '.[bench]'
+	for script in bench/[!_]*.py; do [ $$script = bench/all.py ] || $(BIN)/python $$script || exit 1; done
 
 # The matcher ablation on simulated features, written to docs/reproduction.md; DATA holds the PSS splits of YouCook2.
 DATA ?= ../shared/data/youcook2_pss

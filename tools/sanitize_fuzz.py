@@ -247,16 +247,26 @@ def ordered(draw: Draw) -> None:
     draw.call(native.ordered, draw.reals(draw.randrange(6), draw.randrange(70)))
 
 
-def ordered_many(draw: Draw) -> None:
-    shapes = np.array([(draw.randrange(5), draw.randrange(5)) for _ in range(draw.randrange(4))], np.int64).reshape(
-        -1, 2
-    )
+def shaped(draw: Draw) -> tuple[Any, int]:
+    """Shapes of matrices that stand end to end, and how many cells they have if one believes the sound ones."""
+    sides = [(draw.randrange(5), draw.randrange(5)) for _ in range(draw.randrange(4))]
+    shapes = np.array(sides, np.int64).reshape(-1, 2)
     cells = int(shapes.prod(axis=1).sum())
     if draw.random() < 0.3 and len(shapes):
         shapes[draw.randrange(len(shapes))] = draw.choice(
             [(2**32, 2**32), (2**62, 4), (-1, -1), (2**63 - 1, 2), (0, 2**62), (2**33, 2**31), (-(2**63), 1)]
         )
+    return shapes, cells
+
+
+def ordered_many(draw: Draw) -> None:
+    shapes, cells = shaped(draw)
     draw.call(native.ordered_many, draw.reals(cells), shapes, np.zeros(len(shapes)), np.zeros(cells, bool))
+
+
+def marked_many(draw: Draw) -> None:
+    shapes, cells = shaped(draw)
+    draw.call(native.marked_many, draw.reals(cells), shapes, np.zeros(cells, bool))
 
 
 def batch(draw: Draw) -> tuple[Any, Any, Any]:
@@ -289,6 +299,33 @@ def lcs(draw: Draw) -> None:
     if draw.random() < 0.2 and A:
         A[0].append(draw.number())
     native.lcs(*(x if draw.often() else draw.rubbish() for x in (A, B)))
+
+
+def sentences(draw: Draw) -> None:
+    rows = native.Sentences()
+    for _ in range(draw.choice([1, 1, 2])):
+        rows.add([draw.text() for _ in range(draw.randrange(6))] if draw.often() else draw.rubbish())
+    sizes = [
+        draw.choice([1, 1, 2, 3, 0]) if draw.random() < 0.1 else draw.choice([1, 2]) for _ in range(draw.randrange(5))
+    ]
+    starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+    candidates, references = (
+        np.array([draw.randrange(max(1, len(rows))) for _ in range(k)], np.int64) for k in (len(sizes), int(starts[-1]))
+    )
+    groups = np.unique(np.array([0, draw.randrange(len(sizes) + 1), len(sizes)], np.int64))
+    crew = draw.choice(THREADS)
+    draw.call(rows.bleu, candidates, references, starts, threads=crew)
+    draw.call(rows.cider, candidates, references, starts, groups, threads=crew)
+    draw.call(rows.lcs, candidates, references[: len(candidates)], threads=crew)
+    df = draw.call(rows.frequencies, references, starts)
+    draw.call(
+        rows.cider_given, candidates, references, starts, df, documents=draw.choice([1, 9, draw.number()]), threads=crew
+    )
+    rows.grams(draw.choice([0, 0, 3, draw.number()]))
+
+
+def bleu(draw: Draw) -> None:
+    draw.call(native.bleu, np.array([[draw.number() for _ in range(10)] for _ in range(draw.randrange(4))], np.int64))
 
 
 # --- moments ---------------------------------------------------------------------------------------------------------
@@ -607,6 +644,10 @@ def meteor_check(draw: Draw) -> None:
         assert (found[0] is None) == (found[1] is None), f"the kernel and its twin do not agree: {found}"
 
 
+def meteor_scores(draw: Draw) -> None:
+    draw.call(native.meteor_scores, draw.reals(draw.randrange(4), 23))
+
+
 def meteor_stem(draw: Draw) -> None:
     native.meteor_stem(
         "".join(draw.choices("aeiouyYstlnrbdgcheli'zé😀", k=draw.randrange(12)))
@@ -681,6 +722,10 @@ def threads(draw: Draw) -> None:
     trees = native.Pcfg(
         *rules, np.array([0, 0, 0, 2, 1, 1, 1], np.uint8), np.zeros(7, np.int32), np.full(7, np.inf, np.float32), 0
     )
+    rows = native.Sentences()
+    rows.add([draw.text() for _ in range(60)])
+    chosen = np.array([draw.randrange(60) for _ in range(9000)])
+    one_each, tens = np.arange(9001), np.arange(0, 9001, 10)
     first, words = np.arange(0, 41 * 8, 8), np.array([0, 1, 2, 1, 2, 1, 2, 3] * 40, np.int32)
 
     def work(crew: int, out: list[Any]) -> None:
@@ -700,6 +745,10 @@ def threads(draw: Draw) -> None:
             engine.pairs_many([tuple(sides)] * 2, crew),
             *engine.segments(sides[0], [sides[1]] * len(sides[0]), crew),
         ]
+        rows.add([f"sentence {crew} {len(rows)}"])
+        out.append(rows.bleu(chosen, chosen[::-1].copy(), one_each, crew))
+        out.append(rows.cider(chosen, chosen[::-1].copy(), one_each, tens, crew))
+        out.append(rows.lcs(chosen, chosen[::-1].copy(), crew))
         out.append(np.array(scan.kept(texts, ["."], crew)))
         out.append(native.oddities(n, np.zeros((16 * 48, 2)), None)[0])
 
@@ -726,9 +775,12 @@ ENTRIES = {
     for f in (
         ordered,
         ordered_many,
+        marked_many,
         ordered_batch,
         soft_ordered,
         lcs,
+        sentences,
+        bleu,
         first_right,
         oddities,
         translated,
@@ -738,6 +790,7 @@ ENTRIES = {
         scanner,
         meteor,
         meteor_check,
+        meteor_scores,
         meteor_stem,
         pcfg,
     )

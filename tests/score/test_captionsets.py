@@ -57,6 +57,11 @@ def test_captions_give_ispice_and_its_company(files):
     assert [i.id for i in result.items] == ["a", "b", "c"]
 
 
+def test_a_file_of_sets_that_nobody_needs_is_said_not_to_be_read(files, tmp_path):
+    result = fabula.score(*files, task="identity", metrics="METEOR", sets=tmp_path / "sets.csv")
+    assert any("--sets is not read" in line and "sets.csv" in line for line in result.warnings)
+
+
 def test_stories_pairs_tables_and_lists_are_captionsets_too(files, tmp_path):
     wanted = values(fabula.score(*files, task="identity"))
 

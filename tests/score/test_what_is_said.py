@@ -9,6 +9,7 @@ import pytest
 import fabula
 from fabula.core.errors import InputError, SpecError
 from fabula.core.nouns import Item
+from fabula.jobs.folder import Folder
 from fabula.score import stories
 from fabula.score.base import Request
 from fabula.score.options import ScoreOptions
@@ -184,11 +185,13 @@ def test_bytes_that_files_stand_for(tmp_path):
 
 
 def test_a_work_folder_that_is_not_seen(tmp_path):
+    folder = Folder(tmp_path)
     with pytest.raises(InputError, match=r"cannot be read .*every machine must see the work folder"):
-        list(read_stretches(tmp_path, 0, [0]))
-    piece_file(tmp_path, 0, "jsonl").parent.mkdir(parents=True, exist_ok=True)
-    piece_file(tmp_path, 0, "jsonl").write_bytes(b"")
-    assert list(read_stretches(tmp_path, 0, [0])) == []
+        list(read_stretches(folder, 0, [0]))
+    told = folder.at(*piece_file(0, "jsonl"))
+    told.parent.mkdir(parents=True, exist_ok=True)
+    told.write_bytes(b"")
+    assert list(read_stretches(folder, 0, [0])) == []
 
 
 def test_queries_without_an_answer_are_made_in_blocks(tmp_path, monkeypatch):

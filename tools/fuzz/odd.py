@@ -45,6 +45,11 @@ VALUES = (  # of options
     "1_000", "3000000000", "1/0", "9" * 5000, "frames,fps=0", "tokens,bins=1", "percent", "drop", "swap,swap", "bca",
     "bootstrap", "out.json", "out.jsonl", "nowhere/out.json",
 )
+UNITS = (  # of files that are nothing but this
+    b" ", b"\0", b"a", b"[", b"{", b'{"a":', b"[],", b"{},", b"\n", b"{}\n", b"0,", b'"', b"\\", b"\xff", b"1", b",",
+    b"[0,1],", b'{"id": "v", "events": []}\n', b'{"image_id": 1, "caption": "a"},', b'"v": [[0, 1]],', b"\xc3", b"\r",
+    b"a,b\n", b"-",
+)
 HEADERS = (  # of .npy files
     "{'descr': '<f4', 'fortran_order': False, 'shape': (1000000000000, 4), }",
     "{'descr': '<f4', 'fortran_order': False, 'shape': (-1, 4), }",

@@ -452,6 +452,9 @@ def read_saved(case: Case, folder: Path, said: Said) -> Any:
     return None if found is None else json.loads(json.dumps(found.to_dict()))
 
 
+BY = ("stories", "queries", "rankings", "references", "predictions", "captions", "sets", "audit")
+
+
 def make_sniff(rng: Random) -> Case:
     """Any file under any reader: what it is not, it must say."""
     docs = [doc for task in rng.sample(TASKS, 2) for some in [draw.of_task(rng, task)] for doc in (some[0], *some[1])]
@@ -463,9 +466,7 @@ def make_sniff(rng: Random) -> Case:
         {name: data},
         {
             "path": name,
-            "by": rng.choice(
-                ("stories", "queries", "rankings", "references", "predictions", "captions", "sets", "audit")
-            ),
+            "by": rng.choice(BY),
         },
     )
 

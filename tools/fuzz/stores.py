@@ -1,7 +1,11 @@
-"""What a run leaves behind and takes up again: work folders, feature stores, checkpoints; whole, and then damaged."""
+"""What a run leaves behind and takes up again: work folders, feature stores, checkpoints; whole, and then damaged.
+
+And files that unpack to a thousand times their size."""
 
 from __future__ import annotations
 
+import contextlib
+import gzip
 import io as streams
 import json
 import struct
@@ -14,7 +18,8 @@ from typing import Any
 import numpy as np
 from tools.fuzz import draw
 from tools.fuzz.mutate import Doc, bend, change_bytes, straight
-from tools.fuzz.odd import HEADERS
+from tools.fuzz.odd import HEADERS, UNITS
+from tools.fuzz.readers import BY, read_sniff, run_lint
 from tools.fuzz.verbs import expect_same, read_numbers
 from tools.fuzz.watch import Case, Said, Target, plain
 
@@ -43,9 +48,10 @@ def finished_run() -> tuple[dict[str, bytes], dict[str, float]]:
 
 
 def damage(rng: Random, name: str, data: bytes) -> bytes:
-    """JSON by its tree, anything else by its bytes."""
+    """JSON by its tree, anything else, and what is no JSON any more, by its bytes."""
     if name.endswith(".json") and rng.random() < 0.8:
-        return bend(rng, Doc(name, "json", json.loads(data)), [])[1]
+        with contextlib.suppress(ValueError, RecursionError):
+            return bend(rng, Doc(name, "json", json.loads(data)), [])[1]
     for _ in range(rng.randint(1, 3)):
         data = change_bytes(rng, data, [])
     return data
@@ -215,7 +221,38 @@ def read_checkpoint(case: Case, folder: Path, said: Said) -> Any:
     return repr(header)[:2000]
 
 
+# ── bombs ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def make_bomb(rng: Random) -> Case:
+    """A few kilobytes of gzip that unpack to megabytes of the same, often cut, or with another checksum or length."""
+    unit, times = rng.choice(UNITS), rng.choice((100_000, 1_000_000, 8_000_000, 20_000_000))
+    head, tail = rng.choice(
+        ((b"", b""), (b"[", b"0]"), (b'{"a": "', b'"}'), (b'{"results": {"v": [', b"0]}}"), (b'"', b""))
+    )
+    data = gzip.compress(head + unit * (times // len(unit)) + tail, 1, mtime=0)
+    how = rng.random()
+    if how < 0.2:
+        data = data[: rng.randint(0, len(data))]
+    elif how < 0.4:
+        at = len(data) - rng.randint(1, 8)  # the checksum, or the length
+        data = data[:at] + bytes([data[at] ^ (1 << rng.randrange(8))]) + data[at + 1 :]
+    elif how < 0.5:
+        data += rng.choice((data, b"\x1f\x8b", b"x", b"\0" * 99))
+    name = rng.choice(("f.json.gz", "f.jsonl.gz", "f.csv.gz", "f.gz"))
+    return Case("bomb", {name: data}, {"path": name, "by": rng.choice((*BY, "lint"))})
+
+
+def read_bomb(case: Case, folder: Path, said: Said) -> Any:
+    if case.options["by"] == "lint":
+        run_lint(Case("lint", case.files, {**case.options, "refs": [], "fix": None, "task": None}), folder, said)
+    else:
+        read_sniff(case, folder, said)
+    return None  # what was read may be large
+
+
 TARGETS = (
+    Target("bomb", make_bomb, read_bomb, 0.3, both=0.0, seconds=30),
     Target("work", make_work, resume_work, 2, both=0.1, seconds=20),
     Target("features", make_features, read_features, 4, both=0.0),
     Target("checkpoint", make_checkpoint, read_checkpoint, 1, both=0.0, seconds=20),

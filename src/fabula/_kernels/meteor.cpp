@@ -17,6 +17,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <shared_mutex>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -30,9 +31,61 @@ using Sentences = std::vector<std::shared_ptr<const Sentence>>;
 using Doubles = nb::ndarray<nb::numpy, double>;
 
 constexpr size_t CACHED_SENTENCES = 32768, CACHED_WORDS = 500'000;  // together about 100 MB at most
+constexpr size_t CACHED_PAIRS = 1 << 19, CACHED_TEXTS = 1 << 18;    // about 50 MB, and 40 MB of captions
 constexpr size_t BATCH_TEXTS = 8192, BATCH_BYTES = 1 << 20;
 constexpr size_t TILE = 32, TILE_WORDS = 1024;  // sentences and words on one side of a tile
 constexpr char NORMALISED = '\x02';             // marks a key that went through the Python normaliser
+
+// Statistics of pairs that were aligned before, by the numbers of their texts: the metrics of a run, and its runs under
+// changed rules, ask for the same pairs again and again. Texts are numbered here, and no number is given twice.
+class Pairs {
+  public:
+    std::vector<uint64_t> numbers(const std::vector<const std::string *> &texts) {
+        const std::unique_lock<std::shared_mutex> held(lock_);
+        if (numbers_.size() + texts.size() > CACHED_TEXTS) numbers_.clear(), kept_.clear();
+        std::vector<uint64_t> found;
+        for (const std::string *text : texts) {
+            const auto [place, fresh] = numbers_.try_emplace(*text, last_ + 1);
+            if (fresh) ++last_;
+            found.push_back(place->second);
+        }
+        return found;
+    }
+    // visit(found) for each of these pairs of numbers in turn, null where it is not known.
+    template <class Next, class Visit> void look_up(Next next, Visit visit) const {
+        const std::shared_lock<std::shared_mutex> held(lock_);
+        Statistics stats;
+        for (std::pair<uint64_t, uint64_t> pair; next(pair);) {
+            const auto known = kept_.find(key(pair));
+            if (known != kept_.end()) std::copy(known->second.begin(), known->second.end(), stats.begin());
+            visit(known == kept_.end() ? nullptr : &stats);
+        }
+    }
+    void keep(const std::vector<std::pair<std::pair<uint64_t, uint64_t>, Statistics>> &made) {
+        const std::unique_lock<std::shared_mutex> held(lock_);
+        aligned_ += made.size();
+        for (const auto &[pair, stats] : made) {
+            if (pair.first >= MOST || pair.second >= MOST) continue;
+            if (*std::max_element(stats.begin(), stats.end()) > std::numeric_limits<uint16_t>::max()) continue;
+            if (kept_.size() >= CACHED_PAIRS) kept_.clear();
+            std::transform(stats.begin(), stats.end(), kept_[key(pair)].begin(), [](double x) { return static_cast<uint16_t>(x); });
+        }
+    }
+    // How many pairs were made so far: a test counts them.
+    uint64_t aligned() const {
+        const std::shared_lock<std::shared_mutex> held(lock_);
+        return aligned_;
+    }
+
+  private:
+    using Small = std::array<uint16_t, 23>;  // they are counts
+    static constexpr uint64_t MOST = uint64_t{1} << 32;
+    static uint64_t key(const std::pair<uint64_t, uint64_t> &pair) { return pair.first << 32 | (pair.second & (MOST - 1)); }
+    mutable std::shared_mutex lock_;
+    std::unordered_map<std::string, uint64_t> numbers_;
+    std::unordered_map<uint64_t, Small> kept_;
+    uint64_t last_ = 0, aligned_ = 0;
+};
 
 // The distinct texts of a batch.
 class Texts {
@@ -201,6 +254,7 @@ class Engine {
         return {owned(std::move(stats), {n, 23}), owned(std::move(scores), {n}), owned(std::move(beyond), {n})};
     }
 
+    uint64_t aligned() const { return pairs_.aligned(); }
     nb::object normalise(nb::handle text) {
         const std::string found = normalised(key(nb::borrow(text)));
         nb::object made = nb::steal(PyUnicode_FromStringAndSize(found.data(), static_cast<Py_ssize_t>(found.size())));
@@ -238,13 +292,15 @@ class Engine {
         return found;
     }
 
-    Sentences sentences(const Texts &texts, int64_t threads) {
+    // Those that are needed; the others are null.
+    Sentences sentences(const Texts &texts, const std::vector<uint8_t> &needed, int64_t threads) {
         const auto &keys = texts.keys();
         Sentences found(keys.size());
         std::vector<size_t> missing;
         {
             std::lock_guard<std::mutex> guard(lock_);
             for (size_t k = 0; k < keys.size(); ++k) {
+                if (!needed[k]) continue;
                 const auto known = cache_.find(*keys[k]);
                 if (known != cache_.end()) found[k] = known->second;
                 else missing.push_back(k);
@@ -279,14 +335,49 @@ class Engine {
         return found;
     }
 
+    // Hands over what is known of a block's pairs and marks it, and those that are not wanted; false: there is nothing more.
+    template <class Result>
+    bool pass_known(const Block &block, const std::vector<uint64_t> &numbers, const bool *flags, std::vector<uint8_t> &passed,
+                    Result &result) const {
+        const size_t R = block.refs.size(), size = block.hyps.size() * R;
+        passed.assign(size, 0);
+        size_t at = 0, left = 0;
+        if (flags)
+            for (size_t k = 0; k < size; ++k) passed[k] = !flags[block.out + k];
+        const auto next = [&](std::pair<uint64_t, uint64_t> &pair) {
+            while (at < size && passed[at]) ++at;
+            if (at == size) return false;
+            pair = {numbers[block.hyps[at / R]], numbers[block.refs[at % R]]};
+            return true;
+        };
+        pairs_.look_up(next, [&](const Statistics *stats) {
+            if (stats) {
+                result(block, at / R, at % R, *stats, false);
+                passed[at] = 1;
+            } else {
+                ++left;
+            }
+            ++at;
+        });
+        if (!left) passed.clear();
+        return left > 0;
+    }
+
     // `flags` say of each pair, from block.out on and row by row, whether it is wanted; without them all are.
     template <class Result>
     void score(const std::vector<Block> &blocks, const Texts &texts, int64_t threads, const Asked &asked, const bool *flags,
                Result result) {
-        const Sentences prepared = sentences(texts, threads);
+        const std::vector<uint64_t> numbers = pairs_.numbers(texts.keys());
+        std::vector<std::vector<uint8_t>> passed(blocks.size());  // pairs that are known, or not wanted
+        std::vector<uint8_t> needed(texts.keys().size(), 0);
+        for (size_t b = 0; b < blocks.size(); ++b)
+            if (pass_known(blocks[b], numbers, flags, passed[b], result))
+                for (const auto *side : {&blocks[b].hyps, &blocks[b].refs})
+                    for (uint32_t text : *side) needed[text] = 1;
+        const Sentences prepared = sentences(texts, needed, threads);
         std::vector<Work> work;
         for (uint32_t b = 0; b < blocks.size(); ++b) {
-            if (blocks[b].hyps.empty() || blocks[b].refs.empty()) continue;
+            if (passed[b].empty()) continue;
             const auto hyp_cuts = cuts(blocks[b].hyps, prepared), ref_cuts = cuts(blocks[b].refs, prepared);
             for (size_t h = 0; h + 1 < hyp_cuts.size(); ++h)
                 for (size_t r = 0; r + 1 < ref_cuts.size(); ++r)
@@ -303,11 +394,12 @@ class Engine {
                 refs.clear();
                 for (uint32_t h = w.hyp; h < w.hyp_end; ++h) hyps.push_back(prepared[block.hyps[h]].get());
                 for (uint32_t r = w.ref; r < w.ref_end; ++r) refs.push_back(prepared[block.refs[r]].get());
-                skipped.assign(hyps.size() * refs.size(), 0);
-                if (flags)
-                    for (size_t h = 0; h < hyps.size(); ++h)
-                        for (size_t r = 0; r < refs.size(); ++r)
-                            skipped[h * refs.size() + r] = !flags[block.out + (w.hyp + h) * block.refs.size() + w.ref + r];
+                skipped.clear();
+                for (uint32_t h = w.hyp; h < w.hyp_end; ++h) {
+                    const uint8_t *row = &passed[w.block][h * block.refs.size()];
+                    skipped.insert(skipped.end(), row + w.ref, row + w.ref_end);
+                }
+                if (std::find(skipped.begin(), skipped.end(), 0) == skipped.end()) return;
                 tile->run(t_, words_, hyps, refs, skipped);
                 const auto &crowded = tile->crowded();
                 if (!crowded.empty() && !asked.lenient) {
@@ -319,11 +411,16 @@ class Engine {
                                           ", reference " + std::to_string(r) + ": " + why};
                     return;
                 }
+                std::vector<std::pair<std::pair<uint64_t, uint64_t>, Statistics>> made;
                 for (size_t h = 0; h < hyps.size(); ++h)
                     for (size_t r = 0; r < refs.size(); ++r) {
                         const size_t pair = h * refs.size() + r;
-                        if (!skipped[pair]) result(block, w.hyp + h, w.ref + r, tile->stats(h, r), crowded.count(pair) > 0);
+                        if (skipped[pair]) continue;
+                        const bool beyond = crowded.count(pair) > 0;
+                        result(block, w.hyp + h, w.ref + r, tile->stats(h, r), beyond);
+                        if (!beyond) made.push_back({{numbers[block.hyps[w.hyp + h]], numbers[block.refs[w.ref + r]]}, tile->stats(h, r)});
                     }
+                pairs_.keep(made);
             };
         });
         if (failure) throw std::invalid_argument(failure->second);  // becomes ValueError
@@ -336,6 +433,7 @@ class Engine {
     std::mutex lock_;
     std::unordered_map<std::string, std::shared_ptr<const Sentence>> cache_;
     size_t cached_words_ = 0;
+    Pairs pairs_;
 };
 
 nb::object stem_python(const std::string &word) {
@@ -346,6 +444,20 @@ nb::object stem_python(const std::string &word) {
                                                       static_cast<Py_ssize_t>(2 * found.size()), "surrogatepass", &order));
     if (!made.is_valid()) throw nb::python_error();
     return made;
+}
+
+// The score of each row of 23 statistics.
+Doubles scores_of(nb::ndarray<const double, nb::shape<-1, 23>, nb::c_contig, nb::device::cpu> stats) {
+    fabula::all_aligned(stats);
+    fabula::room_for(stats.shape(0), sizeof(double));
+    std::vector<double> scores(stats.shape(0));
+    Statistics row;
+    for (size_t k = 0; k < scores.size(); ++k) {
+        std::copy_n(stats.data() + k * 23, 23, row.begin());
+        scores[k] = score_of(row);
+    }
+    const size_t size = scores.size();
+    return owned(std::move(scores), {size});
 }
 
 }  // namespace
@@ -359,7 +471,9 @@ FABULA_KERNEL(m) {
              nb::arg("lenient") = false, "Flat scores of all blocks, row by row.")
         .def("segments", &Engine::segments, nb::arg("candidates"), nb::arg("references"), nb::arg("threads"),
              nb::arg("lenient") = false, "([N, 23], [N], [N])")
-        .def("normalise", &Engine::normalise, nb::arg("text"));
+        .def("normalise", &Engine::normalise, nb::arg("text"))
+        .def("aligned", &Engine::aligned, "How many pairs were aligned so far.");
+    m.def("meteor_scores", &meteor::scores_of, nb::arg("stats"), "Twin of fabula.text.meteor.score_of.");
     m.def("meteor_check", &meteor::check_sections, nb::arg("sections"), "Twin of fabula.text.meteor.index.check_sections_python.");
     m.def("meteor_stem", &meteor::stem_python, nb::arg("word"), "Twin of fabula.text.meteor.stem.stem.");
 }

@@ -88,18 +88,66 @@ std::pair<double, Pairs> ordered(Matrix C) {
     return {value, std::move(s.pairs)};
 }
 
-// Matrices end to end, each shapes[n] = (G, P): the value of each, and its pairs as flags on the cells.
-void ordered_many(Cells C, Shapes shapes, Values values, Flags chosen) {
-    fabula::all_aligned(C, shapes, values, chosen);
-    const size_t N = shapes.shape(0);
-    if (shapes.shape(1) != 2 || values.size() != N) throw std::invalid_argument("ordered_many: a shape and a value per matrix");
+// SODA's published extraction (fabula/match/ordered.py, marked_pairs): a cell is marked where neither skip reaches its value,
+// the first always; from the last row up the right-most mark left of the previous pair is taken.
+void solve_marked(const double *C, size_t G, size_t P, Scratch &s) {
+    s.pairs.clear();
+    s.above.assign(P + 1, 0.0);
+    s.row.assign(P + 1, 0.0);
+    s.B.assign(G * P, 0);
+    for (size_t i = 0; i < G; ++i) {
+        const double *above = s.above.data();
+        double *row = s.row.data();
+        for (size_t j = 0; j < P; ++j) {
+            const double skipped = std::max(above[j + 1], row[j]);
+            row[j + 1] = std::max(skipped, above[j] + C[i * P + j]);
+            s.B[i * P + j] = row[j + 1] > skipped || (i == 0 && j == 0);
+        }
+        std::swap(s.above, s.row);
+    }
+    for (size_t i = G, limit = P; i-- > 0;)
+        for (size_t j = limit; j-- > 0;)
+            if (s.B[i * P + j]) {
+                s.pairs.emplace_back(i, limit = j);
+                break;
+            }
+}
+
+// How many cells the matrices have that stand end to end, each shapes[n] = (G, P); an error where C has another number.
+size_t count_cells(const Cells &C, const Shapes &shapes, const Flags &chosen) {
+    fabula::all_aligned(C, shapes, chosen);
+    if (shapes.shape(1) != 2) throw std::invalid_argument("ordered_many: a shape per matrix");
     size_t cells = 0;
-    for (size_t n = 0; n < N; ++n) {
+    for (size_t n = 0; n < shapes.shape(0); ++n) {
         if (shapes(n, 0) < 0 || shapes(n, 1) < 0) throw std::invalid_argument("ordered_many: a shape is negative");
         cells += fabula::product(static_cast<size_t>(shapes(n, 0)), static_cast<size_t>(shapes(n, 1)), MISFIT);
         fabula::require(cells <= C.size(), MISFIT);
     }
     if (C.size() != cells || chosen.size() != cells) fabula::refuse(MISFIT);
+    return cells;
+}
+
+void marked_many(Cells C, Shapes shapes, Flags chosen) {
+    const size_t N = shapes.shape(0), cells = count_cells(C, shapes, chosen);
+    const double *c = C.data();
+    const int64_t *shape = shapes.data();
+    bool *flag = chosen.data();
+    nb::gil_scoped_release release;
+    std::fill_n(flag, cells, false);
+    Scratch s;
+    for (size_t n = 0; n < N; ++n) {
+        const auto G = static_cast<size_t>(shape[2 * n]), P = static_cast<size_t>(shape[2 * n + 1]);
+        solve_marked(c, G, P, s);
+        for (const auto &[i, j] : s.pairs) flag[static_cast<size_t>(i) * P + static_cast<size_t>(j)] = true;
+        c += G * P, flag += G * P;
+    }
+}
+
+// Matrices end to end: the value of each, and its pairs as flags on the cells.
+void ordered_many(Cells C, Shapes shapes, Values values, Flags chosen) {
+    const size_t N = shapes.shape(0), cells = count_cells(C, shapes, chosen);
+    fabula::all_aligned(values);
+    if (values.size() != N) throw std::invalid_argument("ordered_many: a value per matrix");
 
     const double *c = C.data();
     const int64_t *shape = shapes.data();
@@ -150,6 +198,8 @@ FABULA_KERNEL(m) {
     m.def("ordered", &ordered, nb::arg("C"), "Twin of fabula.match.ordered.ordered_python.");
     m.def("ordered_many", &ordered_many, nb::arg("C"), nb::arg("shapes"), nb::arg("values").noconvert(), nb::arg("chosen").noconvert(),
           "Matrices end to end: fills values [N] and chosen, a flag per cell. Twin of ordered_many_python.");
+    m.def("marked_many", &marked_many, nb::arg("C"), nb::arg("shapes"), nb::arg("chosen").noconvert(),
+          "Matrices end to end: fills chosen, a flag per cell. Twin of marked_pairs.");
     const char *doc = "Minimising, item by item: fills queries and targets [B, min(N, M)] and counts [B]. Twin of ordered_python.";
     m.def("ordered_batch", &ordered_batch<float>, nb::arg("cost").noconvert(), nb::arg("n"), nb::arg("m"),
           nb::arg("queries").noconvert(), nb::arg("targets").noconvert(), nb::arg("counts").noconvert(), nb::arg("threads"), doc);

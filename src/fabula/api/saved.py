@@ -25,7 +25,7 @@ def load_result(path: Path) -> Result | None:
         lines = tuple(str(line) for line in document["warnings"])
         made, task, protocol = (str(document[k]) for k in ("fabula", "task", "protocol"))
         return Result(made, task, protocol, scores, counts, lines)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         hint = "write it again with fabula score --json"
         raise InputError(f"no result that this version can read ({error!r})", file=path, hint=hint) from None
 

@@ -129,7 +129,7 @@ def run() -> None:
     except click.ClickException as error:
         if isinstance(error, click.UsageError) and error.ctx is not None:
             click.echo(f"{error.ctx.get_usage()}\nTry '{error.ctx.command_path} --help' for help.\n", err=True)
-        click.echo(f"Error: {one_line(error.format_message())}", err=True)
+        click.echo(one_line(f"Error: {error.format_message()}"), err=True)
         sys.exit(2)
     except (KeyboardInterrupt, click.Abort):
         print_note("stopped; no file is left half written")

@@ -26,7 +26,7 @@ Watch = Callable[[str, int, int], None]  # what is being done, how far, of how m
 def print_note(line: str, style: str | None = None) -> None:
     """A line to the person, on standard error: one, printable, of bearable length."""
     colour = False if os.environ.get("NO_COLOR") else None  # None: where it is a terminal
-    click.secho(f"fabula: {one_line(line)}", err=True, fg=style, color=colour)
+    click.secho(one_line(f"fabula: {line}"), err=True, fg=style, color=colour)
 
 
 def warn(line: str) -> None:

@@ -17,6 +17,14 @@ def mean(values: Sequence[float]) -> float:
     return sum(values) / len(values) if values else 0.0
 
 
+def add_up(columns: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """The sum of columns, entry by entry from left to right."""
+    total = np.zeros_like(columns[0])
+    for column in columns:
+        total += column
+    return total
+
+
 def mean_in_order(values: NDArray[np.float64]) -> float:
     """Of an array, added from left to right as a published loop does; numpy's own mean adds in pairs."""
     return float(np.cumsum(values)[-1] / len(values)) if len(values) else 0.0

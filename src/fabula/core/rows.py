@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -70,6 +70,10 @@ class Rows:
         columns = {n: c[at] for n, c in self.columns.items()}
         clusters = None if self.clusters is None else tuple(self.clusters[i] for i in at)
         return Rows(tuple(self.keys[i] for i in at), self.refset[at], columns, self.unit, clusters)
+
+    def as_set(self, number: int) -> Rows:
+        """The same rows as those of one reference set."""
+        return replace(self, refset=np.full(len(self), number, dtype=np.int64))
 
     @property
     def drawn(self) -> tuple[str | int, ...]:

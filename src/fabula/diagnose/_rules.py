@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from math import nan
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,9 @@ TELLING = 5e-7  # a smaller difference of the score is not worth a sentence
 APART = 1e-7  # nor one of a unit's own number
 STORIES = ("dense", "procedure")  # held in memory, and prepared by metrics alone
 
+Unit = str | int
+Places = Mapping[Unit, list[int]]
+Numbers = NDArray[Any]
 Apart = tuple[str, float, float]  # a unit, its own number here and there; NaN where it does not count
 
 
@@ -130,29 +134,31 @@ def apart(ours: tuple[Metric, Rows], theirs: tuple[Metric, Rows], number: str) -
     (a, here), (b, there) = ours, theirs
     if are_same(here, there):
         return []
-    places = {side: find_places(rows) for side, rows in (("a", here), ("b", there))}
-    tell = a.telling(here, number), b.telling(there, number)
+    places, tell = (find_places(here), find_places(there)), (a.telling(here, number), b.telling(there, number))
+    differing = find_differing(here, there, places, tell)
+    ours_, theirs_ = ({u: of[u] for u in differing if u in of} for of in places)
+    values, others = a.each_alone(here, number, ours_), b.each_alone(there, number, theirs_)
     found = []
-    for unit in dict.fromkeys([*places["a"], *places["b"]]):
-        at, by = places["a"].get(unit), places["b"].get(unit)
-        x = y = float("nan")
-        if at is not None and by is not None:
-            left, right = tell[0][at], tell[1][by]
-            if are_alike(left, right):
-                continue
-            x, y = a.alone(here.take(at), number), b.alone(there.take(by), number)
-            if left.shape != right.shape and abs(x - y) <= APART:
-                continue  # told in other rows, and yet the same
-        elif at is not None:
-            x = a.alone(here.take(at), number)
-        elif by is not None:
-            y = b.alone(there.take(by), number)
+    for unit in differing:
+        x, y = values.get(unit, nan), others.get(unit, nan)
+        if unit in ours_ and unit in theirs_ and len(ours_[unit]) != len(theirs_[unit]) and abs(x - y) <= APART:
+            continue  # told in other rows, and yet the same
         found.append((str(unit), x, y))
     return sorted(found, key=lambda row: -abs(row[1] - row[2]) if row[1] == row[1] and row[2] == row[2] else -2.0)
 
 
-def find_places(rows: Rows) -> Mapping[str | int, list[int]]:
-    found: dict[str | int, list[int]] = {}
+def find_differing(here: Rows, there: Rows, places: tuple[Places, Places], tell: tuple[Numbers, Numbers]) -> list[Unit]:
+    """The units of both tables whose rows are not alike in what is telling."""
+    if here.keys == there.keys and tell[0].shape == tell[1].shape:
+        alike = (np.abs(tell[0] - tell[1]) <= APART).all(axis=1)
+        return list(dict.fromkeys(here.keys[i] for i in np.flatnonzero(~alike).tolist()))
+    units = dict.fromkeys([*places[0], *places[1]])
+    both = {u for u in units if u in places[0] and u in places[1]}
+    return [u for u in units if u not in both or not are_alike(tell[0][places[0][u]], tell[1][places[1][u]])]
+
+
+def find_places(rows: Rows) -> Places:
+    found: dict[Unit, list[int]] = {}
     for i, key in enumerate(rows.keys):
         found.setdefault(key, []).append(i)
     return found

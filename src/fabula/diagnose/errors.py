@@ -383,10 +383,7 @@ def errors(
 
 def join_sets(tables: Sequence[Rows]) -> Rows:
     """The rows of each reference set, numbered."""
-    keys = tuple(key for rows in tables for key in rows.keys)
-    refset = np.concatenate([np.full(len(rows), k) for k, rows in enumerate(tables)])
-    columns = {n: np.concatenate([rows[n] for rows in tables]) for n in tables[0].columns}
-    return Rows(keys, refset, columns, tables[0].unit)
+    return Rows.joined([replace(rows, refset=np.full(len(rows), k)) for k, rows in enumerate(tables)])
 
 
 def find_prediction(metric: Metric, video: str, pred: Corpus) -> Story | None:

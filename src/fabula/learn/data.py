@@ -146,7 +146,7 @@ class Steps(torch.utils.data.Dataset[Example]):
 
     def __getitem__(self, i: int) -> Example:
         video = self.videos[i]
-        story = self.corpus[video].in_order()
+        story = self.corpus[video].by_start()
         frames = self.features[video]
         if self.frames is not None:
             frames = resize(frames, self.frames)

@@ -192,6 +192,9 @@ class MarkedRows(OrderedRows):
 def marked_many(C: Cells, shapes: Shapes) -> Mask:
     """Which cells of many matrices end to end `marked_pairs` chooses."""
     chosen, start = np.zeros(len(C), bool), 0
+    if (native := _kernels.native()) is not None:
+        native.marked_many(np.ascontiguousarray(C), np.ascontiguousarray(shapes), chosen)
+        return chosen
     for G, P in shapes.tolist():
         end = start + G * P
         chosen[[start + i * P + j for i, j in marked_pairs(C[start:end].reshape(G, P))]] = True

@@ -6,7 +6,7 @@ What is computed cell by cell, IoU above all, costs the same few calls for five 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,9 @@ class Grid:
     pair: Index  # [C] which pair of stories
     row: Index  # [C] which reference of it
     column: Index  # [C] which prediction of it
+    gold: Index  # [C] which of all references
+    guess: Index  # [C] which of all predictions
+    kept: dict[tuple[float, bool, bool], Cells] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def of(cls, pairs: Sequence[tuple[Story, Story]]) -> Grid:
@@ -38,24 +41,43 @@ class Grid:
         pair = np.repeat(np.arange(len(pairs)), cells)
         place = np.arange(len(pair)) - before(cells)[pair]
         row, column = np.divmod(place, shapes[pair, 1])
-        return cls(refs, preds, shapes, pair, row, column)
+        gold, guess = before(shapes[:, 0])[pair] + row, before(shapes[:, 1])[pair] + column
+        return cls(refs, preds, shapes, pair, row, column, gold, guess)
 
     def __len__(self) -> int:
         return len(self.refs)
 
     def iou(self, eps: float = 0.0, raw: bool = False, swap: bool = False) -> Cells:
-        """`tiou` of all pairs; `swap` exchanges the ends of reversed segments."""
+        """`tiou` of all pairs, made once; `swap` exchanges the ends of reversed segments."""
+        if (eps, raw, swap) not in self.kept:
+            self.kept[eps, raw, swap] = self.make_iou(eps, raw, swap)
+        return self.kept[eps, raw, swap]
+
+    def make_iou(self, eps: float, raw: bool, swap: bool) -> Cells:
         g, p = spans(self.refs), spans(self.preds)
         if swap:
             g, p = forward(g), forward(p)
-        G, P = before(self.shapes[:, 0]), before(self.shapes[:, 1])
-        return overlap(g[G[self.pair] + self.row], p[P[self.pair] + self.column], eps, raw)
+        found = overlap(g[self.gold], p[self.guess], eps, raw)
+        found.setflags(write=False)
+        return found
 
     def turned(self) -> Index:
         """Where each cell stands when every matrix is [P, G]: turned[c] is the place of cell c. [C]"""
         start = before(self.shapes[:, 0] * self.shapes[:, 1])
         place: Index = start[self.pair] + self.column * self.shapes[self.pair, 0] + self.row
         return place
+
+    def owners(self, side: int) -> Index:
+        """The pair of stories of every reference (0) or prediction (1). [ΣG] or [ΣP]"""
+        return np.repeat(np.arange(len(self)), self.shapes[:, side])
+
+    def best(self, cells: Cells) -> list[Cells]:
+        """For each pair of stories what each reference has at best, 0 where nothing is above that. [G] each"""
+        found = np.zeros(self.shapes[:, 0].sum())
+        starts = np.flatnonzero(np.diff(self.gold, prepend=-1))
+        if len(starts):
+            found[self.gold[starts]] = np.maximum(0.0, np.maximum.reduceat(cells, starts))
+        return np.split(found, np.cumsum(self.shapes[:, 0])[:-1])
 
     def sum(self, cells: Cells, chosen: Mask) -> Cells:
         """Per pair of stories the sum of its chosen cells, one after the other. [N]"""
@@ -70,5 +92,4 @@ def before(counts: Index) -> Index:
 
 def spans(stories: Sequence[Story]) -> Spans:
     """The spans of all stories end to end. [ΣN, 2]"""
-    ends = [(e.segment.start, e.segment.end) for story in stories for e in story.events]
-    return np.array(ends, dtype=np.float64).reshape(-1, 2)
+    return np.concatenate([np.zeros((0, 2)), *(story.spans for story in stories)])

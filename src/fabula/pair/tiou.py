@@ -50,6 +50,13 @@ def shared(g: Spans, p: Spans) -> Matrix:
     return np.maximum(0.0, seconds)
 
 
+def sound(spans: Spans) -> NDArray[np.bool_]:
+    """False for reversed, zero-length, negative and endless ones, as Segment.sound. [N]"""
+    start, end = spans[:, 0], spans[:, 1]
+    good: NDArray[np.bool_] = (start >= 0) & (start < end) & (end < np.inf)
+    return good
+
+
 def forward(spans: Spans) -> Spans:
     """The ends of reversed segments exchanged, as scenic's evaluators do. [N, 2]"""
     return np.sort(spans, axis=1)

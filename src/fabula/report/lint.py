@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fabula.core.printable import cut, printable
 from fabula.lint import Finding, Mended, Report
 from fabula.report.table import join_cells
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 NAMED = 3  # places a table names
+WIDEST = 80  # characters of each; --json has them whole
 STYLES = {"error": "red", "warning": "yellow", "info": "dim"}
 
 
@@ -25,7 +27,7 @@ def plain(report: Report) -> Iterator[str]:
 
 def places(finding: Finding) -> str:
     more = ", …" if len(finding.places) > NAMED else ""
-    return ", ".join(map(str, finding.places[:NAMED])) + more
+    return ", ".join(cut(printable(str(place)), WIDEST) for place in finding.places[:NAMED]) + more
 
 
 def rich_table(report: Report, file: Path) -> RenderableType:

@@ -36,6 +36,8 @@ def gather(request: Request, notes: Notes) -> Gathered:
         if grouping is None:
             raise SpecError("which clips belong together is not said; name the file of sets with --sets (valSets.csv)")
         return clip_by_clip((predictions, refs[0], grouping), notes)
+    if grouping is not None and (inline or not any(map(identity.is_table, (predictions, refs[0])))):
+        notes.add("--sets is not read: the files say themselves which clips belong together", name_id(grouping.name))
     if inline:
         truth, told = identity.read_inline(predictions, notes)
     else:

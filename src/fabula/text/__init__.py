@@ -27,7 +27,20 @@ def tokenize_all(sentences: Sequence[str], tok: str, ascii_only: bool = False) -
         return [replace_nonascii(s) for s in sentences] if ascii_only else list(sentences)
     from fabula.text.ptb import tokenize_all as ptb
 
-    return ptb(sentences, remove_nonascii=ascii_only)
+    if set(map(type, sentences)) - {str} or max(map(len, sentences), default=0) > LONG:
+        return ptb(sentences, remove_nonascii=ascii_only)
+    known = kept.setdefault(ascii_only, {})
+    new = [s for s in dict.fromkeys(sentences) if s not in known]
+    if len(known) + len(new) > LIMIT:
+        known = kept[ascii_only] = {}
+        new = list(dict.fromkeys(sentences))
+    known.update(zip(new, ptb(new, remove_nonascii=ascii_only), strict=True))
+    return [known[s] for s in sentences]
+
+
+LIMIT = 1 << 17  # sentences whose tokens are kept
+LONG = 1000  # characters of a sentence that is not
+kept: dict[bool, dict[str, str]] = {}  # tokens by sentence, for runs that read the same captions under many rules
 
 
 def __getattr__(name: str) -> Any:

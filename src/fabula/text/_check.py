@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 
 from fabula.core.errors import InputError, shown
 
@@ -33,6 +34,17 @@ def check_pair(candidate: str, texts: Sequence[str], *, item: object = None) -> 
     if not isinstance(candidate, str):
         raise InputError(f"seen {shown(candidate)}, expected a str", field=f"{_item_prefix(item)}candidate")
     check_references(texts, item=item)
+
+
+def check_pairs(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> None:
+    """`check_pair` of many; types alone say most of the time that all is well."""
+    if len(candidates) != len(references):
+        raise InputError(f"{len(candidates)} candidates, but {len(references)} lists of references")
+    lists = set(map(type, references)) <= {list, tuple} and all(references)
+    if lists and set(map(type, candidates)) <= {str} and set(map(type, chain.from_iterable(references))) <= {str}:
+        return
+    for k, (candidate, texts) in enumerate(zip(candidates, references, strict=True)):
+        check_pair(candidate, texts, item=k)
 
 
 def _item_prefix(item: object) -> str:

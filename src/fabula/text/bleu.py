@@ -16,7 +16,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from fabula.text._check import check_pair
+import numpy as np
+from numpy.typing import NDArray
+
+from fabula import _kernels
+from fabula.text import _told
+from fabula.text._check import check_pair, check_pairs
 
 NAME = "bleu"
 N = 4
@@ -53,6 +58,29 @@ def stats(candidate: str, references: Sequence[str], *, item: object = None) -> 
         c=c,
         r=min((abs(len(line) - c), len(line)) for line in lines)[1],
     )
+
+
+def stats_many(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> NDArray[np.int64]:
+    """`stats` of many: guess_1..4, correct_1..4, c and r of each. [K, 10]"""
+    kernels = _kernels.native()
+    if kernels is None:
+        rows = [stats(c, r, item=k) for k, (c, r) in enumerate(zip(candidates, references, strict=True))]
+        return np.array([(*row.guess, *row.correct, row.c, row.r) for row in rows], np.int64).reshape(-1, 2 * N + 2)
+    check_pairs(candidates, references)
+    found: NDArray[np.int64] = _told.count(
+        kernels, candidates, references, lambda t: t.rows.bleu(t.candidates, t.references, t.starts, _kernels.threads())
+    )
+    return found
+
+
+def segments(stats: NDArray[np.int64]) -> NDArray[np.float64]:
+    """`segment` of each row that `stats_many` gives, or of sums of such rows. [K, 4]"""
+    kernels = _kernels.native()
+    if kernels is None:
+        made = [segment(BleuStats((a, b, c, d), (e, f, g, h), i, j)) for a, b, c, d, e, f, g, h, i, j in stats.tolist()]
+        return np.array(made).reshape(-1, N)
+    found: NDArray[np.float64] = kernels.bleu(np.ascontiguousarray(stats))
+    return found
 
 
 def segment(stats: BleuStats) -> Bleu:

@@ -15,17 +15,21 @@ import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
-from typing import NamedTuple
+from itertools import accumulate, pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fabula import _kernels
 from fabula.core.errors import InputError
-from fabula.text._check import check_pair, check_sentences
+from fabula.core.nouns import once
+from fabula.text import _told
+from fabula.text._check import check_pair, check_pairs, check_sentences
 from fabula.text._idf import Idf, ngrams
 from fabula.text._scorer import OneByOne
 
-__all__ = ["NAME", "Idf", "batch_scope", "corpus_scope", "pairs", "score", "scores", "scores_within", "stream"]
+__all__ = ["NAME", "Documents", "Idf", "batch_scope", "corpus_scope", "pairs", "score", "scores", "scores_within"]
 
 NAME = "cider"
 SIGMA = 6.0
@@ -46,9 +50,69 @@ def score(candidate: str, references: Sequence[str], idf: Idf, *, item: object =
     return _score(candidate, references, _vectoriser(idf))
 
 
-def scores(items: Iterable[Item], idf: Idf) -> list[float]:
+class Documents:
+    """Items whose references are counted: by the kernels where there are some, else as an Idf. One count serves all."""
+
+    def __init__(self, references: Sequence[Sequence[str]], idf: Idf | None = None) -> None:
+        self.references, self.N = references, idf.N if idf else len(references)
+        self.memory = _told.Memory(keep=[text for texts in references for text in texts])
+        self.given = idf
+        self.rows: object = None  # where df was counted
+        self.df = np.zeros(0, np.int64)  # by the number of the n-gram
+
+    @once
+    def idf(self) -> Idf:
+        return self.given or Idf.from_references(self.references)
+
+    def on(self, rows: Any) -> NDArray[np.int64]:
+        """df of every n-gram that these rows know; one that came after the count occurs in no item."""
+        if rows is not self.rows:
+            self.rows, self.df = rows, np.zeros(0, np.int64)
+        grams = rows.grams_known()
+        if len(self.df) < grams:
+            if self.given:
+                new = [self.given.df.get(gram, 0) for gram in rows.grams(len(self.df))]
+            elif len(self.df):
+                new = [0] * (grams - len(self.df))
+            else:
+                number = self.memory.numbers.__getitem__
+                starts = np.fromiter(accumulate(map(len, self.references), initial=0), np.int64, self.N + 1)
+                flat = np.array([number(text) for texts in self.references for text in texts], np.int64)
+                new = rows.frequencies(flat, starts)
+            self.df = np.concatenate([self.df, np.asarray(new, np.int64)])
+        return self.df
+
+
+_given: list[Documents] = []  # the last Idf that was given, by the numbers of its n-grams
+
+
+def documents(idf: Idf | Documents) -> Documents:
+    """Those that somebody else has counted; the same Idf, which is large, is not looked through twice."""
+    if isinstance(idf, Documents):
+        return idf
+    if not (_given and _given[0].given is idf):
+        _given[:] = [Documents((), idf)]
+    return _given[0]
+
+
+def frequencies(idf: Idf | Documents) -> Idf:
+    return idf.idf if isinstance(idf, Documents) else idf
+
+
+def scores(items: Iterable[Item], idf: Idf | Documents) -> list[float]:
     """CIDEr-D of each item; a sentence that occurs often is counted once."""
-    return list(stream(items, idf))
+    items = check_items(items)
+    kernels = _kernels.native()
+    if kernels is None:
+        return list(stream(items, frequencies(idf)))
+    check_documents(idf)
+    known = documents(idf)
+
+    def work(told: _told.Told) -> list[float]:
+        df = known.on(told.rows)
+        return told.rows.cider_given(*told[1:], df, known.N, _kernels.threads()).tolist()  # type: ignore[no-any-return]
+
+    return _told.count(kernels, [c for c, _ in items], [r for _, r in items], work, known.memory)
 
 
 def stream(items: Iterable[Item], idf: Idf) -> Iterator[float]:
@@ -63,16 +127,42 @@ def scores_within(items: Sequence[Item], groups: Sequence[Hashable]) -> list[flo
     """CIDEr-D of each item with the Idf of its own group: the label is the scope."""
     if len(groups) != len(items):
         raise InputError(f"{len(groups)} group labels for {len(items)} items", hint="give one label per item")
+    items = check_items(items)
     members: dict[Hashable, list[int]] = {}
-    for i, (label, (candidate, references)) in enumerate(zip(groups, items, strict=True)):
-        check_pair(candidate, references, item=i)
+    for i, label in enumerate(groups):
         members.setdefault(label, []).append(i)
+    order = [i for group in members.values() for i in group]
+    found = score_groups([items[i] for i in order], [len(group) for group in members.values()])
     values = [0.0] * len(items)
-    for group in members.values():
-        idf = Idf.from_references([items[i][1] for i in group])
-        for i, value in zip(group, scores([items[i] for i in group], idf), strict=True):
-            values[i] = value
+    for i, value in zip(order, found, strict=True):
+        values[i] = value
     return values
+
+
+def score_groups(items: Sequence[Item], sizes: Sequence[int]) -> list[float]:
+    """The same for groups that stand one after the other, each so many items."""
+    starts = [0, *accumulate(sizes)]
+    kernels = _kernels.native()
+    if kernels is None:
+        some = [items[a:b] for a, b in pairwise(starts)]
+        return [v for group in some if group for v in scores(group, Idf.from_references([r for _, r in group]))]
+
+    def work(told: _told.Told) -> list[float]:
+        return told.rows.cider(*told[1:], np.array(starts, np.int64), _kernels.threads()).tolist()  # type: ignore[no-any-return]
+
+    return _told.count(kernels, [c for c, _ in items], [r for _, r in items], work)
+
+
+def check_items(items: Iterable[Item]) -> list[Item]:
+    """The items, each a candidate with references; else an error that names the one that is not."""
+    checked = list(items)
+    check_pairs([c for c, _ in checked], [r for _, r in checked])
+    return checked
+
+
+def check_documents(idf: Idf | Documents) -> None:
+    if idf.N < 1:
+        raise InputError("the Idf counts no items", field="idf", hint="build it with Idf.from_references")
 
 
 def corpus_scope(count: int) -> list[int]:
@@ -123,8 +213,7 @@ def pairs(candidates: Sequence[str], references: Sequence[str], idf: Idf) -> NDA
 
 
 def _vectoriser(idf: Idf) -> Callable[[str], Vector]:
-    if idf.N < 1:
-        raise InputError("the Idf counts no items", field="idf", hint="build it with Idf.from_references")
+    check_documents(idf)
     log_N, df = math.log(idf.N), idf.df
 
     def vector(text: str) -> Vector:

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fabula import _kernels
-from fabula.text._check import check_pair, check_sentences
+from fabula.text import _told
+from fabula.text._check import check_pair, check_pairs, check_sentences
 from fabula.text._scorer import OneByOne
 
 NAME = "rouge"
@@ -28,6 +29,22 @@ def score(candidate: str, references: Sequence[str], *, item: object = None) -> 
     check_pair(candidate, references, item=item)
     P, R = _precision_recall([candidate], references)  # [1, R]
     return float(_f_measure(P.max(axis=1), R.max(axis=1))[0])
+
+
+def scores(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> NDArray[np.float64]:
+    """`score` of many. [K]"""
+    check_pairs(candidates, references)
+    kernels = _kernels.native()
+    if kernels is None:
+        return np.array([score(c, r) for c, r in zip(candidates, references, strict=True)])
+
+    def work(told: _told.Told) -> NDArray[np.float64]:
+        paired = np.repeat(told.candidates, np.diff(told.starts))
+        L, c, r = told.rows.lcs(paired, told.references, _kernels.threads()).astype(np.float64).T
+        first = told.starts[:-1]
+        return _f_measure(np.maximum.reduceat(L / c, first), np.maximum.reduceat(L / r, first))
+
+    return _told.count(kernels, candidates, references, work) if candidates else np.zeros(0)
 
 
 def pairs(candidates: Sequence[str], references: Sequence[str]) -> NDArray[np.float64]:

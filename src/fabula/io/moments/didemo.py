@@ -14,6 +14,7 @@ from fabula.io.format import MOMENTS, Format
 from fabula.io.moments.fields import check_object, read_id, read_text, read_windows
 
 PIECE = 5.0  # seconds
+MOST = 2**53  # pieces: from there on doubles skip numbers
 QUERY = '{"annotation_id", "video", "times": [[first, last], …], "description"}'
 KNOWN = frozenset({"annotation_id", "video", "times", "description", "num_segments", "dl_link"})
 
@@ -26,7 +27,7 @@ def read_queries(source: Source) -> Iterator[Query]:
         video = source.text(source.entry(entry, "video", id), "video", id)
         times = read_windows(source.entry(entry, "times", id), "times", id, source)
         for k, (first, last) in enumerate(times):
-            if first != int(first) or last != int(last) or not 0 <= first <= last:
+            if first != int(first) or last != int(last) or not 0 <= first <= last < MOST:
                 problem = f"expected the numbers of pieces, saw [{first:g}, {last:g}]"
                 raise source.wrong(problem, id, f"times[{k}]", "times are [first, last] pieces of 5 seconds, from 0")
         source.unused(entry, KNOWN, "queries")

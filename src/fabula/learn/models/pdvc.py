@@ -721,7 +721,7 @@ class Model(nn.Module):
                 start, end = spans[i, k].tolist()
                 caption = None if told is None or self.words is None else self.words.decode(told[i, k].tolist())
                 events.append(Event(Segment(start, end), caption, float(joint[i, k])))
-            stories.append(Story(video, tuple(events), float(batch.duration[i])).in_order())
+            stories.append(Story(video, tuple(events), float(batch.duration[i])).by_start())
         return stories
 
 

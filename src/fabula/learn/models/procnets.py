@@ -236,7 +236,7 @@ class Model(nn.Module):
             for cell in self.search(batch.features[b : b + 1], one):
                 start, end = ((one.cells[0, cell] - 1) * scale).clamp(0, float(batch.duration[b])).tolist()
                 events.append(Event(Segment(start, end), None, float(one.pooled[0, cell])))
-            stories.append(Story(video, tuple(events), float(batch.duration[b])).in_order())
+            stories.append(Story(video, tuple(events), float(batch.duration[b])).by_start())
         return stories
 
     def search(self, features: Tensor, p: Proposals) -> list[int]:

@@ -7,14 +7,15 @@ missing   zero: an item without a candidate counts as an empty one · drop: it d
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
+import numpy as np
+
 from fabula.core.nouns import Item
 from fabula.core.rows import Rows
-from fabula.metrics.base import Metric
+from fabula.metrics.base import Array, Metric
 from fabula.text import tokenize_all
 
 
@@ -50,7 +51,7 @@ class Items:
 
 @dataclass(frozen=True, kw_only=True)
 class CaptionMetric(Metric):
-    """Base of metrics over caption items. Write `units`: tokenised items in, a row each out."""
+    """Base of metrics over caption items. Write `units`: tokenised items in, a row each out; or `tabulate` at once."""
 
     reads: ClassVar[str] = "captions"
     tasks: ClassVar[tuple[str, ...]] = ("captions",)
@@ -67,9 +68,14 @@ class CaptionMetric(Metric):
     nonascii: Literal["keep", "blank"] = "keep"
     missing: Literal["zero", "drop"] = "zero"
 
-    @abstractmethod
     def units(self, items: Sequence[Item]) -> list[dict[str, Any]]:
         """One row per item, in order. Every item has a candidate and at least one reference, tokenised."""
+        raise NotImplementedError(f"{self.name} does not say what its rows are")
+
+    def tabulate(self, items: Sequence[Item]) -> Mapping[str, Array]:
+        """The same, column by column."""
+        rows = [{"id": item.id, **row} for item, row in zip(items, self.units(items), strict=True)]
+        return Rows.of(rows, unit="id").columns
 
     @property
     def whole(self) -> bool:
@@ -82,5 +88,10 @@ class CaptionMetric(Metric):
 
     def rows(self, block: Items, ctx: Any) -> Rows:
         items = self.items(block)
-        units = zip(items, self.units(items), strict=True)
-        return Rows.of(({block.unit: item.id, **row} for item, row in units), unit=block.unit)
+        refset = np.zeros(len(items), dtype=np.int64)
+        return Rows(tuple(i.id for i in items), refset, self.tabulate(items), block.unit)
+
+
+def split_items(items: Sequence[Item]) -> tuple[list[str], list[Sequence[str]]]:
+    """Candidates and their references; an item without a candidate says nothing."""
+    return [i.candidate or "" for i in items], [i.references for i in items]

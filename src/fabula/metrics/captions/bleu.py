@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from fabula.core.nouns import Item
 from fabula.core.rows import Rows
 from fabula.metrics.base import Array, Values
-from fabula.metrics.captions.base import CaptionMetric
+from fabula.metrics.captions.base import CaptionMetric, split_items
 from fabula.text import bleu
 
 
@@ -24,33 +23,18 @@ class Bleu(CaptionMetric):
     below_one: ClassVar[str] = "no caption may have so many words as its n-grams ask for"
     n: ClassVar[int]
 
-    def units(self, items: Sequence[Item]) -> list[dict[str, Any]]:
-        rows = []
-        for item in items:
-            stats = count_ngrams(item.candidate or "", item.references, item.id)
-            rows.append(
-                {"value": bleu.segment(stats)[self.n - 1], "stats": [*stats.guess, *stats.correct, stats.c, stats.r]}
-            )
-        return rows
+    def tabulate(self, items: Sequence[Item]) -> Mapping[str, Array]:
+        stats = bleu.stats_many(*split_items(items))
+        return {"value": bleu.segments(stats)[:, self.n - 1], "stats": stats.astype(np.float64)}
 
     def combine(self, rows: Rows) -> Values:
-        return {"value": self.of_total(rows["stats"].sum(axis=0))}
-
-    def of_total(self, total: Array) -> float:
-        s = [int(x) for x in total]
-        summed = bleu.BleuStats((s[0], s[1], s[2], s[3]), (s[4], s[5], s[6], s[7]), s[8], s[9])
-        return bleu.segment(summed)[self.n - 1]
+        return {"value": float(self.of_sums(rows["stats"].sum(axis=0, keepdims=True))[0])}
 
     def sums(self, rows: Rows) -> Array | None:
         return rows["stats"]
 
     def of_sums(self, totals: Array) -> Array:
-        return np.array([self.of_total(np.rint(total)) for total in totals])
-
-
-@lru_cache(maxsize=1 << 16)  # the four orders share one count
-def count_ngrams(candidate: str, references: tuple[str, ...], item: object) -> bleu.BleuStats:
-    return bleu.stats(candidate, references, item=item)
+        return bleu.segments(np.rint(totals).astype(np.int64))[:, self.n - 1]
 
 
 @dataclass(frozen=True, kw_only=True)

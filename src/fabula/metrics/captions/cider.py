@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
+
+import numpy as np
 
 from fabula.core.errors import SpecError
 from fabula.core.nouns import Item
-from fabula.metrics.captions.base import CaptionMetric
+from fabula.metrics.base import Array
+from fabula.metrics.captions.base import CaptionMetric, split_items
 from fabula.text import cider
 
 
@@ -36,8 +39,8 @@ class Metric(CaptionMetric):
         if not (self.idf == "corpus" or size_given or (scope == "file" and argument)):
             raise SpecError(f"CIDEr: idf={self.idf!r}; it may be corpus, batch:N or file:PATH")
 
-    def units(self, items: Sequence[Item]) -> list[dict[str, Any]]:
-        pairs = [(i.candidate or "", i.references) for i in items]
+    def tabulate(self, items: Sequence[Item]) -> Mapping[str, Array]:
+        pairs = list(zip(*split_items(items), strict=True))
         scope, _, argument = self.idf.partition(":")
         if scope == "file":
             values = cider.scores(pairs, cider.Idf.load(Path(argument)))
@@ -46,4 +49,4 @@ class Metric(CaptionMetric):
                 cider.corpus_scope(len(items)) if scope == "corpus" else cider.batch_scope(len(items), int(argument))
             )
             values = cider.scores_within(pairs, labels)
-        return [{"value": value} for value in values]
+        return {"value": np.array(values)}

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from fabula.core.nouns import Item
 from fabula.core.rows import CROWDED, Rows
 from fabula.metrics.base import Array, Values
-from fabula.metrics.captions.base import CaptionMetric
+from fabula.metrics.captions.base import CaptionMetric, split_items
 from fabula.text import meteor
 
 
@@ -36,13 +36,14 @@ class Metric(CaptionMetric):
     agg: Literal["corpus", "mean"] = "corpus"
     passing: Literal["direct", "pipe"] = "direct"
 
-    def units(self, items: Sequence[Item]) -> list[dict[str, Any]]:
-        texts = [(i.candidate or "", list(i.references)) for i in items]
+    def tabulate(self, items: Sequence[Item]) -> Mapping[str, Array]:
+        candidates, references = split_items(items)
         if self.passing == "pipe":
-            texts = [meteor.as_pycocoevalcap(*pair) for pair in texts]
-        candidates, references = [c for c, _ in texts], [r for _, r in texts]
-        segments = meteor.segments(candidates, references, crowded="zero")
-        return [{"value": s.score, "stats": s.stats} | ({CROWDED: s.crowded} if s.crowded else {}) for s in segments]
+            passed = [meteor.as_pycocoevalcap(*pair) for pair in zip(candidates, references, strict=True)]
+            candidates, references = [c for c, _ in passed], [r for _, r in passed]
+        found = meteor.table(candidates, references, crowded="zero")
+        columns = {"value": found.scores, "stats": found.stats}
+        return columns | {CROWDED: found.crowded.astype(np.float64)} if found.crowded.any() else columns
 
     @property
     def is_mean(self) -> bool:
@@ -51,24 +52,19 @@ class Metric(CaptionMetric):
     def combine(self, rows: Rows) -> Values:
         if self.is_mean:
             return super().combine(rows)
-        segments = (
-            meteor.Segment(tuple(map(float, stats)), float(value))
-            for stats, value in zip(rows["stats"], rows["value"], strict=True)
-        )
-        return {"value": meteor.aggregate(segments)}
+        summed = meteor.without_perfect_chunks(rows["stats"]).sum(axis=0, keepdims=True)
+        return {"value": float(meteor.scores_of(summed)[0])}
 
     def sums(self, rows: Rows) -> Array | None:
         """As text/meteor.aggregate sums them: a perfect segment adds no chunk."""
         if self.is_mean:
             return super().sums(rows)
-        stats = rows["stats"].copy()
-        stats[[meteor.is_perfect(tuple(row)) for row in stats.tolist()], 20] = 0.0
-        return stats
+        return meteor.without_perfect_chunks(rows["stats"])
 
     def of_sums(self, totals: Array) -> Array:
         if self.is_mean:
             return super().of_sums(totals)
-        return np.array([meteor.score_of(tuple(total)) for total in totals.tolist()])
+        return meteor.scores_of(totals)
 
     def about(self) -> Mapping[str, str]:
         return {"meteor": meteor.SCORER.version}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from fabula.core.nouns import Item
-from fabula.metrics.captions.base import CaptionMetric
+from fabula.metrics.base import Array
+from fabula.metrics.captions.base import CaptionMetric, split_items
 from fabula.text import rouge
 
 
@@ -17,5 +18,5 @@ class Metric(CaptionMetric):
     below_one: ClassVar[str] = ""
     paper: ClassVar[str] = "Lin, WS 2004"
 
-    def units(self, items: Sequence[Item]) -> list[dict[str, Any]]:
-        return [{"value": rouge.score(i.candidate or "", i.references, item=i.id)} for i in items]
+    def tabulate(self, items: Sequence[Item]) -> Mapping[str, Array]:
+        return {"value": rouge.scores(*split_items(items))}

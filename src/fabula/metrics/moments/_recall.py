@@ -145,7 +145,9 @@ class MomentRecall(Ranked):
             place = places(of, len(block))
         kind: Any = np.float32 if self.cast == "float32" else np.float64
         windows, counts = block.windows()
-        iou = hull_iou(block.spans[at].astype(kind)[:, None], windows.astype(kind)[of])  # [K, W]
+        with np.errstate(over="ignore"):  # beyond float32 a time is endless, there as here
+            spans, windows = block.spans[at].astype(kind), windows.astype(kind)
+        iou = hull_iou(spans[:, None], windows[of])  # [K, W]
         enough = np.where(counts >= self.agree_from, self.agree, 1)[of]  # [K]
         ranks = []
         for tau in self.iou:

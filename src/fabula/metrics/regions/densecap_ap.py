@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from fabula.core.rows import Rows
+from fabula.core.spec import show
 from fabula.metrics.base import Values
 from fabula.metrics.regions import densecap_map
 
 
 def field(o: float, s: float | None) -> str:
-    return f"iou{o:g}" if s is None else f"iou{o:g}_meteor{s:g}"
+    return f"iou{show(o)}" if s is None else f"iou{show(o)}_meteor{show(s)}"
 
 
 PLAIN = densecap_map.Metric()
@@ -27,8 +28,14 @@ class Metric(densecap_map.Metric):
     primary: ClassVar[str] = "iou0.5_meteor0"
     shown: ClassVar[bool] = False
 
-    def fold(self, rows: Rows) -> Values:
+    def __post_init__(self) -> None:
         """The thresholds may be others than the usual ones, so the names come from them."""
+        super().__post_init__()
+        names = tuple(field(o, s) for o in self.ious for s in (*self.meteors, None))
+        object.__setattr__(self, "fields", names)
+        object.__setattr__(self, "primary", type(self).primary if type(self).primary in names else names[0])
+
+    def fold(self, rows: Rows) -> Values:
         return self.combine(rows)
 
     def combine(self, rows: Rows) -> Values:

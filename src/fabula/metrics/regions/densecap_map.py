@@ -73,10 +73,14 @@ class Metric(RegionMetric):
 
     def count_unsettled(self, rows: Rows) -> int:
         """torch.sort keeps the order of equal scores among 16 values, and among more it may not."""
-        real = np.arange(rows["score"].shape[1]) < rows["detections"][:, None]
-        if self.grid != "arange" or int(real.sum()) <= STABLE:
+        if self.grid != "arange" or not len(rows):
             return 0
-        _, often = np.unique(rows["score"][real].astype(np.float32), return_counts=True)
+        real = np.arange(rows["score"].shape[1]) < rows["detections"][:, None]
+        if int(real.sum()) <= STABLE:
+            return 0
+        with np.errstate(over="ignore"):  # beyond float32 all scores are one
+            scores = rows["score"][real].astype(np.float32)
+        _, often = np.unique(scores, return_counts=True)
         return int(often[often > 1].sum())
 
     def combine(self, rows: Rows) -> Values:

@@ -10,13 +10,13 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fabula.core.means import f1, f1_of, mean
+from fabula.core.means import add_up, f1, f1_of, mean
 from fabula.core.nouns import Story
 from fabula.core.rows import Rows
 from fabula.core.spec import show
 from fabula.metrics.base import Array, Row, Values
-from fabula.metrics.stories._localised import take_first
 from fabula.metrics.stories.base import Pair, StoryMetric
+from fabula.pair.grid import Grid, Index
 from fabula.pair.strips import strips
 
 Hits = Callable[[float], NDArray[np.bool_]]  # level → [G, P]
@@ -53,8 +53,9 @@ class Covered(StoryMetric):
     @abstractmethod
     def hits(self, ref: Story, pred: Story) -> Hits: ...
 
-    def story_pairs(self, video: str, refs: Sequence[Story | None], pred: Story | None) -> dict[int, Pair]:
-        return super().story_pairs(video, refs, take_first(pred, self.top))
+    @abstractmethod
+    def cell_hits(self, grid: Grid) -> Hits:
+        """`hits` of many videos: level → [C]"""
 
     def unit(self, ref: Story, pred: Story, ctx: Any) -> Row:
         rows: dict[float, list[NDArray[np.bool_]]] = {level: [] for level in self.levels()}  # which references are near
@@ -71,6 +72,20 @@ class Covered(StoryMetric):
             row[f"recall@{show(level)}"] = float(np.concatenate(rows[level]).mean())
         return self.averaged(row | {"n_ref": float(len(ref)), "n_pred": float(len(pred))})
 
+    def many(self, pairs: Sequence[Pair], ctx: Any) -> dict[str, Array]:
+        grid = self.grid(pairs)
+        near, row = self.cell_hits(grid), dict[str, Array]()
+        G, P = grid.shapes.T.astype(np.float64)
+        for level in self.levels():
+            hit = near(level)
+            found = [count_marked(grid, side, grid.gold[hit] if side == 0 else grid.guess[hit]) for side in (0, 1)]
+            row[f"precision@{show(level)}"] = np.divide(found[1], P, out=np.zeros(len(grid)), where=P > 0)
+            row[f"recall@{show(level)}"] = found[0] / G
+        names = [[f"{n}@{show(x)}" for x in self.levels()] for n in ("precision", "recall")]
+        precision, recall = (add_up([row[n] for n in of]) / len(of) for of in names)
+        rest = row | {"n_ref": G, "n_pred": P}
+        return {"precision": precision, "recall": recall, "f1": f1_of(precision, recall), **rest}
+
     def averaged(self, row: Row) -> Row:
         precision, recall = (mean([row[f"{n}@{show(x)}"] for x in self.levels()]) for n in ("precision", "recall"))
         return {"precision": precision, "recall": recall, "f1": f1(precision, recall), **row}
@@ -82,6 +97,10 @@ class Covered(StoryMetric):
         return self.averaged(
             {n: max(r[n] for r in rows) if n in numbers else rows[0][n] for n in rows[0] if n not in self.fields}
         )
+
+    @property
+    def is_mean(self) -> bool:
+        return self.f1 == "videos"
 
     def combine(self, rows: Rows) -> Values:
         values = super().combine(rows)
@@ -119,3 +138,9 @@ class Covered(StoryMetric):
             return means[:, 0]
         value: Array = f1_of(means[:, ::2], means[:, 1::2]).mean(axis=1)  # of [B, levels]
         return value
+
+
+def count_marked(grid: Grid, side: int, marked: Index) -> Array:
+    """How many references (0) or predictions (1) of each pair of stories are marked once or more. [N]"""
+    seen = np.bincount(marked, minlength=int(grid.shapes[:, side].sum())) > 0
+    return np.bincount(grid.owners(side)[seen], minlength=len(grid)).astype(np.float64)

@@ -15,35 +15,36 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice, pairwise
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fabula.core.means import mean
+from fabula.core.means import add_up, mean
 from fabula.core.nouns import Story
+from fabula.core.rows import CROWDED
 from fabula.core.spec import show
-from fabula.metrics.base import Row
+from fabula.metrics.base import Array, Row
+from fabula.metrics.stories._meetings import GARBAGE, Meetings, letters
 from fabula.metrics.stories.base import Pair as StoryPair
-from fabula.metrics.stories.base import Stories, StoryMetric
+from fabula.metrics.stories.base import Stories, StoryMetric, Tokens, once
 from fabula.pair.strips import strips
-from fabula.text import tokenize_all
 
 Pair = tuple[str, str]  # candidate, reference; both tokenised
-Tokens = dict[str, str]
 Mask = NDArray[np.bool_]
 PAIRS = 1 << 16  # of captions, scored or parsed at a time: about a kilobyte each
 
 
 @dataclass(frozen=True, kw_only=True)
 class Localised(StoryMetric):
-    """Base: a subclass scores the pairs of one video."""
+    """Base: a subclass scores the pairs of one video, and those of many videos at once to the same digits."""
 
     paper: ClassVar[str] = "Krishna et al., ICCV 2017"
     tasks: ClassVar[tuple[str, ...]] = ("dense",)
     at: ClassVar[str | None] = "tiou"
+    portion: ClassVar[int | None] = PAIRS
     below_one: ClassVar[str] = "where events overlap, a caption is compared with those of the others too"
     rules: ClassVar[Mapping[str, str]] = {
         "garbage=zero": "a prediction that overlaps nothing scores 0",
@@ -66,12 +67,16 @@ class Localised(StoryMetric):
     def video(self, pairs: CaptionPairs, lost: int, ctx: Any) -> float:
         """The score of one video at one τ: its pairs, and how many predictions count as 0 besides."""
 
-    def prepare(self, data: Stories) -> Any:
-        texts = list({c for story in data.scored() for c in story.captions})
-        return dict(zip(texts, tokenize_all(texts, self.tok, self.nonascii == "blank"), strict=True))
+    def videos(self, met: Meetings, ctx: Any) -> list[Array] | None:
+        """`video` of many at each τ, [N] each; None where each is scored by itself."""
+        return None
 
-    def story_pairs(self, video: str, refs: Sequence[Story | None], pred: Story | None) -> dict[int, StoryPair]:
-        return super().story_pairs(video, refs, take_first(pred, self.top))
+    def crowded(self, met: Meetings, ctx: Any) -> Array | None:
+        """How many distinct pairs of each video are beyond the scorer, after `videos`. [N]"""
+        return None
+
+    def prepare(self, data: Stories) -> Any:
+        return data.tokens(self.tok, self.nonascii == "blank")
 
     def unit(self, ref: Story, pred: Story, ctx: Any) -> Row:
         row: Row = {}
@@ -79,6 +84,27 @@ class Localised(StoryMetric):
             pairs, lost = self.caption_pairs(ref, pred, tau, self.tokens(ctx))
             row[f"value@{show(tau)}"] = self.video(pairs, lost, ctx) if pairs or lost else 0.0
         return {"value": mean(list(row.values())), **row}
+
+    def many(self, pairs: Sequence[StoryPair], ctx: Any) -> Mapping[str, Array] | None:
+        values = self.videos(self.meet(pairs, ctx), ctx)
+        if values is None:
+            return None
+        columns = {"value": add_up(values) / len(values)} | {
+            f"value@{show(tau)}": value for tau, value in zip(self.tiou, values, strict=True)
+        }
+        crowded = self.crowded(self.meet(pairs, ctx), ctx)
+        return columns | {CROWDED: crowded} if crowded is not None and crowded.any() else columns
+
+    def meet(self, pairs: Sequence[StoryPair], ctx: Any) -> Meetings:
+        """Which captions meet; metrics whose rules for that agree share it."""
+        grid, words = self.grid(pairs), (self.tok, self.nonascii)
+        rules = (Meetings, self.tiou, self.garbage, self.eps, self.segments, words)
+
+        def make() -> Meetings:
+            return Meetings.of(grid, self.ious(grid), self.tiou, self.garbage, self.tokens(ctx))
+
+        found: Meetings = once(pairs, rules, make)
+        return found
 
     def tokens(self, ctx: Any) -> Tokens:
         found: Tokens = ctx
@@ -145,19 +171,6 @@ def chunks(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
     walk = iter(pairs)
     while some := list(islice(walk, PAIRS)):
         yield some
-
-
-GARBAGE = "abc123!@#"  # one token for the tokeniser, four words for METEOR
-
-
-def letters(n: int) -> str:
-    """A word of ten letters that no caption holds, another for each n."""
-    return "qzxj" + "".join(chr(ord("a") + n // 26**k % 26) for k in range(6))
-
-
-def take_first(pred: Story | None, top: int | None) -> Story | None:
-    """The first N predictions of the file."""
-    return pred if pred is None or top is None else replace(pred, events=pred.events[:top])
 
 
 CaptionPairs = list[Pair] | Walk  # of one video at one τ

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 from fabula.core.nouns import Story
 from fabula.metrics.base import Row
 from fabula.metrics.captions._graphs import Backend, Graphs, parser, version
-from fabula.metrics.stories._localised import PAIRS, CaptionPairs, Localised, Pair, Tokens, chunks
-from fabula.metrics.stories.base import Stories, tell, told_order
+from fabula.metrics.stories._localised import PAIRS, CaptionPairs, Localised, Pair, chunks
+from fabula.metrics.stories.base import Stories, Tokens, tell, told_order
 from fabula.pair.strips import is_large, portions
 from fabula.text import tokenize_all
 from fabula.text.spice import SpiceScore
@@ -70,6 +70,9 @@ class LocalisedGraphs(Localised):
 
     def tokens(self, ctx: Scored) -> Tokens:
         return ctx.words
+
+    def many(self, pairs: Sequence[tuple[Story, Story]], ctx: Scored) -> None:
+        """Names are given story by story."""
 
     def units(self, pairs: Sequence[tuple[Story, Story]], ctx: Scored) -> list[Row]:
         """All captions of some videos at the lowest τ, which has those of the others, parsed in one call."""

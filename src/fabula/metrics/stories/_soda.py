@@ -19,16 +19,16 @@ from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 
-from fabula.core.means import f1
+from fabula.core.means import f1, f1_of
 from fabula.core.nouns import Story
 from fabula.core.rows import CROWDED
 from fabula.match import Pairs
 from fabula.match.ordered import MarkedRows, OrderedRows, PathRows, fill_between, marked_many, ordered_many
 from fabula.metrics.base import Array, Row
-from fabula.metrics.stories.base import Match, Pair, Stories, StoryMetric, prf_row
+from fabula.metrics.stories.base import Match, Pair, Stories, StoryMetric, portioned, prf_row
 from fabula.pair.captions import Captions, Counts, Roles, Strips
 from fabula.pair.grid import Cells, Grid, Mask
-from fabula.pair.strips import is_large, part, portions, strips
+from fabula.pair.strips import is_large, part, strips
 
 OrderedRowsT = TypeVar("OrderedRowsT", bound=OrderedRows)
 PAPER = "Fujita et al., ECCV 2020"
@@ -47,24 +47,15 @@ class Soda(StoryMetric):
     reads_cells: ClassVar[bool] = False  # True where captions decide the matching: they are scored for every cell
 
     def unit(self, ref: Story, pred: Story, ctx: Any) -> Row:
-        return self.units([(ref, pred)], ctx)[0]
-
-    def units(self, pairs: Sequence[Pair], ctx: Any) -> list[Row]:
-        """Ordinary videos many at once; one whose matrix is too large strip by strip, to the same digits."""
-        rows: list[Row] = []
-        for some in portions(pairs):
-            rows += self.strip_units(*some[0], ctx) if is_large(*some[0]) else self.grid_units(some, ctx)
-        return rows
-
-    def grid_units(self, pairs: Sequence[Pair], ctx: Any) -> list[Row]:
-        S = self.matched(Grid.of(pairs), ctx).tolist()
-        rows = [self.prf(ref, pred, s) for (ref, pred), s in zip(pairs, S, strict=True)]
-        return tell_crowded(rows, self.crowded(ctx))
-
-    def strip_units(self, ref: Story, pred: Story, ctx: Any) -> list[Row]:
+        """Strip by strip: one video may have millions of cells."""
         words = self.within(ref, pred, ctx)
-        rows = [self.prf(ref, pred, self.matched_strips(ref, pred, words))]
-        return tell_crowded(rows, None if words is None else np.array([words.crowded]))
+        row = self.prf(ref, pred, self.matched_strips(ref, pred, words))
+        return tell_crowded(row, 0 if words is None else words.crowded)
+
+    def many(self, pairs: Sequence[Pair], ctx: Any) -> dict[str, Array]:
+        grid = self.grid(pairs)
+        columns = self.prf_columns(grid, self.matched(grid, ctx))
+        return with_crowded(columns, self.crowded(ctx))
 
     def matched(self, grid: Grid, ctx: Any) -> Array:
         """S of every pair of stories. [N]"""
@@ -99,12 +90,12 @@ class Soda(StoryMetric):
         an event told in wrong words is not taken for a missed one.
         """
         found: list[list[Match]] = []
-        for some in portions(pairs):
+        for some in portioned(pairs):
             found += self.strip_matches(*some[0], ctx) if is_large(*some[0]) else self.grid_matches(some, ctx)
         return found
 
     def grid_matches(self, pairs: Sequence[Pair], ctx: Any) -> list[list[Match]]:
-        grid = Grid.of(pairs)
+        grid = self.grid(pairs)
         iou = self.ious(grid)
         text = self.caption_cells(grid, ctx, iou != 0)
         chosen = fill_between(self.matched_cells(iou, text), iou, grid.shapes)
@@ -138,13 +129,17 @@ class Soda(StoryMetric):
         """C: what the ordered matching maximises the sum of. [C]"""
         return iou
 
-    def ious(self, grid: Grid) -> Cells:
-        """`iou` of all pairs of stories. [C]"""
-        return grid.iou(self.eps, raw=self.segments != "checked", swap=self.segments == "swap")
-
     def prf(self, ref: Story, pred: Story, S: float) -> Row:
         precision, recall = (S / len(pred), S / len(ref)) if len(pred) else (0.0, 0.0)
         return prf_row(ref, pred, S, precision, recall, f1(precision, recall))
+
+    def prf_columns(self, grid: Grid, S: Array) -> dict[str, Array]:
+        """`prf` of all pairs of stories. [N] each"""
+        G, P = grid.shapes.T.astype(np.float64)
+        precision = np.divide(S, P, out=np.zeros(len(S)), where=P > 0)
+        recall = np.divide(S, G, out=np.zeros(len(S)), where=P > 0)
+        f1 = f1_of(precision, recall)
+        return {"precision": precision, "recall": recall, "f1": f1, "S": S, "n_ref": G, "n_pred": P}
 
 
 def add_in_order(values: Sequence[float]) -> float:
@@ -152,12 +147,14 @@ def add_in_order(values: Sequence[float]) -> float:
     return float(np.add.accumulate(values)[-1]) if values else 0.0
 
 
-def tell_crowded(rows: list[Row], crowded: Counts | None) -> list[Row]:
+def tell_crowded(row: Row, crowded: int) -> Row:
     """How many pairs count as 0 because they are beyond the scorer, where there are any."""
-    if crowded is not None and crowded.any():
-        for row, count in zip(rows, crowded.tolist(), strict=True):
-            row[CROWDED] = float(count)
-    return rows
+    return row | {CROWDED: float(crowded)} if crowded else row
+
+
+def with_crowded(columns: dict[str, Array], crowded: Counts | None) -> dict[str, Array]:
+    """The same for many videos."""
+    return columns | {CROWDED: crowded.astype(np.float64)} if crowded is not None and crowded.any() else columns
 
 
 def list_matches(grid: Grid, chosen: Mask, iou: Cells, text: Cells | None) -> list[list[Match]]:
@@ -203,7 +200,7 @@ class CaptionSoda(Soda):
 
     def prepare(self, data: Stories) -> Captions:
         captions = self.captions()
-        captions.tokenize(c for story in data.scored() for c in story.captions)
+        captions.tokens = data.tokens(self.tok, self.nonascii == "blank")
         return captions
 
     def caption_cells(self, grid: Grid, ctx: Captions, wanted: Mask) -> Cells:
@@ -256,7 +253,7 @@ class PairSoda(CaptionSoda):
 
     def grid_matches(self, pairs: Sequence[Pair], ctx: Captions) -> list[list[Match]]:
         """The very pairs that are summed: IoU chose them, so that words in common or not make no difference."""
-        grid = Grid.of(pairs)
+        grid = self.grid(pairs)
         iou = self.ious(grid)
         chosen = self.choose(iou, grid)
         return list_matches(grid, chosen, iou, self.caption_cells(grid, ctx, chosen))

@@ -15,20 +15,71 @@ segments checked: reversed, zero-length and negative ones match nothing · raw: 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from fabula.core.errors import SpecError
 from fabula.core.nouns import Corpus, Story
 from fabula.core.rows import Rows
-from fabula.metrics.base import Metric, Row
+from fabula.metrics.base import Array, Metric, Row
+from fabula.pair import strips
+from fabula.pair.grid import Cells, Grid
 from fabula.pair.tiou import Matrix, forward, tiou
+from fabula.text import tokenize_all
 
 BLOCK = 512  # videos
+KEPT = 1 << 21  # cells of the matrices of all blocks: where there are more, each metric makes its own
 
 Pair = tuple[Story, Story]  # reference, prediction
 Video = tuple[str, Sequence[Story | None], Story | None]  # its id, its reference stories by set, its predicted one
+Tokens = dict[str, str]
+T = TypeVar("T")
+
+
+class Kept(list[T]):
+    """A list with room for what is made of it, so that the metrics that come after need not make it again."""
+
+    ROOM = 12
+
+    def __init__(self, things: Iterable[T] = ()) -> None:
+        super().__init__(things)
+        self.made: dict[object, Any] = {}
+
+    def once(self, key: object, make: Callable[[], Any]) -> Any:
+        if key not in self.made:
+            if len(self.made) >= self.ROOM:
+                del self.made[next(iter(self.made))]
+            self.made[key] = make()
+        return self.made[key]
+
+
+def once(things: Sequence[Any], key: object, make: Callable[[], Any]) -> Any:
+    """What is made of these things under this key: kept with them where they keep it."""
+    return things.once(key, make) if isinstance(things, Kept) else make()
+
+
+def portioned(pairs: Sequence[Pair], cells: int | None = None) -> list[Sequence[Pair]]:
+    """Runs of pairs of stories with at most so many cells together, each of which keeps what is made of it."""
+    size = once(pairs, "cells", lambda: sum(len(ref) * len(pred) for ref, pred in pairs))
+    if size <= (cells or strips.CELLS):
+        return [pairs] if pairs else []
+    found: list[Sequence[Pair]] = once(
+        pairs, ("portions", cells), lambda: list(map(Kept, strips.portions(pairs, cells)))
+    )
+    return found
+
+
+class Laid(Kept[Pair]):
+    """The stories of a block that are compared, pair by pair, and whose each pair is."""
+
+    def __init__(self, pairs: Mapping[str, Mapping[int, Pair]]) -> None:
+        super().__init__(pair for of_set in pairs.values() for pair in of_set.values())
+        self.videos = tuple(video for video, of_set in pairs.items() for _ in of_set)
+        self.refset = np.array([k for of_set in pairs.values() for k in of_set], dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +89,7 @@ class Stories:
     refs: Sequence[Corpus]
     preds: Corpus
     statistics: Any = None
+    made: dict[object, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def videos(self) -> list[str]:
@@ -48,11 +100,34 @@ class Stories:
         return len(self.videos)
 
     def blocks(self, whole: bool) -> Iterator[list[Video]]:
-        videos = self.videos
+        if whole in self.made:
+            yield from self.made[whole]
+            return
+        videos, kept = self.videos, list[Kept[Video]]()
+        few = self.cells <= KEPT
         size = max(1, len(videos)) if whole else BLOCK
         for start in range(0, len(videos), size):
             some = videos[start : start + size]
-            yield [(v, [ref.get(v) for ref in self.refs], self.preds.get(v)) for v in some]
+            block: Kept[Video] = Kept((v, [ref.get(v) for ref in self.refs], self.preds.get(v)) for v in some)
+            if few:
+                kept.append(block)
+            yield block
+        if few:
+            self.made[whole] = kept
+
+    @property
+    def cells(self) -> int:
+        """Of all matrices of references and predictions together."""
+        return sum(len(story) * len(self.preds[v]) for ref in self.refs for v, story in ref.items() if v in self.preds)
+
+    def tokens(self, tok: str, ascii_only: bool) -> Tokens:
+        """Every caption that is compared, and its tokens."""
+        key = "tokens", tok, ascii_only
+        if key not in self.made:
+            texts = list({c for story in self.scored() for c in story.captions})
+            self.made[key] = dict(zip(texts, tokenize_all(texts, tok, ascii_only), strict=True))
+        found: Tokens = self.made[key]
+        return found
 
     def scored(self) -> Iterator[Story]:
         """All stories that are compared: predictions of other videos are none."""
@@ -74,10 +149,11 @@ class Match(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class StoryMetric(Metric):
-    """Base of metrics over stories. Write `unit`; leave the rest."""
+    """Base of metrics over stories. Write `unit`, and `many` where it should be fast; leave the rest."""
 
     reads: ClassVar[str] = "stories"
     tasks: ClassVar[tuple[str, ...]] = ("dense", "procedure")
+    portion: ClassVar[int | None] = None  # cells of matrices that are worked on at once; None: strips.CELLS
     rules: ClassVar[Mapping[str, str]] = {
         "refs=mean": "each reference set counts on its own and the sets are averaged",
         "refs=best": "only the reference set that serves the prediction best counts",
@@ -112,7 +188,7 @@ class StoryMetric(Metric):
         """One video → one row. `ref` has at least one event; `pred` may have none."""
 
     def units(self, pairs: Sequence[Pair], ctx: Any) -> list[Row]:
-        """`unit` of many videos; override it where work is cheaper for all of them at once."""
+        """`unit` of many videos, row by row."""
         return [self.unit(ref, pred, ctx) for ref, pred in pairs]
 
     # ── what is compared ────────────────────────────────────────────────────────────────────────────────────────────
@@ -120,6 +196,29 @@ class StoryMetric(Metric):
     def check_sets(self, sets: int) -> None:
         if self.refs == "single" and sets > 1:
             raise SpecError(f"{self} takes one reference set, {sets} were given; say refs=mean, best or merged")
+
+    def many(self, pairs: Sequence[Pair], ctx: Any) -> Mapping[str, Array] | None:
+        """`unit` of many ordinary videos at once, column by column and to the same digits; None: one by one."""
+        return None
+
+    def tabulate(self, pairs: Sequence[Pair], ctx: Any) -> Mapping[str, Array]:
+        """The rows of any videos: those whose matrix has more than `portion` cells by themselves."""
+        parts = []
+        for some in portioned(pairs, self.portion):
+            columns = None if strips.is_large(*some[0], self.portion) else self.many(some, ctx)
+            if columns is None:
+                columns = Rows.of({"video": "", **row} for row in self.units(some, ctx)).columns
+            parts.append(Rows(("",) * len(some), np.zeros(len(some), np.int64), columns))
+        return Rows.joined(parts).columns
+
+    def grid(self, pairs: Sequence[Pair]) -> Grid:
+        """Every reference with every prediction of all pairs of stories."""
+        found: Grid = once(pairs, Grid, lambda: Grid.of(pairs))
+        return found
+
+    def ious(self, grid: Grid) -> Cells:
+        """`iou` of all pairs of stories. [C]"""
+        return grid.iou(self.eps, raw=self.segments != "checked", swap=self.segments == "swap")
 
     def iou(self, ref: Story, pred: Story) -> Matrix:
         """[G, P]"""
@@ -134,6 +233,7 @@ class StoryMetric(Metric):
             if self.missing == "drop":
                 return {}
             pred = Story(video)
+        pred = take_first(pred, self.param("top"))
         sets = {k: ref for k, ref in enumerate(refs) if ref is not None and len(ref)}
         if self.refs == "merged" and sets:
             sets = {0: Story(video, tuple(e for ref in sets.values() for e in ref.events))}
@@ -141,15 +241,32 @@ class StoryMetric(Metric):
         return {k: (tell(ref, self.order), told) for k, ref in sets.items()}
 
     def rows(self, block: Sequence[Video], ctx: Any) -> Rows:
-        pairs = {video: self.story_pairs(video, refs, pred) for video, refs, pred in block}
-        units = iter(self.units([pair for of_set in pairs.values() for pair in of_set.values()], ctx))
-        table: list[dict[str, Any]] = []
-        for video, of_set in pairs.items():
-            rows = {k: next(units) for k in of_set}
-            if self.refs == "best" and rows:
-                rows = {0: self.best(list(rows.values()))}
-            table += [{"video": video, "refset": k, **row} for k, row in rows.items()]
-        return Rows.of(table)
+        laid = self.lay(block)
+        if not laid:
+            return Rows.of([])
+        rows = Rows(laid.videos, laid.refset, self.tabulate(laid, ctx))
+        return self.best_rows(rows) if self.refs == "best" else rows
+
+    def lay(self, block: Sequence[Video]) -> Laid:
+        """What is compared in a block of videos; metrics whose rules for that agree share it."""
+
+        def make() -> Laid:
+            return Laid({v: self.story_pairs(v, refs, pred) for v, refs, pred in block})
+
+        if type(self).story_pairs is not StoryMetric.story_pairs:  # rules of its own
+            return make()
+        rules = ("laid", self.refs == "merged", self.missing, self.order, self.param("top"))
+        made: Laid = once(block, rules, make)
+        return made
+
+    def best_rows(self, rows: Rows) -> Rows:
+        """One row a video."""
+        if type(self).best is StoryMetric.best and len(rows):
+            return rows.take(find_best(rows, self.primary)).as_set(0)
+        sides: dict[str | int, list[Row]] = {}
+        for row in rows.dicts():
+            sides.setdefault(row.pop("video"), []).append({n: x for n, x in row.items() if n != "refset"})
+        return Rows.of({"video": video, "refset": 0, **self.best(some)} for video, some in sides.items())
 
     def best(self, rows: list[Row]) -> Row:
         """The row of the reference set that serves the prediction best; the first on ties."""
@@ -205,6 +322,20 @@ def told_order(story: Story, order: str, predicted: bool = False) -> Sequence[in
 def tell(story: Story, order: str, predicted: bool = False) -> Story:
     """The story in the order that a metric reads it in."""
     return story.rearranged(list(told_order(story, order, predicted)))
+
+
+def find_best(rows: Rows, column: str) -> NDArray[np.int64]:
+    """Of each run of rows of one video the first with the greatest number."""
+    starts = np.flatnonzero([a != b for a, b in zip(rows.keys, (None, *rows.keys[:-1]), strict=True)])
+    run = np.repeat(np.arange(len(starts)), np.diff([*starts, len(rows)]))
+    top = np.flatnonzero(rows[column] == np.maximum.reduceat(rows[column], starts)[run])
+    found: NDArray[np.int64] = top[np.flatnonzero(np.diff(run[top], prepend=-1))]
+    return found
+
+
+def take_first(pred: Story, top: int | None) -> Story:
+    """The first N predictions of the file."""
+    return pred if top is None else replace(pred, events=pred.events[:top])
 
 
 def prf_row(ref: Story, pred: Story, S: float, precision: float, recall: float, f1: float) -> Row:

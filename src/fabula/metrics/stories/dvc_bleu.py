@@ -8,8 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from fabula.metrics.captions.bleu import count_ngrams
+from fabula.metrics.base import Array
 from fabula.metrics.stories._localised import CaptionPairs, Localised
+from fabula.metrics.stories._meetings import Meetings
 from fabula.text import bleu
 
 
@@ -20,10 +21,15 @@ class LocalisedBleu(Localised):
     n: ClassVar[int]
     shown: ClassVar[bool] = False
 
+    def videos(self, met: Meetings, ctx: Any) -> list[Array]:
+        stats = met.once("bleu", bleu.stats_many)
+        values = [bleu.segments(met.total(k, stats))[:, self.n - 1] for k in range(len(self.tiou))]
+        return [met.spread(k, value) for k, value in enumerate(values)]
+
     def video(self, pairs: CaptionPairs, lost: int, ctx: Any) -> float:
         if not pairs:
             return 0.0
-        value = bleu.corpus(count_ngrams(c, (r,), None) for c, r in pairs)[self.n - 1]
+        value = bleu.corpus(bleu.stats(c, [r]) for c, r in pairs)[self.n - 1]
         return value * len(pairs) / (len(pairs) + lost)
 
 

@@ -11,9 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
+import numpy as np
+
 from fabula.core.nouns import Corpus
-from fabula.metrics.stories._localised import CaptionPairs, Localised, Tokens
-from fabula.metrics.stories.base import Stories
+from fabula.metrics.base import Array
+from fabula.metrics.stories._localised import CaptionPairs, Localised
+from fabula.metrics.stories._meetings import Meetings
+from fabula.metrics.stories.base import Stories, Tokens
 from fabula.text import cider
 
 
@@ -33,7 +37,8 @@ class Metric(Localised):
         tokens = super().prepare(data)
         if self.idf == "video":
             return tokens, None
-        return tokens, count_events(data.refs, tokens) if data.statistics is None else cider.Idf(**data.statistics)
+        events = cider.Documents(list_events(data.refs, tokens))
+        return tokens, events if data.statistics is None else cider.Idf(**data.statistics)
 
     @property
     def needs_statistics(self) -> bool:
@@ -42,7 +47,7 @@ class Metric(Localised):
     def count_statistics(self, refs: Sequence[Corpus]) -> Any:
         if not self.needs_statistics:
             return None
-        idf = count_events(refs, super().prepare(Stories(refs, Corpus({}))))
+        idf = cider.Idf.from_references(list_events(refs, super().prepare(Stories(refs, Corpus({})))))
         return {"N": idf.N, "df": dict(idf.df)}
 
     def merge_statistics(self, parts: Sequence[Any]) -> Any:
@@ -53,13 +58,23 @@ class Metric(Localised):
         tokens: Tokens = ctx[0]
         return tokens
 
+    def videos(self, met: Meetings, ctx: Any) -> list[Array]:
+        pairs = [(c, (r,)) for c, r in zip(met.candidates, met.references, strict=True)]
+        if ctx[1]:
+            scores = np.array(cider.scores(pairs, ctx[1]))
+            return [met.mean(k, scores[at]) for k, at in enumerate(met.at)]
+        sizes = [n for k in range(len(met.at)) for n in met.counts(k).tolist()]
+        found = np.array(cider.score_groups([pairs[d] for at in met.at for d in at.tolist()], sizes))
+        ends = np.cumsum([len(at) for at in met.at])[:-1]
+        return [met.mean(k, scores) for k, scores in enumerate(np.split(found, ends))]
+
     def video(self, pairs: CaptionPairs, lost: int, ctx: Any) -> float:
         if not pairs:
             return 0.0
-        idf = ctx[1] or cider.Idf.from_counts(Counter(r for _, r in pairs))
+        idf = cider.frequencies(ctx[1]) if ctx[1] else cider.Idf.from_counts(Counter(r for _, r in pairs))
         return sum(cider.stream(((c, [r]) for c, r in pairs), idf)) / (len(pairs) + lost)
 
 
-def count_events(refs: Sequence[Corpus], tokens: Tokens) -> cider.Idf:
+def list_events(refs: Sequence[Corpus], tokens: Tokens) -> list[tuple[str]]:
     """Every reference event is an item."""
-    return cider.Idf.from_references([[tokens[c]] for ref in refs for story in ref.values() for c in story.captions])
+    return [(tokens[c],) for ref in refs for story in ref.values() for c in story.captions]

@@ -12,10 +12,10 @@ from typing import Any, ClassVar, Literal
 
 from fabula.core.nouns import Story
 from fabula.core.rows import CROWDED
-from fabula.metrics.base import Row
-from fabula.metrics.stories._localised import PAIRS, CaptionPairs, Localised, Pair, Tokens, chunks
-from fabula.metrics.stories.base import Stories
-from fabula.pair.strips import is_large, portions
+from fabula.metrics.base import Array, Row
+from fabula.metrics.stories._localised import PAIRS, CaptionPairs, Localised, Pair, chunks
+from fabula.metrics.stories._meetings import Meetings
+from fabula.metrics.stories.base import Stories, Tokens
 from fabula.text import meteor
 
 
@@ -26,6 +26,7 @@ class Scored:
         self.tokens = tokens
         self.segments: dict[Pair, meteor.Segment] = {}
         self.crowded: set[Pair] = set()  # of one video, beyond METEOR
+        self.beyond: Array | None = None  # of many videos, how many. [N]
 
     def score(self, pairs: Sequence[Pair]) -> None:
         new = list({p for p in pairs if p not in self.segments})
@@ -45,6 +46,10 @@ class Scored:
                 self.segments = {}
 
 
+def score_pairs(candidates: list[str], references: list[tuple[str]]) -> meteor.Table:
+    return meteor.table(candidates, references, crowded="zero")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Metric(Localised):
     name: ClassVar[str] = "DVC_METEOR"
@@ -62,16 +67,16 @@ class Metric(Localised):
     def tokens(self, ctx: Scored) -> Tokens:
         return ctx.tokens
 
-    def units(self, pairs: Sequence[tuple[Story, Story]], ctx: Scored) -> list[Row]:
-        """All captions of some videos at the lowest τ, which has those of the others, scored in one call."""
-        rows: list[Row] = []
-        for some in portions(pairs, PAIRS):
-            ctx.segments = {}
-            if not is_large(*some[0], PAIRS):
-                told = (self.caption_pairs(ref, pred, min(self.tiou), ctx.tokens)[0] for ref, pred in some)
-                ctx.score([p for of_video in told for p in of_video])
-            rows += [self.unit(ref, pred, ctx) for ref, pred in some]
-        return rows
+    def videos(self, met: Meetings, ctx: Scored) -> list[Array]:
+        found = met.once("meteor", score_pairs)
+        ctx.beyond = met.distinct(found.crowded > 0) if found.crowded.any() else None
+        if self.agg == "items":
+            return [met.mean(k, found.scores[at]) for k, at in enumerate(met.at)]
+        stats = meteor.without_perfect_chunks(found.stats)
+        return [met.spread(k, meteor.scores_of(met.total(k, stats))) for k in range(len(met.at))]
+
+    def crowded(self, met: Meetings, ctx: Scored) -> Array | None:
+        return ctx.beyond
 
     def unit(self, ref: Story, pred: Story, ctx: Scored) -> Row:
         ctx.crowded = set()

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
 
+from fabula.metrics.base import Array
 from fabula.metrics.stories._localised import CaptionPairs, Localised
+from fabula.metrics.stories._meetings import Meetings
 from fabula.text import rouge
 
 
@@ -14,6 +16,10 @@ from fabula.text import rouge
 class Metric(Localised):
     name: ClassVar[str] = "DVC_ROUGE_L"
     label: ClassVar[str] = "ROUGE_L"
+
+    def videos(self, met: Meetings, ctx: Any) -> list[Array]:
+        scores = met.once("rouge", rouge.scores)
+        return [met.mean(k, scores[at]) for k, at in enumerate(met.at)]
 
     def video(self, pairs: CaptionPairs, lost: int, ctx: Any) -> float:
         return sum(score_pair(*pair) for pair in pairs) / (len(pairs) + lost)

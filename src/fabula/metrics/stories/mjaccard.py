@@ -7,16 +7,18 @@ The denominator is what the published code divides by; short predictions are rew
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from fabula.core.nouns import Story
-from fabula.metrics.base import Row
-from fabula.metrics.stories.base import StoryMetric
+from fabula.metrics.base import Array, Row
+from fabula.metrics.stories.base import Pair, StoryMetric
+from fabula.pair.grid import spans
 from fabula.pair.strips import strips
-from fabula.pair.tiou import Matrix, endless, intersection
+from fabula.pair.tiou import Matrix, endless, intersection, shared
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,6 +26,14 @@ class Metric(StoryMetric):
     name: ClassVar[str] = "mJaccard"
     below_one: ClassVar[str] = ""
     paper: ClassVar[str] = "Zhou et al., AAAI 2018"
+
+    @endless
+    def many(self, pairs: Sequence[Pair], ctx: Any) -> dict[str, Array]:
+        grid = self.grid(pairs)
+        g, p = spans(grid.refs)[grid.gold], spans(grid.preds)[grid.guess]  # [C, 2]
+        inter = np.where(self.ious(grid) > 0, shared(g, p), 0.0)
+        share = np.divide(inter, p[:, 1] - p[:, 0] + self.eps, out=np.zeros_like(inter), where=inter > 0)
+        return {"value": np.array([best.mean() for best in grid.best(share)])}
 
     def unit(self, ref: Story, pred: Story, ctx: Any) -> Row:
         best = [self.shares(some, pred).max(axis=1, initial=0.0) for some in strips(ref, pred)]

@@ -18,6 +18,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
+import numpy as np
+
 from fabula.core.nouns import Item, Story
 from fabula.core.rows import Rows
 from fabula.metrics.base import Array, Metric, Values
@@ -79,8 +81,8 @@ class Paragraph(Metric):
 
     def rows(self, block: Sequence[Video], ctx: Any) -> Rows:
         items = self.items(block)
-        rows: list[dict[str, Any]] = self.reader().units(items)
-        return Rows.of({"video": item.id, **row} for item, row in zip(items, rows, strict=True))
+        refset = np.zeros(len(items), dtype=np.int64)
+        return Rows(tuple(item.id for item in items), refset, self.reader().tabulate(items))
 
     @property
     def leans_on(self) -> frozenset[str]:

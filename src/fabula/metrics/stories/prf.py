@@ -10,8 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from fabula.core.nouns import Story
 from fabula.metrics.stories._covered import Covered, Hits
+from fabula.pair.grid import Grid
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,5 +31,10 @@ class Metric(Covered):
         return self.tau
 
     def hits(self, ref: Story, pred: Story) -> Hits:
-        iou = self.iou(ref, pred)  # [G, P]
+        return self.above(self.iou(ref, pred))
+
+    def cell_hits(self, grid: Grid) -> Hits:
+        return self.above(self.ious(grid))
+
+    def above(self, iou: NDArray[np.float64]) -> Hits:
         return lambda tau: iou > tau if self.cmp == ">" else iou >= tau

@@ -11,14 +11,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from fabula.core.means import mean
+from fabula.core.means import add_up, mean
 from fabula.core.nouns import Story
 from fabula.core.spec import show
-from fabula.metrics.base import Row
-from fabula.metrics.stories._soda import PairSoda, add_in_order, tell_crowded
+from fabula.metrics.base import Array, Row
+from fabula.metrics.stories._soda import PairSoda, add_in_order, tell_crowded, with_crowded
 from fabula.metrics.stories.base import Pair
 from fabula.pair.captions import Captions
-from fabula.pair.grid import Grid
 
 NUMBERS = ("S", "precision", "recall", "f1")
 
@@ -31,21 +30,25 @@ class Metric(PairSoda):
 
     tiou: tuple[float, ...] = (0.3, 0.5, 0.7, 0.9)
 
-    def grid_units(self, pairs: Sequence[Pair], ctx: Captions) -> list[Row]:
-        grid = Grid.of(pairs)
+    def many(self, pairs: Sequence[Pair], ctx: Captions) -> dict[str, Array]:
+        grid = self.grid(pairs)
         iou = self.ious(grid)
         chosen = {tau: self.choose(np.where(iou >= tau, iou, 0.0), grid) for tau in self.tiou}
         captions = ctx.scores(grid, np.logical_or.reduce(list(chosen.values())))
-        S = {tau: grid.sum(captions, mask).tolist() for tau, mask in chosen.items()}
-        rows = [self.row(ref, pred, {tau: S[tau][n] for tau in self.tiou}) for n, (ref, pred) in enumerate(pairs)]
-        return tell_crowded(rows, self.crowded(ctx))
+        columns: dict[str, Array] = {}
+        for tau, mask in chosen.items():
+            at = self.prf_columns(grid, grid.sum(captions, mask))
+            columns |= {f"{n}@{show(tau)}": at[n] for n in NUMBERS} | {n: at[n] for n in ("n_ref", "n_pred")}
+        for n in NUMBERS:
+            columns[n] = add_up([columns[f"{n}@{show(tau)}"] for tau in self.tiou]) / len(self.tiou)
+        return with_crowded(columns, self.crowded(ctx))
 
-    def strip_units(self, ref: Story, pred: Story, ctx: Captions) -> list[Row]:
+    def unit(self, ref: Story, pred: Story, ctx: Captions) -> Row:
         chosen = {tau: self.choose_strips(ref, pred, tau) for tau in self.tiou}
         some, words = sorted({pair for pairs in chosen.values() for pair in pairs}), self.within(ref, pred, ctx)
         worth = dict(zip(some, words.at(some), strict=True))
         S = {tau: add_in_order([worth[pair] for pair in pairs]) for tau, pairs in chosen.items()}
-        return tell_crowded([self.row(ref, pred, S)], np.array([words.crowded]))
+        return tell_crowded(self.row(ref, pred, S), words.crowded)
 
     def row(self, ref: Story, pred: Story, S: Mapping[float, float]) -> Row:
         row: Row = {}

@@ -12,7 +12,8 @@ import numpy as np
 
 from fabula.core.nouns import Story
 from fabula.metrics.stories._covered import Covered, Hits
-from fabula.pair.tiou import endless
+from fabula.pair.grid import Grid, spans
+from fabula.pair.tiou import endless, sound
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,9 +29,16 @@ class Metric(Covered):
         return self.within
 
     @endless
+    def cell_hits(self, grid: Grid) -> Hits:
+        g, p = spans(grid.refs)[grid.gold], spans(grid.preds)[grid.guess]  # [C, 2]
+        apart = np.abs(g[:, 0] - p[:, 0])
+        if self.segments == "checked":
+            apart = np.where(sound(g) & sound(p), apart, np.inf)
+        return lambda d: apart < d
+
+    @endless
     def hits(self, ref: Story, pred: Story) -> Hits:
         apart = np.abs(ref.spans[:, None, 0] - pred.spans[None, :, 0])  # [G, P]
         if self.segments == "checked":  # what is no stretch of time matches nothing
-            g, p = (np.array([e.segment.sound for e in story.events], dtype=bool) for story in (ref, pred))
-            apart = np.where(g[:, None] & p[None, :], apart, np.inf)
+            apart = np.where(sound(ref.spans)[:, None] & sound(pred.spans)[None, :], apart, np.inf)
         return lambda d: apart < d

@@ -51,6 +51,14 @@ class Segment(NamedTuple):
     crowded: int = 0  # references that could not be aligned with it (see Crowded), and count as unmatched
 
 
+class Table(NamedTuple):
+    """Segments of many candidates, column by column."""
+
+    stats: NDArray[np.float64]  # [K, 23]
+    scores: NDArray[np.float64]  # [K]
+    crowded: NDArray[np.int64]  # [K]
+
+
 class Alignment(NamedTuple):
     """The words of both sides as METEOR reads them, and which stand for which."""
 
@@ -84,22 +92,32 @@ def segments(
     crowded: Crowded = "refuse",
 ) -> list[Segment]:
     """One segment per candidate, each with its own list of references."""
+    found = (array.tolist() for array in table(candidates, references, threads=threads, crowded=crowded))
+    return [Segment(tuple(row), value, int(n)) for row, value, n in zip(*found, strict=True)]
+
+
+def table(
+    candidates: Sequence[str],
+    references: Sequence[Sequence[str]],
+    *,
+    threads: int | None = None,
+    crowded: Crowded = "refuse",
+) -> Table:
+    """`segments` as arrays."""
     if len(candidates) != len(references):
         raise InputError(f"{len(candidates)} candidates, but {len(references)} lists of references")
-    for k, texts in enumerate(references):
+    for k, texts in enumerate(references) if not all(references) or str in map(type, references) else ():
         if not texts or isinstance(texts, str):
             raise InputError(f"references of item {k}: expected a list of at least one text, saw {shown(texts)}")
     index = open_index()
     if engine := _engine(index):
         with _as_input_error(lambda: _check_segments(candidates, references)):
-            found = engine.segments(candidates, references, threads or _kernels.threads(), crowded == "zero")
-        stats, scores, beyond = (array.tolist() for array in found)
-        return [Segment(tuple(row), value, int(n)) for row, value, n in zip(stats, scores, beyond, strict=True)]
+            return Table(*engine.segments(candidates, references, threads or _kernels.threads(), crowded == "zero"))
     _check_segments(candidates, references)
-    return [
-        _best_segment(f"item {k}", candidate, texts, index, crowded)
-        for k, (candidate, texts) in enumerate(zip(candidates, references, strict=True))
-    ]
+    items = zip(candidates, references, strict=True)
+    made = [_best_segment(f"item {k}", *item, index, crowded) for k, item in enumerate(items)]
+    stats = np.array([s.stats for s in made], np.float64).reshape(-1, 23)
+    return Table(stats, np.array([s.score for s in made]), np.array([s.crowded for s in made], np.int64))
 
 
 def aggregate(rows: Iterable[Segment]) -> float:
@@ -224,6 +242,22 @@ def score_of(stats: Statistics) -> float:
     fragmentation = 0.0 if is_perfect(stats) else _divide(chunks, (hyp_words + ref_words) / 2.0)
     value = F * (1.0 - GAMMA * fragmentation**BETA)
     return 0.0 if math.isnan(value) else max(0.0, value)
+
+
+def scores_of(stats: NDArray[np.float64]) -> NDArray[np.float64]:
+    """`score_of` of each row. [K, 23] → [K]"""
+    if module := native():
+        found: NDArray[np.float64] = module.meteor_scores(np.ascontiguousarray(stats, np.float64))
+        return found
+    return np.array([score_of(tuple(row)) for row in stats.tolist()], np.float64)
+
+
+def without_perfect_chunks(stats: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Statistics as `aggregate` sums them: a perfect segment adds no chunk. [K, 23]"""
+    perfect = (stats[:, 21] == stats[:, 0]) & (stats[:, 22] == stats[:, 1]) & (stats[:, 20] == 1.0)
+    summed = stats.copy()
+    summed[perfect, 20] = 0.0
+    return summed
 
 
 def is_perfect(stats: Statistics) -> bool:

@@ -1,0 +1,155 @@
+"""A command in a process of its own: wall time, processor time and peak memory, from a warm cache and compiled modules.
+
+A *side* is a checkout with its Python: ours, or the version before. What a script prints as its last line may be its
+own measure, {"seconds", "cpu", "amount"}, where the start of the interpreter should not count.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from scale import memory, tree
+
+CLI = "from fabula.cli import main; main()"
+NOT_HERE = 3  # how a process ends whose tool is not on this machine
+
+
+class NotMeasured(RuntimeError):  # noqa: N818  (reads better than NotMeasuredError)
+    """A process that gave no figure, and why."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Seconds, and bytes: the largest process of all that ran, or the sum over all of them where it was watched."""
+
+    wall: float
+    cpu: float
+    peak: int
+    amount: float = 0.0  # captions or bytes that were worked on, where a rate is told
+    said: str = ""
+
+    @property
+    def scores(self) -> dict[str, float]:
+        """The numbers of the JSON that it printed, if it printed some."""
+        with suppress(ValueError, TypeError, KeyError, AttributeError):
+            found = json.loads(self.said)["scores"]
+            return {name: x["value"] if isinstance(x, Mapping) else x for name, x in found.items()}
+        return {}
+
+
+@dataclass(frozen=True)
+class Side:
+    """A checkout of Fabula and the Python that runs it."""
+
+    name: str
+    folder: Path
+    python: str
+    compiled: Path
+
+    @classmethod
+    def of(cls, name: str, folder: Path, compiled: Path, python: str | None = None) -> Side:
+        """Refuses a Python whose fabula is another checkout's: the two would be the same."""
+        folder = folder.resolve()
+        side = cls(name, folder, python or str(folder / ".venv" / "bin" / "python"), compiled / name)
+        if not Path(side.python).exists():
+            raise NotMeasured(f"{folder} has no .venv; install it there: python -m venv .venv && pip install -e .")
+        found = Path(side.run(["-c", "import fabula; print(fabula.__file__)"]).said.strip()).resolve()
+        if folder not in found.parents:
+            raise NotMeasured(
+                f"the Python of {folder} runs the fabula of {found.parent}; install it there: pip install -e ."
+            )
+        return side
+
+    def run(self, arguments: Sequence[str], *, watched: bool = False) -> Cost:
+        env = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(self.compiled)}
+        return measure([self.python, *arguments], env, watched=watched)
+
+    def commit(self) -> str:
+        """What is checked out, and whether it was changed since."""
+        git = ["git", "-C", str(self.folder)]
+        told = subprocess.run([*git, "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
+        changed = subprocess.run([*git, "status", "--porcelain", "--", "src"], capture_output=True, text=True)
+        return (told.stdout.strip() or "no commit") + (" with changes" if changed.stdout.strip() else "")
+
+
+def measure(command: Sequence[str], env: Mapping[str, str] | None = None, *, watched: bool = False) -> Cost:
+    """Run it to its end. `wait4` counts it and all that it waited for: workers and Java are in the figures."""
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        began = time.perf_counter()
+        child = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, env={**os.environ, **(env or {})}
+        )
+        watch = Watch(child.pid) if watched else None
+        try:
+            _, status, used = os.wait4(child.pid, 0)
+        except BaseException:
+            child.kill()
+            raise
+        finally:
+            at_once = watch.done() if watch else 0
+        wall = time.perf_counter() - began
+        child.returncode = os.waitstatus_to_exitcode(status)
+        out.seek(0), err.seek(0)
+        said, erred = out.read().decode(), err.read().decode(errors="replace").strip()
+    if child.returncode:
+        told = (said if child.returncode == NOT_HERE else erred).strip().splitlines() or [f"exit {child.returncode}"]
+        raise NotMeasured(told[-1][:300])
+    peak = max(at_once, used.ru_maxrss * (1 if sys.platform == "darwin" else 1024))  # a short run is over between looks
+    own = own_measure(said)
+    cpu = used.ru_utime + used.ru_stime
+    return Cost(own.get("seconds", wall), own.get("cpu", cpu), peak, own.get("amount", 0.0), said)
+
+
+def own_measure(said: str) -> dict[str, Any]:
+    """What a script measured itself, in the last line it printed."""
+    with suppress(ValueError, IndexError):
+        found = json.loads(said.splitlines()[-1])
+        if isinstance(found, dict) and "seconds" in found:
+            return found
+    return {}
+
+
+class Watch(threading.Thread):
+    """The memory of a process and all that descend from it, five times a second; shared pages count once."""
+
+    def __init__(self, pid: int) -> None:
+        super().__init__(daemon=True)
+        self.pid, self.over, self.peak = pid, threading.Event(), 0
+        self.start()
+
+    def run(self) -> None:
+        while not self.over.wait(0.2):
+            self.peak = max(self.peak, 1024 * sum(memory(pid).get("Pss", 0) for pid in tree(self.pid)))
+
+    def done(self) -> int:
+        self.over.set()
+        self.join()
+        return self.peak
+
+
+def best(sides: Sequence[Side], arguments: Sequence[str], runs: int) -> dict[str, Cost | NotMeasured]:
+    """The quickest of several runs of each side, the sides in turn; a first run of each warms its cache."""
+    found: dict[str, Cost | NotMeasured] = {}
+    for k in range(runs + 1):
+        for side in sides:
+            if isinstance(found.get(side.name), NotMeasured):
+                continue
+            try:
+                cost: Cost | NotMeasured = side.run(arguments)
+            except NotMeasured as why:
+                cost = why
+            old = found.get(side.name)
+            if k <= 1 or isinstance(cost, NotMeasured) or (isinstance(old, Cost) and cost.wall < old.wall):
+                found[side.name] = cost
+    return found

@@ -1,0 +1,131 @@
+"""Captions that meet where segments overlap by τ (Krishna et al., ICCV 2017): of many videos and all τ at once.
+
+What Localised.caption_pairs tells of one video at one τ, in arrays. A pair of sentences that meets at several τ, or in
+several videos, stands in `candidates` and `references` once, and is scored once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fabula.core.nouns import Story
+from fabula.metrics.base import Array
+from fabula.pair.grid import Cells, Grid, Index
+
+T = TypeVar("T")
+Number = TypeVar("Number", np.float64, np.int64)
+GARBAGE = "abc123!@#"  # one token for the tokeniser, four words for METEOR
+
+
+def letters(n: int) -> str:
+    """A word of ten letters that no caption holds, another for each n."""
+    return "qzxj" + "".join(chr(ord("a") + n // 26**k % 26) for k in range(6))
+
+
+@dataclass(frozen=True, slots=True)
+class Meetings:
+    """N videos: distinct pairs, and for each τ which of them meet, video by video, in the order of the predictions."""
+
+    candidates: list[str]  # [D] tokenised
+    references: list[str]  # [D]
+    at: list[Index]  # for each τ: places in candidates and references [K]
+    whose: list[Index]  # for each τ: the video of each, ascending [K]
+    lost: list[Index]  # for each τ: predictions that count as 0 besides [N]
+    made: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)  # what metrics made of it
+
+    def once(self, key: str, make: Callable[[list[str], list[tuple[str]]], T]) -> T:
+        """What is made of the distinct pairs, as candidates and lists of references; shared by all who need it."""
+        if key not in self.made:
+            self.made[key] = make(self.candidates, [(r,) for r in self.references])
+        found: T = self.made[key]
+        return found
+
+    @classmethod
+    def of(cls, grid: Grid, iou: Cells, tiou: Sequence[float], garbage: str, tokens: dict[str, str]) -> Meetings:
+        numbers: dict[str, int] = {}
+        gold = number_captions(grid.refs, tokens, numbers)  # [ΣG]
+        said = number_captions(grid.preds, tokens, numbers)  # [ΣP]
+        owner = grid.owners(1)  # [ΣP]
+        turned = np.empty(len(iou), np.int64)
+        turned[grid.turned()] = np.arange(len(iou))  # the cells prediction by prediction
+        iou = iou[turned]
+        g, p = grid.gold[turned], grid.guess[turned]
+        meeting, whose, lost = [], [], []
+        for tau in tiou:
+            hit = iou >= tau
+            alone = np.bincount(p[hit], minlength=len(said)) == 0  # [ΣP]
+            lost.append(np.bincount(owner[alone & (garbage == "zero")], minlength=len(grid)))
+            if garbage == "zero":
+                alone[:] = False
+            elif garbage == "last":  # only the last prediction of all, if it overlaps nothing
+                alone[:-1] &= owner[1:] != owner[:-1]
+            extra = np.flatnonzero(alone)
+            guess = np.concatenate([p[hit], extra])
+            order = np.argsort(guess, kind="stable")
+            guess, other = guess[order], np.concatenate([gold[g[hit]], np.full(len(extra), -1)])[order]
+            videos = owner[guess]
+            name_garbage(other, videos, garbage, numbers)
+            meeting.append(said[guess] * 2**32 + other)
+            whose.append(videos)
+        distinct, places = np.unique(np.concatenate(meeting), return_inverse=True)
+        texts = list(numbers)
+        ends = np.cumsum([len(keys) for keys in meeting])[:-1]
+        return cls(
+            [texts[k] for k in (distinct >> 32).tolist()],
+            [texts[k] for k in (distinct & 0xFFFFFFFF).tolist()],
+            np.split(places, ends),
+            whose,
+            lost,
+        )
+
+    def counts(self, k: int) -> Index:
+        """How many pairs each video has at the k-th τ. [N]"""
+        return np.bincount(self.whose[k], minlength=len(self.lost[k]))
+
+    def mean(self, k: int, scores: Array) -> Array:
+        """Of the scores of the pairs that meet at the k-th τ, and of 0 for each that is lost: [K] → [N]"""
+        total = np.bincount(self.whose[k], scores, len(self.lost[k]))  # adds in order
+        size = self.counts(k) + self.lost[k]
+        mean: Array = np.divide(total, size, out=np.zeros(len(size)), where=size > 0)
+        return mean
+
+    def total(self, k: int, stats: NDArray[Number]) -> NDArray[Number]:
+        """The sum over each video's pairs at the k-th τ of statistics of all distinct pairs. [D, S] → [N, S]"""
+        found = np.zeros((len(self.lost[k]), stats.shape[1]), stats.dtype)
+        if len(self.at[k]):
+            first = np.flatnonzero(np.diff(self.whose[k], prepend=-1))
+            found[self.whose[k][first]] = np.add.reduceat(stats[self.at[k]], first)
+        return found
+
+    def spread(self, k: int, values: Array) -> Array:
+        """A number of each video's pairs as that of all its predictions: those that are lost count as 0. [N] → [N]"""
+        size = self.counts(k)
+        spread: Array = np.divide(values * size, size + self.lost[k], out=np.zeros(len(size)), where=size > 0)
+        return spread
+
+    def distinct(self, marked: NDArray[np.bool_]) -> Array:
+        """How many of the marked pairs, [D], each video has at any τ. [N]"""
+        D = len(marked)
+        at, whose = np.concatenate(self.at), np.concatenate(self.whose)
+        seen = np.unique(whose[marked[at]] * D + at[marked[at]])
+        return np.bincount(seen // max(1, D), minlength=len(self.lost[0])).astype(np.float64)
+
+
+def number_captions(stories: Sequence[Story], tokens: dict[str, str], numbers: dict[str, int]) -> Index:
+    """The numbers of all captions' tokens; new ones get the next. [Σ]"""
+    return np.array([numbers.setdefault(tokens[c], len(numbers)) for s in stories for c in s.captions], np.int64)
+
+
+def name_garbage(other: Index, videos: Index, garbage: str, numbers: dict[str, int]) -> None:
+    """What predictions that overlap nothing (−1) are compared with: always the same, or letters by their place."""
+    at = np.flatnonzero(other < 0)
+    if garbage != "random":
+        other[at] = numbers.setdefault(GARBAGE, len(numbers)) if len(at) else -1
+        return
+    first = np.searchsorted(videos, videos[at])
+    other[at] = [numbers.setdefault(letters(n), len(numbers)) for n in (at - first).tolist()]

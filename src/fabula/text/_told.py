@@ -1,0 +1,70 @@
+"""Sentences as the kernels count them: each distinct one is told to them once, and goes by its number from then on.
+
+What is told stays, up to a bound, so that the metrics of a run, and its many runs where rules are compared, share it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import accumulate, chain
+from threading import Lock
+from types import ModuleType
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+LIMIT = 1 << 17  # sentences kept; about a kilobyte each
+
+T = TypeVar("T")
+Numbers = NDArray[np.int64]
+
+
+class Told(NamedTuple):
+    """Items as the kernels take them: candidate k has the references from starts[k] to starts[k + 1]."""
+
+    rows: Any  # _native.Sentences
+    candidates: Numbers  # [K]
+    references: Numbers  # [R]
+    starts: Numbers  # [K + 1]
+
+
+class Memory:
+    """The sentences that one process has told its kernels."""
+
+    def __init__(self, keep: Sequence[str] = ()) -> None:
+        self.rows: Any = None
+        self.numbers: dict[str, int] = {}
+        self.keep = keep  # sentences that it always has, first of all
+        self.lock = Lock()
+
+    def tell(self, kernels: ModuleType, texts: Iterable[str]) -> None:
+        new = [text for text in dict.fromkeys(texts) if text not in self.numbers]
+        if self.rows is None or len(self.numbers) + len(new) > LIMIT + len(self.keep):
+            self.rows, self.numbers = kernels.Sentences(), {}
+            new = list(dict.fromkeys([*self.keep, *texts]))
+        first = len(self.rows)
+        self.rows.add(new)
+        self.numbers.update(zip(new, range(first, first + len(new)), strict=True))
+
+
+shared = Memory()
+
+
+def count(
+    kernels: ModuleType,
+    candidates: Sequence[str],
+    references: Sequence[Sequence[str]],
+    work: Callable[[Told], T],
+    memory: Memory | None = None,
+) -> T:
+    """`work` on these items; one caller at a time, for what is told moves the memory of what was told before."""
+    flat = list(chain.from_iterable(references))
+    starts = np.fromiter(accumulate(map(len, references), initial=0), np.int64, len(references) + 1)
+    own = shared if memory is None else memory
+    with own.lock:
+        own.tell(kernels, [*candidates, *flat])
+        number = own.numbers.__getitem__
+        c = np.fromiter(map(number, candidates), np.int64, len(candidates))
+        r = np.fromiter(map(number, flat), np.int64, len(flat))
+        return work(Told(own.rows, c, r, starts))

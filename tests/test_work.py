@@ -1,0 +1,245 @@
+"""A guard against slow-downs that no clock is asked for: work is counted, and a busy machine changes no count.
+
+Calls are counted by the interpreter (`sys.setprofile`: Python's functions and built-in ones), kernels by a stand-in for
+the compiled module, memory by tracemalloc. What is bounded is what one more video costs, between a small and a larger
+corpus of the same kind: what is paid once a run does not count. Bounds are a quarter above what was counted when they
+were set (memory: a third, a run as a whole), for other versions of Python and numpy; a new step in a loop over events
+or pairs goes beyond that at once. Whoever makes the count smaller sets the bound lower.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import tracemalloc
+from collections import Counter
+from collections.abc import Callable, Iterator
+from itertools import count
+from typing import Any
+
+import pytest
+
+import fabula
+from fabula import _kernels, text
+from fabula.core.nouns import Corpus, Event, Item, Segment, Story
+from fabula.metrics.captions.base import Items
+from fabula.pair.grid import Grid
+from fabula.pair.tiou import tiou
+from fabula.text import _told, meteor, ptb
+
+pytestmark = pytest.mark.skipif(_kernels.NATIVE is None, reason="no compiled kernels here: the twins loop")
+
+FEW, MANY = 64, 192  # videos: both are one block
+RUNS: dict[str, dict[str, str]] = {
+    "SODA_c": {"metrics": "SODA_c"},
+    "densevid-2018": {"protocol": "densevid-2018"},
+    "vidchapters": {"protocol": "vidchapters"},
+    "all dense metrics": {},
+}
+WHO = ("a man", "the woman", "two boys", "a dog", "the chef", "an old lady")
+DOES = ("picks up", "throws", "washes", "looks at", "paints", "cuts")
+WHAT = ("a ball", "the red car", "some onions", "a long rope", "the wall")
+fresh = count()  # no sentence comes twice: what earlier tests had scored is of no help
+
+
+def sentence(draw: random.Random) -> str:
+    return f"{draw.choice(WHO)} {draw.choice(DOES)} {draw.choice(WHAT)} number {next(fresh)}"
+
+
+def corpora(videos: int) -> tuple[Corpus, list[Corpus]]:
+    """Predictions and two reference sets: four events a video, each overlapping its neighbours."""
+    draw, made = random.Random(videos), []
+    for _ in range(3):
+        stories = {}
+        for k in range(videos):
+            events, at = [], 0.0
+            for _ in range(4):
+                start = at + 5 * draw.random()
+                end = start + 3 + 10 * draw.random()
+                events.append(Event(Segment(start, end), sentence(draw)))
+                at = end - 2
+            stories[f"v{k}"] = Story(f"v{k}", tuple(events))
+        made.append(Corpus(stories))
+    return made[0], made[1:]
+
+
+def calls(work: Callable[..., object], *given: Any, **named: Any) -> int:
+    """Of functions, Python's and built-in ones."""
+    seen = 0
+
+    def look(frame: object, what: str, argument: object) -> None:
+        nonlocal seen
+        seen += what in ("call", "c_call")
+
+    sys.setprofile(look)
+    try:
+        work(*given, **named)
+    finally:
+        sys.setprofile(None)
+    return seen
+
+
+class Counted:
+    """Stands in for the compiled module, and for what it makes, and counts what is called by name."""
+
+    def __init__(self, thing: Any, seen: Counter[str]) -> None:
+        self.thing, self.seen = thing, seen
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __len__(self) -> int:
+        return len(self.thing)
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self.thing, name)
+        if not callable(found):
+            return found
+
+        def call(*given: Any, **named: Any) -> Any:
+            self.seen[name] += 1
+            made = found(*given, **named)
+            return Counted(made, self.seen) if isinstance(found, type) else made
+
+        return call
+
+
+@pytest.fixture
+def kernel_calls(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:
+    """What is called of the compiled kernels, from new engines on."""
+    seen: Counter[str] = Counter()
+    monkeypatch.setattr(_kernels, "NATIVE", Counted(_kernels.NATIVE, seen))
+    monkeypatch.setattr(_told, "shared", _told.Memory())
+    meteor._compiled.cache_clear()
+    yield seen
+    meteor._compiled.cache_clear()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def warm() -> None:
+    """What a process does once, such as loading modules and tables, is not counted."""
+    for run in RUNS.values():
+        fabula.score(*corpora(2), **run)
+
+
+@pytest.mark.parametrize(
+    ("run", "most"), [("SODA_c", 300), ("densevid-2018", 600), ("vidchapters", 1200), ("all dense metrics", 570)]
+)
+def test_one_more_video_costs_few_calls(run: str, most: int) -> None:
+    # Twelve events and 32 pairs of them: about twenty calls an event for reading, sorting and checking it once.
+    few, many = (calls(fabula.score, *corpora(n), **RUNS[run]) for n in (FEW, MANY))
+    assert (many - few) / (MANY - FEW) <= most
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_kernels_are_called_for_a_block_and_not_for_a_video(run: str, kernel_calls: Counter[str]) -> None:
+    fabula.score(*corpora(2), **RUNS[run])  # makes the engines
+    found = []
+    for videos in (FEW, MANY):
+        kernel_calls.clear()
+        fabula.score(*corpora(videos), **RUNS[run])
+        found.append(dict(kernel_calls))
+    assert found[0] == found[1]
+    assert 0 < sum(found[0].values()) <= 40  # a few for each metric and τ
+
+
+def test_one_more_caption_costs_few_calls() -> None:
+    def items(number: int) -> list[Item]:
+        draw = random.Random(number)
+        return [Item(str(k), sentence(draw), tuple(sentence(draw) for _ in range(5))) for k in range(number)]
+
+    def score(some: list[Item]) -> None:
+        block = Items(some)
+        for name in ("BLEU_1", "BLEU_4", "METEOR", "ROUGE_L", "CIDEr"):
+            fabula.metrics.metric(name).table(block)
+
+    score(items(2))
+    few, many = (calls(score, items(n)) for n in (100, 300))
+    assert (many - few) / 200 <= 25  # six sentences, five metrics: hardly any of them is touched one by one
+
+
+def test_each_distinct_pair_is_aligned_once_in_a_run() -> None:
+    preds, refs = corpora(FEW)
+    pairs = {
+        (e.caption, g.caption)
+        for ref in refs
+        for v, story in ref.items()
+        for g, row in zip(story.events, tiou(story.spans, preds[v].spans), strict=True)
+        for e, iou in zip(preds[v].events, row.tolist(), strict=True)
+        if iou > 0
+    }
+    assert aligned(lambda: fabula.score(preds, refs, metrics="SODA_c")) == len(pairs)
+    # SODA_c reads the captions of all pairs that overlap: nothing is left for metrics that come after it.
+    assert aligned(lambda: fabula.score(preds, refs, metrics="SODA_a,SODA_b,DVC_METEOR,SODA_c(refs=best)")) == 0
+
+
+def test_another_protocol_aligns_only_what_its_garbage_adds() -> None:
+    preds, refs = corpora(FEW)
+    fabula.score(preds, refs, protocol="densevid-2018")
+    said = sum(len(story) for story in preds.values())
+    # Letters by the place of a prediction among the pairs of its video, at each of four τ.
+    assert aligned(lambda: fabula.score(preds, refs, protocol="vidchapters", metrics="METEOR")) <= 4 * said
+
+
+def aligned(work: Callable[[], object]) -> int:
+    engine = meteor._engine(meteor.open_index())
+    before = engine.aligned()
+    work()
+    found: int = engine.aligned() - before
+    return found
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_each_sentence_is_tokenised_once(run: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: Counter[str] = Counter()
+    real = ptb.tokenize_all
+
+    def tokenize_all(sentences: Any, **how: Any) -> list[str]:
+        seen.update(sentences)
+        return real(sentences, **how)
+
+    monkeypatch.setattr(ptb, "tokenize_all", tokenize_all)
+    preds, refs = corpora(FEW)
+    fabula.score(preds, refs, **RUNS[run])
+    captions = {c for corpus in (preds, *refs) for story in corpus.values() for c in story.captions}
+    assert captions <= set(seen)
+    assert {seen[c] for c in captions} == {1}
+
+
+# densevid_eval pools reference files for captions and not for PRF; its SODA_c orders events in another way.
+@pytest.mark.parametrize(
+    ("run", "layouts"), [("SODA_c", 1), ("densevid-2018", 2), ("vidchapters", 3), ("all dense metrics", 1)]
+)
+def test_overlaps_are_made_once_for_what_is_laid_out_alike(
+    run: str, layouts: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[int] = []
+    real = Grid.make_iou
+
+    def make_iou(grid: Grid, *how: Any) -> Any:
+        made.append(len(grid))
+        return real(grid, *how)
+
+    monkeypatch.setattr(Grid, "make_iou", make_iou)
+    fabula.score(*corpora(FEW), **RUNS[run])
+    assert len(made) == layouts
+
+
+@pytest.mark.parametrize(
+    ("run", "most"), [("SODA_c", 10), ("densevid-2018", 17), ("vidchapters", 20), ("all dense metrics", 12)]
+)
+def test_a_video_takes_few_kilobytes(run: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Twelve captions and their tokens, 32 cells, a row of numbers for each metric; the corpus itself is made before.
+    # Memories that outlive a run begin empty: a dictionary that grows would be counted with all that is in it.
+    monkeypatch.setattr(text, "kept", {})
+    monkeypatch.setattr(_told, "shared", _told.Memory())
+    assert peak(fabula.score, *corpora(2 * MANY), **RUNS[run]) / (2 * MANY) <= most * 1024
+
+
+def peak(work: Callable[..., object], *given: Any, **named: Any) -> int:
+    tracemalloc.start()
+    try:
+        work(*given, **named)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
