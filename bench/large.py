@@ -1,7 +1,7 @@
 """Peak memory and time of one very large submission, as one JSON document and as lines: in memory, --work, Ray.
 
-    python bench/large.py --size 2e9 --metrics PRF          # 4.4 GB of files in the temporary folder, an hour or so
-    python bench/large.py --ways json-memory lines-work     # the size that is the default, 50 MB, in seconds
+    python bench/large.py --size 2e9 --metrics PRF          # 4.4 GB of files in the temporary folder
+    python bench/large.py --ways json-memory lines-work     # the size that is the default, 50 MB
 
 References are the videos of ActivityNet Captions' val_1, again and again under new ids; each has 5 to 35 predicted
 events, at random times, with captions drawn from the training set: they fill files and say nothing of any system. Each
