@@ -18,7 +18,7 @@ from fabula.core.errors import InputError
 from fabula.core.moments import VideoNumbers
 from fabula.core.notes import Notes
 from fabula.io import captions, door, identity, moments, pieces, regions
-from fabula.io.files import read_elements, read_lines, read_root
+from fabula.io.files import load_json, read_elements, read_lines, read_root
 from fabula.io.head import Head
 from fabula.io.records import BEGINS, Shape, read_line_objects, read_line_pieces, read_line_records, read_members
 from fabula.lint import Asked, kind_of
@@ -149,6 +149,20 @@ def test_objects_that_would_not_fit_are_refused_by_counting(
     (tmp_path / "a.json").write_bytes(b"[" + text * 5_700_000 + b"0]")
     with pytest.raises(InputError, match=seen):
         io.read(tmp_path / "a.json")
+
+
+@pytest.mark.parametrize(("sign", "seen"), [("a", None), ("é", "54.0 MB"), ("😀", "90.0 MB")])
+def test_one_wide_character_makes_the_whole_text_wide(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, sign: str, seen: str | None
+) -> None:
+    monkeypatch.setattr(door, "available", lambda: 50_000_000)
+    monkeypatch.setattr(door, "WHOLE", 1)  # the bytes are let in
+    (tmp_path / "a.json").write_text('"' + sign + '"' + " " * 17_999_990, encoding="utf-8")
+    if seen is None:
+        assert load_json(tmp_path / "a.json") == sign
+        return
+    with pytest.raises(InputError, match=rf"its text would take {seen}, more than the 50\.0 MB of memory left"):
+        load_json(tmp_path / "a.json")
 
 
 @pytest.mark.parametrize("how", ["lines", "objects", "records", "tables", "stories", "pieces"])

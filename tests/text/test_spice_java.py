@@ -3,7 +3,9 @@
 import json
 import os
 import re
+import subprocess
 import sys
+import tempfile
 
 import pytest
 from golden_spice import FOLDER, rows
@@ -32,7 +34,7 @@ def stand_in(monkeypatch, tmp_path):
     if sys.platform == "win32":
         pytest.skip("the stand-in for Java is a shell script")
     (tmp_path / "tmp").mkdir()
-    monkeypatch.setattr(spice_java.tempfile, "tempdir", str(tmp_path / "tmp"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
     monkeypatch.setattr(spice_java, "find_library", lambda: tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
 
@@ -135,8 +137,34 @@ def test_what_java_is_given(stand_in, monkeypatch):
     with pytest.raises(InputError):
         spice_java.scores(["a dog"], [["a dog"]], memory="2G")
     said, where = (folder / "said").read_text().splitlines()
-    assert said.startswith("-Xmx2G -Dfile.encoding=UTF-8 ") and "-cache" not in said and "fabula-spice-" in where
+    assert said.startswith("-Xmx2G -Dfile.encoding=UTF-8 ") and "-cache" not in said and ".fabula-spice." in where
     assert not [*(folder / "tmp").iterdir()]
+
+
+def test_what_a_killed_run_left_goes_with_the_next(stand_in):
+    folder = stand_in("kill -9 $PPID")
+    code = f"""if True:
+        import pathlib, tempfile
+        from fabula.text.spice import java
+        tempfile.tempdir, java.find_library = {str(folder / "tmp")!r}, lambda: pathlib.Path({str(folder)!r})
+        java.scores(["a dog"], [["a dog"]])"""
+    assert subprocess.run([sys.executable, "-c", code]).returncode == -9
+    assert len([*(folder / "tmp").iterdir()]) == 1
+    stand_in("exit 3")
+    with pytest.raises(InputError):
+        spice_java.scores(["a dog"], [["a dog"]])
+    assert not [*(folder / "tmp").iterdir()]
+
+
+def test_nowhere_to_put_what_java_is_given(stand_in, monkeypatch, tmp_path):
+    stand_in("exit 3")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "absent"))
+    with pytest.raises(InputError, match=r"absent: cannot be written \(No such file"):
+        spice_java.scores(["a dog"], [["a dog"]])
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: [str(tmp_path / "absent")])
+    with pytest.raises(FabulaError, match="no folder for temporary files can be written to; name one with TMPDIR"):
+        spice_java.scores(["a dog"], [["a dog"]])
 
 
 def test_no_java(monkeypatch, tmp_path):

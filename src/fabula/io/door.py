@@ -185,6 +185,17 @@ def check_held(path: Path, size: int, what: str) -> None:
         raise InputError(f"a {what} of more than {in_bytes(most)}", file=path, hint=hint)
 
 
+def check_decoded(path: Path, data: bytes) -> None:
+    """Refuse bytes whose text would not fit: one emoji, and every character of it takes four bytes."""
+    if len(data) <= 4 * STEP:
+        return
+    wide = 1 if data.isascii() else 4 if any(data.find(lead) >= 0 for lead in range(0xF0, 0xF5)) else 2
+    needs, left = len(data) * (wide if wide == 1 else wide + 1), available()  # it begins narrow, and is copied
+    if needs > left:
+        problem = f"its text would take {in_bytes(needs)}, more than the {in_bytes(left)} of memory left"
+        raise InputError(problem, file=path, hint=STREAM)
+
+
 def check_parsed(path: Path, text: str) -> None:
     """Refuse JSON whose objects would not fit, by counting its signs: `{}` takes twenty times what it is written in."""
     if len(text) <= 4 * STEP:

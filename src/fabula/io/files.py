@@ -14,13 +14,14 @@ import gzip
 import json
 import os
 import re
+import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any, cast
 
 from fabula.core import whole
-from fabula.core.errors import InputError, shown
-from fabula.io.door import STREAM, check_held, check_parsed, name_failures, open_bytes, read_bytes
+from fabula.core.errors import FabulaError, InputError, shown
+from fabula.io.door import STREAM, check_decoded, check_held, check_parsed, name_failures, open_bytes, read_bytes
 
 LINES = (".jsonl", ".jsonl.gz")  # how files of JSON Lines end
 PARQUET = ".parquet"
@@ -60,6 +61,7 @@ def pause_collector() -> Iterator[None]:
 def decode_text(data: bytes, path: Path, line: int | None = None) -> str:
     """UTF-8 as text; a byte order mark at the head of the file is passed over."""
     where = f"line {line}" if line else None
+    check_decoded(path, data)
     try:
         return data.decode("utf-8-sig" if line in (None, 1) else "utf-8")
     except UnicodeDecodeError as error:
@@ -72,7 +74,7 @@ def decode_text(data: bytes, path: Path, line: int | None = None) -> str:
 def load_json(path: Path) -> Any:
     """The document, with the place of the fault where it is not JSON."""
     text = decode_text(read_bytes(path), path)
-    if not text.strip():
+    if not text or text.isspace():
         raise InputError("the file is empty", file=path, hint="it should hold a JSON document")
     return parse_json(text, path)
 
@@ -346,6 +348,19 @@ def name_write_failures(path: Path) -> Iterator[None]:
         hint = "make room, or choose another disk" if full else "check the folder"
         why = os.strerror(error.errno) if error.errno else " ".join(str(error).split())[:120]
         raise InputError(f"cannot be written ({why})", file=path, hint=hint) from None
+
+
+@contextlib.contextmanager
+def temporary_folder(name: str) -> Iterator[Path]:
+    """Taken away afterwards; if we are killed, by the next who asks for one of this name."""
+    try:
+        place = Path(tempfile.gettempdir()).absolute()
+    except OSError:
+        raise FabulaError("no folder for temporary files can be written to; name one with TMPDIR") from None
+    with contextlib.ExitStack() as stack:
+        with name_write_failures(place):
+            folder = stack.enter_context(whole.beside(place / name))
+        yield folder
 
 
 def pour_pieces(pieces: Iterable[bytes], raw: IO[bytes], path: Path) -> None:

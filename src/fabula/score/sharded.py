@@ -6,22 +6,20 @@ Fabula's own lines, as JSON or Parquet, are read piece by piece; other files and
 from __future__ import annotations
 
 import hashlib
-import tempfile
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from fabula import __version__, io
-from fabula.core import whole
 from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Notes
 from fabula.core.nouns import Corpus
 from fabula.core.result import Result
 from fabula.core.rows import Rows
 from fabula.io.fields import Source
-from fabula.io.files import check_path, find_parts, name_unit, name_write_failures
+from fabula.io.files import check_path, find_parts, name_unit, temporary_folder
 from fabula.io.ids import describe_match
 from fabula.io.pieces import Piece
 from fabula.io.segments import check_references
@@ -44,20 +42,10 @@ def run(request: Request, task: str | None) -> Result:
     if resume and work is None:
         raise SpecError("--resume goes on with the run of a work folder; name it with --work")
     folder: AbstractContextManager[Path] = (
-        temporary_folder() if work is None else nullcontext(check_path(work).absolute())
+        temporary_folder("fabula-work") if work is None else nullcontext(check_path(work).absolute())
     )
     with folder as path:
         return run_in(path, request, task)
-
-
-@contextmanager
-def temporary_folder() -> Iterator[Path]:
-    """Taken away afterwards; if the run is killed, by the next one."""
-    target = Path(tempfile.gettempdir()).absolute() / "fabula-work"
-    with ExitStack() as stack:
-        with name_write_failures(target.parent):
-            folder = stack.enter_context(whole.beside(target))
-        yield folder
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,12 +18,12 @@ import os
 import shutil
 import signal
 import subprocess
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from fabula.core.errors import InputError, MissingExtra
+from fabula.io.files import name_write_failures, temporary_folder
 from fabula.text._check import check_pair
 from fabula.text.spice import SUBSETS, Counts, SpiceScore
 
@@ -69,9 +69,10 @@ def scores(
     rows = [
         {"image_id": k, "test": c, "refs": list(r)} for k, (c, r) in enumerate(zip(candidates, references, strict=True))
     ]
-    with tempfile.TemporaryDirectory(prefix="fabula-spice-") as made:
-        given, out = Path(made) / "in.json", Path(made) / "out.json"
-        given.write_text(json.dumps(rows), encoding="utf-8")
+    with temporary_folder("fabula-spice") as made:
+        given, out = made / "in.json", made / "out.json"
+        with name_write_failures(given):
+            given.write_text(json.dumps(rows), encoding="utf-8")
         jars = os.pathsep.join(map(str, sorted({*folder.glob("*.jar"), *(folder / "lib").glob("*.jar")})))
         command = [java, f"-Xmx{memory}", *SETTINGS, "-cp", jars, "edu.anu.spice.SpiceScorer", str(given)]
         command += ["-out", str(out), "-detailed", "-subset", "-silent"]
