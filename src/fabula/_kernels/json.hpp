@@ -86,7 +86,7 @@ struct Json {
         }
         value = static_cast<double>(static_cast<int64_t>(mantissa));
         if (scale > 0) value /= tens[scale];  // both are exact: one division rounds once (Clinger 1990)
-        if (*from == '-') value = -value;
+        if (*from == '-' && (mantissa || scale)) value = -value;  // -0 is a whole number, and those have one zero
         return true;
     }
 

@@ -103,3 +103,8 @@ def test_both_kernels_agree_on_any_text(text):
         left, values, shapes = lift_tables(data, "rows")
     again = tables.lift_tables_python(data, "rows", 0)
     assert (left, values.tolist(), shapes.tolist()) == (again[0], again[1].tolist(), again[2].tolist())
+
+
+def test_a_whole_zero_has_no_sign():
+    _, values, _ = lift_tables(b'{"rows": [[-0, -0.0, 0, -0e0]], "x": 1}', "rows")
+    assert np.signbit(values).tolist() == [False, True, False, True]
