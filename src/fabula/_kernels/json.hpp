@@ -122,11 +122,4 @@ struct Json {
     }
 };
 
-// A vector as a numpy array that owns it.
-template <class T> nanobind::object owned(std::vector<T> &&from, std::initializer_list<size_t> shape) {
-    auto *kept = new std::vector<T>(std::move(from));
-    nanobind::capsule owner(kept, [](void *p) noexcept { delete static_cast<std::vector<T> *>(p); });
-    return nanobind::cast(nanobind::ndarray<nanobind::numpy, T>(kept->data(), shape.size(), shape.begin(), owner));
-}
-
 }  // namespace fabula

@@ -1,8 +1,12 @@
-// A kernel file binds itself: FABULA_KERNEL(m) { m.def(...); } — no list of kernels is kept anywhere.
+// A kernel file binds itself: FABULA_KERNEL(m) { m.def(...); } — no list of kernels is kept anywhere. And what kernels hand
+// back to Python.
 #pragma once
 
 #include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
 
+#include <initializer_list>
+#include <utility>
 #include <vector>
 
 namespace fabula {
@@ -17,6 +21,13 @@ inline std::vector<Binder> &binders() {
 struct Registered {
     explicit Registered(Binder bind) { binders().push_back(bind); }
 };
+
+// A vector as a numpy array that owns it.
+template <class T> nanobind::object owned(std::vector<T> &&from, std::initializer_list<size_t> shape) {
+    auto *kept = new std::vector<T>(std::move(from));
+    nanobind::capsule owner(kept, [](void *p) noexcept { delete static_cast<std::vector<T> *>(p); });
+    return nanobind::cast(nanobind::ndarray<nanobind::numpy, T>(kept->data(), shape.size(), shape.begin(), owner));
+}
 
 }  // namespace fabula
 

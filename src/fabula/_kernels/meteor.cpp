@@ -28,7 +28,7 @@ namespace meteor {
 namespace {
 
 using Sentences = std::vector<std::shared_ptr<const Sentence>>;
-using Doubles = nb::ndarray<nb::numpy, double>;
+using fabula::owned;
 
 constexpr size_t CACHED_SENTENCES = 32768, CACHED_WORDS = 500'000;  // together about 100 MB at most
 constexpr size_t CACHED_PAIRS = 1 << 19, CACHED_TEXTS = 1 << 18;    // about 50 MB, and 40 MB of captions
@@ -167,12 +167,6 @@ void check_sections(const nb::dict &sections) {
     tables.check();
 }
 
-Doubles owned(std::vector<double> values, std::initializer_list<size_t> shape) {
-    auto *kept = new std::vector<double>(std::move(values));
-    nb::capsule owner(kept, [](void *p) noexcept { delete static_cast<std::vector<double> *>(p); });
-    return Doubles(kept->data(), shape, owner);
-}
-
 class Engine {
   public:
     Engine(nb::dict sections, nb::callable normalise) : normalise_(normalise) {
@@ -184,7 +178,7 @@ class Engine {
     }
 
     // With flags, one for each pair, those without are not scored: 0. A crowded pair is an error, or NaN if `lenient`.
-    Doubles pairs_many(nb::sequence blocks, int64_t threads, std::optional<Flags> wanted, bool lenient) {
+    nb::object pairs_many(nb::sequence blocks, int64_t threads, std::optional<Flags> wanted, bool lenient) {
         const bool *flags = wanted ? wanted->data() : nullptr;
         std::vector<double> scores;
         Texts texts;
@@ -218,7 +212,7 @@ class Engine {
     }
 
     // Statistics, scores, and the number of crowded references of each item, which count as unmatched if `lenient`.
-    std::tuple<Doubles, Doubles, Doubles> segments(nb::sequence candidates, nb::sequence references, int64_t threads, bool lenient) {
+    std::tuple<nb::object, nb::object, nb::object> segments(nb::sequence candidates, nb::sequence references, int64_t threads, bool lenient) {
         const size_t n = nb::len(candidates);
         if (nb::len(references) != n) throw std::invalid_argument("a list of references for each candidate");
         fabula::room_for(n, 25 * sizeof(double));
@@ -251,7 +245,7 @@ class Engine {
             if (texts.full()) flush();
         }
         flush();
-        return {owned(std::move(stats), {n, 23}), owned(std::move(scores), {n}), owned(std::move(beyond), {n})};
+        return {owned(std::move(stats), {n, size_t{23}}), owned(std::move(scores), {n}), owned(std::move(beyond), {n})};
     }
 
     uint64_t aligned() const { return pairs_.aligned(); }
@@ -447,7 +441,7 @@ nb::object stem_python(const std::string &word) {
 }
 
 // The score of each row of 23 statistics.
-Doubles scores_of(nb::ndarray<const double, nb::shape<-1, 23>, nb::c_contig, nb::device::cpu> stats) {
+nb::object scores_of(nb::ndarray<const double, nb::shape<-1, 23>, nb::c_contig, nb::device::cpu> stats) {
     fabula::all_aligned(stats);
     fabula::room_for(stats.shape(0), sizeof(double));
     std::vector<double> scores(stats.shape(0));

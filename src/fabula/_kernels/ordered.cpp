@@ -127,7 +127,8 @@ size_t count_cells(const Cells &C, const Shapes &shapes, const Flags &chosen) {
     return cells;
 }
 
-void marked_many(Cells C, Shapes shapes, Flags chosen) {
+// solve(n, C, G, P, scratch) of each matrix in turn; the pairs that it leaves in the scratch become flags on the cells.
+template <class Solve> void each_matrix(const Cells &C, const Shapes &shapes, const Flags &chosen, const Solve &solve_one) {
     const size_t N = shapes.shape(0), cells = count_cells(C, shapes, chosen);
     const double *c = C.data();
     const int64_t *shape = shapes.data();
@@ -137,31 +138,24 @@ void marked_many(Cells C, Shapes shapes, Flags chosen) {
     Scratch s;
     for (size_t n = 0; n < N; ++n) {
         const auto G = static_cast<size_t>(shape[2 * n]), P = static_cast<size_t>(shape[2 * n + 1]);
-        solve_marked(c, G, P, s);
+        solve_one(n, c, G, P, s);
         for (const auto &[i, j] : s.pairs) flag[static_cast<size_t>(i) * P + static_cast<size_t>(j)] = true;
         c += G * P, flag += G * P;
     }
 }
 
+void marked_many(Cells C, Shapes shapes, Flags chosen) {
+    each_matrix(C, shapes, chosen, [](size_t, const double *c, size_t G, size_t P, Scratch &s) { solve_marked(c, G, P, s); });
+}
+
 // Matrices end to end: the value of each, and its pairs as flags on the cells.
 void ordered_many(Cells C, Shapes shapes, Values values, Flags chosen) {
-    const size_t N = shapes.shape(0), cells = count_cells(C, shapes, chosen);
     fabula::all_aligned(values);
-    if (values.size() != N) throw std::invalid_argument("ordered_many: a value per matrix");
-
-    const double *c = C.data();
-    const int64_t *shape = shapes.data();
+    if (values.size() != shapes.shape(0)) throw std::invalid_argument("ordered_many: a value per matrix");
     double *value = values.data();
-    bool *flag = chosen.data();
-    nb::gil_scoped_release release;
-    std::fill_n(flag, cells, false);
-    Scratch s;
-    for (size_t n = 0; n < N; ++n) {
-        const auto G = static_cast<size_t>(shape[2 * n]), P = static_cast<size_t>(shape[2 * n + 1]);
+    each_matrix(C, shapes, chosen, [value](size_t n, const double *c, size_t G, size_t P, Scratch &s) {
         value[n] = solve(c, 1.0, G, P, P, s);
-        for (const auto &[i, j] : s.pairs) flag[static_cast<size_t>(i) * P + static_cast<size_t>(j)] = true;
-        c += G * P, flag += G * P;
-    }
+    });
 }
 
 template <typename T>

@@ -5,7 +5,6 @@
 // words, and for each n its distinct n-grams with their counts twice: by number, so that two rows are compared by a merge,
 // and in the order of the sentence, in which numbers are added: what was told before must not decide a last digit.
 #include "check.hpp"
-#include "json.hpp"
 #include "kernel.hpp"
 #include "lcs.hpp"
 #include "parallel.hpp"

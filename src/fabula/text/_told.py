@@ -59,8 +59,7 @@ def count(
     memory: Memory | None = None,
 ) -> T:
     """`work` on these items; one caller at a time, for what is told moves the memory of what was told before."""
-    flat = list(chain.from_iterable(references))
-    starts = np.fromiter(accumulate(map(len, references), initial=0), np.int64, len(references) + 1)
+    flat, starts = lay_flat(references)
     own = shared if memory is None else memory
     with own.lock:
         own.tell(kernels, [*candidates, *flat])
@@ -68,3 +67,9 @@ def count(
         c = np.fromiter(map(number, candidates), np.int64, len(candidates))
         r = np.fromiter(map(number, flat), np.int64, len(flat))
         return work(Told(own.rows, c, r, starts))
+
+
+def lay_flat(references: Sequence[Sequence[str]]) -> tuple[list[str], Numbers]:
+    """The references of all items end to end, and where those of each begin. [R], [K + 1]"""
+    starts = np.fromiter(accumulate(map(len, references), initial=0), np.int64, len(references) + 1)
+    return list(chain.from_iterable(references)), starts

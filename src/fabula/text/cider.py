@@ -75,10 +75,8 @@ class Documents:
             elif len(self.df):
                 new = [0] * (grams - len(self.df))
             else:
-                number = self.memory.numbers.__getitem__
-                starts = np.fromiter(accumulate(map(len, self.references), initial=0), np.int64, self.N + 1)
-                flat = np.array([number(text) for texts in self.references for text in texts], np.int64)
-                new = rows.frequencies(flat, starts)
+                flat, starts = _told.lay_flat(self.references)
+                new = rows.frequencies(np.array([self.memory.numbers[text] for text in flat], np.int64), starts)
             self.df = np.concatenate([self.df, np.asarray(new, np.int64)])
         return self.df
 

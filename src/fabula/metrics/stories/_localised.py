@@ -67,12 +67,12 @@ class Localised(StoryMetric):
     def video(self, pairs: CaptionPairs, lost: int, ctx: Any) -> float:
         """The score of one video at one τ: its pairs, and how many predictions count as 0 besides."""
 
-    def videos(self, met: Meetings, ctx: Any) -> list[Array] | None:
-        """`video` of many at each τ, [N] each; None where each is scored by itself."""
-        return None
+    def videos(self, met: Meetings, ctx: Any) -> list[Array]:
+        """`video` of many at each τ, [N] each; who does not say how scores each video by itself."""
+        raise NotImplementedError(f"{self.name} scores each video by itself")
 
-    def crowded(self, met: Meetings, ctx: Any) -> Array | None:
-        """How many distinct pairs of each video are beyond the scorer, after `videos`. [N]"""
+    def crowded(self, met: Meetings) -> Array | None:
+        """How many distinct pairs of each video are beyond the scorer; None: there is none. [N]"""
         return None
 
     def prepare(self, data: Stories) -> Any:
@@ -86,14 +86,14 @@ class Localised(StoryMetric):
         return {"value": mean(list(row.values())), **row}
 
     def many(self, pairs: Sequence[StoryPair], ctx: Any) -> Mapping[str, Array] | None:
-        values = self.videos(self.meet(pairs, ctx), ctx)
-        if values is None:
+        if type(self).videos is Localised.videos:
             return None
+        met = self.meet(pairs, ctx)
+        values, crowded = self.videos(met, ctx), self.crowded(met)
         columns = {"value": add_up(values) / len(values)} | {
             f"value@{show(tau)}": value for tau, value in zip(self.tiou, values, strict=True)
         }
-        crowded = self.crowded(self.meet(pairs, ctx), ctx)
-        return columns | {CROWDED: crowded} if crowded is not None and crowded.any() else columns
+        return columns if crowded is None else columns | {CROWDED: crowded}
 
     def meet(self, pairs: Sequence[StoryPair], ctx: Any) -> Meetings:
         """Which captions meet; metrics whose rules for that agree share it."""

@@ -12,7 +12,7 @@ from fabula.metrics.base import Row
 from fabula.metrics.captions._graphs import Backend, Graphs, parser, version
 from fabula.metrics.stories._localised import PAIRS, CaptionPairs, Localised, Pair, chunks
 from fabula.metrics.stories.base import Stories, Tokens, tell, told_order
-from fabula.pair.strips import is_large, portions
+from fabula.pair.strips import is_large
 from fabula.text import tokenize_all
 from fabula.text.spice import SpiceScore
 
@@ -71,21 +71,16 @@ class LocalisedGraphs(Localised):
     def tokens(self, ctx: Scored) -> Tokens:
         return ctx.words
 
-    def many(self, pairs: Sequence[tuple[Story, Story]], ctx: Scored) -> None:
-        """Names are given story by story."""
-
     def units(self, pairs: Sequence[tuple[Story, Story]], ctx: Scored) -> list[Row]:
-        """All captions of some videos at the lowest τ, which has those of the others, parsed in one call."""
-        rows, of_renamed = list[Row](), super().unit
-        for some in portions(pairs, PAIRS):
-            both = [(self.rename_people(ref), self.rename_people(pred)) for ref, pred in some]
-            ctx.values = {}
-            ctx.words.learn([c for sides in both for story in sides for c in story.captions])
-            if not is_large(*some[0], PAIRS):
-                told = (self.caption_pairs(ref, pred, min(self.tiou), ctx.words)[0] for ref, pred in both)
-                self.score([p for of_video in told for p in of_video], ctx)
-            rows += [of_renamed(ref, pred, ctx) for ref, pred in both]
-        return rows
+        """All captions of a portion at the lowest τ, which has those of the others, parsed in one call."""
+        both = [(self.rename_people(ref), self.rename_people(pred)) for ref, pred in pairs]
+        ctx.values = {}
+        ctx.words.learn([c for sides in both for story in sides for c in story.captions])
+        if not is_large(*pairs[0], self.portion):
+            told = (self.caption_pairs(ref, pred, min(self.tiou), ctx.words)[0] for ref, pred in both)
+            self.score([p for of_video in told for p in of_video], ctx)
+        of_renamed = super().unit
+        return [of_renamed(ref, pred, ctx) for ref, pred in both]
 
     def score(self, pairs: Sequence[Pair], ctx: Scored) -> None:
         new = list(dict.fromkeys(p for p in pairs if p not in ctx.values))

@@ -38,10 +38,15 @@ class Meetings:
     lost: list[Index]  # for each τ: predictions that count as 0 besides [N]
     made: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)  # what metrics made of it
 
-    def once(self, key: str, make: Callable[[list[str], list[tuple[str]]], T]) -> T:
-        """What is made of the distinct pairs, as candidates and lists of references; shared by all who need it."""
+    @property
+    def items(self) -> tuple[list[str], list[tuple[str]]]:
+        """The distinct pairs as items with one reference each: candidates, and their lists of references."""
+        return self.candidates, [(r,) for r in self.references]
+
+    def once(self, key: str, make: Callable[[], T]) -> T:
+        """What is made of these meetings, shared by all who need it."""
         if key not in self.made:
-            self.made[key] = make(self.candidates, [(r,) for r in self.references])
+            self.made[key] = make()
         found: T = self.made[key]
         return found
 

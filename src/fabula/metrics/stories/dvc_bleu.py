@@ -14,6 +14,12 @@ from fabula.metrics.stories._meetings import Meetings
 from fabula.text import bleu
 
 
+def score_videos(met: Meetings) -> list[Array]:
+    """BLEU-1..4 of each video's pairs at each τ. [N, 4] each"""
+    stats = bleu.stats_many(*met.items)
+    return [bleu.segments(met.total(k, stats)) for k in range(len(met.at))]
+
+
 @dataclass(frozen=True, kw_only=True)
 class LocalisedBleu(Localised):
     """BLEU up to n-grams of order n."""
@@ -22,9 +28,8 @@ class LocalisedBleu(Localised):
     shown: ClassVar[bool] = False
 
     def videos(self, met: Meetings, ctx: Any) -> list[Array]:
-        stats = met.once("bleu", bleu.stats_many)
-        values = [bleu.segments(met.total(k, stats))[:, self.n - 1] for k in range(len(self.tiou))]
-        return [met.spread(k, value) for k, value in enumerate(values)]
+        orders = met.once("bleu", lambda: score_videos(met))
+        return [met.spread(k, values[:, self.n - 1]) for k, values in enumerate(orders)]
 
     def video(self, pairs: CaptionPairs, lost: int, ctx: Any) -> float:
         if not pairs:

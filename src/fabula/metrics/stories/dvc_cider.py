@@ -59,7 +59,7 @@ class Metric(Localised):
         return tokens
 
     def videos(self, met: Meetings, ctx: Any) -> list[Array]:
-        pairs = [(c, (r,)) for c, r in zip(met.candidates, met.references, strict=True)]
+        pairs = list(zip(*met.items, strict=True))
         if ctx[1]:
             scores = np.array(cider.scores(pairs, ctx[1]))
             return [met.mean(k, scores[at]) for k, at in enumerate(met.at)]

@@ -26,7 +26,6 @@ class Scored:
         self.tokens = tokens
         self.segments: dict[Pair, meteor.Segment] = {}
         self.crowded: set[Pair] = set()  # of one video, beyond METEOR
-        self.beyond: Array | None = None  # of many videos, how many. [N]
 
     def score(self, pairs: Sequence[Pair]) -> None:
         new = list({p for p in pairs if p not in self.segments})
@@ -46,8 +45,8 @@ class Scored:
                 self.segments = {}
 
 
-def score_pairs(candidates: list[str], references: list[tuple[str]]) -> meteor.Table:
-    return meteor.table(candidates, references, crowded="zero")
+def score_pairs(met: Meetings) -> meteor.Table:
+    return met.once("meteor", lambda: meteor.table(*met.items, crowded="zero"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,15 +67,15 @@ class Metric(Localised):
         return ctx.tokens
 
     def videos(self, met: Meetings, ctx: Scored) -> list[Array]:
-        found = met.once("meteor", score_pairs)
-        ctx.beyond = met.distinct(found.crowded > 0) if found.crowded.any() else None
+        found = score_pairs(met)
         if self.agg == "items":
             return [met.mean(k, found.scores[at]) for k, at in enumerate(met.at)]
         stats = meteor.without_perfect_chunks(found.stats)
         return [met.spread(k, meteor.scores_of(met.total(k, stats))) for k in range(len(met.at))]
 
-    def crowded(self, met: Meetings, ctx: Scored) -> Array | None:
-        return ctx.beyond
+    def crowded(self, met: Meetings) -> Array | None:
+        beyond = score_pairs(met).crowded > 0
+        return met.distinct(beyond) if beyond.any() else None
 
     def unit(self, ref: Story, pred: Story, ctx: Scored) -> Row:
         ctx.crowded = set()
