@@ -80,7 +80,7 @@ def measure(folder: Path, preds: str, metrics: str, way: list[str], every: float
     ]
     began, all_of_them, others = time.perf_counter(), 0, 0
     with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as erred:
-        child = subprocess.Popen([*command, "--json", "-", *way], cwd=folder, stdout=said, stderr=erred)
+        child = subprocess.Popen(command, cwd=folder, stdout=said, stderr=erred)
         ended = 0
         while not ended:
             time.sleep(every)

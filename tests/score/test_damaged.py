@@ -202,3 +202,36 @@ def test_what_dies_while_it_writes_is_taken_away(work, sound):
     left.mkdir()
     (left / "file").write_text("half")
     assert judged(work, sound[1]) == "again"  # which looks for leftovers
+
+
+@pytest.mark.parametrize("there", [False, True], ids=["made for the run", "there, and empty"])
+def test_a_refused_input_leaves_no_work_behind(tmp_path: Path, there: bool) -> None:
+    """Mended, it is another input, which the folder would not take."""
+    work, refs, preds = tmp_path / "work", tmp_path / "refs.jsonl", tmp_path / "preds.jsonl"
+    refs.write_text('{"id": "v_0", "duration": 20, "events": [{"start": 0, "end": 9}]}\n')
+    preds.write_text('{"id": "v_0", "events": [{"start": 0, "end": "nine"}]}\n')
+    if there:
+        work.mkdir()
+    with pytest.raises(FabulaError, match="nine"):
+        fabula.score(preds, refs, metrics="SODA_d", work=work)
+    assert (list(work.iterdir()) == []) if there else not work.exists()
+    preds.write_text('{"id": "v_0", "events": [{"start": 0, "end": 9}]}\n')
+    assert fabula.score(preds, refs, metrics="SODA_d", work=work)["SODA_d"].value == 1
+    preds.write_text('{"id": "v_0", "events": [{"start": 0, "end": "nine"}]}\n')
+    with pytest.raises(FabulaError, match="differs in: predictions"):
+        fabula.score(preds, refs, metrics="SODA_d", work=work, resume=True)
+    assert (work / "manifest.json").exists()  # an earlier run is not lost to a later mistake
+
+
+def test_a_folder_that_cannot_be_written_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from fabula.core.errors import InputError
+    from fabula.score import shards
+
+    def full(folder: Any, *rest: Any) -> None:
+        raise InputError("cannot be written (No space left on device)", file=folder.path / "rows", hint="make room")
+
+    monkeypatch.setattr(shards, "score_all", full)
+    with pytest.raises(FabulaError, match="No space left"):
+        score(tmp_path / "work", resume=False)
+    monkeypatch.undo()
+    assert score(tmp_path / "work") == fabula.score(PREDS, REFS, metrics=METRICS).to_dict()

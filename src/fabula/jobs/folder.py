@@ -11,8 +11,10 @@ again, before anything in it is looked at. It keeps out damage, not forgers: who
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
+import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +39,7 @@ class Folder:
 
     path: Path
     mark: str = ""
+    made: bool = False  # for this run; or it was there, and empty
 
     def at(self, *parts: str) -> Path:
         return self.path.joinpath(*parts)
@@ -133,6 +136,7 @@ def begin(path: Path, inputs: dict[str, Any], plan: dict[str, int], resume: bool
         if not taken and path.exists() and any(not f.name.startswith(f".{MANIFEST}") for f in path.iterdir()):
             hint = "--work takes a new folder, an empty one, or that of an earlier run"
             raise InputError("is not empty and holds no earlier run", file=path, hint=hint)
+        made = not path.exists()
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         problem = f"cannot be used as a work folder ({error.strerror or error})"
@@ -145,7 +149,30 @@ def begin(path: Path, inputs: dict[str, Any], plan: dict[str, int], resume: bool
         remove_all_leftovers(path)
     else:
         dump_json(manifest, {"inputs": inputs, **plan, "seal": fingerprint(inputs, plan)}, indent=2)
-    return Folder(path, fingerprint(inputs, plan)), plan
+    return Folder(path, fingerprint(inputs, plan), made), plan
+
+
+@contextlib.contextmanager
+def taken_away_if_refused(folder: Folder) -> Iterator[None]:
+    """A new folder goes again when an input is refused: mended, it is another input, and the folder would refuse it.
+
+    What is wrong with the folder itself (a full disk, a damaged file) leaves it as it is, to be gone on with.
+    """
+    try:
+        yield
+    except InputError as error:
+        if error.file is None or not Path(str(error.file)).absolute().is_relative_to(folder.path.absolute()):
+            empty(folder)
+        raise
+
+
+def empty(folder: Folder) -> None:
+    """Nothing of the run is left; nor is the folder, if it was made for it."""
+    with contextlib.suppress(OSError):
+        for entry in folder.path.iterdir():
+            shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
+        if folder.made:
+            folder.path.rmdir()
 
 
 def read_plan(manifest: Path, inputs: dict[str, Any], like: dict[str, int]) -> dict[str, int]:

@@ -24,7 +24,7 @@ from fabula.io.ids import describe_match
 from fabula.io.pieces import Piece
 from fabula.io.segments import check_references
 from fabula.io.stories.fabula_jsonl import refuse_twin
-from fabula.jobs.folder import Folder, begin
+from fabula.jobs.folder import Folder, begin, taken_away_if_refused
 from fabula.jobs.runner import Runner, runner_for
 from fabula.metrics import Metric
 from fabula.metrics.stories import Stories
@@ -72,7 +72,7 @@ def run_in(path: Path, request: Request, task: str | None) -> Result:
     wanted = {"shards": shards.shards_for(size)}
     folder, plan = begin(path, fingerprint(inputs, request, judged), wanted, options.resume)
     runner = request.runner or runner_for(size)
-    with runner.ready():
+    with nullcontext() if options.resume else taken_away_if_refused(folder), runner.ready():
         return run_on(Run(folder, plan["shards"], inputs, rules, runner, request), task)
 
 
