@@ -26,6 +26,7 @@ ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / ".cache" / "fuzz"
 SHARE = {"readers": 0.4, "scorings": 0.55, "stores": 0.05}  # of the time, where a budget and no number is given
 MEMORY = 6 << 30  # bytes of address space for a process
+TELL = 60.0  # seconds between two lines of how far it is
 PATIENCE = 120.0, 1200.0  # seconds of processor and of the clock after which the process of an input is ended
 SLOW = re.compile(r"SPICE|identity|protocols")  # the parser's Python twin takes seconds for a sentence
 
@@ -149,6 +150,7 @@ class Tally:
     finds: dict[str, str] = field(default_factory=dict)
     slow: list[Any] = field(default_factory=list)
     seconds: float = 0.0
+    stopped: bool = False
 
 
 def run_group(group: str, o: argparse.Namespace, number: int, seconds: float, out: Path) -> Tally:
@@ -167,31 +169,46 @@ def run_group(group: str, o: argparse.Namespace, number: int, seconds: float, ou
             process = subprocess.Popen([sys.executable, "-m", "tools.fuzz", "--worker", given], stdout=log, cwd=ROOT)
             running.append((process, task, log))
 
+        def watch() -> None:
+            last_seen: dict[int, tuple[bytes, float, float]] = {}
+            told = began
+            while running:
+                time.sleep(0.3)
+                if time.monotonic() - told > TELL:
+                    told = time.monotonic()
+                    place = ", ".join(f"{int(Path(task.state).read_bytes()):,}" for _, task, _ in running)
+                    print(f"{group}: {told - began:.0f} s, at number {place}", file=sys.stderr)
+                for entry in list(running):
+                    process, task, log = entry
+                    at, used, now = Path(task.state).read_bytes(), processor_time(process.pid), time.monotonic()
+                    if last_seen.get(process.pid, (b"", 0.0, 0.0))[0] != at:
+                        last_seen[process.pid] = (at, used, now)
+                    _, used_then, then = last_seen[process.pid]
+                    hung = used - used_then > PATIENCE[0] or now - then > PATIENCE[1]
+                    if hung:
+                        process.kill()
+                    if process.poll() is None and not hung:
+                        continue
+                    process.wait()
+                    running.remove(entry)
+                    ended = take_lines(log, tally)
+                    if not ended and process.returncode != 0:
+                        where = int(at)
+                        kept = keep_death(task, where, "hang" if hung else f"exit code {process.returncode}", out)
+                        tally.finds[kept[0]] = kept[1]
+                        if time.monotonic() - began < seconds and where + o.jobs < number:
+                            start(where + o.jobs)
+
         for j in range(o.jobs):
             start(o.first + j)
-        last_seen: dict[int, tuple[bytes, float, float]] = {}
-        while running:
-            time.sleep(0.3)
-            for entry in list(running):
-                process, task, log = entry
-                at, used, now = Path(task.state).read_bytes(), processor_time(process.pid), time.monotonic()
-                if last_seen.get(process.pid, (b"", 0.0, 0.0))[0] != at:
-                    last_seen[process.pid] = (at, used, now)
-                _, used_then, then = last_seen[process.pid]
-                hung = used - used_then > PATIENCE[0] or now - then > PATIENCE[1]
-                if hung:
-                    process.kill()
-                if process.poll() is None and not hung:
-                    continue
+        try:
+            watch()
+        except KeyboardInterrupt:  # what was done till now is told
+            tally.stopped = True
+            for process, _, log in running:
+                process.kill()
                 process.wait()
-                running.remove(entry)
-                ended = take_lines(log, tally)
-                if not ended and process.returncode != 0:
-                    where = int(at)
-                    kept = keep_death(task, where, "hang" if hung else f"exit code {process.returncode}", out)
-                    tally.finds[kept[0]] = kept[1]
-                    if time.monotonic() - began < seconds and where + o.jobs < number:
-                        start(where + o.jobs)
+                take_lines(log, tally)
     tally.seconds = time.monotonic() - began
     return tally
 
@@ -269,6 +286,8 @@ def main(argv: list[str]) -> int:
         tally = run_group(group, o, number, seconds, out)
         print_tally(group, o, tally)
         finds |= tally.finds
+        if tally.stopped:
+            break
     return 1 if finds else 0
 
 
@@ -278,7 +297,8 @@ def print_tally(group: str, o: argparse.Namespace, tally: Tally) -> None:
     total = sum(ends.values())
     rate = total / max(tally.seconds, 1e-9) / o.jobs
     took = f"{tally.seconds:.0f} s on {o.jobs} processes ({rate:.0f} inputs/s each)"
-    print(f"{group}: {total:,} inputs, {calls:,} calls, seed {o.seed}, {took}, {len(tally.finds)} finds")
+    how = "stopped: " if tally.stopped else ""
+    print(f"{how}{group}: {total:,} inputs, {calls:,} calls, seed {o.seed}, {took}, {len(tally.finds)} finds")
     for name in sorted({k.rpartition(" ")[0] for k in ends}):
         each = ", ".join(f"{ends.get(f'{name} {how}', 0):,} {how}" for how in ("read", "refused", "broken"))
         print(f"  {name:10} {each}")
