@@ -23,6 +23,8 @@ import fabula
 from fabula import _kernels, text
 from fabula.core.nouns import Corpus, Event, Item, Segment, Story
 from fabula.metrics.captions.base import Items
+from fabula.metrics.stories import Stories
+from fabula.metrics.stories import base as stories
 from fabula.pair.grid import Grid
 from fabula.pair.tiou import tiou
 from fabula.text import _told, meteor, ptb
@@ -243,3 +245,24 @@ def peak(work: Callable[..., object], *given: Any, **named: Any) -> int:
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_the_videos_are_listed_as_often_for_many_blocks_as_for_few(run: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A list of all videos for every block would grow with their square: 850,000 of them never ended."""
+    listed = 0
+
+    def videos(self: Stories) -> list[str]:
+        nonlocal listed
+        listed += 1
+        return list(dict.fromkeys(v for ref in self.refs for v in ref))
+
+    monkeypatch.setattr(stories, "BLOCK", 8)
+    monkeypatch.setattr(Stories, "videos", property(videos))
+    counts = []
+    for number in (FEW, MANY):
+        listed = 0
+        preds, refs = corpora(number)
+        fabula.score(preds, refs, **RUNS[run])
+        counts.append(listed)
+    assert counts[0] == counts[1] > 0

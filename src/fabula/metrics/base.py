@@ -117,12 +117,13 @@ class Metric(Spec):
 
     def table(self, data: Data, progress: Progress = silent) -> Rows:
         """The rows of all units, in the order of the data."""
-        progress(self.name, 0, len(data))
+        total = len(data)  # a walk over all of it, where videos are in several sets
+        progress(self.name, 0, total)
         ctx, parts, done = self.prepare(data), list[Rows](), 0
         for block in data.blocks(self.whole):
             parts.append(self.rows(block, ctx))
             done += len(block)
-            progress(self.name, done, len(data))
+            progress(self.name, done, total)
         return Rows.joined(parts)
 
     # ── rows into numbers ───────────────────────────────────────────────────────────────────────────────────────────
