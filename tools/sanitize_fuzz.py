@@ -492,6 +492,31 @@ def extent(draw: Draw) -> None:
     )
 
 
+TOLD = {
+    "truth": '{"a": {"duration": 3, "timestamps": [[0, 1.5], [-1e2, 3]], "sentences": ["\\u00e9\\ud83d\\ude00", "b"]}}',
+    "results": '{"v": [], "results": {"a": [{"sentence": "s", "timestamp": [0, 1]}, {"timestamp": [2, 3], "z": 1}]}}',
+    "pdvc": '{"results": {"a": [{"timestamp": [0, 1], "proposal_score": 0.5, "vid_duration": 9, "k": {"k": null}}]}}',
+    "lines": '{"id": "a", "events": [{"start": 0, "end": 1, "caption": "c", "score": -0}], "duration": 1}\n' * 2,
+}
+
+
+def stories(draw: Draw) -> None:
+    kind = draw.choice(list(TOLD))
+    data = bytearray(TOLD[kind].encode())
+    for _ in range(draw.randrange(4)):
+        at = draw.randrange(len(data) + 1)
+        some = draw.choice(PIECES).encode("utf-8", "surrogatepass") * draw.choice([1, 1, 1, 1, 70, 300])
+        data[at : at + draw.randrange(3)] = some
+    for _ in range(draw.choice([0, 0, 1, 2])):
+        data[draw.randrange(len(data))] = draw.randrange(256)
+    text = bytes(data[: draw.randrange(len(data) + 1)] if draw.random() < 0.1 else data)
+    native.stories(
+        draw.choice([text, text, text, json_text(draw)]) if draw.often() else draw.rubbish(),
+        draw.choice([0, 0, 0, draw.randrange(len(text) + 1), draw.number()]),
+        kind if draw.often() else draw.choice([*TOLD, "nonsense", 3]),
+    )
+
+
 # --- tokens ----------------------------------------------------------------------------------------------------------
 
 RULES = [
@@ -787,6 +812,7 @@ ENTRIES = {
         lift,
         records,
         extent,
+        stories,
         scanner,
         meteor,
         meteor_check,
