@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
+from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, ValuesView
 from dataclasses import dataclass, field
-from math import inf
+from math import inf, nan
 from typing import Any, Generic, TypeVar, cast, overload
 
 import numpy as np
@@ -70,7 +70,7 @@ class Columns:
     """The events of many stories end to end, without an object for each."""
 
     spans: NDArray[np.float64]  # [N, 2] starts and ends; nobody writes into them
-    captions: Sequence[str | None]  # [N]
+    captions: list[str | None]  # [N]
     scores: NDArray[np.float64] | None = None  # [N], NaN where there is none; None: nowhere
 
     def events(self, first: int, last: int) -> tuple[Event, ...]:
@@ -136,19 +136,27 @@ class Story(InColumns):
         return np.array([(e.segment.start, e.segment.end) for e in self.events], dtype=np.float64).reshape(-1, 2)
 
     @property
-    def words(self) -> Sequence[str | None]:
+    def words(self) -> list[str | None]:
         """What every event says; None where it says nothing."""
         if self.columns is not None:
             return self.columns.captions[self.first : self.last]
         return [e.caption for e in self.events]
 
+    @property
+    def scores(self) -> NDArray[np.float64] | None:
+        """The system's own confidence in every event, NaN where it gives none; None where it gives none at all. [N]"""
+        if self.columns is not None:
+            return None if self.columns.scores is None else self.columns.scores[self.first : self.last]
+        said = [e.score for e in self.events]
+        return None if said.count(None) == len(said) else np.array([nan if x is None else x for x in said])
+
     @once
     def captions(self) -> list[str]:
         """The words of every event; an error where there are none."""
-        words = [c for c in self.words if c is not None]
-        if len(words) < len(self):
+        words: list[Any] = self.words
+        if None in words:
             raise InputError(
-                f"{len(self) - len(words)} of {len(self)} events have no caption",
+                f"{words.count(None)} of {len(words)} events have no caption",
                 video=self.id,
                 hint="a metric that compares captions needs them; SODA_d, mIoU and PRF do not",
             )
@@ -168,9 +176,8 @@ class Story(InColumns):
             return self
         if self.columns is None:
             return Story(self.id, tuple([self.events[i] for i in places]), self.duration)
-        words, scores = self.words, self.columns.scores
-        chosen = None if scores is None else scores[self.first : self.last][places]
-        columns = Columns(self.spans[places], [words[i] for i in places], chosen)
+        words, scores = self.words, self.scores
+        columns = Columns(self.spans[places], [words[i] for i in places], None if scores is None else scores[places])
         return Story.of_columns(self.id, columns, 0, len(places), self.duration)
 
     @once
@@ -218,6 +225,15 @@ class Corpus(Mapping[str, Story]):
 
     def __contains__(self, id: object) -> bool:
         return id in self.stories
+
+    @overload
+    def get(self, id: str, default: None = None, /) -> Story | None: ...
+    @overload
+    def get(self, id: str, default: Story, /) -> Story: ...
+    @overload
+    def get(self, id: str, default: T, /) -> Story | T: ...
+    def get(self, id: str, default: Any = None, /) -> Any:
+        return self.stories.get(id, default)
 
     def items(self) -> ItemsView[str, Story]:
         return self.stories.items()

@@ -94,11 +94,12 @@ def read(path: str | Path, format: str | None = None) -> tuple[Corpus, Notes]:
             source = replace(whole, path=part, unit=name_unit(part))  # notes and extras are shared
             document, found = open_document(part, chosen)
             kinds[found.name] = find_header(document, found)
+            is_part = part != path
             for story in read_document(document, found, source):
                 if story.id in stories:
                     raise refuse_twin(source, story.id, where.get(story.id, part))
                 stories[story.id] = story
-                if part != path:
+                if is_part:
                     where[story.id] = part
     if len(kinds) > 1:
         hint = "keep files of one format in it, or name the format"

@@ -158,7 +158,7 @@ def tokenize_all(texts: Sequence[str], remove_nonascii: bool = False, strict: bo
     if set(map(type, captions)) - {str}:
         captions = [check_caption(text, i) for i, text in enumerate(captions)]
     if remove_nonascii and not all(map(str.isascii, captions)):
-        captions = [ascii_only(text) for text in captions]
+        captions = [text if text.isascii() else ascii_only(text) for text in captions]
     if strict:
         return [drop_punctuation(line) for line in batch_lines(captions)]
     distinct = list(dict.fromkeys(captions))
