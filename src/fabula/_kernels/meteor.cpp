@@ -34,6 +34,7 @@ constexpr size_t CACHED_SENTENCES = 32768, CACHED_WORDS = 500'000;  // together 
 constexpr size_t CACHED_PAIRS = 1 << 19, CACHED_TEXTS = 1 << 18;    // about 50 MB, and 40 MB of captions
 constexpr size_t BATCH_TEXTS = 8192, BATCH_BYTES = 1 << 20;
 constexpr size_t TILE = 32, TILE_WORDS = 1024;  // sentences and words on one side of a tile
+constexpr size_t LONG = 1 << 12;                // bytes of a sentence that does not share its memory
 constexpr char NORMALISED = '\x02';             // marks a key that went through the Python normaliser
 
 // Statistics of pairs that were aligned before, by the numbers of their texts: the metrics of a run, and its runs under
@@ -301,9 +302,12 @@ class Engine {
             }
         }
         in_threads((missing.size() + 15) / 16, threads, [&] {
-            return [&](size_t job) {
-                for (size_t m = 16 * job; m < std::min(16 * job + 16, missing.size()); ++m)
-                    found[missing[m]] = std::make_shared<const Sentence>(normalised(*keys[missing[m]]), t_, words_);
+            return [&, maker = std::make_shared<Maker>(), common = std::make_shared<Arena>()](size_t job) {
+                for (size_t m = 16 * job; m < std::min(16 * job + 16, missing.size()); ++m) {
+                    const std::string text = normalised(*keys[missing[m]]);
+                    const auto arena = text.size() < LONG ? common : std::make_shared<Arena>();  // a long one goes alone
+                    found[missing[m]] = std::shared_ptr<const Sentence>(arena, maker->make(text, t_, words_, *arena));
+                }
             };
         });
         std::lock_guard<std::mutex> guard(lock_);
@@ -394,7 +398,7 @@ class Engine {
                     skipped.insert(skipped.end(), row + w.ref, row + w.ref_end);
                 }
                 if (std::find(skipped.begin(), skipped.end(), 0) == skipped.end()) return;
-                tile->run(t_, words_, hyps, refs, skipped);
+                tile->run(t_, hyps, refs, skipped);
                 const auto &crowded = tile->crowded();
                 if (!crowded.empty() && !asked.lenient) {
                     const auto &[pair, why] = *crowded.begin();

@@ -17,6 +17,8 @@ namespace {
 
 constexpr uint32_t CLOSED = 0xFFFFFFFF;  // no chunk is open
 
+constexpr uint32_t mix(uint32_t number) { return number * 2654435761u; }
+
 uint64_t bits(uint32_t start, uint32_t size) { return (size >= 64 ? ~uint64_t{0} : (uint64_t{1} << size) - 1) << start; }
 
 std::string too_many_matches() {
@@ -35,19 +37,57 @@ std::string too_long(uint64_t H, uint64_t R) {
 
 }  // namespace
 
+// --- synonyms --------------------------------------------------------------------------------------------------------------
+
+void Synsets::take(const Sentence &sentence) {
+    size_t most = 0;
+    for (size_t j = 0; j < sentence.size(); ++j) most += sentence.words[j]->synsets.size();
+    if (slots_.size() < 2 * most) {
+        size_t capacity = 512;
+        while (capacity < 2 * most) capacity *= 2;
+        slots_.assign(capacity, {0, 0, 0});
+        turn_ = 0;
+    }
+    if (++turn_ == 0) std::fill(slots_.begin(), slots_.end(), Slot{0, 0, 0}), turn_ = 1;  // the count has gone round
+    filter_.fill(0);
+    const size_t mask = slots_.size() - 1;
+    for (size_t j = 0; j < sentence.size(); ++j)
+        for (const uint32_t synset : sentence.words[j]->synsets) {
+            const uint32_t hash = mix(synset), bit = hash >> 20;
+            filter_[bit / 64] |= uint64_t{1} << (bit % 64);
+            size_t at = hash & mask;
+            while (slots_[at].turn == turn_ && slots_[at].synset != synset) at = (at + 1) & mask;
+            if (slots_[at].turn != turn_) slots_[at] = {synset, turn_, 0};
+            slots_[at].words |= uint64_t{1} << (j % 64);
+        }
+}
+
+uint64_t Synsets::shared(const Word &word) const {
+    uint64_t found = 0;
+    const size_t mask = slots_.size() - 1;
+    for (const uint32_t synset : word.synsets) {
+        const uint32_t hash = mix(synset), bit = hash >> 20;
+        if (!(filter_[bit / 64] >> (bit % 64) & 1)) continue;
+        for (size_t at = hash & mask; slots_[at].turn == turn_; at = (at + 1) & mask)
+            if (slots_[at].synset == synset) {
+                found |= slots_[at].words;
+                break;
+            }
+    }
+    return found;
+}
+
 // --- matches ---------------------------------------------------------------------------------------------------------------
 
-void Aligner::propose(const Words &words, const Sentence &hyp, const Sentence &ref, const Hit *hits, size_t hit_count) {
+void Aligner::propose(const Sentence &hyp, const Sentence &ref, const Hit *hits, size_t hit_count) {
     const uint32_t H = static_cast<uint32_t>(hyp.size()), R = static_cast<uint32_t>(ref.size());
     const bool identical = hyp.text == ref.text;
     found_.clear();
     found_start_.assign(1, 0);
-    const uint32_t *h = hyp.hashes.data(), *hs = hyp.stems.data();
-    const Mask *hm = hyp.synset_mask.data();
+    const uint32_t *h = hyp.hashes.data, *hs = hyp.stems.data;
     const Hit *hit = hits, *hits_end = hits + (identical ? 0 : hit_count);
     for (uint32_t i = 0; i < R; ++i) {
         const uint32_t word = ref.hashes[i], word_stem = ref.stems[i];
-        const Mask mask = ref.synset_mask[i];
         if (hyp.hash_mask.may_have(word))
             for (uint32_t j = 0; j < H; ++j)
                 if (h[j] == word) found_.push_back({i, j, 1, 1, 0});
@@ -55,10 +95,11 @@ void Aligner::propose(const Words &words, const Sentence &hyp, const Sentence &r
             if (hyp.stem_mask.may_have(word_stem))
                 for (uint32_t j = 0; j < H; ++j)
                     if (hs[j] == word_stem && h[j] != word) found_.push_back({i, j, 1, 1, 1});
-            if (!ref.words[i]->synsets.empty()) {
+            const uint64_t synonyms = synsets_.shared(*ref.words[i]);  // of words 64 apart one bit speaks for both
+            if (synonyms)
                 for (uint32_t j = 0; j < H; ++j)
-                    if (hm[j].meets(mask) && h[j] != word && words.synonyms(*hyp.words[j], *ref.words[i])) found_.push_back({i, j, 1, 1, 2});
-            }
+                    if (synonyms >> (j % 64) & 1 && h[j] != word && (H <= 64 || share(*hyp.words[j], *ref.words[i])))
+                        found_.push_back({i, j, 1, 1, 2});
             for (; hit != hits_end && hit->ref == i; ++hit) found_.push_back(hit->match);
         }
         if (found_.size() > MOST_MATCHES) throw TooMuch(too_many_matches());
@@ -216,10 +257,9 @@ void Aligner::unmatched(const Sentence &hyp, const Sentence &ref, Statistics &ou
     out[3] = ref.function_words;
 }
 
-void Aligner::statistics(const Words &words, const Sentence &hyp, const Sentence &ref, const Hit *hits, size_t hit_count,
-                         Statistics &out) {
+void Aligner::statistics(const Sentence &hyp, const Sentence &ref, const Hit *hits, size_t hit_count, Statistics &out) {
     unmatched(hyp, ref, out);
-    propose(words, hyp, ref, hits, hit_count);
+    propose(hyp, ref, hits, hit_count);
     if (fix(hyp.size(), ref.size())) {
         if (small(hyp.size(), ref.size())) search<true>(hyp.size(), ref.size());
         else search<false>(hyp.size(), ref.size());
@@ -261,13 +301,9 @@ double score_of(const Statistics &s) {
 
 // --- tiles -----------------------------------------------------------------------------------------------------------------
 
-namespace {
-constexpr uint32_t mix(uint32_t node) { return node * 2654435761u; }
-}  // namespace
-
 void Tile::Phrases::fill(const std::vector<const Sentence *> &sentences) {
     size_t count = 0;
-    for (const Sentence *s : sentences) count += s->places.size();
+    for (const Sentence *s : sentences) count += s->places.size;
     size_t capacity = 64;
     while (capacity < 2 * count) capacity *= 2;
     mask = static_cast<uint32_t>(capacity - 1);
@@ -276,7 +312,7 @@ void Tile::Phrases::fill(const std::vector<const Sentence *> &sentences) {
     links.clear();
     // Backwards, so that each chain lists sentences and places in their order.
     for (size_t s = sentences.size(); s-- > 0;) {
-        for (size_t k = sentences[s]->places.size(); k-- > 0;) {
+        for (size_t k = sentences[s]->places.size; k-- > 0;) {
             const Place &place = sentences[s]->places[k];
             const uint32_t hash = mix(place.node) >> 5, bit = hash & (8 * mask + 7);
             filter[bit / 64] |= uint64_t{1} << (bit % 64);
@@ -298,10 +334,10 @@ uint32_t Tile::Phrases::find(uint32_t node) const {
 
 void Tile::stream(const Tables &tables, const std::vector<const Sentence *> &from, const Phrases &to, bool from_refs) {
     for (uint32_t f = 0; f < from.size(); ++f) {
-        const std::vector<Source> &sources = from[f]->sources;
-        for (size_t s = 0, same_end; s < sources.size(); s = same_end) {
+        const Span<Source> sources = from[f]->sources;
+        for (size_t s = 0, same_end; s < sources.size; s = same_end) {
             same_end = s + 1;
-            while (same_end < sources.size() && sources[same_end].first == sources[s].first) ++same_end;
+            while (same_end < sources.size && sources[same_end].first == sources[s].first) ++same_end;
             for (uint32_t entry = sources[s].first; entry < sources[s].last; ++entry) {
                 for (uint32_t link = to.find(tables.target_node[entry]); link != UNKNOWN; link = to.links[link].next) {
                     const Link &there = to.links[link];
@@ -326,7 +362,7 @@ void Tile::stream(const Tables &tables, const std::vector<const Sentence *> &fro
     }
 }
 
-void Tile::run(const Tables &tables, const Words &words, const std::vector<const Sentence *> &hyps,
+void Tile::run(const Tables &tables, const std::vector<const Sentence *> &hyps,
                const std::vector<const Sentence *> &refs, const std::vector<uint8_t> &skipped) {
     refs_ = refs.size();
     stats_.resize(hyps.size() * refs_);
@@ -353,12 +389,13 @@ void Tile::run(const Tables &tables, const Words &words, const std::vector<const
                std::tie(b.pair, b.ref, b.direction, b.order[0], b.order[1], b.order[2]);
     });
     const Hit *hit = hits_.data();
-    for (size_t h = 0; h < hyps.size(); ++h)
+    for (size_t h = 0; h < hyps.size(); ++h) {
+        aligner_.take(*hyps[h]);
         for (size_t r = 0; r < refs_; ++r) {
             const size_t pair = h * refs_ + r;
             if (!passed_[pair]) {
                 try {
-                    aligner_.statistics(words, *hyps[h], *refs[r], hit, hit_count_[pair], stats_[pair]);
+                    aligner_.statistics(*hyps[h], *refs[r], hit, hit_count_[pair], stats_[pair]);
                 } catch (const TooMuch &error) {
                     crowded_.emplace(pair, error.what());
                 }
@@ -366,6 +403,7 @@ void Tile::run(const Tables &tables, const Words &words, const std::vector<const
             if (crowded_.count(pair)) Aligner::unmatched(*hyps[h], *refs[r], stats_[pair]);
             hit += hit_count_[pair];
         }
+    }
 }
 
 }  // namespace meteor
