@@ -237,17 +237,15 @@ class Aligner {
         uint64_t distance() const { return low >> 26; }
         size_t order() const { return low & 0x3FFFFFF; }
     };
-    // The same in one number, for sentences of common length: 16, 12, 22 and 14 bits.
-    struct SmallKey {
-        uint64_t all = 0;
-        SmallKey() = default;
-        SmallKey(uint32_t matched, uint32_t chunks, uint64_t distance, size_t order)
-            : all(uint64_t{0xFFFF - matched} << 48 | uint64_t{chunks} << 36 | distance << 14 | order) {}
-        bool operator<(const SmallKey &other) const { return all < other.all; }
-        uint32_t matched() const { return 0xFFFF - static_cast<uint32_t>(all >> 48); }
-        uint32_t chunks() const { return all >> 36 & 0xFFF; }
-        uint64_t distance() const { return all >> 14 & 0x3FFFFF; }
-        size_t order() const { return all & 0x3FFF; }
+    // The same for sentences of common length: the rank is the key in one number, without the order.
+    struct SmallPath {
+        uint64_t rank, used;  // a bit for each word of the candidate that is taken
+        uint32_t open_end, at;
+        int32_t last;
+    };
+    struct Option {  // a match that a path may take
+        uint64_t bits, gain, away;
+        uint32_t match, hyp, hyp_end, ref_end;
     };
     struct Step {
         uint32_t match;
@@ -257,8 +255,9 @@ class Aligner {
     bool fix(size_t hyp_size, size_t ref_size);
     bool idle(size_t count, uint32_t position) const;
     bool small(size_t hyp_size, size_t ref_size) const;
-    template <bool SMALL> void search(size_t hyp_size, size_t ref_size);
-    template <bool SMALL> auto &keys();
+    void search(size_t hyp_size, size_t ref_size);
+    void search_small(size_t ref_size);
+    void choose(int32_t step);
 
     Synsets synsets_;  // of the hypothesis
     std::vector<Match> found_;
@@ -269,7 +268,9 @@ class Aligner {
     std::vector<Path> paths_, next_;
     std::vector<Child> children_;
     std::vector<Key> keys_;
-    std::vector<SmallKey> small_keys_;
+    std::vector<SmallPath> small_paths_, small_next_;
+    std::vector<Option> options_;
+    std::vector<uint64_t> small_keys_;
     std::vector<Step> history_;
 };
 

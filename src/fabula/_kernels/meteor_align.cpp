@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <cmath>
 #include <tuple>
-#include <type_traits>
 
 namespace meteor {
 namespace {
@@ -136,8 +135,9 @@ bool Aligner::fix(size_t H, size_t R) {
 
 // --- search ----------------------------------------------------------------------------------------------------------------
 
-// Whether one word of bits is enough to know which words of the candidate are taken, and SmallKey to rank paths: matches and
-// chunks are at most H + R, the distance at most R for each match found, the children one for each path and match.
+// Whether one word of bits is enough to know which words of the candidate are taken, and one number to rank paths, of 16, 12,
+// 22 and 14 bits: matches and chunks are at most H + R, the distance at most R for each match found, the children one for
+// each path and match.
 bool Aligner::small(size_t H, size_t R) const {
     constexpr size_t FOUND = 400;
     static_assert((FOUND + 1) * BEAM <= 0x3FFF && FOUND * 1024 <= 0x3FFFFF);
@@ -150,20 +150,120 @@ bool Aligner::idle(size_t count, uint32_t position) const {
                        [=](const Path &path) { return path.at <= position && path.open_end == CLOSED; });
 }
 
-template <bool SMALL> auto &Aligner::keys() {
-    if constexpr (SMALL) return small_keys_;
-    else return keys_;
+// A match adds its words on both sides; of the modules with weight 0.5 half of them, cut to an integer on each side.
+static uint32_t gain(const Match &m) { return m.module ? m.hyp_words / 2 + m.ref_words / 2 : m.hyp_words + m.ref_words; }
+static uint32_t away(const Match &m) { return m.ref > m.hyp ? m.ref - m.hyp : m.hyp - m.ref; }
+
+// The search for sentences of common length. A path's rank is one number, and a step adds to it; where a position has no
+// choice every path takes one step and hardly ever changes its place.
+void Aligner::search_small(size_t R) {
+    constexpr uint64_t ORDER = 14, DISTANCE = uint64_t{1} << ORDER, CHUNK = uint64_t{1} << 36, MATCHED = uint64_t{1} << 48;
+    history_.clear();
+    small_paths_.resize(BEAM), small_next_.resize(BEAM);
+    small_paths_[0] = {0xFFFF * MATCHED, hyp_fixed_.empty() ? 0 : hyp_fixed_[0], CLOSED, 0, -1};
+    size_t count = 1;  // of paths, best first
+    for (uint32_t position = 0; position < R; ++position) {
+        const uint32_t first = found_start_[position], last = found_start_[position + 1];
+        const bool fixed = chosen_[position] >= 0;
+        SmallPath *paths = small_paths_.data();
+        if (first == last || fixed) {
+            uint64_t before = 0;
+            bool in_order = true;
+            for (size_t p = 0; p < count; ++p) {
+                SmallPath &path = paths[p];
+                if (position >= path.at) {  // not inside a match
+                    if (fixed) {
+                        const Match &m = found_[first];
+                        const bool breaks = path.open_end != CLOSED && path.open_end != m.hyp;
+                        path.rank += away(m) * DISTANCE + breaks * CHUNK - gain(m) * MATCHED;
+                        path.open_end = m.hyp + m.hyp_words, path.at = m.ref + m.ref_words;
+                    } else {
+                        path.rank += (path.open_end != CLOSED) * CHUNK;
+                        path.open_end = CLOSED, path.at = position + 1;
+                    }
+                }
+                in_order = in_order && before <= path.rank;
+                before = path.rank;
+            }
+            if (!in_order)
+                for (size_t p = 1; p < count; ++p) {  // of equals the earlier stays before
+                    const SmallPath path = paths[p];
+                    size_t at = p;
+                    for (; at > 0 && path.rank < paths[at - 1].rank; --at) paths[at] = paths[at - 1];
+                    paths[at] = path;
+                }
+            continue;
+        }
+        options_.clear();
+        for (uint32_t k = first; k < last; ++k) {
+            const Match &m = found_[k];
+            bool free = true;
+            for (uint32_t i = 1; i < m.ref_words; ++i) free = free && !ref_fixed_[m.ref + i];
+            if (free) options_.push_back({bits(m.hyp, m.hyp_words), gain(m) * MATCHED, away(m) * DISTANCE, k, m.hyp, m.hyp + m.hyp_words, m.ref + m.ref_words});
+        }
+        const size_t most = count * (options_.size() + 1);
+        if (children_.size() < most) children_.resize(most);
+        if (small_keys_.size() < most) small_keys_.resize(most);
+        Child *children = children_.data();
+        uint64_t *keys = small_keys_.data();
+        size_t made = 0;
+        for (uint32_t p = 0; p < count; ++p) {
+            const SmallPath &path = paths[p];
+            uint64_t rank = path.rank;
+            const auto child = [&](uint64_t its_rank, int32_t match, uint32_t open_end, uint32_t at) {
+                keys[made] = its_rank | made;
+                children[made++] = {p, match, open_end, at};
+            };
+            if (position < path.at) {  // inside a match
+                child(rank, -1, path.open_end, path.at);
+                continue;
+            }
+            const bool open = path.open_end != CLOSED;
+            for (const Option &option : options_) {
+                if (path.used & option.bits) continue;
+                const bool breaks = open && path.open_end != option.hyp;
+                child(rank + breaks * CHUNK - option.gain, static_cast<int32_t>(option.match), option.hyp_end, option.ref_end);
+                rank += option.away;  // on the path that does not take it, as published
+            }
+            child(rank + open * CHUNK, -1, CLOSED, position + 1);
+        }
+        if (made > BEAM) std::nth_element(keys, keys + BEAM, keys + made), made = BEAM;
+        std::sort(keys, keys + made);
+        for (size_t c = 0; c < made; ++c) {
+            const Child &child = children[keys[c] & (DISTANCE - 1)];
+            SmallPath &path = small_next_[c] = paths[child.parent];
+            path.rank = keys[c] & ~(DISTANCE - 1);
+            path.open_end = child.open_end, path.at = child.at;
+            if (child.match < 0) continue;
+            const Match &m = found_[static_cast<size_t>(child.match)];
+            path.used |= bits(m.hyp, m.hyp_words);
+            history_.push_back({static_cast<uint32_t>(child.match), path.last});
+            path.last = static_cast<int32_t>(history_.size()) - 1;
+        }
+        count = made;
+        small_paths_.swap(small_next_);
+    }
+    // The end closes open chunks and the order is looked at once more; the first of equals stays first.
+    size_t best = 0;
+    uint64_t best_rank = 0;
+    for (size_t p = 0; p < count; ++p) {
+        const uint64_t rank = small_paths_[p].rank + (small_paths_[p].open_end != CLOSED) * CHUNK;
+        if (p == 0 || rank < best_rank) best = p, best_rank = rank;
+    }
+    choose(small_paths_[best].last);
 }
 
-template <bool SMALL> void Aligner::search(size_t H, size_t R) {
-    using Rank = std::conditional_t<SMALL, SmallKey, Key>;
-    std::vector<Rank> &ranks = keys<SMALL>();
-    const size_t W = SMALL ? 1 : (H + 63) / 64;
-    // A match adds its words on both sides; of the modules with weight 0.5 half of them, cut to an integer on each side.
-    const auto gain = [](const Match &m) { return m.module ? m.hyp_words / 2 + m.ref_words / 2 : m.hyp_words + m.ref_words; };
-    const auto away = [](const Match &m) { return m.ref > m.hyp ? m.ref - m.hyp : m.hyp - m.ref; };
-    const auto is_free = [W](const uint64_t *used, const Match &m) {
-        if (SMALL) return !(used[0] & bits(m.hyp, m.hyp_words));
+void Aligner::choose(int32_t step) {
+    for (; step >= 0; step = history_[static_cast<size_t>(step)].before) {
+        const uint32_t k = history_[static_cast<size_t>(step)].match;
+        chosen_[found_[k].ref] = static_cast<int32_t>(k);
+    }
+}
+
+// The same for any sentences.
+void Aligner::search(size_t H, size_t R) {
+    const size_t W = (H + 63) / 64;
+    const auto is_free = [](const uint64_t *used, const Match &m) {
         for (uint32_t j = m.hyp; j < m.hyp + m.hyp_words; ++j)
             if (used[j / 64] >> (j % 64) & 1) return false;
         return true;
@@ -182,14 +282,14 @@ template <bool SMALL> void Aligner::search(size_t H, size_t R) {
         if (first == last && idle(count, position)) continue;
         const size_t most = count * (last - first + 1);
         if (children_.size() < most) children_.resize(most);
-        if (ranks.size() < most) ranks.resize(most);
+        if (keys_.size() < most) keys_.resize(most);
         Child *children = children_.data();
-        Rank *keys = ranks.data();
+        Key *keys = keys_.data();
         size_t made = 0;
         for (uint32_t p = 0; p < count; ++p) {
             Path path = paths_[p];
             const auto child = [&](uint32_t matched, uint32_t chunks, int32_t match, uint32_t open_end, uint32_t at) {
-                keys[made] = Rank(matched, chunks, path.distance, made);
+                keys[made] = Key(matched, chunks, path.distance, made);
                 children[made++] = {p, match, open_end, at};
             };
             if (position < path.at) {  // inside a match
@@ -216,7 +316,7 @@ template <bool SMALL> void Aligner::search(size_t H, size_t R) {
         if (made > BEAM) std::nth_element(keys, keys + BEAM, keys + made), made = BEAM;
         std::sort(keys, keys + made);
         for (size_t c = 0; c < made; ++c) {
-            const Rank &key = keys[c];
+            const Key &key = keys[c];
             const Child &child = children[key.order()];
             int32_t step = paths_[child.parent].last;
             std::copy_n(bits_.data() + child.parent * W, W, next_bits_.data() + c * W);
@@ -234,16 +334,13 @@ template <bool SMALL> void Aligner::search(size_t H, size_t R) {
     }
     // The end closes open chunks and the order is looked at once more; the first of equals stays first.
     size_t best = 0;
-    Rank best_key;
+    Key best_key;
     for (size_t p = 0; p < count; ++p) {
         const Path &path = paths_[p];
-        const Rank key(path.matched, path.chunks + (path.open_end != CLOSED), path.distance, p);
+        const Key key(path.matched, path.chunks + (path.open_end != CLOSED), path.distance, p);
         if (p == 0 || key < best_key) best = p, best_key = key;
     }
-    for (int32_t step = paths_[best].last; step >= 0; step = history_[static_cast<size_t>(step)].before) {
-        const uint32_t k = history_[static_cast<size_t>(step)].match;
-        chosen_[found_[k].ref] = static_cast<int32_t>(k);
-    }
+    choose(paths_[best].last);
 }
 
 // --- statistics and score --------------------------------------------------------------------------------------------------
@@ -261,8 +358,8 @@ void Aligner::statistics(const Sentence &hyp, const Sentence &ref, const Hit *hi
     unmatched(hyp, ref, out);
     propose(hyp, ref, hits, hit_count);
     if (fix(hyp.size(), ref.size())) {
-        if (small(hyp.size(), ref.size())) search<true>(hyp.size(), ref.size());
-        else search<false>(hyp.size(), ref.size());
+        if (small(hyp.size(), ref.size())) search_small(ref.size());
+        else search(hyp.size(), ref.size());
     }
     uint32_t hyp_end = CLOSED, ref_end = CLOSED;
     for (int32_t k : chosen_) {
