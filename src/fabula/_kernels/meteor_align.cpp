@@ -158,7 +158,8 @@ static uint32_t away(const Match &m) { return m.ref > m.hyp ? m.ref - m.hyp : m.
 // choice every path takes one step and hardly ever changes its place.
 void Aligner::search_small(size_t R) {
     constexpr uint64_t ORDER = 14, DISTANCE = uint64_t{1} << ORDER, CHUNK = uint64_t{1} << 36, MATCHED = uint64_t{1} << 48;
-    history_.clear();
+    if (history_.size() < BEAM * R) history_.resize(BEAM * R);
+    size_t steps = 0;
     small_paths_.resize(BEAM), small_next_.resize(BEAM);
     small_paths_[0] = {0xFFFF * MATCHED, hyp_fixed_.empty() ? 0 : hyp_fixed_[0], CLOSED, 0, -1};
     size_t count = 1;  // of paths, best first
@@ -231,14 +232,16 @@ void Aligner::search_small(size_t R) {
         std::sort(keys, keys + made);
         for (size_t c = 0; c < made; ++c) {
             const Child &child = children[keys[c] & (DISTANCE - 1)];
-            SmallPath &path = small_next_[c] = paths[child.parent];
-            path.rank = keys[c] & ~(DISTANCE - 1);
-            path.open_end = child.open_end, path.at = child.at;
-            if (child.match < 0) continue;
-            const Match &m = found_[static_cast<size_t>(child.match)];
-            path.used |= bits(m.hyp, m.hyp_words);
-            history_.push_back({static_cast<uint32_t>(child.match), path.last});
-            path.last = static_cast<int32_t>(history_.size()) - 1;
+            const SmallPath &parent = paths[child.parent];
+            uint64_t used = parent.used;
+            int32_t step = parent.last;
+            if (child.match >= 0) {
+                const Match &m = found_[static_cast<size_t>(child.match)];
+                used |= bits(m.hyp, m.hyp_words);
+                history_[steps] = {static_cast<uint32_t>(child.match), step};
+                step = static_cast<int32_t>(steps++);
+            }
+            small_next_[c] = {keys[c] & ~(DISTANCE - 1), used, child.open_end, child.at, step};
         }
         count = made;
         small_paths_.swap(small_next_);

@@ -5,6 +5,7 @@
 #include "check.hpp"
 #include "json.hpp"
 #include "kernel.hpp"
+#include "slots.hpp"
 
 #include <nanobind/stl/string.h>
 
@@ -84,57 +85,6 @@ inline const char *next_sign(const char *at, const char *end) {
     return at;
 }
 
-uint64_t hash_of(string_view text) {
-    constexpr uint64_t ODD = 0x9E3779B97F4A7C15u;
-    uint64_t h = text.size() * ODD, eight = 0;
-    const char *at = text.data();
-    size_t left = text.size();
-    for (; left >= 8; at += 8, left -= 8) {
-        std::memcpy(&eight, at, 8);
-        h = (h ^ eight) * ODD;
-        h ^= h >> 29;
-    }
-    eight = 0;
-    std::memcpy(&eight, at, left);
-    h = (h ^ eight) * ODD;
-    return h ^ h >> 32;
-}
-
-// The distinct captions of a text: most systems say the same thing many times.
-class Words {
-  public:
-    std::vector<string_view> all;
-
-    uint32_t number(string_view text) {
-        if (2 * all.size() >= slots_.size()) grow();
-        const uint64_t hash = hash_of(text);
-        const size_t mask = slots_.size() - 1;
-        size_t slot = hash & mask;
-        for (int steps = 0; slots_[slot] && steps < FEW; ++steps, slot = (slot + 1) & mask) {
-            const uint32_t k = slots_[slot] - 1;
-            if (hashes_[k] == static_cast<uint32_t>(hash >> 32) && all[k] == text) return k;
-        }
-        all.push_back(text);
-        hashes_.push_back(static_cast<uint32_t>(hash >> 32));
-        slots_[slot] = static_cast<uint32_t>(all.size());  // in a crowd, in the place of another: both may come again
-        return static_cast<uint32_t>(all.size() - 1);
-    }
-
-  private:
-    static constexpr int FEW = 64;
-    std::vector<uint32_t> slots_ = std::vector<uint32_t>(1 << 12), hashes_;  // 0: free, else number + 1
-
-    void grow() {
-        slots_.assign(slots_.size() * 4, 0);
-        const size_t mask = slots_.size() - 1;
-        for (size_t k = 0; k < all.size(); ++k) {
-            size_t slot = hash_of(all[k]) & mask;
-            for (int steps = 0; slots_[slot] && steps < FEW; ++steps) slot = (slot + 1) & mask;
-            slots_[slot] = static_cast<uint32_t>(k + 1);
-        }
-    }
-};
-
 // Fields that nobody keeps, in the order of their first appearance, and how often each was seen.
 struct Unused {
     std::vector<std::pair<string_view, int64_t>> counts;
@@ -169,7 +119,7 @@ class Reader {
     std::vector<int64_t> starts{0}, lines;
     std::vector<double> durations, spans, scores;  // scores: empty, or one for each event
     std::vector<uint32_t> captions;
-    Words words;
+    fabula::Texts words;  // the distinct captions: most systems say the same thing many times
     Unused of_videos, of_events;
     std::vector<Outer> outer;
     std::vector<string_view> first_fields;  // of the first event, of results
@@ -276,11 +226,11 @@ class Reader {
     }
 
     bool words_of(uint32_t &word) {
-        const size_t before = kept_.size(), known = words.all.size();
+        const size_t before = kept_.size(), known = words.size();
         string_view said;
         if (!text(said) || said.size() > LONGEST) return false;
         word = words.number(said);
-        if (words.all.size() == known) kept_.resize(before);
+        if (words.size() == known) kept_.resize(before);
         return true;
     }
 
@@ -544,7 +494,7 @@ nb::list texts_of(const std::vector<string_view> &texts) {
 // One object for each distinct caption.
 nb::list captions_of(const Reader &reader) {
     nb::list made = list_of(reader.captions.size());
-    std::vector<PyObject *> known(reader.words.all.size(), nullptr);  // the list owns them
+    std::vector<PyObject *> known(reader.words.size(), nullptr);  // the list owns them
     for (size_t k = 0; k < reader.captions.size(); ++k) {
         const uint32_t word = reader.captions[k];
         if (word == NONE) {
@@ -555,7 +505,7 @@ nb::list captions_of(const Reader &reader) {
             put(made, k, nb::borrow(known[word]));
             continue;
         }
-        nb::object text = text_of(reader.words.all[word]);
+        nb::object text = text_of(reader.words.all()[word]);
         known[word] = text.ptr();
         put(made, k, std::move(text));
     }
