@@ -349,7 +349,7 @@ class Engine {
         std::vector<uint32_t> found{0};
         size_t words = 0;
         for (uint32_t k = 0; k < ids.size(); ++k) {
-            const size_t size = sentences[ids[k]]->size();
+            const size_t size = sentences[ids[k]] ? sentences[ids[k]]->size() : 0;  // none: not needed
             if (k > found.back() && (k - found.back() >= TILE || words + size > TILE_WORDS)) found.push_back(k), words = 0;
             words += size;
         }
@@ -395,8 +395,8 @@ class Engine {
         std::vector<uint8_t> needed(texts.texts().size(), 0);
         for (size_t b = 0; b < blocks.size(); ++b)
             if (pass_known(blocks[b], numbers, flags, passed[b], result))
-                for (const auto *side : {&blocks[b].hyps, &blocks[b].refs})
-                    for (uint32_t text : *side) needed[text] = 1;
+                for (size_t k = 0; k < passed[b].size(); ++k)
+                    if (!passed[b][k]) needed[blocks[b].hyps[k / blocks[b].refs.size()]] = needed[blocks[b].refs[k % blocks[b].refs.size()]] = 1;
         const Sentences prepared = sentences(texts.texts(), numbers, needed, threads);
         std::vector<Work> work;
         for (uint32_t b = 0; b < blocks.size(); ++b) {
@@ -409,25 +409,30 @@ class Engine {
         std::mutex failure_lock;
         std::optional<std::pair<size_t, std::string>> failure;  // the first in the caller's order
         in_threads(work.size(), threads, [&] {
-            return [&, tile = std::make_shared<Tile>(), hyps = std::vector<const Sentence *>(),
-                    refs = std::vector<const Sentence *>(), skipped = std::vector<uint8_t>()](size_t k) mutable {
+            return [&, tile = std::make_shared<Tile>(), hyps = std::vector<const Sentence *>(), refs = std::vector<const Sentence *>(),
+                    rows = std::vector<uint32_t>(), columns = std::vector<uint32_t>(), skipped = std::vector<uint8_t>()](size_t k) mutable {
                 const Work &w = work[k];
                 const Block &block = blocks[w.block];
-                hyps.clear();
-                refs.clear();
-                for (uint32_t h = w.hyp; h < w.hyp_end; ++h) hyps.push_back(prepared[block.hyps[h]].get());
-                for (uint32_t r = w.ref; r < w.ref_end; ++r) refs.push_back(prepared[block.refs[r]].get());
-                skipped.clear();
-                for (uint32_t h = w.hyp; h < w.hyp_end; ++h) {
-                    const uint8_t *row = &passed[w.block][h * block.refs.size()];
-                    skipped.insert(skipped.end(), row + w.ref, row + w.ref_end);
-                }
-                if (std::find(skipped.begin(), skipped.end(), 0) == skipped.end()) return;
+                const auto is_left = [&](uint32_t h, uint32_t r) { return !passed[w.block][h * block.refs.size() + r]; };
+                rows.clear(), columns.clear(), hyps.clear(), refs.clear(), skipped.clear();
+                for (uint32_t h = w.hyp; h < w.hyp_end; ++h)
+                    for (uint32_t r = w.ref; r < w.ref_end; ++r)
+                        if (is_left(h, r)) {
+                            rows.push_back(h);
+                            break;
+                        }
+                for (uint32_t r = w.ref; r < w.ref_end; ++r)
+                    if (std::any_of(rows.begin(), rows.end(), [&](uint32_t h) { return is_left(h, r); })) columns.push_back(r);
+                if (rows.empty()) return;
+                for (const uint32_t h : rows) hyps.push_back(prepared[block.hyps[h]].get());
+                for (const uint32_t r : columns) refs.push_back(prepared[block.refs[r]].get());
+                for (const uint32_t h : rows)
+                    for (const uint32_t r : columns) skipped.push_back(!is_left(h, r));
                 tile->run(t_, hyps, refs, skipped);
                 const auto &crowded = tile->crowded();
                 if (!crowded.empty() && !asked.lenient) {
                     const auto &[pair, why] = *crowded.begin();
-                    const size_t h = w.hyp + pair / refs.size(), r = w.ref + pair % refs.size();
+                    const size_t h = rows[pair / refs.size()], r = columns[pair % refs.size()];
                     std::lock_guard<std::mutex> guard(failure_lock);
                     if (!failure || k < failure->first)
                         failure = {k, asked.name + std::to_string(block.number) + ": candidate " + std::to_string(h) +
@@ -440,8 +445,8 @@ class Engine {
                         const size_t pair = h * refs.size() + r;
                         if (skipped[pair]) continue;
                         const bool beyond = crowded.count(pair) > 0;
-                        result(block, w.hyp + h, w.ref + r, tile->stats(h, r), beyond);
-                        if (!beyond) made.push_back({{numbers[block.hyps[w.hyp + h]], numbers[block.refs[w.ref + r]]}, tile->stats(h, r)});
+                        result(block, rows[h], columns[r], tile->stats(h, r), beyond);
+                        if (!beyond) made.push_back({{numbers[block.hyps[rows[h]]], numbers[block.refs[columns[r]]]}, tile->stats(h, r)});
                     }
                 pairs_.keep(made);
             };

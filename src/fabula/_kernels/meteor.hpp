@@ -15,6 +15,7 @@
 #include <string_view>
 #include <type_traits>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 namespace meteor {
@@ -65,6 +66,7 @@ struct Tables {
     void check() const;  // throws std::invalid_argument where a section does not fit the others; all that is read later is in range
     void prepare();      // fills the three above
     uint32_t number(std::string_view word) const;
+    std::pair<uint32_t, uint32_t> entries(uint32_t node) const;  // first and last: those that paraphrase this phrase
     uint32_t child(uint32_t node, uint32_t word) const;
     Memo children;
     uint32_t phrase_words() const { return trie_first[0]; }
@@ -97,6 +99,8 @@ struct Mask {
 struct Word {
     uint32_t number, hash, stem;
     bool is_function;
+    uint32_t first = 0, last = 0;   // its entries, where it is a phrase that the table can paraphrase
+    std::string text;
     std::vector<uint32_t> synsets;  // sorted
 };
 bool share(const Word &one, const Word &two);  // a synset
@@ -107,13 +111,18 @@ class Words {
   public:
     explicit Words(const Tables &tables) : tables_(tables) {}
     ~Words();
-    void prepare() { known_ = std::vector<std::atomic<const Word *>>(tables_.word_flags.size); }
+    void prepare() {
+        known_ = std::vector<std::atomic<const Word *>>(tables_.word_flags.size);
+        common_ = std::vector<std::atomic<const Word *>>(size_t{1} << BITS);
+    }
     // The word of a number, or `other` filled in.
     const Word &get(std::string_view text, Word &other);
 
   private:
+    static constexpr unsigned BITS = 14;
     const Tables &tables_;
-    std::vector<std::atomic<const Word *>> known_;
+    std::vector<std::atomic<const Word *>> known_;   // by number
+    std::vector<std::atomic<const Word *>> common_;  // by hash: those that were met last
 };
 
 // Memory of many sentences, given back at once with the last of them: they are made and forgotten by the thousand.

@@ -3,9 +3,11 @@
 #include "meteor.hpp"
 
 #include "check.hpp"
+#include "slots.hpp"
 
 #include <algorithm>
 #include <bitset>
+#include <tuple>
 #include <utility>
 
 namespace meteor {
@@ -129,6 +131,13 @@ uint32_t Tables::number(std::string_view word) const {
     for (size_t slot = fnv(word) & (slots.size() - 1); slots[slot] != UNKNOWN; slot = (slot + 1) & (slots.size() - 1))
         if (word_at(*this, slots[slot]) == word) return slots[slot];
     return UNKNOWN;
+}
+
+std::pair<uint32_t, uint32_t> Tables::entries(uint32_t node) const {
+    const uint64_t bits = source_bits[node / 64], bit = uint64_t{1} << (node % 64);
+    if (!(bits & bit)) return {0, 0};
+    const size_t s = source_rank[node / 64] + std::bitset<64>(bits & (bit - 1)).count();
+    return {source_first[s], source_first[s + 1]};
 }
 
 uint32_t Tables::child(uint32_t node, uint32_t word) const {
@@ -316,7 +325,8 @@ uint32_t base_form(std::string_view word, size_t length, uint32_t number, const 
 
 Word word_of(std::string_view text, uint32_t number, const Tables &t) {
     const std::u16string units = utf16(text);
-    Word word{number, java_hash(units), java_hash(stem(units)), false, {}};
+    Word word{number, java_hash(units), java_hash(stem(units)), false, 0, 0, std::string(text), {}};
+    if (number < t.phrase_words()) std::tie(word.first, word.last) = t.entries(number);
     const uint8_t flags = word.number == UNKNOWN ? 0 : t.word_flags[word.number];
     word.is_function = flags & FUNCTION;
     const auto add = [&](const Span<uint32_t> &start, const Span<uint32_t> &ids, uint32_t n) {
@@ -338,6 +348,9 @@ Words::~Words() {
 }
 
 const Word &Words::get(std::string_view text, Word &other) {
+    std::atomic<const Word *> &slot = common_[fabula::hash_of(text) >> (32 - BITS)];
+    const Word *common = slot.load(std::memory_order_acquire);
+    if (common && common->text == text) return *common;
     const uint32_t number = tables_.number(text);
     if (number == UNKNOWN) return other = word_of(text, UNKNOWN, tables_);
     const Word *known = known_[number].load(std::memory_order_acquire);
@@ -346,6 +359,7 @@ const Word &Words::get(std::string_view text, Word &other) {
         if (known_[number].compare_exchange_strong(known, fresh, std::memory_order_acq_rel)) known = fresh;
         else delete fresh;  // another thread was first
     }
+    slot.store(known, std::memory_order_release);
     return *known;
 }
 
@@ -390,11 +404,8 @@ const Sentence *Maker::make(std::string_view normalised, const Tables &t, Words 
             node = k == at ? words[k]->number : t.child(node, words[k]->number);
             if (node == UNKNOWN) break;
             places_.push_back({node, at, k - at + 1});
-            const uint64_t bits = t.source_bits[node / 64], bit = uint64_t{1} << (node % 64);
-            if (bits & bit) {
-                const size_t s = t.source_rank[node / 64] + std::bitset<64>(bits & (bit - 1)).count();
-                sources_.push_back({t.source_first[s], t.source_first[s + 1], at, k - at + 1});
-            }
+            const auto [first, last] = k == at ? std::pair(words[k]->first, words[k]->last) : t.entries(node);
+            if (first != last) sources_.push_back({first, last, at, k - at + 1});
         }
     }
     std::sort(sources_.begin(), sources_.end(), [](const Source &a, const Source &b) {
