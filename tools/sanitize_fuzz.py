@@ -366,6 +366,19 @@ def first_right(draw: Draw) -> None:
     )
 
 
+def window_precision(draw: Draw) -> None:
+    Q, P, W = (draw.choice([0, 1, 2, 3, 9, 130]) for _ in range(3))
+    flags = [np.array([draw.often() for _ in range(Q * n)], bool).reshape(Q, n) for n in (P, W)]
+    draw.call(native.window_precision, draw.reals(Q, P, W), *flags, [draw.real() for _ in range(draw.randrange(4))])
+
+
+def clip_precision(draw: Draw) -> None:
+    counts = np.array([draw.randrange(6) for _ in range(draw.randrange(5))], np.int64)
+    marks, scores = draw.reals(int(counts.sum()), draw.choice([1, 2, 3, 9])), draw.reals(int(counts.sum()))
+    levels = [draw.real() for _ in range(draw.randrange(4))]
+    draw.call(native.clip_precision, marks, np.nan_to_num(scores), counts, levels, draw.often())
+
+
 def oddities(draw: Draw) -> None:
     counts, spans, _, _ = ranking(draw)
     draw.call(
@@ -464,9 +477,22 @@ def lift(draw: Draw) -> None:
 
 def records(draw: Draw) -> None:
     text = json_text(draw)
-    kinds = ["id", "name", "word", "text", "number", "window", "windows", "either", "table", "skip", "nonsense"]
+    kinds = [
+        "id",
+        "name",
+        "word",
+        "text",
+        "number",
+        "window",
+        "windows",
+        "either",
+        "table",
+        "skip",
+        "numbers",
+        "wholes",
+    ]
     fields = tuple(
-        (key, draw.choice(kinds[:-1] if draw.often() else kinds))
+        (key, draw.choice(kinds if draw.often() else [*kinds, "nonsense"]))
         for key in draw.sample(["id", "t", "k", "w", "o", "é"], draw.randrange(6))
     )
     fields += fields[:1] if draw.random() < 0.05 else ()
@@ -807,6 +833,8 @@ ENTRIES = {
         sentences,
         bleu,
         first_right,
+        window_precision,
+        clip_precision,
         oddities,
         translated,
         lift,
