@@ -367,7 +367,7 @@ def first_right(draw: Draw) -> None:
 
 
 def window_precision(draw: Draw) -> None:
-    Q, P, W = (draw.choice([0, 1, 2, 3, 9, 130]) for _ in range(3))
+    Q, P, W = draw.randrange(4), draw.choice([0, 1, 2, 9, 130]), draw.randrange(5)
     flags = [np.array([draw.often() for _ in range(Q * n)], bool).reshape(Q, n) for n in (P, W)]
     draw.call(native.window_precision, draw.reals(Q, P, W), *flags, [draw.real() for _ in range(draw.randrange(4))])
 

@@ -7,7 +7,6 @@ moments    queries and rankings                regions   captioned boxes
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -157,6 +156,8 @@ def cut_pieces(path: str | Path, format: str | None = None) -> tuple[list[Piece]
             return None
         if open_document(file, chosen)[1].name != OWN:
             return None
+    import hashlib
+
     from fabula.io.pieces import cut_file
 
     cuts = [cut_file(file) for file in files]
@@ -166,6 +167,8 @@ def cut_pieces(path: str | Path, format: str | None = None) -> tuple[list[Piece]
 
 def digest_files(path: str | Path) -> str:
     """Of what stands in a file, or in the files of a folder."""
+    import hashlib
+
     from fabula.io.pieces import cut_file
 
     made = hashlib.blake2b(digest_size=16)

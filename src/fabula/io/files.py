@@ -15,12 +15,10 @@ import io
 import json
 import os
 import re
-import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any, cast
 
-from fabula.core import whole
 from fabula.core.errors import FabulaError, InputError, shown
 from fabula.io.door import STREAM, check_decoded, check_held, check_parsed, name_failures, open_bytes, read_bytes
 
@@ -360,6 +358,8 @@ def write_bytes(path: Path, pieces: Iterable[bytes], sweep: bool = True) -> None
 
     `sweep` takes away what killed runs left of this target; who writes thousands of files does that once.
     """
+    from fabula.core import whole
+
     with name_write_failures(path):
         if path.exists() and not path.is_file() and not path.is_dir():  # /dev/stdout must not be replaced
             with path.open("wb") as raw:
@@ -388,6 +388,10 @@ def name_write_failures(path: Path) -> Iterator[None]:
 @contextlib.contextmanager
 def temporary_folder(name: str) -> Iterator[Path]:
     """Taken away afterwards; if we are killed, by the next who asks for one of this name."""
+    import tempfile
+
+    from fabula.core import whole
+
     try:
         place = Path(tempfile.gettempdir()).absolute()
     except OSError:
