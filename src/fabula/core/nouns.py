@@ -256,23 +256,41 @@ class Corpus(Mapping[str, Story]):
         return join_spans(self.stories.values())
 
 
-def join_spans(stories: Iterable[Story]) -> NDArray[np.float64]:
-    """The spans of all stories end to end; what stands end to end already is not copied story by story. [ΣN, 2]"""
-    parts: list[NDArray[np.float64]] = [np.zeros((0, 2))]
+Run = tuple["Columns | None", int, int, Story]  # columns, from where to where; or, without columns, a story
+
+
+def find_runs(stories: Iterable[Story]) -> list[Run]:
+    """Stories that stand end to end in the same columns are one run of them."""
+    runs: list[Run] = []
     columns: Columns | None = None
     first = last = 0
     for story in stories:
-        if story.columns is not None and story.columns is columns and story.first == last:
+        if story.columns is columns and story.first == last and columns is not None:
             last = story.last
             continue
         if columns is not None:
-            parts.append(columns.spans[first:last])
+            runs.append((columns, first, last, story))
         columns, first, last = story.columns, story.first, story.last
         if columns is None:
-            parts.append(story.spans)
+            runs.append((None, 0, 0, story))
     if columns is not None:
-        parts.append(columns.spans[first:last])
-    return np.concatenate(parts)
+        runs.append((columns, first, last, story))
+    return runs
+
+
+def join_spans(stories: Iterable[Story]) -> NDArray[np.float64]:
+    """The spans of all stories, end to end. [ΣN, 2]"""
+    runs = find_runs(stories)
+    parts = [story.spans if columns is None else columns.spans[first:last] for columns, first, last, story in runs]
+    return np.concatenate(parts) if parts else np.zeros((0, 2))
+
+
+def join_words(stories: Iterable[Story]) -> list[str | None]:
+    """The words of all stories, end to end. [ΣN]"""
+    words: list[str | None] = []
+    for columns, first, last, story in find_runs(stories):
+        words += story.words if columns is None else columns.captions[first:last]
+    return words
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,13 @@ Five hundred videos cost one sort. Times that are no numbers it cannot sort: the
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import accumulate, chain, pairwise
+from itertools import accumulate, pairwise
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fabula.core.nouns import Columns, Story, join_spans
+from fabula.core.nouns import Columns, Story, join_spans, join_words
 
 Order = Literal["time", "start", "file"]  # by start, end and words · by start alone · as the file tells them
 Index = NDArray[np.int64]
@@ -51,7 +51,7 @@ def join_stories(stories: Sequence[Story]) -> Columns:
         scores = np.concatenate(
             [np.full(len(story), np.nan) if x is None else x for story, x in zip(stories, said, strict=True)]
         )
-    return Columns(join_spans(stories), list(chain.from_iterable(story.words for story in stories)), scores)
+    return Columns(join_spans(stories), join_words(stories), scores)
 
 
 def sort_events(told: Columns, owner: Index, order: Order) -> Index:

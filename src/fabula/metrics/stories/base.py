@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fabula.core.errors import SpecError
-from fabula.core.nouns import Corpus, Story
+from fabula.core.nouns import Corpus, Story, join_words
 from fabula.core.rows import Rows
 from fabula.core.telling import Order, lay_together, tell_stories
 from fabula.metrics.base import Array, Metric, Row
@@ -135,8 +135,11 @@ class Stories:
         """Every caption that is compared, and its tokens."""
         key = "tokens", tok, ascii_only
         if key not in self.made:
-            texts = list({c for story in self.scored() for c in story.captions})
-            self.made[key] = dict(zip(texts, tokenize_all(texts, tok, ascii_only), strict=True))
+            texts: dict[Any, None] = dict.fromkeys(join_words(self.scored()))
+            if None in texts:
+                for story in self.scored():
+                    _ = story.captions  # says whose are missing
+            self.made[key] = dict(zip(texts, tokenize_all(list(texts), tok, ascii_only), strict=True))
         found: Tokens = self.made[key]
         return found
 
