@@ -152,8 +152,8 @@ def fill(folder: Path, data: Path, videos: int | None) -> None:
     write_captions(folder / "captions.jsonl", data / "flickr8k_human" / "Flickr8k.token.txt", videos or 5000)
     qv = data / "qvhighlights"
     for name, source in (("qv_pred", "sample_val_preds.jsonl"), ("qv_refs", "highlight_val_release.jsonl")):
-        lines = (qv / source).read_text().splitlines(keepends=True) if (qv / source).exists() else []
-        (folder / f"{name}.jsonl").write_text("".join(sorted(lines, key=query)[:videos]))
+        lines = (qv / source).read_text().splitlines() if (qv / source).exists() else []
+        (folder / f"{name}.jsonl").write_text("".join(f"{line}\n" for line in sorted(lines, key=query)[:videos]))
 
 
 def query(line: str) -> int:

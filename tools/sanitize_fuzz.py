@@ -366,6 +366,19 @@ def first_right(draw: Draw) -> None:
     )
 
 
+def window_precision(draw: Draw) -> None:
+    Q, P, W = draw.randrange(4), draw.choice([0, 1, 2, 9, 130]), draw.randrange(5)
+    flags = [np.array([draw.often() for _ in range(Q * n)], bool).reshape(Q, n) for n in (P, W)]
+    draw.call(native.window_precision, draw.reals(Q, P, W), *flags, [draw.real() for _ in range(draw.randrange(4))])
+
+
+def clip_precision(draw: Draw) -> None:
+    counts = np.array([draw.randrange(6) for _ in range(draw.randrange(5))], np.int64)
+    marks, scores = draw.reals(int(counts.sum()), draw.choice([1, 2, 3, 9])), draw.reals(int(counts.sum()))
+    levels = [draw.real() for _ in range(draw.randrange(4))]
+    draw.call(native.clip_precision, marks, np.nan_to_num(scores), counts, levels, draw.often())
+
+
 def oddities(draw: Draw) -> None:
     counts, spans, _, _ = ranking(draw)
     draw.call(
@@ -464,9 +477,22 @@ def lift(draw: Draw) -> None:
 
 def records(draw: Draw) -> None:
     text = json_text(draw)
-    kinds = ["id", "name", "word", "text", "number", "window", "windows", "either", "table", "skip", "nonsense"]
+    kinds = [
+        "id",
+        "name",
+        "word",
+        "text",
+        "number",
+        "window",
+        "windows",
+        "either",
+        "table",
+        "skip",
+        "numbers",
+        "wholes",
+    ]
     fields = tuple(
-        (key, draw.choice(kinds[:-1] if draw.often() else kinds))
+        (key, draw.choice(kinds if draw.often() else [*kinds, "nonsense"]))
         for key in draw.sample(["id", "t", "k", "w", "o", "é"], draw.randrange(6))
     )
     fields += fields[:1] if draw.random() < 0.05 else ()
@@ -489,6 +515,31 @@ def extent(draw: Draw) -> None:
         text + b"\0" if draw.often() else draw.rubbish(),
         draw.choice([0, 0, draw.randrange(len(text) + 1), draw.number()]),
         draw.choice([len(text), len(text), draw.number()]),
+    )
+
+
+TOLD = {
+    "truth": '{"a": {"duration": 3, "timestamps": [[0, 1.5], [-1e2, 3]], "sentences": ["\\u00e9\\ud83d\\ude00", "b"]}}',
+    "results": '{"v": [], "results": {"a": [{"sentence": "s", "timestamp": [0, 1]}, {"timestamp": [2, 3], "z": 1}]}}',
+    "pdvc": '{"results": {"a": [{"timestamp": [0, 1], "proposal_score": 0.5, "vid_duration": 9, "k": {"k": null}}]}}',
+    "lines": '{"id": "a", "events": [{"start": 0, "end": 1, "caption": "c", "score": -0}], "duration": 1}\n' * 2,
+}
+
+
+def stories(draw: Draw) -> None:
+    kind = draw.choice(list(TOLD))
+    data = bytearray(TOLD[kind].encode())
+    for _ in range(draw.randrange(4)):
+        at = draw.randrange(len(data) + 1)
+        some = draw.choice(PIECES).encode("utf-8", "surrogatepass") * draw.choice([1, 1, 1, 1, 70, 300])
+        data[at : at + draw.randrange(3)] = some
+    for _ in range(draw.choice([0, 0, 1, 2])):
+        data[draw.randrange(len(data))] = draw.randrange(256)
+    text = bytes(data[: draw.randrange(len(data) + 1)] if draw.random() < 0.1 else data)
+    native.stories(
+        draw.choice([text, text, text, json_text(draw)]) if draw.often() else draw.rubbish(),
+        draw.choice([0, 0, 0, draw.randrange(len(text) + 1), draw.number()]),
+        kind if draw.often() else draw.choice([*TOLD, "nonsense", 3]),
     )
 
 
@@ -782,11 +833,14 @@ ENTRIES = {
         sentences,
         bleu,
         first_right,
+        window_precision,
+        clip_precision,
         oddities,
         translated,
         lift,
         records,
         extent,
+        stories,
         scanner,
         meteor,
         meteor_check,

@@ -52,6 +52,17 @@ def records(
     loads: Callable[[bytes], str],
 ) -> tuple[int, bool, int, int, list[object]]: ...
 def extent(text: bytes | bytearray, at: int, end: int) -> int: ...
+def window_precision(
+    iou: NDArray[np.float64], given: NDArray[np.bool_], there: NDArray[np.bool_], taus: Sequence[float]
+) -> NDArray[np.float64]: ...
+def clip_precision(
+    marks: NDArray[np.float64],
+    scores: NDArray[np.float64],
+    counts: NDArray[np.int64],
+    levels: Sequence[float],
+    of_scores: bool,
+) -> NDArray[np.float64]: ...
+def stories(text: bytes, at: int, kind: str) -> tuple[object, ...] | None: ...
 def first_right(
     counts: NDArray[np.int64],
     spans: NDArray[np.float64],

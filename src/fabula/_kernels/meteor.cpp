@@ -5,6 +5,7 @@
 #include "check.hpp"
 #include "kernel.hpp"
 #include "parallel.hpp"
+#include "slots.hpp"
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -13,6 +14,7 @@
 #include <nanobind/stl/tuple.h>
 
 #include <algorithm>
+#include <deque>
 #include <limits>
 #include <memory>
 #include <mutex>
@@ -34,21 +36,25 @@ constexpr size_t CACHED_SENTENCES = 32768, CACHED_WORDS = 500'000;  // together 
 constexpr size_t CACHED_PAIRS = 1 << 19, CACHED_TEXTS = 1 << 18;    // about 50 MB, and 40 MB of captions
 constexpr size_t BATCH_TEXTS = 8192, BATCH_BYTES = 1 << 20;
 constexpr size_t TILE = 32, TILE_WORDS = 1024;  // sentences and words on one side of a tile
+constexpr size_t LONG = 1 << 12;                // bytes of a sentence that does not share its memory
 constexpr char NORMALISED = '\x02';             // marks a key that went through the Python normaliser
 
 // Statistics of pairs that were aligned before, by the numbers of their texts: the metrics of a run, and its runs under
 // changed rules, ask for the same pairs again and again. Texts are numbered here, and no number is given twice.
 class Pairs {
   public:
-    std::vector<uint64_t> numbers(const std::vector<const std::string *> &texts) {
+    std::vector<uint64_t> numbers(const std::vector<std::string_view> &texts) {
         const std::unique_lock<std::shared_mutex> held(lock_);
-        if (numbers_.size() + texts.size() > CACHED_TEXTS) numbers_.clear(), kept_.clear();
-        std::vector<uint64_t> found;
-        for (const std::string *text : texts) {
-            const auto [place, fresh] = numbers_.try_emplace(*text, last_ + 1);
-            if (fresh) ++last_;
-            found.push_back(place->second);
+        if (texts_.size() + texts.size() > CACHED_TEXTS) {
+            first_ += texts_.size();
+            texts_.clear(), letters_.clear();
+            forget();
         }
+        std::vector<uint64_t> found;
+        found.reserve(texts.size());
+        bool fresh = false;
+        for (const std::string_view text : texts)
+            found.push_back(first_ + texts_.number(text, [&](std::string_view one) { return letters_.keep(one); }, fresh));
         return found;
     }
     // visit(found) for each of these pairs of numbers in turn, null where it is not known.
@@ -56,9 +62,9 @@ class Pairs {
         const std::shared_lock<std::shared_mutex> held(lock_);
         Statistics stats;
         for (std::pair<uint64_t, uint64_t> pair; next(pair);) {
-            const auto known = kept_.find(key(pair));
-            if (known != kept_.end()) std::copy(known->second.begin(), known->second.end(), stats.begin());
-            visit(known == kept_.end() ? nullptr : &stats);
+            const uint32_t known = pair.first < MOST && pair.second < MOST ? find(key(pair)) : fabula::Slots::NONE;
+            if (known != fabula::Slots::NONE) std::copy(kept_[known].stats.begin(), kept_[known].stats.end(), stats.begin());
+            visit(known == fabula::Slots::NONE ? nullptr : &stats);
         }
     }
     void keep(const std::vector<std::pair<std::pair<uint64_t, uint64_t>, Statistics>> &made) {
@@ -67,8 +73,12 @@ class Pairs {
         for (const auto &[pair, stats] : made) {
             if (pair.first >= MOST || pair.second >= MOST) continue;
             if (*std::max_element(stats.begin(), stats.end()) > std::numeric_limits<uint16_t>::max()) continue;
-            if (kept_.size() >= CACHED_PAIRS) kept_.clear();
-            std::transform(stats.begin(), stats.end(), kept_[key(pair)].begin(), [](double x) { return static_cast<uint16_t>(x); });
+            if (kept_.size() >= CACHED_PAIRS) forget();
+            if (find(key(pair)) != fabula::Slots::NONE) continue;  // another thread, or another place of the same pair
+            slots_.add(fabula::hash_of(key(pair)), static_cast<uint32_t>(kept_.size()));
+            Kept &one = kept_.emplace_back();
+            one.key = key(pair);
+            std::transform(stats.begin(), stats.end(), one.stats.begin(), [](double x) { return static_cast<uint16_t>(x); });
         }
     }
     // How many pairs were made so far: a test counts them.
@@ -78,32 +88,47 @@ class Pairs {
     }
 
   private:
-    using Small = std::array<uint16_t, 23>;  // they are counts
+    struct Kept {
+        uint64_t key;
+        std::array<uint16_t, 23> stats;  // they are counts
+    };
     static constexpr uint64_t MOST = uint64_t{1} << 32;
     static uint64_t key(const std::pair<uint64_t, uint64_t> &pair) { return pair.first << 32 | (pair.second & (MOST - 1)); }
+    uint32_t find(uint64_t key) const {
+        return slots_.find(fabula::hash_of(key), [&](uint32_t k) { return kept_[k].key == key; });
+    }
+    void forget() { kept_.clear(), slots_.clear(); }
     mutable std::shared_mutex lock_;
-    std::unordered_map<std::string, uint64_t> numbers_;
-    std::unordered_map<uint64_t, Small> kept_;
-    uint64_t last_ = 0, aligned_ = 0;
+    fabula::Texts texts_;
+    fabula::Letters letters_;
+    uint64_t first_ = 0;  // the number of the first of them
+    std::deque<Kept> kept_;
+    fabula::Slots slots_;
+    uint64_t aligned_ = 0;
 };
 
 // The distinct texts of a batch.
-class Texts {
+class Batch {
   public:
-    uint32_t add(std::string key) {
-        const auto [place, fresh] = ids_.try_emplace(std::move(key), static_cast<uint32_t>(keys_.size()));
-        if (fresh) {
-            keys_.push_back(&place->first);
-            bytes_ += place->first.size();
-        }
-        return place->second;
+    // `owner` is the text's own object, which stays as long as the batch; none: the text is copied.
+    uint32_t add(std::string_view text, const nb::object &owner) {
+        bool fresh = false;
+        const auto keep = [&](std::string_view one) {
+            bytes_ += one.size();
+            if (!owner.is_valid()) return letters_.keep(one);
+            owners_.push_back(owner);
+            return one;
+        };
+        return texts_.number(text, keep, fresh);
     }
-    bool full() const { return keys_.size() >= BATCH_TEXTS || bytes_ >= BATCH_BYTES; }
-    const std::vector<const std::string *> &keys() const { return keys_; }
+    bool full() const { return texts_.size() >= BATCH_TEXTS || bytes_ >= BATCH_BYTES; }
+    const std::vector<std::string_view> &texts() const { return texts_.all(); }
+    void clear() { texts_.clear(), letters_.clear(), owners_.clear(), bytes_ = 0; }
 
   private:
-    std::unordered_map<std::string, uint32_t> ids_;
-    std::vector<const std::string *> keys_;
+    fabula::Texts texts_;
+    fabula::Letters letters_;
+    std::vector<nb::object> owners_;
     size_t bytes_ = 0;
 };
 
@@ -181,18 +206,17 @@ class Engine {
     nb::object pairs_many(nb::sequence blocks, int64_t threads, std::optional<Flags> wanted, bool lenient) {
         const bool *flags = wanted ? wanted->data() : nullptr;
         std::vector<double> scores;
-        Texts texts;
+        Batch texts;
         std::vector<Block> batch;
         size_t number = 0;
         const auto flush = [&] {
-            nb::gil_scoped_release release;
             score(batch, texts, threads, {"block ", lenient}, flags,
                   [&](const Block &block, size_t h, size_t r, const Statistics &stats, bool crowded) {
                       scores[block.out + h * block.refs.size() + r] =
                           crowded ? std::numeric_limits<double>::quiet_NaN() : score_of(stats);
                   });
             batch.clear();
-            texts = Texts();
+            texts.clear();
         };
         for (nb::handle item : blocks) {
             nb::sequence pair;
@@ -219,10 +243,9 @@ class Engine {
         std::vector<double> stats(n * 23, 0.0), scores(n, -1.0), beyond(n, 0.0);
         std::vector<uint32_t> reference(n, 0);  // of the best so far: tiles of one item may come in any order
         std::mutex best;
-        Texts texts;
+        Batch texts;
         std::vector<Block> batch;
         const auto flush = [&] {
-            nb::gil_scoped_release release;
             score(batch, texts, threads, {"item ", lenient}, nullptr,
                   [&](const Block &block, size_t, size_t r, const Statistics &found, bool crowded) {
                 const double value = score_of(found);
@@ -236,10 +259,10 @@ class Engine {
                 }
             });
             batch.clear();
-            texts = Texts();
+            texts.clear();
         };
         for (size_t k = 0; k < n; ++k) {
-            const uint32_t hyp = texts.add(key(nb::object(candidates[k])));
+            const uint32_t hyp = add(nb::object(candidates[k]), texts);
             batch.push_back({k, {hyp}, ids(references[k], texts), k});
             if (batch.back().refs.empty()) throw std::invalid_argument("item " + std::to_string(k) + " has no reference");
             if (texts.full()) flush();
@@ -250,7 +273,9 @@ class Engine {
 
     uint64_t aligned() const { return pairs_.aligned(); }
     nb::object normalise(nb::handle text) {
-        const std::string found = normalised(key(nb::borrow(text)));
+        Batch one;
+        add(nb::borrow(text), one);
+        const std::string found = normalised(one.texts()[0]);
         nb::object made = nb::steal(PyUnicode_FromStringAndSize(found.data(), static_cast<Py_ssize_t>(found.size())));
         if (!made.is_valid()) throw nb::python_error();
         return made;
@@ -258,60 +283,63 @@ class Engine {
 
   private:
     // The text itself if the C++ normaliser can take it; otherwise what the Python normaliser makes of it.
-    std::string key(const nb::object &text) {
+    uint32_t add(const nb::object &text, Batch &into) {
         if (!PyUnicode_Check(text.ptr())) throw nb::type_error("not a text");
         if (PyUnicode_IS_ASCII(text.ptr())) {
             const char *data = reinterpret_cast<const char *>(PyUnicode_1BYTE_DATA(text.ptr()));
             const std::string_view view(data, static_cast<size_t>(PyUnicode_GET_LENGTH(text.ptr())));
-            if (plain_ascii(view)) return std::string(view);
+            if (plain_ascii(view)) return into.add(view, text);
         }
         nb::object found = normalise_(text);
         if (!PyUnicode_Check(found.ptr())) throw nb::type_error("the normaliser makes no text");
         Py_ssize_t size = 0;
         const char *data = PyUnicode_AsUTF8AndSize(found.ptr(), &size);
         if (data == nullptr) throw nb::python_error();  // half a character: a ValueError, as in the twin
-        return NORMALISED + std::string(data, static_cast<size_t>(size));
+        return into.add(NORMALISED + std::string(data, static_cast<size_t>(size)), nb::object());
     }
-    std::string normalised(const std::string &key) const {
-        return !key.empty() && key[0] == NORMALISED ? key.substr(1) : normalise_ascii(key, t_);
+    std::string normalised(std::string_view key) const {
+        return !key.empty() && key[0] == NORMALISED ? std::string(key.substr(1)) : normalise_ascii(key, t_);
     }
 
-    std::vector<uint32_t> ids(nb::handle texts, Texts &into) {
+    std::vector<uint32_t> ids(nb::handle texts, Batch &into) {
         if (PyUnicode_Check(texts.ptr())) throw nb::type_error("one text where a list of texts is meant");
         nb::object fast = nb::steal(PySequence_Fast(texts.ptr(), "a list of texts is meant"));
         if (!fast.is_valid()) throw nb::python_error();
         std::vector<uint32_t> found;
         for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(fast.ptr()); ++k)
-            found.push_back(into.add(key(nb::borrow(PySequence_Fast_GET_ITEM(fast.ptr(), k)))));  // ours while Python normalises it
+            found.push_back(add(nb::borrow(PySequence_Fast_GET_ITEM(fast.ptr(), k)), into));  // ours while Python normalises it
         return found;
     }
 
     // Those that are needed; the others are null.
-    Sentences sentences(const Texts &texts, const std::vector<uint8_t> &needed, int64_t threads) {
-        const auto &keys = texts.keys();
+    Sentences sentences(const std::vector<std::string_view> &keys, const std::vector<uint64_t> &numbers, const std::vector<uint8_t> &needed,
+                        int64_t threads) {
         Sentences found(keys.size());
         std::vector<size_t> missing;
         {
             std::lock_guard<std::mutex> guard(lock_);
             for (size_t k = 0; k < keys.size(); ++k) {
                 if (!needed[k]) continue;
-                const auto known = cache_.find(*keys[k]);
+                const auto known = cache_.find(numbers[k]);
                 if (known != cache_.end()) found[k] = known->second;
                 else missing.push_back(k);
             }
         }
         in_threads((missing.size() + 15) / 16, threads, [&] {
-            return [&](size_t job) {
-                for (size_t m = 16 * job; m < std::min(16 * job + 16, missing.size()); ++m)
-                    found[missing[m]] = std::make_shared<const Sentence>(normalised(*keys[missing[m]]), t_, words_);
+            return [&, maker = std::make_shared<Maker>(), common = std::make_shared<Arena>()](size_t job) {
+                for (size_t m = 16 * job; m < std::min(16 * job + 16, missing.size()); ++m) {
+                    const std::string text = normalised(keys[missing[m]]);
+                    const auto arena = text.size() < LONG ? common : std::make_shared<Arena>();  // a long one goes alone
+                    found[missing[m]] = std::shared_ptr<const Sentence>(arena, maker->make(text, t_, words_, *arena));
+                }
             };
         });
         std::lock_guard<std::mutex> guard(lock_);
         for (size_t k : missing) {
-            const size_t words = found[k]->size() + keys[k]->size() / 16;
+            const size_t words = found[k]->size() + keys[k].size() / 16;
             if (cache_.size() >= CACHED_SENTENCES || cached_words_ + words > CACHED_WORDS) cache_.clear(), cached_words_ = 0;
             if (words > CACHED_WORDS / 16) continue;
-            if (cache_.emplace(*keys[k], found[k]).second) cached_words_ += words;
+            if (cache_.emplace(numbers[k], found[k]).second) cached_words_ += words;
         }
         return found;
     }
@@ -321,7 +349,7 @@ class Engine {
         std::vector<uint32_t> found{0};
         size_t words = 0;
         for (uint32_t k = 0; k < ids.size(); ++k) {
-            const size_t size = sentences[ids[k]]->size();
+            const size_t size = sentences[ids[k]] ? sentences[ids[k]]->size() : 0;  // none: not needed
             if (k > found.back() && (k - found.back() >= TILE || words + size > TILE_WORDS)) found.push_back(k), words = 0;
             words += size;
         }
@@ -359,16 +387,17 @@ class Engine {
 
     // `flags` say of each pair, from block.out on and row by row, whether it is wanted; without them all are.
     template <class Result>
-    void score(const std::vector<Block> &blocks, const Texts &texts, int64_t threads, const Asked &asked, const bool *flags,
+    void score(const std::vector<Block> &blocks, const Batch &texts, int64_t threads, const Asked &asked, const bool *flags,
                Result result) {
-        const std::vector<uint64_t> numbers = pairs_.numbers(texts.keys());
+        nb::gil_scoped_release release;
+        const std::vector<uint64_t> numbers = pairs_.numbers(texts.texts());
         std::vector<std::vector<uint8_t>> passed(blocks.size());  // pairs that are known, or not wanted
-        std::vector<uint8_t> needed(texts.keys().size(), 0);
+        std::vector<uint8_t> needed(texts.texts().size(), 0);
         for (size_t b = 0; b < blocks.size(); ++b)
             if (pass_known(blocks[b], numbers, flags, passed[b], result))
-                for (const auto *side : {&blocks[b].hyps, &blocks[b].refs})
-                    for (uint32_t text : *side) needed[text] = 1;
-        const Sentences prepared = sentences(texts, needed, threads);
+                for (size_t k = 0; k < passed[b].size(); ++k)
+                    if (!passed[b][k]) needed[blocks[b].hyps[k / blocks[b].refs.size()]] = needed[blocks[b].refs[k % blocks[b].refs.size()]] = 1;
+        const Sentences prepared = sentences(texts.texts(), numbers, needed, threads);
         std::vector<Work> work;
         for (uint32_t b = 0; b < blocks.size(); ++b) {
             if (passed[b].empty()) continue;
@@ -380,25 +409,30 @@ class Engine {
         std::mutex failure_lock;
         std::optional<std::pair<size_t, std::string>> failure;  // the first in the caller's order
         in_threads(work.size(), threads, [&] {
-            return [&, tile = std::make_shared<Tile>(), hyps = std::vector<const Sentence *>(),
-                    refs = std::vector<const Sentence *>(), skipped = std::vector<uint8_t>()](size_t k) mutable {
+            return [&, tile = std::make_shared<Tile>(), hyps = std::vector<const Sentence *>(), refs = std::vector<const Sentence *>(),
+                    rows = std::vector<uint32_t>(), columns = std::vector<uint32_t>(), skipped = std::vector<uint8_t>()](size_t k) mutable {
                 const Work &w = work[k];
                 const Block &block = blocks[w.block];
-                hyps.clear();
-                refs.clear();
-                for (uint32_t h = w.hyp; h < w.hyp_end; ++h) hyps.push_back(prepared[block.hyps[h]].get());
-                for (uint32_t r = w.ref; r < w.ref_end; ++r) refs.push_back(prepared[block.refs[r]].get());
-                skipped.clear();
-                for (uint32_t h = w.hyp; h < w.hyp_end; ++h) {
-                    const uint8_t *row = &passed[w.block][h * block.refs.size()];
-                    skipped.insert(skipped.end(), row + w.ref, row + w.ref_end);
-                }
-                if (std::find(skipped.begin(), skipped.end(), 0) == skipped.end()) return;
-                tile->run(t_, words_, hyps, refs, skipped);
+                const auto is_left = [&](uint32_t h, uint32_t r) { return !passed[w.block][h * block.refs.size() + r]; };
+                rows.clear(), columns.clear(), hyps.clear(), refs.clear(), skipped.clear();
+                for (uint32_t h = w.hyp; h < w.hyp_end; ++h)
+                    for (uint32_t r = w.ref; r < w.ref_end; ++r)
+                        if (is_left(h, r)) {
+                            rows.push_back(h);
+                            break;
+                        }
+                for (uint32_t r = w.ref; r < w.ref_end; ++r)
+                    if (std::any_of(rows.begin(), rows.end(), [&](uint32_t h) { return is_left(h, r); })) columns.push_back(r);
+                if (rows.empty()) return;
+                for (const uint32_t h : rows) hyps.push_back(prepared[block.hyps[h]].get());
+                for (const uint32_t r : columns) refs.push_back(prepared[block.refs[r]].get());
+                for (const uint32_t h : rows)
+                    for (const uint32_t r : columns) skipped.push_back(!is_left(h, r));
+                tile->run(t_, hyps, refs, skipped);
                 const auto &crowded = tile->crowded();
                 if (!crowded.empty() && !asked.lenient) {
                     const auto &[pair, why] = *crowded.begin();
-                    const size_t h = w.hyp + pair / refs.size(), r = w.ref + pair % refs.size();
+                    const size_t h = rows[pair / refs.size()], r = columns[pair % refs.size()];
                     std::lock_guard<std::mutex> guard(failure_lock);
                     if (!failure || k < failure->first)
                         failure = {k, asked.name + std::to_string(block.number) + ": candidate " + std::to_string(h) +
@@ -411,8 +445,8 @@ class Engine {
                         const size_t pair = h * refs.size() + r;
                         if (skipped[pair]) continue;
                         const bool beyond = crowded.count(pair) > 0;
-                        result(block, w.hyp + h, w.ref + r, tile->stats(h, r), beyond);
-                        if (!beyond) made.push_back({{numbers[block.hyps[w.hyp + h]], numbers[block.refs[w.ref + r]]}, tile->stats(h, r)});
+                        result(block, rows[h], columns[r], tile->stats(h, r), beyond);
+                        if (!beyond) made.push_back({{numbers[block.hyps[rows[h]]], numbers[block.refs[columns[r]]]}, tile->stats(h, r)});
                     }
                 pairs_.keep(made);
             };
@@ -425,7 +459,7 @@ class Engine {
     Tables t_;
     Words words_{t_};
     std::mutex lock_;
-    std::unordered_map<std::string, std::shared_ptr<const Sentence>> cache_;
+    std::unordered_map<uint64_t, std::shared_ptr<const Sentence>> cache_;  // by the numbers of their texts
     size_t cached_words_ = 0;
     Pairs pairs_;
 };

@@ -2,15 +2,20 @@
 // norm.py; the layout of the tables is told in fabula/text/meteor/index.py.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <forward_list>
 #include <map>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 namespace meteor {
@@ -61,6 +66,7 @@ struct Tables {
     void check() const;  // throws std::invalid_argument where a section does not fit the others; all that is read later is in range
     void prepare();      // fills the three above
     uint32_t number(std::string_view word) const;
+    std::pair<uint32_t, uint32_t> entries(uint32_t node) const;  // first and last: those that paraphrase this phrase
     uint32_t child(uint32_t node, uint32_t word) const;
     Memo children;
     uint32_t phrase_words() const { return trie_first[0]; }
@@ -81,24 +87,23 @@ struct Place {  // a phrase of the sentence that the trie knows
     uint32_t node, at, words;
 };
 
-// One bit per number: no common bit, no common number.
+// One bit per number: without its bit, a number is not there.
 struct Mask {
     uint64_t bits[4] = {0, 0, 0, 0};
     static uint32_t bit(uint32_t number) { return number * 2654435761u >> 24; }
     void add(uint32_t number) { bits[bit(number) / 64] |= uint64_t{1} << (bit(number) % 64); }
     bool may_have(uint32_t number) const { return bits[bit(number) / 64] >> (bit(number) % 64) & 1; }
-    bool meets(const Mask &other) const {
-        return (bits[0] & other.bits[0]) | (bits[1] & other.bits[1]) | (bits[2] & other.bits[2]) | (bits[3] & other.bits[3]);
-    }
 };
 
 // What the matchers ask of a word.
 struct Word {
     uint32_t number, hash, stem;
     bool is_function;
-    Mask mask;  // of the synsets
+    uint32_t first = 0, last = 0;   // its entries, where it is a phrase that the table can paraphrase
+    std::string text;
     std::vector<uint32_t> synsets;  // sorted
 };
+bool share(const Word &one, const Word &two);  // a synset
 Word word_of(std::string_view word, uint32_t number, const Tables &tables);
 
 // The tables' words, analysed when first met and shared by the threads without locks; other words are analysed each time.
@@ -106,34 +111,72 @@ class Words {
   public:
     explicit Words(const Tables &tables) : tables_(tables) {}
     ~Words();
-    void prepare() { known_ = std::vector<std::atomic<const Word *>>(tables_.word_flags.size); }
+    void prepare() {
+        known_ = std::vector<std::atomic<const Word *>>(tables_.word_flags.size);
+        common_ = std::vector<std::atomic<const Word *>>(size_t{1} << BITS);
+    }
     // The word of a number, or `other` filled in.
     const Word &get(std::string_view text, Word &other);
-    // Whether they share a synset.
-    bool synonyms(const Word &one, const Word &two) const;
 
   private:
+    static constexpr unsigned BITS = 14;
     const Tables &tables_;
-    Memo synonyms_;
-    std::vector<std::atomic<const Word *>> known_;
+    std::vector<std::atomic<const Word *>> known_;   // by number
+    std::vector<std::atomic<const Word *>> common_;  // by hash: those that were met last
 };
 
-// A normalised sentence and all that the matchers ask of it, worked out once.
-struct Sentence {
-    Sentence(std::string normalised, const Tables &tables, Words &known);
-    Sentence(const Sentence &) = delete;  // `words` points into `others`
-    size_t size() const { return hashes.size(); }
+// Memory of many sentences, given back at once with the last of them: they are made and forgotten by the thousand.
+class Arena {
+  public:
+    std::forward_list<Word> others;  // words that the tables do not have
 
-    std::string text;
-    std::vector<const Word *> words;    // of the tables, or of `others`
-    std::forward_list<Word> others;     // words that the tables do not have
-    std::vector<uint32_t> hashes, stems;
-    std::vector<uint8_t> is_function;
-    std::vector<Mask> synset_mask;
-    Mask hash_mask, stem_mask;          // of all its words
-    std::vector<Source> sources;        // sorted by entry
-    std::vector<Place> places;
+    template <class T> T *take(size_t count) {  // room that nothing is in yet
+        static_assert(std::is_trivially_destructible_v<T> && alignof(T) <= 8);
+        const size_t bytes = (count * sizeof(T) + 7) / 8 * 8;
+        if (bytes > left_) {
+            left_ = std::max(bytes, BLOCK);
+            at_ = blocks_.emplace_back(new std::byte[left_]).get();
+        }
+        std::byte *found = at_;
+        at_ += bytes;
+        left_ -= bytes;
+        return reinterpret_cast<T *>(found);
+    }
+    template <class T> Span<T> keep(const T *from, size_t count) {
+        T *to = take<T>(count);
+        std::copy_n(from, count, to);
+        return {to, count};
+    }
+
+  private:
+    static constexpr size_t BLOCK = 1 << 18;
+    std::vector<std::unique_ptr<std::byte[]>> blocks_;
+    std::byte *at_ = nullptr;
+    size_t left_ = 0;
+};
+
+// A normalised sentence and all that the matchers ask of it, worked out once; it lies in an arena, as all that it has.
+struct Sentence {
+    size_t size() const { return hashes.size; }
+
+    std::string_view text;
+    Span<const Word *> words;    // of the tables, or of the arena
+    Span<uint32_t> hashes, stems;
+    Span<uint8_t> is_function;
+    Mask hash_mask, stem_mask;    // of all its words
+    Span<Source> sources;        // sorted by entry
+    Span<Place> places;
     uint32_t function_words = 0;
+};
+
+// Makes sentences; keeps its buffers from one to the next. One per thread.
+class Maker {
+  public:
+    const Sentence *make(std::string_view normalised, const Tables &tables, Words &known, Arena &arena);
+
+  private:
+    std::vector<Source> sources_;
+    std::vector<Place> places_;
 };
 
 struct Match {
@@ -154,12 +197,30 @@ struct TooMuch : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
+// The synsets of a sentence, and which of its words have each.
+class Synsets {
+  public:
+    void take(const Sentence &sentence);
+    // The words that share a synset with this one, a bit each; of a sentence of more than 64, a bit for every 64th word.
+    uint64_t shared(const Word &word) const;
+
+  private:
+    struct Slot {
+        uint32_t synset, turn;  // of another turn: free
+        uint64_t words;
+    };
+    std::vector<Slot> slots_;
+    uint32_t turn_ = 0;
+    std::array<uint64_t, 64> filter_{};  // one bit for each synset: without its bit, it is not there
+};
+
 // Aligns pairs; keeps its buffers from one pair to the next. One per thread.
 class Aligner {
   public:
+    // The hypothesis of the pairs that follow.
+    void take(const Sentence &hyp) { synsets_.take(hyp); }
     // `hits` are those of this pair, sorted.
-    void statistics(const Words &words, const Sentence &hyp, const Sentence &ref, const Hit *hits, size_t hit_count,
-                    Statistics &out);
+    void statistics(const Sentence &hyp, const Sentence &ref, const Hit *hits, size_t hit_count, Statistics &out);
     static void unmatched(const Sentence &hyp, const Sentence &ref, Statistics &out);
 
   private:
@@ -185,29 +246,29 @@ class Aligner {
         uint64_t distance() const { return low >> 26; }
         size_t order() const { return low & 0x3FFFFFF; }
     };
-    // The same in one number, for sentences of common length: 16, 12, 22 and 14 bits.
-    struct SmallKey {
-        uint64_t all = 0;
-        SmallKey() = default;
-        SmallKey(uint32_t matched, uint32_t chunks, uint64_t distance, size_t order)
-            : all(uint64_t{0xFFFF - matched} << 48 | uint64_t{chunks} << 36 | distance << 14 | order) {}
-        bool operator<(const SmallKey &other) const { return all < other.all; }
-        uint32_t matched() const { return 0xFFFF - static_cast<uint32_t>(all >> 48); }
-        uint32_t chunks() const { return all >> 36 & 0xFFF; }
-        uint64_t distance() const { return all >> 14 & 0x3FFFFF; }
-        size_t order() const { return all & 0x3FFF; }
+    // The same for sentences of common length: the rank is the key in one number, without the order.
+    struct SmallPath {
+        uint64_t rank, used;  // a bit for each word of the candidate that is taken
+        uint32_t open_end, at;
+        int32_t last;
+    };
+    struct Option {  // a match that a path may take
+        uint64_t bits, gain, away;
+        uint32_t match, hyp, hyp_end, ref_end;
     };
     struct Step {
         uint32_t match;
         int32_t before;
     };
-    void propose(const Words &words, const Sentence &hyp, const Sentence &ref, const Hit *hits, size_t hit_count);
+    void propose(const Sentence &hyp, const Sentence &ref, const Hit *hits, size_t hit_count);
     bool fix(size_t hyp_size, size_t ref_size);
     bool idle(size_t count, uint32_t position) const;
     bool small(size_t hyp_size, size_t ref_size) const;
-    template <bool SMALL> void search(size_t hyp_size, size_t ref_size);
-    template <bool SMALL> auto &keys();
+    void search(size_t hyp_size, size_t ref_size);
+    void search_small(size_t ref_size);
+    void choose(int32_t step);
 
+    Synsets synsets_;  // of the hypothesis
     std::vector<Match> found_;
     std::vector<uint32_t> found_start_, hyp_cover_, ref_cover_;
     std::vector<int32_t> chosen_;     // per reference position the match that starts there, -1: none
@@ -216,7 +277,9 @@ class Aligner {
     std::vector<Path> paths_, next_;
     std::vector<Child> children_;
     std::vector<Key> keys_;
-    std::vector<SmallKey> small_keys_;
+    std::vector<SmallPath> small_paths_, small_next_;
+    std::vector<Option> options_;
+    std::vector<uint64_t> small_keys_;
     std::vector<Step> history_;
 };
 
@@ -224,7 +287,7 @@ class Aligner {
 class Tile {
   public:
     // Pairs that are `skipped` (a flag each, row by row) have no statistics; `crowded` ones those of a pair without a match.
-    void run(const Tables &tables, const Words &words, const std::vector<const Sentence *> &hyps,
+    void run(const Tables &tables, const std::vector<const Sentence *> &hyps,
              const std::vector<const Sentence *> &refs, const std::vector<uint8_t> &skipped);
     const Statistics &stats(size_t hyp, size_t ref) const { return stats_[hyp * refs_ + ref]; }
     // Pairs whose alignment nobody could wait for, and why.

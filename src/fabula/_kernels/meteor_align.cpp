@@ -10,12 +10,13 @@
 #include <algorithm>
 #include <cmath>
 #include <tuple>
-#include <type_traits>
 
 namespace meteor {
 namespace {
 
 constexpr uint32_t CLOSED = 0xFFFFFFFF;  // no chunk is open
+
+constexpr uint32_t mix(uint32_t number) { return number * 2654435761u; }
 
 uint64_t bits(uint32_t start, uint32_t size) { return (size >= 64 ? ~uint64_t{0} : (uint64_t{1} << size) - 1) << start; }
 
@@ -35,19 +36,57 @@ std::string too_long(uint64_t H, uint64_t R) {
 
 }  // namespace
 
+// --- synonyms --------------------------------------------------------------------------------------------------------------
+
+void Synsets::take(const Sentence &sentence) {
+    size_t most = 0;
+    for (size_t j = 0; j < sentence.size(); ++j) most += sentence.words[j]->synsets.size();
+    if (slots_.size() < 2 * most) {
+        size_t capacity = 512;
+        while (capacity < 2 * most) capacity *= 2;
+        slots_.assign(capacity, {0, 0, 0});
+        turn_ = 0;
+    }
+    if (++turn_ == 0) std::fill(slots_.begin(), slots_.end(), Slot{0, 0, 0}), turn_ = 1;  // the count has gone round
+    filter_.fill(0);
+    const size_t mask = slots_.size() - 1;
+    for (size_t j = 0; j < sentence.size(); ++j)
+        for (const uint32_t synset : sentence.words[j]->synsets) {
+            const uint32_t hash = mix(synset), bit = hash >> 20;
+            filter_[bit / 64] |= uint64_t{1} << (bit % 64);
+            size_t at = hash & mask;
+            while (slots_[at].turn == turn_ && slots_[at].synset != synset) at = (at + 1) & mask;
+            if (slots_[at].turn != turn_) slots_[at] = {synset, turn_, 0};
+            slots_[at].words |= uint64_t{1} << (j % 64);
+        }
+}
+
+uint64_t Synsets::shared(const Word &word) const {
+    uint64_t found = 0;
+    const size_t mask = slots_.size() - 1;
+    for (const uint32_t synset : word.synsets) {
+        const uint32_t hash = mix(synset), bit = hash >> 20;
+        if (!(filter_[bit / 64] >> (bit % 64) & 1)) continue;
+        for (size_t at = hash & mask; slots_[at].turn == turn_; at = (at + 1) & mask)
+            if (slots_[at].synset == synset) {
+                found |= slots_[at].words;
+                break;
+            }
+    }
+    return found;
+}
+
 // --- matches ---------------------------------------------------------------------------------------------------------------
 
-void Aligner::propose(const Words &words, const Sentence &hyp, const Sentence &ref, const Hit *hits, size_t hit_count) {
+void Aligner::propose(const Sentence &hyp, const Sentence &ref, const Hit *hits, size_t hit_count) {
     const uint32_t H = static_cast<uint32_t>(hyp.size()), R = static_cast<uint32_t>(ref.size());
     const bool identical = hyp.text == ref.text;
     found_.clear();
     found_start_.assign(1, 0);
-    const uint32_t *h = hyp.hashes.data(), *hs = hyp.stems.data();
-    const Mask *hm = hyp.synset_mask.data();
+    const uint32_t *h = hyp.hashes.data, *hs = hyp.stems.data;
     const Hit *hit = hits, *hits_end = hits + (identical ? 0 : hit_count);
     for (uint32_t i = 0; i < R; ++i) {
         const uint32_t word = ref.hashes[i], word_stem = ref.stems[i];
-        const Mask mask = ref.synset_mask[i];
         if (hyp.hash_mask.may_have(word))
             for (uint32_t j = 0; j < H; ++j)
                 if (h[j] == word) found_.push_back({i, j, 1, 1, 0});
@@ -55,10 +94,11 @@ void Aligner::propose(const Words &words, const Sentence &hyp, const Sentence &r
             if (hyp.stem_mask.may_have(word_stem))
                 for (uint32_t j = 0; j < H; ++j)
                     if (hs[j] == word_stem && h[j] != word) found_.push_back({i, j, 1, 1, 1});
-            if (!ref.words[i]->synsets.empty()) {
+            const uint64_t synonyms = synsets_.shared(*ref.words[i]);  // of words 64 apart one bit speaks for both
+            if (synonyms)
                 for (uint32_t j = 0; j < H; ++j)
-                    if (hm[j].meets(mask) && h[j] != word && words.synonyms(*hyp.words[j], *ref.words[i])) found_.push_back({i, j, 1, 1, 2});
-            }
+                    if (synonyms >> (j % 64) & 1 && h[j] != word && (H <= 64 || share(*hyp.words[j], *ref.words[i])))
+                        found_.push_back({i, j, 1, 1, 2});
             for (; hit != hits_end && hit->ref == i; ++hit) found_.push_back(hit->match);
         }
         if (found_.size() > MOST_MATCHES) throw TooMuch(too_many_matches());
@@ -95,8 +135,9 @@ bool Aligner::fix(size_t H, size_t R) {
 
 // --- search ----------------------------------------------------------------------------------------------------------------
 
-// Whether one word of bits is enough to know which words of the candidate are taken, and SmallKey to rank paths: matches and
-// chunks are at most H + R, the distance at most R for each match found, the children one for each path and match.
+// Whether one word of bits is enough to know which words of the candidate are taken, and one number to rank paths, of 16, 12,
+// 22 and 14 bits: matches and chunks are at most H + R, the distance at most R for each match found, the children one for
+// each path and match.
 bool Aligner::small(size_t H, size_t R) const {
     constexpr size_t FOUND = 400;
     static_assert((FOUND + 1) * BEAM <= 0x3FFF && FOUND * 1024 <= 0x3FFFFF);
@@ -109,20 +150,123 @@ bool Aligner::idle(size_t count, uint32_t position) const {
                        [=](const Path &path) { return path.at <= position && path.open_end == CLOSED; });
 }
 
-template <bool SMALL> auto &Aligner::keys() {
-    if constexpr (SMALL) return small_keys_;
-    else return keys_;
+// A match adds its words on both sides; of the modules with weight 0.5 half of them, cut to an integer on each side.
+static uint32_t gain(const Match &m) { return m.module ? m.hyp_words / 2 + m.ref_words / 2 : m.hyp_words + m.ref_words; }
+static uint32_t away(const Match &m) { return m.ref > m.hyp ? m.ref - m.hyp : m.hyp - m.ref; }
+
+// The search for sentences of common length. A path's rank is one number, and a step adds to it; where a position has no
+// choice every path takes one step and hardly ever changes its place.
+void Aligner::search_small(size_t R) {
+    constexpr uint64_t ORDER = 14, DISTANCE = uint64_t{1} << ORDER, CHUNK = uint64_t{1} << 36, MATCHED = uint64_t{1} << 48;
+    if (history_.size() < BEAM * R) history_.resize(BEAM * R);
+    size_t steps = 0;
+    small_paths_.resize(BEAM), small_next_.resize(BEAM);
+    small_paths_[0] = {0xFFFF * MATCHED, hyp_fixed_.empty() ? 0 : hyp_fixed_[0], CLOSED, 0, -1};
+    size_t count = 1;  // of paths, best first
+    for (uint32_t position = 0; position < R; ++position) {
+        const uint32_t first = found_start_[position], last = found_start_[position + 1];
+        const bool fixed = chosen_[position] >= 0;
+        SmallPath *paths = small_paths_.data();
+        if (first == last || fixed) {
+            uint64_t before = 0;
+            bool in_order = true;
+            for (size_t p = 0; p < count; ++p) {
+                SmallPath &path = paths[p];
+                if (position >= path.at) {  // not inside a match
+                    if (fixed) {
+                        const Match &m = found_[first];
+                        const bool breaks = path.open_end != CLOSED && path.open_end != m.hyp;
+                        path.rank += away(m) * DISTANCE + breaks * CHUNK - gain(m) * MATCHED;
+                        path.open_end = m.hyp + m.hyp_words, path.at = m.ref + m.ref_words;
+                    } else {
+                        path.rank += (path.open_end != CLOSED) * CHUNK;
+                        path.open_end = CLOSED, path.at = position + 1;
+                    }
+                }
+                in_order = in_order && before <= path.rank;
+                before = path.rank;
+            }
+            if (!in_order)
+                for (size_t p = 1; p < count; ++p) {  // of equals the earlier stays before
+                    const SmallPath path = paths[p];
+                    size_t at = p;
+                    for (; at > 0 && path.rank < paths[at - 1].rank; --at) paths[at] = paths[at - 1];
+                    paths[at] = path;
+                }
+            continue;
+        }
+        options_.clear();
+        for (uint32_t k = first; k < last; ++k) {
+            const Match &m = found_[k];
+            bool free = true;
+            for (uint32_t i = 1; i < m.ref_words; ++i) free = free && !ref_fixed_[m.ref + i];
+            if (free) options_.push_back({bits(m.hyp, m.hyp_words), gain(m) * MATCHED, away(m) * DISTANCE, k, m.hyp, m.hyp + m.hyp_words, m.ref + m.ref_words});
+        }
+        const size_t most = count * (options_.size() + 1);
+        if (children_.size() < most) children_.resize(most);
+        if (small_keys_.size() < most) small_keys_.resize(most);
+        Child *children = children_.data();
+        uint64_t *keys = small_keys_.data();
+        size_t made = 0;
+        for (uint32_t p = 0; p < count; ++p) {
+            const SmallPath &path = paths[p];
+            uint64_t rank = path.rank;
+            const auto child = [&](uint64_t its_rank, int32_t match, uint32_t open_end, uint32_t at) {
+                keys[made] = its_rank | made;
+                children[made++] = {p, match, open_end, at};
+            };
+            if (position < path.at) {  // inside a match
+                child(rank, -1, path.open_end, path.at);
+                continue;
+            }
+            const bool open = path.open_end != CLOSED;
+            for (const Option &option : options_) {
+                if (path.used & option.bits) continue;
+                const bool breaks = open && path.open_end != option.hyp;
+                child(rank + breaks * CHUNK - option.gain, static_cast<int32_t>(option.match), option.hyp_end, option.ref_end);
+                rank += option.away;  // on the path that does not take it, as published
+            }
+            child(rank + open * CHUNK, -1, CLOSED, position + 1);
+        }
+        if (made > BEAM) std::nth_element(keys, keys + BEAM, keys + made), made = BEAM;
+        std::sort(keys, keys + made);
+        for (size_t c = 0; c < made; ++c) {
+            const Child &child = children[keys[c] & (DISTANCE - 1)];
+            const SmallPath &parent = paths[child.parent];
+            uint64_t used = parent.used;
+            int32_t step = parent.last;
+            if (child.match >= 0) {
+                const Match &m = found_[static_cast<size_t>(child.match)];
+                used |= bits(m.hyp, m.hyp_words);
+                history_[steps] = {static_cast<uint32_t>(child.match), step};
+                step = static_cast<int32_t>(steps++);
+            }
+            small_next_[c] = {keys[c] & ~(DISTANCE - 1), used, child.open_end, child.at, step};
+        }
+        count = made;
+        small_paths_.swap(small_next_);
+    }
+    // The end closes open chunks and the order is looked at once more; the first of equals stays first.
+    size_t best = 0;
+    uint64_t best_rank = 0;
+    for (size_t p = 0; p < count; ++p) {
+        const uint64_t rank = small_paths_[p].rank + (small_paths_[p].open_end != CLOSED) * CHUNK;
+        if (p == 0 || rank < best_rank) best = p, best_rank = rank;
+    }
+    choose(small_paths_[best].last);
 }
 
-template <bool SMALL> void Aligner::search(size_t H, size_t R) {
-    using Rank = std::conditional_t<SMALL, SmallKey, Key>;
-    std::vector<Rank> &ranks = keys<SMALL>();
-    const size_t W = SMALL ? 1 : (H + 63) / 64;
-    // A match adds its words on both sides; of the modules with weight 0.5 half of them, cut to an integer on each side.
-    const auto gain = [](const Match &m) { return m.module ? m.hyp_words / 2 + m.ref_words / 2 : m.hyp_words + m.ref_words; };
-    const auto away = [](const Match &m) { return m.ref > m.hyp ? m.ref - m.hyp : m.hyp - m.ref; };
-    const auto is_free = [W](const uint64_t *used, const Match &m) {
-        if (SMALL) return !(used[0] & bits(m.hyp, m.hyp_words));
+void Aligner::choose(int32_t step) {
+    for (; step >= 0; step = history_[static_cast<size_t>(step)].before) {
+        const uint32_t k = history_[static_cast<size_t>(step)].match;
+        chosen_[found_[k].ref] = static_cast<int32_t>(k);
+    }
+}
+
+// The same for any sentences.
+void Aligner::search(size_t H, size_t R) {
+    const size_t W = (H + 63) / 64;
+    const auto is_free = [](const uint64_t *used, const Match &m) {
         for (uint32_t j = m.hyp; j < m.hyp + m.hyp_words; ++j)
             if (used[j / 64] >> (j % 64) & 1) return false;
         return true;
@@ -141,14 +285,14 @@ template <bool SMALL> void Aligner::search(size_t H, size_t R) {
         if (first == last && idle(count, position)) continue;
         const size_t most = count * (last - first + 1);
         if (children_.size() < most) children_.resize(most);
-        if (ranks.size() < most) ranks.resize(most);
+        if (keys_.size() < most) keys_.resize(most);
         Child *children = children_.data();
-        Rank *keys = ranks.data();
+        Key *keys = keys_.data();
         size_t made = 0;
         for (uint32_t p = 0; p < count; ++p) {
             Path path = paths_[p];
             const auto child = [&](uint32_t matched, uint32_t chunks, int32_t match, uint32_t open_end, uint32_t at) {
-                keys[made] = Rank(matched, chunks, path.distance, made);
+                keys[made] = Key(matched, chunks, path.distance, made);
                 children[made++] = {p, match, open_end, at};
             };
             if (position < path.at) {  // inside a match
@@ -175,7 +319,7 @@ template <bool SMALL> void Aligner::search(size_t H, size_t R) {
         if (made > BEAM) std::nth_element(keys, keys + BEAM, keys + made), made = BEAM;
         std::sort(keys, keys + made);
         for (size_t c = 0; c < made; ++c) {
-            const Rank &key = keys[c];
+            const Key &key = keys[c];
             const Child &child = children[key.order()];
             int32_t step = paths_[child.parent].last;
             std::copy_n(bits_.data() + child.parent * W, W, next_bits_.data() + c * W);
@@ -193,16 +337,13 @@ template <bool SMALL> void Aligner::search(size_t H, size_t R) {
     }
     // The end closes open chunks and the order is looked at once more; the first of equals stays first.
     size_t best = 0;
-    Rank best_key;
+    Key best_key;
     for (size_t p = 0; p < count; ++p) {
         const Path &path = paths_[p];
-        const Rank key(path.matched, path.chunks + (path.open_end != CLOSED), path.distance, p);
+        const Key key(path.matched, path.chunks + (path.open_end != CLOSED), path.distance, p);
         if (p == 0 || key < best_key) best = p, best_key = key;
     }
-    for (int32_t step = paths_[best].last; step >= 0; step = history_[static_cast<size_t>(step)].before) {
-        const uint32_t k = history_[static_cast<size_t>(step)].match;
-        chosen_[found_[k].ref] = static_cast<int32_t>(k);
-    }
+    choose(paths_[best].last);
 }
 
 // --- statistics and score --------------------------------------------------------------------------------------------------
@@ -216,13 +357,12 @@ void Aligner::unmatched(const Sentence &hyp, const Sentence &ref, Statistics &ou
     out[3] = ref.function_words;
 }
 
-void Aligner::statistics(const Words &words, const Sentence &hyp, const Sentence &ref, const Hit *hits, size_t hit_count,
-                         Statistics &out) {
+void Aligner::statistics(const Sentence &hyp, const Sentence &ref, const Hit *hits, size_t hit_count, Statistics &out) {
     unmatched(hyp, ref, out);
-    propose(words, hyp, ref, hits, hit_count);
+    propose(hyp, ref, hits, hit_count);
     if (fix(hyp.size(), ref.size())) {
-        if (small(hyp.size(), ref.size())) search<true>(hyp.size(), ref.size());
-        else search<false>(hyp.size(), ref.size());
+        if (small(hyp.size(), ref.size())) search_small(ref.size());
+        else search(hyp.size(), ref.size());
     }
     uint32_t hyp_end = CLOSED, ref_end = CLOSED;
     for (int32_t k : chosen_) {
@@ -261,13 +401,9 @@ double score_of(const Statistics &s) {
 
 // --- tiles -----------------------------------------------------------------------------------------------------------------
 
-namespace {
-constexpr uint32_t mix(uint32_t node) { return node * 2654435761u; }
-}  // namespace
-
 void Tile::Phrases::fill(const std::vector<const Sentence *> &sentences) {
     size_t count = 0;
-    for (const Sentence *s : sentences) count += s->places.size();
+    for (const Sentence *s : sentences) count += s->places.size;
     size_t capacity = 64;
     while (capacity < 2 * count) capacity *= 2;
     mask = static_cast<uint32_t>(capacity - 1);
@@ -276,7 +412,7 @@ void Tile::Phrases::fill(const std::vector<const Sentence *> &sentences) {
     links.clear();
     // Backwards, so that each chain lists sentences and places in their order.
     for (size_t s = sentences.size(); s-- > 0;) {
-        for (size_t k = sentences[s]->places.size(); k-- > 0;) {
+        for (size_t k = sentences[s]->places.size; k-- > 0;) {
             const Place &place = sentences[s]->places[k];
             const uint32_t hash = mix(place.node) >> 5, bit = hash & (8 * mask + 7);
             filter[bit / 64] |= uint64_t{1} << (bit % 64);
@@ -298,10 +434,10 @@ uint32_t Tile::Phrases::find(uint32_t node) const {
 
 void Tile::stream(const Tables &tables, const std::vector<const Sentence *> &from, const Phrases &to, bool from_refs) {
     for (uint32_t f = 0; f < from.size(); ++f) {
-        const std::vector<Source> &sources = from[f]->sources;
-        for (size_t s = 0, same_end; s < sources.size(); s = same_end) {
+        const Span<Source> sources = from[f]->sources;
+        for (size_t s = 0, same_end; s < sources.size; s = same_end) {
             same_end = s + 1;
-            while (same_end < sources.size() && sources[same_end].first == sources[s].first) ++same_end;
+            while (same_end < sources.size && sources[same_end].first == sources[s].first) ++same_end;
             for (uint32_t entry = sources[s].first; entry < sources[s].last; ++entry) {
                 for (uint32_t link = to.find(tables.target_node[entry]); link != UNKNOWN; link = to.links[link].next) {
                     const Link &there = to.links[link];
@@ -326,7 +462,7 @@ void Tile::stream(const Tables &tables, const std::vector<const Sentence *> &fro
     }
 }
 
-void Tile::run(const Tables &tables, const Words &words, const std::vector<const Sentence *> &hyps,
+void Tile::run(const Tables &tables, const std::vector<const Sentence *> &hyps,
                const std::vector<const Sentence *> &refs, const std::vector<uint8_t> &skipped) {
     refs_ = refs.size();
     stats_.resize(hyps.size() * refs_);
@@ -353,12 +489,13 @@ void Tile::run(const Tables &tables, const Words &words, const std::vector<const
                std::tie(b.pair, b.ref, b.direction, b.order[0], b.order[1], b.order[2]);
     });
     const Hit *hit = hits_.data();
-    for (size_t h = 0; h < hyps.size(); ++h)
+    for (size_t h = 0; h < hyps.size(); ++h) {
+        aligner_.take(*hyps[h]);
         for (size_t r = 0; r < refs_; ++r) {
             const size_t pair = h * refs_ + r;
             if (!passed_[pair]) {
                 try {
-                    aligner_.statistics(words, *hyps[h], *refs[r], hit, hit_count_[pair], stats_[pair]);
+                    aligner_.statistics(*hyps[h], *refs[r], hit, hit_count_[pair], stats_[pair]);
                 } catch (const TooMuch &error) {
                     crowded_.emplace(pair, error.what());
                 }
@@ -366,6 +503,7 @@ void Tile::run(const Tables &tables, const Words &words, const std::vector<const
             if (crowded_.count(pair)) Aligner::unmatched(*hyps[h], *refs[r], stats_[pair]);
             hit += hit_count_[pair];
         }
+    }
 }
 
 }  // namespace meteor

@@ -3,9 +3,11 @@
 #include "meteor.hpp"
 
 #include "check.hpp"
+#include "slots.hpp"
 
 #include <algorithm>
 #include <bitset>
+#include <tuple>
 #include <utility>
 
 namespace meteor {
@@ -129,6 +131,13 @@ uint32_t Tables::number(std::string_view word) const {
     for (size_t slot = fnv(word) & (slots.size() - 1); slots[slot] != UNKNOWN; slot = (slot + 1) & (slots.size() - 1))
         if (word_at(*this, slots[slot]) == word) return slots[slot];
     return UNKNOWN;
+}
+
+std::pair<uint32_t, uint32_t> Tables::entries(uint32_t node) const {
+    const uint64_t bits = source_bits[node / 64], bit = uint64_t{1} << (node % 64);
+    if (!(bits & bit)) return {0, 0};
+    const size_t s = source_rank[node / 64] + std::bitset<64>(bits & (bit - 1)).count();
+    return {source_first[s], source_first[s + 1]};
 }
 
 uint32_t Tables::child(uint32_t node, uint32_t word) const {
@@ -316,7 +325,8 @@ uint32_t base_form(std::string_view word, size_t length, uint32_t number, const 
 
 Word word_of(std::string_view text, uint32_t number, const Tables &t) {
     const std::u16string units = utf16(text);
-    Word word{number, java_hash(units), java_hash(stem(units)), false, {}, {}};
+    Word word{number, java_hash(units), java_hash(stem(units)), false, 0, 0, std::string(text), {}};
+    if (number < t.phrase_words()) std::tie(word.first, word.last) = t.entries(number);
     const uint8_t flags = word.number == UNKNOWN ? 0 : t.word_flags[word.number];
     word.is_function = flags & FUNCTION;
     const auto add = [&](const Span<uint32_t> &start, const Span<uint32_t> &ids, uint32_t n) {
@@ -330,7 +340,6 @@ Word word_of(std::string_view text, uint32_t number, const Tables &t) {
         if (base != word.number) add(t.synset_start, t.synset_ids, base);
     }
     std::sort(word.synsets.begin(), word.synsets.end());
-    for (uint32_t synset : word.synsets) word.mask.add(synset);
     return word;
 }
 
@@ -339,6 +348,9 @@ Words::~Words() {
 }
 
 const Word &Words::get(std::string_view text, Word &other) {
+    std::atomic<const Word *> &slot = common_[fabula::hash_of(text) >> (32 - BITS)];
+    const Word *common = slot.load(std::memory_order_acquire);
+    if (common && common->text == text) return *common;
     const uint32_t number = tables_.number(text);
     if (number == UNKNOWN) return other = word_of(text, UNKNOWN, tables_);
     const Word *known = known_[number].load(std::memory_order_acquire);
@@ -347,12 +359,13 @@ const Word &Words::get(std::string_view text, Word &other) {
         if (known_[number].compare_exchange_strong(known, fresh, std::memory_order_acq_rel)) known = fresh;
         else delete fresh;  // another thread was first
     }
+    slot.store(known, std::memory_order_release);
     return *known;
 }
 
-static bool share(const std::vector<uint32_t> &one, const std::vector<uint32_t> &two) {
-    auto a = one.begin(), b = two.begin();
-    while (a != one.end() && b != two.end()) {
+bool share(const Word &one, const Word &two) {
+    auto a = one.synsets.begin(), b = two.synsets.begin();
+    while (a != one.synsets.end() && b != two.synsets.end()) {
         if (*a == *b) return true;
         if (*a < *b) ++a;
         else ++b;
@@ -360,53 +373,52 @@ static bool share(const std::vector<uint32_t> &one, const std::vector<uint32_t> 
     return false;
 }
 
-bool Words::synonyms(const Word &one, const Word &two) const {
-    const auto ask = [&] { return static_cast<uint32_t>(share(one.synsets, two.synsets)); };
-    if (one.number == UNKNOWN || two.number >> 20) return ask();  // an unknown word has no number of its own
-    return synonyms_.get(uint64_t{one.number} << 20 | two.number, ask);
-}
-
-Sentence::Sentence(std::string normalised, const Tables &t, Words &known) : text(std::move(normalised)) {
-    const size_t most = static_cast<size_t>(std::count(text.begin(), text.end(), ' ')) + 1;
-    words.reserve(most);
-    hashes.reserve(most);
-    stems.reserve(most);
-    is_function.reserve(most);
-    synset_mask.reserve(most);
+const Sentence *Maker::make(std::string_view normalised, const Tables &t, Words &known, Arena &arena) {
+    const size_t most = static_cast<size_t>(std::count(normalised.begin(), normalised.end(), ' ')) + 1;
+    Sentence &made = *new (arena.take<Sentence>(1)) Sentence;
+    const std::string_view text(arena.keep(normalised.data(), normalised.size()).data, normalised.size());
+    const Word **words = arena.take<const Word *>(most);
+    uint32_t *hashes = arena.take<uint32_t>(most), *stems = arena.take<uint32_t>(most);
+    uint8_t *is_function = arena.take<uint8_t>(most);
+    size_t count = 0;
     Word other;
-    for (size_t k = 0; k < text.size();) {
+    for (size_t k = 0; k < text.size(); ++count) {
         const size_t end = std::min(text.find(' ', k), text.size());
-        const Word *word = &known.get(std::string_view(text).substr(k, end - k), other);
-        if (word == &other) word = &others.emplace_front(std::move(other));
-        words.push_back(word);
-        hashes.push_back(word->hash);
-        stems.push_back(word->stem);
-        hash_mask.add(word->hash);
-        stem_mask.add(word->stem);
-        is_function.push_back(word->is_function);
-        function_words += word->is_function;
-        synset_mask.push_back(word->mask);
+        const Word *word = &known.get(text.substr(k, end - k), other);
+        if (word == &other) word = &arena.others.emplace_front(std::move(other));
+        words[count] = word;
+        hashes[count] = word->hash;
+        stems[count] = word->stem;
+        made.hash_mask.add(word->hash);
+        made.stem_mask.add(word->stem);
+        is_function[count] = word->is_function;
+        made.function_words += word->is_function;
         k = end + 1;
     }
-    places.reserve(3 * words.size());
-    sources.reserve(2 * words.size());
+    places_.clear();
+    sources_.clear();
     const uint32_t P = t.phrase_words();
-    for (uint32_t at = 0; at < words.size(); ++at) {
+    for (uint32_t at = 0; at < count; ++at) {
         uint32_t node = UNKNOWN;
-        for (uint32_t k = at; k < words.size() && words[k]->number < P; ++k) {
+        for (uint32_t k = at; k < count && words[k]->number < P; ++k) {
             node = k == at ? words[k]->number : t.child(node, words[k]->number);
             if (node == UNKNOWN) break;
-            places.push_back({node, at, k - at + 1});
-            const uint64_t bits = t.source_bits[node / 64], bit = uint64_t{1} << (node % 64);
-            if (bits & bit) {
-                const size_t s = t.source_rank[node / 64] + std::bitset<64>(bits & (bit - 1)).count();
-                sources.push_back({t.source_first[s], t.source_first[s + 1], at, k - at + 1});
-            }
+            places_.push_back({node, at, k - at + 1});
+            const auto [first, last] = k == at ? std::pair(words[k]->first, words[k]->last) : t.entries(node);
+            if (first != last) sources_.push_back({first, last, at, k - at + 1});
         }
     }
-    std::sort(sources.begin(), sources.end(), [](const Source &a, const Source &b) {
+    std::sort(sources_.begin(), sources_.end(), [](const Source &a, const Source &b) {
         return a.first != b.first ? a.first < b.first : a.at < b.at;
     });
+    made.text = text;
+    made.words = {words, count};
+    made.hashes = {hashes, count};
+    made.stems = {stems, count};
+    made.is_function = {is_function, count};
+    made.sources = arena.keep(sources_.data(), sources_.size());
+    made.places = arena.keep(places_.data(), places_.size());
+    return &made;
 }
 
 }  // namespace meteor

@@ -8,6 +8,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <stdexcept>
 
@@ -168,9 +169,153 @@ nb::object translated(const Floats &numbers_, const Ints &theirs_, const Ints &o
     return known ? owned(std::move(found), {M}) : nb::none();
 }
 
+// The sum of a row as numpy makes it: by halves, and of up to 128 numbers in eight lanes.
+double numpy_sum(const double *values, size_t n) {
+    if (n < 8) {
+        double sum = 0.0;
+        for (size_t i = 0; i < n; ++i) sum += values[i];
+        return sum;
+    }
+    if (n > 128) {
+        const size_t half = n / 2 - n / 2 % 8;
+        return numpy_sum(values, half) + numpy_sum(values + half, n - half);
+    }
+    double lanes[8];
+    std::copy_n(values, 8, lanes);
+    size_t i = 8;
+    for (; i < n - n % 8; i += 8)
+        for (size_t k = 0; k < 8; ++k) lanes[k] += values[i + k];
+    double sum = ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) + ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]));
+    for (; i < n; ++i) sum += values[i];
+    return sum;
+}
+
+using Cube = nb::ndarray<const double, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+using Flags = nb::ndarray<const bool, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Marks = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+// iou [Q, P, W], given [Q, P], there [Q, W] → [Q, T]
+nb::object window_precision(const Cube &iou, const Flags &given, const Flags &there, const std::vector<double> &taus) {
+    fabula::aligned(iou);
+    const size_t Q = iou.shape(0), P = iou.shape(1), W = iou.shape(2), T = taus.size();
+    if (given.shape(0) != Q || given.shape(1) != P || there.shape(0) != Q || there.shape(1) != W)
+        throw std::invalid_argument("the columns do not fit together");
+    fabula::room_for(Q, fabula::product(T, sizeof(double), "too many thresholds"));
+    std::vector<double> found(Q * T, 0.0);
+    {
+        nb::gil_scoped_release free_others;
+        std::vector<size_t> best(P * W);  // of each window the references, the one it overlaps most first
+        std::vector<double> parts(P);
+        std::vector<uint8_t> free(W), hits(P);
+        for (size_t q = 0; q < Q; ++q) {
+            const double *cells = iou.data() + q * P * W;
+            const bool *is_given = given.data() + q * P, *is_there = there.data() + q * W;
+            size_t total = 0;
+            for (size_t w = 0; w < W; ++w) total += is_there[w];
+            for (size_t p = 0; p < P; ++p) {
+                size_t *order = best.data() + p * W;
+                const double *row = cells + p * W;
+                for (size_t w = 0; w < W; ++w) order[w] = W - 1 - w;  // on ties the later one first, as published
+                std::stable_sort(order, order + W, [row](size_t a, size_t b) {  // what is no number first of all
+                    return row[a] > row[b] || (std::isnan(row[a]) && !std::isnan(row[b]));
+                });
+            }
+            for (size_t t = 0; t < T; ++t) {
+                std::copy_n(is_there, W, free.begin());
+                for (size_t p = 0; p < P; ++p) {
+                    hits[p] = 0;
+                    for (size_t w = 0; w < W && !hits[p]; ++w) {
+                        const size_t g = best[p * W + w];
+                        if (cells[p * W + g] < taus[t]) break;  // the others overlap less
+                        if (cells[p * W + g] >= taus[t] && free[g]) free[g] = 0, hits[p] = 1;
+                    }
+                }
+                size_t rank = 0, right = 0;
+                for (size_t p = 0; p < P; ++p) {
+                    rank += is_given[p], right += hits[p];
+                    parts[p] = is_given[p] ? static_cast<double>(right) / static_cast<double>(std::max<size_t>(rank, 1)) : 0.0;
+                }
+                double most = 0.0;  // P̂, from the end
+                for (size_t p = P; p-- > 0;) {
+                    most = p + 1 == P ? parts[p] : std::max(most, parts[p]);
+                    parts[p] = most * hits[p];
+                }
+                found[q * T + t] = numpy_sum(parts.data(), P) / static_cast<double>(std::max<size_t>(total, 1));
+            }
+        }
+    }
+    return owned(std::move(found), {Q, T});
+}
+
+// marks [ΣC, A] of at least two annotators, scores [ΣC], counts [Q], levels [L] → [Q, L]
+nb::object clip_precision(const Marks &marks, const Floats &scores_, const Ints &counts_, const std::vector<double> &levels,
+                          bool of_scores) {
+    fabula::all_aligned(marks, scores_, counts_);
+    const auto scores = scores_.view();
+    const auto counts = counts_.view();
+    const size_t A = marks.shape(1), N = marks.shape(0), Q = counts.shape(0), L = levels.size();
+    if (A < 2) throw std::invalid_argument("there are at least two annotators");  // numpy adds up one in another order
+    if (scores.shape(0) != N) throw std::invalid_argument("the columns do not fit together");
+    add_up(counts, Q, N);
+    for (size_t n = 0; n < N; ++n)
+        if (!std::isfinite(scores(n))) throw std::invalid_argument("a score is not finite");
+    fabula::room_for(Q, fabula::product(L, sizeof(double), "too many levels"));
+    std::vector<double> found(Q * L, 0.0);
+    {
+        nb::gil_scoped_release free_others;
+        std::vector<size_t> order, ends;
+        std::vector<double> hits, best, sums(A), rises(A), total(A), each(A);
+        size_t first = 0;
+        for (size_t q = 0; q < Q; ++q) {
+            const size_t C = static_cast<size_t>(counts(q));
+            const double *own = marks.data() + first * A;
+            order.resize(C);
+            for (size_t c = 0; c < C; ++c) order[c] = c;
+            std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return scores(first + a) > scores(first + b); });
+            ends.clear();
+            for (size_t i = 0; i < C; ++i)
+                if (i + 1 == C || scores(first + order[i]) != scores(first + order[i + 1])) ends.push_back(i);
+            const size_t S = ends.size();
+            hits.resize(S * A), best.resize(S * A);
+            for (size_t l = 0; l < L && C > 0; ++l) {
+                std::fill(total.begin(), total.end(), 0.0);
+                for (size_t s = 0, i = 0; s < S; ++s) {
+                    for (; i <= ends[s]; ++i)
+                        for (size_t a = 0; a < A; ++a) total[a] += own[order[i] * A + a] >= levels[l];
+                    std::copy(total.begin(), total.end(), hits.begin() + static_cast<ptrdiff_t>(s * A));
+                }
+                for (size_t s = S; s-- > 0;)
+                    for (size_t a = 0; a < A; ++a) {
+                        const double here = hits[s * A + a] / static_cast<double>(ends[s] + 1);
+                        best[s * A + a] = s + 1 == S ? here : std::max(here, best[(s + 1) * A + a]);
+                    }
+                std::fill(sums.begin(), sums.end(), 0.0);
+                std::fill(rises.begin(), rises.end(), 0.0);
+                for (size_t s = 0; s < S; ++s)
+                    for (size_t a = 0; a < A; ++a) {
+                        const double gained = hits[s * A + a] - (s ? hits[(s - 1) * A + a] : 0.0);
+                        rises[a] += gained > 0;
+                        sums[a] += best[s * A + a] * (of_scores ? static_cast<double>(gained > 0) : gained);
+                    }
+                for (size_t a = 0; a < A; ++a) {
+                    const double among = std::max(of_scores ? rises[a] : total[a], 1.0);
+                    each[a] = total[a] == 0 ? 0.0 : total[a] == static_cast<double>(C) ? 1.0 : sums[a] / among;
+                }
+                found[q * L + l] = numpy_sum(each.data(), A) / static_cast<double>(A);
+            }
+            first += C;
+        }
+    }
+    return owned(std::move(found), {Q, L});
+}
+
 }  // namespace
 
 FABULA_KERNEL(m) {
+    m.def("window_precision", &window_precision, nb::arg("iou"), nb::arg("given"), nb::arg("there"), nb::arg("taus"),
+          "Twin of fabula.metrics.precision.precision_of_windows_python.");
+    m.def("clip_precision", &clip_precision, nb::arg("marks"), nb::arg("scores"), nb::arg("counts"), nb::arg("levels"),
+          nb::arg("of_scores"), "Twin of fabula.metrics.precision.precision_of_clips_python.");
     m.def("first_right", &first_right, nb::arg("counts"), nb::arg("spans"), nb::arg("videos"), nb::arg("own"),
           nb::arg("windows"), nb::arg("held"), nb::arg("taus"), nb::arg("above"), nb::arg("single"), nb::arg("agree"),
           nb::arg("agree_from"), nb::arg("top").none(), nb::arg("own_only"),

@@ -24,12 +24,12 @@ namespace {
 
 constexpr int64_t LONGEST = 100000;  // fabula.io.fields.LONGEST_CAPTION
 
-enum class Kind { ID, NAME, WORD, TEXT, NUMBER, WINDOW, WINDOWS, EITHER, TABLE, SKIP };
+enum class Kind { ID, NAME, WORD, TEXT, NUMBER, WINDOW, WINDOWS, EITHER, TABLE, SKIP, NUMBERS, WHOLES };
 
 Kind kind_named(const std::string &name) {
-    static const char *const names[] = {"id",     "name",    "word",   "text",  "number",
-                                        "window", "windows", "either", "table", "skip"};
-    for (int i = 0; i < 10; ++i)
+    static const char *const names[] = {"id",      "name",   "word",  "text", "number",  "window",
+                                        "windows", "either", "table", "skip", "numbers", "wholes"};
+    for (int i = 0; i < 12; ++i)
         if (name == names[i]) return static_cast<Kind>(i);
     throw std::invalid_argument("no kind of field is called " + name);
 }
@@ -45,8 +45,9 @@ struct Column {
     Kind kind;
     size_t seen = 0;              // in how many records up to now, the present one included
     std::vector<Word> words;      // ID, NAME, WORD, TEXT
-    std::vector<double> values;   // NUMBER, WINDOW …, TABLE
-    std::vector<int64_t> shapes;  // TABLE: rows, columns of each record; WINDOW …: how many windows
+    std::vector<double> values;   // NUMBER, WINDOW …, TABLE, NUMBERS
+    std::vector<int64_t> wholes;  // WHOLES
+    std::vector<int64_t> shapes;  // TABLE: rows, columns of each record; WINDOW …, NUMBERS, WHOLES: how many
 
     bool has_words() const { return kind <= Kind::TEXT; }
     bool has_windows() const { return kind == Kind::WINDOW || kind == Kind::WINDOWS || kind == Kind::EITHER; }
@@ -63,8 +64,9 @@ struct Column {
             if (shapes.size() > records * each) shapes.resize(records * each);
             size_t numbers = 0;
             for (size_t i = 0; i < shapes.size(); i += each)
-                numbers += static_cast<size_t>(each == 2 ? shapes[i] * shapes[i + 1] : shapes[i] * 2);
-            values.resize(numbers);
+                numbers += static_cast<size_t>(each == 2 ? shapes[i] * shapes[i + 1] : shapes[i] * (has_windows() ? 2 : 1));
+            if (kind == Kind::WHOLES) wholes.resize(numbers);
+            else values.resize(numbers);
         }
     }
 
@@ -124,6 +126,31 @@ bool two_numbers(Json &r, std::vector<double> &values) {  // after the bracket
         if (*r.at++ != close) return false;
     }
     return true;
+}
+
+// [1, 2.5, …], or [] ; of WHOLES whole numbers from 0 on
+bool listed(Json &r, Column &c) {
+    if (*r.at++ != '[') return false;
+    r.blank();
+    int64_t n = 0;
+    if (*r.at == ']') return ++r.at, c.shapes.push_back(0), true;
+    for (;;) {
+        if (c.kind == Kind::WHOLES) {
+            int64_t whole = 0;
+            if (!whole_number(r, whole) || whole < 0) return false;
+            c.wholes.push_back(whole);
+        } else {
+            double value = 0.0;
+            if (!r.number(value)) return false;
+            c.values.push_back(value);
+        }
+        ++n;
+        r.blank();
+        const char next = *r.at++;
+        if (next == ']') return c.shapes.push_back(n), true;
+        if (next != ',') return false;
+        r.blank();
+    }
 }
 
 bool windows(Json &r, Column &c) {
@@ -260,6 +287,7 @@ class Reader {
             return good;
         }
         if (c.has_windows()) return windows(r, c);
+        if (c.kind == Kind::NUMBERS || c.kind == Kind::WHOLES) return listed(r, c);
         int64_t rows = 0, width = 0;
         Json here = r;  // a copy, which can live in registers
         const bool good = here.table(c.values, rows, width);
@@ -314,6 +342,11 @@ nb::object column_of(Column &c, nb::list words) {
     if (c.has_words()) return words;
     if (c.kind == Kind::NUMBER) return owned(std::move(c.values), {values});
     if (c.kind == Kind::SKIP) return nb::none();
+    if (c.kind == Kind::WHOLES) {
+        const size_t wholes = c.wholes.size();
+        return nb::make_tuple(owned(std::move(c.wholes), {wholes}), owned(std::move(c.shapes), {shapes}));
+    }
+    if (c.kind == Kind::NUMBERS) return nb::make_tuple(owned(std::move(c.values), {values}), owned(std::move(c.shapes), {shapes}));
     if (c.has_windows())
         return nb::make_tuple(owned(std::move(c.values), {values / 2, size_t{2}}), owned(std::move(c.shapes), {shapes}));
     return nb::make_tuple(owned(std::move(c.values), {values}), owned(std::move(c.shapes), {shapes / 2, size_t{2}}));

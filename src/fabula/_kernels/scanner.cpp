@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <unordered_map>
 #include <unordered_set>
@@ -26,6 +27,7 @@
 #include "parallel.hpp"
 
 namespace nb = nanobind;
+using std::string_view;
 
 namespace {
 
@@ -113,8 +115,8 @@ struct Dropped {
     explicit Dropped(const std::vector<std::string> &tokens) : all(tokens.begin(), tokens.end()) {
         for (const std::string &token : tokens) first.set(token.empty() ? 0 : static_cast<unsigned char>(token[0]));
     }
-    bool has(const std::string &token) const {
-        return first[token.empty() ? 0 : static_cast<unsigned char>(token[0])] && all.count(token);
+    bool has(string_view token) const {
+        return first[token.empty() ? 0 : static_cast<unsigned char>(token[0])] && all.count(std::string(token));
     }
     std::unordered_set<std::string> all;
     std::bitset<256> first;
@@ -169,35 +171,59 @@ class Scanner {
     // not all printable ASCII: letters and blanks beyond it follow rules that the caller knows.
     nb::list kept(nb::list texts, const std::vector<std::string> &dropped, int64_t threads) const {
         const Dropped drop(dropped);
-        std::vector<std::u16string> in(nb::len(texts));
-        size_t at = 0, units = 0;
+        const size_t n = nb::len(texts);
+        std::string in;                         // all that are plain, end to end
+        std::vector<size_t> ends;               // [n]
+        std::vector<uint8_t> plain;             // [n]
+        ends.reserve(n), plain.reserve(n);
         for (nb::handle text : texts) {
             if (!PyUnicode_Check(text.ptr())) throw nb::type_error("a text is a string");
-            std::u16string &to = in[at++];
-            if (!PyUnicode_IS_ASCII(text.ptr())) continue;  // stays empty: not for this kernel
-            append_units(text.ptr(), to);
-            if (printable(to)) to.push_back(u'\n');
-            else to.clear();
-            units += to.size();
+            const bool ascii = PyUnicode_IS_ASCII(text.ptr());
+            const string_view view = ascii ? string_view(reinterpret_cast<const char *>(PyUnicode_1BYTE_DATA(text.ptr())),
+                                                         static_cast<size_t>(PyUnicode_GET_LENGTH(text.ptr())))
+                                           : string_view();
+            plain.push_back(ascii && printable(view));
+            if (plain.back()) in.append(view);
+            ends.push_back(in.size());
         }
-        std::vector<std::string> out(in.size());
-        std::vector<uint8_t> plain(in.size(), 0);
+        constexpr size_t CHUNK = 256;
+        const size_t chunks = (ends.size() + CHUNK - 1) / CHUNK;
+        std::vector<std::string> out(chunks);   // the lines of each chunk, end to end
+        std::vector<size_t> sizes(ends.size(), 0);
         {
             nb::gil_scoped_release release;
-            constexpr size_t CHUNK = 256;
-            const auto chunks = static_cast<int64_t>((in.size() + CHUNK - 1) / CHUNK);
-            parallel(chunks, static_cast<int64_t>(units / std::max<size_t>(1, in.size()) * CHUNK), threads, 1 << 17, [&](Queue &queue) {
-                for (int64_t c; (c = queue.take()) >= 0;)
-                    for (size_t k = static_cast<size_t>(c) * CHUNK; k < std::min(in.size(), static_cast<size_t>(c + 1) * CHUNK); ++k)
-                        plain[k] = !in[k].empty() && keep(line(in[k]), drop, out[k]);
+            const auto units = static_cast<int64_t>(in.size() / std::max<size_t>(1, chunks));
+            parallel(static_cast<int64_t>(chunks), units, threads, 1 << 17, [&](Queue &queue) {
+                Room room;
+                std::u16string text, made;
+                for (int64_t c; (c = queue.take()) >= 0;) {
+                    std::string &to = out[static_cast<size_t>(c)];
+                    for (size_t k = static_cast<size_t>(c) * CHUNK; k < std::min(ends.size(), static_cast<size_t>(c + 1) * CHUNK); ++k) {
+                        if (!plain[k]) continue;
+                        const size_t before = to.size();
+                        text.assign(in.begin() + static_cast<ptrdiff_t>(k ? ends[k - 1] : 0), in.begin() + static_cast<ptrdiff_t>(ends[k]));
+                        text.push_back(u'\n');
+                        line(text, room, made);
+                        plain[k] = keep(made, drop, to);
+                        sizes[k] = to.size() - before;
+                    }
+                }
             });
         }
-        nb::list made;
-        for (size_t k = 0; k < out.size(); ++k) {
-            if (plain[k]) made.append(nb::str(out[k].data(), out[k].size()));
-            else made.append(nb::none());
+        nb::list found = nb::steal<nb::list>(PyList_New(static_cast<Py_ssize_t>(ends.size())));
+        if (!found.is_valid()) throw nb::python_error();
+        for (size_t k = 0, at = 0; k < ends.size(); at += sizes[k++]) {
+            if (k % CHUNK == 0) at = 0;
+            PyObject *made = Py_NewRef(Py_None);
+            if (plain[k]) {
+                Py_DECREF(made);
+                made = PyUnicode_New(static_cast<Py_ssize_t>(sizes[k]), 127);
+                if (!made) throw nb::python_error();
+                std::copy_n(out[k / CHUNK].data() + at, sizes[k], PyUnicode_1BYTE_DATA(made));
+            }
+            PyList_SET_ITEM(found.ptr(), static_cast<Py_ssize_t>(k), made);
         }
-        return made;
+        return found;
     }
 
     nb::list lines(nb::list texts) const {
@@ -210,7 +236,8 @@ class Scanner {
         {
             nb::gil_scoped_release release;
             out.reserve(in.size());
-            for (const auto &units : in) out.push_back(line(units));
+            Room room;
+            for (const auto &units : in) line(units, room, out.emplace_back());
         }
         nb::list made;
         for (const auto &units : out) made.append(python_string(units));
@@ -239,25 +266,24 @@ class Scanner {
     std::vector<Rule> rules_;
     std::u16string blanks_;
 
-    static bool printable(const std::u16string &units) {
-        return std::all_of(units.begin(), units.end(), [](char16_t c) { return c >= 0x20 && c < 0x7f; });
+    template <class Text> static bool printable(const Text &units) {
+        return std::all_of(units.begin(), units.end(), [](auto c) { return c >= 0x20 && c < 0x7f; });
     }
 
     // The line, its end left out, without the tokens of `drop`; false where it is not printable ASCII.
-    static bool keep(std::u16string line, const Dropped &drop, std::string &out) {
+    static bool keep(std::u16string &line, const Dropped &drop, std::string &out) {
         fabula::require(!line.empty() && line.back() == u'\n', "the rules lose the end of a line");
         line.pop_back();
         if (!printable(line)) return false;
         while (!line.empty() && line.back() == u' ') line.pop_back();
-        std::string token;
         bool first = true;
         for (size_t start = 0, end; start <= line.size(); start = end + 1) {
             end = std::min(line.find(u' ', start), line.size());
-            token.assign(line.begin() + static_cast<ptrdiff_t>(start), line.begin() + static_cast<ptrdiff_t>(end));
-            if (drop.has(token)) continue;
+            const size_t before = out.size();
             if (!first) out += ' ';
-            first = false;
-            out += token;
+            out.append(line.begin() + static_cast<ptrdiff_t>(start), line.begin() + static_cast<ptrdiff_t>(end));
+            if (drop.has(string_view(out).substr(before + !first))) out.resize(before);
+            else first = false;
         }
         return true;
     }
@@ -327,9 +353,13 @@ class Scanner {
         }
     }
 
-    // The match at `start`; `doomed` holds (place, state) from where no match is ever reached.
-    std::pair<size_t, int32_t> longest(const std::u16string &units, size_t start,
-                                       std::unordered_set<uint64_t> &doomed) const {
+    struct Room {  // of one thread
+        std::unordered_set<uint64_t> doomed;  // (place, state) of the line at hand from where no match is ever reached
+    };
+
+    // The match at `start`.
+    std::pair<size_t, int32_t> longest(const std::u16string &units, size_t start, Room &room) const {
+        auto &doomed = room.doomed;
         int32_t state = 0, rule = NO_RULE, state_at_end = 0;
         size_t at = start, end = start;
         while (at < units.size() && (doomed.empty() || !doomed.count(key(at, state)))) {
@@ -350,13 +380,13 @@ class Scanner {
 
     static uint64_t key(size_t place, int32_t state) { return static_cast<uint64_t>(place) << 20 | static_cast<uint64_t>(state); }
 
-    std::u16string line(const std::u16string &units) const {
-        std::u16string out;
+    void line(const std::u16string &units, Room &room, std::u16string &out) const {
+        out.clear();
         out.reserve(units.size() + units.size() / 8 + 8);
-        std::unordered_set<uint64_t> doomed;
+        if (!room.doomed.empty()) room.doomed.clear();
         bool fresh = true;
         for (size_t at = 0; at < units.size();) {
-            auto [end, number] = longest(units, at, doomed);
+            auto [end, number] = longest(units, at, room);
             if (number == NO_RULE) throw std::invalid_argument("no rule matches a unit");
             const Rule &rule = rules_[number];
             const size_t back = static_cast<size_t>(rule.cut + rule.again);
@@ -373,7 +403,6 @@ class Scanner {
             }
             at = end - static_cast<size_t>(rule.again);
         }
-        return out;
     }
 
     // The token, its ASCII letters in lower case; other letters are lowered by the caller, who knows their rules.

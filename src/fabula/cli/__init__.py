@@ -27,6 +27,8 @@ __all__ = ["fabula", "main"]
 SELDOM = (500_000, 20, 50)  # stories are many small objects without cycles: what they are made of is not walked often
 
 
+# Verbs that may multiply large matrices. For all others numpy's threads would only be started, waited for and ended.
+LEARN = ("train", "predict", "simulate", "serve", "doctor")
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # the disk behind standard output takes no more
 
 
@@ -66,6 +68,8 @@ class Verbs(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in self.list_commands(ctx):
             return None
+        if name not in LEARN:
+            os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         command: click.Command = importlib.import_module(f"{__name__}.{name}").command
         return command
 

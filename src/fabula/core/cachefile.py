@@ -31,8 +31,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fabula.core import whole
-
 Array = NDArray[np.generic]
 
 HEAD = struct.Struct("<16sII32sI")  # magic, version, crc, fingerprint, sections
@@ -159,6 +157,8 @@ def make_folder(path: Path) -> None:
 
 def write(path: Path, seal: Seal, sections: dict[str, Array]) -> None:
     """Write beside the target, flush to the disk, then take the target's name in one step."""
+    from fabula.core import whole
+
     table, offset = b"", round_up(HEAD.size + SECTION.size * len(sections))
     for name, array in sections.items():
         table += SECTION.pack(name.encode(), array.dtype.str.encode(), offset, array.size)

@@ -50,6 +50,7 @@ class Queries:
     durations: NDArray[np.float64]  # [Q] NaN where there is none
     texts: Sequence[str | None]
     types: Sequence[str | None]
+    saliencies: Sequence[Saliency | None] | None = None  # None: no query has one
 
     def __iter__(self) -> Iterator[Query]:
         """One by one."""
@@ -59,8 +60,8 @@ class Queries:
             ends = np.cumsum(self.counts).tolist()
             each = [tuple(spans[end - n : end]) for end, n in zip(ends, self.counts.tolist(), strict=True)]
         durations = [None if d != d else d for d in self.durations.tolist()]
-        nothing = [None] * len(self.ids)
-        columns = (self.ids, self.videos, each, durations, self.texts, nothing, self.types)
+        marks = [None] * len(self.ids) if self.saliencies is None else self.saliencies
+        columns = (self.ids, self.videos, each, durations, self.texts, marks, self.types)
         return map(partial(tuple.__new__, Query), zip(*columns, strict=True))  # _make, without a call of Python's
 
 

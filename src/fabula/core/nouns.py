@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, ItemsView, Iterator, Mapping, ValuesView
+from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, ValuesView
 from dataclasses import dataclass, field
-from math import inf
-from typing import Any, Generic, TypeVar, overload
+from math import inf, nan
+from typing import Any, Generic, TypeVar, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +34,8 @@ class once(Generic[T]):  # noqa: N801  (a decorator)
     def __get__(self, instance: object | None, owner: type) -> once[T] | T:
         if instance is None:
             return self
-        made = instance.__dict__[self.name] = self.make(instance)  # found there the next time, before this is asked
+        made = self.make(instance)
+        object.__setattr__(instance, self.name, made)  # found there the next time, before this is asked
         return made
 
 
@@ -64,29 +65,98 @@ class Event:
     score: float | None = None  # the system's own confidence, where it gives one
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Columns:
+    """The events of many stories end to end, without an object for each."""
+
+    spans: NDArray[np.float64]  # [N, 2] starts and ends; nobody writes into them
+    captions: list[str | None]  # [N]
+    scores: NDArray[np.float64] | None = None  # [N], NaN where there is none; None: nowhere
+
+    def events(self, first: int, last: int) -> tuple[Event, ...]:
+        """Those from `first` up to `last`."""
+        segments = [Segment(start, end) for start, end in self.spans[first:last].tolist()]
+        if self.scores is None:
+            return tuple(map(Event, segments, self.captions[first:last]))
+        scores = [None if x != x else x for x in self.scores[first:last].tolist()]
+        return tuple(map(Event, segments, self.captions[first:last], scores))
+
+
+class LateEvents:
+    """The events of a story of columns, made when somebody asks for them; of a field, a default."""
+
+    def __get__(self, story: Story | None, owner: type) -> tuple[Event, ...]:
+        if story is None:
+            return ()
+        if story.columns is None:
+            raise AttributeError("events")
+        made = story.columns.events(story.first, story.last)
+        object.__setattr__(story, "events", made)
+        return made
+
+
+class InColumns:
+    """Where the events of a story stand that was made by `Story.of_columns`: from `first` up to `last`."""
+
+    columns: Columns | None = None
+    first: int = 0
+    last: int = 0
+
+
 @dataclass(frozen=True)  # no slots: spans and captions are kept once made
-class Story:
+class Story(InColumns):
     """What happens in one video, in the order in which the file tells it."""
 
     id: str
-    events: tuple[Event, ...] = ()
+    events: tuple[Event, ...] = cast("tuple[Event, ...]", LateEvents())
     duration: float | None = None
 
+    @classmethod
+    def of_columns(cls, id: str, columns: Columns, first: int, last: int, duration: float | None = None) -> Story:
+        """The story that these columns tell from `first` up to `last`: the same as one of such events."""
+        story, put = cls.__new__(cls), object.__setattr__
+        put(story, "id", id)
+        put(story, "duration", duration)
+        put(story, "columns", columns)
+        put(story, "first", first)
+        put(story, "last", last)
+        return story
+
+    def __getstate__(self) -> dict[str, object]:
+        return {"id": self.id, "events": self.events, "duration": self.duration}  # not the columns of all the others
+
     def __len__(self) -> int:
-        return len(self.events)
+        return len(self.events) if self.columns is None else self.last - self.first
 
     @once
     def spans(self) -> NDArray[np.float64]:
         """Starts and ends. [N, 2]"""
+        if self.columns is not None:
+            return self.columns.spans[self.first : self.last]
         return np.array([(e.segment.start, e.segment.end) for e in self.events], dtype=np.float64).reshape(-1, 2)
+
+    @property
+    def words(self) -> list[str | None]:
+        """What every event says; None where it says nothing."""
+        if self.columns is not None:
+            return self.columns.captions[self.first : self.last]
+        return [e.caption for e in self.events]
+
+    @property
+    def scores(self) -> NDArray[np.float64] | None:
+        """The system's own confidence in every event, NaN where it gives none; None where it gives none at all. [N]"""
+        if self.columns is not None:
+            return None if self.columns.scores is None else self.columns.scores[self.first : self.last]
+        said = [e.score for e in self.events]
+        return None if said.count(None) == len(said) else np.array([nan if x is None else x for x in said])
 
     @once
     def captions(self) -> list[str]:
         """The words of every event; an error where there are none."""
-        words = [e.caption for e in self.events if e.caption is not None]
-        if len(words) < len(self.events):
+        words: list[Any] = self.words
+        if None in words:
             raise InputError(
-                f"{len(self.events) - len(words)} of {len(self.events)} events have no caption",
+                f"{words.count(None)} of {len(words)} events have no caption",
                 video=self.id,
                 hint="a metric that compares captions needs them; SODA_d, mIoU and PRF do not",
             )
@@ -104,7 +174,11 @@ class Story:
         """The events at these places; this very story where they stand so already."""
         if places == list(range(len(places))):
             return self
-        return Story(self.id, tuple([self.events[i] for i in places]), self.duration)
+        if self.columns is None:
+            return Story(self.id, tuple([self.events[i] for i in places]), self.duration)
+        words, scores = self.words, self.scores
+        columns = Columns(self.spans[places], [words[i] for i in places], None if scores is None else scores[places])
+        return Story.of_columns(self.id, columns, 0, len(places), self.duration)
 
     @once
     def order(self) -> list[int]:
@@ -113,13 +187,16 @@ class Story:
         What start and end leave open the words decide, so that a shuffled copy of a story is told as the story is:
         events that are still equal are the same event.
         """
-        keys = [time_key(e) for e in self.events]
+        if self.columns is None:
+            keys = [time_key(e) for e in self.events]
+        else:
+            keys = [(*span, c or "") for span, c in zip(self.spans.tolist(), self.words, strict=True)]
         return sorted(range(len(keys)), key=keys.__getitem__)
 
     @once
     def start_order(self) -> list[int]:
         """Where each event of `by_start` stands in this story."""
-        starts = [e.segment.start for e in self.events]
+        starts = [e.segment.start for e in self.events] if self.columns is None else self.spans[:, 0].tolist()
         return sorted(range(len(starts)), key=starts.__getitem__)
 
 
@@ -149,6 +226,15 @@ class Corpus(Mapping[str, Story]):
     def __contains__(self, id: object) -> bool:
         return id in self.stories
 
+    @overload
+    def get(self, id: str, default: None = None, /) -> Story | None: ...
+    @overload
+    def get(self, id: str, default: Story, /) -> Story: ...
+    @overload
+    def get(self, id: str, default: T, /) -> Story | T: ...
+    def get(self, id: str, default: Any = None, /) -> Any:
+        return self.stories.get(id, default)
+
     def items(self) -> ItemsView[str, Story]:
         return self.stories.items()
 
@@ -158,11 +244,53 @@ class Corpus(Mapping[str, Story]):
     @property
     def captioned(self) -> bool:
         """True when at least one event says something."""
-        return any(e.caption for story in self.stories.values() for e in story.events)
+        return any(c for story in self.stories.values() for c in story.words)
 
     @property
     def events(self) -> int:
         return sum(len(story) for story in self.stories.values())
+
+    @property
+    def spans(self) -> NDArray[np.float64]:
+        """Those of all stories, end to end. [N, 2]"""
+        return join_spans(self.stories.values())
+
+
+Run = tuple["Columns | None", int, int, Story]  # columns, from where to where; or, without columns, a story
+
+
+def find_runs(stories: Iterable[Story]) -> list[Run]:
+    """Stories that stand end to end in the same columns are one run of them."""
+    runs: list[Run] = []
+    columns: Columns | None = None
+    first = last = 0
+    for story in stories:
+        if story.columns is columns and story.first == last and columns is not None:
+            last = story.last
+            continue
+        if columns is not None:
+            runs.append((columns, first, last, story))
+        columns, first, last = story.columns, story.first, story.last
+        if columns is None:
+            runs.append((None, 0, 0, story))
+    if columns is not None:
+        runs.append((columns, first, last, story))
+    return runs
+
+
+def join_spans(stories: Iterable[Story]) -> NDArray[np.float64]:
+    """The spans of all stories, end to end. [ΣN, 2]"""
+    runs = find_runs(stories)
+    parts = [story.spans if columns is None else columns.spans[first:last] for columns, first, last, story in runs]
+    return np.concatenate(parts) if parts else np.zeros((0, 2))
+
+
+def join_words(stories: Iterable[Story]) -> list[str | None]:
+    """The words of all stories, end to end. [ΣN]"""
+    words: list[str | None] = []
+    for columns, first, last, story in find_runs(stories):
+        words += story.words if columns is None else columns.captions[first:last]
+    return words
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ shelves: folders that sort its files.
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import pkgutil
 import sys
@@ -21,6 +20,8 @@ from fabula.core.errors import SpecError
 
 def close_to(name: str, names: list[str]) -> str:
     """`; did you mean 'x'?` or the whole list."""
+    import difflib
+
     near = difflib.get_close_matches(name.lower(), [n.lower() for n in names], n=1)
     near = [n for n in names if near and n.lower() == near[0]]
     return f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(names)}"

@@ -7,26 +7,30 @@ moments    queries and rankings                regions   captioned boxes
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fabula._kernels import native
 from fabula.core.errors import InputError, SpecError, shown
 from fabula.core.notes import Notes, name_id
 from fabula.core.nouns import Corpus, Story
 from fabula.core.registry import close_to
+from fabula.io.columns import Plain, read_plain
+from fabula.io.door import read_bytes
 from fabula.io.fields import Source, describe_value, is_encodable
 from fabula.io.files import (
     LINES,
     PARQUET,
     PARTS,
+    LineBytes,
     check_path,
     find_parts,
     has_lines,
     load_json,
     name_unit,
+    parse_document,
     pause_collector,
     read_objects,
     write_bytes,
@@ -88,12 +92,13 @@ def read(path: str | Path, format: str | None = None) -> tuple[Corpus, Notes]:
         for part in list_files(path, whole.notes):
             source = replace(whole, path=part, unit=name_unit(part))  # notes and extras are shared
             document, found = open_document(part, chosen)
-            kinds[found.name] = found.header(document) if found.header and isinstance(document, dict) else {}
+            kinds[found.name] = find_header(document, found)
+            is_part = part != path
             for story in read_document(document, found, source):
                 if story.id in stories:
                     raise refuse_twin(source, story.id, where.get(story.id, part))
                 stories[story.id] = story
-                if part != path:
+                if is_part:
                     where[story.id] = part
     if len(kinds) > 1:
         hint = "keep files of one format in it, or name the format"
@@ -105,9 +110,20 @@ def read(path: str | Path, format: str | None = None) -> tuple[Corpus, Notes]:
     ), whole.notes
 
 
+def find_header(document: Any, format: Format) -> dict[str, object]:
+    if format.header is None:
+        return {}
+    if isinstance(document, Plain):
+        return document.read.header
+    return format.header(document) if isinstance(document, dict) else {}
+
+
 def read_document(document: Any, format: Format, source: Source) -> Iterator[Story]:
     """The stories of a document, wherever it comes from; of lines, of numbered objects."""
     assert format.read_stories is not None
+    if isinstance(document, Plain):
+        yield from document.stories(source)
+        return
     for story in format.read_stories(document, source):
         check_id(story, source)
         yield story
@@ -140,6 +156,8 @@ def cut_pieces(path: str | Path, format: str | None = None) -> tuple[list[Piece]
             return None
         if open_document(file, chosen)[1].name != OWN:
             return None
+    import hashlib
+
     from fabula.io.pieces import cut_file
 
     cuts = [cut_file(file) for file in files]
@@ -149,6 +167,8 @@ def cut_pieces(path: str | Path, format: str | None = None) -> tuple[list[Piece]
 
 def digest_files(path: str | Path) -> str:
     """Of what stands in a file, or in the files of a folder."""
+    import hashlib
+
     from fabula.io.pieces import cut_file
 
     made = hashlib.blake2b(digest_size=16)
@@ -161,7 +181,13 @@ def read_piece(piece: Piece, source: Source) -> Iterator[tuple[int, Story]]:
     """The stories of a piece with their line numbers. Nothing is kept: ids that stand twice, the caller must see."""
     from fabula.io.stories import fabula_jsonl
 
-    for number, story in fabula_jsonl.read_numbered(piece.objects(), source):
+    chunks = piece.chunks() if native() is not None else None
+    numbered = (
+        fabula_jsonl.read_numbered(piece.objects(), source)
+        if chunks is None
+        else fabula_jsonl.read_chunks(chunks, source)
+    )
+    for number, story in numbered:
         check_id(story, source)
         yield number, story
 
@@ -187,11 +213,27 @@ def open_document(path: Path, chosen: Format | None) -> tuple[Any, Format]:
             raise SpecError(f"{path}: Parquet holds the format 'fabula', not {chosen.name!r}")
         return parquet.read_rows(path, path), chosen or find(OWN)[0]
     if chosen:
-        as_lines = chosen.lines and (has_lines(path) or not chosen.whole)
-        return (read_objects(path) if as_lines else load_json(path)), chosen
+        if chosen.lines and (has_lines(path) or not chosen.whole):
+            return open_lines(path, chosen) or read_objects(path), chosen
+        if not chosen.plain or native() is None:
+            return load_json(path), chosen
+        held = [read_bytes(path)]
+        return read_plain(held[0], [chosen.plain]) or parse_document(held, path), chosen
     head = Head(path)
+    if head.lines:
+        format = sniff_format(head)
+        return open_lines(path, format) or head.stream, format
+    if head.plain is not None:
+        format = sniff_format(Head.of_document(head.plain.sample, str(path)))
+        if format.plain == head.plain.kind:
+            return head.plain, format
     format = sniff_format(head)
-    return (head.stream if head.lines else head.document), format
+    return head.document, format
+
+
+def open_lines(path: Path, format: Format) -> LineBytes | None:
+    """Lines for the kernel, where it can read them; a pipe is read once, and by those who look at its beginning."""
+    return LineBytes(path, path) if format.plain and native() is not None and path.is_file() else None
 
 
 def sniff_format(head: Head) -> Format:

@@ -11,15 +11,14 @@ import contextlib
 import errno
 import gc
 import gzip
+import io
 import json
 import os
 import re
-import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any, cast
 
-from fabula.core import whole
 from fabula.core.errors import FabulaError, InputError, shown
 from fabula.io.door import STREAM, check_decoded, check_held, check_parsed, name_failures, open_bytes, read_bytes
 
@@ -27,6 +26,7 @@ LINES = (".jsonl", ".jsonl.gz")  # how files of JSON Lines end
 PARQUET = ".parquet"
 PARTS = (*LINES, PARQUET)  # what the files of a folder may be
 PIECE = 1 << 20  # bytes of a stream read at a time
+CHUNK = 4 << 20  # bytes of lines read at a time
 BLANKS = " \t\r\n"
 PASSED = re.compile(f"[{BLANKS}]*+")
 NEAR = 64  # characters: a fault so near to the end of a piece may only lack what follows
@@ -73,7 +73,12 @@ def decode_text(data: bytes, path: Path, line: int | None = None) -> str:
 
 def load_json(path: Path) -> Any:
     """The document, with the place of the fault where it is not JSON."""
-    text = decode_text(read_bytes(path), path)
+    return parse_document([read_bytes(path)], path)
+
+
+def parse_document(held: list[bytes], path: Path) -> Any:
+    """The document of these bytes, which are taken out of the list: they need not stay while it is parsed."""
+    text = decode_text(held.pop(), path)
     if not text or text.isspace():
         raise InputError("the file is empty", file=path, hint="it should hold a JSON document")
     return parse_json(text, path)
@@ -140,6 +145,34 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
 def read_objects(path: Path) -> Iterator[tuple[int, Any]]:
     """The JSON objects of a .jsonl(.gz) file with their line numbers, streamed."""
     return ((number, parse_json(text, path, number)) for number, text in read_lines(path))
+
+
+class LineBytes:
+    """The bytes of a file of lines, some whole lines at a time, each time with the number of lines before them."""
+
+    def __init__(self, path: Path, named: Path, first: int = 0, last: int | None = None, before: int = 0) -> None:
+        self.path, self.named, self.first, self.last, self.before = path, named, first, last, before
+
+    def __iter__(self) -> Iterator[tuple[int, bytes]]:
+        with open_bytes(self.path, self.named) as stream:
+            if self.first:
+                stream.seek(self.first)
+            left = None if self.last is None else self.last - self.first
+            before = self.before
+            while some := stream.read(CHUNK if left is None else min(CHUNK, left)):
+                if not some.endswith(b"\n"):
+                    some += stream.readline()
+                yield before, some
+                before += some.count(b"\n")
+                left = None if left is None else left - min(left, len(some))
+
+
+def cut_lines(data: bytes, before: int, path: Path) -> Iterator[tuple[int, str]]:
+    """The lines of these bytes as `read_lines` gives them."""
+    for number, raw in enumerate(io.BytesIO(data), before + 1):
+        text = decode_text(raw, path, number).strip()
+        if text:
+            yield number, text
 
 
 class Cursor:
@@ -325,6 +358,8 @@ def write_bytes(path: Path, pieces: Iterable[bytes], sweep: bool = True) -> None
 
     `sweep` takes away what killed runs left of this target; who writes thousands of files does that once.
     """
+    from fabula.core import whole
+
     with name_write_failures(path):
         if path.exists() and not path.is_file() and not path.is_dir():  # /dev/stdout must not be replaced
             with path.open("wb") as raw:
@@ -353,6 +388,10 @@ def name_write_failures(path: Path) -> Iterator[None]:
 @contextlib.contextmanager
 def temporary_folder(name: str) -> Iterator[Path]:
     """Taken away afterwards; if we are killed, by the next who asks for one of this name."""
+    import tempfile
+
+    from fabula.core import whole
+
     try:
         place = Path(tempfile.gettempdir()).absolute()
     except OSError:

@@ -39,6 +39,7 @@ class Format:
     guess: bool = True  # False: same shape as another format, used only when it is named
     sniff: Callable[[Head], bool] | None = None  # how it is known, where its shelf has no rule for it
     header: Callable[[Any], dict[str, object]] | None = None  # what stands beside the stories of a document
+    plain: str = ""  # what the kernel calls texts of it (io/columns.py); "": it reads none
 
     # a document; of lines, an iterator of (line number, object)
     read_stories: Callable[[Any, Source], Iterator[Story]] | None = None

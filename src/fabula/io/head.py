@@ -7,10 +7,14 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from fabula.io.door import open_bytes
-from fabula.io.files import has_lines, load_json, open_cursor, read_objects, read_root
+from fabula._kernels import native
+from fabula.io.door import open_bytes, read_bytes
+from fabula.io.files import has_lines, load_json, open_cursor, parse_document, read_objects, read_root
+
+if TYPE_CHECKING:
+    from fabula.io.columns import Plain
 
 SIZE = 1 << 16  # bytes looked at
 LISTS = ("annotations", "results", "regions")  # the lists of a COCO-like object that hold its entries
@@ -22,6 +26,7 @@ class Head:
 
     def __init__(self, path: Path) -> None:
         self.path, self.lines = path, has_lines(path)
+        self.held: list[bytes] = []  # what was read of it and is not needed any more once there is a document
 
     @classmethod
     def of_document(cls, document: Any, name: str) -> Head:
@@ -56,7 +61,17 @@ class Head:
     @cached_property
     def document(self) -> Any:
         """The whole document."""
-        return load_json(self.path)
+        return parse_document(self.held, self.path) if self.held else load_json(self.path)
+
+    @cached_property
+    def plain(self) -> Plain | None:
+        """The same as columns, where it is a document of stories and plain."""
+        if native() is None:
+            return None
+        from fabula.io.columns import guess_kinds, read_plain
+
+        self.held.append(read_bytes(self.path))
+        return read_plain(self.held[0], guess_kinds(self.held[0]))
 
     @cached_property
     def sample(self) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 
 from fabula.core.errors import InputError
 from fabula.io.door import name_failures, open_bytes
-from fabula.io.files import PARQUET, decode_text, name_unit, parse_json
+from fabula.io.files import PARQUET, LineBytes, decode_text, name_unit, parse_json
 
 PIECE = 8 << 20  # bytes, about
 READ = 1 << 20
@@ -42,6 +42,12 @@ class Piece:
 
             return parquet.read_rows(place, self.path, self.first, self.last, self.before)
         return ((n, parse_json(text, self.path, n)) for n, text in self.lines(place))
+
+    def chunks(self) -> LineBytes | None:
+        """The same as bytes, for those who can read them so; None of Parquet."""
+        if self.path.suffix == PARQUET:
+            return None
+        return LineBytes(self.home / self.path, self.path, self.first, self.last, self.before)
 
     def lines(self, place: Path) -> Iterator[tuple[int, str]]:
         with open_bytes(place, self.path) as stream:

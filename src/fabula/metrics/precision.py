@@ -9,12 +9,16 @@ of windows (MR_mAP)       AP = Σ_i (R_i − R_{i−1}) · P̂_i    after the i-
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fabula._kernels import native
+
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 Grid = Literal["exact", "float32", "arange", "accumulated"]
 NEAR = 1e-12
@@ -84,11 +88,47 @@ def precision_of_ties(positive: Floats, scores: Floats, steps: str) -> Floats:
     return result
 
 
+def precision_of_clips(marks: Floats, scores: Floats, counts: Ints, levels: Sequence[float], steps: str) -> Floats:
+    """`precision_of_ties` of many videos' clips end to end, the mean over annotators at each level of the marks.
+
+    marks [ΣC, A], scores [ΣC], counts [Q] → [Q, L]
+    """
+    kernels = native()
+    if kernels is None or marks.shape[1] < 2 or not np.isfinite(scores).all():
+        return precision_of_clips_python(marks, scores, counts, levels, steps)
+    found: Floats = kernels.clip_precision(
+        np.ascontiguousarray(marks), scores, counts, list(map(float, levels)), steps == "scores"
+    )
+    return found
+
+
+def precision_of_clips_python(
+    marks: Floats, scores: Floats, counts: Ints, levels: Sequence[float], steps: str
+) -> Floats:
+    """The specification of the kernel; and what serves one annotator, whose numbers numpy adds up in another order."""
+    out = np.zeros((len(counts), len(levels)))
+    ends = np.cumsum(counts)
+    for q, (C, end) in enumerate(zip(counts.tolist(), ends.tolist(), strict=True)):
+        own = slice(end - C, end)
+        for k, least in enumerate(levels if C else ()):
+            out[q, k] = precision_of_ties((marks[own] >= least).astype(np.float64), scores[own], steps).mean()
+    return out
+
+
 def precision_of_windows(iou: Floats, given: Bools, there: Bools, levels: tuple[float, ...]) -> Floats:
     """Of windows, best first, each taking the free reference it overlaps most, at every threshold of IoU.
 
     iou [Q, P, W], given [Q, P], there [Q, W] → [Q, T]
     """
+    kernels = native()
+    if kernels is None:
+        return precision_of_windows_python(iou, given, there, levels)
+    found: Floats = kernels.window_precision(np.ascontiguousarray(iou), given, there, list(map(float, levels)))
+    return found
+
+
+def precision_of_windows_python(iou: Floats, given: Bools, there: Bools, levels: tuple[float, ...]) -> Floats:
+    """The specification of the kernel."""
     Q, P, W = iou.shape
     T = len(levels)
     tau = np.array(levels)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Literal
+from itertools import accumulate, pairwise
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fabula.core.fits import require
-from fabula.core.nouns import Story
+from fabula.core.nouns import Story, join_words
 from fabula.pair.grid import Cells, Grid, Mask
 from fabula.pair.tiou import Matrix
 from fabula.text import scorer, tokenize_all
@@ -40,10 +41,9 @@ class Captions:
 
     def scores(self, grid: Grid, wanted: Mask) -> Cells:
         """The wanted cells of a grid; the others are 0 or their score, whichever costs less. [C]"""
-        golds, guesses = [ref.captions for ref in grid.refs], [pred.captions for pred in grid.preds]
+        G, P = self.tokenized_stories(grid.refs), self.tokenized_stories(grid.preds)
         if self.sorted_columns:
-            guesses = [[words[j] for j in sorted(range(len(words)), key=str)] for words in guesses]
-        G, P = self.tokenized(golds), self.tokenized(guesses)
+            P = [[words[j] for j in sorted(range(len(words)), key=str)] for words in P]
         if self.roles == "gold-as-hypothesis":
             found = self.cells(G, P, wanted)
         else:
@@ -105,6 +105,16 @@ class Captions:
         for scores in found:
             zero_crowded(scores)
         return found
+
+    def tokenized_stories(self, stories: Sequence[Story]) -> list[list[str]]:
+        """The tokens of every caption of every story."""
+        words: list[Any] = join_words(stories)
+        try:
+            found = list(map(self.tokens.__getitem__, words))
+        except KeyError:  # sentences that `tokenize` was not told of, or none
+            return self.tokenized([story.captions for story in stories])
+        ends = list(accumulate(map(len, stories), initial=0))
+        return [found[start:end] for start, end in pairwise(ends)]
 
     def tokenized(self, told: Sequence[Sequence[str]]) -> list[list[str]]:
         """The tokens of every sentence of every list."""

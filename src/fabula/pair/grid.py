@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from fabula.core.nouns import Story
-from fabula.pair.tiou import Spans, forward, overlap
+from fabula.core.nouns import Story, join_spans
+from fabula.pair.tiou import forward, overlap
 
 Cells = NDArray[np.float64]  # [C], C = Σ G·P
 Mask = NDArray[np.bool_]  # [C]
@@ -36,7 +36,8 @@ class Grid:
     @classmethod
     def of(cls, pairs: Sequence[tuple[Story, Story]]) -> Grid:
         refs, preds = [ref for ref, _ in pairs], [pred for _, pred in pairs]
-        shapes = np.array([(len(r), len(p)) for r, p in pairs], dtype=np.int64).reshape(-1, 2)
+        sides = [np.fromiter(map(len, stories), np.int64, len(stories)) for stories in (refs, preds)]
+        shapes = np.column_stack(sides)
         cells = shapes[:, 0] * shapes[:, 1]
         pair = np.repeat(np.arange(len(pairs)), cells)
         place = np.arange(len(pair)) - before(cells)[pair]
@@ -54,7 +55,7 @@ class Grid:
         return self.kept[eps, raw, swap]
 
     def make_iou(self, eps: float, raw: bool, swap: bool) -> Cells:
-        g, p = spans(self.refs), spans(self.preds)
+        g, p = join_spans(self.refs), join_spans(self.preds)
         if swap:
             g, p = forward(g), forward(p)
         found = overlap(g[self.gold], p[self.guess], eps, raw)
@@ -88,8 +89,3 @@ def before(counts: Index) -> Index:
     """How many come before each: where it starts when all stand end to end. [N]"""
     starts: Index = np.cumsum(counts) - counts
     return starts
-
-
-def spans(stories: Sequence[Story]) -> Spans:
-    """The spans of all stories end to end. [ΣN, 2]"""
-    return np.concatenate([np.zeros((0, 2)), *(story.spans for story in stories)])

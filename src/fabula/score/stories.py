@@ -70,11 +70,11 @@ def read_corpus(readable: Readable, notes: Notes, format: str | None) -> Corpus:
 
 def count(pred: Corpus, sets: Sequence[Corpus], notes: Notes) -> dict[str, int]:
     """How many there are, and warnings for what does not meet."""
-    eventful = {v for ref in sets for v, story in ref.items() if story.events}
+    eventful = {v for ref in sets for v, story in ref.items() if len(story)}
     videos = dict.fromkeys(v for ref in sets for v in ref if v in eventful)
     for ref in sets:
         for v, story in ref.items():
-            if not story.events:
+            if not len(story):
                 notes.add(EMPTY, name_id(v))
     if not videos:
         raise no_events(sets[0].name)

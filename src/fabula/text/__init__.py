@@ -27,15 +27,19 @@ def tokenize_all(sentences: Sequence[str], tok: str, ascii_only: bool = False) -
         return [replace_nonascii(s) for s in sentences] if ascii_only else list(sentences)
     from fabula.text.ptb import tokenize_all as ptb
 
+    known = kept.setdefault(ascii_only, {})
+    try:
+        return list(map(known.__getitem__, sentences))
+    except (KeyError, TypeError):  # not all of them are known
+        pass
     if set(map(type, sentences)) - {str} or max(map(len, sentences), default=0) > LONG:
         return ptb(sentences, remove_nonascii=ascii_only)
-    known = kept.setdefault(ascii_only, {})
-    new = [s for s in dict.fromkeys(sentences) if s not in known]
+    new = [s for s in dict.fromkeys(sentences) if s not in known] if known else list(dict.fromkeys(sentences))
     if len(known) + len(new) > LIMIT:
         known = kept[ascii_only] = {}
         new = list(dict.fromkeys(sentences))
     known.update(zip(new, ptb(new, remove_nonascii=ascii_only), strict=True))
-    return [known[s] for s in sentences]
+    return list(map(known.__getitem__, sentences))
 
 
 LIMIT = 1 << 17  # sentences whose tokens are kept

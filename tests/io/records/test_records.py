@@ -31,6 +31,8 @@ ALL = Shape(
         ("either", "either"),
         ("rows", "table"),
         ("skip", "skip"),
+        ("list", "numbers"),
+        ("clips", "wholes"),
     )
 )
 RECORD = {
@@ -44,6 +46,8 @@ RECORD = {
     "either": [4, 5],
     "rows": [[1, 2, 3], [4, 5, 6]],
     "skip": None,
+    "list": [1, -2.5],
+    "clips": [0, 3],
 }
 needs_kernels = pytest.mark.skipif(_kernels.NATIVE is None, reason="this install has no compiled kernels")
 
@@ -73,11 +77,11 @@ def agreed(text: bytes, lines: bool, shape: Shape = ALL) -> Read:
 
 
 def test_columns(kernels):
-    other = {**RECORD, "id": "é", "either": [[6, 7], [8, 9]], "rows": [], "text": None}
+    other = {**RECORD, "id": "é", "either": [[6, 7], [8, 9]], "rows": [], "text": None, "list": [], "clips": [5]}
     del other["word"], other["number"]
     found = read_text("\n".join(json.dumps(r) for r in (RECORD, other)).encode())
     assert (found.ended, found.newlines, found.n) == (True, 1, 2)
-    ids, names, words, texts, numbers, span, spans, either, rows, skipped = found.columns
+    ids, names, words, texts, numbers, span, spans, either, rows, skipped, listed, clips = found.columns
     assert (ids, names, words, texts, skipped) == ([7, "é"], ["a", "a"], ["w", None], ["t", None], None)
     assert numbers[0] == 1.5
     assert np.isnan(numbers[1])
@@ -85,6 +89,9 @@ def test_columns(kernels):
     assert spans[1].tolist() == [2, 2]
     assert [c.tolist() for c in either] == [[[4, 5], [6, 7], [8, 9]], [1, 2]]
     assert [c.tolist() for c in rows] == [[1, 2, 3, 4, 5, 6], [[2, 3], [0, 0]]]
+    assert [c.tolist() for c in listed] == [[1, -2.5], [2, 0]]
+    assert [c.tolist() for c in clips] == [[0, 3, 5], [2, 1]]
+    assert clips[0].dtype == np.int64
 
 
 @pytest.mark.parametrize(
@@ -119,6 +126,18 @@ def test_columns(kernels):
         ("skip", "[1]"),
         ("skip", "{}"),
         ("skip", "Infinity"),
+        ("list", "[NaN]"),
+        ("list", "[1, [2]]"),
+        ("list", '["1"]'),
+        ("list", "3"),
+        ("list", "[1,]"),
+        ("list", "null"),
+        ("clips", "[1.0]"),
+        ("clips", "[-1]"),
+        ("clips", "[1e3]"),
+        ("clips", "[1234567890123456789]"),
+        ("clips", "[true]"),
+        ("clips", "[01]"),
     ],
 )
 def test_what_is_not_plain_is_left_alone(key, value, kernels):

@@ -8,27 +8,80 @@ A clip lasts 2 seconds; each relevant clip has one mark per annotator, 0 (very b
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any
 
-from fabula.core.moments import Id, Query, Saliency
+import numpy as np
+
+from fabula._kernels import native
+from fabula.core.errors import InputError
+from fabula.core.moments import Id, Queries, Query, Saliency
 from fabula.io.fields import Source
 from fabula.io.format import MOMENTS, Format
-from fabula.io.moments.fields import read_duration, read_entries, read_text, read_windows
+from fabula.io.moments.fields import check_entry, read_duration, read_entries, read_text, read_windows
+from fabula.io.records import Odd, Records, Shape, parse_odd_line, read_line_records
 
 QUERY = '{"qid", "vid", "duration", "relevant_windows", "relevant_clip_ids", "saliency_scores"}'
 KNOWN = frozenset({"qid", "query", "vid", "duration", "relevant_windows", "relevant_clip_ids", "saliency_scores"})
 
 
-def read_queries(source: Source) -> Iterator[Query]:
-    for at, id, entry in read_entries(source, "qid", QUERY):
-        if "relevant_windows" not in entry:
-            hint = "a test set without its answers cannot be scored"
-            raise source.wrong("no 'relevant_windows'", id, at, hint)
-        found = read_windows(entry["relevant_windows"], "relevant_windows", id, source)
-        video = source.text(source.entry(entry, "vid", id, at), "vid", id)
-        source.unused(entry, KNOWN, "queries")
-        length, text = read_duration(entry, id, source), read_text(entry, "query", id, source)
-        yield Query(id, video, found, length, text, read_marks(entry, id, source))
+PLAIN = Shape(
+    (
+        ("qid", "id"),
+        ("query", "text"),
+        ("vid", "name"),
+        ("duration", "number"),
+        ("relevant_windows", "windows"),
+        ("relevant_clip_ids", "wholes"),
+        ("saliency_scores", "table"),
+    )
+)
+
+
+def read_queries(source: Source) -> Iterator[Query | Queries]:
+    """Those that are plain many at a time, the others one by one; without the kernel all of them."""
+    if native() is None:
+        yield from (read_query(source, *entry) for entry in read_entries(source, "qid", QUERY))
+        return
+    for some in read_line_records(source.path, PLAIN):
+        if isinstance(some, Odd):
+            for number, entry in parse_odd_line(some, source.path):
+                yield read_query(source, *check_entry(number, entry, source, "qid", QUERY))
+        else:
+            yield from read_plain(some, source)
+
+
+def read_plain(some: Records, source: Source) -> Iterator[Query | Queries]:
+    """Plain lines: whatever is wrong with one is a duration, or its number of marks."""
+    ids, durations = some["qid"], some["duration"]
+    (clips, clip_counts), (marks, shapes) = some["relevant_clip_ids"], some["saliency_scores"]
+    windows, counts = some["relevant_windows"]
+    rows, columns = shapes[:, 0].tolist(), shapes[:, 1].tolist()
+    numbers, cells, saliencies = iter(clips.tolist()), iter(marks.tolist()), []
+    for clip_count, R, C in zip(clip_counts.tolist(), rows, columns, strict=True):
+        listed = tuple(islice(numbers, clip_count))
+        saliencies.append(Saliency(listed, tuple([tuple(islice(cells, C)) for _ in range(R)])))
+    found = Queries(ids, some["vid"], windows, counts, durations, some["query"], [None] * some.n, saliencies)
+    wrong = np.flatnonzero((durations <= 0) | (clip_counts != shapes[:, 0]))
+    if not len(wrong):
+        yield found
+        return
+    i = int(wrong[0])
+    yield from islice(found, i)
+    if durations[i] <= 0:
+        source.duration(float(durations[i]), ids[i])
+    raise refuse_marks(rows[i], int(clip_counts[i]), ids[i], source)
+
+
+def read_query(source: Source, at: str, id: Id, entry: dict[str, Any]) -> Query:
+    if "relevant_windows" not in entry:
+        hint = "a test set without its answers cannot be scored"
+        raise source.wrong("no 'relevant_windows'", id, at, hint)
+    found = read_windows(entry["relevant_windows"], "relevant_windows", id, source)
+    video = source.text(source.entry(entry, "vid", id, at), "vid", id)
+    source.unused(entry, KNOWN, "queries")
+    length, text = read_duration(entry, id, source), read_text(entry, "query", id, source)
+    return Query(id, video, found, length, text, read_marks(entry, id, source))
 
 
 def read_marks(entry: Mapping[str, Any], id: Id, source: Source) -> Saliency | None:
@@ -38,8 +91,7 @@ def read_marks(entry: Mapping[str, Any], id: Id, source: Source) -> Saliency | N
     clips = source.listing(source.entry(dict(entry), "relevant_clip_ids", id), "relevant_clip_ids", id)
     rows = source.listing(entry["saliency_scores"], "saliency_scores", id)
     if len(clips) != len(rows):
-        problem = f"{len(rows)} rows for {len(clips)} relevant clips"
-        raise source.wrong(problem, id, "saliency_scores", "give a row for each of relevant_clip_ids")
+        raise refuse_marks(len(rows), len(clips), id, source)
     for i, clip in enumerate(clips):
         if type(clip) is not int or clip < 0:
             problem = f"expected a clip's number, saw {clip!r}"
@@ -52,6 +104,11 @@ def read_marks(entry: Mapping[str, Any], id: Id, source: Source) -> Saliency | N
             raise source.wrong(problem, id, f"saliency_scores[{i}]", "every clip has one mark per annotator")
         marks.append(tuple(source.number(c, f"saliency_scores[{i}]", id) for c in cells))
     return Saliency(tuple(clips), tuple(marks))
+
+
+def refuse_marks(rows: int, clips: int, id: Id, source: Source) -> InputError:
+    problem = f"{rows} rows for {clips} relevant clips"
+    return source.wrong(problem, id, "saliency_scores", "give a row for each of relevant_clip_ids")
 
 
 FORMAT = Format(

@@ -8,6 +8,7 @@ kinds   id       a whole number or text         → list
         number   may be absent or null          → [R], NaN where it is
         window   [start, end] · windows  a list of them · either → [W, 2], and how many each record has [R]
         table    rows of equally many numbers   → all numbers end to end, and the tables' shapes [R, 2]
+        numbers  a list of them · wholes  of whole ones from 0 on → all end to end, and how many each record has [R]
         skip     any text, number, true, false or null → nothing
 """
 
@@ -26,7 +27,8 @@ from fabula._kernels import native
 from fabula.io.fields import LONGEST_CAPTION, is_encodable
 
 T = TypeVar("T")
-KINDS = frozenset(["id", "name", "word", "text", "number", "window", "windows", "either", "table", "skip"])
+LISTS = ("numbers", "wholes")
+KINDS = frozenset(["id", "name", "word", "text", "number", "window", "windows", "either", "table", "skip", *LISTS])
 Buffer = bytes | bytearray
 
 STRING = rb'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*+"'
@@ -106,6 +108,11 @@ class Scanner:
     def number(self) -> float:
         return parse_number(self.take(VALUE))
 
+    def whole(self) -> int:
+        token = self.take(VALUE)
+        found = int(require(token, WHOLE.fullmatch(token) is not None))
+        return require(found, found >= 0)
+
     def numbers(self) -> list[float]:
         return self.listing(self.number, 1)
 
@@ -113,6 +120,8 @@ class Scanner:
         if kind == "table":
             rows = self.listing(self.numbers, 0)
             return require(rows, len({len(row) for row in rows}) < 2)
+        if kind in LISTS:
+            return self.listing(self.number if kind == "numbers" else self.whole, 0)
         if kind in ("window", "windows", "either"):
             self_at = self.at
             self.take(MARK, b"[")
@@ -228,6 +237,10 @@ def build_column(found: Sequence[dict[str, Any]], key: str, kind: str) -> Any:
         return values
     if kind == "number":
         return np.array([math.nan if v is None else v for v in values], dtype=np.float64)
+    if kind in LISTS:
+        listed = [x for some in values for x in some]
+        real = np.float64 if kind == "numbers" else np.int64
+        return np.array(listed, dtype=real), np.array([len(some) for some in values], dtype=np.int64)
     if kind == "table":
         shapes = [(len(t), len(t[0]) if t else 0) for t in values]
         numbers = [x for table in values for row in table for x in row]

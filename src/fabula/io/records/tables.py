@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -92,14 +93,21 @@ class Tables:
 
 
 def lookahead(stream: Iterator[Piece]) -> Iterator[Piece]:
-    """The same, the next one being made in a thread while this one is used: the kernel lets go of the GIL."""
+    """The same, the next one being made in a thread while this one is used: the kernel lets go of the GIL.
+
+    The first few are made on the spot: of a small file there are no more, and no thread is worth its start.
+    """
+    yield from islice(stream, 2)
+    piece = next(stream, None)
+    if piece is None:
+        return
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(1) as worker:
-        coming = worker.submit(next, stream, None)
-        while (piece := coming.result()) is not None:
+        while piece is not None:
             coming = worker.submit(next, stream, None)
             yield piece
+            piece = coming.result()
 
 
 def read_line_pieces(path: Path, key: str, chunk: int = CHUNK) -> Iterator[tuple[list[tuple[int, Any]], Tables]]:

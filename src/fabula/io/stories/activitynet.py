@@ -61,5 +61,6 @@ FORMAT = Format(
     tasks=STORIES,
     read_stories=read_stories,
     write=write_stories,
+    plain="truth",
     example='{"v_kite": {"duration": 30.5, "timestamps": [[0, 10.5]], "sentences": ["A kite rises."]}}',
 )

@@ -11,8 +11,9 @@ from typing import Any
 
 from fabula.core.errors import InputError
 from fabula.core.nouns import Corpus, Event, Segment, Story
+from fabula.io.columns import BOM, scan_stories
 from fabula.io.fields import Source, plain_caption, plain_number, plain_segment
-from fabula.io.files import encode_json
+from fabula.io.files import LineBytes, cut_lines, encode_json, parse_json
 from fabula.io.format import STORIES, Format, note_losses
 
 SHAPE = '{"id": video, "duration": s, "events": [{"start": s, "end": s, "caption": text, "score": x}, …]}'
@@ -22,7 +23,8 @@ KNOWN_OF_EVENT = frozenset({"start", "end", "caption", "score"})
 
 def read_stories(document: Any, source: Source) -> Iterator[Story]:
     seen: dict[str, int] = {}
-    for number, story in read_numbered(document, source):
+    numbered = read_chunks(document, source) if isinstance(document, LineBytes) else read_numbered(document, source)
+    for number, story in numbered:
         if story.id in seen:
             raise refuse_twin(source, story.id, number, seen[story.id])
         seen[story.id] = number
@@ -32,6 +34,19 @@ def read_stories(document: Any, source: Source) -> Iterator[Story]:
 def refuse_twin(source: Source, video: str, number: int, first: int) -> InputError:
     problem = f"this video id stands twice, first on {source.unit} {first}"
     return source.wrong(problem, video, f"{source.unit} {number}", "keep one of the two")
+
+
+def read_chunks(chunks: LineBytes, source: Source) -> Iterator[tuple[int, Story]]:
+    """`read_numbered` of bytes: what is plain through the kernel, what is not by the standard library."""
+    for before, data in chunks:
+        read = scan_stories(data, len(BOM) if before == 0 and data.startswith(BOM) else 0, "lines")
+        if read is None:
+            yield from read_numbered(
+                ((n, parse_json(text, chunks.named, n)) for n, text in cut_lines(data, before, chunks.named)), source
+            )
+            continue
+        read.count_unused("lines", source)
+        yield from zip((read.lines + (before + 1)).tolist(), read.stories(), strict=True)
 
 
 def read_numbered(document: Any, source: Source) -> Iterator[tuple[int, Story]]:
@@ -87,5 +102,6 @@ FORMAT = Format(
     read_stories=read_stories,
     write=write_stories,
     pattern="*.jsonl",
+    plain="lines",
     example='{"id": "v_kite", "duration": 30.5, "events": [{"start": 0, "end": 10.5, "caption": "A kite rises."}]}',
 )

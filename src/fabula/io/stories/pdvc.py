@@ -61,5 +61,6 @@ FORMAT = Format(
     read_stories=read_stories,
     write=write_stories,
     header=find_header,
+    plain="pdvc",
     example='{"results": {"v_kite": [{"timestamp": [0, 10.5], "sentence": "A kite rises.", "proposal_score": 0.9}]}}',
 )

@@ -80,5 +80,6 @@ FORMAT = Format(
     read_stories=read_stories,
     write=write_stories,
     header=find_header,
+    plain="results",
     example='{"results": {"v_kite": [{"sentence": "A kite rises.", "timestamp": [0, 10.5]}]}}',
 )

@@ -7,6 +7,7 @@ repeated  error: a query that a list answers twice is refused · last: its last 
 
 from __future__ import annotations
 
+import dataclasses
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -39,6 +40,7 @@ class Block:
     own: Ints  # [Q] the video of each query
     answered: NDArray[np.bool_]  # [Q] False where the predictions do not name the query
     saliency: Sequence[Floats | None]  # [Q] one number per clip, where there is one
+    made: dict[str, Any] = dataclasses.field(default_factory=dict, repr=False)  # what metrics made of it and share
 
     @cached_property
     def of(self) -> Ints:

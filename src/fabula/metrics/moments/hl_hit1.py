@@ -8,7 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from fabula.metrics.moments._highlights import Highlights
+import numpy as np
+
+from fabula.metrics.moments._highlights import LEVELS, Highlights, Marked
 from fabula.metrics.moments.base import Floats
 
 
@@ -19,3 +21,10 @@ class Metric(Highlights):
     def unit(self, positive: Floats, saliency: Floats) -> float:
         best = int(saliency.argmax())
         return float(positive[best].max()) if best < len(positive) else 0.0
+
+    def many(self, marked: Marked) -> Floats:
+        best = np.array([int(saliency.argmax()) for saliency in marked.saliency], dtype=np.int64)
+        inside = best < marked.counts
+        marks = marked.marks[marked.ends - marked.counts + np.where(inside, best, 0)].max(axis=1)  # [Q]
+        found: Floats = ((marks[:, None] >= np.array(list(LEVELS.values()))) & inside[:, None]).astype(np.float64)
+        return found

@@ -17,9 +17,9 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from fabula.metrics.moments._highlights import Highlights
+from fabula.metrics.moments._highlights import LEVELS, Highlights, Marked
 from fabula.metrics.moments.base import Floats
-from fabula.metrics.precision import precision_of_ties
+from fabula.metrics.precision import precision_of_clips, precision_of_ties
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,3 +37,6 @@ class Metric(Highlights):
         n = min(len(scores), len(saliency))
         scores[:n] = saliency[:n]
         return float(precision_of_ties(positive, scores, self.steps).mean())
+
+    def many(self, marked: Marked) -> Floats:
+        return precision_of_clips(marked.marks, marked.scores(), marked.counts, list(LEVELS.values()), self.steps)

@@ -17,14 +17,16 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fabula.core.errors import SpecError
-from fabula.core.nouns import Corpus, Story
+from fabula.core.nouns import Corpus, Story, join_words
 from fabula.core.rows import Rows
+from fabula.core.telling import Order, lay_together, tell_stories
 from fabula.metrics.base import Array, Metric, Row
 from fabula.pair import strips
 from fabula.pair.grid import Cells, Grid
@@ -76,10 +78,16 @@ def portioned(pairs: Sequence[Pair], cells: int | None = None) -> list[Sequence[
 class Laid(Kept[Pair]):
     """The stories of a block that are compared, pair by pair, and whose each pair is."""
 
-    def __init__(self, pairs: Mapping[str, Mapping[int, Pair]]) -> None:
-        super().__init__(pair for of_set in pairs.values() for pair in of_set.values())
-        self.videos = tuple(video for video, of_set in pairs.items() for _ in of_set)
-        self.refset = np.array([k for of_set in pairs.values() for k in of_set], dtype=np.int64)
+    def __init__(self, pairs: Iterable[Pair], videos: Iterable[str], refset: Sequence[int]) -> None:
+        super().__init__(pairs)
+        self.videos = tuple(videos)
+        self.refset = np.array(refset, dtype=np.int64)
+
+    @classmethod
+    def of(cls, pairs: Mapping[str, Mapping[int, Pair]]) -> Laid:
+        """By video and reference set."""
+        placed = [(pair, video, k) for video, of_set in pairs.items() for k, pair in of_set.items()]
+        return cls((pair for pair, _, _ in placed), (v for _, v, _ in placed), [k for _, _, k in placed])
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +102,10 @@ class Stories:
     @property
     def videos(self) -> list[str]:
         """Those of the references, in the order of first appearance."""
-        return list(dict.fromkeys(v for ref in self.refs for v in ref))
+        if "videos" not in self.made:
+            self.made["videos"] = list(dict.fromkeys(chain.from_iterable(self.refs)))
+        found: list[str] = self.made["videos"]
+        return found
 
     def __len__(self) -> int:
         return len(self.videos)
@@ -124,8 +135,11 @@ class Stories:
         """Every caption that is compared, and its tokens."""
         key = "tokens", tok, ascii_only
         if key not in self.made:
-            texts = list({c for story in self.scored() for c in story.captions})
-            self.made[key] = dict(zip(texts, tokenize_all(texts, tok, ascii_only), strict=True))
+            texts: dict[Any, None] = dict.fromkeys(join_words(self.scored()))
+            if None in texts:
+                for story in self.scored():
+                    _ = story.captions  # says whose are missing
+            self.made[key] = dict(zip(texts, tokenize_all(list(texts), tok, ascii_only), strict=True))
         found: Tokens = self.made[key]
         return found
 
@@ -133,9 +147,8 @@ class Stories:
         """All stories that are compared: predictions of other videos are none."""
         for ref in self.refs:
             yield from ref.values()
-        for video, story in self.preds.items():
-            if any(video in ref for ref in self.refs):
-                yield story
+        known = set(self.videos)
+        yield from (story for video, story in self.preds.items() if video in known)
 
 
 class Match(NamedTuple):
@@ -250,14 +263,37 @@ class StoryMetric(Metric):
     def lay(self, block: Sequence[Video]) -> Laid:
         """What is compared in a block of videos; metrics whose rules for that agree share it."""
 
-        def make() -> Laid:
-            return Laid({v: self.story_pairs(v, refs, pred) for v, refs, pred in block})
-
         if type(self).story_pairs is not StoryMetric.story_pairs:  # rules of its own
-            return make()
+            return Laid.of({v: self.story_pairs(v, refs, pred) for v, refs, pred in block})
         rules = ("laid", self.refs == "merged", self.missing, self.order, self.param("top"))
-        made: Laid = once(block, rules, make)
+        made: Laid = once(block, rules, lambda: self.lay_stories(block))
         return made
+
+    def lay_stories(self, block: Sequence[Video]) -> Laid:
+        """`story_pairs` of all videos, each side told at once."""
+        top = self.param("top")
+        videos, refset, golds, guesses = list[str](), list[int](), list[list[Story]](), list[int]()
+        preds: list[Story] = []
+        for video, refs, pred in block:
+            if pred is None:
+                if self.missing == "drop":
+                    continue
+                pred = Story(video)
+            sets = [(k, ref) for k, ref in enumerate(refs) if ref is not None and len(ref)]
+            groups = [(0, [ref for _, ref in sets])] if self.refs == "merged" and sets else [(k, [r]) for k, r in sets]
+            for k, group in groups:
+                videos.append(video)
+                refset.append(k)
+                golds.append(group)
+                guesses.append(len(preds))
+            preds.append(take_first(pred, top))
+        order: Order = "file" if self.order == "predictions" else self.order
+        if self.refs == "merged":
+            told = lay_together(videos, golds, order)
+        else:
+            told = tell_stories([story for (story,) in golds], order)
+        preds = tell_stories(preds, "start" if self.order == "predictions" else self.order)
+        return Laid(zip(told, (preds[k] for k in guesses), strict=True), videos, refset)
 
     def best_rows(self, rows: Rows) -> Rows:
         """One row a video."""
@@ -335,7 +371,11 @@ def find_best(rows: Rows, column: str) -> NDArray[np.int64]:
 
 def take_first(pred: Story, top: int | None) -> Story:
     """The first N predictions of the file."""
-    return pred if top is None else replace(pred, events=pred.events[:top])
+    if top is None or top >= len(pred):
+        return pred
+    if pred.columns is not None:
+        return Story.of_columns(pred.id, pred.columns, pred.first, pred.first + top, pred.duration)
+    return replace(pred, events=pred.events[:top])
 
 
 def prf_row(ref: Story, pred: Story, S: float, precision: float, recall: float, f1: float) -> Row:

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import logging
 import struct
 import sys
 import zlib
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
 MAGIC = b"FABULA-PTB\0\0\0\0\0\0"
 VERSION = 2  # of the kept tables: count it up when the kernel makes other tables of the same rules
 DIGEST = "862e3e24cdbe5b39d61de8442baa1bcd129e9f24deef2e19eee1a2cfdb3e4e34"  # what they must hold
-log = logging.getLogger(__name__)
 
 SOURCES = tuple(Path(__file__).with_name(name) for name in ("rules.py", "scanner.py"))  # what tables are made of
 
@@ -116,7 +114,10 @@ def locate_tables() -> tuple[Path, cachefile.Seal] | None:
         mark = struct.pack("<8I", sys.hexversion, *(n for s in sources for n in (zlib.crc32(s), len(s))), 0, 0, 0)
         path = cache_folder() / f"ptb-{VERSION}-{zlib.crc32(mark):08x}.tables"
         if why := find_distrust(path):  # a tenth of a second in every process, and no more
-            log.warning("%s: the tokenizer's tables are neither read from there nor kept", why)
+            import logging
+
+            message = "%s: the tokenizer's tables are neither read from there nor kept"
+            logging.getLogger(__name__).warning(message, why)
             return None
         return path, cachefile.Seal(MAGIC, VERSION, mark, bytes.fromhex(DIGEST))
     except (OSError, RuntimeError):  # no files (an archive), no home
@@ -158,7 +159,7 @@ def tokenize_all(texts: Sequence[str], remove_nonascii: bool = False, strict: bo
     if set(map(type, captions)) - {str}:
         captions = [check_caption(text, i) for i, text in enumerate(captions)]
     if remove_nonascii and not all(map(str.isascii, captions)):
-        captions = [ascii_only(text) for text in captions]
+        captions = [text if text.isascii() else ascii_only(text) for text in captions]
     if strict:
         return [drop_punctuation(line) for line in batch_lines(captions)]
     distinct = list(dict.fromkeys(captions))
