@@ -269,6 +269,11 @@ def marked_many(draw: Draw) -> None:
     draw.call(native.marked_many, draw.reals(cells), shapes, np.zeros(cells, bool))
 
 
+def assignment_many(draw: Draw) -> None:
+    shapes, cells = shaped(draw)
+    draw.call(native.assignment_many, draw.reals(cells), shapes, np.zeros(len(shapes)), np.zeros(cells, bool))
+
+
 def batch(draw: Draw) -> tuple[Any, Any, Any]:
     B, N, M = draw.randrange(4), draw.randrange(6), draw.randrange(70)
     cost = draw.reals(B, N, M, kind=draw.choice([np.float32, np.float64]))
@@ -776,6 +781,7 @@ ENTRIES = {
         ordered,
         ordered_many,
         marked_many,
+        assignment_many,
         ordered_batch,
         soft_ordered,
         lcs,

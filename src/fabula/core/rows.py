@@ -67,9 +67,10 @@ class Rows:
     def take(self, index: Sequence[int] | NDArray[np.int64]) -> Rows:
         """The rows at these places, as often as they are named: a bootstrap sample, a shard, a slice."""
         at = np.asarray(index, dtype=np.int64)
+        places = at.tolist()
         columns = {n: c[at] for n, c in self.columns.items()}
-        clusters = None if self.clusters is None else tuple(self.clusters[i] for i in at)
-        return Rows(tuple(self.keys[i] for i in at), self.refset[at], columns, self.unit, clusters)
+        clusters = None if self.clusters is None else tuple(map(self.clusters.__getitem__, places))
+        return Rows(tuple(map(self.keys.__getitem__, places)), self.refset[at], columns, self.unit, clusters)
 
     def as_set(self, number: int) -> Rows:
         """The same rows as those of one reference set."""

@@ -107,6 +107,11 @@ class Metric(Spec):
         """The statistics of the parts together."""
         raise NotImplementedError(f"{self.name} has statistics and does not say how they are merged")
 
+    @property
+    def of_unit(self) -> bool:
+        """True where a unit's rows hang on that unit alone: those of units that did not change can stay."""
+        return not (self.whole or self.needs_statistics)
+
     def captions(self) -> Any:
         """The scorer (pair/captions.py) by which it compares captions pair by pair; None where there is none."""
         return None
