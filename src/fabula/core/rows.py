@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -97,6 +98,37 @@ class Rows:
         """The inverse of `of`."""
         for i, key in enumerate(self.keys):
             yield {self.unit: key, "refset": int(self.refset[i])} | {n: c[i].tolist() for n, c in self.columns.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """The rows of a table unit by unit: those of unit u stand at order[starts[u]] … order[starts[u + 1] - 1]."""
+
+    place: Mapping[str | int, int]  # u of each key, by first appearance
+    of: NDArray[np.int64]  # [R] u of each row
+    order: NDArray[np.int64]  # [R]
+    counts: NDArray[np.int64]  # [U]
+
+    def __len__(self) -> int:
+        return len(self.place)
+
+    def rows(self, u: int) -> NDArray[np.int64]:
+        """Where the rows of a unit stand, in their order."""
+        start = int(self.starts[u])
+        return self.order[start : start + int(self.counts[u])]
+
+    @property
+    def starts(self) -> NDArray[np.int64]:
+        found: NDArray[np.int64] = np.cumsum(self.counts) - self.counts
+        return found
+
+
+@lru_cache(maxsize=4)  # tables of the same units stand side by side by the hundred
+def group_keys(keys: tuple[str | int, ...]) -> Units:
+    """Which rows belong together, by their keys."""
+    place: dict[str | int, int] = {}
+    of = np.fromiter((place.setdefault(key, len(place)) for key in keys), np.int64, len(keys))
+    return Units(place, of, np.argsort(of, kind="stable"), np.bincount(of, minlength=len(place)))
 
 
 def stack(columns: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:

@@ -5,8 +5,9 @@ What is computed cell by cell, IoU above all, costs the same few calls for five 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,13 @@ from fabula.pair.tiou import Spans, forward, overlap
 Cells = NDArray[np.float64]  # [C], C = Σ G·P
 Mask = NDArray[np.bool_]  # [C]
 Index = NDArray[np.int64]
+
+
+class Scored(NamedTuple):
+    """Cells that somebody asked for, and their numbers."""
+
+    known: Mask
+    values: Cells
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +40,7 @@ class Grid:
     gold: Index  # [C] which of all references
     guess: Index  # [C] which of all predictions
     kept: dict[tuple[float, bool, bool], Cells] = field(default_factory=dict, compare=False, repr=False)
+    told: dict[object, Scored] = field(default_factory=dict, compare=False, repr=False)  # by what scores captions
 
     @classmethod
     def of(cls, pairs: Sequence[tuple[Story, Story]]) -> Grid:
@@ -60,6 +69,17 @@ class Grid:
         found = overlap(g[self.gold], p[self.guess], eps, raw)
         found.setflags(write=False)
         return found
+
+    def scored(self, key: object, wanted: Mask, score: Callable[[Mask], Cells]) -> Cells:
+        """The wanted cells under this key, each scored once; the others are 0. [C]"""
+        if key not in self.told:
+            self.told[key] = Scored(np.zeros(len(self.pair), bool), np.zeros(len(self.pair)))
+        known, values = self.told[key]
+        new = wanted & ~known
+        if new.any():
+            values[new] = score(new)[new]
+            known[new] = True
+        return np.where(wanted, values, 0.0)
 
     def turned(self) -> Index:
         """Where each cell stands when every matrix is [P, G]: turned[c] is the place of cell c. [C]"""

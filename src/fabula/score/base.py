@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from fabula import __version__, metrics
 from fabula.core.errors import InputError, SpecError
@@ -21,7 +21,16 @@ if TYPE_CHECKING:
     from fabula.protocols.base import Protocol
 
 Readable = str | Path | Corpus
+T = TypeVar("T")
 PLURAL = {"id": "items", "query": "queries"}  # what rows are, in a signature
+
+
+@dataclass(slots=True)
+class Memory:
+    """What requests share that score the same files in many ways: rows by metrics' `rows_key`, and files made ready."""
+
+    rows: dict[object, Rows] = field(default_factory=dict)
+    made: dict[object, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +44,16 @@ class Request:
     metrics: Sequence[Metric] | None = None  # None: the protocol's, or all of the task
     progress: Progress = silent
     runner: Runner | None = None  # where shards are scored; None: here
-    kept: dict[object, Rows] | None = None  # rows by metrics' rows_key, where several requests share them
+    memory: Memory | None = None  # shared with other requests about these files, with the same options
+
+    def once(self, key: object, make: Callable[[], T]) -> T:
+        """What is made for this request, or was for another that shares its memory."""
+        if self.memory is None:
+            return make()
+        if key not in self.memory.made:
+            self.memory.made[key] = make()
+        found: T = self.memory.made[key]
+        return found
 
     def chosen(self, task: str) -> list[Metric]:
         """The metrics to compute; with `tok`, those that tokenise do it that way; with `spice`, those that parse."""
@@ -101,7 +119,7 @@ def measure(
     scores: dict[str, Score] = {}
     rows: dict[str, Rows] = {}
     named: dict[str, Metric] = {}
-    kept = {} if request.kept is None else request.kept
+    kept = {} if request.memory is None else request.memory.rows
     for metric in chosen:
         name = metric.title if sum(m.title == metric.title for m in chosen) == 1 else str(metric)
         if name in scores:

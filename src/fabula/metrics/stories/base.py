@@ -17,6 +17,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
 import numpy as np
@@ -91,10 +92,17 @@ class Stories:
     statistics: Any = None
     made: dict[object, Any] = field(default_factory=dict, compare=False, repr=False)
 
+    def once(self, key: object, make: Callable[[], T]) -> T:
+        """What is made of these stories, shared by all metrics and by all runs over them."""
+        if key not in self.made:
+            self.made[key] = make()
+        found: T = self.made[key]
+        return found
+
     @property
     def videos(self) -> list[str]:
         """Those of the references, in the order of first appearance."""
-        return list(dict.fromkeys(v for ref in self.refs for v in ref))
+        return self.once("videos", lambda: list(dict.fromkeys(chain.from_iterable(self.refs))))
 
     def __len__(self) -> int:
         return len(self.videos)
@@ -122,20 +130,19 @@ class Stories:
 
     def tokens(self, tok: str, ascii_only: bool) -> Tokens:
         """Every caption that is compared, and its tokens."""
-        key = "tokens", tok, ascii_only
-        if key not in self.made:
+
+        def make() -> Tokens:
             texts = list({c for story in self.scored() for c in story.captions})
-            self.made[key] = dict(zip(texts, tokenize_all(texts, tok, ascii_only), strict=True))
-        found: Tokens = self.made[key]
-        return found
+            return dict(zip(texts, tokenize_all(texts, tok, ascii_only), strict=True))
+
+        return self.once(("tokens", tok, ascii_only), make)
 
     def scored(self) -> Iterator[Story]:
         """All stories that are compared: predictions of other videos are none."""
         for ref in self.refs:
             yield from ref.values()
-        for video, story in self.preds.items():
-            if any(video in ref for ref in self.refs):
-                yield story
+        known = set(self.videos)
+        yield from (story for video, story in self.preds.items() if video in known)
 
 
 class Match(NamedTuple):
@@ -262,7 +269,7 @@ class StoryMetric(Metric):
     def best_rows(self, rows: Rows) -> Rows:
         """One row a video."""
         if type(self).best is StoryMetric.best and len(rows):
-            return rows.take(find_best(rows, self.primary)).as_set(0)
+            return take_best(rows, self.primary)
         sides: dict[str | int, list[Row]] = {}
         for row in rows.dicts():
             sides.setdefault(row.pop("video"), []).append({n: x for n, x in row.items() if n != "refset"})
@@ -321,12 +328,24 @@ def told_order(story: Story, order: str, predicted: bool = False) -> Sequence[in
 
 def tell(story: Story, order: str, predicted: bool = False) -> Story:
     """The story in the order that a metric reads it in."""
-    return story.rearranged(list(told_order(story, order, predicted)))
+    if order == "time":
+        return story.in_order()
+    return story.by_start() if order == "start" or (order == "predictions" and predicted) else story
+
+
+def take_best(rows: Rows, column: str) -> Rows:
+    """Of each video the row with the greatest number, the first of equals."""
+    return rows.take(find_best(rows, column)).as_set(0)
+
+
+def find_runs(rows: Rows) -> NDArray[np.int64]:
+    """Where the rows of each video begin."""
+    return np.flatnonzero([a != b for a, b in zip(rows.keys, (None, *rows.keys[:-1]), strict=True)])
 
 
 def find_best(rows: Rows, column: str) -> NDArray[np.int64]:
     """Of each run of rows of one video the first with the greatest number."""
-    starts = np.flatnonzero([a != b for a, b in zip(rows.keys, (None, *rows.keys[:-1]), strict=True)])
+    starts = find_runs(rows)
     run = np.repeat(np.arange(len(starts)), np.diff([*starts, len(rows)]))
     top = np.flatnonzero(rows[column] == np.maximum.reduceat(rows[column], starts)[run])
     found: NDArray[np.int64] = top[np.flatnonzero(np.diff(run[top], prepend=-1))]
@@ -335,7 +354,7 @@ def find_best(rows: Rows, column: str) -> NDArray[np.int64]:
 
 def take_first(pred: Story, top: int | None) -> Story:
     """The first N predictions of the file."""
-    return pred if top is None else replace(pred, events=pred.events[:top])
+    return pred if top is None or len(pred) <= top else replace(pred, events=pred.events[:top])
 
 
 def prf_row(ref: Story, pred: Story, S: float, precision: float, recall: float, f1: float) -> Row:

@@ -37,8 +37,10 @@ class Metric(Localised):
         tokens = super().prepare(data)
         if self.idf == "video":
             return tokens, None
-        events = cider.Documents(list_events(data.refs, tokens))
-        return tokens, events if data.statistics is None else cider.Idf(**data.statistics)
+        if data.statistics is not None:
+            return tokens, cider.Idf(**data.statistics)
+        words = "documents", self.tok, self.nonascii
+        return tokens, data.once(words, lambda: cider.Documents(list_events(data.refs, tokens)))
 
     @property
     def needs_statistics(self) -> bool:
