@@ -323,9 +323,8 @@ def sentences(draw: Draw) -> None:
     draw.call(rows.cider, candidates, references, starts, groups, threads=crew)
     draw.call(rows.lcs, candidates, references[: len(candidates)], threads=crew)
     df = draw.call(rows.frequencies, references, starts)
-    draw.call(
-        rows.cider_given, candidates, references, starts, df, documents=draw.choice([1, 9, draw.number()]), threads=crew
-    )
+    weights = draw.call(rows.weights, df, documents=max(1, len(sizes)) if draw.often() else draw.number())
+    draw.call(rows.cider_given, candidates, references, starts, weights, threads=crew)
     rows.grams(draw.choice([0, 0, 3, draw.number()]))
 
 

@@ -18,6 +18,7 @@ LIMIT = 1 << 17  # sentences kept; about a kilobyte each
 
 T = TypeVar("T")
 Numbers = NDArray[np.int64]
+Besides = Callable[[Any], Iterable[str]]  # rows, or None → sentences
 
 
 class Told(NamedTuple):
@@ -38,11 +39,12 @@ class Memory:
         self.keep = keep  # sentences that it always has, first of all
         self.lock = Lock()
 
-    def tell(self, kernels: ModuleType, texts: Iterable[str]) -> None:
-        new = [text for text in dict.fromkeys(texts) if text not in self.numbers]
+    def tell(self, kernels: ModuleType, texts: Sequence[str], besides: Besides = lambda rows: ()) -> None:
+        """These sentences; and those that the rows must have besides."""
+        new = [text for text in dict.fromkeys(chain(besides(self.rows), texts)) if text not in self.numbers]
         if self.rows is None or len(self.numbers) + len(new) > LIMIT + len(self.keep):
             self.rows, self.numbers = kernels.Sentences(), {}
-            new = list(dict.fromkeys([*self.keep, *texts]))
+            new = list(dict.fromkeys(chain(self.keep, besides(self.rows), texts)))
         first = len(self.rows)
         self.rows.add(new)
         self.numbers.update(zip(new, range(first, first + len(new)), strict=True))
@@ -57,12 +59,13 @@ def count(
     references: Sequence[Sequence[str]],
     work: Callable[[Told], T],
     memory: Memory | None = None,
+    besides: Besides = lambda rows: (),
 ) -> T:
     """`work` on these items; one caller at a time, for what is told moves the memory of what was told before."""
     flat, starts = lay_flat(references)
     own = shared if memory is None else memory
     with own.lock:
-        own.tell(kernels, [*candidates, *flat])
+        own.tell(kernels, [*candidates, *flat], besides)
         number = own.numbers.__getitem__
         c = np.fromiter(map(number, candidates), np.int64, len(candidates))
         r = np.fromiter(map(number, flat), np.int64, len(flat))

@@ -51,34 +51,43 @@ def score(candidate: str, references: Sequence[str], idf: Idf, *, item: object =
 
 
 class Documents:
-    """Items whose references are counted: by the kernels where there are some, else as an Idf. One count serves all."""
+    """Items whose references are counted: by the kernels where there are some, else as an Idf. One count serves all.
+
+    The sentences are told to the kernels together with those of all other metrics, unless they are too many.
+    """
 
     def __init__(self, references: Sequence[Sequence[str]], idf: Idf | None = None) -> None:
         self.references, self.N = references, idf.N if idf else len(references)
-        self.memory = _told.Memory(keep=[text for texts in references for text in texts])
+        self.flat, self.starts = _told.lay_flat(references)
+        few = idf is None and len(self.flat) <= _told.LIMIT // 2
+        self.memory = _told.shared if few else _told.Memory(keep=self.flat)
         self.given = idf
         self.rows: object = None  # where df was counted
-        self.df = np.zeros(0, np.int64)  # by the number of the n-gram
+        self.weights = np.zeros(0)  # log N − log df, by the number of the n-gram
 
     @once
     def idf(self) -> Idf:
         return self.given or Idf.from_references(self.references)
 
-    def on(self, rows: Any) -> NDArray[np.int64]:
-        """df of every n-gram that these rows know; one that came after the count occurs in no item."""
+    def besides(self, rows: Any) -> Sequence[str]:
+        """What must be told to these rows, and is not yet."""
+        return () if rows is not None and rows is self.rows else self.flat
+
+    def on(self, rows: Any) -> NDArray[np.float64]:
+        """The weight of every n-gram that these rows know; one that came after the count occurs in no item."""
         if rows is not self.rows:
-            self.rows, self.df = rows, np.zeros(0, np.int64)
-        grams = rows.grams_known()
-        if len(self.df) < grams:
+            self.rows, self.weights = rows, np.zeros(0)
+        grams, known = rows.grams_known(), len(self.weights)
+        if known < grams:
             if self.given:
-                new = [self.given.df.get(gram, 0) for gram in rows.grams(len(self.df))]
-            elif len(self.df):
-                new = [0] * (grams - len(self.df))
+                new = np.array([self.given.df.get(gram, 0) for gram in rows.grams(known)], np.int64)
+            elif known:
+                new = np.zeros(grams - known, np.int64)
             else:
-                flat, starts = _told.lay_flat(self.references)
-                new = rows.frequencies(np.array([self.memory.numbers[text] for text in flat], np.int64), starts)
-            self.df = np.concatenate([self.df, np.asarray(new, np.int64)])
-        return self.df
+                number = self.memory.numbers.__getitem__
+                new = rows.frequencies(np.fromiter(map(number, self.flat), np.int64, len(self.flat)), self.starts)
+            self.weights = np.concatenate([self.weights, rows.weights(new, self.N)])
+        return self.weights
 
 
 _given: list[Documents] = []  # the last Idf that was given, by the numbers of its n-grams
@@ -107,10 +116,9 @@ def scores(items: Iterable[Item], idf: Idf | Documents) -> list[float]:
     known = documents(idf)
 
     def work(told: _told.Told) -> list[float]:
-        df = known.on(told.rows)
-        return told.rows.cider_given(*told[1:], df, known.N, _kernels.threads()).tolist()  # type: ignore[no-any-return]
+        return told.rows.cider_given(*told[1:], known.on(told.rows), _kernels.threads()).tolist()  # type: ignore[no-any-return]
 
-    return _told.count(kernels, [c for c, _ in items], [r for _, r in items], work, known.memory)
+    return _told.count(kernels, [c for c, _ in items], [r for _, r in items], work, known.memory, known.besides)
 
 
 def stream(items: Iterable[Item], idf: Idf) -> Iterator[float]:
