@@ -114,6 +114,7 @@ struct Block {
     size_t out;  // where its results begin
 };
 using Flags = nb::ndarray<const bool, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Places = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 struct Asked {
     const char *name;  // what an error calls a block
     bool lenient;      // crowded pairs are told to the caller; otherwise the first of them is an error
@@ -243,6 +244,51 @@ class Engine {
             batch.push_back({k, {hyp}, ids(references[k], texts), k});
             if (batch.back().refs.empty()) throw std::invalid_argument("item " + std::to_string(k) + " has no reference");
             if (texts.full()) flush();
+        }
+        flush();
+        return {owned(std::move(stats), {n, size_t{23}}), owned(std::move(scores), {n}), owned(std::move(beyond), {n})};
+    }
+
+    // The same of pairs, each a candidate and one reference by their places among the texts; crowded ones count as unmatched.
+    std::tuple<nb::object, nb::object, nb::object> pairs_at(nb::sequence texts, Places candidates, Places references, int64_t threads) {
+        fabula::all_aligned(candidates, references);
+        const size_t n = candidates.shape(0), there = nb::len(texts);
+        if (references.shape(0) != n) throw std::invalid_argument("a pair is a candidate and a reference");
+        for (const Places *side : {&candidates, &references})
+            for (size_t k = 0; k < n; ++k)
+                if (side->data()[k] < 0 || static_cast<size_t>(side->data()[k]) >= there) throw std::out_of_range("there is no such text");
+        fabula::room_for(n, 25 * sizeof(double));
+        std::vector<double> stats(n * 23, 0.0), scores(n, 0.0), beyond(n, 0.0);
+        Texts batched;
+        std::vector<Block> batch;
+        std::vector<uint32_t> local(there, UNKNOWN);  // by place among the texts: its number in the batch
+        std::vector<size_t> told;
+        const auto flush = [&] {
+            nb::gil_scoped_release release;
+            score(batch, batched, threads, {"pair ", true}, nullptr,
+                  [&](const Block &block, size_t, size_t r, const Statistics &found, bool crowded) {
+                const size_t k = block.out + r;
+                std::copy(found.begin(), found.end(), stats.begin() + static_cast<ptrdiff_t>(k * 23));
+                scores[k] = score_of(found);
+                beyond[k] = crowded;
+            });
+            batch.clear();
+            batched = Texts();
+            for (size_t place : told) local[place] = UNKNOWN;
+            told.clear();
+        };
+        const auto add = [&](size_t place) {
+            if (local[place] == UNKNOWN) {
+                local[place] = batched.add(key(nb::object(texts[place])));
+                told.push_back(place);
+            }
+            return local[place];
+        };
+        for (size_t k = 0; k < n; ++k) {
+            if (batched.full()) flush();
+            const uint32_t hyp = add(static_cast<size_t>(candidates.data()[k])), ref = add(static_cast<size_t>(references.data()[k]));
+            if (batch.empty() || batch.back().hyps[0] != hyp) batch.push_back({k, {hyp}, {}, k});
+            batch.back().refs.push_back(ref);
         }
         flush();
         return {owned(std::move(stats), {n, size_t{23}}), owned(std::move(scores), {n}), owned(std::move(beyond), {n})};
@@ -465,6 +511,8 @@ FABULA_KERNEL(m) {
              nb::arg("lenient") = false, "Flat scores of all blocks, row by row.")
         .def("segments", &Engine::segments, nb::arg("candidates"), nb::arg("references"), nb::arg("threads"),
              nb::arg("lenient") = false, "([N, 23], [N], [N])")
+        .def("pairs_at", &Engine::pairs_at, nb::arg("texts"), nb::arg("candidates"), nb::arg("references"), nb::arg("threads"),
+             "([K, 23], [K], [K])")
         .def("normalise", &Engine::normalise, nb::arg("text"))
         .def("aligned", &Engine::aligned, "How many pairs were aligned so far.");
     m.def("meteor_scores", &meteor::scores_of, nb::arg("stats"), "Twin of fabula.text.meteor.score_of.");

@@ -30,6 +30,19 @@ class Told(NamedTuple):
     starts: Numbers  # [K + 1]
 
 
+class Pairs(NamedTuple):
+    """Pairs of sentences by their places in a list: one that stands in many pairs is told and looked up once."""
+
+    texts: list[str]  # [T]
+    candidates: Numbers  # [K] places among the texts
+    references: Numbers  # [K]
+
+    def items(self) -> tuple[list[str], list[tuple[str]]]:
+        """The pairs as items with one reference each: candidates, and their lists of references."""
+        texts = self.texts
+        return [texts[c] for c in self.candidates.tolist()], [(texts[r],) for r in self.references.tolist()]
+
+
 class Memory:
     """The sentences that one process has told its kernels."""
 
@@ -70,6 +83,22 @@ def count(
         c = np.fromiter(map(number, candidates), np.int64, len(candidates))
         r = np.fromiter(map(number, flat), np.int64, len(flat))
         return work(Told(own.rows, c, r, starts))
+
+
+def count_pairs(
+    kernels: ModuleType,
+    pairs: Pairs,
+    work: Callable[[Told], T],
+    memory: Memory | None = None,
+    besides: Besides = lambda rows: (),
+) -> T:
+    """The same of pairs: items with one reference each."""
+    own = shared if memory is None else memory
+    with own.lock:
+        own.tell(kernels, pairs.texts, besides)
+        numbers = np.fromiter(map(own.numbers.__getitem__, pairs.texts), np.int64, len(pairs.texts))
+        starts = np.arange(len(pairs.candidates) + 1)
+        return work(Told(own.rows, numbers[pairs.candidates], numbers[pairs.references], starts))
 
 
 def lay_flat(references: Sequence[Sequence[str]]) -> tuple[list[str], Numbers]:

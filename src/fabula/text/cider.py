@@ -69,6 +69,10 @@ class Documents:
     def idf(self) -> Idf:
         return self.given or Idf.from_references(self.references)
 
+    def score(self, told: _told.Told) -> NDArray[np.float64]:
+        found: NDArray[np.float64] = told.rows.cider_given(*told[1:], self.on(told.rows), _kernels.threads())
+        return found
+
     def besides(self, rows: Any) -> Sequence[str]:
         """What must be told to these rows, and is not yet."""
         return () if rows is not None and rows is self.rows else self.flat
@@ -114,11 +118,18 @@ def scores(items: Iterable[Item], idf: Idf | Documents) -> list[float]:
         return list(stream(items, frequencies(idf)))
     check_documents(idf)
     known = documents(idf)
+    candidates, references = [c for c, _ in items], [r for _, r in items]
+    return _told.count(kernels, candidates, references, known.score, known.memory, known.besides).tolist()  # type: ignore[no-any-return]
 
-    def work(told: _told.Told) -> list[float]:
-        return told.rows.cider_given(*told[1:], known.on(told.rows), _kernels.threads()).tolist()  # type: ignore[no-any-return]
 
-    return _told.count(kernels, [c for c, _ in items], [r for _, r in items], work, known.memory, known.besides)
+def score_pairs(pairs: _told.Pairs, idf: Idf | Documents) -> NDArray[np.float64]:
+    """The same of pairs of sentences. [K]"""
+    kernels = _kernels.native()
+    if kernels is None:
+        return np.array(scores(zip(*pairs.items(), strict=True), idf))
+    check_documents(idf)
+    known = documents(idf)
+    return _told.count_pairs(kernels, pairs, known.score, known.memory, known.besides)
 
 
 def stream(items: Iterable[Item], idf: Idf) -> Iterator[float]:
@@ -153,10 +164,22 @@ def score_groups(items: Sequence[Item], sizes: Sequence[int]) -> list[float]:
         some = [items[a:b] for a, b in pairwise(starts)]
         return [v for group in some if group for v in scores(group, Idf.from_references([r for _, r in group]))]
 
-    def work(told: _told.Told) -> list[float]:
-        return told.rows.cider(*told[1:], np.array(starts, np.int64), _kernels.threads()).tolist()  # type: ignore[no-any-return]
+    candidates, references = [c for c, _ in items], [r for _, r in items]
+    return _told.count(kernels, candidates, references, lambda told: _score_groups(told, starts)).tolist()  # type: ignore[no-any-return]
 
-    return _told.count(kernels, [c for c, _ in items], [r for _, r in items], work)
+
+def score_pair_groups(pairs: _told.Pairs, sizes: Sequence[int]) -> NDArray[np.float64]:
+    """The same of pairs of sentences. [K]"""
+    kernels = _kernels.native()
+    if kernels is None:
+        return np.array(score_groups(list(zip(*pairs.items(), strict=True)), sizes))
+    starts = [0, *accumulate(sizes)]
+    return _told.count_pairs(kernels, pairs, lambda told: _score_groups(told, starts))
+
+
+def _score_groups(told: _told.Told, starts: Sequence[int]) -> NDArray[np.float64]:
+    found: NDArray[np.float64] = told.rows.cider(*told[1:], np.array(starts, np.int64), _kernels.threads())
+    return found
 
 
 def check_items(items: Iterable[Item]) -> list[Item]:

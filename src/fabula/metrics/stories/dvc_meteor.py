@@ -51,7 +51,7 @@ def score_pairs(met: Meetings) -> meteor.Table:
     """Of the distinct pairs that meet; statistics as small as they fit, for they may be kept for many rules."""
 
     def make() -> meteor.Table:
-        found = meteor.table(*met.items, crowded="zero")
+        found = meteor.score_pairs(met.pairs)
         most = found.stats.max(initial=0.0)
         small = np.uint8 if most <= 255 else np.uint16 if most <= 65535 else np.float64
         return found._replace(stats=found.stats.astype(small))  # counts, all of them

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from fabula import _kernels
 from fabula._kernels import native
 from fabula.core.errors import InputError, shown
+from fabula.text._told import Pairs
 from fabula.text.meteor.index import Index, open_index
 
 if TYPE_CHECKING:
@@ -118,6 +119,13 @@ def table(
     made = [_best_segment(f"item {k}", *item, index, crowded) for k, item in enumerate(items)]
     stats = np.array([s.stats for s in made], np.float64).reshape(-1, 23)
     return Table(stats, np.array([s.score for s in made]), np.array([s.crowded for s in made], np.int64))
+
+
+def score_pairs(pairs: Pairs, *, threads: int | None = None) -> Table:
+    """The table of pairs of sentences; crowded ones count as unmatched."""
+    if engine := _engine(open_index()):
+        return Table(*engine.pairs_at(pairs.texts, pairs.candidates, pairs.references, threads or _kernels.threads()))
+    return table(*pairs.items(), crowded="zero")
 
 
 def aggregate(rows: Iterable[Segment]) -> float:
