@@ -30,7 +30,7 @@ namespace {
 using Sentences = std::vector<std::shared_ptr<const Sentence>>;
 using fabula::owned;
 
-constexpr size_t CACHED_SENTENCES = 32768, CACHED_WORDS = 500'000;  // together about 100 MB at most
+constexpr size_t CACHED_SENTENCES = 65536, CACHED_WORDS = 1'000'000;  // together about 200 MB at most
 constexpr size_t CACHED_PAIRS = 1 << 19, CACHED_TEXTS = 1 << 18;    // about 50 MB, and 40 MB of captions
 constexpr size_t BATCH_TEXTS = 8192, BATCH_BYTES = 1 << 20;
 constexpr size_t TILE = 32, TILE_WORDS = 1024;  // sentences and words on one side of a tile

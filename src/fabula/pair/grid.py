@@ -35,8 +35,6 @@ class Grid:
     preds: Sequence[Story]
     shapes: Index  # [N, 2] G and P
     pair: Index  # [C] which pair of stories
-    row: Index  # [C] which reference of it
-    column: Index  # [C] which prediction of it
     gold: Index  # [C] which of all references
     guess: Index  # [C] which of all predictions
     kept: dict[tuple[float, bool, bool], Cells] = field(default_factory=dict, compare=False, repr=False)
@@ -51,7 +49,17 @@ class Grid:
         place = np.arange(len(pair)) - before(cells)[pair]
         row, column = np.divmod(place, shapes[pair, 1])
         gold, guess = before(shapes[:, 0])[pair] + row, before(shapes[:, 1])[pair] + column
-        return cls(refs, preds, shapes, pair, row, column, gold, guess)
+        return cls(refs, preds, shapes, pair, gold, guess)
+
+    @property
+    def row(self) -> Index:
+        """Which reference of its story each cell belongs to. [C]"""
+        return self.gold - before(self.shapes[:, 0])[self.pair]
+
+    @property
+    def column(self) -> Index:
+        """Which prediction of its story. [C]"""
+        return self.guess - before(self.shapes[:, 1])[self.pair]
 
     def __len__(self) -> int:
         return len(self.refs)

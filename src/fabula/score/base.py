@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
 
 from fabula import __version__, metrics
 from fabula.core.errors import InputError, SpecError
@@ -125,7 +127,9 @@ def measure(
         if name in scores:
             raise SpecError(f"the metric {metric} is asked for twice")
         key = metric.rows_key
-        table = kept[key] if key in kept else kept.setdefault(key, rows_of(metric))
+        if key not in kept:
+            kept[key] = share_keys(rows_of(metric), kept.values())
+        table = kept[key]
         if not len(table):
             raise InputError("nothing is left to score", hint="missing=drop leaves out what has no prediction")
         own = tally.facts(metric) if callable(tally.facts) else tally.facts
@@ -140,6 +144,14 @@ def measure(
     protocol = request.protocol.name if request.protocol else "default"
     lines = tuple(tally.notes.lines())
     return Result(__version__, task, protocol, scores, tally.counts, lines, rows, named)
+
+
+def share_keys(table: Rows, others: Iterable[Rows]) -> Rows:
+    """The same table; where another one has the same keys, theirs: hundreds may be kept."""
+    for other in others:
+        if table.keys == other.keys and np.array_equal(table.refset, other.refset):
+            return replace(table, keys=other.keys, refset=other.refset)
+    return table
 
 
 def note_crowded(table: Rows, metric: str, strict: bool, tally: Tally) -> int:

@@ -34,6 +34,7 @@ from fabula.text import tokenize_all
 
 BLOCK = 512  # videos
 KEPT = 1 << 21  # cells of the matrices of all blocks: where there are more, each metric makes its own
+RULES = 1 << 20  # cells of all that is kept for several rules, about 100 bytes each; of four rules in any case
 
 Pair = tuple[Story, Story]  # reference, prediction
 Video = tuple[str, Sequence[Story | None], Story | None]  # its id, its reference stories by set, its predicted one
@@ -42,20 +43,22 @@ T = TypeVar("T")
 
 
 class Kept(list[T]):
-    """A list with room for what is made of it, so that the metrics that come after need not make it again."""
+    """A list with room for what is made of it, so that the metrics that come after need not make it again.
 
-    ROOM = 12
+    What was asked for longest ago goes first.
+    """
 
-    def __init__(self, things: Iterable[T] = ()) -> None:
+    def __init__(self, things: Iterable[T] = (), room: int = 12) -> None:
         super().__init__(things)
+        self.room = room
         self.made: dict[object, Any] = {}
 
     def once(self, key: object, make: Callable[[], Any]) -> Any:
-        if key not in self.made:
-            if len(self.made) >= self.ROOM:
-                del self.made[next(iter(self.made))]
-            self.made[key] = make()
-        return self.made[key]
+        found = self.made.pop(key) if key in self.made else make()
+        if len(self.made) >= self.room:
+            del self.made[next(iter(self.made))]
+        self.made[key] = found
+        return found
 
 
 def once(things: Sequence[Any], key: object, make: Callable[[], Any]) -> Any:
@@ -112,11 +115,13 @@ class Stories:
             yield from self.made[whole]
             return
         videos, kept = self.videos, list[Kept[Video]]()
-        few = self.cells <= KEPT
+        cells = self.once("cells", lambda: self.cells)
+        few, room = cells <= KEPT, max(4, min(12, RULES // max(1, cells)))
         size = max(1, len(videos)) if whole else BLOCK
         for start in range(0, len(videos), size):
             some = videos[start : start + size]
-            block: Kept[Video] = Kept((v, [ref.get(v) for ref in self.refs], self.preds.get(v)) for v in some)
+            told: Iterator[Video] = ((v, [ref.get(v) for ref in self.refs], self.preds.get(v)) for v in some)
+            block = Kept(told, room)
             if few:
                 kept.append(block)
             yield block
@@ -243,7 +248,7 @@ class StoryMetric(Metric):
         pred = take_first(pred, self.param("top"))
         sets = {k: ref for k, ref in enumerate(refs) if ref is not None and len(ref)}
         if self.refs == "merged" and sets:
-            sets = {0: Story(video, tuple(e for ref in sets.values() for e in ref.events))}
+            sets = {0: lay_together(video, list(sets.values()))}
         told = tell(pred, self.order, predicted=True)
         return {k: (tell(ref, self.order), told) for k, ref in sets.items()}
 
@@ -258,7 +263,8 @@ class StoryMetric(Metric):
         """What is compared in a block of videos; metrics whose rules for that agree share it."""
 
         def make() -> Laid:
-            return Laid({v: self.story_pairs(v, refs, pred) for v, refs, pred in block})
+            told = once(block, "merged", lambda: merge_block(block)) if self.refs == "merged" else block
+            return Laid({v: self.story_pairs(v, refs, pred) for v, refs, pred in told})
 
         if type(self).story_pairs is not StoryMetric.story_pairs:  # rules of its own
             return make()
@@ -349,6 +355,20 @@ def find_best(rows: Rows, column: str) -> NDArray[np.int64]:
     run = np.repeat(np.arange(len(starts)), np.diff([*starts, len(rows)]))
     top = np.flatnonzero(rows[column] == np.maximum.reduceat(rows[column], starts)[run])
     found: NDArray[np.int64] = top[np.flatnonzero(np.diff(run[top], prepend=-1))]
+    return found
+
+
+def lay_together(video: str, refs: Sequence[Story]) -> Story:
+    """The events of all of them, one after the other."""
+    return refs[0] if len(refs) == 1 else Story(video, tuple(event for ref in refs for event in ref.events))
+
+
+def merge_block(block: Sequence[Video]) -> list[Video]:
+    """The videos with one reference story each, of all sets together: many rules read it."""
+    found: list[Video] = []
+    for video, refs, pred in block:
+        some = [ref for ref in refs if ref is not None and len(ref)]
+        found.append((video, [lay_together(video, some)] if some else [], pred))
     return found
 
 
