@@ -625,6 +625,9 @@ def meteor(draw: Draw) -> None:
     )
     engine.pairs_many(blocks if draw.often() else draw.rubbish(), draw.choice(THREADS), draw.bend(wanted))
     engine.segments(sides[0], [sides[1]] * len(sides[0]) if draw.often() else draw.rubbish(), draw.choice(THREADS))
+    places = [np.array([draw.randrange(max(1, len(sides[0]))) for _ in range(3)], np.int64) for _ in range(2)]
+    draw.call(engine.pairs_at, sides[0] if draw.often() else draw.rubbish(), *places, threads=draw.choice(THREADS))
+    engine.align(sides[0], sides[1][: len(sides[0])] if draw.often() else draw.rubbish(), draw.choice(THREADS))
     engine.normalise(draw.text())
 
 

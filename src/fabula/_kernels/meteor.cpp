@@ -294,6 +294,33 @@ class Engine {
         return {owned(std::move(stats), {n, size_t{23}}), owned(std::move(scores), {n}), owned(std::move(beyond), {n})};
     }
 
+    // For pictures: the words of each candidate and of its reference, and their matches (ref, hyp, ref_words, hyp_words,
+    // module); none of a crowded pair.
+    nb::list align(nb::sequence candidates, nb::sequence references, int64_t threads) {
+        Texts texts;
+        const std::vector<uint32_t> hyps = ids(candidates, texts), refs = ids(references, texts);
+        if (hyps.size() != refs.size()) throw std::invalid_argument("a reference for each candidate");
+        Sentences prepared;
+        std::vector<std::vector<Match>> found(hyps.size());
+        {
+            nb::gil_scoped_release release;
+            prepared = sentences(texts, std::vector<uint8_t>(texts.keys().size(), 1), threads);
+            in_threads(hyps.size(), threads, [&] {
+                return [&, tile = std::make_shared<Tile>()](size_t k) {
+                    tile->run(t_, words_, {prepared[hyps[k]].get()}, {prepared[refs[k]].get()}, {0});
+                    if (tile->crowded().empty()) found[k] = tile->matches();
+                };
+            });
+        }
+        nb::list all;
+        for (size_t k = 0; k < found.size(); ++k) {
+            nb::list matches;
+            for (const Match &m : found[k]) matches.append(nb::make_tuple(m.ref, m.hyp, m.ref_words, m.hyp_words, m.module));
+            all.append(nb::make_tuple(words_of(*prepared[hyps[k]]), words_of(*prepared[refs[k]]), matches));
+        }
+        return all;
+    }
+
     uint64_t aligned() const { return pairs_.aligned(); }
     nb::object normalise(nb::handle text) {
         const std::string found = normalised(key(nb::borrow(text)));
@@ -329,6 +356,17 @@ class Engine {
         std::vector<uint32_t> found;
         for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(fast.ptr()); ++k)
             found.push_back(into.add(key(nb::borrow(PySequence_Fast_GET_ITEM(fast.ptr(), k)))));  // ours while Python normalises it
+        return found;
+    }
+
+    static nb::list words_of(const Sentence &sentence) {
+        nb::list found;
+        for (size_t k = 0, end; k < sentence.text.size(); k = end + 1) {
+            end = std::min(sentence.text.find(' ', k), sentence.text.size());
+            nb::object word = nb::steal(PyUnicode_FromStringAndSize(sentence.text.data() + k, static_cast<Py_ssize_t>(end - k)));
+            if (!word.is_valid()) throw nb::python_error();
+            found.append(word);
+        }
         return found;
     }
 
@@ -513,6 +551,8 @@ FABULA_KERNEL(m) {
              nb::arg("lenient") = false, "([N, 23], [N], [N])")
         .def("pairs_at", &Engine::pairs_at, nb::arg("texts"), nb::arg("candidates"), nb::arg("references"), nb::arg("threads"),
              "([K, 23], [K], [K])")
+        .def("align", &Engine::align, nb::arg("candidates"), nb::arg("references"), nb::arg("threads"),
+             "[(candidate's words, reference's words, matches)]")
         .def("normalise", &Engine::normalise, nb::arg("text"))
         .def("aligned", &Engine::aligned, "How many pairs were aligned so far.");
     m.def("meteor_scores", &meteor::scores_of, nb::arg("stats"), "Twin of fabula.text.meteor.score_of.");
