@@ -269,6 +269,11 @@ def marked_many(draw: Draw) -> None:
     draw.call(native.marked_many, draw.reals(cells), shapes, np.zeros(cells, bool))
 
 
+def assignment_many(draw: Draw) -> None:
+    shapes, cells = shaped(draw)
+    draw.call(native.assignment_many, draw.reals(cells), shapes, np.zeros(len(shapes)), np.zeros(cells, bool))
+
+
 def batch(draw: Draw) -> tuple[Any, Any, Any]:
     B, N, M = draw.randrange(4), draw.randrange(6), draw.randrange(70)
     cost = draw.reals(B, N, M, kind=draw.choice([np.float32, np.float64]))
@@ -318,9 +323,8 @@ def sentences(draw: Draw) -> None:
     draw.call(rows.cider, candidates, references, starts, groups, threads=crew)
     draw.call(rows.lcs, candidates, references[: len(candidates)], threads=crew)
     df = draw.call(rows.frequencies, references, starts)
-    draw.call(
-        rows.cider_given, candidates, references, starts, df, documents=draw.choice([1, 9, draw.number()]), threads=crew
-    )
+    weights = draw.call(rows.weights, df, documents=max(1, len(sizes)) if draw.often() else draw.number())
+    draw.call(rows.cider_given, candidates, references, starts, weights, threads=crew)
     rows.grams(draw.choice([0, 0, 3, draw.number()]))
 
 
@@ -672,6 +676,9 @@ def meteor(draw: Draw) -> None:
     )
     engine.pairs_many(blocks if draw.often() else draw.rubbish(), draw.choice(THREADS), draw.bend(wanted))
     engine.segments(sides[0], [sides[1]] * len(sides[0]) if draw.often() else draw.rubbish(), draw.choice(THREADS))
+    places = [np.array([draw.randrange(max(1, len(sides[0]))) for _ in range(3)], np.int64) for _ in range(2)]
+    draw.call(engine.pairs_at, sides[0] if draw.often() else draw.rubbish(), *places, threads=draw.choice(THREADS))
+    engine.align(sides[0], sides[1][: len(sides[0])] if draw.often() else draw.rubbish(), draw.choice(THREADS))
     engine.normalise(draw.text())
 
 
@@ -827,6 +834,7 @@ ENTRIES = {
         ordered,
         ordered_many,
         marked_many,
+        assignment_many,
         ordered_batch,
         soft_ordered,
         lcs,

@@ -9,7 +9,8 @@ import fabula
 from fabula.core.errors import SpecError
 from fabula.core.nouns import Corpus
 from fabula.diagnose import Limits, errors
-from fabula.diagnose.errors import REPAIRS, find
+from fabula.diagnose.errors import REPAIRS
+from fabula.diagnose.finding import find
 from fabula.metrics import metric
 from fabula.stats import Resampling
 from tests.toys import corpus, story

@@ -47,7 +47,8 @@ def test_meetings_are_the_pairs_of_each_video(garbage: str, rules: str) -> None:
                 for n, (ref, pred) in enumerate(laid):
                     pairs, lost = made.caption_pairs(ref, pred, tau, ctx)
                     at = met.at[k][met.whose[k] == n].tolist()
-                    assert [(met.candidates[d], met.references[d]) for d in at] == list(pairs)
+                    candidates, references = met.pairs.items()
+                    assert [(candidates[d], *references[d]) for d in at] == list(pairs)
                     assert met.lost[k][n] == lost
 
 

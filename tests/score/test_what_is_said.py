@@ -11,7 +11,7 @@ from fabula.core.errors import InputError, SpecError
 from fabula.core.nouns import Item
 from fabula.jobs.folder import Folder
 from fabula.score import stories
-from fabula.score.base import Request
+from fabula.score.base import Memory, Request
 from fabula.score.options import ScoreOptions
 from fabula.score.sharded import measure_bytes
 from fabula.score.split import piece_file, read_stretches
@@ -94,11 +94,12 @@ def test_one_tokeniser_for_all_that_tokenise():
 
 
 def test_rows_are_made_once_for_several_requests():
-    made, kept = [fabula.metric("mIoU")], {}
-    first = stories.run(Request(predictions=PRED, refs=[REFS], metrics=made, kept=kept), "procedure")
-    assert kept == {made[0].full(): first.rows["mIoU"]}
-    again = stories.run(Request(predictions=REFS, refs=[REFS], metrics=made, kept=kept), "procedure")
+    made, memory = [fabula.metric("mIoU")], Memory()
+    first = stories.run(Request(predictions=PRED, refs=[REFS], metrics=made, memory=memory), "procedure")
+    assert memory.rows == {made[0].full(): first.rows["mIoU"]}
+    again = stories.run(Request(predictions=REFS, refs=[REFS], metrics=made, memory=memory), "procedure")
     assert again.rows["mIoU"] is first.rows["mIoU"]
+    assert again.predictions is first.predictions  # requests that share a memory are about the same files
     anew = stories.run(Request(predictions=REFS, refs=[REFS], metrics=made), "procedure")
     assert (first["mIoU"].value, again["mIoU"].value, anew["mIoU"].value) == (1 / 4, 1 / 4, 1)
 

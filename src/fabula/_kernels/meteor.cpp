@@ -32,7 +32,7 @@ namespace {
 using Sentences = std::vector<std::shared_ptr<const Sentence>>;
 using fabula::owned;
 
-constexpr size_t CACHED_SENTENCES = 32768, CACHED_WORDS = 500'000;  // together about 100 MB at most
+constexpr size_t CACHED_SENTENCES = 65536, CACHED_WORDS = 1'000'000;  // together about 200 MB at most
 constexpr size_t CACHED_PAIRS = 1 << 19, CACHED_TEXTS = 1 << 18;    // about 50 MB, and 40 MB of captions
 constexpr size_t BATCH_TEXTS = 8192, BATCH_BYTES = 1 << 20;
 constexpr size_t TILE = 32, TILE_WORDS = 1024;  // sentences and words on one side of a tile
@@ -139,6 +139,7 @@ struct Block {
     size_t out;  // where its results begin
 };
 using Flags = nb::ndarray<const bool, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Places = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 struct Asked {
     const char *name;  // what an error calls a block
     bool lenient;      // crowded pairs are told to the caller; otherwise the first of them is an error
@@ -271,6 +272,78 @@ class Engine {
         return {owned(std::move(stats), {n, size_t{23}}), owned(std::move(scores), {n}), owned(std::move(beyond), {n})};
     }
 
+    // The same of pairs, each a candidate and one reference by their places among the texts; crowded ones count as unmatched.
+    std::tuple<nb::object, nb::object, nb::object> pairs_at(nb::sequence texts, Places candidates, Places references, int64_t threads) {
+        fabula::all_aligned(candidates, references);
+        const size_t n = candidates.shape(0), there = nb::len(texts);
+        if (references.shape(0) != n) throw std::invalid_argument("a pair is a candidate and a reference");
+        for (const Places *side : {&candidates, &references})
+            for (size_t k = 0; k < n; ++k)
+                if (side->data()[k] < 0 || static_cast<size_t>(side->data()[k]) >= there) throw std::out_of_range("there is no such text");
+        fabula::room_for(n, 25 * sizeof(double));
+        std::vector<double> stats(n * 23, 0.0), scores(n, 0.0), beyond(n, 0.0);
+        Texts batched;
+        std::vector<Block> batch;
+        std::vector<uint32_t> local(there, UNKNOWN);  // by place among the texts: its number in the batch
+        std::vector<size_t> told;
+        const auto flush = [&] {
+            nb::gil_scoped_release release;
+            score(batch, batched, threads, {"pair ", true}, nullptr,
+                  [&](const Block &block, size_t, size_t r, const Statistics &found, bool crowded) {
+                const size_t k = block.out + r;
+                std::copy(found.begin(), found.end(), stats.begin() + static_cast<ptrdiff_t>(k * 23));
+                scores[k] = score_of(found);
+                beyond[k] = crowded;
+            });
+            batch.clear();
+            batched = Texts();
+            for (size_t place : told) local[place] = UNKNOWN;
+            told.clear();
+        };
+        const auto add = [&](size_t place) {
+            if (local[place] == UNKNOWN) {
+                local[place] = batched.add(key(nb::object(texts[place])));
+                told.push_back(place);
+            }
+            return local[place];
+        };
+        for (size_t k = 0; k < n; ++k) {
+            if (batched.full()) flush();
+            const uint32_t hyp = add(static_cast<size_t>(candidates.data()[k])), ref = add(static_cast<size_t>(references.data()[k]));
+            if (batch.empty() || batch.back().hyps[0] != hyp) batch.push_back({k, {hyp}, {}, k});
+            batch.back().refs.push_back(ref);
+        }
+        flush();
+        return {owned(std::move(stats), {n, size_t{23}}), owned(std::move(scores), {n}), owned(std::move(beyond), {n})};
+    }
+
+    // For pictures: the words of each candidate and of its reference, and their matches (ref, hyp, ref_words, hyp_words,
+    // module); none of a crowded pair.
+    nb::list align(nb::sequence candidates, nb::sequence references, int64_t threads) {
+        Texts texts;
+        const std::vector<uint32_t> hyps = ids(candidates, texts), refs = ids(references, texts);
+        if (hyps.size() != refs.size()) throw std::invalid_argument("a reference for each candidate");
+        Sentences prepared;
+        std::vector<std::vector<Match>> found(hyps.size());
+        {
+            nb::gil_scoped_release release;
+            prepared = sentences(texts, std::vector<uint8_t>(texts.keys().size(), 1), threads);
+            in_threads(hyps.size(), threads, [&] {
+                return [&, tile = std::make_shared<Tile>()](size_t k) {
+                    tile->run(t_, words_, {prepared[hyps[k]].get()}, {prepared[refs[k]].get()}, {0});
+                    if (tile->crowded().empty()) found[k] = tile->matches();
+                };
+            });
+        }
+        nb::list all;
+        for (size_t k = 0; k < found.size(); ++k) {
+            nb::list matches;
+            for (const Match &m : found[k]) matches.append(nb::make_tuple(m.ref, m.hyp, m.ref_words, m.hyp_words, m.module));
+            all.append(nb::make_tuple(words_of(*prepared[hyps[k]]), words_of(*prepared[refs[k]]), matches));
+        }
+        return all;
+    }
+
     uint64_t aligned() const { return pairs_.aligned(); }
     nb::object normalise(nb::handle text) {
         Batch one;
@@ -308,6 +381,17 @@ class Engine {
         std::vector<uint32_t> found;
         for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(fast.ptr()); ++k)
             found.push_back(add(nb::borrow(PySequence_Fast_GET_ITEM(fast.ptr(), k)), into));  // ours while Python normalises it
+        return found;
+    }
+
+    static nb::list words_of(const Sentence &sentence) {
+        nb::list found;
+        for (size_t k = 0, end; k < sentence.text.size(); k = end + 1) {
+            end = std::min(sentence.text.find(' ', k), sentence.text.size());
+            nb::object word = nb::steal(PyUnicode_FromStringAndSize(sentence.text.data() + k, static_cast<Py_ssize_t>(end - k)));
+            if (!word.is_valid()) throw nb::python_error();
+            found.append(word);
+        }
         return found;
     }
 
@@ -499,6 +583,10 @@ FABULA_KERNEL(m) {
              nb::arg("lenient") = false, "Flat scores of all blocks, row by row.")
         .def("segments", &Engine::segments, nb::arg("candidates"), nb::arg("references"), nb::arg("threads"),
              nb::arg("lenient") = false, "([N, 23], [N], [N])")
+        .def("pairs_at", &Engine::pairs_at, nb::arg("texts"), nb::arg("candidates"), nb::arg("references"), nb::arg("threads"),
+             "([K, 23], [K], [K])")
+        .def("align", &Engine::align, nb::arg("candidates"), nb::arg("references"), nb::arg("threads"),
+             "[(candidate's words, reference's words, matches)]")
         .def("normalise", &Engine::normalise, nb::arg("text"))
         .def("aligned", &Engine::aligned, "How many pairs were aligned so far.");
     m.def("meteor_scores", &meteor::scores_of, nb::arg("stats"), "Twin of fabula.text.meteor.score_of.");

@@ -222,6 +222,8 @@ class Aligner {
     // `hits` are those of this pair, sorted.
     void statistics(const Sentence &hyp, const Sentence &ref, const Hit *hits, size_t hit_count, Statistics &out);
     static void unmatched(const Sentence &hyp, const Sentence &ref, Statistics &out);
+    // What the last statistics were made of, in the order of the reference.
+    std::vector<Match> matches() const;
 
   private:
     struct Path {
@@ -290,6 +292,8 @@ class Tile {
     void run(const Tables &tables, const std::vector<const Sentence *> &hyps,
              const std::vector<const Sentence *> &refs, const std::vector<uint8_t> &skipped);
     const Statistics &stats(size_t hyp, size_t ref) const { return stats_[hyp * refs_ + ref]; }
+    // The matches of the pair that was aligned last.
+    std::vector<Match> matches() const { return aligner_.matches(); }
     // Pairs whose alignment nobody could wait for, and why.
     const std::map<size_t, std::string> &crowded() const { return crowded_; }
 

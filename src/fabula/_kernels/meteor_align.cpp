@@ -379,6 +379,13 @@ void Aligner::statistics(const Sentence &hyp, const Sentence &ref, const Hit *hi
     }
 }
 
+std::vector<Match> Aligner::matches() const {
+    std::vector<Match> found;
+    for (int32_t k : chosen_)
+        if (k >= 0) found.push_back(found_[static_cast<size_t>(k)]);
+    return found;
+}
+
 double score_of(const Statistics &s) {
     constexpr double ALPHA = 0.85, BETA = 0.2, GAMMA = 0.6, DELTA = 0.75, WEIGHTS[] = {1.0, 0.6, 0.8, 0.6};
     double m_h = 0.0, m_r = 0.0;

@@ -17,23 +17,18 @@
 #include <vector>
 
 #include "check.hpp"
+#include "matrices.hpp"
 #include "parallel.hpp"
 
 namespace nb = nanobind;
+using fabula::Cells, fabula::Flags, fabula::Pairs, fabula::Shapes, fabula::Values;
 using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 template <typename T> using Batch = nb::ndarray<const T, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 using Lengths = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Counts = nb::ndarray<int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Indices = nb::ndarray<int64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using Cells = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Shapes = nb::ndarray<const int64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using Values = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Flags = nb::ndarray<bool, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Pairs = std::vector<std::pair<int64_t, int64_t>>;
 
 namespace {
-
-constexpr const char *MISFIT = "ordered_many: the cells do not fit the shapes";
 
 enum Move : uint8_t { LEFT, DIAGONAL, UPPER };  // skip a reference, match, skip a prediction: the paper's names
 
@@ -113,48 +108,21 @@ void solve_marked(const double *C, size_t G, size_t P, Scratch &s) {
             }
 }
 
-// How many cells the matrices have that stand end to end, each shapes[n] = (G, P); an error where C has another number.
-size_t count_cells(const Cells &C, const Shapes &shapes, const Flags &chosen) {
-    fabula::all_aligned(C, shapes, chosen);
-    if (shapes.shape(1) != 2) throw std::invalid_argument("ordered_many: a shape per matrix");
-    size_t cells = 0;
-    for (size_t n = 0; n < shapes.shape(0); ++n) {
-        if (shapes(n, 0) < 0 || shapes(n, 1) < 0) throw std::invalid_argument("ordered_many: a shape is negative");
-        cells += fabula::product(static_cast<size_t>(shapes(n, 0)), static_cast<size_t>(shapes(n, 1)), MISFIT);
-        fabula::require(cells <= C.size(), MISFIT);
-    }
-    if (C.size() != cells || chosen.size() != cells) fabula::refuse(MISFIT);
-    return cells;
-}
-
-// solve(n, C, G, P, scratch) of each matrix in turn; the pairs that it leaves in the scratch become flags on the cells.
-template <class Solve> void each_matrix(const Cells &C, const Shapes &shapes, const Flags &chosen, const Solve &solve_one) {
-    const size_t N = shapes.shape(0), cells = count_cells(C, shapes, chosen);
-    const double *c = C.data();
-    const int64_t *shape = shapes.data();
-    bool *flag = chosen.data();
-    nb::gil_scoped_release release;
-    std::fill_n(flag, cells, false);
-    Scratch s;
-    for (size_t n = 0; n < N; ++n) {
-        const auto G = static_cast<size_t>(shape[2 * n]), P = static_cast<size_t>(shape[2 * n + 1]);
-        solve_one(n, c, G, P, s);
-        for (const auto &[i, j] : s.pairs) flag[static_cast<size_t>(i) * P + static_cast<size_t>(j)] = true;
-        c += G * P, flag += G * P;
-    }
-}
-
 void marked_many(Cells C, Shapes shapes, Flags chosen) {
-    each_matrix(C, shapes, chosen, [](size_t, const double *c, size_t G, size_t P, Scratch &s) { solve_marked(c, G, P, s); });
+    Scratch s;
+    fabula::each_matrix("marked_many", C, shapes, chosen, [&s](size_t, const double *c, size_t G, size_t P) -> const Pairs & {
+        solve_marked(c, G, P, s);
+        return s.pairs;
+    });
 }
 
 // Matrices end to end: the value of each, and its pairs as flags on the cells.
 void ordered_many(Cells C, Shapes shapes, Values values, Flags chosen) {
-    fabula::all_aligned(values);
-    if (values.size() != shapes.shape(0)) throw std::invalid_argument("ordered_many: a value per matrix");
-    double *value = values.data();
-    each_matrix(C, shapes, chosen, [value](size_t n, const double *c, size_t G, size_t P, Scratch &s) {
+    double *value = fabula::one_each("ordered_many", values, shapes);
+    Scratch s;
+    fabula::each_matrix("ordered_many", C, shapes, chosen, [&s, value](size_t n, const double *c, size_t G, size_t P) -> const Pairs & {
         value[n] = solve(c, 1.0, G, P, P, s);
+        return s.pairs;
     });
 }
 

@@ -19,6 +19,7 @@
 #include <cstring>
 #include <deque>
 #include <limits>
+#include <memory>
 #include <mutex>
 #include <shared_mutex>
 #include <stdexcept>
@@ -33,6 +34,7 @@ using fabula::owned;
 namespace {
 
 using Numbers = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Weights = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 constexpr int N = 4;
 constexpr double SIGMA = 6.0;
@@ -40,6 +42,8 @@ constexpr uint32_t NONE = std::numeric_limits<uint32_t>::max();
 constexpr int64_t FEW = 4;       // groups that are not worth a thread each
 constexpr int64_t CHUNK = 256;   // items that a thread takes at a time
 constexpr int64_t GRAIN = 2000;  // items that are worth another thread
+constexpr int64_t KNOWN_LOGS = 1 << 16;
+constexpr size_t SPARE = 2;      // rooms for counting that are kept
 
 // What str.split() takes for white space, as UTF-8: how many bytes of it begin here, 0 for none.
 size_t blank(const char *at, const char *end) {
@@ -73,13 +77,37 @@ class Words {
 
 using Key = std::array<uint32_t, N>;  // the words of an n-gram, NONE after the last
 
-// A number for each distinct n-gram: open addressing, at most half full.
+// A number for each distinct n-gram: open addressing, at most half full. Of millions of n-grams hardly one is at hand when
+// it is asked for: those of a sentence are asked for together, so that memory is waited for once.
 class Grams {
   public:
-    uint32_t number(const Key &key) {
-        if (2 * keys_.size() >= slots_.size()) grow();
-        for (size_t at = hash(key);; ++at) {
-            uint32_t &slot = slots_[at & (slots_.size() - 1)];
+    // The numbers of these keys, in their order.
+    void numbers(const std::vector<Key> &keys, std::vector<uint32_t> &found) {
+        while (2 * (keys_.size() + keys.size()) >= slots_.size()) grow();
+        const size_t mask = slots_.size() - 1;
+        hashes_.clear(), found.clear();
+        for (const Key &key : keys) {
+            hashes_.push_back(hash(key));
+            prefetch(&slots_[hashes_.back() & mask]);
+        }
+        for (const size_t at : hashes_)
+            if (const uint32_t slot = slots_[at & mask]; slot != NONE) prefetch(&keys_[slot]);
+        for (size_t k = 0; k < keys.size(); ++k) found.push_back(number(keys[k], hashes_[k], mask));
+    }
+    size_t size() const { return keys_.size(); }
+    const Key &key(size_t id) const { return keys_[id]; }
+
+  private:
+    static void prefetch(const void *place) {
+#if defined(__GNUC__)
+        __builtin_prefetch(place);
+#else
+        static_cast<void>(place);
+#endif
+    }
+    uint32_t number(const Key &key, size_t at, size_t mask) {
+        for (;; ++at) {
+            uint32_t &slot = slots_[at & mask];
             if (slot == NONE) {
                 if (keys_.size() >= NONE) throw std::length_error("too many n-grams");
                 keys_.push_back(key);
@@ -88,10 +116,6 @@ class Grams {
             if (keys_[slot] == key) return slot;
         }
     }
-    size_t size() const { return keys_.size(); }
-    const Key &key(size_t id) const { return keys_[id]; }
-
-  private:
     static size_t hash(const Key &key) {
         uint64_t a, b;
         std::memcpy(&a, key.data(), 8);
@@ -102,9 +126,7 @@ class Grams {
         return static_cast<size_t>(a ^ a >> 29);
     }
     void grow() {
-        slots_.assign(std::max<size_t>(1024, 4 * keys_.size()), NONE);
-        size_t size = 1;
-        while (size < slots_.size()) size *= 2;
+        const size_t size = std::max<size_t>(1024, 2 * slots_.size());
         slots_.assign(size, NONE);
         for (uint32_t id = 0; id < keys_.size(); ++id) {
             size_t at = hash(keys_[id]);
@@ -114,6 +136,7 @@ class Grams {
     }
     std::vector<Key> keys_;
     std::vector<uint32_t> slots_;
+    std::vector<size_t> hashes_;
 };
 
 struct Count {
@@ -153,11 +176,11 @@ class Sentences {
         }
         nb::gil_scoped_release others;
         const std::unique_lock<std::shared_mutex> alone(lock_);
-        const size_t before = rows_.size();
+        const size_t before = rows_.size(), words = row_words_.size(), pieces = pieces_.size(), counts = counts_.size();
         try {
             for (std::string_view text : views) rows_.push_back(read(text));
         } catch (...) {
-            rows_.resize(before);
+            rows_.resize(before), row_words_.resize(words), pieces_.resize(pieces), counts_.resize(counts), told_.resize(counts);
             throw;
         }
     }
@@ -183,36 +206,61 @@ class Sentences {
             if (G < FEW) {  // one group after the other, its items in threads
                 for (int64_t g = 0; g < G; ++g) {
                     const int64_t first = groups.data()[g], size = groups.data()[g + 1] - first;
-                    Frequencies df(*this);
-                    df.count(items, first, first + size);
-                    each(static_cast<size_t>(size), threads, [&](size_t k) {
-                        out[static_cast<size_t>(first) + k] = score(items, first + static_cast<int64_t>(k), df);
+                    auto df = borrow();
+                    df->count(*this, items, first, first + size);
+                    each(static_cast<size_t>(size), threads, [&, norms = Norms<Counted>(*this, *df)](size_t k) mutable {
+                        out[static_cast<size_t>(first) + k] = score(items, first + static_cast<int64_t>(k), *df, norms);
                     });
+                    give_back(std::move(df));
                 }
                 return;
             }
             const int64_t per_group = std::max<int64_t>(1, static_cast<int64_t>(out.size()) / G);
             parallel(G, per_group, threads, GRAIN, [&](Queue &queue) {
-                Frequencies df(*this);
+                auto df = borrow();
+                Norms<Counted> norms(*this, *df);
                 for (int64_t g; (g = queue.take()) >= 0;) {
-                    df.count(items, groups.data()[g], groups.data()[g + 1]);
+                    df->count(*this, items, groups.data()[g], groups.data()[g + 1]);
+                    norms.clear();
                     for (int64_t k = groups.data()[g]; k < groups.data()[g + 1]; ++k)
-                        out[static_cast<size_t>(k)] = score(items, k, df);
+                        out[static_cast<size_t>(k)] = score(items, k, *df, norms);
                 }
+                give_back(std::move(df));
             });
         });
     }
 
-    // CIDEr-D with the frequencies of another corpus of `documents` items, df[i] of the i-th n-gram. [K]
-    nb::object cider_given(Numbers candidates, Numbers references, Numbers starts, Numbers df, int64_t documents,
-                           int64_t threads) const {
+    // CIDEr-D under weights of the n-grams, `weights` of some corpus. [K]
+    nb::object cider_given(Numbers candidates, Numbers references, Numbers starts, Weights weights, int64_t threads) const {
         return made<double>({candidates.shape(0)}, [&](std::vector<double> &out) {
             check(candidates, references, starts);
-            Frequencies given(*this);
-            given.take(df, documents);
+            fabula::all_aligned(weights);
+            if (weights.shape(0) != grams_.size()) throw std::invalid_argument("there must be one weight for each n-gram");
             const Items items{candidates.data(), references.data(), starts.data()};
-            each(out.size(), threads, [&](size_t k) { out[k] = score(items, static_cast<int64_t>(k), given); });
+            const Given given{weights.data()};
+            each(out.size(), threads, [&, norms = Norms<Given>(*this, given)](size_t k) mutable {
+                out[k] = score(items, static_cast<int64_t>(k), given, norms);
+            });
         });
+    }
+
+    // log N − log max(1, df) for frequencies in a corpus of N documents. [len(df)]
+    static nb::object weights(Numbers df, int64_t documents) {
+        fabula::all_aligned(df);
+        if (documents < 1) throw std::invalid_argument("frequencies of no documents");
+        fabula::room_for(df.shape(0), sizeof(double));
+        std::vector<double> out(df.shape(0));
+        std::vector<double> logs;  // most n-grams are in few documents
+        const double all = std::log(static_cast<double>(documents));
+        for (size_t i = 0; i < out.size(); ++i) {
+            const int64_t times = df.data()[i];
+            if (times < 0 || times > documents) throw std::invalid_argument("a frequency lies between 0 and the number of documents");
+            while (times < KNOWN_LOGS && logs.size() <= static_cast<size_t>(times))
+                logs.push_back(std::log(static_cast<double>(std::max<size_t>(1, logs.size()))));
+            out[i] = all - (times < KNOWN_LOGS ? logs[static_cast<size_t>(times)] : std::log(static_cast<double>(times)));
+        }
+        const size_t size = out.size();
+        return owned(std::move(out), {size});
     }
 
     // In how many items each n-gram occurs in some reference. [n-grams]
@@ -221,9 +269,10 @@ class Sentences {
             check_rows(references, "references");
             check_starts(starts, references.shape(0), "starts");
             if (out.size() != grams_.size()) throw std::runtime_error("sentences were added meanwhile");
-            Frequencies df(*this);
-            df.count({nullptr, references.data(), starts.data()}, 0, static_cast<int64_t>(starts.shape(0)) - 1);
-            std::copy(df.df.begin(), df.df.end(), out.begin());
+            auto df = borrow();
+            df->count(*this, {nullptr, references.data(), starts.data()}, 0, static_cast<int64_t>(starts.shape(0)) - 1);
+            for (size_t i = 0; i < out.size(); ++i) out[i] = df->df(static_cast<uint32_t>(i));
+            give_back(std::move(df));
         });
     }
 
@@ -267,99 +316,144 @@ class Sentences {
         const int64_t *candidates, *references, *starts;
     };
 
-    // log N − log max(1, df) of every n-gram in a group of items.
-    struct Frequencies {
-        explicit Frequencies(const Sentences &of) : of(of), weight(of.grams_.size()), df(of.grams_.size()), last(of.grams_.size(), -1) {}
+    // log N − log max(1, df) of every n-gram, told by the caller.
+    struct Given {
+        const double *weight;
+        double operator()(uint32_t gram) const { return weight[gram]; }
+    };
 
-        // Those that the caller counted.
-        void take(const Numbers &given, int64_t of_documents) {
-            fabula::all_aligned(given);
-            if (given.shape(0) != df.size()) throw std::invalid_argument("there must be one frequency for each n-gram");
-            if (of_documents < 1) throw std::invalid_argument("frequencies of no documents");
-            for (size_t i = 0; i < df.size(); ++i) {
-                const int64_t times = given.data()[i];
-                if (times < 0 || times > of_documents) throw std::invalid_argument("a frequency lies between 0 and the number of documents");
-                weight[i] = std::log(static_cast<double>(of_documents)) - std::log(static_cast<double>(std::max<int64_t>(1, times)));
-            }
-        }
-
-        // Those of the references of these items.
-        void count(const Items &items, int64_t from, int64_t to) {
-            for (uint32_t id : touched) df[id] = 0, last[id] = -1;
-            touched.clear();
+    // The same of a group of items, counted: one number a gram says in which item of which group it was met last.
+    class Counted {
+      public:
+        void count(const Sentences &of, const Items &items, int64_t from, int64_t to) {
             const auto documents = static_cast<size_t>(to - from);
-            for (int64_t k = from; k < to; ++k)
+            if (documents >= NONE) throw std::length_error("too many items");
+            if (documents >= NONE - last_) std::fill(met_.begin(), met_.end(), Met{0, 0}), last_ = 0;
+            if (met_.size() < of.grams_.size()) met_.resize(of.grams_.size(), Met{0, 0});
+            group_ = last_;
+            for (int64_t k = from; k < to; ++k) {
+                ++last_;
                 for (int64_t r = items.starts[k]; r < items.starts[k + 1]; ++r) {
                     const Row &row = of.rows_[items.references[r]];
                     for (size_t at = row.gram[0]; at < row.gram[N]; ++at) {
-                        const uint32_t id = of.counts_[at].gram;
-                        if (last[id] == k) continue;
-                        if (last[id] < 0) touched.push_back(id);
-                        last[id] = k;
-                        ++df[id];
+                        Met &met = met_[of.counts_[at].gram];
+                        if (met.item == last_) continue;
+                        met = {last_, met.item > group_ ? met.df + 1 : 1};
                     }
                 }
-            while (logs.size() <= documents) logs.push_back(std::log(static_cast<double>(logs.size())));
-            for (uint32_t id : touched) weight[id] = logs[documents] - logs[df[id]];
-            unseen = documents ? logs[documents] : 0.0;
-            grouped = true;
+            }
+            while (logs_.size() <= documents) logs_.push_back(std::log(static_cast<double>(logs_.size())));
+            all_ = documents ? logs_[documents] : 0.0;
         }
-        double operator()(uint32_t id) const { return grouped && !df[id] ? unseen : weight[id]; }
+        uint32_t df(uint32_t gram) const { return met_[gram].item > group_ ? met_[gram].df : 0; }
+        double operator()(uint32_t gram) const {
+            const uint32_t times = df(gram);
+            return times ? all_ - logs_[times] : all_;
+        }
 
-        const Sentences &of;
-        bool grouped = false;
-        double unseen = 0.0;
-        std::vector<double> weight, logs;
-        std::vector<uint32_t> df, touched;
-        std::vector<int64_t> last;
+      private:
+        struct Met {
+            uint32_t item, df;
+        };
+        std::vector<Met> met_;
+        std::vector<double> logs_;
+        uint32_t last_ = 0, group_ = 0;  // items so far, and before this group
+        double all_ = 0.0;
+    };
+
+    // Room for counting, kept from call to call: it is as large as there are n-grams.
+    std::unique_ptr<Counted> borrow() const {
+        const std::lock_guard<std::mutex> held(spare_lock_);
+        if (spare_.empty()) return std::make_unique<Counted>();
+        std::unique_ptr<Counted> found = std::move(spare_.back());
+        spare_.pop_back();
+        return found;
+    }
+    void give_back(std::unique_ptr<Counted> counted) const {
+        const std::lock_guard<std::mutex> held(spare_lock_);
+        if (spare_.size() < SPARE) spare_.push_back(std::move(counted));
+    }
+
+    // The norms of rows under one set of weights, each made once: most rows are met in many pairs.
+    template <class Df> class Norms {
+      public:
+        Norms(const Sentences &of, const Df &df) : of_(of), df_(df) {}
+        const std::array<double, N> &of(int64_t row) {
+            const auto [place, fresh] = known_.try_emplace(row);
+            if (fresh) place->second = of_.norms(of_.rows_[row], df_);
+            return place->second;
+        }
+        void clear() { known_.clear(); }
+
+      private:
+        const Sentences &of_;
+        const Df &df_;
+        std::unordered_map<int64_t, std::array<double, N>> known_;
     };
 
     Row read(std::string_view text) {
         Row row{};
         const char *at = text.data(), *end = at + text.size();
         row.word = row_words_.size();
+        size_t letters = 0, single = 0;  // of words, and blanks U+0020 with a word on both sides
         while (at < end) {
             if (const size_t skip = blank(at, end)) {
+                single += *at == ' ' && at > text.data() && at + 1 < end && !blank(at + 1, end);
                 at += skip;
                 continue;
             }
             const char *from = at;
             while (at < end && !blank(at, end)) ++at;
             row_words_.push_back(words_.number({from, static_cast<size_t>(at - from)}));
+            letters += static_cast<size_t>(at - from);
         }
         row.words = row_words_.size() - row.word;
         row.piece = pieces_.size();
-        for (const char *from = text.data();; ++at) {
-            at = static_cast<const char *>(std::memchr(from, ' ', static_cast<size_t>(end - from)));
-            if (at == nullptr) at = end;
-            pieces_.push_back(words_.number({from, static_cast<size_t>(at - from)}));
-            if (at == end) break;
-            from = at + 1;
+        if (row.words && single + 1 == row.words && letters + single == text.size()) {  // nothing but words and single blanks
+            pieces_.insert(pieces_.end(), row_words_.begin() + static_cast<ptrdiff_t>(row.word), row_words_.end());
+        } else {
+            for (const char *from = text.data();;) {
+                at = static_cast<const char *>(std::memchr(from, ' ', static_cast<size_t>(end - from)));
+                if (at == nullptr) at = end;
+                pieces_.push_back(words_.number({from, static_cast<size_t>(at - from)}));
+                if (at == end) break;
+                from = at + 1;
+            }
         }
         row.pieces = pieces_.size() - row.piece;
-        std::vector<uint32_t> &ids = scratch_, &told = order_;
-        for (int n = 0; n < N; ++n) {
-            row.gram[n] = counts_.size();
-            ids.clear();
-            for (size_t i = 0; i + static_cast<size_t>(n) < row.words; ++i) {
+        keys_.clear();
+        for (size_t n = 0; n < N; ++n)
+            for (size_t i = 0; i + n < row.words; ++i) {
                 Key key{NONE, NONE, NONE, NONE};
-                for (int j = 0; j <= n; ++j) key[j] = row_words_[row.word + i + static_cast<size_t>(j)];
-                ids.push_back(grams_.number(key));
+                for (size_t j = 0; j <= n; ++j) key[j] = row_words_[row.word + i + j];
+                keys_.push_back(key);
             }
-            told = ids;
+        grams_.numbers(keys_, order_);
+        const uint32_t *told = order_.data();
+        for (size_t n = 0; n < N; ++n) {
+            row.gram[n] = counts_.size();
+            const size_t count = row.words > n ? row.words - n : 0;
+            std::vector<uint32_t> &ids = scratch_;
+            ids.assign(told, told + count);
             std::sort(ids.begin(), ids.end());
             for (size_t i = 0, j = 0; i < ids.size(); i = j) {
                 while (j < ids.size() && ids[j] == ids[i]) ++j;
                 counts_.push_back({ids[i], static_cast<uint32_t>(j - i)});
             }
             const Range sorted{counts_.data() + row.gram[n], counts_.data() + counts_.size()};
-            seen_.assign(static_cast<size_t>(sorted.end - sorted.at), 0);
-            for (uint32_t id : told) {
-                const Count *found = look_up(sorted, id);
-                uint8_t &seen = seen_[static_cast<size_t>(found - sorted.at)];
-                if (!seen) told_.push_back(*found);
-                seen = 1;
+            const auto distinct = static_cast<size_t>(sorted.end - sorted.at);
+            if (distinct == count) {
+                for (size_t i = 0; i < count; ++i) told_.push_back({told[i], 1});
+            } else {
+                seen_.assign(distinct, 0);
+                for (size_t i = 0; i < count; ++i) {
+                    const Count *found = look_up(sorted, told[i]);
+                    uint8_t &seen = seen_[static_cast<size_t>(found - sorted.at)];
+                    if (!seen) told_.push_back(*found);
+                    seen = 1;
+                }
             }
+            told += count;
         }
         row.gram[N] = counts_.size();
         return row;
@@ -388,7 +482,7 @@ class Sentences {
         }
     }
 
-    std::array<double, N> norms(const Row &row, const Frequencies &df) const {
+    template <class Df> std::array<double, N> norms(const Row &row, const Df &df) const {
         std::array<double, N> found{};
         for (int n = 0; n < N; ++n) {
             double sum = 0.0;
@@ -427,13 +521,13 @@ class Sentences {
         stats[9] = nearest;
     }
 
-    double score(const Items &items, int64_t k, const Frequencies &df) const {
+    template <class Df> double score(const Items &items, int64_t k, const Df &df, Norms<Df> &norms) const {
         const Row &c = rows_[items.candidates[k]];
-        const std::array<double, N> norm_c = norms(c, df);
+        const std::array<double, N> &norm_c = norms.of(items.candidates[k]);
         double sum = 0.0;
         for (int64_t i = items.starts[k]; i < items.starts[k + 1]; ++i) {
             const Row &r = rows_[items.references[i]];
-            const std::array<double, N> norm_r = norms(r, df);
+            const std::array<double, N> &norm_r = norms.of(items.references[i]);
             double cosine = 0.0;
             for (int n = 0; n < N; ++n) {
                 if (norm_c[n] == 0.0 || norm_r[n] == 0.0) continue;
@@ -503,10 +597,13 @@ class Sentences {
     }
 
     mutable std::shared_mutex lock_;
+    mutable std::mutex spare_lock_;
+    mutable std::vector<std::unique_ptr<Counted>> spare_;
     Words words_;
     Grams grams_;
     std::vector<Row> rows_;
     std::vector<uint32_t> row_words_, pieces_, scratch_, order_;
+    std::vector<Key> keys_;
     std::vector<uint8_t> seen_;
     std::vector<Count> counts_, told_;  // by number, and in the order of the sentence
 };
@@ -543,7 +640,8 @@ FABULA_KERNEL(m) {
         .def("cider", &Sentences::cider, nb::arg("candidates"), nb::arg("references"), nb::arg("starts"), nb::arg("groups"),
              nb::arg("threads"))
         .def("cider_given", &Sentences::cider_given, nb::arg("candidates"), nb::arg("references"), nb::arg("starts"),
-             nb::arg("df"), nb::arg("documents"), nb::arg("threads"))
+             nb::arg("weights"), nb::arg("threads"))
+        .def_static("weights", &Sentences::weights, nb::arg("df"), nb::arg("documents"))
         .def("frequencies", &Sentences::frequencies, nb::arg("references"), nb::arg("starts"))
         .def("grams_known", &Sentences::grams_known)
         .def("grams", &Sentences::grams_texts, nb::arg("start") = 0)

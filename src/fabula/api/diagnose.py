@@ -11,7 +11,8 @@ from fabula.core.errors import SpecError
 from fabula.core.notes import Progress, silent
 from fabula.core.nouns import Corpus
 from fabula.core.options import Options, deal, option, takes
-from fabula.diagnose.errors import Diagnosis, Limits, errors
+from fabula.diagnose.errors import Diagnosis, errors
+from fabula.diagnose.finding import Limits
 from fabula.diagnose.retrieval import Recall, Retrieval, retrieval
 from fabula.score.base import Readable
 from fabula.score.options import ScoreOptions

@@ -164,16 +164,25 @@ class Story(InColumns):
 
     def in_order(self) -> Story:
         """The same story told in time, whatever the file's order: by start, then end, then words (`order`)."""
-        return self.rearranged(self.order)
+        return self if self.sorted_in_time is None else self.sorted_in_time
 
     def by_start(self) -> Story:
         """Sorted by start alone, as published evaluators sort; on ties the file's order stays."""
-        return self.rearranged(self.start_order)
+        return self if self.sorted_by_start is None else self.sorted_by_start
 
-    def rearranged(self, places: list[int]) -> Story:
-        """The events at these places; this very story where they stand so already."""
+    @once
+    def sorted_in_time(self) -> Story | None:
+        """Kept, for many rules read it; None where this story stands so already."""
+        return self.rearranged(self.order)
+
+    @once
+    def sorted_by_start(self) -> Story | None:
+        return self.sorted_in_time if self.start_order == self.order else self.rearranged(self.start_order)
+
+    def rearranged(self, places: list[int]) -> Story | None:
+        """The events at these places; None where they stand so already."""
         if places == list(range(len(places))):
-            return self
+            return None
         if self.columns is None:
             return Story(self.id, tuple([self.events[i] for i in places]), self.duration)
         words, scores = self.words, self.scores

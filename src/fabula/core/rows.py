@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -67,9 +68,10 @@ class Rows:
     def take(self, index: Sequence[int] | NDArray[np.int64]) -> Rows:
         """The rows at these places, as often as they are named: a bootstrap sample, a shard, a slice."""
         at = np.asarray(index, dtype=np.int64)
+        places = at.tolist()
         columns = {n: c[at] for n, c in self.columns.items()}
-        clusters = None if self.clusters is None else tuple(self.clusters[i] for i in at)
-        return Rows(tuple(self.keys[i] for i in at), self.refset[at], columns, self.unit, clusters)
+        clusters = None if self.clusters is None else tuple(map(self.clusters.__getitem__, places))
+        return Rows(tuple(map(self.keys.__getitem__, places)), self.refset[at], columns, self.unit, clusters)
 
     def as_set(self, number: int) -> Rows:
         """The same rows as those of one reference set."""
@@ -96,6 +98,37 @@ class Rows:
         """The inverse of `of`."""
         for i, key in enumerate(self.keys):
             yield {self.unit: key, "refset": int(self.refset[i])} | {n: c[i].tolist() for n, c in self.columns.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """The rows of a table unit by unit: those of unit u stand at order[starts[u]] … order[starts[u + 1] - 1]."""
+
+    place: Mapping[str | int, int]  # u of each key, by first appearance
+    of: NDArray[np.int64]  # [R] u of each row
+    order: NDArray[np.int64]  # [R]
+    counts: NDArray[np.int64]  # [U]
+
+    def __len__(self) -> int:
+        return len(self.place)
+
+    def rows(self, u: int) -> NDArray[np.int64]:
+        """Where the rows of a unit stand, in their order."""
+        start = int(self.starts[u])
+        return self.order[start : start + int(self.counts[u])]
+
+    @property
+    def starts(self) -> NDArray[np.int64]:
+        found: NDArray[np.int64] = np.cumsum(self.counts) - self.counts
+        return found
+
+
+@lru_cache(maxsize=4)  # tables of the same units stand side by side by the hundred
+def group_keys(keys: tuple[str | int, ...]) -> Units:
+    """Which rows belong together, by their keys."""
+    place: dict[str | int, int] = {}
+    of = np.fromiter((place.setdefault(key, len(place)) for key in keys), np.int64, len(keys))
+    return Units(place, of, np.argsort(of, kind="stable"), np.bincount(of, minlength=len(place)))
 
 
 def stack(columns: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:

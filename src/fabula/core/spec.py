@@ -12,6 +12,7 @@ import dataclasses
 import re
 import types
 import typing
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Self
 
 from fabula.core.errors import SpecError
@@ -24,6 +25,7 @@ WANTED: dict[Any, str] = {
     bool: "true or false",
 }
 HINTS: dict[type, dict[str, Any]] = {}  # resolving annotations is slow: once per class
+DEFAULTS: dict[type, Mapping[str, Any]] = {}
 GRAMMAR = re.compile(r"\s*([A-Za-z][\w-]*)\s*(?:\(([^()|]*)\))?\s*(?:@\s*([^\s|]+))?\s*(?:\|.*)?")
 
 
@@ -70,15 +72,18 @@ class Spec:
                 )
 
     @classmethod
-    def defaults(cls) -> dict[str, Any]:
-        return {f.name: f.default for f in dataclasses.fields(cls)}
+    def defaults(cls) -> Mapping[str, Any]:
+        """Every field, and what it is unless told otherwise; asked for once a video, so made once a class."""
+        if cls not in DEFAULTS:
+            DEFAULTS[cls] = types.MappingProxyType({f.name: f.default for f in dataclasses.fields(cls)})
+        return DEFAULTS[cls]
 
     def with_params(self, params: dict[str, str]) -> Self:
         """A copy in which these fields, given as text, are set."""
         fields, changes = self.defaults(), {}
         for given, text in params.items():
             name = self.at if given == "@" else given
-            if name not in fields:
+            if name is None or name not in fields:
                 raise SpecError(
                     f"{self.name} has no parameter {given!r}; {close_to(given, list(fields))}"
                     if name is not None

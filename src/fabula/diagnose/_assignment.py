@@ -9,14 +9,44 @@ from __future__ import annotations
 
 import numpy as np
 
+from fabula import _kernels
 from fabula.match import Pairs
+from fabula.pair.grid import Cells, Index, Mask
 from fabula.pair.tiou import Matrix
+
+MOST = 1e300  # |C|; potentials are sums of a few, and must stay finite
+
+
+def assignment_many(C: Cells, shapes: Index) -> tuple[Cells, Mask]:
+    """`assignment` of many matrices end to end, each [G, P]: their values [N], and which cells are their pairs."""
+    values, chosen = np.zeros(len(shapes)), np.zeros(len(C), bool)
+    if native := _kernels.native():
+        native.assignment_many(np.ascontiguousarray(C), np.ascontiguousarray(shapes), values, chosen)
+    else:
+        assignment_many_python(C, shapes, values, chosen)
+    return values, chosen
+
+
+def assignment_many_python(C: Cells, shapes: Index, values: Cells, chosen: Mask) -> None:
+    """The readable twin of the compiled kernel."""
+    sizes = [G * P for G, P in shapes.tolist()]
+    if (shapes < 0).any() or not sum(sizes) == C.size == chosen.size or len(values) != len(sizes):
+        raise ValueError("assignment_many: the cells do not fit the shapes")
+    chosen[:] = False
+    start = 0
+    for n, (G, P) in enumerate(shapes.tolist()):
+        end = start + G * P
+        values[n], pairs = assignment(C[start:end].reshape(G, P))
+        chosen[[start + i * P + j for i, j in pairs]] = True
+        start = end
 
 
 def assignment(C: Matrix) -> tuple[float, Pairs]:
     """The largest sum over one-to-one pairs of C [G, P], and its min(G, P) pairs, sorted by row."""
     if C.size == 0:
         return 0.0, []
+    if not (np.abs(C) <= MOST).all():
+        raise ValueError("assignment_many: a score is not finite, or beyond 1e300")
     if C.shape[0] > C.shape[1]:
         value, pairs = assignment(C.T)
         return value, sorted((i, j) for j, i in pairs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from math import nan
 from typing import Any
@@ -11,17 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fabula.core.errors import FabulaError
-from fabula.core.rows import Rows
+from fabula.core.rows import Rows, Units, group_keys
 from fabula.metrics import Metric
 from fabula.score import Request, task
+from fabula.score.base import Memory
 
 TELLING = 5e-7  # a smaller difference of the score is not worth a sentence
 APART = 1e-7  # nor one of a unit's own number
 STORIES = ("dense", "procedure")  # held in memory, and prepared by metrics alone
 
 Unit = str | int
-Places = Mapping[Unit, list[int]]
 Numbers = NDArray[Any]
+Index = NDArray[np.int64]
 Apart = tuple[str, float, float]  # a unit, its own number here and there; NaN where it does not count
 
 
@@ -42,16 +43,16 @@ class Bench:
     request: Request
     task: str
     idle: Callable[[str, Any, Any], bool] = lambda name, here, there: False  # a field whose change cannot act here
-    kept: dict[object, Rows] = field(default_factory=dict)
+    memory: Memory = field(default_factory=Memory)
 
     def run(self, request: Request) -> Any:
         """A protocol may prepare files in its own way; its rows are kept only where it is known that none does."""
         shared = request.protocol is None or self.task in STORIES
-        return task(self.task).run(replace(request, kept=self.kept if shared else None))
+        return task(self.task).run(replace(request, memory=self.memory if shared else None))
 
     def prepare(self, some: Iterable[Metric]) -> None:
         """Rows of all that are not there yet, in one pass over the files; those that cannot be are left out."""
-        wanted = list({m.full(): m for m in some if m.rows_key not in self.kept}.values())
+        wanted = list({m.full(): m for m in some if m.rows_key not in self.memory.rows}.values())
         try:
             if wanted:
                 self.run(replace(self.request, metrics=wanted))
@@ -71,7 +72,7 @@ class Bench:
 
     def rows(self, metric: Metric) -> Rows | None:
         self.prepare([metric])
-        return self.kept.get(metric.rows_key)
+        return self.memory.rows.get(metric.rows_key)
 
     def score(self, metric: Metric, number: str) -> float | None:
         rows = self.rows(metric)
@@ -134,34 +135,47 @@ def apart(ours: tuple[Metric, Rows], theirs: tuple[Metric, Rows], number: str) -
     (a, here), (b, there) = ours, theirs
     if are_same(here, there):
         return []
-    places, tell = (find_places(here), find_places(there)), (a.telling(here, number), b.telling(there, number))
-    differing = find_differing(here, there, places, tell)
-    ours_, theirs_ = ({u: of[u] for u in differing if u in of} for of in places)
-    values, others = a.each_alone(here, number, ours_), b.each_alone(there, number, theirs_)
-    found = []
-    for unit in differing:
-        x, y = values.get(unit, nan), others.get(unit, nan)
-        if unit in ours_ and unit in theirs_ and len(ours_[unit]) != len(theirs_[unit]) and abs(x - y) <= APART:
-            continue  # told in other rows, and yet the same
-        found.append((str(unit), x, y))
-    return sorted(found, key=lambda row: -abs(row[1] - row[2]) if row[1] == row[1] and row[2] == row[2] else -2.0)
+    units = group_keys(here.keys), group_keys(there.keys)
+    tell = a.telling(here, number), b.telling(there, number)
+    differing = find_differing((here, there), units, tell)
+    places = [np.array([of.place.get(unit, -1) for unit in differing], np.int64) for of in units]  # [D] each
+    x, y = alone(a, here, number, units[0], places[0]), alone(b, there, number, units[1], places[1])
+    counts = [np.where(at < 0, 0, of.counts[at]) for of, at in zip(units, places, strict=True)]
+    distance = np.abs(x - y)
+    # told in other rows, and yet the same
+    same = (counts[0] > 0) & (counts[1] > 0) & (counts[0] != counts[1]) & (distance <= APART)
+    kept = np.flatnonzero(~same)
+    kept = kept[np.argsort(np.where(np.isnan(distance), -2.0, -distance)[kept], kind="stable")]
+    return [
+        (str(differing[k]), *pair) for k, *pair in zip(kept.tolist(), x[kept].tolist(), y[kept].tolist(), strict=True)
+    ]
 
 
-def find_differing(here: Rows, there: Rows, places: tuple[Places, Places], tell: tuple[Numbers, Numbers]) -> list[Unit]:
-    """The units of both tables whose rows are not alike in what is telling."""
-    if here.keys == there.keys and tell[0].shape == tell[1].shape:
-        alike = (np.abs(tell[0] - tell[1]) <= APART).all(axis=1)
-        return list(dict.fromkeys(here.keys[i] for i in np.flatnonzero(~alike).tolist()))
-    units = dict.fromkeys([*places[0], *places[1]])
-    both = {u for u in units if u in places[0] and u in places[1]}
-    return [u for u in units if u not in both or not are_alike(tell[0][places[0][u]], tell[1][places[1][u]])]
-
-
-def find_places(rows: Rows) -> Places:
-    found: dict[Unit, list[int]] = {}
-    for i, key in enumerate(rows.keys):
-        found.setdefault(key, []).append(i)
+def alone(metric: Metric, rows: Rows, number: str, units: Units, places: Index) -> Numbers:
+    """The units' own numbers; NaN for one that is not there (−1). [D]"""
+    found = np.full(len(places), nan)
+    found[places >= 0] = metric.each_alone(rows, number, units, places[places >= 0])
     return found
+
+
+def find_differing(tables: tuple[Rows, Rows], units: tuple[Units, Units], tell: tuple[Numbers, Numbers]) -> list[Unit]:
+    """The units of both tables whose rows are not alike in what is telling."""
+    if tables[0].keys == tables[1].keys and tell[0].shape == tell[1].shape:
+        alike = (np.abs(tell[0] - tell[1]) <= APART).all(axis=1)
+        return list(dict.fromkeys(tables[0].keys[i] for i in np.flatnonzero(~alike).tolist()))
+    every = list(dict.fromkeys([*units[0].place, *units[1].place]))
+    if tell[0].shape[1:] != tell[1].shape[1:]:
+        return every
+    places = [np.array([of.place.get(unit, -1) for unit in every], np.int64) for of in units]
+    counts = [np.where(at < 0, 0, of.counts[at]) for of, at in zip(units, places, strict=True)]
+    even = np.flatnonzero(counts[0] == counts[1])  # units with as many rows here as there
+    size = counts[0][even]
+    step = np.arange(int(size.sum())) - np.repeat(np.cumsum(size) - size, size)
+    rows = [of.order[np.repeat(of.starts[at[even]], size) + step] for of, at in zip(units, places, strict=True)]
+    other = ~(np.abs(tell[0][rows[0]] - tell[1][rows[1]]) <= APART).all(axis=1)
+    differs = np.ones(len(every), bool)
+    differs[even] = np.bincount(np.repeat(np.arange(len(even)), size)[other], minlength=len(even)) > 0
+    return [every[k] for k in np.flatnonzero(differs).tolist()]
 
 
 def are_same(a: Rows, b: Rows) -> bool:
@@ -171,7 +185,3 @@ def are_same(a: Rows, b: Rows) -> bool:
         and a.columns.keys() == b.columns.keys()
         and all(np.array_equal(a[name], b[name]) for name in a.columns)
     )
-
-
-def are_alike(a: NDArray[Any], b: NDArray[Any]) -> bool:
-    return a.shape == b.shape and bool((np.abs(a - b) <= APART).all())

@@ -27,10 +27,8 @@ refs=mean does.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Literal
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -38,16 +36,16 @@ from fabula import metrics
 from fabula.core.errors import SpecError
 from fabula.core.notes import Notes, Progress, silent
 from fabula.core.nouns import Corpus, Event, Segment, Story
-from fabula.core.options import Options, option
 from fabula.core.rows import Rows
-from fabula.diagnose._assignment import assignment
 from fabula.diagnose.factors import Factors, factorisable, factors
+from fabula.diagnose.finding import PERSON, Found, Limits, find_many, find_persons
 from fabula.diagnose.slices import EventSlice, VideoSlice, event_slices, video_slices
-from fabula.match import Pairs, greedy, ordered
 from fabula.metrics import Metric
 from fabula.metrics.stories import Stories, tell
 from fabula.pair.captions import Captions
-from fabula.pair.tiou import Matrix, intersection, tiou
+from fabula.pair.grid import Grid
+from fabula.pair.strips import MANY, portions
+from fabula.pair.tiou import tiou
 from fabula.score import stories
 from fabula.score.base import Readable, Request
 from fabula.score.options import ScoreOptions
@@ -55,141 +53,6 @@ from fabula.stats.bootstrap import Interval, bootstrap
 from fabula.stats.paired import between
 from fabula.stats.resampling import Resampling
 from fabula.stats.sample import samples
-
-PERSON = re.compile(r"\b[Pp]\d+\b")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Limits(Options):
-    """From which number on something counts."""
-
-    near: float = option(0.1, "IoU of a pair at least.", shows_default=True)
-    right: float = option(0.5, "IoU of a well located pair.", shows_default=True)
-    inside: float = option(0.75, "Share that makes a piece.", shows_default=True)
-    words: float = option(0.2, "Caption score of right words.", shows_default=True)
-    matching: Literal["greedy", "ordered"] = option("greedy", "Pairs.", shows_default=True)
-
-    def __post_init__(self) -> None:
-        for name in ("near", "right", "inside"):
-            if not 0 < getattr(self, name) <= 1:
-                raise SpecError(f"{name}={getattr(self, name):g}; it must lie above 0 and at most at 1")
-        if self.near > self.right:
-            raise SpecError(f"near={self.near:g} is above right={self.right:g}")
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """The errors of one story against one reference: indices of references g and predictions p."""
-
-    pairs: Pairs = field(default_factory=list)
-    split: list[tuple[int, list[int]]] = field(default_factory=list)  # g, its pieces
-    merged: list[tuple[int, list[int]]] = field(default_factory=list)  # p, its parts
-    mislocated: Pairs = field(default_factory=list)
-    out_of_order: Pairs = field(default_factory=list)  # (p, whose caption belongs there)
-    miscaptioned: Pairs = field(default_factory=list)
-    identity: Pairs = field(default_factory=list)
-    duplicate: list[int] = field(default_factory=list)
-    hallucinated: list[int] = field(default_factory=list)
-    missed: list[int] = field(default_factory=list)
-    unsorted: list[int] = field(default_factory=list)  # p that start before one told earlier, where that matters
-
-    def count(self, kind: str) -> int:
-        return len(getattr(self, kind)) + (len(self.unsorted) if kind == "out_of_order" else 0)
-
-
-def find(ref: Story, pred: Story, captions: Matrix | None, limits: Limits, in_time: bool = True) -> Found:
-    """captions [G, P]: caption scores, None where there are no words; in_time: the metric sorts predictions itself."""
-    G, P = ref.spans, pred.spans
-    iou = tiou(G, P)  # [G, P]
-    inter = np.where(iou > 0, intersection(G, P), 0.0)
-    of_g = inter / np.maximum(G[:, 1] - G[:, 0], 1e-12)[:, None]
-    of_p = inter / np.maximum(P[:, 1] - P[:, 0], 1e-12)[None, :]
-    split: list[tuple[int, list[int]]] = []
-    merged: list[tuple[int, list[int]]] = []
-    free_g, free_p = set(range(len(G))), set(range(len(P)))
-    for g in range(len(G)):
-        pieces = [p for p in sorted(free_p) if of_p[g, p] >= limits.inside and inter[:, p].argmax() == g]
-        if stand_apart(iou[g], pieces, limits) and hull_iou(P[pieces], G[g]) >= limits.right:
-            split.append((g, pieces))
-            free_g -= {g}
-            free_p -= set(pieces)
-    for p in sorted(free_p):
-        parts = [g for g in sorted(free_g) if of_g[g, p] >= limits.inside and inter[g].argmax() == p]
-        if stand_apart(iou[:, p], parts, limits) and hull_iou(G[parts], P[p]) >= limits.right:
-            merged.append((p, parts))
-            free_g -= set(parts)
-            free_p -= {p}
-    rest = np.where(np.isin(np.arange(len(G)), list(free_g))[:, None], iou, 0.0)
-    rest = np.where(np.isin(np.arange(len(P)), list(free_p))[None, :] & (rest >= limits.near), rest, 0.0)
-    pairs = (greedy if limits.matching == "greedy" else ordered)(rest)[1]
-    free_g -= {g for g, _ in pairs}
-    free_p -= {p for _, p in pairs}
-    told = sorted(set(range(len(G))) - free_g)
-    duplicate = [p for p in sorted(free_p) if ((iou[told, p] >= limits.near) | (of_p[told, p] >= limits.inside)).any()]
-    found = Found(
-        pairs=pairs,
-        split=split,
-        merged=merged,
-        mislocated=[(g, p) for g, p in pairs if iou[g, p] < limits.right],
-        duplicate=duplicate,
-        hallucinated=sorted(free_p - set(duplicate)),
-        missed=sorted(free_g),
-    )
-    if captions is not None:
-        find_word_errors(found, ref, pred, captions, limits)
-    if not in_time and pred.by_start() is not pred:
-        starts = P[:, 0]
-        found.unsorted.extend(p for p in range(1, len(P)) if starts[p] < starts[:p].max())
-    return found
-
-
-def stand_apart(iou: Matrix, some: list[int], limits: Limits) -> bool:
-    """Two or more, and nothing stands right already."""
-    return len(some) > 1 and bool((iou <= limits.right).all())
-
-
-def hull_iou(some: Matrix, one: Matrix) -> float:
-    """IoU of the hull of some spans [N, 2] with one span [2]."""
-    return float(tiou(np.array([[some[:, 0].min(), some[:, 1].max()]]), one[None])[0, 0])
-
-
-def find_word_errors(found: Found, ref: Story, pred: Story, captions: Matrix, limits: Limits) -> None:
-    """The errors of words, among matched pairs."""
-    own = np.array([captions[g, p] for g, p in found.pairs])  # [m]
-    T = np.array([[captions[g, q] for _, q in found.pairs] for g, _ in found.pairs]).reshape(len(own), len(own))
-    to = dict(assignment(T)[1])  # event i → the caption that belongs there
-    moved: set[int] = set()
-    for cycle in find_cycles(to):
-        after = [T[i, to[i]] for i in cycle]
-        if len(cycle) > 1 and np.mean(after) >= limits.words and sum(after) > sum(own[cycle]) + 1e-9:
-            found.out_of_order.extend((found.pairs[i][1], found.pairs[to[i]][1]) for i in cycle)
-            moved |= set(cycle)
-    for i, (g, p) in enumerate(found.pairs):
-        if own[i] < limits.words and i not in moved:
-            found.miscaptioned.append((g, p))
-        named, meant = find_persons(pred.events[p]), find_persons(ref.events[g])
-        if i not in moved and named and meant and named != meant:
-            found.identity.append((g, p))
-
-
-def find_cycles(to: dict[int, int]) -> list[list[int]]:
-    """The cycles of a permutation."""
-    seen: set[int] = set()
-    found = []
-    for start in to:
-        cycle, i = [], start
-        while i not in seen:
-            seen.add(i)
-            cycle.append(i)
-            i = to[i]
-        if cycle:
-            found.append(cycle)
-    return found
-
-
-def find_persons(event: Event) -> list[str]:
-    return [name.upper() for name in PERSON.findall(event.caption or "")]
-
 
 # --- repairs ---------------------------------------------------------------------------------------------------------
 
@@ -342,13 +205,18 @@ def errors(
         kinds.append("out_of_order")
     looked = [find_all(ref, pred, made, limits, worded) for ref in sets]
 
-    def score_repaired(kind: str | None) -> Rows:
-        both = zip(sets, looked, strict=True)
+    as_told = [made.table(Stories([ref], pred)) for ref in sets]
+
+    def score_repaired(kind: str) -> Rows:
+        each = zip(sets, looked, as_told, strict=True)
         return join_sets(
-            [made.table(Stories([ref], repair_corpus(kind, ref, pred, found, made))) for ref, found in both]
+            [
+                score_again(made, ref, repair_stories(kind, ref, pred, found, made), pred, rows)
+                for ref, found, rows in each
+            ]
         )
 
-    tables: dict[str | None, Rows] = {None: score_repaired(None)}
+    tables: dict[str | None, Rows] = {None: join_sets(as_told)}
     for k, kind in enumerate(kinds):
         progress("repairs", k, len(kinds))
         tables[kind] = (
@@ -396,20 +264,33 @@ def find_prediction(metric: Metric, video: str, pred: Corpus) -> Story | None:
 def find_all(ref: Corpus, pred: Corpus, metric: Metric, limits: Limits, worded: bool) -> dict[str, Found]:
     """The errors of every video against one reference set."""
     told = {v: (ref[v], story) for v in ref if len(ref[v]) and (story := find_prediction(metric, v, pred)) is not None}
-    captions = metric.captions() or Captions("meteor", "prediction-as-hypothesis", "ptb", False)
-    if worded:
-        captions.score_all([([r], p) for r, p in told.values()])
-    in_time = metric.param("order", "time") != "file"
-    return {v: find(r, p, captions.matrix(r, p) if worded else None, limits, in_time) for v, (r, p) in told.items()}
+    words = metric.captions() or Captions("meteor", "prediction-as-hypothesis", "ptb", False) if worded else None
+    in_time, found = metric.param("order", "time") != "file", list[Found]()
+    for some in portions(list(told.values()), MANY):
+        grid = Grid.of(some)
+        scores = None if words is None else words.scores(grid, np.ones(len(grid.pair), bool))
+        found += find_many(grid, scores, limits, in_time)
+    return dict(zip(told, found, strict=True))
 
 
-def repair_corpus(kind: str | None, ref: Corpus, pred: Corpus, looked: dict[str, Found], metric: Metric) -> Corpus:
-    """Predictions without one kind of error; None: as they are."""
-    if kind is None:
-        return pred
-    stories = dict(pred.stories)
+def repair_stories(kind: str, ref: Corpus, pred: Corpus, looked: dict[str, Found], metric: Metric) -> dict[str, Story]:
+    """The predictions of the videos that have this kind of error, without it."""
+    stories: dict[str, Story] = {}
     for v, found in looked.items():
         if found.count(kind):
             story = find_prediction(metric, v, pred) or Story(v)
             stories[v] = replace(story, events=tuple(REPAIRS[kind](ref[v], story, found)))
-    return Corpus(stories, name=pred.name)
+    return stories
+
+
+def score_again(metric: Metric, ref: Corpus, changed: dict[str, Story], pred: Corpus, rows: Rows) -> Rows:
+    """The rows of predictions of which some have changed, given those of all as they were: only these are scored."""
+    if metric.of_unit:
+        some = replace(ref, stories={v: ref[v] for v in ref if v in changed})
+        new = metric.table(Stories([some], replace(pred, stories=changed)))
+        at = [i for i, video in enumerate(rows.keys) if video in changed]
+        if new.keys == tuple(rows.keys[i] for i in at):
+            places = np.arange(len(rows))
+            places[at] = len(rows) + np.arange(len(at))
+            return Rows.joined([rows, new]).take(places)
+    return metric.table(Stories([ref], replace(pred, stories=dict(pred.stories) | changed)))

@@ -22,20 +22,22 @@ another; for them no such chain exists.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from fabula.core.errors import SpecError
 from fabula.core.nouns import Corpus, Story
 from fabula.core.rows import Rows
-from fabula.diagnose._assignment import assignment
-from fabula.match.ordered import ordered
+from fabula.diagnose._assignment import assignment, assignment_many
+from fabula.match.ordered import ordered, ordered_many
 from fabula.metrics import Metric
-from fabula.metrics.base import Row
+from fabula.metrics.base import Array, Row
 from fabula.metrics.stories import Stories, StoryMetric
+from fabula.pair.grid import Cells, Grid, Mask
+from fabula.pair.strips import MANY
 from fabula.pair.tiou import Matrix
 
 CHAIN = ("count", "localisation", "captions", "order")
@@ -83,23 +85,46 @@ def sum_exchanged(iou: Matrix, captions: Matrix, pairs: Sequence[tuple[int, int]
     return assignment(weight[:, None] * captions[rows])[0]
 
 
+def find_all_bounds(grid: Grid, iou: Cells, captions: Cells | None) -> dict[str, Array]:
+    """`find_bounds` of all pairs of stories of a grid. [N] each"""
+    G, P = grid.shapes.T
+    L, by_iou = assignment_many(iou, grid.shapes)
+    if captions is None:
+        W, S = L, ordered_many(iou, grid.shapes)[0]
+    else:
+        C = iou * captions
+        U, by_both = assignment_many(C, grid.shapes)
+        W = np.maximum.reduce([U, *(sum_all_exchanged(grid, iou, captions, by) for by in (by_iou, by_both))])
+        S = ordered_many(C, grid.shapes)[0]
+    share = 2 / (G + P)
+    return {"n": np.minimum(G, P) * share, "L": L * share, "W": np.minimum(W, L) * share, "S": S * share}
+
+
+def sum_all_exchanged(grid: Grid, iou: Cells, captions: Cells, paired: Mask) -> Array:
+    """`sum_exchanged` of all pairs of stories; paired: a flag for each cell that is a pair. [N]"""
+    weight = np.zeros(int(grid.shapes[:, 0].sum()))  # [ΣG]
+    weight[grid.gold[paired]] = iou[paired]
+    rows = np.bincount(grid.gold[paired], minlength=len(weight)) > 0
+    cells = rows[grid.gold]
+    m = np.bincount(grid.pair[paired], minlength=len(grid))
+    return assignment_many((weight[grid.gold] * captions)[cells], np.stack([m, grid.shapes[:, 1]], axis=1))[0]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Chain(StoryMetric):
     """The bounds as rows, under the rules of a SODA metric."""
 
     name = "chain"
+    portion: ClassVar[int | None] = MANY
     soda: Any = None
 
     def prepare(self, data: Stories) -> Any:
         return self.soda.prepare(data)
 
-    def units(self, pairs: Sequence[tuple[Story, Story]], ctx: Any) -> list[Row]:
-        if ctx is not None:
-            videos: dict[str, tuple[list[Story], Story]] = {}
-            for ref, pred in pairs:
-                videos.setdefault(pred.id, ([], pred))[0].append(ref)
-            ctx.score_all(list(videos.values()))
-        return super().units(pairs, ctx)
+    def many(self, pairs: Sequence[tuple[Story, Story]], ctx: Any) -> Mapping[str, Array]:
+        grid = self.grid(pairs)
+        captions = None if ctx is None else ctx.scores(grid, np.ones(len(grid.pair), bool))
+        return find_all_bounds(grid, self.soda.ious(grid), captions)
 
     def unit(self, ref: Story, pred: Story, ctx: Any) -> Row:
         if not len(pred):

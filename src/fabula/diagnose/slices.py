@@ -21,9 +21,11 @@ from numpy.typing import NDArray
 
 from fabula.core.nouns import Corpus, Story
 from fabula.core.rows import Rows
-from fabula.match.greedy import greedy
+from fabula.match.greedy import greedy_many
 from fabula.metrics import Metric
-from fabula.pair.tiou import intersection, tiou
+from fabula.pair.grid import Grid, before, spans
+from fabula.pair.strips import MANY, portions
+from fabula.pair.tiou import shared
 from fabula.stats.bootstrap import Interval, interval
 from fabula.stats.resampling import Resampling
 from fabula.stats.sample import Sample
@@ -55,21 +57,27 @@ class EventSlice:
     iou: float  # mean IoU of their matches, 0 for an event without one
 
 
-def describe_events(ref: Story) -> Array:
-    """length, events, position, overlap and words of every event. [G, 5]"""
-    spans = ref.spans
-    length = spans[:, 1] - spans[:, 0]
-    whole = ref.duration or float(spans[:, 1].max()) or 1.0
-    words = [float(len((e.caption or "").split())) for e in ref.events]
-    columns = [length, np.full(len(ref), len(ref)), spans.mean(axis=1) / whole, share_covered(spans), np.array(words)]
+def describe_events(refs: Sequence[Story]) -> Array:
+    """length, events, position, overlap and words of every event of stories that have some, end to end. [E, 5]"""
+    counts = np.array([len(ref) for ref in refs], np.int64)
+    of = np.repeat(np.arange(len(refs)), counts)  # [E]
+    every = spans(refs)  # [E, 2]
+    ends = np.maximum.reduceat(every[:, 1], before(counts)) if len(refs) else np.zeros(0)
+    whole = np.array([ref.duration or end or 1.0 for ref, end in zip(refs, ends.tolist(), strict=True)])
+    words = np.array([float(len((e.caption or "").split())) for ref in refs for e in ref.events])
+    columns = [every[:, 1] - every[:, 0], counts[of], every.mean(axis=1) / whole[of], share_covered(refs, every), words]
     return np.stack(columns, axis=1).astype(np.float64)
 
 
-def share_covered(spans: Array) -> Array:
-    """The largest share of each event that another one covers. [G]"""
-    inter = intersection(spans, spans)
-    np.fill_diagonal(inter, 0.0)
-    share: Array = inter.max(axis=1) / np.maximum(spans[:, 1] - spans[:, 0], 1e-12)
+def share_covered(refs: Sequence[Story], every: Array) -> Array:
+    """The largest share of each event that another one of its story covers. [E]"""
+    most: list[Array] = []
+    for some in portions([(ref, ref) for ref in refs], MANY):
+        grid = Grid.of(some)
+        own = spans(grid.refs)
+        inter = np.where(grid.row == grid.column, 0.0, shared(own[grid.gold], own[grid.guess]))
+        most.append(np.maximum.reduceat(inter, np.flatnonzero(np.diff(grid.gold, prepend=-1))))
+    share: Array = np.concatenate([np.zeros(0), *most]) / np.maximum(every[:, 1] - every[:, 0], 1e-12)
     return share
 
 
@@ -102,9 +110,9 @@ def find_attributes(sets: Sequence[Corpus]) -> list[tuple[int, str]]:
 
 
 def event_slices(sets: Sequence[Corpus], pred: Corpus) -> list[EventSlice]:
-    told = [(story, pred.get(v)) for ref in sets for v, story in ref.items() if len(story)]
-    events = np.concatenate([describe_events(ref) for ref, _ in told])  # [E, 5]
-    iou = np.concatenate([match_events(ref, some) for ref, some in told])  # [E]
+    told = [(story, pred.get(v) or Story(v)) for ref in sets for v, story in ref.items() if len(story)]
+    events = describe_events([ref for ref, _ in told])  # [E, 5]
+    iou = match_events(told)  # [E]
     return [
         EventSlice(name, label, len(at), float((iou[at] >= FOUND).mean()), float(iou[at].mean()))
         for a, name in find_attributes(sets)
@@ -112,14 +120,24 @@ def event_slices(sets: Sequence[Corpus], pred: Corpus) -> list[EventSlice]:
     ]
 
 
+def mean_by(of: NDArray[np.int64], values: Array, size: int) -> Array:
+    """The means of the rows that belong together, added in their order. [N, 5], [size, 5]"""
+    counts = np.bincount(of, minlength=size)[:, None]
+    sums = np.stack([np.bincount(of, column, size) for column in values.T], axis=1)
+    means: Array = sums / counts
+    return means
+
+
 def video_slices(sets: Sequence[Corpus], rows: Rows, metric: Metric, how: Resampling) -> list[VideoSlice]:
-    described: dict[str | int, list[Array]] = {}
-    for ref in sets:
-        for v, story in ref.items():
-            if len(story):
-                described.setdefault(v, []).append(describe_events(story).mean(axis=0))
-    videos = [v for v in dict.fromkeys(rows.keys) if v in described]
-    means = np.array([np.mean(described[v], axis=0) for v in videos])  # [V, 5]
+    told = [(v, story) for ref in sets for v, story in ref.items() if len(story)]
+    known = {v for v, _ in told}
+    videos = [v for v in dict.fromkeys(rows.keys) if v in known]
+    place = {v: i for i, v in enumerate(videos)}
+    told = [(v, story) for v, story in told if v in place]
+    refs = [story for _, story in told]
+    of = np.repeat(np.arange(len(refs)), [len(ref) for ref in refs])
+    each = mean_by(of, describe_events(refs), len(refs))  # [S, 5]
+    means = mean_by(np.array([place[v] for v, _ in told], np.int64), each, len(videos))  # [V, 5]
     out = []
     for a, name in find_attributes(sets):
         for label, at in cut_slices(name, means[:, a]) if name != "position" else ():
@@ -130,11 +148,13 @@ def video_slices(sets: Sequence[Corpus], rows: Rows, metric: Metric, how: Resamp
     return out
 
 
-def match_events(ref: Story, pred: Story | None) -> Array:
-    """The IoU of every reference event with its match; 0 without one. [G]"""
-    best = np.zeros(len(ref))
-    if pred is not None and len(pred):
-        iou = tiou(ref.spans, pred.spans)
-        for g, p in greedy(iou)[1]:
-            best[g] = iou[g, p]
-    return best
+def match_events(told: Sequence[tuple[Story, Story]]) -> Array:
+    """The IoU of every reference event with its match; 0 without one. [E]"""
+    found: list[Array] = []
+    for some in portions(told, MANY):
+        grid = Grid.of(some)
+        iou, best = grid.iou(), np.zeros(int(grid.shapes[:, 0].sum()))
+        chosen = greedy_many(iou, grid.shapes)
+        best[grid.gold[chosen]] = iou[chosen]
+        found.append(best)
+    return np.concatenate([np.zeros(0), *found])

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from fabula.core.errors import SpecError
 from fabula.core.notes import Progress, silent
-from fabula.core.rows import Rows
+from fabula.core.rows import Rows, Units
 from fabula.core.spec import Spec, show
 
 Row = dict[str, float]
@@ -106,6 +106,11 @@ class Metric(Spec):
     def merge_statistics(self, parts: Sequence[Any]) -> Any:
         """The statistics of the parts together."""
         raise NotImplementedError(f"{self.name} has statistics and does not say how they are merged")
+
+    @property
+    def of_unit(self) -> bool:
+        """True where a unit's rows hang on that unit alone: those of units that did not change can stay."""
+        return not (self.whole or self.needs_statistics)
 
     def captions(self) -> Any:
         """The scorer (pair/captions.py) by which it compares captions pair by pair; None where there is none."""
@@ -206,12 +211,12 @@ class Metric(Spec):
         """The number that the rows of one unit would give by themselves; NaN where they do not count."""
         return self.fold(rows)[field]
 
-    def each_alone(self, rows: Rows, field: str, places: Mapping[str | int, Sequence[int]]) -> dict[str | int, float]:
-        """`alone` of many units, each given by the places of its rows."""
+    def each_alone(self, rows: Rows, field: str, units: Units, some: NDArray[np.int64]) -> Array:
+        """`alone` of some of the units that the rows belong to. [len(some)]"""
         if self.is_mean and type(self).alone is Metric.alone and rows[field].ndim == 1 and rows.clusters is None:
-            numbers = rows[field].tolist()
-            return {unit: sum(numbers[i] for i in at) / len(at) for unit, at in places.items()}
-        return {unit: self.alone(rows.take(at), field) for unit, at in places.items()}
+            found: Array = (np.bincount(units.of, rows[field], len(units)) / np.maximum(1, units.counts))[some]
+            return found
+        return np.array([self.alone(rows.take(units.rows(u)), field) for u in some.tolist()])
 
     def about(self) -> Mapping[str, str]:
         """What else the signature must name: tokeniser, versions of what it leans on."""

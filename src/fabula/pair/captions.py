@@ -40,18 +40,23 @@ class Captions:
         self.tokens |= zip(new, tokenize_all(new, self.tok, self.ascii_only), strict=True)
 
     def scores(self, grid: Grid, wanted: Mask) -> Cells:
-        """The wanted cells of a grid; the others are 0 or their score, whichever costs less. [C]"""
+        """The wanted cells of a grid; the others are 0. What was asked for before is kept with the grid. [C]"""
+        key = self.scorer, self.roles, self.tok, self.ascii_only, self.sorted_columns
+        found = grid.scored(key, wanted, lambda new: self.score_cells(grid, new))
+        self.crowded = np.bincount(grid.pair[zero_crowded(found)], minlength=len(grid))
+        return found
+
+    def score_cells(self, grid: Grid, wanted: Mask) -> Cells:
+        """The wanted cells, NaN for a pair beyond the scorer; the others are anything. [C]"""
         G, P = self.tokenized_stories(grid.refs), self.tokenized_stories(grid.preds)
         if self.sorted_columns:
             P = [[words[j] for j in sorted(range(len(words)), key=str)] for words in P]
         if self.roles == "gold-as-hypothesis":
-            found = self.cells(G, P, wanted)
-        else:
-            turned = grid.turned()
-            asked = np.empty_like(wanted)
-            asked[turned] = wanted
-            found = self.cells(P, G, asked)[turned]
-        self.crowded = np.bincount(grid.pair[zero_crowded(found)], minlength=len(grid))
+            return self.cells(G, P, wanted)
+        turned = grid.turned()
+        asked = np.empty_like(wanted)
+        asked[turned] = wanted
+        found: Cells = self.cells(P, G, asked)[turned]
         return found
 
     def within(self, ref: Story, pred: Story) -> Strips:

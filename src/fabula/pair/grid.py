@@ -5,8 +5,9 @@ What is computed cell by cell, IoU above all, costs the same few calls for five 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,13 @@ Mask = NDArray[np.bool_]  # [C]
 Index = NDArray[np.int64]
 
 
+class Scored(NamedTuple):
+    """Cells that somebody asked for, and their numbers."""
+
+    known: Mask
+    values: Cells
+
+
 @dataclass(frozen=True, slots=True)
 class Grid:
     """N pairs of stories, and for each cell whose it is."""
@@ -27,11 +35,10 @@ class Grid:
     preds: Sequence[Story]
     shapes: Index  # [N, 2] G and P
     pair: Index  # [C] which pair of stories
-    row: Index  # [C] which reference of it
-    column: Index  # [C] which prediction of it
     gold: Index  # [C] which of all references
     guess: Index  # [C] which of all predictions
     kept: dict[tuple[float, bool, bool], Cells] = field(default_factory=dict, compare=False, repr=False)
+    told: dict[object, Scored] = field(default_factory=dict, compare=False, repr=False)  # by what scores captions
 
     @classmethod
     def of(cls, pairs: Sequence[tuple[Story, Story]]) -> Grid:
@@ -43,7 +50,17 @@ class Grid:
         place = np.arange(len(pair)) - before(cells)[pair]
         row, column = np.divmod(place, shapes[pair, 1])
         gold, guess = before(shapes[:, 0])[pair] + row, before(shapes[:, 1])[pair] + column
-        return cls(refs, preds, shapes, pair, row, column, gold, guess)
+        return cls(refs, preds, shapes, pair, gold, guess)
+
+    @property
+    def row(self) -> Index:
+        """Which reference of its story each cell belongs to. [C]"""
+        return self.gold - before(self.shapes[:, 0])[self.pair]
+
+    @property
+    def column(self) -> Index:
+        """Which prediction of its story. [C]"""
+        return self.guess - before(self.shapes[:, 1])[self.pair]
 
     def __len__(self) -> int:
         return len(self.refs)
@@ -61,6 +78,17 @@ class Grid:
         found = overlap(g[self.gold], p[self.guess], eps, raw)
         found.setflags(write=False)
         return found
+
+    def scored(self, key: object, wanted: Mask, score: Callable[[Mask], Cells]) -> Cells:
+        """The wanted cells under this key, each scored once; the others are 0. [C]"""
+        if key not in self.told:
+            self.told[key] = Scored(np.zeros(len(self.pair), bool), np.zeros(len(self.pair)))
+        known, values = self.told[key]
+        new = wanted & ~known
+        if new.any():
+            values[new] = score(new)[new]
+            known[new] = True
+        return np.where(wanted, values, 0.0)
 
     def turned(self) -> Index:
         """Where each cell stands when every matrix is [P, G]: turned[c] is the place of cell c. [C]"""

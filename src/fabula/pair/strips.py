@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from fabula.core.nouns import Story
 
 CELLS = 1 << 20  # of a strip: about 100 bytes each while IoU and caption scores are made
+MANY = 1 << 17  # of stories that are looked into with a dozen numbers a cell
 
 Pair = tuple[Story, Story]
 

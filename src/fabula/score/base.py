@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
 
 from fabula import __version__, metrics
 from fabula.core.errors import InputError, SpecError
@@ -21,7 +23,16 @@ if TYPE_CHECKING:
     from fabula.protocols.base import Protocol
 
 Readable = str | Path | Corpus
+T = TypeVar("T")
 PLURAL = {"id": "items", "query": "queries"}  # what rows are, in a signature
+
+
+@dataclass(slots=True)
+class Memory:
+    """What requests share that score the same files in many ways: rows by metrics' `rows_key`, and files made ready."""
+
+    rows: dict[object, Rows] = field(default_factory=dict)
+    made: dict[object, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +46,16 @@ class Request:
     metrics: Sequence[Metric] | None = None  # None: the protocol's, or all of the task
     progress: Progress = silent
     runner: Runner | None = None  # where shards are scored; None: here
-    kept: dict[object, Rows] | None = None  # rows by metrics' rows_key, where several requests share them
+    memory: Memory | None = None  # shared with other requests about these files, with the same options
+
+    def once(self, key: object, make: Callable[[], T]) -> T:
+        """What is made for this request, or was for another that shares its memory."""
+        if self.memory is None:
+            return make()
+        if key not in self.memory.made:
+            self.memory.made[key] = make()
+        found: T = self.memory.made[key]
+        return found
 
     def chosen(self, task: str) -> list[Metric]:
         """The metrics to compute; with `tok`, those that tokenise do it that way; with `spice`, those that parse."""
@@ -101,13 +121,15 @@ def measure(
     scores: dict[str, Score] = {}
     rows: dict[str, Rows] = {}
     named: dict[str, Metric] = {}
-    kept = {} if request.kept is None else request.kept
+    kept = {} if request.memory is None else request.memory.rows
     for metric in chosen:
         name = metric.title if sum(m.title == metric.title for m in chosen) == 1 else str(metric)
         if name in scores:
             raise SpecError(f"the metric {metric} is asked for twice")
         key = metric.rows_key
-        table = kept[key] if key in kept else kept.setdefault(key, rows_of(metric))
+        if key not in kept:
+            kept[key] = share_keys(rows_of(metric), kept.values())
+        table = kept[key]
         if not len(table):
             raise InputError("nothing is left to score", hint="missing=drop leaves out what has no prediction")
         own = tally.facts(metric) if callable(tally.facts) else tally.facts
@@ -122,6 +144,14 @@ def measure(
     protocol = request.protocol.name if request.protocol else "default"
     lines = tuple(tally.notes.lines())
     return Result(__version__, task, protocol, scores, tally.counts, lines, rows, named)
+
+
+def share_keys(table: Rows, others: Iterable[Rows]) -> Rows:
+    """The same table; where another one has the same keys, theirs: hundreds may be kept."""
+    for other in others:
+        if table.keys == other.keys and np.array_equal(table.refset, other.refset):
+            return replace(table, keys=other.keys, refset=other.refset)
+    return table
 
 
 def note_crowded(table: Rows, metric: str, strict: bool, tally: Tally) -> int:

@@ -41,10 +41,10 @@ class Pairs:
             return []
         how = self.metric.captions()
         how.tokenize(caption for pair in captions for caption in pair)
-        told = [(how.tokens[gold], how.tokens[guess]) for gold, guess in captions]
+        golds, guesses = ([how.tokens[pair[side]] for pair in captions] for side in (0, 1))
         if how.roles == "prediction-as-hypothesis":
-            return [meteor.align_words(guess, gold) for gold, guess in told]
-        return [exchange_sides(meteor.align_words(gold, guess)) for gold, guess in told]
+            return meteor.align_all(guesses, golds)
+        return list(map(exchange_sides, meteor.align_all(golds, guesses)))
 
 
 def exchange_sides(found: meteor.Alignment) -> meteor.Alignment:

@@ -78,9 +78,13 @@ class Sample:
         value = float(folding.fold(rows)[folding.primary])
         videos = in_order(rows.drawn) if videos is None else tuple(videos)
         place = {v: i for i, v in enumerate(videos)}
-        lines = zip(rows.drawn, rows.refset.tolist(), rows.keys, range(len(rows)), strict=True)
-        rows = rows.take([i for *_, i in sorted((place[v], k, repr(key), i) for v, k, key, i in lines)])
-        at = np.array([place[key] for key in rows.drawn])
+        at = np.fromiter(map(place.__getitem__, rows.drawn), np.int64, len(rows))
+        if rows.clusters is None:  # a video has one key
+            order = np.lexsort((rows.refset, at))
+        else:
+            lines = zip(at.tolist(), rows.refset.tolist(), map(repr, rows.keys), range(len(rows)), strict=True)
+            order = np.array([i for *_, i in sorted(lines)])
+        rows, at = rows.take(order), at[order]
         sums = folding.sums(rows)
         if sums is None:
             return cls(rows, folding, value, videos, at, None)

@@ -18,6 +18,7 @@ LIMIT = 1 << 17  # sentences kept; about a kilobyte each
 
 T = TypeVar("T")
 Numbers = NDArray[np.int64]
+Besides = Callable[[Any], Iterable[str]]  # rows, or None → sentences
 
 
 class Told(NamedTuple):
@@ -29,6 +30,19 @@ class Told(NamedTuple):
     starts: Numbers  # [K + 1]
 
 
+class Pairs(NamedTuple):
+    """Pairs of sentences by their places in a list: one that stands in many pairs is told and looked up once."""
+
+    texts: list[str]  # [T]
+    candidates: Numbers  # [K] places among the texts
+    references: Numbers  # [K]
+
+    def items(self) -> tuple[list[str], list[tuple[str]]]:
+        """The pairs as items with one reference each: candidates, and their lists of references."""
+        texts = self.texts
+        return [texts[c] for c in self.candidates.tolist()], [(texts[r],) for r in self.references.tolist()]
+
+
 class Memory:
     """The sentences that one process has told its kernels."""
 
@@ -38,11 +52,12 @@ class Memory:
         self.keep = keep  # sentences that it always has, first of all
         self.lock = Lock()
 
-    def tell(self, kernels: ModuleType, texts: Iterable[str]) -> None:
-        new = [text for text in dict.fromkeys(texts) if text not in self.numbers]
+    def tell(self, kernels: ModuleType, texts: Sequence[str], besides: Besides = lambda rows: ()) -> None:
+        """These sentences; and those that the rows must have besides."""
+        new = [text for text in dict.fromkeys(chain(besides(self.rows), texts)) if text not in self.numbers]
         if self.rows is None or len(self.numbers) + len(new) > LIMIT + len(self.keep):
             self.rows, self.numbers = kernels.Sentences(), {}
-            new = list(dict.fromkeys([*self.keep, *texts]))
+            new = list(dict.fromkeys(chain(self.keep, besides(self.rows), texts)))
         first = len(self.rows)
         self.rows.add(new)
         self.numbers.update(zip(new, range(first, first + len(new)), strict=True))
@@ -57,16 +72,33 @@ def count(
     references: Sequence[Sequence[str]],
     work: Callable[[Told], T],
     memory: Memory | None = None,
+    besides: Besides = lambda rows: (),
 ) -> T:
     """`work` on these items; one caller at a time, for what is told moves the memory of what was told before."""
     flat, starts = lay_flat(references)
     own = shared if memory is None else memory
     with own.lock:
-        own.tell(kernels, [*candidates, *flat])
+        own.tell(kernels, [*candidates, *flat], besides)
         number = own.numbers.__getitem__
         c = np.fromiter(map(number, candidates), np.int64, len(candidates))
         r = np.fromiter(map(number, flat), np.int64, len(flat))
         return work(Told(own.rows, c, r, starts))
+
+
+def count_pairs(
+    kernels: ModuleType,
+    pairs: Pairs,
+    work: Callable[[Told], T],
+    memory: Memory | None = None,
+    besides: Besides = lambda rows: (),
+) -> T:
+    """The same of pairs: items with one reference each."""
+    own = shared if memory is None else memory
+    with own.lock:
+        own.tell(kernels, pairs.texts, besides)
+        numbers = np.fromiter(map(own.numbers.__getitem__, pairs.texts), np.int64, len(pairs.texts))
+        starts = np.arange(len(pairs.candidates) + 1)
+        return work(Told(own.rows, numbers[pairs.candidates], numbers[pairs.references], starts))
 
 
 def lay_flat(references: Sequence[Sequence[str]]) -> tuple[list[str], Numbers]:

@@ -67,9 +67,17 @@ def stats_many(candidates: Sequence[str], references: Sequence[Sequence[str]]) -
         rows = [stats(c, r, item=k) for k, (c, r) in enumerate(zip(candidates, references, strict=True))]
         return np.array([(*row.guess, *row.correct, row.c, row.r) for row in rows], np.int64).reshape(-1, 2 * N + 2)
     check_pairs(candidates, references)
-    found: NDArray[np.int64] = _told.count(
-        kernels, candidates, references, lambda t: t.rows.bleu(t.candidates, t.references, t.starts, _kernels.threads())
-    )
+    return _told.count(kernels, candidates, references, _count_told)
+
+
+def stats_pairs(pairs: _told.Pairs) -> NDArray[np.int64]:
+    """The same of pairs of sentences. [K, 10]"""
+    kernels = _kernels.native()
+    return stats_many(*pairs.items()) if kernels is None else _told.count_pairs(kernels, pairs, _count_told)
+
+
+def _count_told(told: _told.Told) -> NDArray[np.int64]:
+    found: NDArray[np.int64] = told.rows.bleu(told.candidates, told.references, told.starts, _kernels.threads())
     return found
 
 

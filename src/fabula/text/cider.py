@@ -51,34 +51,47 @@ def score(candidate: str, references: Sequence[str], idf: Idf, *, item: object =
 
 
 class Documents:
-    """Items whose references are counted: by the kernels where there are some, else as an Idf. One count serves all."""
+    """Items whose references are counted: by the kernels where there are some, else as an Idf. One count serves all.
+
+    The sentences are told to the kernels together with those of all other metrics, unless they are too many.
+    """
 
     def __init__(self, references: Sequence[Sequence[str]], idf: Idf | None = None) -> None:
         self.references, self.N = references, idf.N if idf else len(references)
-        self.memory = _told.Memory(keep=[text for texts in references for text in texts])
+        self.flat, self.starts = _told.lay_flat(references)
+        few = idf is None and len(self.flat) <= _told.LIMIT // 2
+        self.memory = _told.shared if few else _told.Memory(keep=self.flat)
         self.given = idf
         self.rows: object = None  # where df was counted
-        self.df = np.zeros(0, np.int64)  # by the number of the n-gram
+        self.weights = np.zeros(0)  # log N − log df, by the number of the n-gram
 
     @once
     def idf(self) -> Idf:
         return self.given or Idf.from_references(self.references)
 
-    def on(self, rows: Any) -> NDArray[np.int64]:
-        """df of every n-gram that these rows know; one that came after the count occurs in no item."""
+    def score(self, told: _told.Told) -> NDArray[np.float64]:
+        found: NDArray[np.float64] = told.rows.cider_given(*told[1:], self.on(told.rows), _kernels.threads())
+        return found
+
+    def besides(self, rows: Any) -> Sequence[str]:
+        """What must be told to these rows, and is not yet."""
+        return () if rows is not None and rows is self.rows else self.flat
+
+    def on(self, rows: Any) -> NDArray[np.float64]:
+        """The weight of every n-gram that these rows know; one that came after the count occurs in no item."""
         if rows is not self.rows:
-            self.rows, self.df = rows, np.zeros(0, np.int64)
-        grams = rows.grams_known()
-        if len(self.df) < grams:
+            self.rows, self.weights = rows, np.zeros(0)
+        grams, known = rows.grams_known(), len(self.weights)
+        if known < grams:
             if self.given:
-                new = [self.given.df.get(gram, 0) for gram in rows.grams(len(self.df))]
-            elif len(self.df):
-                new = [0] * (grams - len(self.df))
+                new = np.array([self.given.df.get(gram, 0) for gram in rows.grams(known)], np.int64)
+            elif known:
+                new = np.zeros(grams - known, np.int64)
             else:
-                flat, starts = _told.lay_flat(self.references)
-                new = rows.frequencies(np.array([self.memory.numbers[text] for text in flat], np.int64), starts)
-            self.df = np.concatenate([self.df, np.asarray(new, np.int64)])
-        return self.df
+                number = self.memory.numbers.__getitem__
+                new = rows.frequencies(np.fromiter(map(number, self.flat), np.int64, len(self.flat)), self.starts)
+            self.weights = np.concatenate([self.weights, rows.weights(new, self.N)])
+        return self.weights
 
 
 _given: list[Documents] = []  # the last Idf that was given, by the numbers of its n-grams
@@ -105,12 +118,18 @@ def scores(items: Iterable[Item], idf: Idf | Documents) -> list[float]:
         return list(stream(items, frequencies(idf)))
     check_documents(idf)
     known = documents(idf)
+    candidates, references = [c for c, _ in items], [r for _, r in items]
+    return _told.count(kernels, candidates, references, known.score, known.memory, known.besides).tolist()  # type: ignore[no-any-return]
 
-    def work(told: _told.Told) -> list[float]:
-        df = known.on(told.rows)
-        return told.rows.cider_given(*told[1:], df, known.N, _kernels.threads()).tolist()  # type: ignore[no-any-return]
 
-    return _told.count(kernels, [c for c, _ in items], [r for _, r in items], work, known.memory)
+def score_pairs(pairs: _told.Pairs, idf: Idf | Documents) -> NDArray[np.float64]:
+    """The same of pairs of sentences. [K]"""
+    kernels = _kernels.native()
+    if kernels is None:
+        return np.array(scores(zip(*pairs.items(), strict=True), idf))
+    check_documents(idf)
+    known = documents(idf)
+    return _told.count_pairs(kernels, pairs, known.score, known.memory, known.besides)
 
 
 def stream(items: Iterable[Item], idf: Idf) -> Iterator[float]:
@@ -145,10 +164,22 @@ def score_groups(items: Sequence[Item], sizes: Sequence[int]) -> list[float]:
         some = [items[a:b] for a, b in pairwise(starts)]
         return [v for group in some if group for v in scores(group, Idf.from_references([r for _, r in group]))]
 
-    def work(told: _told.Told) -> list[float]:
-        return told.rows.cider(*told[1:], np.array(starts, np.int64), _kernels.threads()).tolist()  # type: ignore[no-any-return]
+    candidates, references = [c for c, _ in items], [r for _, r in items]
+    return _told.count(kernels, candidates, references, lambda told: _score_groups(told, starts)).tolist()  # type: ignore[no-any-return]
 
-    return _told.count(kernels, [c for c, _ in items], [r for _, r in items], work)
+
+def score_pair_groups(pairs: _told.Pairs, sizes: Sequence[int]) -> NDArray[np.float64]:
+    """The same of pairs of sentences. [K]"""
+    kernels = _kernels.native()
+    if kernels is None:
+        return np.array(score_groups(list(zip(*pairs.items(), strict=True)), sizes))
+    starts = [0, *accumulate(sizes)]
+    return _told.count_pairs(kernels, pairs, lambda told: _score_groups(told, starts))
+
+
+def _score_groups(told: _told.Told, starts: Sequence[int]) -> NDArray[np.float64]:
+    found: NDArray[np.float64] = told.rows.cider(*told[1:], np.array(starts, np.int64), _kernels.threads())
+    return found
 
 
 def check_items(items: Iterable[Item]) -> list[Item]:

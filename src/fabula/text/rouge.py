@@ -37,14 +37,22 @@ def scores(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> ND
     kernels = _kernels.native()
     if kernels is None:
         return np.array([score(c, r) for c, r in zip(candidates, references, strict=True)])
+    return _told.count(kernels, candidates, references, _score_told) if candidates else np.zeros(0)
 
-    def work(told: _told.Told) -> NDArray[np.float64]:
-        paired = np.repeat(told.candidates, np.diff(told.starts))
-        L, c, r = told.rows.lcs(paired, told.references, _kernels.threads()).astype(np.float64).T
-        first = told.starts[:-1]
-        return _f_measure(np.maximum.reduceat(L / c, first), np.maximum.reduceat(L / r, first))
 
-    return _told.count(kernels, candidates, references, work) if candidates else np.zeros(0)
+def score_pairs(pairs: _told.Pairs) -> NDArray[np.float64]:
+    """The same of pairs of sentences. [K]"""
+    kernels = _kernels.native()
+    if kernels is None or not len(pairs.candidates):
+        return scores(*pairs.items())
+    return _told.count_pairs(kernels, pairs, _score_told)
+
+
+def _score_told(told: _told.Told) -> NDArray[np.float64]:
+    paired = np.repeat(told.candidates, np.diff(told.starts))
+    L, c, r = told.rows.lcs(paired, told.references, _kernels.threads()).astype(np.float64).T
+    first = told.starts[:-1]
+    return _f_measure(np.maximum.reduceat(L / c, first), np.maximum.reduceat(L / r, first))
 
 
 def pairs(candidates: Sequence[str], references: Sequence[str]) -> NDArray[np.float64]:

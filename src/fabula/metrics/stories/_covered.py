@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -15,7 +15,7 @@ from fabula.core.nouns import Story
 from fabula.core.rows import Rows
 from fabula.core.spec import show
 from fabula.metrics.base import Array, Row, Values
-from fabula.metrics.stories.base import Pair, StoryMetric
+from fabula.metrics.stories.base import Pair, StoryMetric, find_runs, take_best
 from fabula.pair.grid import Grid, Index
 from fabula.pair.strips import strips
 
@@ -81,10 +81,7 @@ class Covered(StoryMetric):
             found = [count_marked(grid, side, grid.gold[hit] if side == 0 else grid.guess[hit]) for side in (0, 1)]
             row[f"precision@{show(level)}"] = np.divide(found[1], P, out=np.zeros(len(grid)), where=P > 0)
             row[f"recall@{show(level)}"] = found[0] / G
-        names = [[f"{n}@{show(x)}" for x in self.levels()] for n in ("precision", "recall")]
-        precision, recall = (add_up([row[n] for n in of]) / len(of) for of in names)
-        rest = row | {"n_ref": G, "n_pred": P}
-        return {"precision": precision, "recall": recall, "f1": f1_of(precision, recall), **rest}
+        return self.averaged_columns(row | {"n_ref": G, "n_pred": P})
 
     def averaged(self, row: Row) -> Row:
         precision, recall = (mean([row[f"{n}@{show(x)}"] for x in self.levels()]) for n in ("precision", "recall"))
@@ -97,6 +94,27 @@ class Covered(StoryMetric):
         return self.averaged(
             {n: max(r[n] for r in rows) if n in numbers else rows[0][n] for n in rows[0] if n not in self.fields}
         )
+
+    def best_rows(self, rows: Rows) -> Rows:
+        """`best` of every video, column by column."""
+        if not len(rows):
+            return rows
+        if self.best_by == "f1":
+            return take_best(rows, self.primary)
+        starts = find_runs(rows)
+        first = rows.take(starts).as_set(0)
+        columns = {
+            n: np.maximum.reduceat(c, starts) if "@" in n else first[n]
+            for n, c in rows.columns.items()
+            if n not in self.fields
+        }
+        return replace(first, columns=self.averaged_columns(columns))
+
+    def averaged_columns(self, columns: dict[str, Array]) -> dict[str, Array]:
+        """`averaged`, column by column."""
+        names = [[f"{n}@{show(x)}" for x in self.levels()] for n in ("precision", "recall")]
+        precision, recall = (add_up([columns[n] for n in of]) / len(of) for of in names)
+        return {"precision": precision, "recall": recall, "f1": f1_of(precision, recall), **columns}
 
     @property
     def is_mean(self) -> bool:

@@ -1,7 +1,7 @@
 """Captions that meet where segments overlap by τ (Krishna et al., ICCV 2017): of many videos and all τ at once.
 
 What Localised.caption_pairs tells of one video at one τ, in arrays. A pair of sentences that meets at several τ, or in
-several videos, stands in `candidates` and `references` once, and is scored once.
+several videos, stands in `pairs` once, and is scored once.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from fabula.core.nouns import Story
 from fabula.metrics.base import Array
 from fabula.pair.grid import Cells, Grid, Index
+from fabula.text._told import Pairs
 
 T = TypeVar("T")
 Number = TypeVar("Number", np.float64, np.int64)
@@ -31,17 +32,11 @@ def letters(n: int) -> str:
 class Meetings:
     """N videos: distinct pairs, and for each τ which of them meet, video by video, in the order of the predictions."""
 
-    candidates: list[str]  # [D] tokenised
-    references: list[str]  # [D]
-    at: list[Index]  # for each τ: places in candidates and references [K]
+    pairs: Pairs  # [D] tokenised
+    at: list[Index]  # for each τ: places among the pairs [K]
     whose: list[Index]  # for each τ: the video of each, ascending [K]
     lost: list[Index]  # for each τ: predictions that count as 0 besides [N]
     made: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)  # what metrics made of it
-
-    @property
-    def items(self) -> tuple[list[str], list[tuple[str]]]:
-        """The distinct pairs as items with one reference each: candidates, and their lists of references."""
-        return self.candidates, [(r,) for r in self.references]
 
     def once(self, key: str, make: Callable[[], T]) -> T:
         """What is made of these meetings, shared by all who need it."""
@@ -78,15 +73,10 @@ class Meetings:
             meeting.append(said[guess] * 2**32 + other)
             whose.append(videos)
         distinct, places = np.unique(np.concatenate(meeting), return_inverse=True)
-        texts = list(numbers)
-        ends = np.cumsum([len(keys) for keys in meeting])[:-1]
-        return cls(
-            [texts[k] for k in (distinct >> 32).tolist()],
-            [texts[k] for k in (distinct & 0xFFFFFFFF).tolist()],
-            np.split(places, ends),
-            whose,
-            lost,
-        )
+        texts, ends = list(numbers), np.cumsum([len(keys) for keys in meeting])[:-1]
+        used, sides = np.unique(np.concatenate([distinct >> 32, distinct & 0xFFFFFFFF]), return_inverse=True)
+        pairs = Pairs([texts[k] for k in used.tolist()], *sides.reshape(2, -1))
+        return cls(pairs, np.split(places, ends), whose, lost)
 
     def counts(self, k: int) -> Index:
         """How many pairs each video has at the k-th τ. [N]"""

@@ -35,6 +35,7 @@ from fabula.text import tokenize_all
 
 BLOCK = 512  # videos
 KEPT = 1 << 21  # cells of the matrices of all blocks: where there are more, each metric makes its own
+RULES = 1 << 20  # cells of all that is kept for several rules, about 100 bytes each; of four rules in any case
 
 Pair = tuple[Story, Story]  # reference, prediction
 Video = tuple[str, Sequence[Story | None], Story | None]  # its id, its reference stories by set, its predicted one
@@ -43,20 +44,22 @@ T = TypeVar("T")
 
 
 class Kept(list[T]):
-    """A list with room for what is made of it, so that the metrics that come after need not make it again."""
+    """A list with room for what is made of it, so that the metrics that come after need not make it again.
 
-    ROOM = 12
+    What was asked for longest ago goes first.
+    """
 
-    def __init__(self, things: Iterable[T] = ()) -> None:
+    def __init__(self, things: Iterable[T] = (), room: int = 12) -> None:
         super().__init__(things)
+        self.room = room
         self.made: dict[object, Any] = {}
 
     def once(self, key: object, make: Callable[[], Any]) -> Any:
-        if key not in self.made:
-            if len(self.made) >= self.ROOM:
-                del self.made[next(iter(self.made))]
-            self.made[key] = make()
-        return self.made[key]
+        found = self.made.pop(key) if key in self.made else make()
+        if len(self.made) >= self.room:
+            del self.made[next(iter(self.made))]
+        self.made[key] = found
+        return found
 
 
 def once(things: Sequence[Any], key: object, make: Callable[[], Any]) -> Any:
@@ -99,13 +102,17 @@ class Stories:
     statistics: Any = None
     made: dict[object, Any] = field(default_factory=dict, compare=False, repr=False)
 
+    def once(self, key: object, make: Callable[[], T]) -> T:
+        """What is made of these stories, shared by all metrics and by all runs over them."""
+        if key not in self.made:
+            self.made[key] = make()
+        found: T = self.made[key]
+        return found
+
     @property
     def videos(self) -> list[str]:
         """Those of the references, in the order of first appearance."""
-        if "videos" not in self.made:
-            self.made["videos"] = list(dict.fromkeys(chain.from_iterable(self.refs)))
-        found: list[str] = self.made["videos"]
-        return found
+        return self.once("videos", lambda: list(dict.fromkeys(chain.from_iterable(self.refs))))
 
     def __len__(self) -> int:
         return len(self.videos)
@@ -115,11 +122,13 @@ class Stories:
             yield from self.made[whole]
             return
         videos, kept = self.videos, list[Kept[Video]]()
-        few = self.cells <= KEPT
+        cells = self.once("cells", lambda: self.cells)
+        few, room = cells <= KEPT, max(4, min(12, RULES // max(1, cells)))
         size = max(1, len(videos)) if whole else BLOCK
         for start in range(0, len(videos), size):
             some = videos[start : start + size]
-            block: Kept[Video] = Kept((v, [ref.get(v) for ref in self.refs], self.preds.get(v)) for v in some)
+            told: Iterator[Video] = ((v, [ref.get(v) for ref in self.refs], self.preds.get(v)) for v in some)
+            block = Kept(told, room)
             if few:
                 kept.append(block)
             yield block
@@ -133,15 +142,15 @@ class Stories:
 
     def tokens(self, tok: str, ascii_only: bool) -> Tokens:
         """Every caption that is compared, and its tokens."""
-        key = "tokens", tok, ascii_only
-        if key not in self.made:
+
+        def make() -> Tokens:
             texts: dict[Any, None] = dict.fromkeys(join_words(self.scored()))
             if None in texts:
                 for story in self.scored():
                     _ = story.captions  # says whose are missing
-            self.made[key] = dict(zip(texts, tokenize_all(list(texts), tok, ascii_only), strict=True))
-        found: Tokens = self.made[key]
-        return found
+            return dict(zip(texts, tokenize_all(list(texts), tok, ascii_only), strict=True))
+
+        return self.once(("tokens", tok, ascii_only), make)
 
     def scored(self) -> Iterator[Story]:
         """All stories that are compared: predictions of other videos are none."""
@@ -262,7 +271,6 @@ class StoryMetric(Metric):
 
     def lay(self, block: Sequence[Video]) -> Laid:
         """What is compared in a block of videos; metrics whose rules for that agree share it."""
-
         if type(self).story_pairs is not StoryMetric.story_pairs:  # rules of its own
             return Laid.of({v: self.story_pairs(v, refs, pred) for v, refs, pred in block})
         rules = ("laid", self.refs == "merged", self.missing, self.order, self.param("top"))
@@ -298,7 +306,7 @@ class StoryMetric(Metric):
     def best_rows(self, rows: Rows) -> Rows:
         """One row a video."""
         if type(self).best is StoryMetric.best and len(rows):
-            return rows.take(find_best(rows, self.primary)).as_set(0)
+            return take_best(rows, self.primary)
         sides: dict[str | int, list[Row]] = {}
         for row in rows.dicts():
             sides.setdefault(row.pop("video"), []).append({n: x for n, x in row.items() if n != "refset"})
@@ -357,12 +365,24 @@ def told_order(story: Story, order: str, predicted: bool = False) -> Sequence[in
 
 def tell(story: Story, order: str, predicted: bool = False) -> Story:
     """The story in the order that a metric reads it in."""
-    return story.rearranged(list(told_order(story, order, predicted)))
+    if order == "time":
+        return story.in_order()
+    return story.by_start() if order == "start" or (order == "predictions" and predicted) else story
+
+
+def take_best(rows: Rows, column: str) -> Rows:
+    """Of each video the row with the greatest number, the first of equals."""
+    return rows.take(find_best(rows, column)).as_set(0)
+
+
+def find_runs(rows: Rows) -> NDArray[np.int64]:
+    """Where the rows of each video begin."""
+    return np.flatnonzero([a != b for a, b in zip(rows.keys, (None, *rows.keys[:-1]), strict=True)])
 
 
 def find_best(rows: Rows, column: str) -> NDArray[np.int64]:
     """Of each run of rows of one video the first with the greatest number."""
-    starts = np.flatnonzero([a != b for a, b in zip(rows.keys, (None, *rows.keys[:-1]), strict=True)])
+    starts = find_runs(rows)
     run = np.repeat(np.arange(len(starts)), np.diff([*starts, len(rows)]))
     top = np.flatnonzero(rows[column] == np.maximum.reduceat(rows[column], starts)[run])
     found: NDArray[np.int64] = top[np.flatnonzero(np.diff(run[top], prepend=-1))]

@@ -16,7 +16,7 @@ from fabula.text import bleu
 
 def score_videos(met: Meetings) -> list[Array]:
     """BLEU-1..4 of each video's pairs at each τ. [N, 4] each"""
-    stats = bleu.stats_many(*met.items)
+    stats = bleu.stats_pairs(met.pairs)
     return [bleu.segments(met.total(k, stats)) for k in range(len(met.at))]
 
 

@@ -37,8 +37,10 @@ class Metric(Localised):
         tokens = super().prepare(data)
         if self.idf == "video":
             return tokens, None
-        events = cider.Documents(list_events(data.refs, tokens))
-        return tokens, events if data.statistics is None else cider.Idf(**data.statistics)
+        if data.statistics is not None:
+            return tokens, cider.Idf(**data.statistics)
+        words = "documents", self.tok, self.nonascii
+        return tokens, data.once(words, lambda: cider.Documents(list_events(data.refs, tokens)))
 
     @property
     def needs_statistics(self) -> bool:
@@ -59,12 +61,14 @@ class Metric(Localised):
         return tokens
 
     def videos(self, met: Meetings, ctx: Any) -> list[Array]:
-        pairs = list(zip(*met.items, strict=True))
+        pairs = met.pairs
         if ctx[1]:
-            scores = np.array(cider.scores(pairs, ctx[1]))
+            scores = cider.score_pairs(pairs, ctx[1])
             return [met.mean(k, scores[at]) for k, at in enumerate(met.at)]
         sizes = [n for k in range(len(met.at)) for n in met.counts(k).tolist()]
-        found = np.array(cider.score_groups([pairs[d] for at in met.at for d in at.tolist()], sizes))
+        every = np.concatenate(met.at)
+        met_pairs = pairs._replace(candidates=pairs.candidates[every], references=pairs.references[every])
+        found = cider.score_pair_groups(met_pairs, sizes)
         ends = np.cumsum([len(at) for at in met.at])[:-1]
         return [met.mean(k, scores) for k, scores in enumerate(np.split(found, ends))]
 

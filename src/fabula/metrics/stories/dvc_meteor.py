@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
+import numpy as np
+
 from fabula.core.nouns import Story
 from fabula.core.rows import CROWDED
 from fabula.metrics.base import Array, Row
@@ -46,7 +48,15 @@ class Scored:
 
 
 def score_pairs(met: Meetings) -> meteor.Table:
-    return met.once("meteor", lambda: meteor.table(*met.items, crowded="zero"))
+    """Of the distinct pairs that meet; statistics as small as they fit, for they may be kept for many rules."""
+
+    def make() -> meteor.Table:
+        found = meteor.score_pairs(met.pairs)
+        most = found.stats.max(initial=0.0)
+        small = np.uint8 if most <= 255 else np.uint16 if most <= 65535 else np.float64
+        return found._replace(stats=found.stats.astype(small))  # counts, all of them
+
+    return met.once("meteor", make)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +80,7 @@ class Metric(Localised):
         found = score_pairs(met)
         if self.agg == "items":
             return [met.mean(k, found.scores[at]) for k, at in enumerate(met.at)]
-        stats = meteor.without_perfect_chunks(found.stats)
+        stats = meteor.without_perfect_chunks(found.stats.astype(np.float64))
         return [met.spread(k, meteor.scores_of(met.total(k, stats))) for k in range(len(met.at))]
 
     def crowded(self, met: Meetings) -> Array | None:

@@ -18,7 +18,7 @@ class Metric(Localised):
     label: ClassVar[str] = "ROUGE_L"
 
     def videos(self, met: Meetings, ctx: Any) -> list[Array]:
-        scores = met.once("rouge", lambda: rouge.scores(*met.items))
+        scores = met.once("rouge", lambda: rouge.score_pairs(met.pairs))
         return [met.mean(k, scores[at]) for k, at in enumerate(met.at)]
 
     def video(self, pairs: CaptionPairs, lost: int, ctx: Any) -> float:

@@ -6,17 +6,18 @@ C = IoU where IoU ≥ τ, else 0;    S_τ = Σ caption score over the pairs;    
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
 from fabula.core.means import add_up, mean
 from fabula.core.nouns import Story
+from fabula.core.rows import Rows
 from fabula.core.spec import show
 from fabula.metrics.base import Array, Row
 from fabula.metrics.stories._soda import PairSoda, add_in_order, tell_crowded, with_crowded
-from fabula.metrics.stories.base import Pair
+from fabula.metrics.stories.base import Pair, find_best, find_runs
 from fabula.pair.captions import Captions
 
 NUMBERS = ("S", "precision", "recall", "f1")
@@ -39,9 +40,7 @@ class Metric(PairSoda):
         for tau, mask in chosen.items():
             at = self.prf_columns(grid, grid.sum(captions, mask))
             columns |= {f"{n}@{show(tau)}": at[n] for n in NUMBERS} | {n: at[n] for n in ("n_ref", "n_pred")}
-        for n in NUMBERS:
-            columns[n] = add_up([columns[f"{n}@{show(tau)}"] for tau in self.tiou]) / len(self.tiou)
-        return with_crowded(columns, self.crowded(ctx))
+        return with_crowded(self.averaged_columns(columns), self.crowded(ctx))
 
     def unit(self, ref: Story, pred: Story, ctx: Captions) -> Row:
         chosen = {tau: self.choose_strips(ref, pred, tau) for tau in self.tiou}
@@ -59,6 +58,23 @@ class Metric(PairSoda):
 
     def averaged(self, row: Row) -> Row:
         return row | {n: mean([row[f"{n}@{show(tau)}"] for tau in self.tiou]) for n in NUMBERS}
+
+    def averaged_columns(self, columns: dict[str, Array]) -> dict[str, Array]:
+        """`averaged`, column by column."""
+        return columns | {
+            n: add_up([columns[f"{n}@{show(tau)}"] for tau in self.tiou]) / len(self.tiou) for n in NUMBERS
+        }
+
+    def best_rows(self, rows: Rows) -> Rows:
+        """`best` of every video, column by column."""
+        if not len(rows):
+            return rows
+        first = rows.take(find_runs(rows)).as_set(0)
+        columns = dict(first.columns)
+        for tau in map(show, self.tiou):
+            top = find_best(rows, f"f1@{tau}")
+            columns |= {f"{n}@{tau}": rows[f"{n}@{tau}"][top] for n in NUMBERS}
+        return replace(first, columns=self.averaged_columns(columns))
 
     def best(self, rows: list[Row]) -> Row:
         """The published evaluator chooses the reference set for each τ on its own."""

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from fabula import _kernels
 from fabula._kernels import native
 from fabula.core.errors import InputError, shown
+from fabula.text._told import Pairs
 from fabula.text.meteor.index import Index, open_index
 
 if TYPE_CHECKING:
@@ -68,15 +69,26 @@ class Alignment(NamedTuple):
 
 
 def align_words(candidate: str, reference: str) -> Alignment:
-    """What the score of a pair is made of, for a picture. By the readable twin: a millisecond or two."""
-    from fabula.text.meteor.align import align_pair
+    """What the score of a pair is made of, for a picture."""
+    return align_all([candidate], [reference])[0]
 
-    index = open_index()
-    hyp, ref = _read_sentence(candidate, index), _read_sentence(reference, index)
-    try:
-        return Alignment(hyp.words, ref.words, align_pair(hyp, ref))
-    except InputError:  # crowded: counted as unmatched
-        return Alignment(hyp.words, ref.words, [])
+
+def align_all(candidates: Sequence[str], references: Sequence[str]) -> list[Alignment]:
+    """`align_words` of many pairs; a crowded one has no matches."""
+    from fabula.text.meteor.align import Match, align_pair
+
+    index, found = open_index(), list[Alignment]()
+    if engine := _engine(index):
+        made = engine.align(candidates, references, _kernels.threads())
+        return [Alignment(c, r, [Match(*match) for match in matches]) for c, r, matches in made]
+    for candidate, reference in zip(candidates, references, strict=True):
+        hyp, ref = _read_sentence(candidate, index), _read_sentence(reference, index)
+        try:
+            matches = align_pair(hyp, ref)
+        except InputError:  # crowded: counted as unmatched
+            matches = []
+        found.append(Alignment(hyp.words, ref.words, matches))
+    return found
 
 
 def score(candidate: str, references: Sequence[str]) -> Segment:
@@ -118,6 +130,13 @@ def table(
     made = [_best_segment(f"item {k}", *item, index, crowded) for k, item in enumerate(items)]
     stats = np.array([s.stats for s in made], np.float64).reshape(-1, 23)
     return Table(stats, np.array([s.score for s in made]), np.array([s.crowded for s in made], np.int64))
+
+
+def score_pairs(pairs: Pairs, *, threads: int | None = None) -> Table:
+    """The table of pairs of sentences; crowded ones count as unmatched."""
+    if engine := _engine(open_index()):
+        return Table(*engine.pairs_at(pairs.texts, pairs.candidates, pairs.references, threads or _kernels.threads()))
+    return table(*pairs.items(), crowded="zero")
 
 
 def aggregate(rows: Iterable[Segment]) -> float:
