@@ -202,7 +202,7 @@ nb::object window_precision(const Cube &iou, const Flags &given, const Flags &th
         throw std::invalid_argument("the columns do not fit together");
     fabula::room_for(Q, fabula::product(T, sizeof(double), "too many thresholds"));
     std::vector<double> found(Q * T, 0.0);
-    {
+    if (Q > 0) {  // without queries, a side may be longer than any memory
         nb::gil_scoped_release free_others;
         std::vector<size_t> best(P * W);  // of each window the references, the one it overlaps most first
         std::vector<double> parts(P);
@@ -261,7 +261,7 @@ nb::object clip_precision(const Marks &marks, const Floats &scores_, const Ints 
         if (!std::isfinite(scores(n))) throw std::invalid_argument("a score is not finite");
     fabula::room_for(Q, fabula::product(L, sizeof(double), "too many levels"));
     std::vector<double> found(Q * L, 0.0);
-    {
+    if (N > 0) {
         nb::gil_scoped_release free_others;
         std::vector<size_t> order, ends;
         std::vector<double> hits, best, sums(A), rises(A), total(A), each(A);

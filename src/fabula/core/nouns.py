@@ -162,6 +162,12 @@ class Story(InColumns):
             )
         return words
 
+    def renamed(self, id: str) -> Story:
+        """The same under another id."""
+        if self.columns is None:
+            return Story(id, self.events, self.duration)
+        return Story.of_columns(id, self.columns, self.first, self.last, self.duration)
+
     def in_order(self) -> Story:
         """The same story told in time, whatever the file's order: by start, then end, then words (`order`)."""
         return self if self.sorted_in_time is None else self.sorted_in_time

@@ -28,7 +28,7 @@ def reconcile(corpus: Corpus, ids: Iterable[str], notes: Notes) -> Corpus:
         free = [twin for twin in respell_id(id) if twin in known and twin not in corpus and twin not in stories]
         if len(free) == 1:
             notes.add(describe_match(corpus.name), name_id(id))
-            stories[free[0]], renamed = replace(story, id=free[0]), renamed + 1
+            stories[free[0]], renamed = story.renamed(free[0]), renamed + 1
         else:
             stories[id] = story
     return replace(corpus, stories=stories) if renamed else corpus
