@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from itertools import pairwise
 from typing import Literal, TypeVar
 
@@ -208,6 +207,7 @@ def find_word_errors(found: Sequence[Found], grid: Grid, captions: Cells, limits
                 moved[first[n] + np.array(cycle)] = True
     diagonal = T[start[whose] + i * (m[whose] + 1)]
     wrong = (diagonal < limits.words) & ~moved
+    named = name_anybody(grid)
     pairs = (
         (one, pair, ref, pred)
         for one, ref, pred in zip(found, grid.refs, grid.preds, strict=True)
@@ -216,10 +216,19 @@ def find_word_errors(found: Sequence[Found], grid: Grid, captions: Cells, limits
     for (one, (g, p), ref, pred), is_wrong, is_moved in zip(pairs, wrong.tolist(), moved.tolist(), strict=True):
         if is_wrong:
             one.miscaptioned.append((g, p))
-        if not is_moved:
-            named, meant = find_persons(pred.events[p]), find_persons(ref.events[g])
-            if named and meant and named != meant:
-                one.identity.append((g, p))
+        if named and not is_moved and name_others(find_persons(pred.events[p]), find_persons(ref.events[g])):
+            one.identity.append((g, p))
+
+
+def name_anybody(grid: Grid) -> bool:
+    """True where captions name persons at all; most corpora have none."""
+    said = "\n".join(e.caption or "" for story in (*grid.refs, *grid.preds) for e in story.events)
+    return PERSON.search(said) is not None
+
+
+def name_others(named: list[str], meant: list[str]) -> bool:
+    """Both name somebody, and not the same ones in the same order."""
+    return bool(named and meant and named != meant)
 
 
 def exchanged_cells(found: Sequence[Found], grid: Grid, m: Index) -> Index:
@@ -248,9 +257,4 @@ def find_cycles(to: dict[int, int]) -> list[list[int]]:
 
 
 def find_persons(event: Event) -> list[str]:
-    return list(name_persons(event.caption or ""))
-
-
-@lru_cache(maxsize=1 << 14)
-def name_persons(caption: str) -> tuple[str, ...]:
-    return tuple(name.upper() for name in PERSON.findall(caption))
+    return [name.upper() for name in PERSON.findall(event.caption or "")]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from operator import is_
 from typing import NamedTuple
 
 from fabula import io
@@ -16,7 +15,7 @@ from fabula.core.rows import Rows
 from fabula.io.ids import reconcile
 from fabula.io.segments import check_predictions, check_references
 from fabula.metrics import Metric
-from fabula.metrics.stories import Stories
+from fabula.metrics.stories import Stories, compare
 from fabula.score.base import Readable, Request, Tally, measure
 
 
@@ -54,19 +53,7 @@ def make_ready(request: Request) -> Ready:
     notes = Notes()
     sets, pred = gather(request, notes)
     counts = count(pred, sets, notes)
-    data = Stories(sets, pred)
-    for other in request.memory.made.values() if request.memory else ():
-        if isinstance(other, Ready) and are_same(data, other.data):
-            data = other.data  # what was made of it is shared, too
-    return Ready(data, pred.events, counts, notes)
-
-
-def are_same(a: Stories, b: Stories) -> bool:
-    """True where both hold the very same stories under the same names."""
-    sides = zip((*a.refs, a.preds), (*b.refs, b.preds), strict=True)
-    return len(a.refs) == len(b.refs) and all(
-        list(x) == list(y) and all(map(is_, x.values(), y.values())) for x, y in sides
-    )
+    return Ready(compare(sets, pred), pred.events, counts, notes)
 
 
 def choose(request: Request, task: str, sets: int) -> list[Metric]:
