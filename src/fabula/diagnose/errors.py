@@ -224,8 +224,11 @@ def errors(
         progress("repairs", k, len(kinds))
         tables[kind] = score_repaired(kind) if any(one[kind] for one in counted) else tables[None]
     progress("repairs", len(kinds), len(kinds))
-    some = dict(zip(tables, samples([(rows, made) for rows in tables.values()]), strict=True))
-    drawn = dict(zip(some, bootstrap(list(some.values()), how.resamples, how.seed), strict=True))
+    distinct = {id(rows): rows for rows in tables.values()}  # a kind that nobody has is the table as told
+    sampled = dict(zip(distinct, samples([(rows, made) for rows in distinct.values()]), strict=True))
+    thetas = dict(zip(sampled, bootstrap(list(sampled.values()), how.resamples, how.seed), strict=True))
+    some = {kind: sampled[id(rows)] for kind, rows in tables.items()}
+    drawn = {kind: thetas[id(rows)] for kind, rows in tables.items()}
     told = []
     for kind in kinds:
         n = sum(sum(one[kind].values()) for one in counted)

@@ -36,7 +36,8 @@ def tokenize_all(sentences: Sequence[str], tok: str, ascii_only: bool = False) -
 def token_table(sentences: Collection[str], tok: str, ascii_only: bool = False) -> Mapping[str, str]:
     """Sentence → its tokens, of these sentences at least: the memory itself, where one is kept."""
     if tok == "none":
-        return dict(zip(sentences, tokenize_all(list(sentences), tok, ascii_only), strict=True))
+        distinct = list(dict.fromkeys(sentences))
+        return dict(zip(distinct, tokenize_all(distinct, tok, ascii_only), strict=True))
     return keep_tokens(sentences, ascii_only)
 
 

@@ -143,7 +143,7 @@ class Stories:
         """Every caption that is compared, and its tokens."""
 
         def make() -> Tokens:
-            return token_table({c for story in self.scored() for c in story.captions}, tok, ascii_only)
+            return token_table([c for story in self.scored() for c in story.captions], tok, ascii_only)
 
         return self.once(("tokens", tok, ascii_only), make)
 
