@@ -75,7 +75,7 @@ class Meetings:
         distinct, places = np.unique(np.concatenate(meeting), return_inverse=True)
         texts, ends = list(numbers), np.cumsum([len(keys) for keys in meeting])[:-1]
         used, sides = np.unique(np.concatenate([distinct >> 32, distinct & 0xFFFFFFFF]), return_inverse=True)
-        pairs = Pairs([texts[k] for k in used.tolist()], *sides.reshape(2, -1))
+        pairs = Pairs.of([texts[k] for k in used.tolist()], *sides.reshape(2, -1))
         return cls(pairs, np.split(places, ends), whose, lost)
 
     def counts(self, k: int) -> Index:

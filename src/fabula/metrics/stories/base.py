@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import threading
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from operator import is_
@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from fabula.core.errors import SpecError
 from fabula.core.nouns import Corpus, Story
 from fabula.core.rows import Rows
-from fabula.metrics.base import Array, Metric, Row
+from fabula.metrics.base import Array, Kept, Metric, Row, once
 from fabula.pair import strips
 from fabula.pair.grid import Cells, Grid
 from fabula.pair.tiou import Matrix, forward, tiou
@@ -42,30 +42,6 @@ Pair = tuple[Story, Story]  # reference, prediction
 Video = tuple[str, Sequence[Story | None], Story | None]  # its id, its reference stories by set, its predicted one
 Tokens = Mapping[str, str]
 T = TypeVar("T")
-
-
-class Kept(list[T]):
-    """A list with room for what is made of it, so that the metrics that come after need not make it again.
-
-    What was asked for longest ago goes first.
-    """
-
-    def __init__(self, things: Iterable[T] = (), room: int = 12) -> None:
-        super().__init__(things)
-        self.room = room
-        self.made: dict[object, Any] = {}
-
-    def once(self, key: object, make: Callable[[], Any]) -> Any:
-        found = self.made.pop(key) if key in self.made else make()
-        if len(self.made) >= self.room:
-            del self.made[next(iter(self.made))]
-        self.made[key] = found
-        return found
-
-
-def once(things: Sequence[Any], key: object, make: Callable[[], Any]) -> Any:
-    """What is made of these things under this key: kept with them where they keep it."""
-    return things.once(key, make) if isinstance(things, Kept) else make()
 
 
 def portioned(pairs: Sequence[Pair], cells: int | None = None) -> list[Sequence[Pair]]:
