@@ -16,7 +16,7 @@ from fabula.io.ids import reconcile
 from fabula.io.segments import check_predictions, check_references
 from fabula.metrics import Metric
 from fabula.metrics.stories import Stories, compare
-from fabula.score.base import Readable, Request, Tally, measure
+from fabula.score.base import Readable, Request, Shelf, Tally, measure
 
 
 def run(request: Request, task: str | None) -> Result:
@@ -68,7 +68,7 @@ def gather(request: Request, notes: Notes) -> tuple[list[Corpus], Corpus]:
     """Reference sets and predictions, read, judged by the protocol's rule, ids reconciled."""
     request.need_refs()
     options = request.options
-    sets = [read_corpus(r, notes, options.refs_format) for r in request.refs]
+    sets = [read_corpus(r, notes, options.refs_format, request.shelf) for r in request.refs]
     pred = read_corpus(request.predictions, notes, options.format)
     judged = request.protocol is None or request.protocol.judges_segments
     pred = check_predictions(pred, notes, options.strict, judged)
@@ -78,10 +78,15 @@ def gather(request: Request, notes: Notes) -> tuple[list[Corpus], Corpus]:
     return sets, reconcile(pred, [v for ref in sets for v in ref], notes)
 
 
-def read_corpus(readable: Readable, notes: Notes, format: str | None) -> Corpus:
+def read_corpus(readable: Readable, notes: Notes, format: str | None, shelf: Shelf | None = None) -> Corpus:
+    """The stories of a file, or those that stand on the shelf, with what there was to say of them."""
     if isinstance(readable, Corpus):
         return readable
-    read, remarks = io.read(readable, format)
+    key = str(readable), format
+    found = io.read(readable, format) if shelf is None or key not in shelf else shelf[key]
+    if shelf is not None:
+        shelf[key] = found
+    read, remarks = found
     notes.extend(remarks)
     return read
 
