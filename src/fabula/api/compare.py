@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fabula.api.score import score
+from fabula.api.score import list_refs, make_request, run_request
 from fabula.core.errors import SpecError
 from fabula.core.notes import Progress, silent
 from fabula.core.nouns import Corpus
 from fabula.core.options import deal, takes
-from fabula.score.base import Readable
+from fabula.score.base import Readable, Shelf
 from fabula.score.options import ScoreOptions
 from fabula.stats.compare import Comparison
 from fabula.stats.compare import compare as compare_rows
@@ -40,7 +40,9 @@ def compare(
     named = dict(systems) if isinstance(systems, Mapping) else name_systems(systems)
     if len(named) < 2:
         raise SpecError("one system is no comparison; name two or more prediction files")
-    results = {name: score(read, refs, options=options, progress=progress) for name, read in named.items()}
+    shelf: Shelf = {}  # references are read once
+    asked = {name: make_request(read, list_refs(refs), options, progress) for name, read in named.items()}
+    results = {name: run_request(replace(request, shelf=shelf)) for name, request in asked.items()}
     first = next(iter(results.values()))
     for name, result in results.items():
         if result.task != first.task:

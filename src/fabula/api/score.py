@@ -43,17 +43,22 @@ def score(
     goes on with the run of a work folder (docs/engines.md). Options are given one by one, or as one object.
     """
     (options,) = deal("score", given, options or ScoreOptions())
-    request = make_request(predictions, list_refs(refs), options, progress)
-    agreed = agree_task(request)
-    check_request(request, agreed)
-    result = task(agreed).run(request) if agreed else stories.run(request, None)
-    check_parser(result.metrics.values(), options.spice)
+    result = run_request(make_request(predictions, list_refs(refs), options, progress))
     if not ci:
         return result
     from fabula.api.intervals import with_intervals
     from fabula.stats.resampling import Resampling as Default
 
     return with_intervals(result, Default() if ci is True else ci)
+
+
+def run_request(request: Request) -> Result:
+    """The task that was named, or that all agree on."""
+    agreed = agree_task(request)
+    check_request(request, agreed)
+    result = task(agreed).run(request) if agreed else stories.run(request, None)
+    check_parser(result.metrics.values(), request.options.spice)
+    return result
 
 
 def list_refs(refs: Readable | Sequence[Readable]) -> Sequence[Readable]:

@@ -208,27 +208,31 @@ def errors(
     as_told = [made.table(Stories([ref], pred)) for ref in sets]
 
     def score_repaired(kind: str) -> Rows:
-        each = zip(sets, looked, as_told, strict=True)
+        each = zip(sets, looked, counted, as_told, strict=True)
         return join_sets(
             [
-                score_again(made, ref, repair_stories(kind, ref, pred, found, made), pred, rows)
-                for ref, found, rows in each
+                score_again(
+                    made, ref, repair_stories(kind, ref, pred, {v: found[v] for v in some[kind]}, made), pred, rows
+                )
+                for ref, found, some, rows in each
             ]
         )
 
     tables: dict[str | None, Rows] = {None: join_sets(as_told)}
+    counted = [{kind: count_errors(kind, found) for kind in kinds} for found in looked]
     for k, kind in enumerate(kinds):
         progress("repairs", k, len(kinds))
-        tables[kind] = (
-            score_repaired(kind) if any(f.count(kind) for one in looked for f in one.values()) else tables[None]
-        )
+        tables[kind] = score_repaired(kind) if any(one[kind] for one in counted) else tables[None]
     progress("repairs", len(kinds), len(kinds))
-    some = dict(zip(tables, samples([(rows, made) for rows in tables.values()]), strict=True))
-    drawn = dict(zip(some, bootstrap(list(some.values()), how.resamples, how.seed), strict=True))
+    distinct = {id(rows): rows for rows in tables.values()}  # a kind that nobody has is the table as told
+    sampled = dict(zip(distinct, samples([(rows, made) for rows in distinct.values()]), strict=True))
+    thetas = dict(zip(sampled, bootstrap(list(sampled.values()), how.resamples, how.seed), strict=True))
+    some = {kind: sampled[id(rows)] for kind, rows in tables.items()}
+    drawn = {kind: thetas[id(rows)] for kind, rows in tables.items()}
     told = []
     for kind in kinds:
-        n = sum(f.count(kind) for one in looked for f in one.values())
-        videos = len({v for one in looked for v, f in one.items() if f.count(kind)})
+        n = sum(sum(one[kind].values()) for one in counted)
+        videos = len({v for one in counted for v in one[kind]})
         gain, bounds = between(some[None], some[kind], drawn[kind] - drawn[None], how.level, how.method)
         told.append(Repair(kind, n, videos, some[kind].value, gain, bounds))
     single = replace(made, refs="mean") if "refs" in made.defaults() else made  # type: ignore[call-arg]
@@ -273,13 +277,17 @@ def find_all(ref: Corpus, pred: Corpus, metric: Metric, limits: Limits, worded: 
     return dict(zip(told, found, strict=True))
 
 
+def count_errors(kind: str, looked: dict[str, Found]) -> dict[str, int]:
+    """How many errors of a kind each video has that has one."""
+    return {v: n for v, found in looked.items() if (n := found.count(kind))}
+
+
 def repair_stories(kind: str, ref: Corpus, pred: Corpus, looked: dict[str, Found], metric: Metric) -> dict[str, Story]:
-    """The predictions of the videos that have this kind of error, without it."""
+    """The predictions of these videos without this kind of error."""
     stories: dict[str, Story] = {}
     for v, found in looked.items():
-        if found.count(kind):
-            story = find_prediction(metric, v, pred) or Story(v)
-            stories[v] = replace(story, events=tuple(REPAIRS[kind](ref[v], story, found)))
+        story = find_prediction(metric, v, pred) or Story(v)
+        stories[v] = replace(story, events=tuple(REPAIRS[kind](ref[v], story, found)))
     return stories
 
 

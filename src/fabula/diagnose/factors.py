@@ -35,7 +35,7 @@ from fabula.diagnose._assignment import assignment, assignment_many
 from fabula.match.ordered import ordered, ordered_many
 from fabula.metrics import Metric
 from fabula.metrics.base import Array, Row
-from fabula.metrics.stories import Stories, StoryMetric
+from fabula.metrics.stories import Stories, StoryMetric, compare
 from fabula.pair.grid import Cells, Grid, Mask
 from fabula.pair.strips import MANY
 from fabula.pair.tiou import Matrix
@@ -146,7 +146,7 @@ def chain_rows(metric: Metric, refs: Sequence[Corpus], preds: Corpus) -> Rows:
     if not factorisable(metric):
         raise SpecError(f"{metric.name} is no product of factors; SODA_c and SODA_d are")
     rules = {f: getattr(metric, f) for f in ("refs", "missing", "order", "segments", "eps")}
-    return Chain(soda=metric, **rules).table(Stories(refs, preds))
+    return Chain(soda=metric, **rules).table(compare(refs, preds))
 
 
 def factors(metric: Metric, refs: Sequence[Corpus], preds: Corpus) -> Factors:

@@ -26,7 +26,7 @@ from fabula.metrics import Metric
 from fabula.pair.grid import Grid, before
 from fabula.pair.strips import MANY, portions
 from fabula.pair.tiou import shared
-from fabula.stats.bootstrap import Interval, interval
+from fabula.stats.bootstrap import Interval, intervals_apart
 from fabula.stats.resampling import Resampling
 from fabula.stats.sample import Sample
 
@@ -138,14 +138,19 @@ def video_slices(sets: Sequence[Corpus], rows: Rows, metric: Metric, how: Resamp
     of = np.repeat(np.arange(len(refs)), [len(ref) for ref in refs])
     each = mean_by(of, describe_events(refs), len(refs))  # [S, 5]
     means = mean_by(np.array([place[v] for v, _ in told], np.int64), each, len(videos))  # [V, 5]
-    out = []
-    for a, name in find_attributes(sets):
-        for label, at in cut_slices(name, means[:, a]) if name != "position" else ():
-            inside = {videos[i] for i in at}
-            sample = Sample.of(rows.take([i for i, key in enumerate(rows.keys) if key in inside]), metric)
-            bounds = interval(sample, level=how.level, method=how.method, resamples=how.resamples, seed=how.seed)
-            out.append(VideoSlice(name, label, len(inside), sample.value, bounds))
-    return out
+    slices = [
+        (name, label, {videos[i] for i in at})
+        for a, name in find_attributes(sets)
+        if name != "position"
+        for label, at in cut_slices(name, means[:, a])
+    ]
+    inside = [[i for i, key in enumerate(rows.keys) if key in some] for *_, some in slices]
+    some = [Sample.of(rows.take(at), metric) for at in inside]
+    bounds = intervals_apart(some, how)
+    return [
+        VideoSlice(name, label, len(at), sample.value, interval)
+        for (name, label, at), sample, interval in zip(slices, some, bounds, strict=True)
+    ]
 
 
 def match_events(told: Sequence[tuple[Story, Story]]) -> Array:

@@ -11,7 +11,7 @@ order of time, as one text.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from zlib import crc32
 
 import numpy as np
@@ -110,6 +110,7 @@ def stress(
     how = ci or Resampling(resamples=2000, seed=seed)
     told = {v: renumber_persons(story.in_order()) for v, story in corpus.items() if len(story)}
     cells: dict[str, dict[str, Cell | None]] = {str(m): {} for m in made}
+    bases = Bases(told)
     for k, way in enumerate(ways):
         progress("stress", k, len(ways))
         spoiled = [
@@ -122,7 +123,9 @@ def stress(
         ]
         refs = {v: told[v] for v in spoiled[0]}
         for m in made:
-            cells[str(m)][way] = measure_notice(m, refs, spoiled, len(told), how) if refs else None
+            cells[str(m)][way] = (
+                measure_notice(m, bases.score(m, refs), refs, spoiled, len(told), how) if refs else None
+            )
     progress("stress", len(ways), len(ways))
     return Stress(cells, {str(m): m.signature({"stories": len(told)}) for m in made}, len(told), copies, seed, how)
 
@@ -132,10 +135,30 @@ def make_chance(seed: int, way: str, copy: int, video: str) -> np.random.Generat
     return np.random.default_rng([seed, crc32(way.encode()), copy, crc32(video.encode())])
 
 
+@dataclass(frozen=True, slots=True)
+class Bases:
+    """What references score against themselves, each once: most ways spoil the same stories."""
+
+    told: Mapping[str, Story]
+    made: dict[tuple[str, tuple[str, ...]], dict[str | int, float]] = field(default_factory=dict)
+
+    def score(self, metric: Metric, refs: Mapping[str, Story]) -> dict[str | int, float]:
+        """Of these stories; from the scores of all, where a story's score hangs on itself alone."""
+        asked = self.told if metric.of_unit else refs
+        key = str(metric), tuple(asked)
+        if key not in self.made:
+            self.made[key] = score_stories(metric, asked, asked)
+        return {v: score for v, score in self.made[key].items() if v in refs}
+
+
 def measure_notice(
-    metric: Metric, refs: Mapping[str, Story], spoiled: Sequence[Mapping[str, Story]], of: int, how: Resampling
+    metric: Metric,
+    base: Mapping[str | int, float],
+    refs: Mapping[str, Story],
+    spoiled: Sequence[Mapping[str, Story]],
+    of: int,
+    how: Resampling,
 ) -> Cell | None:
-    base = score_stories(metric, refs, refs)
     after = [score_stories(metric, refs, copy) for copy in spoiled]
     counted = [v for v, s in base.items() if s > 0 and all(v in one for one in after)]
     if not counted:

@@ -15,9 +15,9 @@ Rows are kept, so intervals, paired tests, slices, shards and resumed runs need 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,31 @@ from fabula.core.spec import Spec, show
 Row = dict[str, float]
 Values = dict[str, float]
 Array = NDArray[np.float64]
+T = TypeVar("T")
+
+
+class Kept(list[T]):
+    """A list with room for what is made of it, so that the metrics that come after need not make it again.
+
+    What was asked for longest ago goes first.
+    """
+
+    def __init__(self, things: Iterable[T] = (), room: int = 12) -> None:
+        super().__init__(things)
+        self.room = room
+        self.made: dict[object, Any] = {}
+
+    def once(self, key: object, make: Callable[[], Any]) -> Any:
+        found = self.made.pop(key) if key in self.made else make()
+        if len(self.made) >= self.room:
+            del self.made[next(iter(self.made))]
+        self.made[key] = found
+        return found
+
+
+def once(things: Sequence[Any], key: object, make: Callable[[], Any]) -> Any:
+    """What is made of these things under this key: kept with them where they keep it."""
+    return things.once(key, make) if isinstance(things, Kept) else make()
 
 
 class Data(Protocol):

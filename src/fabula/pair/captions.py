@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, pairwise
 from typing import Any, Literal
 
@@ -13,7 +13,7 @@ from fabula.core.fits import require
 from fabula.core.nouns import Story, join_words
 from fabula.pair.grid import Cells, Grid, Mask
 from fabula.pair.tiou import Matrix
-from fabula.text import scorer, tokenize_all
+from fabula.text import scorer, token_table
 
 Roles = Literal["prediction-as-hypothesis", "gold-as-hypothesis"]
 Index = dict[str, int]
@@ -31,13 +31,15 @@ class Captions:
     def __init__(self, text: str, roles: Roles, tok: str, ascii_only: bool, sorted_columns: bool = False) -> None:
         self.scorer, self.roles, self.tok, self.ascii_only = scorer(text), roles, tok, ascii_only
         self.sorted_columns = sorted_columns
-        self.tokens: dict[str, str] = {}
+        self.tokens: Mapping[str, str] = {}
         self.crowded: Counts = np.zeros(0, np.int64)  # of the last `scores`: pairs beyond the scorer, by video. [N]
         self.kept: dict[str, tuple[Index, Index, Matrix]] = {}  # video → gold sentences, predicted ones, scores
 
     def tokenize(self, sentences: Iterable[str]) -> None:
-        new = list({s for s in sentences if s not in self.tokens})
-        self.tokens |= zip(new, tokenize_all(new, self.tok, self.ascii_only), strict=True)
+        """The tokens of these sentences, besides those that are there."""
+        found = token_table(list(sentences), self.tok, self.ascii_only)
+        if found is not self.tokens:
+            self.tokens = {**self.tokens, **found} if self.tokens else found
 
     def scores(self, grid: Grid, wanted: Mask) -> Cells:
         """The wanted cells of a grid; the others are 0. What was asked for before is kept with the grid. [C]"""

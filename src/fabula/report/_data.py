@@ -147,8 +147,13 @@ def list_system(result: Result, pairs: Pairs, video: str) -> list[Any] | None:
     listed: list[list[list[Any]]] = []
     for ref, matches in zip(result.refs, pairs.matches[video], strict=True):
         rows = place_events(ref[video]) if matches else {}
-        found = [(rows[m.g], columns[m.p], m) for m in matches if m.g in rows and m.p in columns]
-        listed.append([[g, p, round(m.iou, 4), None if m.text is None else round(m.text, 4)] for g, p, m in found])
+        listed.append(
+            [
+                [rows[g], columns[p], round(iou, 4), None if text is None else round(text, 4)]
+                for g, p, iou, text in matches
+                if g in rows and p in columns
+            ]
+        )
     return [list_events(pred), listed]
 
 

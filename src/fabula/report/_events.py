@@ -12,8 +12,10 @@ from fabula.core.nouns import Event, Story
 
 def order_events(story: Story) -> tuple[list[int], list[int]]:
     """The places in the file of the events that are a stretch of time, in time; of the malformed ones, as they come."""
-    in_time = [i for i in story.order if story.events[i].segment.sound]
-    return in_time, [i for i, event in enumerate(story.events) if not event.segment.sound]
+    sound = [event.segment.sound for event in story.events]
+    if all(sound):
+        return story.order, []
+    return [i for i in story.order if sound[i]], [i for i, good in enumerate(sound) if not good]
 
 
 def list_events(story: Story) -> list[list[Any]]:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from fabula.protocols.base import Protocol
 
 Readable = str | Path | Corpus
+Shelf = dict[tuple[str, str | None], tuple[Corpus, Notes]]  # by path and format
 T = TypeVar("T")
 PLURAL = {"id": "items", "query": "queries"}  # what rows are, in a signature
 
@@ -47,6 +48,7 @@ class Request:
     progress: Progress = silent
     runner: Runner | None = None  # where shards are scored; None: here
     memory: Memory | None = None  # shared with other requests about these files, with the same options
+    shelf: Shelf | None = None  # references that were read before, by requests that share it
 
     def once(self, key: object, make: Callable[[], T]) -> T:
         """What is made for this request, or was for another that shares its memory."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from operator import is_
 from typing import NamedTuple
 
 from fabula import io
@@ -16,8 +15,8 @@ from fabula.core.rows import Rows
 from fabula.io.ids import reconcile
 from fabula.io.segments import check_predictions, check_references
 from fabula.metrics import Metric
-from fabula.metrics.stories import Stories
-from fabula.score.base import Readable, Request, Tally, measure
+from fabula.metrics.stories import Stories, compare
+from fabula.score.base import Readable, Request, Shelf, Tally, measure
 
 
 def run(request: Request, task: str | None) -> Result:
@@ -54,19 +53,7 @@ def make_ready(request: Request) -> Ready:
     notes = Notes()
     sets, pred = gather(request, notes)
     counts = count(pred, sets, notes)
-    data = Stories(sets, pred)
-    for other in request.memory.made.values() if request.memory else ():
-        if isinstance(other, Ready) and are_same(data, other.data):
-            data = other.data  # what was made of it is shared, too
-    return Ready(data, pred.events, counts, notes)
-
-
-def are_same(a: Stories, b: Stories) -> bool:
-    """True where both hold the very same stories under the same names."""
-    sides = zip((*a.refs, a.preds), (*b.refs, b.preds), strict=True)
-    return len(a.refs) == len(b.refs) and all(
-        list(x) == list(y) and all(map(is_, x.values(), y.values())) for x, y in sides
-    )
+    return Ready(compare(sets, pred), pred.events, counts, notes)
 
 
 def choose(request: Request, task: str, sets: int) -> list[Metric]:
@@ -81,7 +68,7 @@ def gather(request: Request, notes: Notes) -> tuple[list[Corpus], Corpus]:
     """Reference sets and predictions, read, judged by the protocol's rule, ids reconciled."""
     request.need_refs()
     options = request.options
-    sets = [read_corpus(r, notes, options.refs_format) for r in request.refs]
+    sets = [read_corpus(r, notes, options.refs_format, request.shelf) for r in request.refs]
     pred = read_corpus(request.predictions, notes, options.format)
     judged = request.protocol is None or request.protocol.judges_segments
     pred = check_predictions(pred, notes, options.strict, judged)
@@ -91,10 +78,15 @@ def gather(request: Request, notes: Notes) -> tuple[list[Corpus], Corpus]:
     return sets, reconcile(pred, [v for ref in sets for v in ref], notes)
 
 
-def read_corpus(readable: Readable, notes: Notes, format: str | None) -> Corpus:
+def read_corpus(readable: Readable, notes: Notes, format: str | None, shelf: Shelf | None = None) -> Corpus:
+    """The stories of a file, or those that stand on the shelf, with what there was to say of them."""
     if isinstance(readable, Corpus):
         return readable
-    read, remarks = io.read(readable, format)
+    key = str(readable), format
+    found = io.read(readable, format) if shelf is None or key not in shelf else shelf[key]
+    if shelf is not None:
+        shelf[key] = found
+    read, remarks = found
     notes.extend(remarks)
     return read
 

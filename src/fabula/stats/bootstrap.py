@@ -107,6 +107,19 @@ def intervals(
     return [bounds(s, theta, level, method) for theta, s in zip(thetas, some, strict=True)]
 
 
+def intervals_apart(some: Sequence[Sample], how: Resampling) -> list[Interval]:
+    """Of scores over videos of their own. Equally many videos are drawn alike: such samples share their draws."""
+    sizes: dict[int, list[int]] = {}
+    for k, sample in enumerate(some):
+        sizes.setdefault(len(sample.videos), []).append(k)
+    found: dict[int, Interval] = {}
+    for videos, places in sizes.items():
+        parts = [[some[k].under(W) for k in places] for W in draws(videos, how.resamples, how.seed)]
+        for k, theta in zip(places, np.concatenate([np.array(part) for part in parts], axis=1), strict=True):
+            found[k] = bounds(some[k], theta, how.level, how.method)
+    return [found[k] for k in range(len(some))]
+
+
 def each_interval(some: Mapping[str, Sample], how: Resampling) -> dict[str, Interval]:
     """The interval of every score; scores over the same videos share their draws."""
     found: dict[str, Interval] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fabula.core.registry import Room
@@ -10,7 +10,7 @@ from fabula.core.registry import Room
 if TYPE_CHECKING:
     from fabula.text._scorer import Scorer
 
-__all__ = ["Scorer", "room", "scorer", "tokenize_all"]
+__all__ = ["Scorer", "room", "scorer", "token_table", "tokenize_all"]
 
 room = Room(__name__, "SCORER", "caption scorer")
 
@@ -25,21 +25,42 @@ def tokenize_all(sentences: Sequence[str], tok: str, ascii_only: bool = False) -
     """Each sentence as its tokens, one blank between them."""
     if tok == "none":
         return [replace_nonascii(s) for s in sentences] if ascii_only else list(sentences)
+    try:
+        return list(map(kept[ascii_only].__getitem__, sentences))
+    except (KeyError, TypeError):  # not all of them are known
+        pass
+    if set(map(type, sentences)) - {str}:
+        from fabula.text.ptb import tokenize_all as ptb
+
+        return ptb(sentences, remove_nonascii=ascii_only)  # refuses them
+    known = keep_tokens(sentences, ascii_only)
+    return list(map(known.__getitem__, sentences))
+
+
+def token_table(sentences: Collection[str], tok: str, ascii_only: bool = False) -> Mapping[str, str]:
+    """Sentence → its tokens, of these sentences at least: the memory itself, where one is kept."""
+    if tok == "none":
+        distinct = list(dict.fromkeys(sentences))
+        return dict(zip(distinct, tokenize_all(distinct, tok, ascii_only), strict=True))
+    return keep_tokens(sentences, ascii_only)
+
+
+def keep_tokens(sentences: Collection[str], ascii_only: bool) -> dict[str, str]:
+    """A table that has all these sentences."""
     from fabula.text.ptb import tokenize_all as ptb
 
     known = kept.setdefault(ascii_only, {})
-    try:
-        return list(map(known.__getitem__, sentences))
-    except (KeyError, TypeError):  # not all of them are known
-        pass
-    if set(map(type, sentences)) - {str} or max(map(len, sentences), default=0) > LONG:
-        return ptb(sentences, remove_nonascii=ascii_only)
-    new = [s for s in dict.fromkeys(sentences) if s not in known] if known else list(dict.fromkeys(sentences))
-    if len(known) + len(new) > LIMIT:
+    new = list(dict.fromkeys(s for s in sentences if s not in known))
+    if not new:
+        return known
+    if max(map(len, new)) > LONG:  # a table of their own
+        every = list(dict.fromkeys(sentences))
+        return dict(zip(every, ptb(every, remove_nonascii=ascii_only), strict=True))
+    if len(known) + len(new) > LIMIT:  # those who have the table keep it
         known = kept[ascii_only] = {}
         new = list(dict.fromkeys(sentences))
     known.update(zip(new, ptb(new, remove_nonascii=ascii_only), strict=True))
-    return list(map(known.__getitem__, sentences))
+    return known
 
 
 LIMIT = 1 << 17  # sentences whose tokens are kept

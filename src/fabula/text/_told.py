@@ -6,7 +6,7 @@ What is told stays, up to a bound, so that the metrics of a run, and its many ru
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import accumulate, chain
+from itertools import accumulate, chain, pairwise
 from threading import Lock
 from types import ModuleType
 from typing import Any, NamedTuple, TypeVar
@@ -31,16 +31,33 @@ class Told(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """Pairs of sentences by their places in a list: one that stands in many pairs is told and looked up once."""
+    """Items by the places of their sentences in a list: one that stands in many items is told and looked up once."""
 
     texts: list[str]  # [T]
     candidates: Numbers  # [K] places among the texts
-    references: Numbers  # [K]
+    references: Numbers  # [R] the same; of candidate k those from starts[k] to starts[k + 1]
+    starts: Numbers  # [K + 1]
 
-    def items(self) -> tuple[list[str], list[tuple[str]]]:
-        """The pairs as items with one reference each: candidates, and their lists of references."""
-        texts = self.texts
-        return [texts[c] for c in self.candidates.tolist()], [(texts[r],) for r in self.references.tolist()]
+    @classmethod
+    def of(cls, texts: list[str], candidates: Numbers, references: Numbers) -> Pairs:
+        """With one reference each."""
+        return cls(texts, candidates, references, np.arange(len(candidates) + 1))
+
+    @classmethod
+    def lay(cls, candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Pairs:
+        flat, starts = lay_flat(references)
+        place: dict[str, int] = {}
+        c, r = (
+            np.fromiter((place.setdefault(text, len(place)) for text in side), np.int64, len(side))
+            for side in (candidates, flat)
+        )
+        return cls(list(place), c, r, starts)
+
+    def items(self) -> tuple[list[str], list[list[str]]]:
+        """Candidates, and their lists of references."""
+        flat = [self.texts[r] for r in self.references.tolist()]
+        bounds = pairwise(self.starts.tolist())
+        return [self.texts[c] for c in self.candidates.tolist()], [flat[start:end] for start, end in bounds]
 
 
 class Memory:
@@ -92,13 +109,12 @@ def count_pairs(
     memory: Memory | None = None,
     besides: Besides = lambda rows: (),
 ) -> T:
-    """The same of pairs: items with one reference each."""
+    """The same of items by the places of their sentences."""
     own = shared if memory is None else memory
     with own.lock:
         own.tell(kernels, pairs.texts, besides)
         numbers = np.fromiter(map(own.numbers.__getitem__, pairs.texts), np.int64, len(pairs.texts))
-        starts = np.arange(len(pairs.candidates) + 1)
-        return work(Told(own.rows, numbers[pairs.candidates], numbers[pairs.references], starts))
+        return work(Told(own.rows, numbers[pairs.candidates], numbers[pairs.references], pairs.starts))
 
 
 def lay_flat(references: Sequence[Sequence[str]]) -> tuple[list[str], Numbers]:

@@ -71,7 +71,7 @@ def stats_many(candidates: Sequence[str], references: Sequence[Sequence[str]]) -
 
 
 def stats_pairs(pairs: _told.Pairs) -> NDArray[np.int64]:
-    """The same of pairs of sentences. [K, 10]"""
+    """The same of items by the places of their sentences. [K, 10]"""
     kernels = _kernels.native()
     return stats_many(*pairs.items()) if kernels is None else _told.count_pairs(kernels, pairs, _count_told)
 

@@ -28,6 +28,7 @@ from fabula.text import _told
 from fabula.text._check import check_pair, check_pairs, check_sentences
 from fabula.text._idf import Idf, ngrams
 from fabula.text._scorer import OneByOne
+from fabula.text._told import Pairs
 
 __all__ = ["NAME", "Documents", "Idf", "batch_scope", "corpus_scope", "pairs", "score", "scores", "scores_within"]
 
@@ -122,8 +123,8 @@ def scores(items: Iterable[Item], idf: Idf | Documents) -> list[float]:
     return _told.count(kernels, candidates, references, known.score, known.memory, known.besides).tolist()  # type: ignore[no-any-return]
 
 
-def score_pairs(pairs: _told.Pairs, idf: Idf | Documents) -> NDArray[np.float64]:
-    """The same of pairs of sentences. [K]"""
+def score_pairs(pairs: Pairs, idf: Idf | Documents) -> NDArray[np.float64]:
+    """The same of items by the places of their sentences. [K]"""
     kernels = _kernels.native()
     if kernels is None:
         return np.array(scores(zip(*pairs.items(), strict=True), idf))
@@ -168,8 +169,8 @@ def score_groups(items: Sequence[Item], sizes: Sequence[int]) -> list[float]:
     return _told.count(kernels, candidates, references, lambda told: _score_groups(told, starts)).tolist()  # type: ignore[no-any-return]
 
 
-def score_pair_groups(pairs: _told.Pairs, sizes: Sequence[int]) -> NDArray[np.float64]:
-    """The same of pairs of sentences. [K]"""
+def score_pair_groups(pairs: Pairs, sizes: Sequence[int]) -> NDArray[np.float64]:
+    """The same of items by the places of their sentences. [K]"""
     kernels = _kernels.native()
     if kernels is None:
         return np.array(score_groups(list(zip(*pairs.items(), strict=True)), sizes))

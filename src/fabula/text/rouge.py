@@ -41,7 +41,7 @@ def scores(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> ND
 
 
 def score_pairs(pairs: _told.Pairs) -> NDArray[np.float64]:
-    """The same of pairs of sentences. [K]"""
+    """The same of items by the places of their sentences. [K]"""
     kernels = _kernels.native()
     if kernels is None or not len(pairs.candidates):
         return scores(*pairs.items())

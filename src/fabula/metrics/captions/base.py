@@ -8,15 +8,17 @@ missing   zero: an item without a candidate counts as an empty one · drop: it d
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from fabula.core.nouns import Item
 from fabula.core.rows import Rows
-from fabula.metrics.base import Array, Metric
-from fabula.text import tokenize_all
+from fabula.metrics.base import Array, Kept, Metric, once
+from fabula.text import token_table
+from fabula.text._check import check_pairs
+from fabula.text._told import Pairs
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +27,7 @@ class Items:
 
     items: Sequence[Item]
     unit: str = "id"  # what a row is called
-    kept: dict[tuple[str, bool], list[Item]] = field(default_factory=dict)
+    kept: dict[tuple[str, bool], Kept[Item]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.items)
@@ -34,18 +36,13 @@ class Items:
         """All at once: what a caption is worth may depend on the others."""
         yield self
 
-    def tokenize(self, tok: str, ascii_only: bool) -> list[Item]:
+    def tokenize(self, tok: str, ascii_only: bool) -> Kept[Item]:
         if (tok, ascii_only) not in self.kept:
-            texts = list({t for i in self.items for t in (i.candidate or "", *i.references)})
-            tokens = dict(zip(texts, tokenize_all(texts, tok, ascii_only), strict=True))
-            self.kept[tok, ascii_only] = [
-                replace(
-                    i,
-                    candidate=None if i.candidate is None else tokens[i.candidate],
-                    references=tuple(tokens[r] for r in i.references),
-                )
+            tokens = token_table([t for i in self.items for t in (i.candidate or "", *i.references)], tok, ascii_only)
+            self.kept[tok, ascii_only] = Kept(
+                Item(i.id, None if i.candidate is None else tokens[i.candidate], tuple(tokens[r] for r in i.references))
                 for i in self.items
-            ]
+            )
         return self.kept[tok, ascii_only]
 
 
@@ -81,10 +78,13 @@ class CaptionMetric(Metric):
     def whole(self) -> bool:
         return True
 
-    def items(self, block: Items) -> list[Item]:
+    def items(self, block: Items) -> Sequence[Item]:
         """The items that count, tokenised as the metric reads them."""
         some = block.tokenize(self.tok, self.nonascii == "blank")
-        return [i for i in some if i.candidate is not None or self.missing == "zero"]
+        if self.missing == "zero":
+            return some
+        told: Sequence[Item] = some.once("told", lambda: Kept(i for i in some if i.candidate is not None))
+        return told
 
     def rows(self, block: Items, ctx: Any) -> Rows:
         items = self.items(block)
@@ -95,3 +95,15 @@ class CaptionMetric(Metric):
 def split_items(items: Sequence[Item]) -> tuple[list[str], list[Sequence[str]]]:
     """Candidates and their references; an item without a candidate says nothing."""
     return [i.candidate or "" for i in items], [i.references for i in items]
+
+
+def place_items(items: Sequence[Item]) -> Pairs:
+    """Their sentences by their places in a list; metrics that read the same items share it."""
+
+    def make() -> Pairs:
+        candidates, references = split_items(items)
+        check_pairs(candidates, references)
+        return Pairs.lay(candidates, references)
+
+    found: Pairs = once(items, Pairs, make)
+    return found

@@ -10,9 +10,15 @@ import numpy as np
 
 from fabula.core.nouns import Item
 from fabula.core.rows import Rows
-from fabula.metrics.base import Array, Values
-from fabula.metrics.captions.base import CaptionMetric, split_items
+from fabula.metrics.base import Array, Values, once
+from fabula.metrics.captions.base import CaptionMetric, place_items
 from fabula.text import bleu
+
+
+def count_items(items: Sequence[Item]) -> tuple[Array, Array]:
+    """The statistics of each item, and its BLEU-1..4. [K, 10], [K, 4]"""
+    stats = bleu.stats_pairs(place_items(items))
+    return stats.astype(np.float64), bleu.segments(stats)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,8 +30,8 @@ class Bleu(CaptionMetric):
     n: ClassVar[int]
 
     def tabulate(self, items: Sequence[Item]) -> Mapping[str, Array]:
-        stats = bleu.stats_many(*split_items(items))
-        return {"value": bleu.segments(stats)[:, self.n - 1], "stats": stats.astype(np.float64)}
+        stats, orders = once(items, bleu.NAME, lambda: count_items(items))
+        return {"value": orders[:, self.n - 1], "stats": stats}
 
     def combine(self, rows: Rows) -> Values:
         return {"value": float(self.of_sums(rows["stats"].sum(axis=0, keepdims=True))[0])}

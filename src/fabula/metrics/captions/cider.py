@@ -6,17 +6,16 @@ batch:N (consecutive batches, MICap's 16), or file:PATH (a saved Idf).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-import numpy as np
-
 from fabula.core.errors import SpecError
 from fabula.core.nouns import Item
 from fabula.metrics.base import Array
-from fabula.metrics.captions.base import CaptionMetric, split_items
+from fabula.metrics.captions.base import CaptionMetric, place_items
 from fabula.text import cider
 
 
@@ -40,13 +39,9 @@ class Metric(CaptionMetric):
             raise SpecError(f"CIDEr: idf={self.idf!r}; it may be corpus, batch:N or file:PATH")
 
     def tabulate(self, items: Sequence[Item]) -> Mapping[str, Array]:
-        pairs = list(zip(*split_items(items), strict=True))
+        pairs, K = place_items(items), len(items)
         scope, _, argument = self.idf.partition(":")
         if scope == "file":
-            values = cider.scores(pairs, cider.Idf.load(Path(argument)))
-        else:
-            labels = (
-                cider.corpus_scope(len(items)) if scope == "corpus" else cider.batch_scope(len(items), int(argument))
-            )
-            values = cider.scores_within(pairs, labels)
-        return {"value": np.array(values)}
+            return {"value": cider.score_pairs(pairs, cider.Idf.load(Path(argument)))}
+        labels = cider.corpus_scope(K) if scope == "corpus" else cider.batch_scope(K, int(argument))
+        return {"value": cider.score_pair_groups(pairs, list(Counter(labels).values()))}

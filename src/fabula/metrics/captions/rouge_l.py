@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from fabula.core.nouns import Item
 from fabula.metrics.base import Array
-from fabula.metrics.captions.base import CaptionMetric, split_items
+from fabula.metrics.captions.base import CaptionMetric, place_items
 from fabula.text import rouge
 
 
@@ -19,4 +19,4 @@ class Metric(CaptionMetric):
     paper: ClassVar[str] = "Lin, WS 2004"
 
     def tabulate(self, items: Sequence[Item]) -> Mapping[str, Array]:
-        return {"value": rouge.scores(*split_items(items))}
+        return {"value": rouge.score_pairs(place_items(items))}

@@ -26,10 +26,10 @@ from fabula.core.means import add_up, mean
 from fabula.core.nouns import Story
 from fabula.core.rows import CROWDED
 from fabula.core.spec import show
-from fabula.metrics.base import Array, Row
+from fabula.metrics.base import Array, Row, once
 from fabula.metrics.stories._meetings import GARBAGE, Meetings, letters
 from fabula.metrics.stories.base import Pair as StoryPair
-from fabula.metrics.stories.base import Stories, StoryMetric, Tokens, once
+from fabula.metrics.stories.base import Stories, StoryMetric, Tokens
 from fabula.pair.strips import strips
 
 Pair = tuple[str, str]  # candidate, reference; both tokenised

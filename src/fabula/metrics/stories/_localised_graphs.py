@@ -17,7 +17,7 @@ from fabula.text import tokenize_all
 from fabula.text.spice import SpiceScore
 
 
-class Words(Tokens):
+class Words(dict[str, str]):
     """Captions tokenised when they are first asked for: ids are renamed story by story, not caption by caption."""
 
     def __init__(self, tok: str, ascii_only: bool) -> None:

@@ -6,7 +6,7 @@ several videos, stands in `pairs` once, and is scored once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -46,7 +46,7 @@ class Meetings:
         return found
 
     @classmethod
-    def of(cls, grid: Grid, iou: Cells, tiou: Sequence[float], garbage: str, tokens: dict[str, str]) -> Meetings:
+    def of(cls, grid: Grid, iou: Cells, tiou: Sequence[float], garbage: str, tokens: Mapping[str, str]) -> Meetings:
         numbers: dict[str, int] = {}
         gold = number_captions(grid.refs, tokens, numbers)  # [ΣG]
         said = number_captions(grid.preds, tokens, numbers)  # [ΣP]
@@ -75,7 +75,7 @@ class Meetings:
         distinct, places = np.unique(np.concatenate(meeting), return_inverse=True)
         texts, ends = list(numbers), np.cumsum([len(keys) for keys in meeting])[:-1]
         used, sides = np.unique(np.concatenate([distinct >> 32, distinct & 0xFFFFFFFF]), return_inverse=True)
-        pairs = Pairs([texts[k] for k in used.tolist()], *sides.reshape(2, -1))
+        pairs = Pairs.of([texts[k] for k in used.tolist()], *sides.reshape(2, -1))
         return cls(pairs, np.split(places, ends), whose, lost)
 
     def counts(self, k: int) -> Index:
@@ -111,7 +111,7 @@ class Meetings:
         return np.bincount(seen // max(1, D), minlength=len(self.lost[0])).astype(np.float64)
 
 
-def number_captions(stories: Sequence[Story], tokens: dict[str, str], numbers: dict[str, int]) -> Index:
+def number_captions(stories: Sequence[Story], tokens: Mapping[str, str], numbers: dict[str, int]) -> Index:
     """The numbers of all captions' tokens; new ones get the next. [Σ]"""
     return np.array([numbers.setdefault(tokens[c], len(numbers)) for s in stories for c in s.captions], np.int64)
 

@@ -14,10 +14,12 @@ segments checked: reversed, zero-length and negative ones match nothing · raw: 
 
 from __future__ import annotations
 
+import threading
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
+from operator import is_
 from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
 import numpy as np
@@ -27,11 +29,11 @@ from fabula.core.errors import SpecError
 from fabula.core.nouns import Corpus, Story, join_words
 from fabula.core.rows import Rows
 from fabula.core.telling import Order, lay_together, tell_stories
-from fabula.metrics.base import Array, Metric, Row
+from fabula.metrics.base import Array, Kept, Metric, Row, once
 from fabula.pair import strips
 from fabula.pair.grid import Cells, Grid
 from fabula.pair.tiou import Matrix, forward, tiou
-from fabula.text import tokenize_all
+from fabula.text import token_table
 
 BLOCK = 512  # videos
 KEPT = 1 << 21  # cells of the matrices of all blocks: where there are more, each metric makes its own
@@ -39,32 +41,8 @@ RULES = 1 << 20  # cells of all that is kept for several rules, about 100 bytes 
 
 Pair = tuple[Story, Story]  # reference, prediction
 Video = tuple[str, Sequence[Story | None], Story | None]  # its id, its reference stories by set, its predicted one
-Tokens = dict[str, str]
+Tokens = Mapping[str, str]
 T = TypeVar("T")
-
-
-class Kept(list[T]):
-    """A list with room for what is made of it, so that the metrics that come after need not make it again.
-
-    What was asked for longest ago goes first.
-    """
-
-    def __init__(self, things: Iterable[T] = (), room: int = 12) -> None:
-        super().__init__(things)
-        self.room = room
-        self.made: dict[object, Any] = {}
-
-    def once(self, key: object, make: Callable[[], Any]) -> Any:
-        found = self.made.pop(key) if key in self.made else make()
-        if len(self.made) >= self.room:
-            del self.made[next(iter(self.made))]
-        self.made[key] = found
-        return found
-
-
-def once(things: Sequence[Any], key: object, make: Callable[[], Any]) -> Any:
-    """What is made of these things under this key: kept with them where they keep it."""
-    return things.once(key, make) if isinstance(things, Kept) else make()
 
 
 def portioned(pairs: Sequence[Pair], cells: int | None = None) -> list[Sequence[Pair]]:
@@ -122,8 +100,7 @@ class Stories:
             yield from self.made[whole]
             return
         videos, kept = self.videos, list[Kept[Video]]()
-        cells = self.once("cells", lambda: self.cells)
-        few, room = cells <= KEPT, max(4, min(12, RULES // max(1, cells)))
+        few, room = self.cells <= KEPT, max(4, min(12, RULES // max(1, self.cells)))
         size = max(1, len(videos)) if whole else BLOCK
         for start in range(0, len(videos), size):
             some = videos[start : start + size]
@@ -138,7 +115,12 @@ class Stories:
     @property
     def cells(self) -> int:
         """Of all matrices of references and predictions together."""
-        return sum(len(story) * len(self.preds[v]) for ref in self.refs for v, story in ref.items() if v in self.preds)
+
+        def count() -> int:
+            size = {v: len(story.events) for v, story in self.preds.items()}
+            return sum(len(story.events) * size.get(v, 0) for ref in self.refs for v, story in ref.items())
+
+        return self.once("cells", count)
 
     def tokens(self, tok: str, ascii_only: bool) -> Tokens:
         """Every caption that is compared, and its tokens."""
@@ -148,7 +130,7 @@ class Stories:
             if None in texts:
                 for story in self.scored():
                     _ = story.captions  # says whose are missing
-            return dict(zip(texts, tokenize_all(list(texts), tok, ascii_only), strict=True))
+            return token_table(list(texts), tok, ascii_only)
 
         return self.once(("tokens", tok, ascii_only), make)
 
@@ -158,6 +140,36 @@ class Stories:
             yield from ref.values()
         known = set(self.videos)
         yield from (story for video, story in self.preds.items() if video in known)
+
+
+class Last(threading.local):
+    """The stories that this thread compared last, and all that was made of them."""
+
+    data: Stories | None = None
+
+
+last = Last()
+
+
+def compare(refs: Sequence[Corpus], preds: Corpus) -> Stories:
+    """Stories as metrics take them; of the very ones of the last time, what was made of them is still there.
+
+    Whoever scores under many rules, or draws what was scored, asks for the same stories again. One corpus is kept, and
+    only one of ordinary size.
+    """
+    data = Stories(refs, preds)
+    if last.data is not None and are_same(data, last.data):
+        return last.data
+    last.data = data if data.cells <= RULES else None
+    return data
+
+
+def are_same(a: Stories, b: Stories) -> bool:
+    """True where both hold the very same stories under the same names."""
+    if len(a.refs) != len(b.refs):
+        return False
+    sides = zip((*a.refs, a.preds), (*b.refs, b.preds), strict=True)
+    return all(list(x) == list(y) and all(map(is_, x.values(), y.values())) for x, y in sides)
 
 
 class Match(NamedTuple):
@@ -322,13 +334,15 @@ class StoryMetric(Metric):
 
     def match_corpora(self, refs: Sequence[Corpus], preds: Corpus) -> dict[str, list[list[Match]]]:
         """`matches` of every video by reference set, with events by their places in the stories as files tell them."""
-        data, found = Stories(refs, preds), dict[str, list[list[Match]]]()
+        data, found = compare(refs, preds), dict[str, list[list[Match]]]()
         ctx = self.prepare(data)
         for block in data.blocks(self.whole):
-            pairs = [self.story_pairs(video, stories, pred) for video, stories, pred in block]
-            matches = iter(self.matches([pair for of_set in pairs for pair in of_set.values()], ctx))
-            for (video, stories, pred), of_set in zip(block, pairs, strict=True):
-                found[video] = self.place_matches({k: next(matches) for k in of_set}, stories, pred)
+            laid = self.lay(block)
+            matches: dict[str, dict[int, list[Match]]] = {}
+            for video, k, some in zip(laid.videos, laid.refset.tolist(), self.matches(laid, ctx), strict=True):
+                matches.setdefault(video, {})[k] = some
+            for video, stories, pred in block:
+                found[video] = self.place_matches(matches.get(video, {}), stories, pred)
         return found
 
     def place_matches(
@@ -348,7 +362,9 @@ class StoryMetric(Metric):
 
     def place_references(self, refs: Sequence[Story | None], k: int) -> list[tuple[int, int]]:
         """(set, place in it) of every event of the reference story that `story_pairs` makes for set k."""
-        sets = [(i, ref) for i, ref in enumerate(refs) if ref is not None and (i == k or self.refs == "merged")]
+        if self.refs != "merged" and (ref := refs[k]) is not None:
+            return [(k, g) for g in told_order(ref, self.order)]
+        sets = [(i, ref) for i, ref in enumerate(refs) if ref is not None]
         places = [(i, g) for i, ref in sets for g in range(len(ref))]
         laid = Story("", tuple(event for _, ref in sets for event in ref.events))
         return [places[n] for n in told_order(laid, self.order)]

@@ -19,6 +19,7 @@ from fabula.metrics.stories._localised import CaptionPairs, Localised
 from fabula.metrics.stories._meetings import Meetings
 from fabula.metrics.stories.base import Stories, Tokens
 from fabula.text import cider
+from fabula.text._told import Pairs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,8 +68,8 @@ class Metric(Localised):
             return [met.mean(k, scores[at]) for k, at in enumerate(met.at)]
         sizes = [n for k in range(len(met.at)) for n in met.counts(k).tolist()]
         every = np.concatenate(met.at)
-        met_pairs = pairs._replace(candidates=pairs.candidates[every], references=pairs.references[every])
-        found = cider.score_pair_groups(met_pairs, sizes)
+        each = Pairs.of(pairs.texts, pairs.candidates[every], pairs.references[every])
+        found = cider.score_pair_groups(each, sizes)
         ends = np.cumsum([len(at) for at in met.at])[:-1]
         return [met.mean(k, scores) for k, scores in enumerate(np.split(found, ends))]
 

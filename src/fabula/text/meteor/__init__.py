@@ -133,7 +133,7 @@ def table(
 
 
 def score_pairs(pairs: Pairs, *, threads: int | None = None) -> Table:
-    """The table of pairs of sentences; crowded ones count as unmatched."""
+    """The table of items with one reference each, by the places of their sentences; crowded ones count as unmatched."""
     if engine := _engine(open_index()):
         return Table(*engine.pairs_at(pairs.texts, pairs.candidates, pairs.references, threads or _kernels.threads()))
     return table(*pairs.items(), crowded="zero")
