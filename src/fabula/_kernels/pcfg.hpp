@@ -79,7 +79,10 @@ inline bool in(const uint64_t *set, uint32_t k) { return set[k >> 6] >> (k & 63)
 
 struct Binary { uint16_t left, right; float score; };  // by parent
 struct Unary { uint16_t child; float score; };         // by parent
-struct Side { uint16_t other, parent; float score; };  // by one side of a rule: the number of the other side, and the parent
+struct Side { uint32_t sides; float score; };          // by one side of a rule: the parent, and the number of the other side
+constexpr uint32_t pack(uint32_t parent, uint32_t number) { return parent << 16 | number; }
+constexpr uint32_t parent_of(uint32_t sides) { return sides >> 16; }
+constexpr uint32_t number_of(uint32_t sides) { return sides & 0xFFFF; }
 struct Rise { uint32_t state; float score, limit; };   // a chain of unary rules to a state, which has a limit
 struct Fall { uint32_t state; float score; };          // a chain of unary rules from a state
 struct Ways { uint32_t shown, left, right, end; };     // where a source's chains lie in `rises`: to shown states, to starts
@@ -141,6 +144,7 @@ class Grammar {
     std::vector<uint16_t> right_of;   // state → 1 + number among the right sides, 0: none; those of `rights` come first
     std::vector<uint16_t> left_of;    // state → 1 + number among the left sides of `lefts`
     uint32_t right_sides = 0, open_sides = 0, left_sides = 0;  // how many; of `rights`; of `lefts`
+    uint32_t most_rules = 0;          // of a state in `rights`
     std::vector<Rise> rises;
     std::vector<Ways> ways;           // by source: states that rules or words make
     Grouped<Fall> falls;              // by start: sources that chains make it of, those of one word last
@@ -266,13 +270,20 @@ class Grammar {
         right_sides = open_sides;
         for (const size_t i : finished)
             if (uint16_t &k = right_of[at(i, 2)]; !k) k = static_cast<uint16_t>(++right_sides);
-        rights = group<Side>(S, open.size(), [&](size_t k) { return at(open[k], 1); },
-                             [&](size_t k) { return Side{right_of[at(open[k], 2)], at(open[k], 0), g.binary_scores[open[k]]}; });
+        const Grouped<Side> some = group<Side>(S, open.size(), [&](size_t k) { return at(open[k], 1); }, [&](size_t k) {
+            return Side{pack(at(open[k], 0), right_of[at(open[k], 2)]), g.binary_scores[open[k]]};
+        });
+        for (uint32_t s = 0; s < S; ++s) {
+            rights.items.insert(rights.items.end(), some.begin(s), some.end(s));
+            while (rights.items.size() % 4) rights.items.push_back({0, 0});
+            rights.close();
+            most_rules = std::max(most_rules, static_cast<uint32_t>(rights.end(s) - rights.begin(s)));
+        }
         lefts = group<Side>(S, finished.size(), [&](size_t k) { return at(finished[k], 2); },
-                            [&](size_t k) { return Side{left_of[at(finished[k], 1)], at(finished[k], 0), g.binary_scores[finished[k]]}; });
+                            [&](size_t k) { return Side{pack(at(finished[k], 0), left_of[at(finished[k], 1)]), g.binary_scores[finished[k]]}; });
         wanted = Sets(open_sides + 1, plain);
         for (uint32_t s = left_starts; s < plain; ++s)
-            for (const Side *x = rights.begin(s); x != rights.end(s); ++x) wanted.add(x->other, s);
+            for (const Side *x = rights.begin(s); x != rights.end(s); ++x) wanted.add(number_of(x->sides), s);
     }
 
     // A chain to a state that lies too far below the best need not be followed, nor those behind it: those that get nearest

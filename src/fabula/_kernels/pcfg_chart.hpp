@@ -73,13 +73,12 @@ inline bool drop(float *P, const float *best, float limit, uint32_t lanes) {
 class Chart {
   public:
     explicit Chart(const Grammar &g)
-        : g(g), number(g.S), shown(g.closing), now(g.plain + 1, NONE), nothing(g.left_sides + 1),
+        : g(g), now(g.plain + 1, NONE), nothing(g.left_sides + 1), hits(HITS + g.most_rules + 1),
           reached(g.plain + 1), sources(2 * g.S + 1), open_lefts(g.S + 1), closed_lefts(g.closing + 1), left(g.S), both(g.S), right(g.S),
-          special(g.S), starting(g.S), showing(g.closing), banned(g.S) {}
+          special(g.S), starting(g.S), showing(g.closing) {}
 
     // word: numbers of the lexicon's words, whose tags and scores are at[w] … at[w + 1] - 1.
     bool fill(uint32_t words, const int32_t *word, const int64_t *at, const int32_t *tags, const float *scores, const Set *allowed, bool limits) {
-        unmap();
         n = words, limited = limits, allow = allowed;
         stride = (n + 4) / 4 * 4;
         if (rows.size() < n) rows.resize(n);
@@ -115,24 +114,27 @@ class Chart {
         return true;
     }
 
-    float best() { return value(g.goal, 0, n); }
+    float best() const { return value(g.goal, 0, n); }
     // How far a node lies below the best finished state of its span.
-    float below(const Node &x) { return tops[place(x.start, x.end)] - value(g.id[x.state], x.start, x.end); }
+    float below(const Node &x) const { return tops[place(x.start, x.end)] - value(g.id[x.state], x.start, x.end); }
 
   private:
     static constexpr uint32_t SINK = 1, FIRST = 2;  // lines: nothing is line 0, what may not begin here goes to line 1
+    static constexpr uint32_t HITS = 1024;          // that are gathered before they are applied
     static constexpr uint16_t SHOWN = 0x8000;       // marks the line of what is kept of a state
-    static constexpr uint32_t NOWHERE = ~0u;
 
     struct Item { float score; uint32_t state; };
     struct Left { float score; uint32_t what; };  // a left child: its state, or the first of its rules in the row to its right
     struct Line { uint32_t at; float limit; uint32_t state; };
+    struct Hit { uint32_t sides; float base; };   // a rule with both of its children: the parent, and the line of the right one
     struct Cell { uint32_t first, end; };         // of `items`
     struct Entry { uint32_t next, line; float score; uint32_t parent; };
 
     struct Row {
         std::vector<float> scores;   // by line: lanes, the first of which is for spans that end at `from`
         std::vector<uint16_t> state; // by line; marked if it is what is kept
+        std::vector<uint16_t> number;  // by state: the line of what rules make of it, 0: none
+        std::vector<uint16_t> shown;   // by shown state: the line of what is kept
         uint32_t lines = 0, ready = 0;  // in use, and set to −∞
         uint32_t from = 0, length = 0;  // from: a multiple of 4, so that lines of two rows lie over each other
         std::vector<uint16_t> right;  // by right side: its line, 0: none
@@ -154,13 +156,13 @@ class Chart {
     std::vector<Row> rows;
     Row *row = nullptr;          // the one that is filled
     const uint64_t *beginning = nullptr;
-    std::vector<uint16_t> number, shown;  // by state: its line in that row, 0: none; the line of what is kept
     std::vector<float> tops;     // by span: the best score of a finished state
     std::vector<Item> items;     // scores of shown states, by span
     size_t items_used = 0;
     std::vector<Cell> cells;
     std::vector<float> now;      // of the span at hand: scores of shown states, and of starts; one more that nobody reads
     std::vector<uint32_t> nothing;
+    std::vector<Hit> hits;
     std::vector<uint16_t> reached;
     std::vector<Item> sources;
     std::vector<Left> open_lefts, closed_lefts;  // left children: unfinished, finished
@@ -169,9 +171,6 @@ class Chart {
     uint32_t lefts = 0, boths = 0, rights = 0, specials = 0;
     std::vector<uint16_t> starting, showing;       // lines of starts, and of what is kept
     uint32_t startings = 0, showings = 0;
-    std::vector<uint16_t> banned;
-    uint32_t bans = 0;
-    uint32_t mapped = NOWHERE;   // the row whose lines `number` has while a tree is read
 
     size_t place(uint32_t a, uint32_t b) const { return size_t(a) * stride + b; }
     static uint32_t bits(float x) {
@@ -260,14 +259,16 @@ class Chart {
         row = &rows[a];
         Row &r = *row;
         if (r.state.empty()) {
-            r.state.resize(size_t(g.S) + g.closing + FIRST);
+            r.state.resize(size_t(g.S) + g.closing + FIRST), r.number.resize(g.S), r.shown.resize(g.closing);
             r.right.resize(g.right_sides + 1), r.head.resize(g.left_sides + 1), r.wanted.resize(g.before.words);
         }
         r.from = a / 4 * 4;
         r.length = stride - r.from;
         r.lines = FIRST, r.ready = 0;
         prepare(r, 256);
-        lefts = boths = rights = specials = startings = showings = bans = 0;
+        std::fill(r.number.begin(), r.number.end(), 0);
+        std::fill(r.shown.begin(), r.shown.end(), 0);
+        lefts = boths = rights = specials = startings = showings = 0;
         beginning = may_begin.of(a);
     }
 
@@ -282,43 +283,37 @@ class Chart {
     uint32_t add_line(uint32_t state) {
         Row &r = *row;
         const uint32_t k = r.lines++;
-        if (k == r.ready) prepare(r, 2 * size_t(k));
+        if (k == r.ready) prepare(r, size_t(k) + k / 4);
         r.state[k] = static_cast<uint16_t>(state);
         return k;
     }
 
     // A line for what rules make of a state, if it may begin here.
     uint32_t open(uint32_t state) {
-        if (!in(beginning, state)) {
-            banned[bans++] = static_cast<uint16_t>(state);
-            return number[state] = SINK;
-        }
+        Row &r = *row;
+        if (!in(beginning, state)) return r.number[state] = SINK;
         const uint32_t k = add_line(state);
-        const Line line{k * row->length, g.limit[state], state};
+        const Line line{k * r.length, g.limit[state], state};
         if (state < g.starts) special[specials++] = line;
         else if (state < g.plain_both) left[lefts++] = line;
         else if (state < g.plain_right) both[boths++] = line;
         else right[rights++] = line;
-        return number[state] = static_cast<uint16_t>(k);
+        return r.number[state] = static_cast<uint16_t>(k);
     }
 
-    // A line for a start that rules have on the right; 0 if it may not begin here.
+    // A line for a start that rules have on the right; the sink if it may not begin here.
     uint32_t open_start(uint32_t state) {
-        if (number[state]) return number[state] == SINK ? 0 : number[state];
-        if (!in(beginning, state)) {
-            banned[bans++] = static_cast<uint16_t>(state);
-            number[state] = SINK;
-            return 0;
-        }
-        const uint32_t k = add_line(state);
-        return number[state] = starting[startings++] = static_cast<uint16_t>(k);
+        uint16_t &k = row->number[state];
+        if (k) return k;
+        if (!in(beginning, state)) return k = SINK;
+        return k = starting[startings++] = static_cast<uint16_t>(add_line(state));
     }
 
     void show(uint32_t state, uint32_t lane, float score) {
-        uint32_t k = shown[state];
+        uint32_t k = row->shown[state];
         if (!k) {
             k = add_line(state | SHOWN);
-            shown[state] = showing[showings++] = static_cast<uint16_t>(k);
+            row->shown[state] = showing[showings++] = static_cast<uint16_t>(k);
         }
         row->scores[size_t(k) * row->length + lane] = score;
     }
@@ -362,10 +357,11 @@ class Chart {
             for (uint32_t i = made; i < count; ++i) {
                 const uint32_t s = sources[i].state;
                 for (const Rise *x = g.rises.data() + g.ways[s].right, *end = g.rises.data() + g.ways[s].end; x != end; ++x)
-                    if (const uint32_t k = open_start(x->state)) {
-                        float &to = row->scores[size_t(k) * row->length + lane];
-                        to = std::max(to, sources[i].score + x->score);
-                    }
+                {
+                    const size_t k = open_start(x->state);
+                    float &to = row->scores[k * row->length + lane];
+                    to = std::max(to, sources[i].score + x->score);
+                }
             }
         const float least = limit ? 0.01f : std::numeric_limits<float>::infinity();  // more than rounding
         const Rise *const rises = g.rises.data();
@@ -486,7 +482,7 @@ class Chart {
         const Row &behind = rows[m];
         const uint32_t shift = behind.from - row->from, length = LANES ? LANES : behind.length, mine = row->length;
         const float *const R = behind.scores.data();
-        const uint16_t *const number = this->number.data();
+        const uint16_t *const number = row->number.data();
         float *P = row->scores.data() + shift;
         const auto apply = [&](uint32_t parent, uint32_t line, float base) {
             uint32_t k = number[parent];
@@ -494,9 +490,25 @@ class Chart {
             raise(P + size_t(k) * mine, R + line, base, length);
         };
         const uint16_t *const right = behind.right.data();
-        for (const Left *left = open_lefts.data(), *end = left + opens; left != end; ++left)
-            for (const Side *rule = g.rights.begin(left->what), *last = g.rights.end(left->what); rule != last; ++rule)
-                if (const uint32_t k = right[rule->other]) apply(rule->parent, k * length, rule->score + left->score);
+        const Side *const rules = g.rights.items.data();
+        const uint32_t *const at = g.rights.at.data();
+        Hit *const hits = this->hits.data();
+        uint32_t found = 0;
+        const auto flush = [&] {
+            for (const Hit *hit = hits, *end = hits + found; hit != end; ++hit) apply(parent_of(hit->sides), number_of(hit->sides) * length, hit->base);
+            found = 0;
+        };
+        for (const Left *left = open_lefts.data(), *end = left + opens; left != end; ++left) {
+            const float score = left->score;
+            for (const Side *rule = rules + at[left->what], *last = rules + at[left->what + 1]; rule != last; rule += 4)
+                for (int k = 0; k < 4; ++k) {
+                    const uint32_t sides = rule[k].sides, line = right[number_of(sides)];
+                    hits[found] = {(sides & ~0xFFFFu) | line, rule[k].score + score};
+                    found += line != 0;
+                }
+            if (found >= HITS) flush();
+        }
+        flush();
         const Entry *const entries = behind.entries.data();
         for (const Left *left = closed_lefts.data(), *end = left + closeds; left != end; ++left)
             for (uint32_t e = left->what; e; e = entries[e].next) apply(entries[e].parent, entries[e].line, entries[e].score + left->score);
@@ -506,10 +518,13 @@ class Chart {
     void finish(uint32_t a) {
         Row &r = *row;
         if (a) {
-            for (uint32_t i = 0; i < specials; ++i)
-                for (const Rise *x = g.rises.data() + g.ways[special[i].state].right, *end = g.rises.data() + g.ways[special[i].state].end; x != end; ++x)
-                    if (const uint32_t k = open_start(x->state))
-                        raise(r.scores.data() + size_t(k) * r.length, r.scores.data() + special[i].at, x->score, r.length);
+            for (uint32_t i = 0; i < specials; ++i) {
+                const Ways &way = g.ways[special[i].state];
+                for (const Rise *x = g.rises.data() + way.right, *end = g.rises.data() + way.end; x != end; ++x) {
+                    const size_t k = open_start(x->state);
+                    raise(r.scores.data() + k * r.length, r.scores.data() + special[i].at, x->score, r.length);
+                }
+            }
             if (allow) hold_starts(a);
             std::fill(r.right.begin(), r.right.end(), 0);
             std::fill(r.head.begin(), r.head.end(), 0);
@@ -522,6 +537,7 @@ class Chart {
                 const uint32_t at = k * r.length;
                 if (dropped && limited && !drop(r.scores.data() + at, top, g.limit[s], r.length)) return;
                 const uint32_t side = g.right_of[s];
+                if (!side) return;
                 r.right[side] = static_cast<uint16_t>(k);
                 if (side <= g.open_sides) {
                     const uint64_t *const some = g.wanted.of(side);
@@ -530,17 +546,16 @@ class Chart {
                 const Side *rule = g.lefts.begin(s), *const end = g.lefts.end(s);
                 if (const size_t more = entries + static_cast<size_t>(end - rule); r.entries.size() < more) r.entries.resize(2 * more + 1024);
                 for (Entry *out = r.entries.data() + entries; rule != end; ++rule, ++out) {
-                    *out = {head[rule->other], at, rule->score, rule->parent};
-                    head[rule->other] = entries++;
+                    uint32_t &first = head[number_of(rule->sides)];
+                    *out = {first, at, rule->score, parent_of(rule->sides)};
+                    first = entries++;
                 }
             };
             for (uint32_t i = 0; i < startings; ++i) offer(starting[i], r.state[starting[i]], true);
-            for (uint32_t i = 0; i < boths; ++i) offer(number[both[i].state], both[i].state, true);
-            for (uint32_t i = 0; i < rights; ++i) offer(number[right[i].state], right[i].state, true);
+            for (uint32_t i = 0; i < boths; ++i) offer(r.number[both[i].state], both[i].state, true);
+            for (uint32_t i = 0; i < rights; ++i) offer(r.number[right[i].state], right[i].state, true);
             for (uint32_t i = 0; i < showings; ++i) offer(showing[i], r.state[showing[i]] & ~SHOWN, false);
         }
-        for (uint32_t i = 0; i < bans; ++i) number[banned[i]] = 0;
-        for (uint32_t k = FIRST; k < r.lines; ++k) (r.state[k] & SHOWN ? shown[r.state[k] & ~SHOWN] : number[r.state[k]]) = 0;
     }
 
     // Only categories that the span may hold.
@@ -561,55 +576,39 @@ class Chart {
 
     // --- reading -----------------------------------------------------------------------------------------------------
 
-    // Which lines a row has for what rules make.
-    void map(uint32_t a) {
-        if (mapped == a) return;
-        unmap();
-        mapped = a;
-        for (uint32_t k = FIRST; k < rows[a].lines; ++k)
-            if (!(rows[a].state[k] & SHOWN)) number[rows[a].state[k]] = static_cast<uint16_t>(k);
+    // What rules make of a state over a span.
+    float made(uint32_t state, uint32_t a, uint32_t b) const {
+        const Row &r = rows[a];
+        const size_t k = r.number[state];
+        return k > SINK ? r.scores[k * r.length + b - r.from] : NONE;
     }
 
-    void unmap() {
-        if (mapped == NOWHERE) return;
-        for (uint32_t k = FIRST; k < rows[mapped].lines; ++k)
-            if (!(rows[mapped].state[k] & SHOWN)) number[rows[mapped].state[k]] = 0;
-        mapped = NOWHERE;
-    }
-
-    // What rules make of a state over a span of the mapped row.
-    float made(uint32_t state, uint32_t b) const {
-        const Row &r = rows[mapped];
-        return number[state] ? r.scores[size_t(number[state]) * r.length + b - r.from] : NONE;
-    }
-
-    // The score of a state that is not shown, over a span of the mapped row.
-    float hidden(uint32_t state, uint32_t b) const {
+    // The score of a state that is not shown.
+    float hidden(uint32_t state, uint32_t a, uint32_t b) const {
         float x = NONE;
-        if (state < g.starts || state >= g.plain) x = made(state, b);
+        if (state < g.starts || state >= g.plain) x = made(state, a, b);
         else {
             const uint32_t k = state - g.starts;
             const Fall *const one_word = g.falls.items.data() + g.one_word[k];
             for (const Fall *f = g.falls.begin(k); f != g.falls.end(k); ++f) {
-                if (f < one_word) x = std::max(x, made(f->state, b) + f->score);
-                if (b == mapped + 1)
-                    for (uint32_t t = tags_at[mapped]; t < tags_at[b]; ++t)
+                if (f < one_word) x = std::max(x, made(f->state, a, b) + f->score);
+                if (b == a + 1)
+                    for (uint32_t t = tags_at[a]; t < tags_at[b]; ++t)
                         if (tags[t].state == f->state) x = std::max(x, tags[t].score + f->score);
             }
-            if (allow && !allow[size_t(b) * (b - 1) / 2 + mapped].has(g.category[state])) return NONE;
+            if (allow && !allow[size_t(b) * (b - 1) / 2 + a].has(g.category[state])) return NONE;
         }
-        return limited && b - mapped < n && !(tops[place(mapped, b)] - x <= g.limit[state]) ? NONE : x;
+        return limited && b - a < n && !(tops[place(a, b)] - x <= g.limit[state]) ? NONE : x;
     }
 
-    float value(uint32_t state, uint32_t a, uint32_t b) {
+    float value(uint32_t state, uint32_t a, uint32_t b) const {
         if (state < g.closing) {
             const Cell &cell = cells[place(a, b)];
             for (uint32_t i = cell.first; i < cell.end; ++i)
                 if (items[i].state == state) return items[i].score;
             return NONE;
         }
-        map(a);
-        return hidden(state, b);
+        return hidden(state, a, b);
     }
 
     // The score of the right child of a rule.
@@ -626,7 +625,6 @@ class Chart {
         const auto a = static_cast<uint32_t>(x.start), b = static_cast<uint32_t>(x.end);
         const double best = value(x.state, a, b);
         if (!g.down.empty(x.state)) {
-            map(a);
             for (uint32_t m = a + 1; m < b; ++m)
                 if (const Binary *rule = find_rule(x.state, best, a, m, b)) {
                     stack.push_back({rule->right, static_cast<int32_t>(m), x.end});
@@ -649,10 +647,10 @@ class Chart {
         for (uint32_t i = cell.first; i < cell.end; ++i) now[items[i].state] = items[i].score;
         const Binary *found = nullptr;
         for (const Binary *rule = g.down.begin(parent), *end = g.down.end(parent); rule != end && !found; ++rule) {
-            const float L = rule->left < g.closing ? now[rule->left] : hidden(rule->left, m);
-            if (L == NONE) continue;
-            const float score = rule->score + L + value_behind(*rule, m, b);
-            if (score != NONE && matches(score, best)) found = rule;
+            const float R = value_behind(*rule, m, b);
+            if (R == NONE) continue;
+            const float L = rule->left < g.closing ? now[rule->left] : hidden(rule->left, a, m);
+            if (L != NONE && matches(rule->score + L + R, best)) found = rule;
         }
         for (uint32_t i = cell.first; i < cell.end; ++i) now[items[i].state] = NONE;
         return found;
