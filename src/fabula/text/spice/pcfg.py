@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 from fabula import _kernels
 
 PHRASE, TAG, UNFINISHED = 0, 1, 2
-MOST_STATES, MOST_TAGS, MOST_RULES, MOST_CATEGORIES = 65_534, 4_096, 1 << 22, 128  # of a grammar
+MOST_STATES, MOST_TAGS, MOST_RULES, MOST_CATEGORIES = 32_766, 4_096, 1 << 22, 128  # of a grammar
 MOST_JOINS = 1 << 22  # of unary rules with chains
 MOST_WORDS = 512  # of a sentence: time grows with their cube
 BEGIN = -1  # stands before the first word
