@@ -79,6 +79,8 @@ $(VENV)/.installed: $(NATIVE) | $(VENV)/bin/python
 $(VENV)/.test-ready: $(NATIVE) | $(VENV)/bin/python
 	if $(PIP) torch; then $(PIP) --editable '.[test,learn,torchmetrics]'; \
 	else echo "no torch for this machine: the tests of fabula.learn will be skipped"; $(PIP) --editable '.[test]'; fi
+	@if command -v c++ >/dev/null && ! $(BIN)/python -c 'import fabula._kernels._native'; then \
+		echo "there is a compiler, and the kernels did not compile: pip install -v . says why"; exit 1; fi
 	touch $@ $(VENV)/.installed
 
 clean:

@@ -282,12 +282,11 @@ class Engine {
                 if (side->data()[k] < 0 || static_cast<size_t>(side->data()[k]) >= there) throw std::out_of_range("there is no such text");
         fabula::room_for(n, 25 * sizeof(double));
         std::vector<double> stats(n * 23, 0.0), scores(n, 0.0), beyond(n, 0.0);
-        Texts batched;
+        Batch batched;
         std::vector<Block> batch;
         std::vector<uint32_t> local(there, UNKNOWN);  // by place among the texts: its number in the batch
         std::vector<size_t> told;
         const auto flush = [&] {
-            nb::gil_scoped_release release;
             score(batch, batched, threads, {"pair ", true}, nullptr,
                   [&](const Block &block, size_t, size_t r, const Statistics &found, bool crowded) {
                 const size_t k = block.out + r;
@@ -296,20 +295,20 @@ class Engine {
                 beyond[k] = crowded;
             });
             batch.clear();
-            batched = Texts();
+            batched.clear();
             for (size_t place : told) local[place] = UNKNOWN;
             told.clear();
         };
-        const auto add = [&](size_t place) {
+        const auto number = [&](size_t place) {
             if (local[place] == UNKNOWN) {
-                local[place] = batched.add(key(nb::object(texts[place])));
+                local[place] = add(nb::object(texts[place]), batched);
                 told.push_back(place);
             }
             return local[place];
         };
         for (size_t k = 0; k < n; ++k) {
             if (batched.full()) flush();
-            const uint32_t hyp = add(static_cast<size_t>(candidates.data()[k])), ref = add(static_cast<size_t>(references.data()[k]));
+            const uint32_t hyp = number(static_cast<size_t>(candidates.data()[k])), ref = number(static_cast<size_t>(references.data()[k]));
             if (batch.empty() || batch.back().hyps[0] != hyp) batch.push_back({k, {hyp}, {}, k});
             batch.back().refs.push_back(ref);
         }
@@ -320,17 +319,17 @@ class Engine {
     // For pictures: the words of each candidate and of its reference, and their matches (ref, hyp, ref_words, hyp_words,
     // module); none of a crowded pair.
     nb::list align(nb::sequence candidates, nb::sequence references, int64_t threads) {
-        Texts texts;
+        Batch texts;
         const std::vector<uint32_t> hyps = ids(candidates, texts), refs = ids(references, texts);
         if (hyps.size() != refs.size()) throw std::invalid_argument("a reference for each candidate");
         Sentences prepared;
         std::vector<std::vector<Match>> found(hyps.size());
         {
             nb::gil_scoped_release release;
-            prepared = sentences(texts, std::vector<uint8_t>(texts.keys().size(), 1), threads);
+            prepared = sentences(texts.texts(), pairs_.numbers(texts.texts()), std::vector<uint8_t>(texts.texts().size(), 1), threads);
             in_threads(hyps.size(), threads, [&] {
                 return [&, tile = std::make_shared<Tile>()](size_t k) {
-                    tile->run(t_, words_, {prepared[hyps[k]].get()}, {prepared[refs[k]].get()}, {0});
+                    tile->run(t_, {prepared[hyps[k]].get()}, {prepared[refs[k]].get()}, {0});
                     if (tile->crowded().empty()) found[k] = tile->matches();
                 };
             });
