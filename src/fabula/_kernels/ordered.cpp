@@ -87,6 +87,7 @@ std::pair<double, Pairs> ordered(Matrix C) {
 // the first always; from the last row up the right-most mark left of the previous pair is taken.
 void solve_marked(const double *C, size_t G, size_t P, Scratch &s) {
     s.pairs.clear();
+    if (G == 0 || P == 0) return;  // the other side may be any number
     s.above.assign(P + 1, 0.0);
     s.row.assign(P + 1, 0.0);
     s.B.assign(G * P, 0);
