@@ -14,6 +14,7 @@ import pytest
 
 from fabula import _kernels
 from fabula.core.errors import KernelError
+from fabula.diagnose._assignment import assignment_many_python
 from fabula.io.moments.tvr_predictions import translate_python
 from fabula.io.records.plain import Shape, find_extent_python, scan_records_python
 from fabula.io.records.tables import lift_tables_python
@@ -156,6 +157,7 @@ KERNELS = {
     and SimpleNamespace(
         ordered=native.ordered,
         ordered_many=native.ordered_many,
+        assignment_many=native.assignment_many,
         lcs=native.lcs,
         translated=native.translated,
         lift=native.lift,
@@ -165,6 +167,7 @@ KERNELS = {
     "python": SimpleNamespace(
         ordered=ordered_python,
         ordered_many=ordered_many_python,
+        assignment_many=assignment_many_python,
         lcs=lcs_python,
         translated=translate_python,
         lift=lift_tables_python,
@@ -175,9 +178,9 @@ KERNELS = {
 ONE = np.zeros(1)
 
 
-def many(*shapes, cells=1):
-    table = np.array(shapes, np.int64)
-    return lambda k, c: k.ordered_many(np.zeros(cells), table, np.zeros(len(table)), np.zeros(cells, bool))
+def many(*shapes, cells=1, kernel="ordered_many", score=0.0):
+    table, C = np.array(shapes, np.int64), np.full(cells, score)
+    return lambda k, c: getattr(k, kernel)(C, table, np.zeros(len(table)), np.zeros(cells, bool))
 
 
 REFUSED = {
@@ -187,6 +190,11 @@ REFUSED = {
     "shapes whose sum overflows": many((2**62, 1), (2**62, 1), (2**62, 1), (2**62, 1), (1, 1)),
     "a negative shape": many((-1, -1)),
     "cells without a shape": many((1, 1), cells=2),
+    "cells without an assignment": many((1, 1), cells=2, kernel="assignment_many"),
+    "an assignment of a negative shape": many((-1, -1), kernel="assignment_many"),
+    "an assignment whose shapes overflow": many((2**32, 2**32), (1, 1), kernel="assignment_many"),
+    "an assignment of what is no number": many((1, 1), kernel="assignment_many", score=np.nan),
+    "an assignment beyond what potentials hold": many((1, 1), kernel="assignment_many", score=-1e301),
     "a negative token": lambda k, c: k.lcs([[-1]], [[0]]),
     "a token beyond all tables": lambda k, c: k.lcs([[2**63 - 1]], [[0]]),
     "numbers that fall": lambda k, c: k.translated(ONE, np.array([2, 1]), np.array([0, 1])),

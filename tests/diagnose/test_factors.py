@@ -8,7 +8,7 @@ from hypothesis.extra.numpy import arrays
 
 from fabula.core.errors import SpecError
 from fabula.diagnose import factors
-from fabula.diagnose._assignment import assignment
+from fabula.diagnose._assignment import assignment, assignment_many
 from fabula.diagnose.factors import find_bounds
 from fabula.match import hungarian
 from fabula.match.ordered import ordered
@@ -26,6 +26,20 @@ def test_assignment_is_scipys(C):
     assert value == pytest.approx(hungarian(C)[0])
     assert len(pairs) == min(C.shape) == len({i for i, _ in pairs}) == len({j for _, j in pairs})
     assert value == pytest.approx(sum(C[i, j] for i, j in pairs))
+
+
+@pytest.mark.parametrize("ties", [False, True])
+def test_assignments_of_many_matrices(ties, kernels):
+    chance = np.random.default_rng(3)
+    some = [chance.random(chance.integers(0, 8, 2)) for _ in range(300)]
+    some = [np.round(C, 1) * (chance.random(C.shape) < 0.6) - 0.2 if ties else C for C in some]
+    shapes = np.array([C.shape for C in some])
+    values, chosen = assignment_many(np.concatenate([C.ravel() for C in some]), shapes)
+    start = 0
+    for C, value in zip(some, values.tolist(), strict=True):
+        at = np.argwhere(chosen[start : start + C.size].reshape(C.shape))
+        assert (value, [tuple(pair) for pair in at.tolist()]) == assignment(C)  # of equals the same, to the last digit
+        start += C.size
 
 
 def test_assignment_of_nothing():

@@ -1,16 +1,20 @@
 """The same predictions under every protocol, and the reasons: each must name a rule that acts on these files."""
 
 import json
+from dataclasses import replace
+from math import nan
 
+import numpy as np
 import pytest
 
 import fabula
 from fabula import io, metrics, protocols
 from fabula.core.errors import SpecError
 from fabula.core.nouns import Corpus, Event, Segment, Story
+from fabula.core.rows import Rows
 from fabula.demo import REFERENCES, SYSTEMS
 from fabula.diagnose._idle import Facts
-from fabula.diagnose._rules import find_preparing, take_fields
+from fabula.diagnose._rules import apart, find_preparing, take_fields
 from fabula.diagnose.protocols import overview
 from fabula.metrics.regions import base as regions
 from fabula.report.protocols import against, digits
@@ -39,6 +43,32 @@ def only(seen, protocol: str, metric: str):
 def acts(reason) -> dict[str, list[str]]:
     """Each rule's field with the units in which it shows."""
     return {rule.field: [unit for unit, _, _ in rule.units] for rule in reason.rules}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_units_that_differ_are_those_whose_rows_do(seed):
+    """Two tables of the same or of other units, with as many or fewer rows each: looked at one unit at a time."""
+    chance, made = np.random.default_rng(seed), metrics.metric("mIoU")
+    units = [f"v{k}" for k in range(30)]
+
+    def draw(some, sets):
+        keys = tuple(v for v in some for _ in range(int(chance.integers(1, sets + 1))))
+        return Rows(keys, np.zeros(len(keys), np.int64), {"value": chance.integers(0, 3, len(keys)) / 2})
+
+    here = draw(units, 2)
+    there = draw(list(map(str, chance.permutation(units[3:]))), 2)
+    if not seed % 2:
+        there = replace(here, columns={"value": chance.integers(0, 3, len(here)) / 2})
+    expected = []
+    for unit in dict.fromkeys([*here.keys, *there.keys]):
+        a, b = ([x for key, x in zip(t.keys, t["value"].tolist(), strict=True) if key == unit] for t in (here, there))
+        x, y = (sum(side) / len(side) if side else nan for side in (a, b))
+        if a != b and not (a and b and len(a) != len(b) and x == y):
+            expected.append((unit, x, y))
+    found = apart((made, here), (made, there), "value")
+    assert sorted(map(repr, found)) == sorted(map(repr, expected)) and 0 < len(found) < 30
+    distances = [2.0 if x != x or y != y else abs(x - y) for _, x, y in found]
+    assert distances == sorted(distances, reverse=True)  # what does not count comes first
 
 
 def test_a_missing_video_is_the_reason_and_is_named():

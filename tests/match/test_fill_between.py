@@ -1,5 +1,7 @@
 """Pairs that cost the best matching nothing, filled in between its own."""
 
+from itertools import pairwise
+
 import numpy as np
 
 from fabula.match.ordered import fill_between, ordered, ordered_many, table
@@ -54,6 +56,23 @@ def test_many_matrices_each_their_own(kernels):
     assert fill_between(C, E, shapes).tolist() == [False, True, False, True, True, False, False, True]
     values, chosen = ordered_many(C, shapes)
     assert values.tolist() == [1, 0, 0, 1] and chosen.tolist() == [False, True, False, False, True, False, False, False]
+
+
+def test_each_gap_has_the_best_matching_of_its_own(kernels):
+    chance = np.random.default_rng(5)
+    shapes = chance.integers(0, 7, (150, 2))
+    cells = int(shapes.prod(axis=1).sum())
+    E = np.round(chance.random(cells), 1)
+    C, start = E * (chance.random(cells) < 0.15), 0
+    found = fill_between(C, E, shapes)
+    for G, P in shapes.tolist():
+        c, e = (X[start : start + G * P].reshape(G, P) for X in (C, E))
+        pairs = ordered(c)[1]
+        expected = set(pairs)
+        for (i, j), (k, m) in pairwise([(-1, -1), *pairs, (G, P)]):
+            expected |= {(i + 1 + di, j + 1 + dj) for di, dj in ordered(e[i + 1 : k, j + 1 : m])[1]}
+        assert {tuple(at) for at in np.argwhere(found[start : start + G * P].reshape(G, P)).tolist()} == expected
+        start += G * P
 
 
 def test_the_table_by_hand():

@@ -1,8 +1,10 @@
 """Greedy matching by hand."""
 
+import numpy as np
 import pytest
 
 from fabula.match import greedy
+from fabula.match.greedy import greedy_many
 
 CASES = {
     "largest first": ([[0.9, 0.8], [0.8, 0.1]], 0.9 + 0.1, [(0, 0), (1, 1)]),
@@ -26,3 +28,15 @@ def test_above():
     assert greedy(C, above=0.5) == (0.9, [(0, 0)])  # strictly above
     assert greedy(C, above=0.4) == (1.4, [(0, 0), (1, 1)])
     assert greedy([[-3, -1]], above=-2) == (-1.0, [(0, 1)])
+
+
+@pytest.mark.parametrize("above", [0.0, 0.4, -1.0])
+def test_many_matrices_each_their_own(above):
+    chance = np.random.default_rng(1)
+    some = [np.round(chance.random(chance.integers(0, 6, 2)), 1) - 0.1 for _ in range(200)]  # ties among them
+    chosen = greedy_many(np.concatenate([C.ravel() for C in some]), np.array([C.shape for C in some]), above)
+    start = 0
+    for C in some:
+        at = np.argwhere(chosen[start : start + C.size].reshape(C.shape)).tolist()
+        assert [tuple(pair) for pair in at] == greedy(C, above)[1]
+        start += C.size

@@ -9,7 +9,7 @@ from scipy import stats as scipy_stats
 from fabula.core.errors import SpecError
 from fabula.core.rows import Rows
 from fabula.stats import Mean, Resampling, Sample, bca, bootstrap, interval, percentile
-from fabula.stats.bootstrap import jackknife
+from fabula.stats.bootstrap import intervals_apart, jackknife
 from tests.stats.made import skewed, table
 
 
@@ -21,6 +21,14 @@ def test_as_scipy_makes_them(method):
         (x,), np.mean, n_resamples=40_000, method={"bca": "BCa"}.get(method, method), rng=np.random.default_rng(2)
     ).confidence_interval
     assert ours == pytest.approx((theirs.low, theirs.high), abs=0.01 * x.std())
+
+
+@pytest.mark.parametrize("method", ["percentile", "bca"])
+def test_samples_of_equal_size_share_their_draws(method):
+    chance, how = np.random.default_rng(5), Resampling(resamples=300, seed=2, method=method)
+    some = [Sample.of(table(chance.random((n, 1))), Mean()) for n in (30, 12, 30, 30, 12, 7)]
+    alone = [interval(s, level=how.level, method=how.method, resamples=how.resamples, seed=how.seed) for s in some]
+    assert intervals_apart(some, how) == alone
 
 
 def test_bca_by_hand():

@@ -103,6 +103,18 @@ def test_tiles_batches_and_threads_do_not_show() -> None:
     assert all(matrix[0, 0] == 1.0 for matrix in first)
 
 
+@pytest.mark.skipif(_kernels.NATIVE is None, reason="this install has no compiled kernels")
+def test_words_are_aligned_alike() -> None:
+    rng = np.random.default_rng(4)
+    texts = [" ".join(rng.choice(WORDS, rng.integers(0, 15))) for _ in range(200)] + ["", "Café … déjà vu!", "it's  ok"]
+    pairs = texts, [texts[k] for k in rng.permutation(len(texts))]
+    fast = meteor.align_all(*pairs)
+    with _kernels.using("python"):
+        assert meteor.align_all(*pairs) == fast
+    assert sum(len(found.matches) for found in fast) > 150
+    assert meteor.align_words("the dogs ran", "a dog ran").matches == [(1, 1, 1, 1, 1), (2, 2, 1, 1, 0)]
+
+
 # --- against the official jar ----------------------------------------------------------------------------------------
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from threading import Thread
 
@@ -10,6 +11,7 @@ import pytest
 
 from fabula import _kernels
 from fabula.text import _told, bleu, cider, meteor, rouge
+from fabula.text.placed import Pairs
 
 pytestmark = pytest.mark.skipif(_kernels.NATIVE is None, reason="no compiled kernels here")
 
@@ -96,6 +98,74 @@ def test_a_memory_that_is_full_begins_anew(monkeypatch: pytest.MonkeyPatch) -> N
         parts += cider.scores(items[k : k + 5], documents)
     assert parts == at_once
     assert len(documents.memory.numbers) <= 40 + len(documents.memory.keep) or len(documents.memory.numbers) < 60
+
+
+def test_documents_are_counted_again_where_the_common_memory_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_told, "LIMIT", 60)
+    monkeypatch.setattr(_told, "shared", _told.Memory())
+    candidates, references = draw_items(9, 60, most=1)
+    documents, own = cider.Documents(references[:20]), cider.Documents([])
+    assert documents.memory is _told.shared is own.memory
+    items = list(zip(candidates, references, strict=True))
+    wanted, parts, rows = cider.scores(items, cider.Idf.from_references(references[:20])), list[float](), set[int]()
+    for k in range(0, 60, 5):
+        parts += cider.scores(items[k : k + 5], documents)
+        bleu.stats_many([f"another sentence {k} {n}" for n in range(20)], [["and one"]] * 20)  # somebody else's
+        rows.add(id(documents.rows))
+    assert parts == pytest.approx(wanted, abs=0) and len(rows) > 1
+    assert cider.Documents([["a"]] * 31).memory is not _told.shared  # too many to be kept with others
+
+
+def test_weights_are_logarithms() -> None:
+    assert _kernels.NATIVE is not None
+    df = np.array([0, 1, 2, 70_000, 10**6, 3], np.int64)
+    found = _kernels.NATIVE.Sentences.weights(df, 10**6)
+    assert found.tolist() == [math.log(10**6) - math.log(max(1, n)) for n in df.tolist()]
+    for wrong, documents in ((df, 10**6 - 1), (-df, 10**6), (df, 0)):
+        with pytest.raises(ValueError):
+            _kernels.NATIVE.Sentences.weights(wrong, documents)
+
+
+def test_groups_counted_in_one_room_do_not_meet() -> None:
+    """A room for counting serves many calls: what one group had is nothing to the next."""
+    candidates, references = draw_items(11, 90)
+    items = list(zip(candidates, references, strict=True))
+    alone = [cider.scores_within(items[k : k + 9], [0] * 9) for k in range(0, 90, 9)]
+    for _ in range(3):
+        assert cider.score_groups(items, [9] * 10) == [score for group in alone for score in group]
+
+
+@pytest.mark.parametrize("choice", ["native", "python"])
+def test_places_of_sentences_say_what_sentences_say(choice: str) -> None:
+    candidates, references = draw_items(6, 50)
+    placed = Pairs.lay(candidates, references)
+    assert placed.items() == (candidates, references) and len(set(placed.texts)) == len(placed.texts)
+    idf = cider.Idf.from_references(references[:30])
+    with _kernels.using(choice):
+        assert np.array_equal(bleu.stats_pairs(placed), bleu.stats_many(candidates, references))
+        assert np.array_equal(rouge.score_pairs(placed), rouge.scores(candidates, references))
+        items = list(zip(candidates, references, strict=True))
+        assert cider.score_pairs(placed, idf).tolist() == cider.scores(items, idf)
+        assert cider.score_pair_groups(placed, [20, 30]).tolist() == cider.score_groups(items, [20, 30])
+        one = Pairs.of(placed.texts, placed.candidates, placed.references[placed.starts[:-1]])
+        expected = meteor.table(*one.items(), crowded="zero")
+        assert all(np.array_equal(a, b) for a, b in zip(meteor.score_pairs(one), expected, strict=True))
+
+
+def test_places_that_are_not_there() -> None:
+    engine, at = meteor._engine(meteor.open_index()), np.zeros(1, np.int64)
+    for candidates, references in ((at + 1, at), (at, at - 1), (at, np.zeros(2, np.int64))):
+        with pytest.raises((ValueError, IndexError)):
+            engine.pairs_at(["a dog"], candidates, references, 1)
+
+
+def test_batches_of_places_do_not_show() -> None:
+    texts = [f"a dog number {k} runs after {k % 7} cats" for k in range(9000)]  # more than a batch
+    c, r = np.arange(9000), (np.arange(9000) * 31) % 9000
+    found = meteor.score_pairs(Pairs.of(texts, c, r))
+    some = np.arange(0, 9000, 450)
+    expected = meteor.table([texts[k] for k in some], [[texts[k]] for k in r[some]])
+    assert np.array_equal(found.stats[some], expected.stats) and np.array_equal(found.scores[some], expected.scores)
 
 
 def test_sentences_told_from_several_threads() -> None:

@@ -13,8 +13,6 @@ never returned, nor one with C < 0, and the pairs always sum to the value.
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -65,18 +63,35 @@ def fill_between(C: Cells, E: Cells, shapes: Shapes) -> Mask:
 
     What lies between two pairs of a best matching has no entry above 0 left: any would have been taken.
     """
-    chosen, start = ordered_many(C, shapes)[1], 0
-    for G, P in shapes.tolist():
-        own = chosen[start : start + G * P].reshape(G, P)
-        extra = E[start : start + G * P].reshape(G, P)
-        corners = [(-1, -1), *np.argwhere(own).tolist(), (G, P)]
-        for (i, j), (k, m) in pairwise(corners):
-            if k - i < 2 or m - j < 2:
-                continue
-            for di, dj in ordered(extra[i + 1 : k, j + 1 : m])[1]:
-                own[i + 1 + di, j + 1 + dj] = True
-        start += G * P
+    chosen = ordered_many(C, shapes)[1]
+    gaps = find_gaps(chosen, shapes)  # [K, 4]
+    height, width = gaps[:, 2], gaps[:, 3]
+    size = height * width
+    gap = np.repeat(np.arange(len(gaps)), size)
+    row, column = np.divmod(np.arange(len(gap)) - (np.cumsum(size) - size)[gap], width[gap])
+    cells = gaps[gap, 0] + row * gaps[gap, 1] + column  # of all gaps, end to end
+    chosen[cells[ordered_many(E[cells], gaps[:, 2:])[1]]] = True
     return chosen
+
+
+def find_gaps(chosen: Mask, shapes: Shapes) -> Shapes:
+    """What lies between the pairs of each matrix: first cell, cells a row of that matrix has, height, width. [K, 4]"""
+    sizes = shapes[:, 0] * shapes[:, 1]
+    starts = np.cumsum(sizes) - sizes
+    at = np.flatnonzero(chosen)
+    which = np.searchsorted(starts + sizes, at, side="right")
+    i, j = np.divmod(at - starts[which], np.maximum(1, shapes[which, 1]))
+    n = np.arange(len(shapes))
+    whose = np.concatenate([n, which, n])  # of each matrix the corner before all cells, its pairs, the corner after
+    rows = np.concatenate([np.full(len(n), -1), i, shapes[:, 0]])
+    columns = np.concatenate([np.full(len(n), -1), j, shapes[:, 1]])
+    order = np.lexsort((rows, whose))
+    whose, rows, columns = whose[order], rows[order], columns[order]
+    height, width = np.diff(rows) - 1, np.diff(columns) - 1
+    some = np.flatnonzero((whose[1:] == whose[:-1]) & (height > 0) & (width > 0))
+    of = whose[some]
+    first = starts[of] + (rows[some] + 1) * shapes[of, 1] + columns[some] + 1
+    return np.stack([first, shapes[of, 1], height[some], width[some]], axis=1)
 
 
 def table(C: Matrix) -> Matrix:

@@ -6,18 +6,18 @@ What is told stays, up to a bound, so that the metrics of a run, and its many ru
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import accumulate, chain, pairwise
+from itertools import chain
 from threading import Lock
 from types import ModuleType
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+
+from fabula.text.placed import Numbers, Pairs, lay_flat
 
 LIMIT = 1 << 17  # sentences kept; about a kilobyte each
 
 T = TypeVar("T")
-Numbers = NDArray[np.int64]
 Besides = Callable[[Any], Iterable[str]]  # rows, or None → sentences
 
 
@@ -28,36 +28,6 @@ class Told(NamedTuple):
     candidates: Numbers  # [K]
     references: Numbers  # [R]
     starts: Numbers  # [K + 1]
-
-
-class Pairs(NamedTuple):
-    """Items by the places of their sentences in a list: one that stands in many items is told and looked up once."""
-
-    texts: list[str]  # [T]
-    candidates: Numbers  # [K] places among the texts
-    references: Numbers  # [R] the same; of candidate k those from starts[k] to starts[k + 1]
-    starts: Numbers  # [K + 1]
-
-    @classmethod
-    def of(cls, texts: list[str], candidates: Numbers, references: Numbers) -> Pairs:
-        """With one reference each."""
-        return cls(texts, candidates, references, np.arange(len(candidates) + 1))
-
-    @classmethod
-    def lay(cls, candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Pairs:
-        flat, starts = lay_flat(references)
-        place: dict[str, int] = {}
-        c, r = (
-            np.fromiter((place.setdefault(text, len(place)) for text in side), np.int64, len(side))
-            for side in (candidates, flat)
-        )
-        return cls(list(place), c, r, starts)
-
-    def items(self) -> tuple[list[str], list[list[str]]]:
-        """Candidates, and their lists of references."""
-        flat = [self.texts[r] for r in self.references.tolist()]
-        bounds = pairwise(self.starts.tolist())
-        return [self.texts[c] for c in self.candidates.tolist()], [flat[start:end] for start, end in bounds]
 
 
 class Memory:
@@ -115,9 +85,3 @@ def count_pairs(
         own.tell(kernels, pairs.texts, besides)
         numbers = np.fromiter(map(own.numbers.__getitem__, pairs.texts), np.int64, len(pairs.texts))
         return work(Told(own.rows, numbers[pairs.candidates], numbers[pairs.references], pairs.starts))
-
-
-def lay_flat(references: Sequence[Sequence[str]]) -> tuple[list[str], Numbers]:
-    """The references of all items end to end, and where those of each begin. [R], [K + 1]"""
-    starts = np.fromiter(accumulate(map(len, references), initial=0), np.int64, len(references) + 1)
-    return list(chain.from_iterable(references)), starts

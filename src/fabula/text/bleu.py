@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from fabula import _kernels
 from fabula.text import _told
 from fabula.text._check import check_pair, check_pairs
+from fabula.text.placed import Pairs
 
 NAME = "bleu"
 N = 4
@@ -70,7 +71,7 @@ def stats_many(candidates: Sequence[str], references: Sequence[Sequence[str]]) -
     return _told.count(kernels, candidates, references, _count_told)
 
 
-def stats_pairs(pairs: _told.Pairs) -> NDArray[np.int64]:
+def stats_pairs(pairs: Pairs) -> NDArray[np.int64]:
     """The same of items by the places of their sentences. [K, 10]"""
     kernels = _kernels.native()
     return stats_many(*pairs.items()) if kernels is None else _told.count_pairs(kernels, pairs, _count_told)

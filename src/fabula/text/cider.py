@@ -28,7 +28,7 @@ from fabula.text import _told
 from fabula.text._check import check_pair, check_pairs, check_sentences
 from fabula.text._idf import Idf, ngrams
 from fabula.text._scorer import OneByOne
-from fabula.text._told import Pairs
+from fabula.text.placed import Pairs, lay_flat
 
 __all__ = ["NAME", "Documents", "Idf", "batch_scope", "corpus_scope", "pairs", "score", "scores", "scores_within"]
 
@@ -59,7 +59,7 @@ class Documents:
 
     def __init__(self, references: Sequence[Sequence[str]], idf: Idf | None = None) -> None:
         self.references, self.N = references, idf.N if idf else len(references)
-        self.flat, self.starts = _told.lay_flat(references)
+        self.flat, self.starts = lay_flat(references)
         few = idf is None and len(self.flat) <= _told.LIMIT // 2
         self.memory = _told.shared if few else _told.Memory(keep=self.flat)
         self.given = idf

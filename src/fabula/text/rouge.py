@@ -18,6 +18,7 @@ from fabula import _kernels
 from fabula.text import _told
 from fabula.text._check import check_pair, check_pairs, check_sentences
 from fabula.text._scorer import OneByOne
+from fabula.text.placed import Pairs
 
 NAME = "rouge"
 BETA = 1.2
@@ -40,7 +41,7 @@ def scores(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> ND
     return _told.count(kernels, candidates, references, _score_told) if candidates else np.zeros(0)
 
 
-def score_pairs(pairs: _told.Pairs) -> NDArray[np.float64]:
+def score_pairs(pairs: Pairs) -> NDArray[np.float64]:
     """The same of items by the places of their sentences. [K]"""
     kernels = _kernels.native()
     if kernels is None or not len(pairs.candidates):

@@ -17,8 +17,7 @@ from fabula.core.nouns import Item
 from fabula.core.rows import Rows
 from fabula.metrics.base import Array, Kept, Metric, once
 from fabula.text import token_table
-from fabula.text._check import check_pairs
-from fabula.text._told import Pairs
+from fabula.text.placed import Pairs
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +38,10 @@ class Items:
     def tokenize(self, tok: str, ascii_only: bool) -> Kept[Item]:
         if (tok, ascii_only) not in self.kept:
             tokens = token_table([t for i in self.items for t in (i.candidate or "", *i.references)], tok, ascii_only)
-            self.kept[tok, ascii_only] = Kept(
-                Item(i.id, None if i.candidate is None else tokens[i.candidate], tuple(tokens[r] for r in i.references))
-                for i in self.items
-            )
+            said = [None if i.candidate is None else tokens[i.candidate] for i in self.items]
+            of = tokens.__getitem__
+            told = [Item(i.id, c, tuple(map(of, i.references))) for i, c in zip(self.items, said, strict=True)]
+            self.kept[tok, ascii_only] = Kept(told)
         return self.kept[tok, ascii_only]
 
 
@@ -100,10 +99,5 @@ def split_items(items: Sequence[Item]) -> tuple[list[str], list[Sequence[str]]]:
 def place_items(items: Sequence[Item]) -> Pairs:
     """Their sentences by their places in a list; metrics that read the same items share it."""
 
-    def make() -> Pairs:
-        candidates, references = split_items(items)
-        check_pairs(candidates, references)
-        return Pairs.lay(candidates, references)
-
-    found: Pairs = once(items, Pairs, make)
+    found: Pairs = once(items, Pairs, lambda: Pairs.lay(*split_items(items)))
     return found

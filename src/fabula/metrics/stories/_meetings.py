@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from fabula.core.nouns import Story
 from fabula.metrics.base import Array
 from fabula.pair.grid import Cells, Grid, Index
-from fabula.text._told import Pairs
+from fabula.text.placed import Pairs
 
 T = TypeVar("T")
 Number = TypeVar("Number", np.float64, np.int64)

@@ -19,7 +19,7 @@ from fabula.metrics.stories._localised import CaptionPairs, Localised
 from fabula.metrics.stories._meetings import Meetings
 from fabula.metrics.stories.base import Stories, Tokens
 from fabula.text import cider
-from fabula.text._told import Pairs
+from fabula.text.placed import Pairs
 
 
 @dataclass(frozen=True, kw_only=True)

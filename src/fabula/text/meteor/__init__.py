@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 from fabula import _kernels
 from fabula._kernels import native
 from fabula.core.errors import InputError, shown
-from fabula.text._told import Pairs
 from fabula.text.meteor.index import Index, open_index
+from fabula.text.placed import Pairs
 
 if TYPE_CHECKING:
     from fabula.text._scorer import Block, Wanted

@@ -1,0 +1,131 @@
+"""What is kept between scorings: the same stories, their tokens, their cells; and that nobody meets another's."""
+
+from __future__ import annotations
+
+from threading import Thread
+
+import numpy as np
+import pytest
+
+import fabula
+from fabula import demo, io, text
+from fabula.core.nouns import Corpus
+from fabula.metrics import metric
+from fabula.metrics.base import Kept
+from fabula.metrics.stories import Stories, StoryMetric, base
+from fabula.metrics.stories.base import compare
+from fabula.pair.captions import Captions
+from fabula.pair.grid import Grid
+from fabula.score.base import Request
+from fabula.score.stories import run
+from tests.metrics.test_meetings import draw_corpus
+from tests.toys import corpus, story
+
+REFS, PRED = corpus({"v": [(0, 10, "a dog runs")]}), corpus({"v": [(0, 9, "the dog ran")]})
+
+
+def test_the_same_stories_are_made_ready_once() -> None:
+    data = compare([REFS], PRED)
+    assert compare([REFS], PRED) is data
+    renamed = Corpus({"w": REFS["v"]})
+    for refs, pred in (([REFS, REFS], PRED), ([corpus({"v": [(0, 10, "a dog runs")]})], PRED), ([renamed], PRED)):
+        assert compare(refs, pred) is not data  # equal stories are not the same ones
+        compare([REFS], PRED)
+    assert compare([Corpus(dict(REFS.stories))], PRED) is compare([REFS], PRED)  # another shelf, the same stories
+
+
+def test_stories_are_kept_for_one_thread_and_of_ordinary_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    data, found = compare([REFS], PRED), list[Stories]()
+    thread = Thread(target=lambda: found.append(compare([REFS], PRED)))
+    thread.start()
+    thread.join()
+    assert found[0] is not data and compare([REFS], PRED) is data
+    monkeypatch.setattr(base, "RULES", 0)
+    many = corpus({"w": [(0, 10, "a")]})
+    assert compare([many], many) is not compare([many], many)
+
+
+def test_a_run_and_its_pairs_share_what_was_made() -> None:
+    result = run(Request(predictions=PRED, refs=[REFS], metrics=[metric("SODA_c")]), "dense")
+    data = base.last.data
+    assert data is not None
+    (block,) = data.blocks(False)
+    laid = metric("SODA_c").lay(block)  # type: ignore[attr-defined]
+    (scored,) = laid.made[Grid].told.values()
+    assert scored.known.all() and result.pairs("SODA_c")["v"][0][0].text == scored.values[0]
+    assert base.last.data is data and len(laid.made[Grid].told) == 1
+
+
+def test_what_was_asked_for_longest_ago_goes_first() -> None:
+    things, made = Kept([1], room=2), list[str]()
+
+    def make(name: str) -> str:
+        made.append(name)
+        return name
+
+    for name in ("a", "b", "a", "c", "a", "b"):
+        assert things.once(name, lambda name=name: make(name)) == name  # type: ignore[misc]
+    assert made == ["a", "b", "c", "b"]
+
+
+@pytest.mark.parametrize("roles", ["prediction-as-hypothesis", "gold-as-hypothesis"])
+def test_cells_are_scored_once_whoever_asks(roles: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    grid = Grid.of([(story((0, 9, "a dog runs"), (1, 2, "it sits")), story((0, 8, "the dog ran"), (3, 4, "a cat")))])
+    scorer, asked = Captions("meteor", roles, "ptb", False), list[int]()  # type: ignore[arg-type]
+    real = scorer.scorer.pairs_many
+
+    def pairs_many(blocks: object, wanted: np.ndarray) -> object:
+        asked.append(int(wanted.sum()))
+        return real(blocks, wanted)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(type(scorer.scorer), "pairs_many", staticmethod(pairs_many))
+    one, all_ = np.array([True, False, False, False]), np.ones(4, bool)
+    first = scorer.scores(grid, one)
+    whole = scorer.scores(grid, all_)
+    again = Captions("meteor", roles, "ptb", False).scores(grid, ~one)  # type: ignore[arg-type]
+    assert asked == [1, 3]
+    assert first.tolist() == [whole[0], 0, 0, 0] and again.tolist() == [0, *whole[1:].tolist()]
+    assert whole[0] > 0.3
+
+
+def test_one_table_of_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text, "kept", {})
+    table = text.token_table(["A dog.", "It's"], "ptb")
+    assert text.token_table(["A dog."], "ptb") is table and table["It's"] == "it 's"
+    long = "word " * 300
+    apart = text.token_table([long, "A dog."], "ptb")
+    assert apart is not table and apart["A dog."] == "a dog" and long not in table
+    monkeypatch.setattr(text, "LIMIT", 3)
+    fresh = text.token_table(["one", "two", "A dog."], "ptb")
+    assert fresh is not table and fresh["A dog."] == "a dog" and table["A dog."] == "a dog"
+    assert text.token_table(["É a"], "none", True) == {"É a": "  a"}
+    assert text.tokenize_all([long, "A dog."], "ptb") == [long.strip(), "a dog"]
+
+
+@pytest.mark.parametrize("spec", ["SODA_a(refs=best)", "PRF(refs=best,best_by=each)@0.3/0.5", "PRF(refs=best)@0.3/0.7"])
+def test_the_best_set_column_by_column(spec: str) -> None:
+    made = metric(spec)
+    assert isinstance(made, StoryMetric)
+    data = Stories([draw_corpus(1, 4), draw_corpus(2, 5)], draw_corpus(3, 6))
+    (block,) = data.blocks(whole=True)
+    laid = made.lay(block)
+    rows = base.Rows(laid.videos, laid.refset, made.tabulate(laid, made.prepare(data)))
+    fast, slow = made.best_rows(rows), StoryMetric.best_rows(made, rows)
+    assert fast.keys == slow.keys and set(fast.columns) == set(slow.columns) and not fast.refset.any()
+    assert all(np.array_equal(fast[name], slow[name]) for name in slow.columns)
+    assert len(fast) < len(rows) and len(made.best_rows(base.Rows.of([]))) == 0
+
+
+def test_references_are_read_once_for_all_systems(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = list[str]()
+    real = io.read
+
+    def note(path: str, *rest: object) -> object:
+        read.append(str(path))
+        return real(path, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(io, "read", note)
+    refs = list(map(str, demo.REFERENCES.values()))
+    systems = list(map(str, demo.SYSTEMS.values()))[:2]
+    seen = fabula.compare(systems, refs, metrics="SODA_d", resamples=20)
+    assert sorted(read) == sorted([*refs, *systems]) and len(seen.systems) == 2
