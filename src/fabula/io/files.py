@@ -160,7 +160,7 @@ class LineBytes:
             left = None if self.last is None else self.last - self.first
             before = self.before
             while some := stream.read(CHUNK if left is None else min(CHUNK, left)):
-                if not some.endswith(b"\n"):
+                if left is None or len(some) < left:
                     some += stream.readline()
                 yield before, some
                 before += some.count(b"\n")

@@ -19,7 +19,7 @@ from fabula.core.moments import Id, Queries, Query, Saliency
 from fabula.io.fields import Source
 from fabula.io.format import MOMENTS, Format
 from fabula.io.moments.fields import check_entry, read_duration, read_entries, read_text, read_windows
-from fabula.io.records import Odd, Records, Shape, parse_odd_line, read_line_records
+from fabula.io.records import Records, Shape, read_line_chunks
 
 QUERY = '{"qid", "vid", "duration", "relevant_windows", "relevant_clip_ids", "saliency_scores"}'
 KNOWN = frozenset({"qid", "query", "vid", "duration", "relevant_windows", "relevant_clip_ids", "saliency_scores"})
@@ -43,12 +43,12 @@ def read_queries(source: Source) -> Iterator[Query | Queries]:
     if native() is None:
         yield from (read_query(source, *entry) for entry in read_entries(source, "qid", QUERY))
         return
-    for some in read_line_records(source.path, PLAIN):
-        if isinstance(some, Odd):
-            for number, entry in parse_odd_line(some, source.path):
-                yield read_query(source, *check_entry(number, entry, source, "qid", QUERY))
-        else:
+    for some in read_line_chunks(source.path, PLAIN):
+        if isinstance(some, Records):
             yield from read_plain(some, source)
+        else:
+            for number, entry in some:
+                yield read_query(source, *check_entry(number, entry, source, "qid", QUERY))
 
 
 def read_plain(some: Records, source: Source) -> Iterator[Query | Queries]:

@@ -19,7 +19,7 @@ from fabula.io.fields import Source
 from fabula.io.format import MOMENTS, Format
 from fabula.io.moments import Answers
 from fabula.io.moments.fields import check_entry, read_entries, read_rows, read_saliency, split_rows
-from fabula.io.records import Odd, Records, Shape, parse_odd_line, read_line_records
+from fabula.io.records import Records, Shape, read_line_chunks
 
 ROW = "[start, end, score]"
 ENTRY = f'{{"qid", "pred_relevant_windows": [{ROW}, …], "pred_saliency_scores": [number, …]}}'
@@ -41,12 +41,12 @@ def read_rankings(source: Source, numbers: VideoNumbers) -> Answers:
     if native() is None:
         yield from (("", read_ranking(source, *entry)) for entry in read_entries(source, "qid", ENTRY))
         return
-    for some in read_line_records(source.path, PLAIN):
-        if isinstance(some, Odd):
-            for number, entry in parse_odd_line(some, source.path):
-                yield "", read_ranking(source, *check_entry(number, entry, source, "qid", ENTRY))
-        else:
+    for some in read_line_chunks(source.path, PLAIN):
+        if isinstance(some, Records):
             yield from (("", ranking) for ranking in read_plain(some, source))
+        else:
+            for number, entry in some:
+                yield "", read_ranking(source, *check_entry(number, entry, source, "qid", ENTRY))
 
 
 def read_plain(some: Records, source: Source) -> Iterator[Ranking]:

@@ -6,7 +6,15 @@ tables.py  tables of numbers lifted out of a text
 """
 
 from fabula.io.records.plain import Shape
-from fabula.io.records.runs import BEGINS, Odd, Records, parse_odd_line, read_line_records, read_members
+from fabula.io.records.runs import (
+    BEGINS,
+    Odd,
+    Records,
+    parse_odd_line,
+    read_line_chunks,
+    read_line_records,
+    read_members,
+)
 from fabula.io.records.tables import (
     Table,
     Tables,
@@ -30,6 +38,7 @@ __all__ = [
     "lookahead",
     "parse_lines",
     "parse_odd_line",
+    "read_line_chunks",
     "read_line_objects",
     "read_line_pieces",
     "read_line_records",

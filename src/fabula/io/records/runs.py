@@ -13,7 +13,7 @@ from typing import IO, Any
 
 from fabula.core.errors import InputError
 from fabula.io.door import check_held, open_bytes
-from fabula.io.files import load_json, parse_json
+from fabula.io.files import LineBytes, load_json, parse_json
 from fabula.io.records import plain
 from fabula.io.records.plain import BLANKS, Shape, find_extent
 from fabula.io.records.tables import lookahead, parse_lines
@@ -99,6 +99,20 @@ def cut_runs(path: Path, shape: Shape, chunk: int) -> Iterator[Records | Odd]:
                     yield Odd(number, text.slice(whole if stop < 0 else stop + 1))
                     number += stop >= 0
             text.data[whole] = held
+
+
+def read_line_chunks(path: Path, shape: Shape) -> Iterator[Records | list[tuple[int, Any]]]:
+    """A file of JSON lines, some at a time: as records where all of them are plain, else as numbered objects.
+
+    For formats whose lines are plain or nearly all of them are not: what is wrong is then said as without the kernel.
+    """
+    for before, data in LineBytes(path, path):
+        start = len(codecs.BOM_UTF8) if not before and data.startswith(codecs.BOM_UTF8) else 0
+        found = plain.scan_records(data + b"\0", start, len(data), True, shape)
+        if not found.ended:
+            yield parse_lines(data, path, before)
+        elif found.n:
+            yield Records(found.n, name_columns(shape, found.columns))
 
 
 def name_columns(shape: Shape, columns: Sequence[Any]) -> dict[str, Any]:
