@@ -42,10 +42,9 @@ def test_nonascii_becomes_blanks():
 
 def test_each_sentence_is_tokenised_once(monkeypatch):
     asked = []
-    monkeypatch.setattr(
-        "fabula.pair.captions.tokenize_all", lambda sentences, *_: asked.extend(sentences) or list(sentences)
-    )
-    captions = Captions("exact", "prediction-as-hypothesis", "none", False)
+    monkeypatch.setattr("fabula.text.kept", {})
+    monkeypatch.setattr("fabula.text.ptb.tokenize_all", lambda some, **_: asked.extend(some) or list(some))
+    captions = Captions("exact", "prediction-as-hypothesis", "ptb", False)
     captions.tokenize(["a", "b", "a"])
     captions.tokenize(["b", "c"])
     assert sorted(asked) == ["a", "b", "c"]
