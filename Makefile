@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/pip install --disable-pip-version-check --quiet --constraint constraints.txt
-NATIVE := pyproject.toml CMakeLists.txt constraints.txt $(wildcard src/fabula/_kernels/*.cpp src/fabula/_kernels/*.hpp)
+NATIVE := pyproject.toml CMakeLists.txt constraints.txt $(wildcard $(foreach d,src/fabula/_kernels src/fabula/_kernels/*,$(d)/*.cpp $(d)/*.hpp))
 
 .PHONY: demo test experiments lint bench bench-parts browser mutants sanitize kills fuzz reproduce clean
 

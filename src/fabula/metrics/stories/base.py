@@ -117,7 +117,7 @@ class Stories:
         """Of all matrices of references and predictions together."""
 
         def count() -> int:
-            size = {v: len(story.events) for v, story in self.preds.items()}
+            size = {v: len(story) for v, story in self.preds.items()}
             return sum(len(story.events) * size.get(v, 0) for ref in self.refs for v, story in ref.items())
 
         return self.once("cells", count)

@@ -2,7 +2,7 @@
 
 A fixed sequence of single left-to-right passes: what an earlier match has consumed a later one cannot see
 again, so `a-b-c` loses its first hyphen only. Letter case matters until the very end (`U.S.` → `US`, `Mr.
-Smith` keeps its dot, `end. Then` does not). `_kernels/meteor_word.cpp` repeats these rules for plain ASCII
+Smith` keeps its dot, `end. Then` does not). `_kernels/meteor/meteor_word.cpp` repeats these rules for plain ASCII
 text; other text comes here.
 """
 

@@ -2,7 +2,7 @@
 
 Newer releases of the PyPI `snowballstemmer` changed the rules (3.x stems other words than the jar does), and a
 stemmer that moves with a dependency would move published scores with it. So the frozen rules are written out
-here, once in Python and once in C++ (`_kernels/meteor_stem.cpp`), and tested against `snowballstemmer` 2.2.0,
+here, once in Python and once in C++ (`_kernels/meteor/meteor_stem.cpp`), and tested against `snowballstemmer` 2.2.0,
 which agrees with the jar.
 
 R1 is what follows the first consonant after the first vowel, R2 is R1 of R1; a suffix goes only if it lies in
