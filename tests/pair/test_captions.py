@@ -42,12 +42,15 @@ def test_nonascii_becomes_blanks():
 
 def test_each_sentence_is_tokenised_once(monkeypatch):
     asked = []
+    monkeypatch.setattr("fabula.text.kept", {})
     monkeypatch.setattr(
-        "fabula.pair.captions.tokenize_all", lambda sentences, *_: asked.extend(sentences) or list(sentences)
+        "fabula.text.ptb.tokenize_all", lambda sentences, **_: asked.extend(sentences) or list(sentences)
     )
-    captions = Captions("exact", "prediction-as-hypothesis", "none", False)
-    captions.tokenize(["a", "b", "a"])
-    captions.tokenize(["b", "c"])
+    for tok in ("ptb", "none"):
+        captions = Captions("exact", "prediction-as-hypothesis", tok, False)
+        captions.tokenize(["a", "b", "a"])
+        captions.tokenize(["b", "c"])
+        assert dict(captions.tokens) == {"a": "a", "b": "b", "c": "c"}
     assert sorted(asked) == ["a", "b", "c"]
 
 

@@ -15,13 +15,13 @@ from typing import Literal, TypeVar
 import numpy as np
 
 from fabula.core.errors import SpecError
-from fabula.core.nouns import Event, Story
+from fabula.core.nouns import Event, Story, join_spans
 from fabula.core.options import Options, option
 from fabula.diagnose._assignment import assignment_many
 from fabula.match import Pairs
 from fabula.match.greedy import greedy_many
 from fabula.match.ordered import ordered_many
-from fabula.pair.grid import Cells, Grid, Index, Mask, before, spans
+from fabula.pair.grid import Cells, Grid, Index, Mask, before
 from fabula.pair.tiou import Matrix, Spans, overlap, shared
 
 PERSON = re.compile(r"\b[Pp]\d+\b")
@@ -75,7 +75,7 @@ def find(ref: Story, pred: Story, captions: Matrix | None, limits: Limits, in_ti
 def find_many(grid: Grid, captions: Cells | None, limits: Limits, in_time: bool = True) -> list[Found]:
     """The errors of every two stories of a grid. captions [C]"""
     iou, gold, guess = grid.iou(), grid.gold, grid.guess
-    G, P = spans(grid.refs), spans(grid.preds)  # [ΣG, 2], [ΣP, 2]
+    G, P = join_spans(grid.refs), join_spans(grid.preds)  # [ΣG, 2], [ΣP, 2]
     inter = np.where(iou > 0, shared(G[gold], P[guess]), 0.0)
     of_g, of_p = inter / length(G)[gold], inter / length(P)[guess]
     badly = iou <= limits.right

@@ -19,11 +19,11 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from fabula.core.nouns import Corpus, Story
+from fabula.core.nouns import Corpus, Story, join_spans
 from fabula.core.rows import Rows
 from fabula.match.greedy import greedy_many
 from fabula.metrics import Metric
-from fabula.pair.grid import Grid, before, spans
+from fabula.pair.grid import Grid, before
 from fabula.pair.strips import MANY, portions
 from fabula.pair.tiou import shared
 from fabula.stats.bootstrap import Interval, intervals_apart
@@ -61,7 +61,7 @@ def describe_events(refs: Sequence[Story]) -> Array:
     """length, events, position, overlap and words of every event of stories that have some, end to end. [E, 5]"""
     counts = np.array([len(ref) for ref in refs], np.int64)
     of = np.repeat(np.arange(len(refs)), counts)  # [E]
-    every = spans(refs)  # [E, 2]
+    every = join_spans(refs)  # [E, 2]
     ends = np.maximum.reduceat(every[:, 1], before(counts)) if len(refs) else np.zeros(0)
     whole = np.array([ref.duration or end or 1.0 for ref, end in zip(refs, ends.tolist(), strict=True)])
     words = np.array([float(len((e.caption or "").split())) for ref in refs for e in ref.events])
@@ -74,7 +74,7 @@ def share_covered(refs: Sequence[Story], every: Array) -> Array:
     most: list[Array] = []
     for some in portions([(ref, ref) for ref in refs], MANY):
         grid = Grid.of(some)
-        own = spans(grid.refs)
+        own = join_spans(grid.refs)
         inter = np.where(grid.row == grid.column, 0.0, shared(own[grid.gold], own[grid.guess]))
         most.append(np.maximum.reduceat(inter, np.flatnonzero(np.diff(grid.gold, prepend=-1))))
     share: Array = np.concatenate([np.zeros(0), *most]) / np.maximum(every[:, 1] - every[:, 0], 1e-12)

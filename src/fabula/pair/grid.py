@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fabula.core.nouns import Story
-from fabula.pair.tiou import Spans, forward, overlap
+from fabula.core.nouns import Story, join_spans
+from fabula.pair.tiou import forward, overlap
 
 Cells = NDArray[np.float64]  # [C], C = Σ G·P
 Mask = NDArray[np.bool_]  # [C]
@@ -71,7 +71,7 @@ class Grid:
         return self.kept[eps, raw, swap]
 
     def make_iou(self, eps: float, raw: bool, swap: bool) -> Cells:
-        g, p = spans(self.refs), spans(self.preds)
+        g, p = join_spans(self.refs), join_spans(self.preds)
         if swap:
             g, p = forward(g), forward(p)
         found = overlap(g[self.gold], p[self.guess], eps, raw)
@@ -116,8 +116,3 @@ def before(counts: Index) -> Index:
     """How many come before each: where it starts when all stand end to end. [N]"""
     starts: Index = np.cumsum(counts) - counts
     return starts
-
-
-def spans(stories: Sequence[Story]) -> Spans:
-    """The spans of all stories end to end. [ΣN, 2]"""
-    return np.concatenate([np.zeros((0, 2)), *(story.spans for story in stories)])

@@ -13,10 +13,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from fabula.core.nouns import Story
+from fabula.core.nouns import Story, join_spans
 from fabula.metrics.base import Array, Row
 from fabula.metrics.stories.base import Pair, StoryMetric
-from fabula.pair.grid import spans
 from fabula.pair.strips import strips
 from fabula.pair.tiou import Matrix, endless, intersection, shared
 
@@ -30,7 +29,7 @@ class Metric(StoryMetric):
     @endless
     def many(self, pairs: Sequence[Pair], ctx: Any) -> dict[str, Array]:
         grid = self.grid(pairs)
-        g, p = spans(grid.refs)[grid.gold], spans(grid.preds)[grid.guess]  # [C, 2]
+        g, p = join_spans(grid.refs)[grid.gold], join_spans(grid.preds)[grid.guess]  # [C, 2]
         inter = np.where(self.ious(grid) > 0, shared(g, p), 0.0)
         share = np.divide(inter, p[:, 1] - p[:, 0] + self.eps, out=np.zeros_like(inter), where=inter > 0)
         return {"value": np.array([best.mean() for best in grid.best(share)])}

@@ -10,9 +10,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from fabula.core.nouns import Story
+from fabula.core.nouns import Story, join_spans
 from fabula.metrics.stories._covered import Covered, Hits
-from fabula.pair.grid import Grid, spans
+from fabula.pair.grid import Grid
 from fabula.pair.tiou import endless, sound
 
 
@@ -30,7 +30,7 @@ class Metric(Covered):
 
     @endless
     def cell_hits(self, grid: Grid) -> Hits:
-        g, p = spans(grid.refs)[grid.gold], spans(grid.preds)[grid.guess]  # [C, 2]
+        g, p = join_spans(grid.refs)[grid.gold], join_spans(grid.preds)[grid.guess]  # [C, 2]
         apart = np.abs(g[:, 0] - p[:, 0])
         if self.segments == "checked":
             apart = np.where(sound(g) & sound(p), apart, np.inf)
