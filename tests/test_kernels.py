@@ -20,6 +20,7 @@ from fabula.io.records.plain import Shape, find_extent_python, scan_records_pyth
 from fabula.io.records.tables import lift_tables_python
 from fabula.match import ordered
 from fabula.match.ordered import ordered_many_python, ordered_python
+from fabula.stats.bootstrap import count_draws_python
 from fabula.text.ptb.scanner import Automaton, Rule, Scanner
 from fabula.text.rouge import lcs_python
 from fabula.text.spice.pcfg import PHRASE, TAG, Grammar, Lexicon
@@ -158,6 +159,7 @@ KERNELS = {
         ordered=native.ordered,
         ordered_many=native.ordered_many,
         assignment_many=native.assignment_many,
+        count_draws=native.count_draws,
         lcs=native.lcs,
         translated=native.translated,
         lift=native.lift,
@@ -168,6 +170,7 @@ KERNELS = {
         ordered=ordered_python,
         ordered_many=ordered_many_python,
         assignment_many=assignment_many_python,
+        count_draws=count_draws_python,
         lcs=lcs_python,
         translated=translate_python,
         lift=lift_tables_python,
@@ -195,6 +198,9 @@ REFUSED = {
     "an assignment whose shapes overflow": many((2**32, 2**32), (1, 1), kernel="assignment_many"),
     "an assignment of what is no number": many((1, 1), kernel="assignment_many", score=np.nan),
     "an assignment beyond what potentials hold": many((1, 1), kernel="assignment_many", score=-1e301),
+    "a video that is not there": lambda k, c: k.count_draws(np.array([[0, 2]]), np.zeros((1, 2))),
+    "a video before the first": lambda k, c: k.count_draws(np.array([[0, -1]]), np.zeros((1, 2))),
+    "fewer weights than draws": lambda k, c: k.count_draws(np.array([[0, 1]]), np.zeros((1, 1))),
     "a negative token": lambda k, c: k.lcs([[-1]], [[0]]),
     "a token beyond all tables": lambda k, c: k.lcs([[2**63 - 1]], [[0]]),
     "numbers that fall": lambda k, c: k.translated(ONE, np.array([2, 1]), np.array([0, 1])),

@@ -274,6 +274,12 @@ def assignment_many(draw: Draw) -> None:
     draw.call(native.assignment_many, draw.reals(cells), shapes, np.zeros(len(shapes)), np.zeros(cells, bool))
 
 
+def count_draws(draw: Draw) -> None:
+    B, V = draw.randrange(4), draw.randrange(6)
+    drawn = np.array([[draw.randrange(V) for _ in range(V)] for _ in range(B)], np.int64).reshape(B, V)
+    draw.call(native.count_draws, drawn, np.zeros((B, V)))
+
+
 def batch(draw: Draw) -> tuple[Any, Any, Any]:
     B, N, M = draw.randrange(4), draw.randrange(6), draw.randrange(70)
     cost = draw.reals(B, N, M, kind=draw.choice([np.float32, np.float64]))
@@ -835,6 +841,7 @@ ENTRIES = {
         ordered_many,
         marked_many,
         assignment_many,
+        count_draws,
         ordered_batch,
         soft_ordered,
         lcs,

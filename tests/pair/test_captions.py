@@ -43,10 +43,14 @@ def test_nonascii_becomes_blanks():
 def test_each_sentence_is_tokenised_once(monkeypatch):
     asked = []
     monkeypatch.setattr("fabula.text.kept", {})
-    monkeypatch.setattr("fabula.text.ptb.tokenize_all", lambda some, **_: asked.extend(some) or list(some))
-    captions = Captions("exact", "prediction-as-hypothesis", "ptb", False)
-    captions.tokenize(["a", "b", "a"])
-    captions.tokenize(["b", "c"])
+    monkeypatch.setattr(
+        "fabula.text.ptb.tokenize_all", lambda sentences, **_: asked.extend(sentences) or list(sentences)
+    )
+    for tok in ("ptb", "none"):
+        captions = Captions("exact", "prediction-as-hypothesis", tok, False)
+        captions.tokenize(["a", "b", "a"])
+        captions.tokenize(["b", "c"])
+        assert dict(captions.tokens) == {"a": "a", "b": "b", "c": "c"}
     assert sorted(asked) == ["a", "b", "c"]
 
 

@@ -9,7 +9,7 @@ from scipy import stats as scipy_stats
 from fabula.core.errors import SpecError
 from fabula.core.rows import Rows
 from fabula.stats import Mean, Resampling, Sample, bca, bootstrap, interval, percentile
-from fabula.stats.bootstrap import intervals_apart, jackknife
+from fabula.stats.bootstrap import draws, intervals_apart, jackknife
 from tests.stats.made import skewed, table
 
 
@@ -29,6 +29,15 @@ def test_samples_of_equal_size_share_their_draws(method):
     some = [Sample.of(table(chance.random((n, 1))), Mean()) for n in (30, 12, 30, 30, 12, 7)]
     alone = [interval(s, level=how.level, method=how.method, resamples=how.resamples, seed=how.seed) for s in some]
     assert intervals_apart(some, how) == alone
+
+
+@pytest.mark.parametrize("videos", [1, 7, 5000])
+def test_weights_count_what_was_drawn(videos, kernels):
+    rng = np.random.default_rng(9)
+    drawn = rng.integers(0, videos, (230, videos))  # more than one block of 5,000 videos
+    found = np.concatenate(list(draws(videos, 230, 9)))
+    assert found.shape == drawn.shape and (found.sum(axis=1) == videos).all()
+    assert all(np.array_equal(np.bincount(line, minlength=videos), w) for line, w in zip(drawn, found, strict=True))
 
 
 def test_bca_by_hand():

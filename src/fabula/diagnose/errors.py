@@ -41,7 +41,7 @@ from fabula.diagnose.factors import Factors, factorisable, factors
 from fabula.diagnose.finding import PERSON, Found, Limits, find_many, find_persons
 from fabula.diagnose.slices import EventSlice, VideoSlice, event_slices, video_slices
 from fabula.metrics import Metric
-from fabula.metrics.stories import Stories, tell
+from fabula.metrics.stories import Stories, compare, tell
 from fabula.pair.captions import Captions
 from fabula.pair.grid import Grid
 from fabula.pair.strips import MANY, portions
@@ -205,7 +205,7 @@ def errors(
         kinds.append("out_of_order")
     looked = [find_all(ref, pred, made, limits, worded) for ref in sets]
 
-    as_told = [made.table(Stories([ref], pred)) for ref in sets]
+    as_told = score_each(made, sets, pred)
 
     def score_repaired(kind: str) -> Rows:
         each = zip(sets, looked, counted, as_told, strict=True)
@@ -251,6 +251,17 @@ def errors(
         counts=counts,
         warnings=tuple(notes.lines()),
     )
+
+
+def score_each(metric: Metric, sets: Sequence[Corpus], pred: Corpus) -> list[Rows]:
+    """The rows of each reference set by itself; made together where sets do not touch each other."""
+    if not (metric.of_unit and metric.param("refs") == "mean"):
+        return [metric.table(Stories([ref], pred)) for ref in sets]
+    rows, found = metric.table(compare(sets, pred)), list[Rows]()
+    for k, ref in enumerate(sets):
+        place = {rows.keys[i]: i for i in np.flatnonzero(rows.refset == k).tolist()}
+        found.append(rows.take([place[v] for v in ref if v in place]).as_set(0))
+    return found
 
 
 def join_sets(tables: Sequence[Rows]) -> Rows:

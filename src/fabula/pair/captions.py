@@ -37,7 +37,7 @@ class Captions:
 
     def tokenize(self, sentences: Iterable[str]) -> None:
         """The tokens of these sentences, besides those that are there."""
-        found = token_table(list(sentences), self.tok, self.ascii_only)
+        found = token_table([s for s in sentences if s not in self.tokens], self.tok, self.ascii_only)
         if found is not self.tokens:
             self.tokens = {**self.tokens, **found} if self.tokens else found
 

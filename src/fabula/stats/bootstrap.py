@@ -15,7 +15,9 @@ from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from fabula import _kernels
 from fabula.core.errors import SpecError
 from fabula.stats.resampling import Method, Resampling, check_level
 from fabula.stats.sample import Array, Sample, alike
@@ -36,9 +38,22 @@ def draws(videos: int, resamples: int, seed: int) -> Iterator[Array]:
     rng = np.random.default_rng(seed)
     block = max(1, CELLS // videos)
     for start in range(0, resamples, block):
-        b = min(block, resamples - start)
-        drawn = rng.integers(0, videos, (b, videos)) + videos * np.arange(b)[:, None]
-        yield np.bincount(drawn.ravel(), minlength=b * videos).reshape(b, videos).astype(np.float64)
+        drawn = rng.integers(0, videos, (min(block, resamples - start), videos))
+        weights = np.empty(drawn.shape)
+        if native := _kernels.native():
+            native.count_draws(drawn, weights)
+        else:
+            count_draws_python(drawn, weights)
+        yield weights
+
+
+def count_draws_python(drawn: NDArray[np.int64], weights: Array) -> None:
+    """The readable twin of the compiled kernel: weights[b, v] is how often v stands in drawn[b]. [B, V] both"""
+    B, V = drawn.shape
+    if weights.shape != (B, V) or not ((drawn >= 0) & (drawn < V)).all():
+        raise ValueError("count_draws: there is no such video")
+    places = drawn + V * np.arange(B)[:, None]
+    weights[:] = np.bincount(places.ravel(), minlength=B * V).reshape(B, V)
 
 
 def bootstrap(some: Sequence[Sample], resamples: int = 10_000, seed: int = 0) -> Array:
