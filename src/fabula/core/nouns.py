@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
+from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, ValuesView
 from dataclasses import dataclass, field
 from math import inf, nan
 from typing import Any, Generic, TypeVar, cast, overload
@@ -213,19 +213,6 @@ class Story(InColumns):
         """Where each event of `by_start` stands in this story."""
         starts = [e.segment.start for e in self.events] if self.columns is None else self.spans[:, 0].tolist()
         return sorted(range(len(starts)), key=starts.__getitem__)
-
-
-def join_spans(stories: Sequence[Story]) -> NDArray[np.float64]:
-    """The spans of all stories end to end; those that are not made yet are made together. [ΣN, 2]"""
-    fresh = [story for story in stories if "spans" not in story.__dict__]
-    if fresh:
-        segments = [event.segment for story in fresh for event in story.events]
-        made, start = np.array([(s.start, s.end) for s in segments], dtype=np.float64).reshape(-1, 2), 0
-        for story in fresh:
-            end = start + len(story.events)
-            story.__dict__["spans"] = made[start:end]
-            start = end
-    return np.concatenate([np.zeros((0, 2)), *(story.spans for story in stories)])
 
 
 def time_key(event: Event) -> tuple[float, float, str]:

@@ -118,7 +118,7 @@ class Stories:
 
         def count() -> int:
             size = {v: len(story) for v, story in self.preds.items()}
-            return sum(len(story.events) * size.get(v, 0) for ref in self.refs for v, story in ref.items())
+            return sum(len(story) * size.get(v, 0) for ref in self.refs for v, story in ref.items())
 
         return self.once("cells", count)
 
