@@ -2,6 +2,7 @@
 //
 // What differs from the twin is only how the work is arranged:
 //  * paraphrases: the entries of a sentence are streamed once past the phrases of all sentences on the other side of a tile;
+//  * synonyms: the synsets of a candidate are laid out once, with the words that have each, and asked for by every reference;
 //  * the beam ranks light records and copies a path only once it is among the best 40;
 //  * a reference word used by a path lies before its position or under a match without rival, so no bits are kept for it;
 //  * if no match has a rival there is nothing to search.
