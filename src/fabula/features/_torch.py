@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +16,6 @@ def import_torch() -> Any:
         import torch
     except ImportError:
         raise MissingExtra("an extractor that runs on torch", "learn") from None
-    if alone := os.environ.get("FABULA_THREADS"):  # one of many processes
-        torch.set_num_threads(int(alone))
     return torch
 
 
@@ -34,7 +31,9 @@ def load_state(path: Path) -> dict[str, Any]:
             found = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:
         said = " ".join(str(error).split())[:100] or type(error).__name__
-        raise InputError(f"not a file of weights ({said})", file=path, hint="tensors by name: .pth or .safetensors")
+        raise InputError(
+            f"not a file of weights ({said})", file=path, hint="tensors by name: .pth or .safetensors"
+        ) from None
     while isinstance(found, dict) and isinstance(inner := found.get("state_dict", found.get("model")), dict):
         found = inner
     if not isinstance(found, dict) or not all(isinstance(value, torch.Tensor) for value in found.values()):
@@ -42,9 +41,11 @@ def load_state(path: Path) -> dict[str, Any]:
     return found
 
 
-def run_torch(network: Any, values: NDArray[Any], device: str) -> NDArray[np.float32]:
-    """One pass without gradients. float32 in and out."""
+def run_torch(network: Any, values: NDArray[Any], device: str, threads: int) -> NDArray[np.float32]:
+    """One pass without gradients, float32 in and out, on so many threads: the same bits whoever calls."""
     torch = import_torch()
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
     try:
         with torch.inference_mode():
             given = torch.from_numpy(np.ascontiguousarray(values, dtype=np.float32)).to(device)
@@ -54,5 +55,7 @@ def run_torch(network: Any, values: NDArray[Any], device: str) -> NDArray[np.flo
             said = " ".join(str(error).split())[:100]
             raise SpecError(f"device={device} cannot be used ({said}); say device=cpu") from None
         raise
+    finally:
+        torch.set_num_threads(before)
     array: NDArray[np.float32] = made.float().cpu().numpy()
     return array

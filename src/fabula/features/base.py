@@ -17,7 +17,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +41,9 @@ class Extractor(Spec, ABC):
 
     licence: ClassVar[str] = "not known"  # of the weights
     packages: ClassVar[tuple[str, ...]] = ()  # whose versions are written down, beside ours and PyAV's
-    aside: ClassVar[frozenset[str]] = frozenset({"weights", "device", "batch"})  # where and how, not what: no recipe
+    aside: ClassVar[frozenset[str]] = frozenset(
+        {"weights", "device", "batch", "threads"}
+    )  # where and how, not what: no recipe
     needs_weights: ClassVar[bool] = False  # a file that the user names
 
     fps: float = 1.0  # frames looked at per second
@@ -51,9 +53,11 @@ class Extractor(Spec, ABC):
     size: int = 224  # … of which the middle square is seen
     mean: tuple[float, ...] = IMAGENET_MEAN  # of red, green and blue from 0 to 1: x ↦ (x − mean) / std
     std: tuple[float, ...] = IMAGENET_STD
+    dtype: Literal["float32", "float16"] = "float32"  # as they are stored; half floats keep three digits
     weights: str | None = None  # file of the weights, where the adapter does not bring its own
     device: str = "cpu"
     batch: int = 16  # clips at a time
+    threads: int = 1  # of a process; more are quicker, and may differ in the last bit
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -62,7 +66,7 @@ class Extractor(Spec, ABC):
             object.__setattr__(self, name, given * 3 if len(given) == 1 else given)
         if not 0 < self.fps <= 1000:
             raise SpecError(f"{self.name}: fps={self.fps:g}; frames per second lie between 0 and 1000")
-        for name in ("clip", "stride", "batch"):
+        for name in ("clip", "stride", "batch", "threads"):
             if not 1 <= getattr(self, name) <= LARGEST:
                 raise SpecError(f"{self.name}: {name}={getattr(self, name)}; it lies between 1 and {LARGEST}")
         if not 1 <= self.size <= self.resize <= LARGEST:
@@ -115,7 +119,8 @@ class Extractor(Spec, ABC):
         """(x/255 − mean)/std"""
         scale = (1 / (255 * np.asarray(self.std))).astype(np.float32)
         shift = (np.asarray(self.mean) / np.asarray(self.std)).astype(np.float32)
-        return clips.astype(np.float32) * scale - shift
+        made: NDArray[np.float32] = clips.astype(np.float32) * scale - shift
+        return made
 
 
 def stamp(path: Path) -> tuple[int, int]:

@@ -25,7 +25,9 @@ def extractor(text: str, **params: Any) -> Extractor:
     for field in params:
         if field not in found.defaults():
             raise SpecError(f"{found.name} has no parameter {field!r}; {close_to(field, list(found.defaults()))}")
-    return found(**({"weights": weights} if weights else {}), **params).with_params(given)
+    if weights:
+        params["weights"] = weights
+    return found(**params).with_params(given)
 
 
 def find_class(name: str) -> type[Extractor]:
