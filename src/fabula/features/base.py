@@ -123,6 +123,27 @@ class Extractor(Spec, ABC):
         return made
 
 
+Layout = Literal["auto", "NCHW", "NHWC", "NCTHW", "NTCHW", "NTHWC"]
+
+
+def arrange(x: NDArray[np.float32], layout: str) -> NDArray[np.float32]:
+    """[N, T, H, W, C] in the order that a network wants; where it knows no time, the frame in the middle."""
+    if "T" not in layout:
+        x, axes = x[:, x.shape[1] // 2], "NHWC"
+    else:
+        axes = "NTHWC"
+    made: NDArray[np.float32] = np.ascontiguousarray(x.transpose([axes.index(axis) for axis in layout]))
+    return made
+
+
+def pool(y: NDArray[Any], name: str) -> Vectors:
+    """One vector a clip: [N, C] as it is, the mean over what else there is of [N, C, …]."""
+    if y.ndim < 2 or y.dtype.kind != "f":
+        raise SpecError(f"{name}: the network gives {y.dtype} of shape {y.shape}; expected numbers [N, C] or [N, C, …]")
+    made: Vectors = y.reshape(*y.shape[:2], -1).mean(2, dtype=np.float32) if y.ndim > 2 else y.astype(np.float32)
+    return made
+
+
 def stamp(path: Path) -> tuple[int, int]:
     about = path.stat()
     return about.st_size, about.st_mtime_ns

