@@ -48,6 +48,7 @@ class Video:
         self.end = Fraction(0)  # seconds
         self.decoded = 0  # pictures
         self.shape = (0, 0)  # width and height on the screen
+        self.ratio = Fraction(1)  # of a pixel, width to height
 
     @property
     def duration(self) -> float:
@@ -80,6 +81,7 @@ class Video:
             stream = find_pictures(av, container, self.path)
             zero = Fraction(container.start_time or 0, av.time_base)
             rate = stream.average_rate or stream.guessed_rate or Fraction(25)
+            self.ratio = stream.sample_aspect_ratio or Fraction(1)
             told = stream.duration and stream.duration * stream.time_base
             t = self.end = Fraction(0)
             try:
@@ -104,10 +106,7 @@ class Video:
             made: Pictures = kept[1]
             return made
         turns = round((frame.rotation or 0) / 90) % 4  # quarters to the left
-        ratio = frame.sample_aspect_ratio if hasattr(frame, "sample_aspect_ratio") else None
-        width, height = frame.width, frame.height
-        if ratio:
-            width = max(1, round(width * ratio))
+        width, height = max(1, round(frame.width * self.ratio)), frame.height
         self.shape = (height, width) if turns % 2 else (width, height)
         if self.resize:
             short = min(width, height)
