@@ -29,7 +29,6 @@ def write_video(
     codec: str = "ffv1",
     pix_fmt: str = "bgr0",
     pts: list[int] | None = None,
-    options: dict[str, str] | None = None,
 ) -> Path:
     """A film of these pictures; ffv1 loses nothing. `pts` in ticks of 1/fps."""
     import av
@@ -37,7 +36,7 @@ def write_video(
     pictures = list(pictures)
     rate = Fraction(fps)
     with av.open(str(path), "w") as out:
-        stream = out.add_stream(codec, rate=rate, options=options or {})
+        stream = out.add_stream(codec, rate=rate)
         stream.height, stream.width = pictures[0].shape[:2]
         stream.pix_fmt = pix_fmt
         stream.codec_context.time_base = 1 / rate

