@@ -7,7 +7,7 @@ import pytest
 
 from fabula.core.errors import InputError
 from fabula.features.decode import Video
-from tests.features.conftest import grey, noise, write_sound, write_video
+from tests.features.conftest import grey, write_sound, write_video
 
 
 def values(video: Video) -> list[int]:

@@ -70,6 +70,8 @@ def test_the_manifest_tells_how_to_make_it_again(films, tmp_path):
     about = told["videos"]["a"]
     assert about["file"] == "a.mkv" and about["frames"] == 20 and len(about["sha256"]) == 64
     assert (about["width"], about["height"]) == (64, 48)
+    extract([films], "thumbnail", Plan(out=tmp_path / "t", licence="CC BY 4.0"))
+    assert Features(tmp_path / "t").metadata["licence"] == "CC BY 4.0"
     assert str(tmp_path) not in json.dumps(told)  # no place, no time: the same videos give the same bytes
 
 
