@@ -91,23 +91,27 @@ def test_ray_gives_the_bytes_of_one(films, tmp_path):
     assert (tmp_path / "one.h5").read_bytes() == (tmp_path / "ray.h5").read_bytes()
 
 
-def kill_and_resume(videos: Path, folder: Path, kills: int, seed: int, within: float) -> tuple[Path, int]:
-    """Start, kill at a random moment, resume, and so on; how many kills met a run that was under way."""
+def kill_and_resume(videos: Path, folder: Path, kills: int, seed: int) -> tuple[Path, list[int]]:
+    """Start, kill at a random moment once some more videos are done, resume, and so on; how many were done each time."""
     rng = random.Random(seed)
-    store, met = folder / "killed", 0
+    store, met = folder / "killed", list[int]()
     command = [sys.executable, "-m", "fabula", "features", "extract", str(videos), "--with", "thumbnail(fps=10)",
                "-o", str(store), "--processes", "2", "--resume"]  # fmt: skip
+
+    def done() -> int:
+        return len(list((folder / "killed.work" / "videos").glob("*.json")))
+
     for _ in range(kills):
         process = subprocess.Popen(command, stderr=subprocess.PIPE, start_new_session=True)
-        time.sleep(rng.uniform(0.2, within))
+        until = done() + rng.randint(0, 2)
+        while process.poll() is None and done() < until:
+            time.sleep(0.002)
+        time.sleep(rng.uniform(0, 0.1))
         if process.poll() is None:
-            met += 1
             os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        process.stderr.close()
+            met.append(done())
+        process.communicate()
         assert not store.exists() or Features(store)  # whole, or not there
-        if store.exists():
-            break
     return store, met
 
 
@@ -116,8 +120,8 @@ def test_killed_and_resumed_it_is_the_same_store(films, tmp_path):
     many.mkdir()
     for i in range(12):
         write_video(many / f"v{i:02d}.mkv", noise(i, 150))
-    store, met = kill_and_resume(many, tmp_path, 4, seed=1, within=1.0)
-    assert met >= 3
+    store, met = kill_and_resume(many, tmp_path, 4, seed=1)
+    assert len(met) >= 3 and 0 < met[-1] < 12, met
     last = run("extract", many, "--with", "thumbnail(fps=10)", "-o", store, "--processes", "2", "--resume")
     assert last.returncode == 0, last.stderr
     extract([many], "thumbnail(fps=10)", Plan(out=tmp_path / "straight"))
