@@ -32,10 +32,10 @@ from fabula.core.errors import InputError, SpecError, shown
 from fabula.core.memory import available
 from fabula.io.files import check_path, load_json
 from fabula.learn._stores import NONSENSE, summarize
-from fabula.learn.data import UNKNOWN
 from fabula.learn.models import room
 
 State = dict[str, Tensor]
+UNKNOWN = "<unk>"  # the last word of our vocabularies
 
 
 @dataclass(frozen=True)
