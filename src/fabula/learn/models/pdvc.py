@@ -13,19 +13,31 @@ github.com/anilbatra2185/pss_soda_matching) disagree or are silent:
 
 - Ordered matchers sort queries by centre, whole rows. The published code sorts centres and lengths independently, so
   that lengths no longer belong to their centres in the cost; `compat_independent_sort` does the same.
-- Steps that an ordered matcher leaves out: with "ordered" they have no loss, unless all are left out (then step i takes
-  the i-th query by centre); with "soft" each takes a random free query. Both as the PSS code; `missing` chooses.
+- Steps that an ordered matcher leaves out: with "ordered" they have no loss, with "soft" each takes a random free query;
+  where all are left out, step i takes the i-th query by centre, with both. All as the PSS code; `missing` chooses.
+- The soft matcher's pairs are those of the hard table of the same costs; the PSS code marks the least of the three in
+  the soft table, which at γ .01 is the same but for ties.
 - The soft matcher's loss has weight 1 per layer (the published code has no weight for it: its criterion is not public).
 - The PSS code differentiates the soft loss through the whole matching cost, whose class term falls to −27 per step as
   p → 1 where GIoU can win 8: any sure query is rewarded, wherever it lies, and late in training the loss runs away
   while validation stands or falls. By default its gradient reaches the boxes alone; `soft_class=True` is theirs.
+- matcher="marginal" is ours: what the soft loss lacks is the background of the queries it does not take. The free
+  energy of the whole set loss over complete ordered matchings (`energy`) has it, replaces class and GIoU losses, and is
+  bounded; γ → 0 is the loss of the complete ordered match. docs/reproduction.md says what it brings: no more.
 - Every step of a video is a target (data.py); the published default drops all but 10.
-- Sampling outside a level takes its border value (the PyTorch path; Deformable-DETR's CUDA kernel takes 0).
-- The captioner's attention returns its 16 samples unweighted; the unused weight and output layers are not built.
+- Sampling outside a level takes its border value, as PDVC's PyTorch path does. Its CUDA kernel takes 0, and published
+  weights come from there: `outside="zero"`. The captioner's own attention reads the border on either path.
+- The captioner's attention returns its 16 samples unweighted; the unused weight and output layers are not built. Its
+  offsets begin around 0, the others' to one side of it by head, as published.
 - At inference the published code adds the first reference to centre *and* length where training adds it to the
   centre alone; only models of one decoder layer would notice. Here both do what training does.
 - `loss_self_iou` has no weight there and divides by zero for one pair: it is not computed.
 - Durations beyond `duration_bins` seconds saturate (256 as published, though YouCook2's mean is 329 s).
+- Under autocast the heads, boxes, costs and matching are float32, and so is the LSTM's cell.
+
+Faster than it reads, with the same numbers: attention is a matrix product (`mix`), what of the captioner does not wait
+for the word before is multiplied once for all words (`Reading`), captions of all videos and layers go in one row and
+leave it when they end, and the costs of all layers are matched in one call.
 """
 
 from __future__ import annotations
