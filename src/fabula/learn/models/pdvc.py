@@ -13,7 +13,7 @@ github.com/anilbatra2185/pss_soda_matching) disagree or are silent:
 
 - Ordered matchers sort queries by centre, whole rows. The published code sorts centres and lengths independently, so
   that lengths no longer belong to their centres in the cost; `compat_independent_sort` does the same.
-- Steps that an ordered matcher leaves out: with "ordered" they have no loss, with "soft" each takes a random free query;
+- Steps that an ordered matcher leaves out: with "ordered" they have no loss, with "soft" each takes a random query;
   where all are left out, step i takes the i-th query by centre, with both. All as the PSS code; `missing` chooses.
 - The soft matcher's pairs are those of the hard table of the same costs; the PSS code marks the least of the three in
   the soft table, which at γ .01 is the same but for ties.
