@@ -386,13 +386,25 @@ def test_config_files_that_are_none(site, tmp_path, text, said):
     assert not (tmp_path / "run").exists()
 
 
-def test_bad_input_costs_one_line_and_2(site, tmp_path):
+def test_bad_input_costs_one_line_and_2(site, tmp_path, monkeypatch, capsys):
+    from fabula.cli import run
+
     (tmp_path / "x.toml").write_text("[settings]\nepochs = 'many'")
-    words = ["-m", "fabula", "train", "guess", "--numbers", site / "numbers.json", "-o", tmp_path / "run"]
-    env = {**os.environ, "PYTHONPATH": str(site)}
-    done = subprocess.run([sys.executable, *words, "--config", tmp_path / "x.toml"], env=env, capture_output=True,
-                          text=True, check=False)  # fmt: skip
-    assert done.returncode == 2 and done.stderr.count("\n") == 2 and "epochs is 'many'" in done.stderr
+    words = [
+        "train",
+        "guess",
+        "--numbers",
+        site / "numbers.json",
+        "-o",
+        tmp_path / "run",
+        "--config",
+        tmp_path / "x.toml",
+    ]
+    monkeypatch.setattr(sys, "argv", ["fabula", *map(str, words)])
+    with pytest.raises(SystemExit) as end:
+        run()
+    said = [line for line in capsys.readouterr().err.splitlines() if "error" in line]
+    assert end.value.code == 2 and len(said) == 1 and "x.toml: epochs is 'many'" in said[0]
     assert not (tmp_path / "run").exists()
 
 

@@ -44,7 +44,7 @@ from fabula.learn.batch import Batch, Data
 from fabula.learn.config import configure
 from fabula.learn.loop.folder import Place, describe_run, place_of, prepare_folder
 from fabula.learn.loop.loader import Loader
-from fabula.learn.loop.logs import Tracker, cut, open_trackers, write_line
+from fabula.learn.loop.logs import Tracker, check_trackers, cut, open_trackers, write_line
 from fabula.learn.loop.processes import (
     deal_back,
     gather,
@@ -83,6 +83,7 @@ def train(
     several = len(passes_of(model)) > 1
     fabric = make_fabric(settings, unused=several or bool(getattr(model, "leaves_unused", False)))
     fabric.launch()
+    check_trackers(run)
     prepare_folder(run, model, settings, about or {}, fabric.is_global_zero)
     fabric.barrier()
     torch.manual_seed(settings.seed + fabric.global_rank)  # dropout and drawn queries differ between processes
