@@ -137,7 +137,7 @@ def suppress_spans(span: Tensor, video: Tensor, score: Tensor, threshold: float)
 
 def keep_best(found: Found, stays: Tensor, most: int) -> Found:
     """The first `most` of those that stay, in their order; 0 behind them."""
-    order = (~stays).to(torch.uint8).argsort(1, stable=True)[:, :most]
+    order = (~stays).to(torch.uint8).argsort(dim=1, stable=True)[:, :most]
     score = torch.where(stays, found.score, 0.0).gather(1, order)
     return Found(found.video.gather(1, order), found.span.gather(1, order[..., None].expand(-1, -1, 2)), score)
 

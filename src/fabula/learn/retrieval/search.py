@@ -74,9 +74,13 @@ def encode_corpus(
     model: Retriever,
     videos: Iterable[tuple[str, Tensor, float]],
     batch_size: int = 64,
+    pad_to: int | None = None,
     watch: Callable[[int], None] = lambda done: None,
 ) -> Corpus:
-    """Encode name, clips [T, C], duration of each; a batch of rows at a time."""
+    """Encode name, clips [T, C], duration of each; a batch of rows at a time.
+
+    `pad_to`: rows are padded to so many clips, not to the batch's longest; it matters only to a model that sees pads.
+    """
     c = model.config
     names: list[str] = []
     durations: list[float] = []
@@ -93,7 +97,7 @@ def encode_corpus(
             watch(i + 1)
 
     for some in batch_rows(windows(), batch_size):
-        features, mask = pad_rows([w.clips for w in some])
+        features, mask = pad_rows([w.clips for w in some], pad_to)
         device = next(model.parameters()).device  # type: ignore[attr-defined]
         with torch.inference_mode():
             made.append(model.encode_video(features.to(device), mask.to(device)))
