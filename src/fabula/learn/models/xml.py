@@ -30,7 +30,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
-from fabula.learn.retrieval.contract import NOTHING, Batch, Ends, Labels, Negatives, Queries, Videos, best_clip
+from fabula.learn.retrieval.contract import NOTHING, Batch, Ends, Labels, Queries, Videos, best_clip
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,8 @@ class Config:
     kernel: int = 5  # width of the start and end convolutions
     dropout: float = 0.1
     normalize: bool = True  # clips and words are scaled to length 1 as they are read
+    words: Literal["store", "hashing"] = "store"  # vectors of words: from a store, or made of the words' letters
+    long: Literal["windows", "cut", "mean"] = "windows"  # what is done with longer videos (retrieval/data.py)
     # losses
     weight_span: float = 0.01
     weight_videos: float = 1.0  # hinge against another video
