@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 from torch import Tensor
@@ -78,7 +78,7 @@ def score_answers(
 ) -> dict[str, float]:
     """Every number of the metrics, by name: "VCMR r1@0.5". Lists that were not made are left out."""
     numbers = VideoNumbers({name: i for i, name in enumerate(names)})
-    made = [m for text in metrics if isinstance(m := metric(text), MomentMetric)]
+    made = [cast(MomentMetric, metric(text)) for text in metrics]
     stream = ((name, ranking) for answer in answers for name, ranking in answer.lists())
     scored = moment_rows(made, queries, stream, Reading(numbers, Notes()))
     return {
