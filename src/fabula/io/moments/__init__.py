@@ -90,6 +90,7 @@ SHELF = Shelf(
         Rule("tvr", is_tvr, "*.jsonl", "references"),
         Rule("tvr-lines", is_tvr_lines, "*.jsonl", "predictions"),
         Rule("tvr-predictions", is_tvr_predictions, "*.json", "predictions"),
+        Rule("verified-cog", None, "*.jsonl", "references"),
         Rule("verified-fig", is_verified_fig, "*.jsonl", "references"),
     ),
     patterns=("*.jsonl", "*.txt"),

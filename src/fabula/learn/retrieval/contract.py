@@ -105,6 +105,8 @@ class Config(Protocol):
     min_length: int  # min_length ≤ last − first < max_length, in clips
     max_length: int
     nms: float  # windows of one video that overlap a better one by more are left out
+    words: Literal["store", "hashing"]  # of a model that reads features; one that reads ids has `vocabulary` instead
+    long: Literal["windows", "cut", "mean"]  # what is done with longer videos (data.py)
     normalize: bool  # clips and words are scaled to length 1 as they are read: x / (‖x‖ + 1e-5)
 
 
