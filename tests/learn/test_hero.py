@@ -30,17 +30,38 @@ CASES = cases("hero")
 def config_of(case: Path, **changes: Any) -> Config:
     told = numbers(case, "config")
     k, f, q = told["case"], told["hero_config"]["f_config"], told["model_kwargs"]
-    made: dict[str, Any] = dict(
-        feature_dim=q["vfeat_dim"], vocab_size=f["vocab_size"], hidden=f["hidden_size"], clip=k["interval"],
-        heads=f["num_attention_heads"], feedforward=f["intermediate_size"], cross_layers=f["num_hidden_layers"],
-        time_layers=told["hero_config"]["c_config"]["num_hidden_layers"], positions=f["max_position_embeddings"],
-        frame_positions=q["max_frm_seq_len"], max_clips=k["max_clip_len"], max_words=f["max_position_embeddings"] - 1,
-        dropout=f["hidden_dropout_prob"], attention_dropout=f["attention_probs_dropout_prob"],
-        kernel=q["conv_kernel_size"], ranking=q["ranking_loss_type"], margin=q["margin"], drop_span=q["drop_svmr_prob"],
-        weight_videos=q["lw_neg_ctx"], weight_queries=q["lw_neg_q"], weight_span=q["lw_st_ed"],
-        hard_pool=q["hard_pool_size"], hard_weight=q["hard_neg_weight"], alpha=k["alpha"], nms=k["nms_thd"],
-        min_length=k["min_pred_l"], max_length=k["max_pred_l"], labels="hero", pads="seen", rivals="all",
-    )  # fmt: skip
+    made: dict[str, Any] = {
+        "feature_dim": q["vfeat_dim"],
+        "vocab_size": f["vocab_size"],
+        "hidden": f["hidden_size"],
+        "clip": k["interval"],
+        "heads": f["num_attention_heads"],
+        "feedforward": f["intermediate_size"],
+        "cross_layers": f["num_hidden_layers"],
+        "time_layers": told["hero_config"]["c_config"]["num_hidden_layers"],
+        "positions": f["max_position_embeddings"],
+        "frame_positions": q["max_frm_seq_len"],
+        "max_clips": k["max_clip_len"],
+        "max_words": f["max_position_embeddings"] - 1,
+        "dropout": f["hidden_dropout_prob"],
+        "attention_dropout": f["attention_probs_dropout_prob"],
+        "kernel": q["conv_kernel_size"],
+        "ranking": q["ranking_loss_type"],
+        "margin": q["margin"],
+        "drop_span": q["drop_svmr_prob"],
+        "weight_videos": q["lw_neg_ctx"],
+        "weight_queries": q["lw_neg_q"],
+        "weight_span": q["lw_st_ed"],
+        "hard_pool": q["hard_pool_size"],
+        "hard_weight": q["hard_neg_weight"],
+        "alpha": k["alpha"],
+        "nms": k["nms_thd"],
+        "min_length": k["min_pred_l"],
+        "max_length": k["max_pred_l"],
+        "labels": "hero",
+        "pads": "seen",
+        "rivals": "all",
+    }
     return Config(**made | changes)
 
 
@@ -91,7 +112,9 @@ def test_encodings_scores_and_logits(case: Path) -> None:
 def test_labels(case: Path) -> None:
     k, i = numbers(case, "config")["case"], tensors(case, "inputs")
     clips = i["c_attn_masks"].sum(1).tolist()
-    ours = [label_spans(k["q_ts"][row], k["interval"], n, "hero") for row, n in zip(k["train_rows"], clips, strict=True)]
+    ours = [
+        label_spans(k["q_ts"][row], k["interval"], n, "hero") for row, n in zip(k["train_rows"], clips, strict=True)
+    ]
     assert ours == [tuple(t) for t in i["targets"].tolist()]
 
 
@@ -178,7 +201,7 @@ def test_four_steps_of_the_published_optimizer(case: Path) -> None:
     after = hero.rename(tensors(case, "params_after_4_optimizer_steps"))
     for name, p in model.state_dict().items():
         if not name.endswith("key.bias"):  # truly 0: Adam makes steps of its rounding
-            near(p, after[name], 1e-4)
+            near(p, after[name], 1e-5)  # torch's own AdamW is off by 2.6e-3
 
 
 def searched(case: Path, run: str, **changes: Any) -> tuple[Model, Corpus, Any, Answers]:
@@ -192,12 +215,17 @@ def searched(case: Path, run: str, **changes: Any) -> tuple[Model, Corpus, Any, 
     corpus = encode_corpus(model, named, size)
     with torch.no_grad():
         queries = model.encode_query(one["query.query_input_ids"][:, 1:], one["query.query_attn_masks"][:, 1:].bool())
-    published: dict[str, Any] = dict(
-        videos=k["max_vcmr_video"], before_nms=k["max_before_nms"], after_nms=k["max_after_nms"], late="kept",
-        nms_reads="listed",
-    )  # fmt: skip
+    published: dict[str, Any] = {
+        "videos": k["max_vcmr_video"],
+        "before_nms": k["max_before_nms"],
+        "after_nms": k["max_after_nms"],
+        "late": "kept",
+        "nms_reads": "listed",
+    }
     [(_, answers)] = list(
-        search_corpus(model, queries, corpus, Decoding.of(model.config, **published | changes), torch.tensor(k["q_vid"]))
+        search_corpus(
+            model, queries, corpus, Decoding.of(model.config, **published | changes), torch.tensor(k["q_vid"])
+        )
     )
     return model, corpus, queries, answers
 
@@ -228,7 +256,9 @@ def test_lists_before_and_after_nms(case: Path) -> None:
         k = numbers(case, "config")["case"]
         whole = searched(case, run, after_nms=k["max_before_nms"])[3]
         unread = searched(case, run, nms_reads="all")[3]
-        before, after, raw = (lists[n] for n in ("submission_before_nms", "submission_after_nms", "raw_before_truncation"))
+        before, after, raw = (
+            lists[n] for n in ("submission_before_nms", "submission_after_nms", "raw_before_truncation")
+        )
         for q in range(len(queries)):
             same(answers.vcmr_listed, q, before["VCMR"][q]["predictions"])
             same(whole.vcmr_listed, q, raw["VCMR"][q]["predictions"])

@@ -1,8 +1,8 @@
 """AdamW as BERT's heirs have it (Hugging Face's first; HERO, UNITER): eps beside the plain root, decay after the step.
 
-    m ← β1 m + (1 − β1) g,   v ← β2 v + (1 − β2) g²
-    θ ← θ − lr · √(1 − β2^t)/(1 − β1^t) · m/(√v + eps)          torch: m̂/(√v̂ + eps), so that eps weighs more early on
-    θ ← θ − lr · decay · θ                                      torch: before the step
+m ← β1 m + (1 − β1) g,   v ← β2 v + (1 − β2) g²
+θ ← θ − lr · √(1 − β2^t)/(1 − β1^t) · m/(√v + eps)          torch: m̂/(√v̂ + eps), so that eps weighs more early on
+θ ← θ − lr · decay · θ                                      torch: before the step
 """
 
 from __future__ import annotations

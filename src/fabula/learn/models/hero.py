@@ -10,8 +10,8 @@ over the similarity with every frame find where the moment starts and ends.
     s(q, v) = max_t cos(q, F_t)           z_t = F_t · (W q)          start, end = conv5(z), conv5′(z)
     loss = .01 (CE start + CE end) + 10 · hinge(query, other videos) + 10 · hinge(other queries, video)
 
-Everything that HeroForVcmr's forward uses is here. Of its state the poolers, the heads of pre-training (words, features,
-order) and the two mask embeddings are read by nothing there and are not built; UNUSED names them.
+Everything that HeroForVcmr's forward uses is here. Of its state the poolers, the heads of pre-training (words,
+features, order) and the two mask embeddings are read by nothing there and are not built; UNUSED names them.
 
 Decided where the published code (github.com/linjieli222/HERO) is broken or silent; each is an option:
 
@@ -221,11 +221,12 @@ class CrossModal(nn.Module):
         empty = self.embed_words(torch.full_like(mask[:, :1], CLS, dtype=torch.int64))  # [B, 1, H]
         x = torch.cat([self.embed_frames(frames), empty], 1)
         x = self.stack(x, torch.cat([mask, torch.ones_like(mask[:, :1])], 1))
-        return x[:, :-1] * mask[..., None]
+        frames_read: Tensor = x[:, :-1].masked_fill(~mask[..., None], 0.0)
+        return frames_read
 
 
 class QueryPool(nn.Module):
-    """Words → one vector: projection, positions, one attention block, then Σ softmax(w · word) word. [B, L, H] → [B, H]"""
+    """Words → one vector: projection, positions, attention block, then Σ softmax(w · word) word. [B, L, H] → [B, H]"""
 
     def __init__(self, config: Config) -> None:
         super().__init__()
@@ -257,7 +258,7 @@ def find_rivals(videos: Sequence[str], count: int, rivals: str, device: torch.de
 def rank_all(scores: Tensor, rivals: Tensor, config: Config, hard: bool) -> Tensor:
     """Mean over a row's rivals of the weighted hinge, then over rows. scores [B, B], the diagonal is right.
 
-        L = mean_i mean_{j ∈ rivals} w_j max(0, margin + s_ij − s_ii),   w = 10 for the hardest, .1 for the rest
+    L = mean_i mean_{j ∈ rivals} w_j max(0, margin + s_ij − s_ii),   w = 10 for the hardest, .1 for the rest
     """
     positive = scores.diagonal()[:, None]
     order = scores.detach().masked_fill(~rivals, -math.inf).argsort(1, descending=True)  # the hardest first
@@ -336,7 +337,8 @@ class Model(nn.Module):
     def parameter_groups(self, settings: Any) -> list[dict[str, Any]]:
         """No decay of biases and norms."""
         norms = {id(p) for m in self.modules() if isinstance(m, nn.LayerNorm) for p in m.parameters()}
-        some, none = [], []
+        some: list[Tensor] = []
+        none: list[Tensor] = []
         for name, p in self.named_parameters():
             (none if id(p) in norms or name.endswith("bias") else some).append(p)
         return [{"params": some, "weight_decay": settings.weight_decay}, {"params": none, "weight_decay": 0.0}]
@@ -382,7 +384,7 @@ class Model(nn.Module):
         return not self.training or c.drop_span <= 0 or torch.rand(()).item() >= c.drop_span
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
-        """.01 (CE start + CE end) + 10 · hinge against videos + 10 · hinge against queries; each is logged unweighted."""
+        """.01 (CE start + CE end) + 10 · hinge against videos + 10 · hinge against queries; parts are not weighted."""
         c = self.config
         assert batch.spans is not None
         queries = self.encode_query(batch.query, batch.query_mask)

@@ -1,4 +1,4 @@
-"""Full definition of QD-DETR (Moon et al., CVPR 2023), all of it in this single file: moments and highlights of a video.
+"""Full definition of QD-DETR (Moon et al., CVPR 2023), all of it in this single file: moments and highlights.
 
 One query, one video: every clip reads the query by cross-attention, a learnt token collects what the video is to the
 query, anchors (DAB-DETR, Liu et al., ICLR 2022) become windows; the query of another video must leave the clips dull.
@@ -29,6 +29,7 @@ Decided where the paper and its published code (github.com/wjun0830/QD-DETR) dis
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Mapping
@@ -191,7 +192,7 @@ class MLP(nn.Module):
 
     def __init__(self, *sizes: int) -> None:
         super().__init__()
-        self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in zip(sizes, sizes[1:], strict=False))
+        self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in itertools.pairwise(sizes))
 
     def forward(self, x: Tensor) -> Tensor:
         for i, layer in enumerate(self.layers):
@@ -278,10 +279,13 @@ class AnchorLayer(nn.Module):
 
     def attend(self, parts: tuple[list[Tensor], list[Tensor]], v: Tensor, mask: Tensor | None) -> Tensor:
         """softmax(q·k/√d) v per head; q and k are the given parts side by side. [B, N, D], [B, M, D] → [B, N, D]"""
-        q, k = (torch.cat([p.unflatten(-1, (self.heads, -1)) for p in side], -1).transpose(1, 2) for side in parts)
-        found = F.scaled_dot_product_attention(
-            q, k, v.unflatten(-1, (self.heads, -1)).transpose(1, 2), mask, self.dropout if self.training else 0.0
-        )
+
+        def split(x: Tensor) -> Tensor:
+            return x.view(*x.shape[:-1], self.heads, -1)  # [B, N, heads, d]
+
+        q, k = (torch.cat([split(p) for p in side], -1).transpose(1, 2) for side in parts)
+        drop = self.dropout if self.training else 0.0
+        found = F.scaled_dot_product_attention(q, k, split(v).transpose(1, 2), mask, drop)
         return found.transpose(1, 2).flatten(-2)
 
     def forward(self, q: Tensor, place: Tensor, sine: Tensor, memory: tuple[Tensor, Tensor, Tensor]) -> Tensor:
