@@ -25,7 +25,7 @@ FAITHFUL: dict[str, Any] = {"compat_mixed_masks": True, "compat_own_negative": T
 def config_of(case: Path, **changes: Any) -> Config:
     a = numbers(case, "config")["args"]
     told = {
-        "feature_dim": a["v_feat_dim"], "text_dim": a["t_feat_dim"], "hidden": a["hidden_dim"], "heads": a["nheads"],
+        "feature_dim": a["v_feat_dim"], "tef": False, "query_dim": a["t_feat_dim"], "hidden": a["hidden_dim"], "heads": a["nheads"],
         "encoder_layers": a["enc_layers"], "decoder_layers": a["dec_layers"], "feedforward": a["dim_feedforward"],
         "projections": a["n_input_proj"], "input_dropout": a["input_dropout"], "dropout": a["dropout"],
         "queries": a["num_queries"], "cost_span": a["set_cost_span"], "cost_giou": a["set_cost_giou"],
@@ -102,7 +102,9 @@ def test_pairs_are_those_of_the_published_matcher(case: Path):
     found = model(batch)
     wanted = [*theirs["matching_aux_layers"], theirs["matching_last_layer"]]
     for layer, pairs in enumerate(wanted):
-        b, q, k = model.matched(found.logits[layer], found.boxes[layer], to_box(batch.windows), batch.window_mask)[:3]
+        b, q, k = model.matched(
+            found.logits[layer], found.boxes[layer], to_box(batch.windows), batch.window_mask
+        ).flat()
         listed = {(i, x, y) for i, (xs, ys) in enumerate(pairs) for x, y in zip(xs, ys, strict=True)}
         assert set(zip(b.tolist(), q.tolist(), k.tolist(), strict=True)) == listed
 

@@ -481,3 +481,19 @@ def rename(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
             ours[0] = re.sub(theirs, mine, ours[0])
         found[ours[0]] = tensor
     return found
+
+
+def read_config(state: Mapping[str, Tensor], **changes: Any) -> Config:
+    """The sizes of a renamed state; heads and lengths, which weights do not show, as published unless told."""
+
+    def count(pattern: str) -> int:
+        return len({m[1] for name in state if (m := re.match(pattern, name))})
+
+    H, C = state["raw.linear.weight"].shape
+    told = {
+        "feature_dim": C, "hidden": H, "vocab_size": len(state["cross.words.weight"]),
+        "feedforward": len(state["time.layers.0.up.bias"]), "cross_layers": count(r"cross\.stack\.layers\.(\d+)\."),
+        "time_layers": count(r"time\.layers\.(\d+)\."), "positions": len(state["time_positions.table.weight"]),
+        "frame_positions": len(state["cross.frame_positions.table.weight"]), "kernel": state["start.weight"].shape[-1],
+    }  # fmt: skip
+    return Config(**told | changes)

@@ -23,8 +23,10 @@ Decided where the paper and its published code (github.com/wjun0830/QD-DETR) dis
 - DAB-DETR begins with anchors that do not move; a later xavier undoes that in the published code, and here.
 - The decoder is not run for the foreign query: nothing reads it.
 - Not built: the alignment loss and windows by classification (both off as published), positions of words (off).
-- Ordered matching takes anchors and windows in order of centre; windows that it leaves out take the cheapest free
-  anchors (`missing`). Windows of a query are told in order of centre for all matchers.
+- Ordered matching takes anchors and windows in order of centre, and every window gets an anchor; with "marginal" the
+  windows' part of the loss is the free energy −γ log Σ exp(−loss/γ) over all such matchings, whose gradient is the
+  expected one. Neither is in the paper.
+- A video longer than `max_clips`, which the published loader cuts, is seen window by window (retrieval/highlights.py).
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Literal
 
@@ -43,7 +45,7 @@ from torch import Tensor, nn
 
 from fabula.core.errors import SpecError
 from fabula.core.moments import Id, Ranking
-from fabula.learn.matchers import HungarianMatcher, OrderedMatcher
+from fabula.learn.matchers import HungarianMatcher, MarginalMatcher, Matching, OrderedMatcher
 from fabula.match.nms import nms
 
 Rounding = Literal["no", "clips", "published"]
@@ -53,8 +55,16 @@ Rounding = Literal["no", "clips", "published"]
 class Config:
     """QD-DETR for QVHighlights as published (SlowFast + CLIP); `Config.tiny()` runs on a laptop."""
 
-    feature_dim: int = 2818  # C: SlowFast 2304 + CLIP 512 + 2 for where the clip lies (`tef`)
-    text_dim: int = 512  # E: CLIP's words
+    feature_dim: int = 2816  # C: SlowFast 2304 + CLIP 512
+    query_dim: int = 512  # E: CLIP's words
+    tef: bool = True  # a clip is told where it begins and ends, as fractions of the video: two channels more
+    words: Literal["store", "hashing"] = "store"  # vectors of words: from a store, or made of the words' letters
+    max_words: int = 32  # W: longer queries are cut
+    max_clips: int = 75  # L: longer videos are cut into windows …
+    overlap: int = 37  # … that share so many clips with their neighbours …
+    join: float = 0.7  # … and of whose answers those are left out that overlap a better one by more than this
+    clip: float = 2.0  # seconds
+    normalize: bool = True  # clips and words are scaled to length 1 as they are read
     hidden: int = 256  # D: width of the transformer
     heads: int = 8
     encoder_layers: int = 2  # of the text-to-video encoder, and as many of the encoder after it
@@ -64,12 +74,9 @@ class Config:
     input_dropout: float = 0.5  # in the projections
     dropout: float = 0.1  # in the transformer
     queries: int = 10  # Q: at most so many windows
-    # data
-    clip: float = 2.0  # seconds of a clip
     # matching
     matcher: Literal["hungarian", "ordered", "marginal"] = "hungarian"
-    missing: Literal["no", "random", "cheapest"] = "cheapest"  # ordered: anchors for windows that were left out
-    gamma: float = 1.0  # marginal: temperature of the costs
+    gamma: float = 0.1  # marginal: temperature, in units of one window's loss
     cost_span: float = 10.0  # weights of the matching cost
     cost_giou: float = 1.0
     cost_class: float = 4.0
@@ -115,9 +122,14 @@ class HighlightBatch:
     good: Tensor  # [B, P] clips that must be more salient …
     bad: Tensor  # [B, P] … than these
 
-    def to(self, device: torch.device | str) -> HighlightBatch:
-        values: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
-        return HighlightBatch(**{n: v if n == "names" else v.to(device) for n, v in values.items()})
+    def to(self, device: torch.device | str, non_blocking: bool = False) -> HighlightBatch:
+        return self.change(lambda t: t.to(device, non_blocking=non_blocking))
+
+    def pin_memory(self) -> HighlightBatch:
+        return self.change(Tensor.pin_memory)
+
+    def change(self, do: Callable[[Tensor], Tensor]) -> HighlightBatch:
+        return replace(self, **{f.name: do(getattr(self, f.name)) for f in fields(self) if f.name != "names"})
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -163,6 +175,13 @@ def clip_places(mask: Tensor, dim: int) -> Tensor:
     """Positions of clips: 2π · (l + 1)/clips. [B, L] → [B, L, dim]"""
     at = mask.cumsum(1, dtype=torch.float32)
     return sines(at / (at[:, -1:] + 1e-6) * 2 * math.pi, dim)
+
+
+def clip_ends(mask: Tensor) -> Tensor:
+    """Where each clip begins and ends, as fractions of the clips there are; 0 for the others. [B, L] → [B, L, 2]"""
+    n = mask.sum(1, keepdim=True).clamp(min=1)
+    at = torch.arange(mask.shape[1], device=mask.device) / n
+    return torch.stack([at, at + 1 / n], -1) * mask[..., None]
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -374,7 +393,8 @@ class Model(nn.Module):
         if not 1 <= c.projections <= 3:
             raise SpecError(f"projections is {c.projections}; there are 1 to 3")
         D = c.hidden
-        self.from_clips, self.from_words = Projection(c.feature_dim, c), Projection(c.text_dim, c)
+        self.from_clips = Projection(c.feature_dim + (2 if c.tef else 0), c)
+        self.from_words = Projection(c.query_dim, c)
         self.token, self.token_place = nn.Parameter(torch.randn(D)), nn.Parameter(torch.randn(D))
         self.cross = nn.ModuleList(CrossLayer(c) for _ in range(c.encoder_layers))
         self.encoder = nn.ModuleList(SelfLayer(c) for _ in range(c.encoder_layers))
@@ -382,9 +402,15 @@ class Model(nn.Module):
         self.anchors = nn.Embedding(c.queries, 2)
         self.span_head, self.class_head = MLP(D, D, D, 2), nn.Linear(D, 2)
         self.clip_saliency, self.token_saliency = nn.Linear(D, D), nn.Linear(D, D)
-        if c.matcher not in ("hungarian", "ordered", "marginal"):
+        self.match: HungarianMatcher | OrderedMatcher
+        if c.matcher == "hungarian":
+            self.match = HungarianMatcher()
+        elif c.matcher == "ordered":
+            self.match = OrderedMatcher(complete=True)
+        elif c.matcher == "marginal":
+            self.match = MarginalMatcher(c.gamma)
+        else:
             raise SpecError(f"no matcher is called {c.matcher!r}; there are: hungarian, ordered, marginal")
-        self.match = OrderedMatcher(c.missing) if c.matcher == "ordered" else HungarianMatcher()
         self.reset()
 
     def reset(self) -> None:
@@ -417,7 +443,8 @@ class Model(nn.Module):
 
     def forward(self, batch: HighlightBatch, negatives: bool = False) -> Found:
         mask, word_mask = batch.mask, batch.word_mask
-        clips, words = self.from_clips(batch.features), self.from_words(batch.words)
+        features = torch.cat([batch.features, clip_ends(mask)], -1) if self.config.tef else batch.features
+        clips, words = self.from_clips(features), self.from_words(batch.words)
         memory, token, place = self.read(clips, words, mask, word_mask)
         anchors = self.anchors.weight.expand(len(mask), -1, -1)
         knows, where = self.decoder(anchors, (memory, place, mask))
@@ -437,12 +464,14 @@ class Model(nn.Module):
         parts = self.saliency_losses(found, batch)
         total = c.weight_saliency * parts["saliency"]
         weights = {"span": c.weight_span, "giou": c.weight_giou, "label": c.weight_label}
+        if c.matcher == "marginal":
+            weights = {"marginal": 1.0}
         targets = to_box(batch.windows)
         last = len(found.boxes) - 1
         for i in range(last if not c.early else 0, last + 1):
-            found_here = self.window_losses(found.logits[i], found.boxes[i], targets, batch.window_mask)
-            total = total + sum(weights[n] * v for n, v in found_here.items() if n in weights)
-            parts |= {n if i == last else f"{n}_{i}": v for n, v in found_here.items()}
+            layer = self.window_losses(found.logits[i], found.boxes[i], targets, batch.window_mask)
+            total = total + sum(weight * layer[n] for n, weight in weights.items())
+            parts |= {n if i == last else f"{n}_{i}": v for n, v in layer.items()}
         return {"loss": total, **parts}
 
     def cost(self, logits: Tensor, boxes: Tensor, targets: Tensor) -> Tensor:
@@ -453,35 +482,54 @@ class Model(nn.Module):
         p = logits.softmax(-1)[..., :1]
         return c.cost_span * l1 - c.cost_giou * giou(to_span(ours), to_span(theirs)) - c.cost_class * p
 
-    @torch.no_grad()
-    def matched(
-        self, logits: Tensor, boxes: Tensor, targets: Tensor, mask: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
-        """Pairs as (item, anchor, window), and the weight of each (None: 1)."""
-        C = self.cost(logits, boxes, targets)
-        lengths = mask.sum(1)
-        centres = boxes[..., 0] if self.config.matcher == "ordered" else None
-        return (*self.match(C, (None, lengths), centres).flat(), None)
+    def energy(self, logits: Tensor, boxes: Tensor, targets: Tensor, n: int) -> tuple[Tensor, Tensor]:
+        """What a pair adds to n times a layer's weighted loss [B, Q, K], and that loss where there is no pair.
+
+        e[q, k] = 10 · mean|Δ| + 1 · (1 − GIoU) + 4 · n/(B·Q) · (CE(window) − .1 · CE(none))
+        """
+        c = self.config
+        ours, theirs = boxes[:, :, None], targets[:, None]
+        window, none = (-logits.log_softmax(-1)).unbind(-1)  # [B, Q] each
+        none = c.background * none
+        label = c.weight_label * n / none.numel() * (window - none)
+        place = c.weight_span * (ours - theirs).abs().mean(-1) + c.weight_giou * (
+            1 - giou(to_span(ours), to_span(theirs))
+        )
+        return place + label[..., None], c.weight_label * none.mean()
+
+    def matched(self, logits: Tensor, boxes: Tensor, targets: Tensor, mask: Tensor) -> Matching:
+        """Who answers for which window. Only the marginal matcher's value has a gradient."""
+        lengths = mask.sum(1)  # [B]
+        if self.config.matcher == "marginal":
+            n = int(lengths.clamp(max=boxes.shape[1]).sum())
+            e, none = self.energy(logits, boxes, targets, n)
+            found = self.match(e, (None, lengths), boxes[..., 0])
+            assert found.value is not None
+            return replace(found, loss=found.value.sum() / max(n, 1) + none)
+        with torch.no_grad():
+            return self.match(self.cost(logits, boxes, targets), (None, lengths), boxes[..., 0])
 
     def window_losses(self, logits: Tensor, boxes: Tensor, targets: Tensor, mask: Tensor) -> dict[str, Tensor]:
         """One layer's losses over all queries of the batch, means over pairs (span: and coordinates) and anchors.
 
         span   mean |box − target|        giou   mean (1 − GIoU)        label  mean w_y · CE(logits, y), w = 1, .1
+        marginal: the free energy of their weighted sum over all ordered matchings; the others are then of the best one.
         """
-        b, q, k, _ = self.matched(logits, boxes, targets, mask)
-        is_window = torch.zeros(logits.shape[:2], dtype=torch.bool, device=logits.device).index_put(
-            (b, q), torch.tensor(True, device=logits.device)
-        )
+        found = self.matched(logits, boxes, targets, mask)
+        b, q, k = found.flat()
+        is_window = torch.zeros(logits.shape[:2], dtype=torch.bool, device=logits.device)
+        is_window[b, q] = True
         weight = logits.new_tensor([1.0, self.config.background])
         wrong = F.cross_entropy(logits.transpose(1, 2), (~is_window).long(), weight, reduction="none")
         ours, theirs = boxes[b, q], targets[b, k]  # [N, 2]
         n = max(len(b), 1)
-        return {
+        losses = {
             "span": (ours - theirs).abs().sum() / (2 * n),
             "giou": (1 - giou(to_span(ours), to_span(theirs))).sum() / n,
             "label": wrong.mean(),
             "class_error": 100.0 * (logits[b, q].detach().argmax(-1) != 0).sum() / n,
         }
+        return losses if found.loss is None else {**losses, "marginal": found.loss}
 
     def saliency_losses(self, found: Found, batch: HighlightBatch) -> dict[str, Tensor]:
         """Three parts and their sum.
@@ -614,3 +662,19 @@ def rename(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
             raise SpecError(f"{name!r} is no weight of QD-DETR; is the checkpoint of another model?")
         found[ours[0]] = tensor
     return found
+
+
+def read_config(state: Mapping[str, Tensor], **changes: Any) -> Config:
+    """The sizes of a renamed state; heads and seconds, which weights do not show, as published unless told."""
+
+    def count(pattern: str) -> int:
+        return len({m[1] for name in state if (m := re.match(pattern, name))})
+
+    D, C = state["from_clips.layers.0.weight"].shape
+    told = {
+        "tef": True, "feature_dim": C - 2 if changes.get("tef", True) else C, "hidden": D,
+        "query_dim": state["from_words.layers.0.weight"].shape[1], "queries": len(state["anchors.weight"]),
+        "encoder_layers": count(r"encoder\.(\d+)\."), "decoder_layers": count(r"decoder\.layers\.(\d+)\."),
+        "feedforward": len(state["cross.0.ffn.up.bias"]), "projections": count(r"from_clips\.layers\.(\d+)\."),
+    }  # fmt: skip
+    return Config(**told | changes)
