@@ -185,10 +185,11 @@ def searched(case: Case, run: str, **changes: Any) -> tuple[Corpus, Queries, Ans
     corpus = encode_corpus(model, zip(names, clips, durations, strict=True), size, pad_to)
     with torch.no_grad():
         queries = model.encode_query(t["query_feat"], t["query_mask"].bool())
-    published = dict(
-        videos=case.case["max_vcmr_video"], before_nms=case.case["max_before_nms"], late="kept", nms_reads="listed",
-        after_nms=case.case["max_after_nms"], own_nms="shifted" if case.kind == "reloclnet" else "right",
-    )  # fmt: skip
+    published = {
+        "videos": case.case["max_vcmr_video"], "before_nms": case.case["max_before_nms"], "late": "kept",
+        "nms_reads": "listed",
+        "after_nms": case.case["max_after_nms"], "own_nms": "shifted" if case.kind == "reloclnet" else "right",
+    }  # fmt: skip
     d = Decoding.of(case.config, **published | changes)
     own = torch.tensor(case.case["q_vid"])
     [(_, answers)] = list(search_corpus(model, queries, corpus, d, own))

@@ -19,7 +19,7 @@ Decided where the published code (github.com/26hzhang/ReLoCLNet) is broken or si
   labels and ends are both "inside"; labels="ceil", end="past" is theirs.
 - In the inner attention padded rows see everything there; valid rows are the same, and pads are hidden from the heads.
 - By its name rule the weight of the inner norm decays there; norms do not decay here.
-- FrameCL counts the labelled last clip as inside, by whichever rule of labels; a moment that fills its video has E⁻ = 0.
+- FrameCL counts the labelled last clip as inside, by any rule of labels; a moment that fills its video has E⁻ = 0.
 - VideoCL counts S_ii twice, as published. By `rivals`, other queries of the same video are left out of it.
 """
 

@@ -35,7 +35,7 @@ from fabula.learn.retrieval.contract import NOTHING, Batch, Ends, Labels, Querie
 
 @dataclass(frozen=True)
 class Config:
-    """XML without subtitles, lengths and NMS as VERIFIED sets them for Charades-FIG; `Config.tiny()` is for a laptop."""
+    """XML without subtitles, lengths and NMS as VERIFIED sets them for Charades-FIG; `tiny()` is for a laptop."""
 
     feature_dim: int = 2048  # C: ResNet-152, the maximum of 4 frames a second
     query_dim: int = 768  # E: RoBERTa
@@ -113,12 +113,13 @@ class Attention(nn.Module):
 
     def forward(self, x: Tensor, memory: Tensor, seen: Tensor) -> Tensor:
         def split(y: Tensor) -> Tensor:
-            return y.unflatten(-1, (self.heads, -1)).transpose(1, 2)  # [B, heads, T, d]
+            return y.view(*y.shape[:2], self.heads, -1).transpose(1, 2)  # [B, heads, T, d]
 
         q, k, v = split(self.query(x)), split(self.key(memory)), split(self.value(memory))
         scores = q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])  # [B, heads, T, T]
         scores = scores + (1.0 - seen[:, None].to(scores.dtype)) * -10_000.0
-        return (self.dropout(scores.softmax(-1)) @ v).transpose(1, 2).flatten(-2)
+        y: Tensor = (self.dropout(scores.softmax(-1)) @ v).transpose(1, 2).flatten(-2)
+        return y
 
 
 class Block(nn.Module):
@@ -294,7 +295,8 @@ def weigh(parts: Mapping[str, Tensor], weights: Mapping[str, float]) -> Tensor:
 def group_by_decay(model: nn.Module, settings: Any) -> list[dict[str, Any]]:
     """Weights that decay, and biases and norms, which do not."""
     norms = {id(p) for m in model.modules() if isinstance(m, nn.LayerNorm) for p in m.parameters()}
-    some, none = [], []
+    some: list[nn.Parameter] = []
+    none: list[nn.Parameter] = []
     for name, p in model.named_parameters():
         (none if id(p) in norms or name.endswith("bias") else some).append(p)
     return [{"params": some, "weight_decay": settings.weight_decay}, {"params": none, "weight_decay": 0.0}]

@@ -1,7 +1,7 @@
 """What was found, as rankings that `fabula.score` reads and as the files that evaluators take.
 
 tvr           {"video2idx", "VCMR": [{"desc_id", "desc", "predictions": [[video, start, end, score], …]}], "SVMR", "VR"}
-qvhighlights  {"qid", "query", "vid", "pred_relevant_windows": [[start, end, score], …], "pred_saliency_scores"}, a line each
+qvhighlights  {"qid", "query", "vid", "pred_relevant_windows": [[start, end, score], …], "pred_saliency_scores"}, lines
 lines         Fabula's own, for one of the lists: {"id", "windows", "videos"}
 """
 
@@ -81,7 +81,9 @@ def score_answers(
     made = [m for text in metrics if isinstance(m := metric(text), MomentMetric)]
     stream = ((name, ranking) for answer in answers for name, ranking in answer.lists())
     scored = moment_rows(made, queries, stream, Reading(numbers, Notes()))
-    return {f"{m.name} {field}": value for m in made if m in scored.rows for field, value in m.fold(scored.rows[m]).items()}
+    return {
+        f"{m.name} {field}": value for m in made if m in scored.rows for field, value in m.fold(scored.rows[m]).items()
+    }
 
 
 # ---------------------------------------------------------------------------------------------------------------------

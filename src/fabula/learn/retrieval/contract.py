@@ -22,7 +22,7 @@ Ends = Literal["inside", "past"]
 
 
 class Negatives(NamedTuple):
-    """Who is compared with whom, where a test says so: rows of the batch. None of a retriever's own choosing is left."""
+    """Who is compared with whom, where a test says so: rows of the batch."""
 
     videos: Tensor  # [B] the negative video of each query
     queries: Tensor  # [B] the negative query of each video
@@ -54,7 +54,9 @@ class Batch:
                 return Negatives(*map(move, value))
             return [move(v) for v in value] if value and isinstance(value[0], Tensor) else value
 
-        return Batch(**{f.name: None if (v := getattr(self, f.name)) is None else move(v) for f in fields(self)})
+        moved: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
+        moved = {name: None if value is None else move(value) for name, value in moved.items()}
+        return Batch(**moved)
 
     def pin_memory(self) -> Batch:
         """The same in memory that a GPU reads at once."""

@@ -1,15 +1,16 @@
 """Queries and clips as a retriever reads them: windows in seconds become clips, frames become clips, words vectors.
 
-    labels   inside: st = ⌊t0/clip⌋, ed = ⌈t1/clip⌉ − 1, the last clip that the moment touches (with end="inside")
-             ceil:   ed = ⌈t1/clip⌉, one past it, as XML and ReLoCLNet label; at the last clip it is the last
-             hero:   ed = ⌈t1/clip⌉ − 1, but at least st + 1
-    clips    frames of a store, `rate` a second, pooled to clips (VERIFIED: the maximum of a second)
-    longer videos   windows: cut into windows that overlap · cut: the rest is not seen (XML) · mean: averaged down to
-             max_clips (ReLoCLNet, whose labels then no longer fit)
+labels   inside: st = ⌊t0/clip⌋, ed = ⌈t1/clip⌉ − 1, the last clip that the moment touches (with end="inside")
+         ceil:   ed = ⌈t1/clip⌉, one past it, as XML and ReLoCLNet label; at the last clip it is the last
+         hero:   ed = ⌈t1/clip⌉ − 1, but at least st + 1
+clips    frames of a store, `rate` a second, pooled to clips (VERIFIED: the maximum of a second)
+longer videos   windows: cut into windows that overlap · cut: the rest is not seen (XML) · mean: averaged down to
+         max_clips (ReLoCLNet, whose labels then no longer fit)
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,8 +24,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fabula.core.errors import InputError, SpecError, shown
-from fabula.core.moments import Id, Query
+from fabula.core.moments import Id, Query, Span
 from fabula.core.notes import Notes, name_id
+from fabula.io.files import check_path
 from fabula.io.head import Head
 from fabula.io.moments import choose_format, read_queries
 from fabula.learn.features import Features, Frames
@@ -44,26 +46,29 @@ MANY_WORDS = 100_000  # characters; a query is a sentence
 def read_moments(
     path: str | Path, notes: Notes, granularity: Granularity = "fig", format: str | None = None
 ) -> dict[Id, Query]:
-    """The queries of a file, windows that end after their video cut there and counted.
+    """The queries of a file as they are; how many windows end after their video is noted.
 
     `granularity`: of VERIFIED's files, the coarse or the fine caption is the query's text.
     """
-    if granularity == "cog" and format is None and choose_format(Head(Path(path)), None, "references").name == "verified-fig":
-        format = "verified-cog"
+    if granularity == "cog" and format is None:
+        known = choose_format(Head(check_path(path)), None, "references").name
+        format = "verified-cog" if known == "verified-fig" else None
     found = read_queries([path], Notes(), format)
-    return {id: cut_query(query, notes, path) for id, query in found.items()}
+    for id, query in found.items():
+        if query.duration is not None and any(end > query.duration for _, end in query.windows):
+            notes.add("{n} moments end after their video; they are learnt up to there", name_id(id))
+    return found
 
 
-def cut_query(query: Query, notes: Notes, file: object) -> Query:
-    """The query with its windows inside its video."""
-    if query.duration is None or all(end <= query.duration for _, end in query.windows):
-        return query
+def cut_windows_of(query: Query, file: object = None) -> tuple[Span, ...]:
+    """The windows of a query, as far as they lie inside its video: what is learnt."""
+    if query.duration is None:
+        return query.windows
     kept = tuple((s, min(e, query.duration)) for s, e in query.windows if s < query.duration)
     if not kept:
         seen = f"a window begins at {query.windows[0][0]:g} s, the video ends at {query.duration:g} s"
-        raise InputError(seen, file=file, video=query.id, noun="query", hint="mend the annotation")
-    notes.add("{n} moments end after their video and are cut there", name_id(query.id))
-    return query._replace(windows=kept)
+        raise InputError(seen, file=file, video=query.id, noun="query", hint="mend the annotation, or leave it out")
+    return kept
 
 
 def label_spans(window: tuple[float, float], clip: float, clips: int, rule: Labels) -> tuple[int, int]:
@@ -145,7 +150,8 @@ def hash_word(word: str, dim: int) -> NDArray[np.float32]:
 
 def scale_rows(x: Tensor) -> Tensor:
     """x / (‖x‖ + 1e-5) row by row, as TVR's code reads features."""
-    return x / (x.norm(dim=-1, keepdim=True) + 1e-5)
+    y: Tensor = x / (torch.linalg.vector_norm(x, dim=-1, keepdim=True) + 1e-5)
+    return y
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -172,7 +178,7 @@ def average_down(clips: Frames, most: int) -> Frames:
     if n <= most:
         return clips
     bounds = np.minimum(np.round(np.arange(most + 1) / most * n).astype(np.int64), n - 1)
-    return np.stack([clips[s:e].mean(0) if s < e else clips[s] for s, e in zip(bounds, bounds[1:], strict=False)])
+    return np.stack([clips[s:e].mean(0) if s < e else clips[s] for s, e in itertools.pairwise(bounds)])
 
 
 class Clips(Mapping[str, Tensor]):
@@ -181,8 +187,8 @@ class Clips(Mapping[str, Tensor]):
     def __init__(self, stores: Sequence[Features], config: Any, rate: float | None = None, keep: bool = True) -> None:
         if not stores:
             raise SpecError("no features")
-        self.stores, self.config, self.kept = stores, config, {} if keep else None
-        self.kept: dict[str, Tensor] | None
+        self.stores, self.config = stores, config
+        self.kept: dict[str, Tensor] | None = {} if keep else None
         self.rates = [rate or rate_of(store) or 1 / config.clip for store in stores]
         dim = sum(store.dim for store in stores)
         if config.feature_dim not in (0, dim):
@@ -265,12 +271,13 @@ class Moments:
     def __getitem__(self, i: int) -> Example:
         query, c = self.queries[i], self.config
         clips = self.clips[query.video]
-        window = query.windows[0] if len(query.windows) == 1 else query.windows[torch.randint(len(query.windows), ()).item()]
+        windows = cut_windows_of(query)
+        window = windows[0] if len(windows) == 1 else windows[int(torch.randint(len(windows), ()))]
         first, last = label_spans(window, c.clip, len(clips), c.labels)
         begin, end = best_window(first, last, cut_windows(len(clips), c.max_clips, overlap_of(c)))
         whole = len(clips) * c.clip if query.duration is None else query.duration
         shown_ = min(whole - begin * c.clip, (end - begin) * c.clip)
-        times = torch.tensor(query.windows, dtype=torch.float32) - begin * c.clip
+        times = torch.tensor(windows, dtype=torch.float32) - begin * c.clip
         times = times.clamp(0, max(shown_, 1e-3))
         times = times[times[:, 1] > times[:, 0]]
         span = (max(first, begin) - begin, min(last, end - 1) - begin)
@@ -335,14 +342,3 @@ def durations_of(queries: Mapping[Id, Query], clips: Clips) -> dict[str, float]:
             fine = isinstance(seconds, int | float) and not isinstance(seconds, bool) and seconds > 0
             said[query.video] = float(seconds) if fine else len(clips[query.video]) * clips.config.clip  # type: ignore[arg-type]
     return said
-
-
-def fill_durations(queries: Mapping[Id, Query], clips: Clips, notes: Notes, file: object) -> dict[Id, Query]:
-    """Queries with the durations that were missing, windows cut to them."""
-    known = durations_of(queries, clips)
-    filled = {}
-    for id, query in queries.items():
-        if query.duration is None:
-            query = cut_query(query._replace(duration=known[query.video]), notes, file)
-        filled[id] = query
-    return filled

@@ -87,8 +87,8 @@ class Spans(NamedTuple):
 
 
 def score_spans(start: Tensor, end: Tensor, weight: Tensor, d: Decoding) -> Spans:
-    """The best spans by w · p_st · p_ed. start, end: probabilities [Q, R, T]; weight [Q, R], 0 where there is no row."""
-    Q, R, T = start.shape
+    """The best spans by w · p_st · p_ed. start, end: probabilities [Q, R, T]; weight [Q, R], 0: no row."""
+    Q, _R, T = start.shape
     lengths = range(d.min_length, min(d.max_length, T))
     if not len(lengths):
         none = torch.zeros(Q, 0, dtype=torch.int64, device=start.device)
@@ -129,8 +129,8 @@ def suppress_spans(span: Tensor, video: Tensor, score: Tensor, threshold: float)
         rest = slice(i + 1, None)
         s, e, s_i, e_i = starts[:, rest], ends[:, rest], starts[:, i : i + 1], ends[:, i : i + 1]
         shared = (torch.minimum(e, e_i) - torch.maximum(s, s_i)).clamp(min=0)
-        hull = torch.maximum(e, e_i) - torch.minimum(s, s_i)
-        over = (shared > threshold * hull) & (video[:, rest] == video[:, i : i + 1])
+        hull = (torch.maximum(e, e_i) - torch.minimum(s, s_i)).clamp(min=1e-12)
+        over = (shared / hull > threshold) & (video[:, rest] == video[:, i : i + 1])
         stays[:, rest] &= ~(over & stays[:, i : i + 1])
     return stays
 
@@ -143,7 +143,7 @@ def keep_best(found: Found, stays: Tensor, most: int) -> Found:
 
 
 def rank_moments(found: Found, d: Decoding, known: bool = False) -> tuple[Found, Found]:
-    """The list as it is, and after NMS: at most `after_nms` moments each. `known`: all of a query's are of one video."""
+    """The list as it is, and after NMS: at most `after_nms` moments each. `known`: a query's are of one video."""
     there = found.score > 0
     listed = keep_best(found, there, d.after_nms)
     if d.nms is None:
@@ -168,7 +168,7 @@ def shift_suppress(found: Found, d: Decoding) -> Found:
 
 
 def to_seconds(spans: Spans, offset: Tensor, duration: Tensor, d: Decoding) -> Tensor:
-    """[Q, K, 2] seconds on the video's own time line; offset (clips) and duration (seconds) of each span's row [Q, K]"""
+    """[Q, K, 2] seconds on the video's own time line; offset (clips), duration (seconds) of each span's row [Q, K]"""
     first, last = (spans.first + offset).cpu().numpy(), (spans.last + offset).cpu().numpy()
     seconds = torch.from_numpy(np.ascontiguousarray(clip_seconds(first, last, d.clip, d.end)))
     if d.late == "cut":

@@ -4,7 +4,7 @@ Clips of a moment carry what its captions say; elsewhere there is background, an
 coarse caption and like another moment's details. So a model can learn whether coarse and fine words can be told apart
 in clips, and nothing about real footage. Whatever is trained on them must say so; the store's metadata does.
 
-    content(k)     = unit(e(coarse k) + e(fine k))                  e: mean of the vectors of a caption's words, length 1
+    content(k)     = unit(e(coarse k) + e(fine k))                  e: the mean of a caption's words, length 1
     distractor(k)  = unit(e(coarse k) + e(fine j))                  j of another video, with another coarse caption
     f_t = signal · Σ_k w_k(t) content(k) / max(1, Σ w)  +  Σ distractors  +  background · (1 − Σ w)⁺ · scene
           + drift_t + noise · ε_t
