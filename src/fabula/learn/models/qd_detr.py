@@ -129,7 +129,8 @@ class HighlightBatch:
         return self.change(Tensor.pin_memory)
 
     def change(self, do: Callable[[Tensor], Tensor]) -> HighlightBatch:
-        return replace(self, **{f.name: do(getattr(self, f.name)) for f in fields(self) if f.name != "names"})
+        moved: dict[str, Any] = {f.name: do(getattr(self, f.name)) for f in fields(self) if f.name != "names"}
+        return replace(self, **moved)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
