@@ -12,29 +12,35 @@ from fabula.core.errors import MissingExtra
 
 __all__ = [
     "HungarianMatcher",
+    "MarginalMatcher",
     "Matching",
     "OrderedMatcher",
     "SoftOrderedMatcher",
     "expected_alignment",
+    "marginal_ordered",
     "soft_ordered",
 ]
 
 _HOMES = {
     "HungarianMatcher": "fabula.learn.matchers",
+    "MarginalMatcher": "fabula.learn.matchers",
     "Matching": "fabula.learn.matchers",
     "OrderedMatcher": "fabula.learn.matchers",
     "SoftOrderedMatcher": "fabula.learn.matchers",
     "expected_alignment": "fabula.learn.matchers",
+    "marginal_ordered": "fabula.learn.matchers",
     "soft_ordered": "fabula.learn.matchers",
 }
 
 if TYPE_CHECKING:
     from fabula.learn.matchers import (
         HungarianMatcher,
+        MarginalMatcher,
         Matching,
         OrderedMatcher,
         SoftOrderedMatcher,
         expected_alignment,
+        marginal_ordered,
         soft_ordered,
     )
 

@@ -79,6 +79,30 @@ def inside(cost: Tensor, n: Tensor, m: Tensor) -> Tensor:
     return (i < n[:, None])[:, :, None] & (j < m[:, None])[:, None, :]
 
 
+def to_host(cost: Tensor, n: Tensor, m: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Costs and lengths in main memory, by one transfer: each one more would make the device wait again."""
+    if cost.device.type == "cpu":
+        return cost, n.cpu(), m.cpu()
+    B = len(n)
+    packed = torch.cat([cost.detach().flatten(), n.to(cost.dtype), m.to(cost.dtype)]).cpu()  # lengths < 2²⁴
+    c, n, m = torch.split(packed, [packed.numel() - 2 * B, B, B])
+    return c.view(cost.shape), n.to(torch.int64), m.to(torch.int64)
+
+
+def completing_shift(cost: Tensor, n: Tensor, m: Tensor, gamma: float = 0.0) -> Tensor:
+    """λ per item so that, with costs c − λ, matchings of fewer than k = min(n, m) pairs do not count. [B]
+
+    r < k pairs cost at least r (min c − λ), k pairs at most k (max c − λ): λ > max + r (max − min)/(k − r) suffices.
+    At a temperature the margin outweighs how many smaller matchings there are, fewer than 3^(n + m), by e⁻⁴⁰.
+    """
+    real = inside(cost, n, m)
+    high = cost.masked_fill(~real, -torch.inf).amax((1, 2))
+    low = cost.masked_fill(~real, torch.inf).amin((1, 2))
+    k = torch.minimum(n, m)
+    shift = high + k * (high - low) + 1 + gamma * (1.1 * (n + m) + 40)
+    return shift.where(k > 0, 0.0)
+
+
 def batch(cost: Tensor) -> Tensor:
     """Costs as [B, N, M], float32 or float64."""
     if cost.dim() != 3 or not cost.is_floating_point():

@@ -1,11 +1,13 @@
-"""Which query answers for which target: Hungarian (DETR), ordered (SODA) and soft ordered (SoftSODA) matching.
+"""Which query answers for which target: Hungarian (DETR), ordered (SODA), soft (SoftSODA) and marginal matching.
 
     matching = OrderedMatcher()(cost, mask=(None, target_lengths), centres=boxes[..., 0])
     for queries, targets in matching: ...                     # one pair of index tensors per item, as in DETR
 
     HungarianMatcher     min Σ cost over one-to-one pairs                   every target gets a query if queries suffice
     OrderedMatcher       the same, indices growing on both sides            pairs that cost ≥ 0 are left out
+                         complete=True: every target gets a query if queries suffice, whatever it costs
     SoftOrderedMatcher   the ordered pairs, and a loss that is soft over all ordered matchings (Batra et al., BMVC 2022)
+    MarginalMatcher      the complete ordered pairs, and the free energy of all complete ordered matchings
 
 The costs are the model's: for PDVC 2 · focal class + 4 · (−GIoU) (spec: queries × targets, smaller is better). The
 ordered matchers need queries and targets in time order. Give `centres` and the queries are ordered here, whole rows by
@@ -17,6 +19,9 @@ Targets that no pair takes get no loss. `add_missing_targets` says what to do wi
     "no"         leave them
     "random"     each takes a random unused query, which breaks the order on purpose (the published code)
     "cheapest"   they share the unused queries at the least total cost
+
+Where not one pair costs less than 0, as at the start of training, `empty="diagonal"` pairs the i-th query with the i-th
+target and fills nothing more: the published code, whatever it does with targets that are missing.
 
 Matching is a decision and has no gradient, except for `value` and `loss` of the soft one. A matcher returns lists whose
 sizes depend on the data, so torch.compile cannot trace it: calls are left to Python (`torch.compiler.disable`), which
@@ -35,20 +40,33 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fabula.core.errors import MatrixError, MissingExtra, SpecError
-from fabula.learn._batch import Integers, Mask, batch, check, inside, lengths, ordered_batch
-from fabula.learn.soft import Smooth, check_options, expected_alignment, soft_ordered
+from fabula.learn._batch import (
+    Integers,
+    Mask,
+    batch,
+    check,
+    completing_shift,
+    inside,
+    lengths,
+    ordered_batch,
+    to_host,
+)
+from fabula.learn.soft import Smooth, check_options, expected_alignment, marginal_ordered, soft_ordered
 
 __all__ = [
     "HungarianMatcher",
+    "MarginalMatcher",
     "Mask",
     "Matching",
     "OrderedMatcher",
     "SoftOrderedMatcher",
     "expected_alignment",
+    "marginal_ordered",
     "soft_ordered",
 ]
 
 Missing = Literal["no", "random", "cheapest"]
+Empty = Literal["no", "diagonal"]
 Pairs = tuple[Tensor, Tensor]
 Call = TypeVar("Call", bound=Callable[..., Any])
 
@@ -67,8 +85,8 @@ class Matching(Sequence[Pairs]):
 
     pairs: list[Pairs]  # B × ([k], [k])
     added: list[int]  # B
-    value: Tensor | None = None  # [B] soft only: S[n][m], differentiable through the costs
-    loss: Tensor | None = None  # [B] soft only: value / number of targets, 0 where there are none
+    value: Tensor | None = None  # [B] soft: S[n][m], marginal: F_γ, differentiable through the costs
+    loss: Tensor | None = None  # [B] the same / number of targets, 0 where there are none
 
     def __getitem__(self, b: int) -> Pairs:  # type: ignore[override]
         return self.pairs[b]
@@ -108,12 +126,23 @@ class OrderedMatcher:
     """The cheapest one-to-one matching whose indices grow on both sides (SODA): `match.ordered(−cost)` of each item.
 
     generator   a torch.Generator, or a seed for one, for "random"; None is torch's own (set by torch.manual_seed).
+    complete    the cheapest of those with min(n, m) pairs; costs ≥ 0 are taken, too.
+    empty       what an empty matching is: "no" pairs but those that fill it, or the "diagonal" (see top).
     """
 
-    def __init__(self, add_missing_targets: Missing = "no", generator: torch.Generator | int | None = None) -> None:
+    def __init__(
+        self,
+        add_missing_targets: Missing = "no",
+        generator: torch.Generator | int | None = None,
+        *,
+        complete: bool = False,
+        empty: Empty = "no",
+    ) -> None:
         if add_missing_targets not in ("no", "random", "cheapest"):
             raise SpecError(f"add_missing_targets is {add_missing_targets!r}; it may be no, random or cheapest")
-        self.add_missing_targets = add_missing_targets
+        if empty not in ("no", "diagonal"):
+            raise SpecError(f"empty is {empty!r}; it may be no or diagonal")
+        self.add_missing_targets, self.complete, self.empty = add_missing_targets, complete, empty
         self.generator = torch.Generator().manual_seed(generator) if isinstance(generator, int) else generator
 
     @_eager
@@ -123,9 +152,12 @@ class OrderedMatcher:
 
     def _match(self, cost: Tensor, mask: Mask, order: Tensor | None) -> Matching:
         c, n, m = _checked(cost if order is None else _rows(cost, order), mask)
+        if self.complete:
+            c = c.double()
+            c = c - completing_shift(c, n, m)[:, None, None]
         i, j, counts = ordered_batch(c, n, m)
         added = np.zeros_like(counts)
-        if self.add_missing_targets != "no":
+        if self.add_missing_targets != "no" or (self.empty == "diagonal" and not counts.all()):
             i, j, added = self._fill(c.numpy(), n, m, i, j, counts)
         counts = counts + added
         if order is not None:
@@ -142,9 +174,13 @@ class OrderedMatcher:
         for b, (rows, columns) in enumerate(_sizes(n, m)):
             own = slice(ends[b] - counts[b], ends[b])
             unused, missing = np.setdiff1d(np.arange(rows), i[own]), np.setdiff1d(np.arange(columns), j[own])
-            if self.add_missing_targets == "cheapest":
+            if self.empty == "diagonal" and not counts[b]:
+                more_i = more_j = np.arange(min(rows, columns))
+            elif self.add_missing_targets == "cheapest":
                 row, column = _assign(C[b][np.ix_(unused, missing)])
                 more_i, more_j = unused[row], missing[column]
+            elif self.add_missing_targets == "no":
+                more_i = more_j = i[:0]
             else:
                 drawn = torch.randperm(len(unused), generator=self.generator).numpy()
                 more_i, more_j = unused[drawn[: len(missing)]], missing[: len(unused)]
@@ -154,7 +190,8 @@ class OrderedMatcher:
         return np.concatenate(all_i), np.concatenate(all_j), added
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(add_missing_targets={self.add_missing_targets!r})"
+        more = ", complete=True" if self.complete else ""
+        return f"{type(self).__name__}(add_missing_targets={self.add_missing_targets!r}{more})"
 
 
 class SoftOrderedMatcher(OrderedMatcher):
@@ -170,8 +207,11 @@ class SoftOrderedMatcher(OrderedMatcher):
         smooth: Smooth = "expectation",
         add_missing_targets: Missing = "random",
         generator: torch.Generator | int | None = None,
+        *,
+        complete: bool = False,
+        empty: Empty = "no",
     ) -> None:
-        super().__init__(add_missing_targets, generator)
+        super().__init__(add_missing_targets, generator, complete=complete, empty=empty)
         check_options(gamma, smooth)
         self.gamma, self.smooth = gamma, smooth
 
@@ -191,11 +231,35 @@ class SoftOrderedMatcher(OrderedMatcher):
         )
 
 
+class MarginalMatcher(OrderedMatcher):
+    """The complete ordered pairs, and value = −γ log Σ exp(−cost/γ) over all complete ordered matchings.
+
+    Where the costs are what a pair adds to a set loss (PDVC's `energy`), the value and the loss of no pair are together
+    the free energy of that loss: bounded below, its gradient the expected gradient, γ → 0 the loss of the best pairs.
+    """
+
+    def __init__(self, gamma: float = 0.02) -> None:
+        super().__init__(complete=True)
+        check_options(gamma, "logsumexp")
+        self.gamma = gamma
+
+    @_eager
+    def __call__(self, cost: Tensor, mask: Mask = None, centres: Tensor | None = None) -> Matching:
+        """As OrderedMatcher, with `value` and `loss` [B]."""
+        order = None if centres is None else _by_centre(cost, mask, centres)
+        hard = self._match(cost.detach(), mask, order)
+        value = marginal_ordered(cost if order is None else _rows(cost, order), mask, self.gamma)
+        m = lengths(mask, cost)[1]
+        return Matching(hard.pairs, hard.added, value, value / m.clamp(min=1))
+
+    def __repr__(self) -> str:
+        return f"MarginalMatcher(gamma={self.gamma:g})"
+
+
 def _checked(cost: Tensor, mask: Mask) -> tuple[Tensor, Tensor, Tensor]:
     """Costs without gradient and lengths, in main memory and fit to be matched. [B, N, M], [B], [B]"""
     c = batch(cost.detach())
-    n, m = lengths(mask, c)
-    c, n, m = c.cpu(), n.cpu(), m.cpu()
+    c, n, m = to_host(c, *lengths(mask, c))
     check(c, n, m)
     return c, n, m
 

@@ -5,9 +5,14 @@
     logsumexp:    smoothMin(x) = −γ log Σ_k exp(−x_k/γ)          ∂S[n][m]/∂c = E, the expected alignment
     expectation:  smoothMin(x) = Σ_k softmax(−x/γ)_k x_k         ∂S[n][m]/∂c has a further term (see _wavefront)
 
-The value and its gradient come out of one pass: on CPU from the compiled kernel, elsewhere (or where there is no
-compiled kernel) from the wavefront in torch. Both sum in float64 whatever the dtype of the costs, because differences
-of S are divided by γ. The gradient is itself differentiable once more.
+    F_γ = −γ log Σ_π exp(−Σ_{(i,j) ∈ π} c[i][j] / γ)             π: all ordered matchings of min(n, m) pairs
+
+The last, `marginal_ordered`, is the log-sum-exp form with λ taken off every cost, so that smaller matchings vanish from
+the sum, and k λ put back; a complete matching is one path of the recursion, so that none is counted twice.
+
+The value and its gradient come out of one pass of the compiled kernel, to which costs of another device come in one
+transfer, or, where there is no compiled kernel, of the wavefront in torch. Both sum in float64 whatever the type of the
+costs, because differences of S are divided by γ. The gradient is itself differentiable once more.
 
 Inside torch.compile both functions are one opaque operator (`fabula::soft_ordered`): no graph break, no unrolled loop.
 """
@@ -24,7 +29,7 @@ from torch import Tensor
 from fabula import _kernels
 from fabula.core.errors import MatrixError, SpecError
 from fabula.learn import _wavefront
-from fabula.learn._batch import Mask, batch, check, inside, lengths, ordered_batch
+from fabula.learn._batch import Mask, batch, check, completing_shift, inside, lengths, ordered_batch, to_host
 
 Smooth = Literal["logsumexp", "expectation"]
 
@@ -55,6 +60,23 @@ def expected_alignment(cost: Tensor, mask: Mask = None, gamma: float = 0.01, smo
         cost = cost.detach()
     _, E = _call(cost, mask, gamma, smooth, "gradient" if smooth == "logsumexp" else "alignment")
     return E
+
+
+def marginal_ordered(cost: Tensor, mask: Mask = None, gamma: float = 0.02) -> Tensor:
+    """The free energy of all complete ordered matchings of each item, differentiable. [B, N, M] → [B]
+
+    Complete: min(n, m) pairs. The gradient is each pair's probability: columns sum to 1 where queries suffice.
+    gamma = 0 is the cost of the cheapest complete ordered matching (`OrderedMatcher(complete=True)`).
+    """
+    if cost.dim() == 2 and mask is None:
+        return marginal_ordered(cost[None], None, gamma)[0]
+    check_options(gamma, "logsumexp")
+    c = batch(cost)
+    n, m = lengths(mask, c)
+    with torch.no_grad():
+        shift = completing_shift(_sums(c), n, m, gamma)
+    value = soft_ordered(_sums(c) - shift[:, None, None], (n, m), gamma, "logsumexp")
+    return (value + shift * torch.minimum(n, m)).to(c.dtype)
 
 
 def check_options(gamma: float, smooth: str) -> None:
@@ -88,17 +110,20 @@ _SCHEMA = "(Tensor cost, Tensor n, Tensor m, float gamma, str smooth, str want) 
 
 
 def _forward(cost: Tensor, n: Tensor, m: Tensor, gamma: float, smooth: str, want: str) -> tuple[Tensor, Tensor]:
+    device = cost.device
+    if _kernels.native() or gamma == 0:
+        cost, n, m = to_host(cost, n, m)
     check(cost, n, m)
     if gamma == 0:
         value, flow = _hard(cost, n, m)
-    elif cost.device.type == "cpu" and _kernels.native():
+    elif _kernels.native():
         value, flow = _compiled(cost, n, m, gamma, smooth, want)
     else:
         real = _sums(cost).masked_fill(~inside(cost, n, m), 0.0)
         value, flow = _wavefront.value_and_flow(real, n, m, gamma, smooth, want)
     if want == "value":
         flow = cost.new_empty(0)
-    return value.to(cost.dtype), flow.to(cost.dtype).contiguous()
+    return value.to(device, cost.dtype), flow.to(device, cost.dtype).contiguous()
 
 
 def _compiled(cost: Tensor, n: Tensor, m: Tensor, gamma: float, smooth: str, want: str) -> tuple[Tensor, Tensor]:

@@ -43,7 +43,7 @@ from torch import Tensor, nn
 from fabula.core.errors import SpecError
 from fabula.core.nouns import Event, Segment, Story
 from fabula.learn.data import Batch, Vocabulary
-from fabula.learn.matchers import HungarianMatcher, OrderedMatcher, SoftOrderedMatcher
+from fabula.learn.matchers import HungarianMatcher, MarginalMatcher, OrderedMatcher, SoftOrderedMatcher
 
 # How many of ActivityNet's training videos have k events, k = 0, 1, 2, …: weights of the counter loss, as published.
 ACTIVITYNET_COUNTS = (0.0, 0.0, 0.1934, 0.4121, 0.1889, 0.0781, 0.0510, 0.0313, 0.0185, 0.0084, 0.0066, 0.0045, 0.0022,
@@ -64,6 +64,7 @@ class Config:
     dropout: float = 0.1  # in the transformer
     levels: int = 4  # L: temporal scales
     points: int = 4  # P: sampled positions per head and level
+    outside: Literal["border", "zero"] = "border"  # what lies beyond a level's ends; zero: PDVC's CUDA kernel, see top
     norm_groups: int = 32  # of the GroupNorm after each level's convolution
     duration_bins: int = 256  # seconds of the thermometer code; longer videos saturate
     queries: int = 100  # Q: at most so many events
@@ -76,13 +77,13 @@ class Config:
     rnn: int = 512  # hidden size of the LSTM and of its attention
     caption_dropout: float = 0.5  # on the LSTM's output
     # matching
-    matcher: Literal["hungarian", "ordered", "soft"] = "hungarian"
-    gamma: float = 0.01  # temperature of the soft matcher
+    matcher: Literal["hungarian", "ordered", "soft", "marginal"] = "hungarian"
+    gamma: float | None = None  # temperature of soft (None: .01, as the PSS code) and marginal (None: .02)
     smooth: Literal["expectation", "logsumexp"] = (
         "expectation"  # smoothMin: as the PSS code runs it, or soft-DTW's form
     )
-    missing: Literal["auto", "no", "random", "cheapest"] = (
-        "auto"  # queries for unmatched steps; auto: PSS code, see top
+    missing: Literal["auto", "no", "random", "cheapest", "complete"] = (
+        "auto"  # queries for unmatched steps, see top; complete: the cheapest ordered matching that leaves none out
     )
     compat_independent_sort: bool = False  # sort centres and lengths independently (the PSS code's bug)
     cost_class: float = 2.0  # weights of the matching cost
@@ -150,6 +151,66 @@ def logit(p: Tensor, eps: float = 1e-5) -> Tensor:
 # ---------------------------------------------------------------------------------------------------------------------
 # Deformable attention in one dimension
 
+LARGEST_MATRIX = 1 << 26  # entries; beyond, samples are summed one by one
+
+
+@dataclass
+class Memory:
+    """The encoded video: all levels in a row, S = Σ T_l."""
+
+    x: Tensor  # [B, S, D]
+    padding: Tensor  # [B, S] True where there is no frame
+    sizes: Tensor  # [L] T_l, as whole numbers
+    starts: Tensor  # [L] where each level begins
+    ratios: Tensor  # [B, L] the share of each level that is not padding
+
+
+def hats(x: Tensor, memory: Memory, outside: str) -> tuple[Tensor, Tensor]:
+    """The two frames beside each place and how much each counts. x [..., L, P] → 2 × [..., L·P·2]
+
+    Frame i of level l has its centre at (i + ½)/T_l. Beyond the first and the last centre lies the border's value, or
+    ("zero") frames of zeros.
+    """
+    T, start = memory.sizes[:, None], memory.starts[:, None]  # [L, 1]
+    at = x * T - 0.5
+    if outside == "border":
+        at = torch.minimum(at.relu(), (T - 1).to(at.dtype))
+    low = at.detach().floor()
+    share = torch.stack([1 - (at - low), at - low], -1)
+    frame = torch.stack([low, low + 1], -1).long()  # [..., L, P, 2]
+    last = (T - 1)[..., None]
+    if outside == "zero":
+        share = share * ((frame >= 0) & (frame <= last))
+    frame = torch.minimum(frame.clamp(min=0), last) + start[..., None]
+    return frame.flatten(-3), share.flatten(-3)
+
+
+def mix(value: Tensor, frame: Tensor, share: Tensor) -> Tensor:
+    """Σ_n share_n · V[frame_n]: a sparse matrix times V. [B, S, H, d], 2 × [B, Q, H, N] → [B, Q, H, d]
+
+    As a dense matrix where a gradient is asked for: its product is faster forward and back than any gather.
+    """
+    (B, S, H, d), (Q, N) = value.shape, (frame.shape[1], frame.shape[3])
+    share = share.to(value.dtype)
+    learns = torch.is_grad_enabled() and (value.requires_grad or share.requires_grad)
+    if (learns or value.device.type != "cpu") and B * Q * H * S <= LARGEST_MATRIX:
+        return torch.einsum("bqhs,bshd->bqhd", share.new_zeros(B, Q, H, S).scatter_add(3, frame, share), value)
+    item, head = torch.arange(B, device=value.device)[:, None, None, None], torch.arange(H, device=value.device)
+    row = (item * S + frame) * H + head[:, None]
+    return blend(value.reshape(-1, d), row.view(-1, N), share.view(-1, N)).view(B, Q, H, d)
+
+
+def blend(table: Tensor, row: Tensor, share: Tensor) -> Tensor:
+    """Σ_n share_n · table[row_n]. [S, d], 2 × [M, n] → [M, d]"""
+    return F.embedding_bag(row, table, mode="sum", per_sample_weights=share.to(table.dtype))
+
+
+def reach(reference: Tensor, memory: Memory, points: int) -> tuple[Tensor, Tensor]:
+    """Where an offset Δ = 0 looks, and how far Δ = 1 is from there. [..., L, 1|2] → 2 × [..., L, 1]"""
+    if reference.shape[-1] == 2:
+        return reference[..., :1], reference[..., 1:] * (0.5 / points)
+    return reference, (1 / memory.sizes.to(reference.dtype))[:, None].expand_as(reference)
+
 
 class Deformable(nn.Module):
     """Each query looks at P positions per head and level, near its reference (Zhu et al., ICLR 2021, in 1-D).
@@ -158,24 +219,26 @@ class Deformable(nn.Module):
         x_hlp = c_l + Δ_hlp / P · len_l / 2    for a reference box (centre c, length len)
         out   = W_o Σ_lp A_hlp · V_hl(x_hlp)   A = softmax over level × point;  Δ, A linear in the query
 
-    V is read at x by linear interpolation between frame centres (i + ½)/T, beyond the ends its border value.
+    V is read at x by linear interpolation between frame centres (i + ½)/T; beyond the ends see `hats`.
     """
 
-    def __init__(
-        self, hidden: int, heads: int, levels: int, points: int, query_dim: int, weighted: bool = True
-    ) -> None:
+    def __init__(self, config: Config, heads: int, query_dim: int, weighted: bool = True) -> None:
         super().__init__()
-        self.heads, self.levels, self.points = heads, levels, points
-        self.value = nn.Linear(hidden, hidden)
-        self.offset = nn.Linear(query_dim, heads * levels * points)
-        self.weight = nn.Linear(query_dim, heads * levels * points) if weighted else None
-        self.out = nn.Linear(hidden, hidden) if weighted else None
+        self.heads, self.levels, self.points = heads, config.levels, config.points
+        self.outside = config.outside if weighted else "border"
+        samples = heads * self.levels * self.points
+        self.value = nn.Linear(config.hidden, config.hidden)
+        self.offset = nn.Linear(query_dim, samples)
+        self.weight = nn.Linear(query_dim, samples) if weighted else None
+        self.out = nn.Linear(config.hidden, config.hidden) if weighted else None
 
     def reset(self) -> None:
-        """Offsets begin as ±1, ±2, … frames by head, weights as uniform."""
+        """Offsets begin as ±1, ±2, … frames by head, weights as uniform. Without weights (captioner): around 0."""
         angle = 2 * math.pi * torch.arange(self.heads) / self.heads
         way = angle.cos() / torch.maximum(angle.cos().abs(), angle.sin().abs())  # [H]
         bias = way[:, None, None] * torch.arange(1.0, self.points + 1).expand(self.levels, -1)  # [H, L, P]
+        if self.weight is None:
+            bias = bias - bias.mean(-1, keepdim=True)
         nn.init.zeros_(self.offset.weight)
         self.offset.bias.data.copy_(bias.flatten())
         for layer in (self.value, self.out):
@@ -186,41 +249,22 @@ class Deformable(nn.Module):
             nn.init.zeros_(self.weight.weight)
             nn.init.zeros_(self.weight.bias)
 
-    def values(self, memory: Tensor, padding: Tensor) -> Tensor:
+    def values(self, memory: Memory) -> Tensor:
         """V, nothing where the video is padded. [B, S, D]"""
-        v: Tensor = self.value(memory)
-        return v.masked_fill(padding[..., None], 0.0)
+        v: Tensor = self.value(memory.x)
+        return v.masked_fill(memory.padding[..., None], 0.0)
 
-    def samples(self, query: Tensor, reference: Tensor, value: Tensor, lengths: Sequence[int]) -> list[Tensor]:
-        """V at the sampled positions by level. query [B, Q, E], reference [B, Q, L, 1|2] → L × [B·H, D/H, Q, P]"""
-        B, Q, _ = query.shape
-        H, L, P = self.heads, self.levels, self.points
-        delta = self.offset(query).view(B, Q, H, L, P)
-        if reference.shape[-1] == 1:
-            T = torch.tensor(lengths, dtype=query.dtype, device=query.device)
-            x = reference[:, :, None, :, :] + delta / T[:, None]  # [B, Q, H, L, P]
-        else:
-            x = reference[:, :, None, :, :1] + delta / P * reference[:, :, None, :, 1:] * 0.5
-        grid = x.permute(3, 0, 2, 1, 4).reshape(L, B * H, Q, P) * 2 - 1
-        found = []
-        for level, v in enumerate(torch.split(value, list(lengths), dim=1)):
-            v = v.view(B, lengths[level], H, -1).permute(0, 2, 3, 1).flatten(0, 1)[:, :, None]  # [B·H, D/H, 1, T_l]
-            at = torch.stack([grid[level], torch.zeros_like(grid[level])], -1)
-            found.append(F.grid_sample(v, at, mode="bilinear", padding_mode="border", align_corners=False))
-        return found
-
-    def forward(
-        self, query: Tensor, reference: Tensor, memory: Tensor, padding: Tensor, lengths: Sequence[int]
-    ) -> Tensor:
+    def forward(self, query: Tensor, reference: Tensor, memory: Memory) -> Tensor:
+        """query [B, Q, D], reference [B, Q, L, 1|2] → [B, Q, D]"""
         B, Q, _ = query.shape
         H, L, P = self.heads, self.levels, self.points
         assert self.weight is not None and self.out is not None
-        A = self.weight(query).view(B, Q, H, L * P).softmax(-1).view(B, Q, H, L, P)
-        A = A.permute(3, 0, 2, 1, 4).reshape(L, B * H, 1, Q, P)
-        found = self.samples(query, reference, self.values(memory, padding), lengths)
-        mixed = sum((v * A[level]).sum(-1) for level, v in enumerate(found))  # [B·H, D/H, Q]
-        assert isinstance(mixed, Tensor)
-        y: Tensor = self.out(mixed.view(B, -1, Q).transpose(1, 2))
+        A = self.weight(query).view(B, Q, H, L * P).softmax(-1)
+        centre, far = reach(reference, memory, P)
+        x = centre[:, :, None] + self.offset(query).view(B, Q, H, L, P) * far[:, :, None]
+        frame, share = hats(x, memory, self.outside)
+        share = share * A.repeat_interleave(2, -1)
+        y: Tensor = self.out(mix(self.values(memory).view(B, -1, H, query.shape[-1] // H), frame, share).flatten(2))
         return y
 
 
@@ -298,23 +342,15 @@ class EncoderLayer(nn.Module):
     def __init__(self, config: Config) -> None:
         super().__init__()
         D = config.hidden
-        self.attention = Deformable(D, config.heads, config.levels, config.points, D)
+        self.attention = Deformable(config, config.heads, D)
         self.norm, self.drop, self.ffn = nn.LayerNorm(D), nn.Dropout(config.dropout), FeedForward(config)
 
-    def forward(self, x: Tensor, place: Tensor, reference: Tensor, padding: Tensor, lengths: Sequence[int]) -> Tensor:
-        x = self.norm(x + self.drop(self.attention(x + place, reference, x, padding, lengths)))
+    def forward(self, place: Tensor, reference: Tensor, memory: Memory) -> Tensor:
+        """The encoding so far is memory.x. [B, S, D] → [B, S, D]"""
+        x = memory.x
+        x = self.norm(x + self.drop(self.attention(x + place, reference, memory)))
         y: Tensor = self.ffn(x)
         return y
-
-
-@dataclass
-class Memory:
-    """The encoded video: all levels in a row, S = Σ T_l."""
-
-    x: Tensor  # [B, S, D]
-    padding: Tensor  # [B, S] True where there is no frame
-    lengths: list[int]  # T_l
-    ratios: Tensor  # [B, L] the share of each level that is not padding
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -328,14 +364,14 @@ class DecoderLayer(nn.Module):
         super().__init__()
         D = config.hidden
         self.attention = nn.MultiheadAttention(D, config.heads, config.dropout, batch_first=True)
-        self.cross = Deformable(D, config.heads, config.levels, config.points, D)
+        self.cross = Deformable(config, config.heads, D)
         self.norm1, self.norm2, self.drop = nn.LayerNorm(D), nn.LayerNorm(D), nn.Dropout(config.dropout)
         self.ffn = FeedForward(config)
 
     def forward(self, q: Tensor, place: Tensor, reference: Tensor, memory: Memory, unused: Tensor | None) -> Tensor:
         k = q + place
         q = self.norm1(q + self.drop(self.attention(k, k, q, key_padding_mask=unused, need_weights=False)[0]))
-        q = self.norm2(q + self.drop(self.cross(q + place, reference, memory.x, memory.padding, memory.lengths)))
+        q = self.norm2(q + self.drop(self.cross(q + place, reference, memory)))
         y: Tensor = self.ffn(q)
         return y
 
@@ -353,6 +389,9 @@ class BoxHead(nn.Sequential):
         return layer
 
 
+Pairs = tuple[Tensor, Tensor, Tensor]  # video, query, step: 3 × [N]
+
+
 @dataclass
 class Layer:
     """What one decoder layer says. `reference` is where its queries looked, before it moved them."""
@@ -368,6 +407,28 @@ class Layer:
 # Captioner
 
 
+@dataclass
+class Reading:
+    """What N captions look up at every word, made once: W_c and interpolation are linear, and so change places."""
+
+    memory: Memory
+    video: Tensor  # [N] which video each caption tells of
+    gates: Tensor  # [N, 4R] the query's share of the LSTM's input product
+    of_word: Tensor  # [4R, E] the LSTM's weights of a word …
+    of_state: Tensor  # [4R, D + R] … and of [context; h]; light: of h
+    value: Tensor  # [B·S, D] V of all videos
+    key: Tensor  # [B·S, R] W_c V
+    of_h: Tensor  # [L·P + R, R] weights of h in the offsets, and W_h
+    aim: Tensor  # [N, L·P] the query's share of the offsets
+    centre: Tensor  # [N, L, 1] where an offset of 0 looks
+    far: Tensor  # [N, L, 1] how far an offset of 1 is from there
+
+    def keep(self, chosen: Tensor | slice) -> Reading:
+        """Some of the captions."""
+        mine = {n: getattr(self, n)[chosen] for n in ("video", "gates", "aim", "centre", "far")}
+        return replace(self, **mine)
+
+
 class Captioner(nn.Module):
     """A caption per event query: LSTM with deformable soft attention ("standard") or without ("light").
 
@@ -375,7 +436,8 @@ class Captioner(nn.Module):
         a    = softmax(w · tanh(W_c clip + W_h h_{t−1})),   context = Σ a · clip
         h_t  = LSTM([word_t; context; query], h_{t−1}),     p(word_{t+1}) = softmax(W dropout(h_t))
 
-    light: the LSTM's input is [word; query]. One captioner serves all decoder layers.
+    light: the LSTM's input is [word; query]. One captioner serves all decoder layers. Captions stand in one row, N of
+    all videos and layers; what does not wait for h_{t−1} is multiplied once for all words.
     """
 
     def __init__(self, config: Config) -> None:
@@ -386,7 +448,7 @@ class Captioner(nn.Module):
         self.lstm = nn.LSTM(config.word_dim + D + (D if self.attends else 0), R, bias=False, batch_first=True)
         self.drop, self.out = nn.Dropout(config.caption_dropout), nn.Linear(R, V + 1)
         if self.attends:
-            self.clip = Deformable(D, 1, config.levels, config.points, R + D, weighted=False)
+            self.clip = Deformable(config, 1, R + D, weighted=False)
             self.from_clip, self.from_state, self.energy = nn.Linear(D, R), nn.Linear(R, R), nn.Linear(R, 1)
 
     def reset(self) -> None:
@@ -394,72 +456,101 @@ class Captioner(nn.Module):
         nn.init.uniform_(self.out.weight, -0.1, 0.1)
         nn.init.zeros_(self.out.bias)
 
-    def context(self, h: Tensor, query: Tensor, reference: Tensor, value: Tensor, lengths: Sequence[int]) -> Tensor:
-        """Soft attention over what the state and the query sample. [B, K, R], [B, K, D] → [B, K, D]"""
-        found = self.clip.samples(torch.cat([h, query], -1), reference, value, lengths)
-        clip = torch.cat(found, -1).permute(0, 2, 3, 1)  # [B, K, L·P, D]
-        a = self.energy(torch.tanh(self.from_clip(clip) + self.from_state(h)[:, :, None])).softmax(2)
-        mixed: Tensor = (a * clip).sum(2)
-        return mixed
-
-    def step(
-        self,
-        word: Tensor,
-        state: tuple[Tensor, Tensor],
-        query: Tensor,
-        reference: Tensor,
-        value: Tensor,
-        memory: Memory,
-    ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """One word further for K captions of B videos. word [B, K] → log-probabilities [B, K, V + 1]"""
-        B, K, _ = query.shape
-        parts = [self.words(word), query]
-        if self.attends:
-            h = state[0].view(B, K, -1)
-            parts.insert(1, self.context(h, query, reference, value, memory.lengths))
-        y, state = self.lstm(torch.cat(parts, -1).view(B * K, 1, -1), state)
-        return self.out(self.drop(y)).view(B, K, -1).log_softmax(-1), state
-
-    def start(self, query: Tensor) -> tuple[Tensor, Tensor]:
-        zero = query.new_zeros(1, query.shape[0] * query.shape[1], self.lstm.hidden_size)
-        return zero, zero
-
-    def values(self, memory: Memory) -> Tensor:
-        return self.clip.values(memory.x, memory.padding) if self.attends else memory.x
-
-    def forward(self, query: Tensor, reference: Tensor, tokens: Tensor, memory: Memory) -> Tensor:
-        """Teacher forcing: log-probabilities of tokens[1:] given tokens[:-1]. [B, K, W] → [B, K, W − 1, V + 1]"""
-        B, K, W = tokens.shape
+    def read(self, query: Tensor, video: Tensor, looks: tuple[Tensor, Tensor], memory: Memory) -> Reading:
+        """query [N, D], video [N], looks = centre and reach of the event [N, L, 1]"""
+        W, W_hh = self.lstm.weight_ih_l0, self.lstm.weight_hh_l0
+        assert isinstance(W, Tensor) and isinstance(W_hh, Tensor)
+        E, D = self.words.embedding_dim, query.shape[-1]
+        gates, of_word = F.linear(query, W[:, -D:]), W[:, :E]
+        of_state = torch.cat([W[:, E:-D], W_hh], 1)
         if not self.attends:
-            x = torch.cat([self.words(tokens[..., :-1]), query[:, :, None].expand(-1, -1, W - 1, -1)], -1)
-            y, _ = self.lstm(x.flatten(0, 1))
-            light: Tensor = self.out(self.drop(y)).view(B, K, W - 1, -1).log_softmax(-1)
-            return light
-        value, state, told = self.values(memory), self.start(query), []
-        for t in range(W - 1):
-            logp, state = self.step(tokens[..., t], state, query, reference, value, memory)
-            told.append(logp)
-        return torch.stack(told, 2)
+            none = query.new_zeros(len(query), 0)
+            return Reading(memory, video, gates, of_word, of_state, none, none, none, none, *looks)
+        value = self.clip.values(memory)
+        key, offset = self.from_clip(value).flatten(0, 1), self.clip.offset
+        of_h = torch.cat([offset.weight[:, :-D], self.from_state.weight])
+        aim = F.linear(query, offset.weight[:, -D:], offset.bias)
+        return Reading(memory, video, gates, of_word, of_state, value.flatten(0, 1), key, of_h, aim, *looks)
 
-    def greedy(self, query: Tensor, reference: Tensor, memory: Memory, max_words: int) -> tuple[Tensor, Tensor]:
-        """The likeliest word each time, up to the first 0: tokens [B, Q, ≤ max_words], Σ log p of the words [B, Q]."""
-        word = query.new_zeros(query.shape[:2], dtype=torch.long)
-        value, state = self.values(memory), self.start(query)
-        score, going, told = query.new_zeros(query.shape[:2]), torch.ones_like(word, dtype=torch.bool), []
-        for _ in range(max_words):
-            logp, state = self.step(word, state, query, reference, value, memory)
-            best, word = logp.max(-1)
-            going = going & (word != 0)
-            word = word * going
-            score = score + best * going
-            told.append(word)
-            if not going.any():
-                break
-        return torch.stack(told, -1), score
+    def context(self, h: Tensor, r: Reading) -> Tensor:
+        """Soft attention over what the state and the query sample. [N, R] → [N, D]"""
+        N, R = h.shape
+        L, P = self.clip.levels, self.clip.points
+        delta, state = torch.split(F.linear(h, r.of_h), [L * P, R], 1)
+        x = r.centre + (delta + r.aim).view(N, L, P) * r.far  # [N, L, P]
+        frame, share = hats(x, r.memory, self.clip.outside)  # [N, L·P·2]
+        row = frame + r.video[:, None] * r.memory.x.shape[1]
+        clip = blend(r.key, row.view(-1, 2), share.view(-1, 2)).view(N, L * P, R)
+        a = self.energy(torch.tanh(clip + (state + self.from_state.bias)[:, None]))[..., 0].softmax(1)  # [N, L·P]
+        return blend(r.value, row, share * a.repeat_interleave(2, 1))
+
+    def step(self, given: Tensor, state: tuple[Tensor, Tensor], r: Reading) -> tuple[Tensor, Tensor]:
+        """The LSTM one word further; `given` is what word and query bring into its gates. [N, 4R], 2 × [N, R]"""
+        h, cell = state
+        seen = torch.cat([self.context(h, r).to(h.dtype), h], 1) if self.attends else h
+        i, f, g, o = (given + F.linear(seen, r.of_state)).float().chunk(4, 1)
+        cell = f.sigmoid() * cell + i.sigmoid() * g.tanh()
+        return o.sigmoid() * cell.tanh(), cell
+
+    def forward(self, r: Reading, tokens: Tensor, lengths: Sequence[int]) -> Tensor:
+        """Teacher forcing: log p(tokens[1:] | tokens[:-1]), 0 beyond a caption's length. [N, W] → [N, W − 1]"""
+        N = len(lengths)
+        by_length = sorted(range(N), key=lambda i: -lengths[i])  # so that those that go on stand first
+        alive = [sum(k > t for k in lengths) for t in range(1, max(lengths))]
+        spots = [(i, t) for t, n in enumerate(alive) for i in by_length[:n]]  # of every word that counts
+        row, column = torch.tensor(spots, device=tokens.device).T
+        given = F.linear(self.words(tokens[row, column]), r.of_word) + r.gates[row]  # [Σ alive, 4R]
+        h = cell = given.new_zeros(N, self.lstm.hidden_size, dtype=torch.float32)
+        r, told = r.keep(row[:N]), []
+        for n, word in zip(alive, torch.split(given, alive), strict=True):
+            if n < len(h):
+                h, cell, r = h[:n], cell[:n], r.keep(slice(n))
+            h, cell = self.step(word, (h, cell), r)
+            told.append(h)
+        nll = F.cross_entropy(self.out(self.drop(torch.cat(told))), tokens[row, column + 1], reduction="none")
+        return nll.new_zeros(N, tokens.shape[1] - 1).index_put((row, column), -nll)
+
+    def greedy(self, r: Reading, max_words: int) -> tuple[Tensor, Tensor]:
+        """The likeliest word each time, up to the first 0: tokens [N, ≤ max_words], Σ log p of the words [N]."""
+        N = len(r.video)
+        codes = None
+        if self.words.num_embeddings < 10 * N:  # all words at once, if they are fewer than those to come
+            codes = F.linear(self.words.weight, r.of_word)
+        word, going = r.video.new_zeros(N), torch.arange(N, device=r.video.device)
+        told, score = word.new_zeros(N, 0), r.gates.new_zeros(N, dtype=torch.float32)
+        h = cell = score.new_zeros(N, self.lstm.hidden_size)
+        while told.shape[1] < max_words and len(going):
+            given = F.linear(self.words(word), r.of_word) if codes is None else codes[word]
+            h, cell = self.step(given + r.gates, (h, cell), r)
+            logits = self.out(self.drop(h)).float()
+            best, word = logits.max(-1)
+            told = F.pad(told, (0, 1))
+            told[going, -1] = word
+            on = word.nonzero()[:, 0]  # finished captions cost nothing further
+            score[going[on]] += (best - logits.logsumexp(-1))[on]
+            if len(on) < len(going):
+                word, h, cell, going, r = word[on], h[on], cell[on], going[on], r.keep(on)
+        return told, score
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # The model
+
+
+def make_matcher(c: Config) -> HungarianMatcher | OrderedMatcher:
+    """The matcher of the settings. An empty ordered matching begins on the diagonal, as in the PSS code."""
+    missing = {"auto": "random" if c.matcher == "soft" else "no", "complete": "no"}.get(c.missing, c.missing)
+    rest: dict[str, Any] = {"complete": c.missing == "complete", "empty": "no" if missing == "cheapest" else "diagonal"}
+    if c.matcher == "hungarian":
+        return HungarianMatcher()
+    if c.matcher == "ordered":
+        return OrderedMatcher(missing, **rest)  # type: ignore[arg-type]
+    if c.matcher == "soft":
+        gamma = 0.01 if c.gamma is None else c.gamma
+        return SoftOrderedMatcher(gamma, c.smooth, missing, **rest)  # type: ignore[arg-type]
+    if c.matcher == "marginal":
+        return MarginalMatcher(0.02 if c.gamma is None else c.gamma)
+    raise SpecError(f"no matcher is called {c.matcher!r}; there are: hungarian, ordered, soft, marginal")
 
 
 class Model(nn.Module):
@@ -493,15 +584,7 @@ class Model(nn.Module):
         self.words = Vocabulary(c.vocabulary) if c.vocabulary else None
         rates = torch.tensor(c.count_rates or (0.0,))[: c.max_count + 1]
         self.register_buffer("count_weight", 1 - F.pad(rates, (0, c.max_count + 1 - len(rates))), persistent=False)
-        self.match: HungarianMatcher | OrderedMatcher
-        if c.matcher == "hungarian":
-            self.match = HungarianMatcher()
-        elif c.matcher == "ordered":
-            self.match = OrderedMatcher("no" if c.missing == "auto" else c.missing)
-        elif c.matcher == "soft":
-            self.match = SoftOrderedMatcher(c.gamma, c.smooth, "random" if c.missing == "auto" else c.missing)
-        else:
-            raise SpecError(f"no matcher is called {c.matcher!r}; there are: hungarian, ordered, soft")
+        self.match = make_matcher(c)
         self.reset()
 
     def reset(self) -> None:
@@ -513,7 +596,9 @@ class Model(nn.Module):
         for m in self.modules():
             if isinstance(m, Deformable | Pyramid | Captioner):
                 m.reset()
-        if self.config.proposals == "learned":
+        if self.config.proposals == "gt":
+            nn.init.xavier_uniform_(self.from_box.weight)
+        else:
             nn.init.xavier_uniform_(self.reference.weight)
             nn.init.zeros_(self.reference.bias)
             for i, (box, cls) in enumerate(zip(self.box_heads, self.class_heads, strict=True)):
@@ -533,29 +618,33 @@ class Model(nn.Module):
 
     def encode(self, batch: Batch) -> Memory:
         levels, places, masks = self.pyramid(batch.features, batch.mask, batch.duration)
-        lengths = [x.shape[1] for x in levels]
+        lengths = torch.tensor([x.shape[1] for x in levels], device=batch.features.device)
         x, place, padding = torch.cat(levels, 1), torch.cat(places, 1), ~torch.cat(masks, 1)
         ratios = torch.stack([m.float().mean(1) for m in masks], 1)  # [B, L]
         own = []  # each frame's own place, as a fraction of what is not padding
-        for i, T in enumerate(lengths):
+        for i, level in enumerate(levels):
+            T = level.shape[1]
             centres = (torch.arange(T, device=x.device) + 0.5) / T
             own.append(centres / ratios[:, i : i + 1].clamp(min=1e-6))  # [B, T_l]
         reference = torch.cat(own, 1)[:, :, None, None] * ratios[:, None, :, None]  # [B, S, L, 1]
+        memory = Memory(x, padding, lengths, lengths.cumsum(0) - lengths, ratios)
         for layer in self.encoder:
-            x = layer(x, place, reference, padding, lengths)
-        return Memory(x, padding, lengths, ratios)
+            memory = replace(memory, x=layer(place, reference, memory))
+        return memory
 
     def decode(self, batch: Batch, memory: Memory) -> list[Layer]:
-        B = len(batch.videos)
-        D = self.config.hidden
+        """What each layer says. Heads and references are float32 whatever autocast makes of the rest."""
+        B, D = len(batch.features), self.config.hidden
+        kind = memory.x.device.type
         unused: Tensor | None = None
-        if self.config.proposals == "learned":
-            place, q = torch.chunk(self.queries.weight[None].expand(B, -1, -1), 2, -1)
-            reference = self.reference(place).sigmoid()  # [B, Q, 1]
-        else:
-            reference, unused = to_box(batch.spans), ~batch.span_mask  # [B, K, 2]
-            code = torch.cat([sines(reference[..., 0], D // 2), sines(reference[..., 1], D // 2)], -1)
-            place, q = torch.chunk(self.from_box_norm(self.from_box(code)), 2, -1)
+        with torch.autocast(kind, enabled=False):
+            if self.config.proposals == "learned":
+                place, q = torch.chunk(self.queries.weight[None].expand(B, -1, -1), 2, -1)
+                reference = self.reference(place).sigmoid()  # [B, Q, 1]
+            else:
+                reference, unused = to_box(batch.spans), ~batch.span_mask  # [B, K, 2]
+                code = torch.cat([sines(reference[..., 0], D // 2), sines(reference[..., 1], D // 2)], -1)
+                place, q = torch.chunk(self.from_box_norm(self.from_box(code)), 2, -1)
         layers = []
         for i, layer in enumerate(self.decoder):
             looked = reference[:, :, None] * memory.ratios[:, None, :, None]  # [B, Q, L, 1|2]
@@ -564,11 +653,13 @@ class Model(nn.Module):
                 none = q.new_zeros(q.shape[:2])
                 layers.append(Layer(q, reference, none, reference, q.new_zeros(B, 1)))
                 continue
-            moved = self.box_heads[i](q)  # box ← σ(moved + σ⁻¹(reference)); a point moves the centre alone
-            here = logit(reference) if reference.shape[-1] == 2 else F.pad(logit(reference), (0, 1))
-            boxes = (moved + here).sigmoid()
-            counts = self.count_heads[i](q.max(1).values)
-            layers.append(Layer(q, reference, self.class_heads[i](q)[..., 0], boxes, counts))
+            with torch.autocast(kind, enabled=False):
+                x = q.float()
+                moved = self.box_heads[i](x)  # box ← σ(moved + σ⁻¹(reference)); a point moves the centre alone
+                here = logit(reference) if reference.shape[-1] == 2 else F.pad(logit(reference), (0, 1))
+                boxes = (moved + here).sigmoid()
+                counts = self.count_heads[i](x.max(1).values)
+                layers.append(Layer(q, reference, self.class_heads[i](x)[..., 0], boxes, counts))
             reference = boxes.detach()
         return layers
 
@@ -582,23 +673,27 @@ class Model(nn.Module):
         targets = to_box(batch.spans)
         n = steps_per_process(batch.span_mask)
         weights = {"class": c.weight_class, "giou": c.weight_giou, "l1": c.weight_l1, "counter": c.weight_counter,
-                   "caption": c.weight_caption, "soft": c.weight_soft}  # fmt: skip
+                   "caption": c.weight_caption, "soft": c.weight_soft, "marginal": 1.0}  # fmt: skip
+        parts: list[dict[str, Tensor]] = [{} for _ in layers]
+        if c.proposals == "gt":
+            b, t = batch.span_mask.nonzero(as_tuple=True)
+            pairs = [(b, t, t)] * len(layers)
+        else:
+            pairs, soft = self.match_layers(layers, targets, batch.span_mask)
+            for i, layer in enumerate(layers):
+                parts[i] |= self.set_losses(layer, targets, batch.span_mask, pairs[i], n)
+                if c.matcher == "marginal":
+                    parts[i] = {"counter": parts[i]["counter"], "marginal": soft[i].sum() / n}
+                elif c.matcher == "soft":
+                    parts[i]["soft"] = soft[i].mean()
+        if self.captioner is not None:
+            for part, told in zip(parts, self.caption_losses(layers, batch, memory, pairs), strict=True):
+                part["caption"] = told
         total = batch.features.new_zeros(())
         named: dict[str, Tensor] = {}
-        for i, layer in enumerate(layers):
-            parts: dict[str, Tensor] = {}
-            if c.proposals == "gt":
-                b, t = batch.span_mask.nonzero(as_tuple=True)
-                pairs = (b, t, t)
-            else:
-                pairs, soft = self.matched(layer, targets, batch.span_mask)
-                parts |= self.set_losses(layer, targets, batch.span_mask, pairs, n)
-                if soft is not None:
-                    parts["soft"] = soft
-            if self.captioner is not None:
-                parts["caption"] = self.caption_loss(layer, batch, memory, pairs)
-            total = total + sum(weights[name] * value for name, value in parts.items())
-            named |= {name if i == len(layers) - 1 else f"{name}_{i}": value for name, value in parts.items()}
+        for i, part in enumerate(parts):
+            total = total + sum(weights[name] * value for name, value in part.items())
+            named |= {name if i == len(layers) - 1 else f"{name}_{i}": value for name, value in part.items()}
         return {"loss": total, **named}
 
     def cost(self, logits: Tensor, boxes: Tensor, targets: Tensor) -> Tensor:
@@ -612,33 +707,57 @@ class Model(nn.Module):
             C = C + c.cost_l1 * torch.cdist(boxes, targets, p=1)
         return C
 
-    def matched(
-        self, layer: Layer, targets: Tensor, mask: Tensor
-    ) -> tuple[tuple[Tensor, Tensor, Tensor], Tensor | None]:
-        """Pairs as (video, query, step), and the soft matcher's loss. Ordered matchers see both sides by centre.
+    def match_layers(self, layers: Sequence[Layer], targets: Tensor, mask: Tensor) -> tuple[list[Pairs], Tensor]:
+        """Pairs (video, query, step) of each layer, and what a soft matcher says of each layer and video [A, B].
 
-        Where an ordered matching is empty (every cost is positive), step i takes the i-th query, as in the PSS code.
+        All layers are matched in one call: the costs leave the device once. Ordered matchers see both sides by centre.
         """
         c = self.config
-        m = mask.sum(1)  # [B]
+        A, B = len(layers), len(mask)
+        logits, boxes = (torch.cat([getattr(x, name) for x in layers]) for name in ("logits", "boxes"))  # [A·B, Q, …]
+        targets, mask = targets.repeat(A, 1, 1), mask.repeat(A, 1)
+        m = mask.sum(1)
+        soft = logits.new_zeros(A, B)
         if c.matcher == "hungarian":
             with torch.no_grad():
-                return self.match(self.cost(layer.logits, layer.boxes, targets), (None, m)).flat(), None
-        late = targets[..., 0].masked_fill(~mask, math.inf)  # padding stays behind
-        by_step = late.argsort(dim=1, stable=True)  # [B, K]
-        by_query = layer.boxes[..., 0].argsort(dim=1, stable=True)  # [B, Q]
-        boxes = layer.boxes.gather(1, by_query[..., None].expand(-1, -1, 2))
-        if c.compat_independent_sort:
-            boxes = layer.boxes.sort(1).values
-        logits = layer.logits if c.soft_class else layer.logits.detach()
-        C = self.cost(logits.gather(1, by_query), boxes, targets.gather(1, by_step[..., None].expand(-1, -1, 2)))
-        found = self.match(C, (None, m))
-        pairs = [
-            (q, t) if len(q) else empty_start(min(int(k), c.queries), q) for (q, t), k in zip(found, m, strict=True)
-        ]
-        b = torch.cat([torch.full_like(q, i) for i, (q, _) in enumerate(pairs)])
-        q, t = torch.cat([q for q, _ in pairs]), torch.cat([t for _, t in pairs])
-        return (b, by_query[b, q], by_step[b, t]), None if found.loss is None else found.loss.mean()
+                b, q, t = (found := self.match(self.cost(logits, boxes, targets), (None, m))).flat()
+        else:
+            by_step = targets[..., 0].masked_fill(~mask, math.inf).argsort(dim=1, stable=True)  # padding stays behind
+            by_query = boxes[..., 0].argsort(dim=1, stable=True)  # [A·B, Q]
+            boxes = boxes.sort(1).values if c.compat_independent_sort else take_rows(boxes, by_query)
+            targets = take_rows(targets, by_step)
+            logits = logits.gather(1, by_query)
+            if c.matcher == "marginal":
+                found = self.match(self.energy(logits, boxes, targets), (None, m))
+                assert found.value is not None
+                soft = (found.value + self.focal(logits)[1].sum(1)).view(A, B)
+            else:
+                found = self.match(self.cost(logits if c.soft_class else logits.detach(), boxes, targets), (None, m))
+                soft = soft if found.loss is None else found.loss.view(A, B)
+            b, q, t = found.flat()
+            q, t = by_query[b, q], by_step[b, t]
+        sizes = [sum(len(found[i][0]) for i in range(a * B, (a + 1) * B)) for a in range(A)]
+        return list(zip(*(torch.split(x, sizes) for x in (b % B, q, t)), strict=True)), soft
+
+    def focal(self, logits: Tensor) -> tuple[Tensor, Tensor]:
+        """What a query costs as an event and as none, weighted: the class loss is their sum. [B, Q] → 2 × [B, Q]"""
+        c = self.config
+        p = logits.sigmoid()
+        event = c.focal_alpha * (1 - p) ** c.focal_gamma * -F.logsigmoid(logits)
+        other = (1 - c.focal_alpha) * p**c.focal_gamma * -F.logsigmoid(-logits)
+        return c.weight_class * event, c.weight_class * other
+
+    def energy(self, logits: Tensor, boxes: Tensor, targets: Tensor) -> Tensor:
+        """What a pair adds to the set loss where its query is no background any more. [B, Q, K]
+
+        L(π) = Σ_q bg(q) + Σ_{(q, t) ∈ π} [ev(q) − bg(q) + 4 (1 − GIoU_qt)]: this is the bracket.
+        """
+        c = self.config
+        event, other = self.focal(logits)
+        E = (event - other)[..., None] + c.weight_giou * (1 - giou(to_span(boxes), to_span(targets)))
+        if c.weight_l1:
+            E = E + c.weight_l1 * torch.cdist(boxes, targets, p=1)
+        return E
 
     def set_losses(
         self, layer: Layer, targets: Tensor, mask: Tensor, pairs: tuple[Tensor, Tensor, Tensor], n: Tensor
@@ -674,28 +793,41 @@ class Model(nn.Module):
             losses["l1"] = (ours - theirs).abs().sum() / n
         return losses
 
-    def caption_loss(self, layer: Layer, batch: Batch, memory: Memory, pairs: tuple[Tensor, Tensor, Tensor]) -> Tensor:
-        """Mean over pairs of the mean over tokens of −log p(token)."""
+    def caption_losses(
+        self, layers: Sequence[Layer], batch: Batch, memory: Memory, pairs: Sequence[Pairs]
+    ) -> list[Tensor]:
+        """Of each layer the mean over its pairs of the mean over tokens of −log p(token). All layers in one run."""
         assert self.captioner is not None
-        b, q, t = pairs
-        if not len(b):
-            return layer.hidden.sum() * 0.0 + sum(p.sum() * 0.0 for p in self.captioner.parameters())
-        slot = torch.cat(
-            [torch.arange(int(m), device=b.device) for m in torch.bincount(b, minlength=len(batch.videos))]
-        )
-        B, M = len(batch.videos), int(slot.max()) + 1
-        query = layer.hidden.new_zeros(B, M, layer.hidden.shape[-1]).index_put((b, slot), layer.hidden[b, q])
-        reference = layer.reference.new_zeros(B, M, layer.reference.shape[-1]).index_put(
-            (b, slot), layer.reference[b, q]
-        )
-        tokens = batch.tokens.new_zeros(B, M, batch.tokens.shape[-1]).index_put((b, slot), batch.tokens[b, t])
-        counted = batch.token_mask[b, t][:, 1:]  # [N, W − 1]
-        logp = self.captioner(query, scaled(reference, memory), tokens, memory)[b, slot]  # [N, W − 1, V + 1]
-        nll = -logp.gather(-1, batch.tokens[b, t][:, 1:, None])[..., 0] * counted
-        mean: Tensor = (nll.sum(1) / counted.sum(1)).mean()
-        return mean
+        sizes = [len(b) for b, _, _ in pairs]
+        if not sum(sizes):
+            nothing = sum(p.sum() * 0.0 for p in self.captioner.parameters())
+            return [layer.hidden.sum() * 0.0 + nothing for layer in layers]
+        video, step = torch.cat([b for b, _, _ in pairs]), torch.cat([t for _, _, t in pairs])
+        query = torch.cat([layer.hidden[b, q] for layer, (b, q, _) in zip(layers, pairs, strict=True)])
+        looks = [self.looks(layer.reference[b, q], b, memory) for layer, (b, q, _) in zip(layers, pairs, strict=True)]
+        centre, far = (torch.cat(x) for x in zip(*looks, strict=True))
+        length = batch.token_mask[video, step].sum(1)
+        reading = self.captioner.read(query, video, (centre, far), memory)
+        logp = self.captioner(reading, batch.tokens[video, step], length.tolist())  # [N, W − 1]
+        each = -logp.sum(1) / (length - 1)
+        return [part.sum() / max(len(part), 1) for part in torch.split(each, sizes)]
+
+    def looks(self, reference: Tensor, video: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
+        """Where captions look on each level, padding left out, and how far offsets reach. [N, r] → 2 × [N, L, 1]"""
+        placed = reference[:, None] * memory.ratios[video][..., None]  # [N, L, r]
+        return reach(placed, memory, self.config.points)
 
     # -- inference ----------------------------------------------------------------------------------------------------
+
+    def tell(self, layer: Layer, memory: Memory) -> tuple[Tensor, Tensor]:
+        """A caption of every query by the likeliest words, and its log-probability: [B, Q, ≤ max_words], [B, Q]"""
+        assert self.captioner is not None
+        B, Q, _ = layer.hidden.shape
+        video = torch.arange(B, device=memory.x.device).repeat_interleave(Q)
+        looks = self.looks(layer.reference.flatten(0, 1), video, memory)
+        reading = self.captioner.read(layer.hidden.flatten(0, 1), video, looks, memory)
+        told, score = self.captioner.greedy(reading, self.config.max_words)
+        return told.view(B, Q, -1), score.view(B, Q)
 
     @torch.no_grad()
     def predict(self, batch: Batch) -> list[Story]:
@@ -705,7 +837,7 @@ class Model(nn.Module):
         last = self.decode(batch, memory)[-1]
         joint, told = last.logits.sigmoid(), None
         if self.captioner is not None:
-            told, score = self.captioner.greedy(last.hidden, scaled(last.reference, memory), memory, c.max_words)
+            told, score = self.tell(last, memory)
             words = (told != 0).sum(-1)
             joint = joint + c.ec_alpha * score / (words**c.length_power + 1e-5)
         if c.proposals == "gt":
@@ -725,15 +857,9 @@ class Model(nn.Module):
         return stories
 
 
-def scaled(reference: Tensor, memory: Memory) -> Tensor:
-    """A reference on each level, padding left out. [B, Q, r] → [B, Q, L, r]"""
-    return reference[:, :, None] * memory.ratios[:, None, :, None]
-
-
-def empty_start(n: int, like: Tensor) -> tuple[Tensor, Tensor]:
-    """(0, 0), (1, 1), …: where costs are all positive, as they are at the start, nothing would ever be learnt."""
-    i = torch.arange(n, device=like.device)
-    return i, i
+def take_rows(x: Tensor, order: Tensor) -> Tensor:
+    """The rows of each item in this order. [B, Q, 2], [B, Q] → [B, Q, 2]"""
+    return x.gather(1, order[..., None].expand(-1, -1, x.shape[-1]))
 
 
 def steps_per_process(mask: Tensor) -> Tensor:
