@@ -44,7 +44,10 @@ REDUCED: dict[str, dict[str, Any]] = {
     "reloclnet": {"query_dim": 128, "hard_from": 5},
     "hero": {"hard_from": 120},
 }
-LOOP = {"batch_size": 64, "lr": 1e-3, "threads": 1, "validate_every": 5}
+LOOP = {
+    "batch_size": 64, "steps": None, "optimizer": "adamw", "lr": 1e-3, "weight_decay": 0.01, "schedule": "linear",
+    "warmup": 0.01, "clip_norm": 1.0, "threads": 1, "validate_every": 5,
+}  # fmt: skip
 COLUMNS = {
     "VCMR_r1@0.5": "VCMR .5/r1", "VCMR_r10@0.5": ".5/r10", "VCMR_r1@0.7": ".7/r1",
     "SVMR_r1@0.5": "SVMR .5/r1", "SVMR_r1@0.7": ".7/r1 ", "VR_r1": "VR r1", "VR_r10": "r10",
@@ -206,7 +209,7 @@ def write(args: argparse.Namespace, seconds: float) -> None:
         epochs=args.epochs,
         seeds=args.seeds,
         reduced="; ".join(f"{NAMES[m]}: {', '.join(f'{k} {v}' for k, v in REDUCED[m].items())}" for m in args.models),
-        loop=", ".join(f"{k} {v}" for k, v in LOOP.items() if k != "threads"),
+        loop=", ".join(f"{k} {v}" for k, v in LOOP.items() if k not in ("threads", "steps")),
         recipe=", ".join(f"{k} {v}" for k, v in vars(Recipe()).items()),
         cpu=math.ceil(sum(r["cpu_seconds"] for r in runs.values()) / 60),
         wall=math.ceil(seconds / 60),

@@ -68,7 +68,7 @@ class Case:
         return load_file(self.folder / f"{self.prefix}{name}.safetensors")
 
     def rename(self, name: str) -> str:
-        return xml.rename_published(name, self.module.NAMES)
+        return xml.rename_published(name, self.module.OFFICIAL)
 
     def losses(self) -> Any:
         told = self.json("losses")

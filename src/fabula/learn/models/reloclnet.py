@@ -186,13 +186,17 @@ class Model(nn.Module):
         return {"loss": weigh(parts, weights), **parts}
 
 
-# Published weights: their names, and ours (rename_published of xml.py)
-NAMES = (
-    ("query_encoder1.", "query_blocks.1."),
-    ("query_encoder.", "query_blocks.0."),
-    ("video_cross_att.", "inner."),
-    ("video_cross_layernorm.", "inner_norm."),
-    ("merged_st_predictor.", "boundaries.start."),
-    ("merged_ed_predictor.", "boundaries.end."),
-    *((theirs, ours) for theirs, ours in xml.NAMES if theirs != "query_encoder."),
+# ---------------------------------------------------------------------------------------------------------------------
+# Published weights: their names, and ours
+
+OFFICIAL: tuple[tuple[str, str], ...] = (
+    *xml.READING,
+    *((rf"query_encoder\.{theirs}", f"query_blocks.0.{ours}") for theirs, ours in xml.BLOCK),
+    *((rf"query_encoder1\.{theirs}", f"query_blocks.1.{ours}") for theirs, ours in xml.BLOCK),
+    (r"video_cross_att\.(\w+)\.(\w+)", r"inner.\1.\2"),
+    (r"video_cross_layernorm\.(\w+)", r"inner_norm.\1"),
+    (r"merged_st_predictor\.(\w+)", r"boundaries.start.\1"),
+    (r"merged_ed_predictor\.(\w+)", r"boundaries.end.\1"),
 )
+UNUSED: tuple[str, ...] = ()
+read_sizes = xml.read_sizes

@@ -22,6 +22,7 @@ Decided where the published code (github.com/jayleicn/TVRetrieval) is broken or 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
@@ -30,6 +31,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
+from fabula.core.errors import SpecError
 from fabula.core.moments import Ranking
 from fabula.learn.retrieval.asked import predict_own
 from fabula.learn.retrieval.contract import NOTHING, Batch, Ends, Labels, Queries, Videos, best_clip
@@ -314,33 +316,45 @@ def group_by_decay(model: nn.Module, settings: Any) -> list[dict[str, Any]]:
 # ---------------------------------------------------------------------------------------------------------------------
 # Published weights: their names, and ours
 
-NAMES = (
-    ("query_input_proj.net.1.", "query_project.linear."),
-    ("query_input_proj.LayerNorm.", "query_project.norm."),
-    ("query_pos_embed.position_embeddings.", "query_positions.table."),
-    ("query_pos_embed.LayerNorm.", "query_positions.norm."),
-    ("query_encoder.", "query_block."),
-    ("modular_vector_mapping.", "pool."),
-    ("video_input_proj.net.1.", "video_project.linear."),
-    ("video_input_proj.LayerNorm.", "video_project.norm."),
-    ("ctx_pos_embed.position_embeddings.", "video_positions.table."),
-    ("ctx_pos_embed.LayerNorm.", "video_positions.norm."),
-    ("video_encoder1.", "video_blocks.0."),
-    ("video_encoder2.", "video_blocks.1."),
-    ("video_encoder3.", "video_blocks.2."),
-    ("video_query_linear.", "span_query."),
-    ("video_st_predictor.", "boundaries.start."),
-    ("video_ed_predictor.", "boundaries.end."),
+BLOCK = (  # parts of an attention block
+    (r"self\.(\w+)\.(\w+)", r"attention.\1.\2"),
+    (r"output\.dense\.(\w+)", r"out.\1"),
+    (r"output\.LayerNorm\.(\w+)", r"norm.\1"),
 )
-BLOCK = ((".self.", ".attention."), (".output.dense.", ".out."), (".output.LayerNorm.", ".norm."))
+READING = (  # words and clips, before the blocks
+    *((rf"{theirs}_input_proj\.LayerNorm\.(\w+)", rf"{theirs}_project.norm.\1") for theirs in ("query", "video")),
+    *((rf"{theirs}_input_proj\.net\.1\.(\w+)", rf"{theirs}_project.linear.\1") for theirs in ("query", "video")),
+    *((rf"{theirs}_pos_embed\.position_embeddings\.(\w+)", rf"{ours}_positions.table.\1")
+      for theirs, ours in (("query", "query"), ("ctx", "video"))),
+    *((rf"{theirs}_pos_embed\.LayerNorm\.(\w+)", rf"{ours}_positions.norm.\1")
+      for theirs, ours in (("query", "query"), ("ctx", "video"))),
+    *((rf"video_encoder{i + 1}\.{theirs}", f"video_blocks.{i}.{ours}")
+      for i in range(3) for theirs, ours in BLOCK),
+    (r"modular_vector_mapping\.(\w+)", r"pool.\1"),
+    (r"video_query_linear\.(\w+)", r"span_query.\1"),
+)  # fmt: skip
+OFFICIAL: tuple[tuple[str, str], ...] = (
+    *READING,
+    *((rf"query_encoder\.{theirs}", f"query_block.{ours}") for theirs, ours in BLOCK),
+    (r"video_st_predictor\.(\w+)", r"boundaries.start.\1"),
+    (r"video_ed_predictor\.(\w+)", r"boundaries.end.\1"),
+)
+UNUSED: tuple[str, ...] = ()
 
 
-def rename_published(name: str, names: Sequence[tuple[str, str]] = NAMES) -> str:
+def read_sizes(state: Mapping[str, Tensor]) -> dict[str, Any]:
+    """Fields of Config that the shapes of a state, under our names, tell; heads leave no trace in them."""
+    H, C = state["video_project.linear.weight"].shape
+    return {
+        "feature_dim": C, "hidden": H, "query_dim": state["query_project.linear.weight"].shape[1],
+        "max_words": len(state["query_positions.table.weight"]), "kernel": state["boundaries.start.weight"].shape[-1],
+        "max_clips": len(state["video_positions.table.weight"]),
+    }  # fmt: skip
+
+
+def rename_published(name: str, names: Sequence[tuple[str, str]] = OFFICIAL) -> str:
     """The name here of a weight of the published state."""
     for theirs, ours in names:
-        if name.startswith(theirs):
-            name = ours + name.removeprefix(theirs)
-            break
-    for theirs, ours in BLOCK:
-        name = name.replace(theirs, ours)
-    return name
+        if re.fullmatch(theirs, name):
+            return re.sub(theirs, ours, name)
+    raise SpecError(f"{name!r} is no weight of this model; is it of another, or of one with subtitles?")
