@@ -68,9 +68,7 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=12)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument(
-        "--one", nargs=3, metavar=("MODEL", "GRAIN", "SEED"), help="one run, for the script itself"
-    )
+    parser.add_argument("--one", nargs=3, metavar=("MODEL", "GRAIN", "SEED"), help="one run, for the script itself")
     args = parser.parse_args()
     args.models = args.models.split(",")
     args.out.mkdir(parents=True, exist_ok=True)
@@ -268,8 +266,8 @@ says when or where to (dynamic), {static} do not (static).
 {kinds}
 
 - **Reduced**: {sizes}; {epochs} epochs, models of `Config.tiny()`; {reduced}; {loop}. Words are hashed, HERO is not
-  pre-trained. Clips of 2 s, so that moments of 4 to 12 s are found in at most 48 s; NMS .6. The epoch is chosen by VCMR r1@.5 + r1@.7 on
-  held-back videos with the captions that are trained on.
+  pre-trained. Clips of 2 s, so that moments of 4 to 12 s are found in at most 48 s; NMS .6. The epoch is chosen by VCMR
+  r1@.5 + r1@.7 on held-back videos with the captions that are trained on.
 - **Clips**: {recipe}.
 - **Cost**: {cpu} minutes of processor time for all runs, {wall} minutes on the clock of the machine that wrote this
   page, {processes} runs at a time with one thread each. {versions}.
