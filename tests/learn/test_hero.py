@@ -18,7 +18,7 @@ from fabula.core.errors import SpecError  # noqa: E402
 from fabula.learn.adamw import BertAdamW  # noqa: E402
 from fabula.learn.models import hero  # noqa: E402
 from fabula.learn.models.hero import Config, Model, rank_all, rank_one  # noqa: E402
-from fabula.learn.retrieval.contract import Batch, Negatives  # noqa: E402
+from fabula.learn.retrieval.contract import Batch, Negatives, pad_rows  # noqa: E402
 from fabula.learn.retrieval.data import label_spans  # noqa: E402
 from fabula.learn.retrieval.decode import Decoding, Found  # noqa: E402
 from fabula.learn.retrieval.search import Answers, Corpus, encode_corpus, search_corpus  # noqa: E402
@@ -352,3 +352,51 @@ def test_settings_that_do_not_fit_are_refused() -> None:
             Model(replace(TINY, **changes))
     with pytest.raises(SpecError, match="another model"):
         hero.rename({"query_encoder.self.query.weight": torch.zeros(1)})
+
+
+# -- what it must be able to learn ------------------------------------------------------------------------------------
+
+
+@pytest.mark.experiment
+def test_32_moments_are_learnt_by_heart() -> None:
+    """SVMR R@1 at IoU .7 above .95 on random frames: 32 queries of 4 words, moments of 2 to 8 clips."""
+    torch.manual_seed(0)
+    rng = torch.Generator().manual_seed(1)
+    config = Config.tiny(feature_dim=32, vocab_size=200, max_clips=24, min_length=1, max_length=10)
+    model = Model(config)
+    n = 32
+    clips = torch.randint(14, 25, (n,), generator=rng).tolist()
+    lengths = torch.randint(2, 9, (n,), generator=rng).tolist()
+    firsts = [int(torch.randint(0, T - m + 1, (), generator=rng)) for T, m in zip(clips, lengths, strict=True)]
+    frames = [torch.randn(T, 32, generator=rng) for T in clips]
+    query, words = torch.randint(2, 200, (n, 4), generator=rng), torch.ones(n, 4, dtype=torch.bool)
+    video, mask = pad_rows(frames)
+    spans = torch.tensor([(f, f + m - 1) for f, m in zip(firsts, lengths, strict=True)])
+    names = [f"v{i}" for i in range(n)]
+    optimizer = BertAdamW(model.parameter_groups(SimpleNamespace(weight_decay=0.01)), 5e-4, (0.9, 0.98))
+
+    def found_rate() -> float:
+        model.eval()
+        corpus = encode_corpus(model, [(v, f, float(len(f))) for v, f in zip(names, frames, strict=True)])
+        with torch.no_grad():
+            queries = model.encode_query(query, words)
+        right = 0
+        for part, answers in search_corpus(model, queries, corpus, Decoding.of(config), torch.arange(n), False):
+            for q, (s, e) in zip(range(n)[part], answers.svmr.span[:, 0].tolist(), strict=True):
+                a, b = float(spans[q, 0]), float(spans[q, 1]) + 1
+                right += max(0.0, min(e, b) - max(s, a)) / (max(e, b) - min(s, a)) >= 0.7
+        return right / n
+
+    for step in range(600):
+        model.train()
+        rows = torch.randperm(n)[:16]
+        batch = Batch([names[i] for i in rows], query[rows], words[rows], video[rows], mask[rows],
+                      mask[rows].sum(1).float(), spans[rows], videos=[names[i] for i in rows])  # fmt: skip
+        optimizer.zero_grad()
+        model.loss(batch)["loss"].backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        if step % 50 == 49 and (rate := found_rate()) > 0.95:
+            break
+    print(f"HERO: SVMR R@1 (IoU .7) {rate:.3f} after {step + 1} steps")
+    assert rate > 0.95

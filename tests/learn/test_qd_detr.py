@@ -327,3 +327,50 @@ def test_rounding_leaves_no_window_empty_unless_as_published():
     assert published.tolist() == [[10, 10], [0, 4], [6, 6]]
     plain, _ = qd_detr.rank_windows(spans, scores, 10.0, replace(c, rounding="no"))
     assert plain.tolist() == [[9.5, 10], [0, 3.1], [5.2, 5.6]]
+
+
+# -- what it must be able to learn ------------------------------------------------------------------------------------
+
+
+@pytest.mark.experiment
+@pytest.mark.parametrize("matcher", ["hungarian", "ordered", "marginal"])
+def test_32_moments_are_learnt_by_heart(matcher: Any):
+    """R@1 at IoU .7 above .95 on random clips: 32 queries of 4 words, a window of 2 to 8 of 14 to 24 clips each."""
+    torch.manual_seed(0)
+    n, rng = 32, torch.Generator().manual_seed(1)
+    model = Model(Config.tiny(feature_dim=32, query_dim=16, clip=1.0, matcher=matcher, input_dropout=0.0))
+    clips = torch.randint(14, 25, (n,), generator=rng)
+    lengths = torch.randint(2, 9, (n,), generator=rng)
+    firsts = (torch.rand(n, generator=rng) * (clips - lengths + 1)).long()
+    features, mask = torch.randn(n, 24, 32, generator=rng), torch.arange(24) < clips[:, None]
+    windows = torch.stack([firsts / clips, (firsts + lengths) / clips], -1)[:, None]
+    at = torch.arange(24)
+    inside = (at >= firsts[:, None]) & (at < (firsts + lengths)[:, None])
+    outside = (mask & ~inside).float().argmax(1)
+    every = HighlightBatch(
+        list(range(n)), features * mask[..., None], mask, torch.randn(n, 4, 16, generator=rng),
+        torch.ones(n, 4, dtype=torch.bool), clips.float(), windows, torch.ones(n, 1, dtype=torch.bool),
+        inside.float() * 12, firsts[:, None].expand(-1, 2), outside[:, None].expand(-1, 2),
+    )  # fmt: skip
+    optimizer = torch.optim.AdamW(model.parameters(), 1e-3, weight_decay=1e-4)
+    rate = step = 0
+    for step in range(1200):
+        model.train()
+        rows = torch.randperm(n)[:16]
+        batch = replace(every.change(lambda t: t[rows]), names=rows.tolist())  # noqa: B023
+        optimizer.zero_grad()
+        model.loss(batch)["loss"].backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        if step % 50 == 49:
+            found = model.eval().predict(every)
+            first = torch.tensor([r.spans[0].tolist() for r in found])
+            real = torch.stack([firsts, firsts + lengths], -1).float()
+            shared = (torch.minimum(first, real)[:, 1] - torch.maximum(first, real)[:, 0]).clamp(min=0)
+            hull = torch.maximum(first, real)[:, 1] - torch.minimum(first, real)[:, 0]
+            rate = (shared / hull >= 0.7).float().mean().item()
+            if rate > 0.95:
+                break
+    salient = sum(bool(inside[i, r.saliency.argmax()]) for i, r in enumerate(found)) / n
+    print(f"QD-DETR, {matcher}: R@1 (IoU .7) {rate:.3f}, best clip right {salient:.3f} after {step + 1} steps")
+    assert rate > 0.95 and salient > 0.95
