@@ -407,13 +407,13 @@ def test_files_are_scored_as_what_was_found(fig: Path, store: Features, tmp_path
         result = fabula.score(tmp_path / "tvr.json", fig, **given)
         for name in ("VCMR", "SVMR", "VR"):
             for field, value in result[name].values.items():
-                assert scores[f"{name} {field}"] == pytest.approx(value), (protocol, name, field)
+                assert scores[f"{name}_{field}"] == pytest.approx(value), (protocol, name, field)
     write_answers(tmp_path / "qv.jsonl", "qvhighlights", answers, queries, corpus.names)
     found = fabula.score(tmp_path / "qv.jsonl", fig, task="grounding")["Grounding"].values
-    assert found["r1@0.5"] == pytest.approx(scores["SVMR r1@0.5"])
+    assert found["r1@0.5"] == pytest.approx(scores["SVMR_r1@0.5"])
     write_answers(tmp_path / "own.jsonl", "lines", answers, queries, corpus.names)
     lines = fabula.score(tmp_path / "own.jsonl", fig, task="moments", metrics="VCMR")["VCMR"].values
-    assert lines["r10@0.5"] == pytest.approx(scores["VCMR r10@0.5"])
+    assert lines["r10@0.5"] == pytest.approx(scores["VCMR_r10@0.5"])
 
 
 def test_simulated_clips_say_so_and_are_the_same_again(fig: Path, store: Features, tmp_path: Path) -> None:

@@ -34,6 +34,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
+from fabula.core.moments import Ranking
 from fabula.learn.models import xml
 from fabula.learn.models.xml import (
     Attention,
@@ -49,6 +50,7 @@ from fabula.learn.models.xml import (
     span_loss,
     weigh,
 )
+from fabula.learn.retrieval.asked import predict_own
 from fabula.learn.retrieval.contract import NOTHING, Batch, Queries, Videos, best_clip
 
 
@@ -154,6 +156,10 @@ class Model(nn.Module):
         z = (clips @ query[..., None])[..., 0]  # [..., T]
         found: tuple[Tensor, Tensor] = self.boundaries(z, mask.expand(z.shape))
         return found
+
+    def predict(self, batch: Batch) -> list[Ranking]:
+        """Moments of each query's own video; a corpus is searched by retrieval/search.py."""
+        return predict_own(self, batch)
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
         """XML's losses, FrameCL and VideoCL; each term is logged unweighted."""

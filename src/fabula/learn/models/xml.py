@@ -30,6 +30,8 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
+from fabula.core.moments import Ranking
+from fabula.learn.retrieval.asked import predict_own
 from fabula.learn.retrieval.contract import NOTHING, Batch, Ends, Labels, Queries, Videos, best_clip
 
 
@@ -229,7 +231,10 @@ class Model(nn.Module):
     name: ClassVar[str] = "xml"
     config_class: ClassVar[type[Config]] = Config
     reads: ClassVar[Literal["features", "ids"]] = "features"
-    recipe: ClassVar[Mapping[str, Any]] = {"epochs": 100, "batch_size": 128, "lr": 1e-4, "weight_decay": 0.01}
+    recipe: ClassVar[Mapping[str, Any]] = {
+        "epochs": 100, "batch_size": 128, "optimizer": "adamw", "lr": 1e-4, "weight_decay": 0.01, "schedule": "linear",
+        "warmup": 0.01, "clip_norm": 1.0, "patience": 10,
+    }  # fmt: skip
 
     def __init__(self, config: Config) -> None:
         super().__init__()
@@ -272,6 +277,10 @@ class Model(nn.Module):
         z = (clips @ query[..., None])[..., 0]  # [..., T]
         found: tuple[Tensor, Tensor] = self.boundaries(z, mask.expand(z.shape))
         return found
+
+    def predict(self, batch: Batch) -> list[Ranking]:
+        """Moments of each query's own video; a corpus is searched by retrieval/search.py."""
+        return predict_own(self, batch)
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
         """.01 (CE start + CE end) + hinge against a video + hinge against a query; each term is logged unweighted."""

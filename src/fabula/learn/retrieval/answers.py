@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 from torch import Tensor
@@ -64,6 +64,12 @@ def rank_videos(id: Id, videos: Tensor | None, weights: Tensor | None, q: int) -
     return Ranking(id, np.zeros((n, 2)), weights[q].double().cpu().numpy(), videos[q].cpu().numpy())
 
 
+def place_ranking(ranking: Ranking, video: int) -> Ranking:
+    """The same with the number of the video that all of it is about."""
+    videos = np.full(len(ranking), video, dtype=np.int64)
+    return Ranking(ranking.id, ranking.spans, ranking.scores, videos, ranking.saliency)
+
+
 def list_answers(ids: Sequence[Id], found: Answers) -> list[Answer]:
     """An answer for each query of a block."""
     vr = found.vr_videos, found.vr_weights
@@ -76,13 +82,13 @@ def list_answers(ids: Sequence[Id], found: Answers) -> list[Answer]:
 def score_answers(
     answers: Iterable[Answer], queries: Mapping[Id, Query], names: Sequence[str], metrics: Sequence[str] = LISTS
 ) -> dict[str, float]:
-    """Every number of the metrics, by name: "VCMR r1@0.5". Lists that were not made are left out."""
+    """Every number of the metrics, by name: "VCMR_r1@0.5". Lists that were not made are left out."""
     numbers = VideoNumbers({name: i for i, name in enumerate(names)})
-    made = [m for text in metrics if isinstance(m := metric(text), MomentMetric)]
+    made = [cast(MomentMetric, metric(text)) for text in metrics]
     stream = ((name, ranking) for answer in answers for name, ranking in answer.lists())
     scored = moment_rows(made, queries, stream, Reading(numbers, Notes()))
     return {
-        f"{m.name} {field}": value for m in made if m in scored.rows for field, value in m.fold(scored.rows[m]).items()
+        f"{m.name}_{field}": value for m in made if m in scored.rows for field, value in m.fold(scored.rows[m]).items()
     }
 
 

@@ -54,7 +54,7 @@ class Window(NamedTuple):
 def cut_windows(clips: int, most: int, overlap: int) -> list[tuple[int, int]]:
     """Where windows of `most` clips begin and end so that they cover a video; neighbours share `overlap` clips.
 
-    A moment of up to overlap + 1 clips lies in one of them whole. The last one ends with the video, as long as the rest.
+    A moment of up to overlap + 1 clips lies in one of them whole. The last one ends with the video.
     """
     if clips <= most:
         return [(0, clips)]
