@@ -26,7 +26,7 @@ FAITHFUL: dict[str, Any] = {"compat_mixed_masks": True, "compat_own_negative": T
 def config_of(case: Path, **changes: Any) -> Config:
     a = numbers(case, "config")["args"]
     told = {
-        "feature_dim": a["v_feat_dim"], "tef": False, "query_dim": a["t_feat_dim"], "hidden": a["hidden_dim"],
+        "feature_dim": a["v_feat_dim"], "ends": False, "query_dim": a["t_feat_dim"], "hidden": a["hidden_dim"],
         "heads": a["nheads"],
         "encoder_layers": a["enc_layers"], "decoder_layers": a["dec_layers"], "feedforward": a["dim_feedforward"],
         "projections": a["n_input_proj"], "input_dropout": a["input_dropout"], "dropout": a["dropout"],
@@ -155,7 +155,7 @@ def test_a_name_of_another_model_is_refused():
 def test_sizes_are_read_off_a_published_state(case: Path):
     state = qd_detr.rename(tensors(case, "params"))
     theirs = config_of(case)
-    read = qd_detr.read_config(state, tef=False, heads=theirs.heads)
+    read = qd_detr.read_config(state, ends=False, heads=theirs.heads)
     for name in ("feature_dim", "query_dim", "hidden", "encoder_layers", "decoder_layers", "feedforward", "queries"):
         assert getattr(read, name) == getattr(theirs, name), name
     Model(read).load_state_dict(state)

@@ -298,7 +298,8 @@ class Model(nn.Module):
     config_class: ClassVar[type[Config]] = Config
     reads: ClassVar[Literal["features", "ids"]] = "ids"
     recipe: ClassVar[Mapping[str, Any]] = {
-        "epochs": 100, "batch_size": 32, "lr": 7e-5, "weight_decay": 0.01, "betas": (0.9, 0.98), "clip_norm": 1.0,
+        "steps": 5000, "batch_size": 32, "optimizer": "adamw", "lr": 7e-5, "weight_decay": 0.01, "betas": (0.9, 0.98),
+        "eps": 1e-6, "schedule": "linear", "warmup": 500, "clip_norm": 1.0,
     }  # fmt: skip
 
     def __init__(self, config: Config) -> None:

@@ -57,7 +57,7 @@ class Config:
 
     feature_dim: int = 2816  # C: SlowFast 2304 + CLIP 512
     query_dim: int = 512  # E: CLIP's words
-    tef: bool = True  # a clip is told where it begins and ends, as fractions of the video: two channels more
+    ends: bool = True  # a clip is told where it begins and ends, as fractions of the video: two channels more (`tef`)
     words: Literal["store", "hashing"] = "store"  # vectors of words: from a store, or made of the words' letters
     max_words: int = 32  # W: longer queries are cut
     max_clips: int = 75  # L: longer videos are cut into windows …
@@ -382,8 +382,8 @@ class Model(nn.Module):
     name: ClassVar[str] = "qd_detr"
     config_class: ClassVar[type[Config]] = Config
     recipe: ClassVar[dict[str, Any]] = {
-        "epochs": 200, "batch_size": 32, "lr": 1e-4, "weight_decay": 1e-4, "betas": (0.9, 0.999),
-        "decay": 0.1, "decay_from": 400, "decay_every": 400, "clip_norm": 0.1,
+        "epochs": 200, "batch_size": 32, "optimizer": "adamw", "lr": 1e-4, "weight_decay": 1e-4, "schedule": "constant",
+        "clip_norm": 0.1,
     }  # fmt: skip
 
     def __init__(self, config: Config) -> None:
@@ -394,7 +394,7 @@ class Model(nn.Module):
         if not 1 <= c.projections <= 3:
             raise SpecError(f"projections is {c.projections}; there are 1 to 3")
         D = c.hidden
-        self.from_clips = Projection(c.feature_dim + (2 if c.tef else 0), c)
+        self.from_clips = Projection(c.feature_dim + (2 if c.ends else 0), c)
         self.from_words = Projection(c.query_dim, c)
         self.token, self.token_place = nn.Parameter(torch.randn(D)), nn.Parameter(torch.randn(D))
         self.cross = nn.ModuleList(CrossLayer(c) for _ in range(c.encoder_layers))
@@ -444,7 +444,7 @@ class Model(nn.Module):
 
     def forward(self, batch: HighlightBatch, negatives: bool = False) -> Found:
         mask, word_mask = batch.mask, batch.word_mask
-        features = torch.cat([batch.features, clip_ends(mask)], -1) if self.config.tef else batch.features
+        features = torch.cat([batch.features, clip_ends(mask)], -1) if self.config.ends else batch.features
         clips, words = self.from_clips(features), self.from_words(batch.words)
         memory, token, place = self.read(clips, words, mask, word_mask)
         anchors = self.anchors.weight.expand(len(mask), -1, -1)
@@ -673,7 +673,7 @@ def read_config(state: Mapping[str, Tensor], **changes: Any) -> Config:
 
     D, C = state["from_clips.layers.0.weight"].shape
     told = {
-        "tef": True, "feature_dim": C - 2 if changes.get("tef", True) else C, "hidden": D,
+        "ends": True, "feature_dim": C - 2 if changes.get("ends", True) else C, "hidden": D,
         "query_dim": state["from_words.layers.0.weight"].shape[1], "queries": len(state["anchors.weight"]),
         "encoder_layers": count(r"encoder\.(\d+)\."), "decoder_layers": count(r"decoder\.layers\.(\d+)\."),
         "feedforward": len(state["cross.0.ffn.up.bias"]), "projections": count(r"from_clips\.layers\.(\d+)\."),
