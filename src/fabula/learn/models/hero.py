@@ -39,6 +39,8 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
 from fabula.core.errors import SpecError
+from fabula.core.moments import Ranking
+from fabula.learn.retrieval.asked import predict_own
 from fabula.learn.retrieval.contract import Batch, Ends, Labels, Queries, Videos, best_clip
 
 CLS, PAD = 0, 1  # RoBERTa's <s> and <pad>
@@ -383,6 +385,10 @@ class Model(nn.Module):
         if self.step < c.span_from:
             return False
         return not self.training or c.drop_span <= 0 or torch.rand(()).item() >= c.drop_span
+
+    def predict(self, batch: Batch) -> list[Ranking]:
+        """Moments of each query's own video; a corpus is searched by retrieval/search.py."""
+        return predict_own(self, batch)
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
         """.01 (CE start + CE end) + 10 · hinge against videos + 10 · hinge against queries; parts are not weighted."""

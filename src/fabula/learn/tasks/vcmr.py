@@ -34,6 +34,7 @@ LENGTHS = {  # VERIFIED's: longest and shortest prediction, context, NMS
 }
 # TVR: clips of 1.5 s, moments of up to 16 of them
 TVR: dict[str, Any] = {"max_length": 16, "min_length": 2, "max_clips": 100, "nms": 0.5, "clip": 1.5}
+SHOWN = ("VCMR(k=1/10)", "SVMR(k=1)", "VR(k=1/10)")  # between epochs
 PUBLISHED: dict[str, dict[str, Any]] = {  # what the published programs do, by the names of their protocols
     "tvr": {"labels": "ceil", "end": "inside", "pads": "seen", "rivals": "all", "long": "cut"},
     "reloclnet": {"labels": "ceil", "end": "past", "pads": "seen", "rivals": "all", "long": "mean"},
@@ -182,7 +183,7 @@ class Task(base.Task):
 
         assert source.val is not None
         names = list(dict.fromkeys(q.video for q in source.val.values()))
-        return score_answers(answers, source.val, names)
+        return score_answers(answers, source.val, names, SHOWN)
 
     def best_by(self, config: Any) -> tuple[str, ...]:
         name = "SVMR" if is_single(config) else "VCMR"
