@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import itertools
 import math
 from dataclasses import replace
@@ -14,7 +15,8 @@ torch = pytest.importorskip("torch", reason="training needs fabula[learn]")
 pytest.importorskip("scipy", reason="training needs fabula[learn]")
 pytest.importorskip("safetensors", reason="training needs fabula[learn]")
 
-from fabula.core.errors import SpecError  # noqa: E402
+from fabula.core.errors import InputError  # noqa: E402
+from fabula.learn import official  # noqa: E402
 from fabula.learn.models import qd_detr  # noqa: E402
 from fabula.learn.models.qd_detr import Config, Found, HighlightBatch, Model, giou, to_box, to_span  # noqa: E402
 from tests.learn.model_vectors import cases, numbers, tensors  # noqa: E402
@@ -54,12 +56,17 @@ def batch_of(case: Path) -> HighlightBatch:
 
 def model_of(case: Path, **changes: Any) -> Model:
     model = Model(config_of(case, **changes))
-    model.load_state_dict(qd_detr.rename(tensors(case, "params")))
+    model.load_state_dict(rename(tensors(case, "params")))
     return model
 
 
 def near(ours: Any, theirs: Any, atol: float, rtol: float = 0.0) -> None:
     torch.testing.assert_close(torch.as_tensor(ours), torch.as_tensor(theirs), atol=atol, rtol=rtol)
+
+
+def rename(state: dict[str, Any]) -> dict[str, Any]:
+    """A published state under our names."""
+    return official.rename(state, official.TABLES["qd_detr"], "a file")[0]
 
 
 # -- the published model ----------------------------------------------------------------------------------------------
@@ -93,7 +100,7 @@ def test_losses_and_gradients_are_those_of_the_published_model(case: Path):
     assert losses["loss"].item() == pytest.approx(theirs["loss_overall"], rel=1e-5)
     losses["loss"].backward()
     ours = {n: p.grad for n, p in model.named_parameters()}
-    for name, g in qd_detr.rename(tensors(case, "grads")).items():
+    for name, g in rename(tensors(case, "grads")).items():
         mine = ours[name] if ours[name] is not None else torch.zeros_like(g)
         near(mine, g, max(1e-4 * g.abs().max().item(), 1e-6))
 
@@ -146,19 +153,23 @@ def test_mixed_masks_change_what_the_spec_says_and_own_masks_do_not_leak(case: P
         assert (a - b).abs().max().item() == pytest.approx(effect[name], rel=1e-3)
 
 
-def test_a_name_of_another_model_is_refused():
-    with pytest.raises(SpecError, match="another model"):
-        qd_detr.rename({"encoder.layers.0.cross": torch.zeros(1)})
-
-
 @pytest.mark.parametrize("case", CASES)
-def test_sizes_are_read_off_a_published_state(case: Path):
-    state = qd_detr.rename(tensors(case, "params"))
-    theirs = config_of(case)
-    read = qd_detr.read_config(state, ends=False, heads=theirs.heads)
-    for name in ("feature_dim", "query_dim", "hidden", "encoder_layers", "decoder_layers", "feedforward", "queries"):
-        assert getattr(read, name) == getattr(theirs, name), name
-    Model(read).load_state_dict(state)
+def test_a_published_checkpoint_loads_weights_only(case: Path, tmp_path: Path):
+    """As the published program saves it: weights under "model", options beside them."""
+    theirs, state = config_of(case), tensors(case, "params")
+    saved = {"model": state, "epoch": 7, "opt": argparse.Namespace(lr=1e-4, device=torch.device("cpu"))}
+    torch.save(saved, tmp_path / "model_best.ckpt")
+    sizes = official.read_sizes(tmp_path / "model_best.ckpt", "qd_detr")
+    config = Config(**sizes, heads=theirs.heads)
+    assert config.feature_dim == theirs.feature_dim - 2  # where a clip begins and ends is among the published features
+    for name in ("query_dim", "hidden", "encoder_layers", "decoder_layers", "feedforward", "queries", "projections"):
+        assert getattr(config, name) == getattr(theirs, name), name
+    weights, found = official.load_official(tmp_path / "model_best.ckpt", config, model="qd_detr")
+    Model(config).load_state_dict(weights)
+    assert found.epoch == 7 and all(name.startswith("txt_position_embed") for name in found.unused)
+    torch.save({"model": state | {"encoder.layers.0.cross": torch.zeros(1)}}, tmp_path / "other.ckpt")
+    with pytest.raises(InputError, match=r"encoder\.layers\.0\.cross"):
+        official.load_official(tmp_path / "other.ckpt", config, model="qd_detr")
 
 
 # -- pieces against loops ---------------------------------------------------------------------------------------------

@@ -652,30 +652,19 @@ OFFICIAL: tuple[tuple[str, str], ...] = (
 UNUSED = (r"txt_position_embed\..+",)  # in the published state, and read by nothing there
 
 
-def rename(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """A state of the published code under our names. A name that the table does not have is an error."""
-    found = {}
-    for name, tensor in state.items():
-        if any(re.fullmatch(pattern, name) for pattern in UNUSED):
-            continue
-        ours = [re.sub(f"^{pattern}$", to, name) for pattern, to in OFFICIAL if re.fullmatch(pattern, name)]
-        if len(ours) != 1:
-            raise SpecError(f"{name!r} is no weight of QD-DETR; is the checkpoint of another model?")
-        found[ours[0]] = tensor
-    return found
+def read_sizes(state: Mapping[str, Tensor]) -> dict[str, Any]:
+    """Fields of Config that the shapes of a state, under our names, tell; heads and seconds leave no trace in them.
 
-
-def read_config(state: Mapping[str, Tensor], **changes: Any) -> Config:
-    """The sizes of a renamed state; heads and seconds, which weights do not show, as published unless told."""
+    Published weights read a clip's two ends among its features (`ends`); others say so in their config.
+    """
 
     def count(pattern: str) -> int:
         return len({m[1] for name in state if (m := re.match(pattern, name))})
 
     D, C = state["from_clips.layers.0.weight"].shape
-    told = {
-        "ends": True, "feature_dim": C - 2 if changes.get("ends", True) else C, "hidden": D,
-        "query_dim": state["from_words.layers.0.weight"].shape[1], "queries": len(state["anchors.weight"]),
+    return {
+        "feature_dim": C - 2, "ends": True, "hidden": D, "query_dim": state["from_words.layers.0.weight"].shape[1],
+        "queries": len(state["anchors.weight"]), "feedforward": len(state["cross.0.ffn.up.bias"]),
         "encoder_layers": count(r"encoder\.(\d+)\."), "decoder_layers": count(r"decoder\.layers\.(\d+)\."),
-        "feedforward": len(state["cross.0.ffn.up.bias"]), "projections": count(r"from_clips\.layers\.(\d+)\."),
+        "projections": count(r"from_clips\.layers\.(\d+)\."),
     }  # fmt: skip
-    return Config(**told | changes)
