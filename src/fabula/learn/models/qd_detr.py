@@ -13,8 +13,8 @@ Decided where the paper and its published code (github.com/wjun0830/QD-DETR) dis
 
 - Its cross-attention repeats masks head by head where torch reads them item by item, so that items mask each other's
   padding. Here every item has its own mask; `compat_mixed_masks` is theirs.
-- A foreign query is the next item's. In a batch of one that is the item's own, which then is told to be dull: here a
-  batch of one has no foreign query; `compat_own_negative` is theirs.
+- `rivals`: there a foreign query is the next item's, though it may be about the same video, and in a batch of one it is
+  the item's own. Here it is that of the next item about another video, and there may be none; "all" is theirs.
 - −log(1 − σ(x)) of a foreign query overflows near x = 17; here it is softplus(x), the same number.
 - Labels are fractions of clips × clip length, windows are decoded as fractions of the duration. Here both are of
   clips × clip length, cut at the duration; `compat_duration` decodes as published.
@@ -34,8 +34,8 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -89,10 +89,10 @@ class Config:
     margin: float = 0.2  # between the saliency of a good and a bad clip
     levels: int = 12  # marks add up to at most this: clips of mark ≥ 1 … 11 are ranked above the rest
     tau: float = 0.5  # temperature of the rank contrast
+    rivals: Literal["other", "all"] = "other"  # whose query may be the foreign one: see top
     early: bool = True  # every decoder layer has its losses, not the last alone
     # slips of the published code: see top
     compat_mixed_masks: bool = False
-    compat_own_negative: bool = False
     compat_duration: bool = False
     # inference
     rounding: Rounding = "no"
@@ -121,6 +121,7 @@ class HighlightBatch:
     marks: Tensor  # [B, L] annotators' marks of a clip, added
     good: Tensor  # [B, P] clips that must be more salient …
     bad: Tensor  # [B, P] … than these
+    videos: list[str] = field(default_factory=list)  # of the items; empty: all are different
 
     def to(self, device: torch.device | str, non_blocking: bool = False) -> HighlightBatch:
         return self.change(lambda t: t.to(device, non_blocking=non_blocking))
@@ -129,7 +130,7 @@ class HighlightBatch:
         return self.change(Tensor.pin_memory)
 
     def change(self, do: Callable[[Tensor], Tensor]) -> HighlightBatch:
-        moved: dict[str, Any] = {f.name: do(getattr(self, f.name)) for f in fields(self) if f.name != "names"}
+        moved: dict[str, Any] = {f.name: do(v) for f in fields(self) if isinstance(v := getattr(self, f.name), Tensor)}
         return replace(self, **moved)
 
 
@@ -367,7 +368,8 @@ class Found:
     logits: Tensor  # [N, B, Q, 2] 0: a window, 1: none
     boxes: Tensor  # [N, B, Q, 2] (centre, width)
     saliency: Tensor  # [B, L]
-    foreign: Tensor | None = None  # [B, L] saliency under another item's query
+    foreign: Tensor | None = None  # [B, L] saliency under another item's query …
+    strange: Tensor | None = None  # [B] … where there is one
 
     def spans(self) -> Tensor:
         """[B, Q, 2]"""
@@ -376,6 +378,18 @@ class Found:
     def scores(self) -> Tensor:
         """How sure each window is. [B, Q]"""
         return self.logits[-1].softmax(-1)[..., 0]
+
+
+def find_strangers(count: int, videos: Sequence[str], rivals: str, device: torch.device) -> tuple[Tensor, Tensor]:
+    """The next item that is about another video, around the end, and whether there is one. [B], [B]"""
+    names: Sequence[Any] = videos if len(videos) == count else range(count)
+    other, there = [], []
+    for i in range(count):
+        ahead = [(i + step) % count for step in range(1, count + 1)]
+        found = ahead[0] if rivals == "all" else next((j for j in ahead if names[j] != names[i]), None)
+        other.append(i if found is None else found)
+        there.append(found is not None)
+    return torch.tensor(other, device=device), torch.tensor(there, device=device)
 
 
 class Model(nn.Module):
@@ -451,9 +465,9 @@ class Model(nn.Module):
         knows, where = self.decoder(anchors, (memory, place, mask))
         boxes = (self.span_head(knows) + logit(where)).sigmoid()
         found = Found(self.class_head(knows), boxes, self.rate(memory, token))
-        if negatives and (len(mask) > 1 or self.config.compat_own_negative):
-            other, other_mask = words.roll(-1, 0), word_mask.roll(-1, 0)
-            found.foreign = self.rate(*self.read(clips, other, mask, other_mask)[:2])
+        if negatives:
+            other, found.strange = find_strangers(len(mask), batch.videos, self.config.rivals, mask.device)
+            found.foreign = self.rate(*self.read(clips, words[other], mask, word_mask[other])[:2])
         return found
 
     # -- training -----------------------------------------------------------------------------------------------------
@@ -542,9 +556,10 @@ class Model(nn.Module):
         c = self.config
         s, mask, marks = found.saliency, batch.mask, batch.marks
         foreign = s.new_zeros(())
-        if found.foreign is not None:
-            foreign = (F.softplus(found.foreign) * mask).sum(1).mean()
-            s, mask = torch.cat([s, found.foreign], 1), mask.repeat(1, 2)
+        if found.foreign is not None and found.strange is not None:
+            seen = mask & found.strange[:, None]
+            foreign = (F.softplus(found.foreign) * seen).sum(1).mean()
+            s, mask = torch.cat([s, found.foreign], 1), torch.cat([mask, seen], 1)
             marks = torch.cat([marks, torch.zeros_like(marks)], 1)
         s = s.masked_fill(~mask, -1e3) / c.tau
         s = s - s.max(1, keepdim=True).values
