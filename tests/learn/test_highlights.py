@@ -218,3 +218,28 @@ def test_a_long_video_is_learnt_by_the_window_that_has_the_moment() -> None:
     assert len(example.clips) == 6
     begin = round(10 - float(example.windows[0, 0]) * 6)
     assert begin <= 10 and begin + 6 >= 14 and example.marks[10 - begin] == 4 and example.marks.sum() == 6
+
+
+def check_real(path: Path) -> int:
+    """Every query of QVHighlights' validation set, 75 clips a video: labels by the loops of the published loader."""
+    queries = read_queries([path], Notes())
+    for query in queries.values():
+        assert query.saliency is not None and query.duration is not None
+        n = int(query.duration // 2)
+        marks, relevant = mark_clips(query, 0, n, 2.0)
+        expected = [0.0] * n
+        for clip, given in zip(query.saliency.clips, query.saliency.marks, strict=True):
+            if clip < n:
+                expected[clip] = sum(given)
+        assert marks.tolist() == expected and int(relevant.sum()) == len({c for c in query.saliency.clips if c < n})
+        windows = place_windows(query, 0, n, 2.0)
+        assert len(windows) == len(query.windows) and (windows >= 0).all() and (windows <= 1).all()
+        centres = sorted((s + e) / 2 / (2 * n) for s, e in query.windows)
+        assert windows.mean(1).tolist() == pytest.approx(centres, abs=1e-2)
+        pairs = draw_pairs(marks, relevant)
+        assert marks[pairs[0, 0]] == marks[relevant].max() and marks[pairs[1, 0]] == marks[relevant].min()
+    return len(queries)
+
+
+def test_labels_of_the_real_validation_set(shared_data: Path) -> None:
+    assert check_real(shared_data / "qvhighlights" / "highlight_val_release.jsonl") == 1550
