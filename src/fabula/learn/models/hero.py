@@ -300,7 +300,7 @@ class Model(nn.Module):
     config_class: ClassVar[type[Config]] = Config
     reads: ClassVar[Literal["features", "ids"]] = "ids"
     recipe: ClassVar[Mapping[str, Any]] = {
-        "steps": 5000, "batch_size": 32, "optimizer": "adamw", "lr": 7e-5, "weight_decay": 0.01, "betas": (0.9, 0.98),
+        "steps": 5000, "batch_size": 32, "optimizer": "bert", "lr": 7e-5, "weight_decay": 0.01, "betas": (0.9, 0.98),
         "eps": 1e-6, "schedule": "linear", "warmup": 500, "clip_norm": 1.0,
     }  # fmt: skip
 
