@@ -105,6 +105,30 @@ def test_a_submission_is_scored(published: Path) -> None:
         assert {"MR_R1", "MR_mAP", "HL_mAP", "HL_Hit1"} <= {name.partition("(")[0] for name in result.metrics}
 
 
+def test_trained_asked_and_scored_as_a_task(published: Path) -> None:
+    """What `fabula train vcmr --model qd_detr`, `predict` and `score` do, in this process."""
+    from fabula.learn import run
+    from fabula.learn.options import Run
+    from fabula.learn.tasks.vcmr import PredictOptions, Task, TrainOptions
+
+    stores = (str(published / "slowfast"), str(published / "clip"))
+    options = TrainOptions(
+        model="qd_detr", tiny=True, data=published / "val.jsonl", features=stores, words=published / "text"
+    )
+    line = run.fit(Task(), options, Run(out=published / "run"), {"matcher": "marginal"}, {"epochs": 2, "batch_size": 2})
+    assert np.isfinite(line["loss"]) and line["step"] == 2
+    asked = PredictOptions(
+        data=published / "val.jsonl", features=stores, words=published / "text", form="qvhighlights", set_="nms=0.7"
+    )
+    found = run.ask(Task(), published / "run", asked)
+    Task().write(found, published / "preds.jsonl")
+    result = fabula.score(published / "preds.jsonl", published / "val.jsonl", task="highlights")
+    assert "HL_mAP" in {name.partition("(")[0] for name in result.metrics}
+    wrong = PredictOptions(data=published / "val.jsonl", features=stores[:1], words=published / "text")
+    with pytest.raises(InputError, match="5 channels; the model takes 8"):
+        run.ask(Task(), published / "run", wrong)
+
+
 def test_what_features_do_not_show_is_told(published: Path) -> None:
     lines = [dict(LINES[0], relevant_windows=[[6, 10]], duration=14, relevant_clip_ids=[3, 4, 6]), LINES[1]]
     lines[0]["relevant_windows"] = [[6, 14]]

@@ -113,7 +113,7 @@ def test_pairs_are_those_of_the_published_matcher(case: Path):
     found = model(batch)
     wanted = [*theirs["matching_aux_layers"], theirs["matching_last_layer"]]
     for layer, pairs in enumerate(wanted):
-        b, q, k = model.matched(
+        b, q, k = model.match_windows(
             found.logits[layer], found.boxes[layer], to_box(batch.windows), batch.window_mask
         ).flat()
         listed = {(i, x, y) for i, (xs, ys) in enumerate(pairs) for x, y in zip(xs, ys, strict=True)}
@@ -265,7 +265,7 @@ def test_pairs_and_losses_against_all_matchings(matcher: Any):
     best = []
     for b, ways in enumerate(matchings(model, boxes, batch, matcher == "ordered")):
         best.append(min(ways, key=lambda way: sum(C[b, q, k].item() for q, k in way)))
-    b, q, k = model.matched(logits, boxes, to_box(batch.windows), batch.window_mask).flat()
+    b, q, k = model.match_windows(logits, boxes, to_box(batch.windows), batch.window_mask).flat()
     assert set(zip(b.tolist(), q.tolist(), k.tolist(), strict=True)) == {
         (i, *p) for i, way in enumerate(best) for p in way
     }

@@ -512,7 +512,7 @@ class Model(nn.Module):
         )
         return place + label[..., None], c.weight_label * none.mean()
 
-    def matched(self, logits: Tensor, boxes: Tensor, targets: Tensor, mask: Tensor) -> Matching:
+    def match_windows(self, logits: Tensor, boxes: Tensor, targets: Tensor, mask: Tensor) -> Matching:
         """Who answers for which window. Only the marginal matcher's value has a gradient."""
         lengths = mask.sum(1)  # [B]
         if self.config.matcher == "marginal":
@@ -530,7 +530,7 @@ class Model(nn.Module):
         span   mean |box − target|        giou   mean (1 − GIoU)        label  mean w_y · CE(logits, y), w = 1, .1
         marginal: the free energy of their weighted sum over all ordered matchings; the others are then of the best one.
         """
-        found = self.matched(logits, boxes, targets, mask)
+        found = self.match_windows(logits, boxes, targets, mask)
         b, q, k = found.flat()
         is_window = torch.zeros(logits.shape[:2], dtype=torch.bool, device=logits.device)
         is_window[b, q] = True
