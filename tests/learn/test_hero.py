@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,11 +15,12 @@ pytest.importorskip("safetensors", reason="training needs fabula[learn]")
 
 import torch.nn.functional as F  # noqa: E402, N812
 
-from fabula.core.errors import SpecError  # noqa: E402
+from fabula.core.errors import InputError, SpecError  # noqa: E402
+from fabula.learn import official  # noqa: E402
 from fabula.learn.adamw import BertAdamW  # noqa: E402
 from fabula.learn.models import hero  # noqa: E402
 from fabula.learn.models.hero import Config, Model, rank_all, rank_one  # noqa: E402
-from fabula.learn.retrieval.contract import Batch, Negatives  # noqa: E402
+from fabula.learn.retrieval.contract import Batch, Negatives, pad_rows  # noqa: E402
 from fabula.learn.retrieval.data import label_spans  # noqa: E402
 from fabula.learn.retrieval.decode import Decoding, Found  # noqa: E402
 from fabula.learn.retrieval.search import Answers, Corpus, encode_corpus, search_corpus  # noqa: E402
@@ -67,7 +69,7 @@ def config_of(case: Path, **changes: Any) -> Config:
 
 def model_of(case: Path, hard: bool = False, **changes: Any) -> Model:
     model = Model(config_of(case, **changes))
-    model.load_state_dict(hero.rename(tensors(case, "params")))
+    model.load_state_dict(rename(tensors(case, "params")))
     model.begin(0, model.config.hard_from if hard else 0)
     return model
 
@@ -84,6 +86,11 @@ def batch_of(case: Path, negatives: Negatives | None = None) -> Batch:
 
 def near(ours: Any, theirs: Any, atol: float) -> None:
     torch.testing.assert_close(ours, theirs, atol=atol, rtol=0)
+
+
+def rename(state: dict[str, Any]) -> dict[str, Any]:
+    """A published state under our names."""
+    return official.rename(state, official.TABLES["hero"], "a file")[0]
 
 
 # -- the published model ----------------------------------------------------------------------------------------------
@@ -139,7 +146,7 @@ def test_losses_and_gradients(case: Path, mode: str) -> None:
         assert losses[name].item() == pytest.approx(torch.tensor(told[matrix]).mean(1).mean().item(), rel=1e-5)
     losses["loss"].backward()
     ours = {n: p.grad for n, p in model.named_parameters()}
-    theirs = hero.rename(tensors(case, f"grads_{mode}"))
+    theirs = rename(tensors(case, f"grads_{mode}"))
     assert ours.keys() == theirs.keys()
     for name, grad in theirs.items():
         if not name.endswith("key.bias"):  # truly 0
@@ -182,9 +189,9 @@ def test_four_steps_of_the_published_optimizer(case: Path) -> None:
     told, model = numbers(case, "optimizer"), model_of(case)
     h, batch = told["hyper"], batch_of(case)
     decays = {id(p) for p in model.parameter_groups(SimpleNamespace(weight_decay=0.01))[0]["params"]}
-    theirs = {n for n in told["decayed_parameters"] if not any(hero.re.fullmatch(u, n) for u in hero.UNUSED)}
+    theirs = {n for n in told["decayed_parameters"] if not any(re.fullmatch(u, n) for u in hero.UNUSED)}
     assert {n for n, p in model.named_parameters() if id(p) in decays} == set(
-        hero.rename(dict.fromkeys(theirs, torch.zeros(1)))
+        rename(dict.fromkeys(theirs, torch.zeros(1)))
     )
     groups = model.parameter_groups(SimpleNamespace(weight_decay=h["weight_decay"]))
     optimizer = BertAdamW(groups, h["learning_rate"], tuple(h["betas"]), told["eps"])
@@ -198,7 +205,7 @@ def test_four_steps_of_the_published_optimizer(case: Path) -> None:
         for group in optimizer.param_groups:
             group["lr"] = step["lr"]
         optimizer.step()
-    after = hero.rename(tensors(case, "params_after_4_optimizer_steps"))
+    after = rename(tensors(case, "params_after_4_optimizer_steps"))
     for name, p in model.state_dict().items():
         if not name.endswith("key.bias"):  # truly 0: Adam makes steps of its rounding
             near(p, after[name], 1e-5)  # torch's own AdamW is off by 2.6e-3
@@ -350,5 +357,70 @@ def test_settings_that_do_not_fit_are_refused() -> None:
     ):
         with pytest.raises(SpecError, match=words):
             Model(replace(TINY, **changes))
-    with pytest.raises(SpecError, match="another model"):
-        hero.rename({"query_encoder.self.query.weight": torch.zeros(1)})
+    with pytest.raises(InputError, match="no weight of the published model"):
+        rename({"query_encoder.self.query.weight": torch.zeros(1)})
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_published_checkpoint_loads_weights_only(case: Path, tmp_path: Path) -> None:
+    """A plain state, as HERO's files are; and all but the layers that read features, for features of another width."""
+    theirs = config_of(case)
+    torch.save(tensors(case, "params"), tmp_path / "hero.pt")
+    sizes = official.read_sizes(tmp_path / "hero.pt", "hero")
+    assert {n: getattr(theirs, n) for n in sizes} == sizes
+    lengths = {"heads": theirs.heads, "max_clips": theirs.max_clips, "max_words": theirs.max_words}
+    weights, found = official.load_official(tmp_path / "hero.pt", Config(**sizes, **lengths), model="hero")
+    Model(Config(**sizes, **lengths)).load_state_dict(weights)
+    assert any("lm_head" in name for name in found.unused)
+    wide = Model(Config(**sizes | {"feature_dim": 7}, **lengths))
+    inner, _ = official.load_official(tmp_path / "hero.pt", wide.config, "encoder", "hero")
+    missing = wide.load_state_dict(inner, strict=False).missing_keys
+    assert {n.split(".")[0] for n in missing} == {"raw", "cross"} and len(missing) == 8
+
+
+# -- what it must be able to learn ------------------------------------------------------------------------------------
+
+
+@pytest.mark.experiment
+def test_32_moments_are_learnt_by_heart() -> None:
+    """SVMR R@1 at IoU .7 above .95 on random frames: 32 queries of 4 words, moments of 2 to 8 clips."""
+    torch.manual_seed(0)
+    rng = torch.Generator().manual_seed(1)
+    config = Config.tiny(feature_dim=32, vocab_size=200, max_clips=24, min_length=1, max_length=10)
+    model = Model(config)
+    n = 32
+    clips = torch.randint(14, 25, (n,), generator=rng).tolist()
+    lengths = torch.randint(2, 9, (n,), generator=rng).tolist()
+    firsts = [int(torch.randint(0, T - m + 1, (), generator=rng)) for T, m in zip(clips, lengths, strict=True)]
+    frames = [torch.randn(T, 32, generator=rng) for T in clips]
+    query, words = torch.randint(2, 200, (n, 4), generator=rng), torch.ones(n, 4, dtype=torch.bool)
+    video, mask = pad_rows(frames)
+    spans = torch.tensor([(f, f + m - 1) for f, m in zip(firsts, lengths, strict=True)])
+    names = [f"v{i}" for i in range(n)]
+    optimizer = BertAdamW(model.parameter_groups(SimpleNamespace(weight_decay=0.01)), 5e-4, (0.9, 0.98))
+
+    def found_rate() -> float:
+        model.eval()
+        corpus = encode_corpus(model, [(v, f, float(len(f))) for v, f in zip(names, frames, strict=True)])
+        with torch.no_grad():
+            queries = model.encode_query(query, words)
+        right = 0
+        for part, answers in search_corpus(model, queries, corpus, Decoding.of(config), torch.arange(n), False):
+            for q, (s, e) in zip(range(n)[part], answers.svmr.span[:, 0].tolist(), strict=True):
+                a, b = float(spans[q, 0]), float(spans[q, 1]) + 1
+                right += max(0.0, min(e, b) - max(s, a)) / (max(e, b) - min(s, a)) >= 0.7
+        return right / n
+
+    for step in range(600):
+        model.train()
+        rows = torch.randperm(n)[:16]
+        batch = Batch([names[i] for i in rows], query[rows], words[rows], video[rows], mask[rows],
+                      mask[rows].sum(1).float(), spans[rows], videos=[names[i] for i in rows])  # fmt: skip
+        optimizer.zero_grad()
+        model.loss(batch)["loss"].backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        if step % 50 == 49 and (rate := found_rate()) > 0.95:
+            break
+    print(f"HERO: SVMR R@1 (IoU .7) {rate:.3f} after {step + 1} steps")
+    assert rate > 0.95

@@ -105,6 +105,30 @@ def test_a_submission_is_scored(published: Path) -> None:
         assert {"MR_R1", "MR_mAP", "HL_mAP", "HL_Hit1"} <= {name.partition("(")[0] for name in result.metrics}
 
 
+def test_trained_asked_and_scored_as_a_task(published: Path) -> None:
+    """What `fabula train vcmr --model qd_detr`, `predict` and `score` do, in this process."""
+    from fabula.learn import run
+    from fabula.learn.options import Run
+    from fabula.learn.tasks.vcmr import PredictOptions, Task, TrainOptions
+
+    stores = (str(published / "slowfast"), str(published / "clip"))
+    options = TrainOptions(
+        model="qd_detr", tiny=True, data=published / "val.jsonl", features=stores, words=published / "text"
+    )
+    line = run.fit(Task(), options, Run(out=published / "run"), {"matcher": "marginal"}, {"epochs": 2, "batch_size": 2})
+    assert np.isfinite(line["loss"]) and line["step"] == 2
+    asked = PredictOptions(
+        data=published / "val.jsonl", features=stores, words=published / "text", form="qvhighlights", set_="nms=0.7"
+    )
+    found = run.ask(Task(), published / "run", asked)
+    Task().write(found, published / "preds.jsonl")
+    result = fabula.score(published / "preds.jsonl", published / "val.jsonl", task="highlights")
+    assert "HL_mAP" in {name.partition("(")[0] for name in result.metrics}
+    wrong = PredictOptions(data=published / "val.jsonl", features=stores[:1], words=published / "text")
+    with pytest.raises(InputError, match="5 channels; the model takes 8"):
+        run.ask(Task(), published / "run", wrong)
+
+
 def test_what_features_do_not_show_is_told(published: Path) -> None:
     lines = [dict(LINES[0], relevant_windows=[[6, 10]], duration=14, relevant_clip_ids=[3, 4, 6]), LINES[1]]
     lines[0]["relevant_windows"] = [[6, 14]]
@@ -218,3 +242,28 @@ def test_a_long_video_is_learnt_by_the_window_that_has_the_moment() -> None:
     assert len(example.clips) == 6
     begin = round(10 - float(example.windows[0, 0]) * 6)
     assert begin <= 10 and begin + 6 >= 14 and example.marks[10 - begin] == 4 and example.marks.sum() == 6
+
+
+def check_real(path: Path) -> int:
+    """Every query of QVHighlights' validation set, 75 clips a video: labels by the loops of the published loader."""
+    queries = read_queries([path], Notes())
+    for query in queries.values():
+        assert query.saliency is not None and query.duration is not None
+        n = int(query.duration // 2)
+        marks, relevant = mark_clips(query, 0, n, 2.0)
+        expected = [0.0] * n
+        for clip, given in zip(query.saliency.clips, query.saliency.marks, strict=True):
+            if clip < n:
+                expected[clip] = sum(given)
+        assert marks.tolist() == expected and int(relevant.sum()) == len({c for c in query.saliency.clips if c < n})
+        windows = place_windows(query, 0, n, 2.0)
+        assert len(windows) == len(query.windows) and (windows >= 0).all() and (windows <= 1).all()
+        centres = sorted((s + e) / 2 / (2 * n) for s, e in query.windows)
+        assert windows.mean(1).tolist() == pytest.approx(centres, abs=1e-2)
+        pairs = draw_pairs(marks, relevant)
+        assert marks[pairs[0, 0]] == marks[relevant].max() and marks[pairs[1, 0]] == marks[relevant].min()
+    return len(queries)
+
+
+def test_labels_of_the_real_validation_set(shared_data: Path) -> None:
+    assert check_real(shared_data / "qvhighlights" / "highlight_val_release.jsonl") == 1550

@@ -240,3 +240,21 @@ def test_lists_before_and_after_nms(case: Case, run: str) -> None:
         assert videos == [r[0] for r in before["VR"][q]["predictions"]]
         weights = torch.tensor([r[3] for r in before["VR"][q]["predictions"]])
         torch.testing.assert_close(answers.vr_weights[q], weights, rtol=1e-5, atol=0)
+
+
+def test_published_weights_are_read_from_their_file(case: Case, tmp_path: Path) -> None:
+    """Weights only; sizes are those of the file; with subtitles they are of another model."""
+    from fabula.core.errors import InputError
+    from fabula.learn.official import load_official, read_sizes
+
+    state = case.tensors("params")
+    torch.save({"model": state}, tmp_path / "model.ckpt.pth")
+    sizes = read_sizes(tmp_path / "model.ckpt.pth", case.kind)
+    assert {name: getattr(case.config, name) for name in sizes} == sizes
+    weights, found = load_official(tmp_path / "model.ckpt.pth", case.config, "all", case.kind)
+    assert found.loaded == len(state) and not found.unused
+    for name, tensor in case.model.state_dict().items():
+        assert torch.equal(weights[name], tensor)
+    torch.save({"model": {**state, "sub_encoder1.self.query.bias": torch.zeros(3)}}, tmp_path / "two.pth")
+    with pytest.raises(InputError, match="sub_encoder1"):
+        load_official(tmp_path / "two.pth", case.config, "all", case.kind)

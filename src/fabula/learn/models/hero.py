@@ -300,7 +300,13 @@ class Model(nn.Module):
     config_class: ClassVar[type[Config]] = Config
     reads: ClassVar[Literal["features", "ids"]] = "ids"
     recipe: ClassVar[Mapping[str, Any]] = {
-        "epochs": 100, "batch_size": 32, "lr": 7e-5, "weight_decay": 0.01, "betas": (0.9, 0.98), "clip_norm": 1.0,
+        "steps": 5000, "batch_size": 32, "optimizer": "bert", "lr": 7e-5, "weight_decay": 0.01, "betas": (0.9, 0.98),
+        "eps": 1e-6, "schedule": "linear", "warmup": 500, "clip_norm": 1.0,
+    }  # fmt: skip
+
+    parts: ClassVar[Mapping[str, tuple[str, ...]]] = {  # all but the layers that read features, whatever their width
+        "inner": ("cross.stack.", "cross.words.", "cross.types.", "cross.word_positions.", "cross.frame_positions.",
+                  "time.", "time_positions.", "pool.", "span_query.", "start.", "stop."),
     }  # fmt: skip
 
     def __init__(self, config: Config) -> None:
@@ -429,6 +435,13 @@ class Model(nn.Module):
 # ---------------------------------------------------------------------------------------------------------------------
 # Weights of the published repository
 
+# What the parts of a layer are called, there and here.
+ATTENTION = (("self.query", "query"), ("self.key", "key"), ("self.value", "value"), ("output.dense", "out"),
+             ("output.LayerNorm", "norm"))  # fmt: skip
+LAYER = (
+    *((f"attention.{theirs}", f"attention.{ours}") for theirs, ours in ATTENTION),
+    ("intermediate.dense", "up"), ("output.dense", "down"), ("output.LayerNorm", "norm"),
+)  # fmt: skip
 # The published name, and ours; \1, \2 … stand for numbers and the like.
 OFFICIAL: tuple[tuple[str, str], ...] = (
     (r"v_encoder\.f_encoder\.embeddings\.word_embeddings\.weight", "cross.words.weight"),
@@ -439,31 +452,25 @@ OFFICIAL: tuple[tuple[str, str], ...] = (
     (r"v_encoder\.f_encoder\.img_embeddings\.img_LayerNorm\.(\w+)", r"cross.frame_norm.\1"),
     (r"v_encoder\.f_encoder\.img_embeddings\.position_embeddings\.weight", "cross.frame_positions.table.weight"),
     (r"v_encoder\.f_encoder\.img_embeddings\.LayerNorm\.(\w+)", r"cross.frame_positions.norm.\1"),
-    (r"v_encoder\.f_encoder\.encoder\.layer\.(\d+)\.(.+)", r"cross.stack.layers.\1.\2"),
+    *((rf"v_encoder\.f_encoder\.encoder\.layer\.(\d+)\.{re.escape(theirs)}\.(\w+)", rf"cross.stack.layers.\1.{ours}.\2")
+      for theirs, ours in LAYER),
     (r"v_encoder\.frame_transform\.LayerNorm\.(\w+)", r"raw.norm.\1"),
     (r"v_encoder\.frame_transform\.net\.1\.(\w+)", r"raw.linear.\1"),
     (r"v_encoder\.c_encoder\.embeddings\.position_embeddings\.weight", "time_positions.table.weight"),
     (r"v_encoder\.c_encoder\.embeddings\.LayerNorm\.(\w+)", r"time_positions.norm.\1"),
-    (r"v_encoder\.c_encoder\.encoder\.layer\.(\d+)\.(.+)", r"time.layers.\1.\2"),
+    *((rf"v_encoder\.c_encoder\.encoder\.layer\.(\d+)\.{re.escape(theirs)}\.(\w+)", rf"time.layers.\1.{ours}.\2")
+      for theirs, ours in LAYER),
     (r"q_feat_attn\.query_input_proj\.LayerNorm\.(\w+)", r"pool.project.norm.\1"),
     (r"q_feat_attn\.query_input_proj\.net\.1\.(\w+)", r"pool.project.linear.\1"),
     (r"q_feat_attn\.query_pos_embed\.position_embeddings\.weight", "pool.positions.table.weight"),
     (r"q_feat_attn\.query_pos_embed\.LayerNorm\.(\w+)", r"pool.positions.norm.\1"),
-    (r"q_feat_attn\.query_self_attention\.(.+)", r"pool.attention.\1"),
+    *((rf"q_feat_attn\.query_self_attention\.{re.escape(theirs)}\.(\w+)", rf"pool.attention.{ours}.\1")
+      for theirs, ours in ATTENTION),
     (r"q_feat_attn\.modular_vector_mapping\.weight", "pool.weigh.weight"),
     (r"video_query_linear\.(\w+)", r"span_query.\1"),
     (r"video_st_predictor\.weight", "start.weight"),
     (r"video_ed_predictor\.weight", "stop.weight"),
-)
-# What a layer's parts are called, in the names above; tried in this order.
-PARTS: tuple[tuple[str, str], ...] = (
-    (r"\.self\.(query|key|value)\.", r".\1."),
-    (r"attention\.output\.dense\.", "attention.out."),
-    (r"attention\.output\.LayerNorm\.", "attention.norm."),
-    (r"\.intermediate\.dense\.", ".up."),
-    (r"\.output\.dense\.", ".down."),
-    (r"\.output\.LayerNorm\.", ".norm."),
-)
+)  # fmt: skip
 UNUSED: tuple[str, ...] = (  # in the published state, and read by nothing when moments are found
     r"v_encoder\.(f_encoder\.)?pad",
     r"v_encoder\.[fc]_encoder\.pooler\..+",
@@ -473,33 +480,16 @@ UNUSED: tuple[str, ...] = (  # in the published state, and read by nothing when 
 )
 
 
-def rename(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """A state of the published code under our names. A name that the tables do not have is an error."""
-    found = {}
-    for name, tensor in state.items():
-        name = name.removeprefix("module.")
-        if any(re.fullmatch(pattern, name) for pattern in UNUSED):
-            continue
-        ours = [re.sub(f"^{pattern}$", to, name) for pattern, to in OFFICIAL if re.fullmatch(pattern, name)]
-        if len(ours) != 1:
-            raise SpecError(f"{name!r} is no weight of HERO; is the checkpoint of another model?")
-        for theirs, mine in PARTS:
-            ours[0] = re.sub(theirs, mine, ours[0])
-        found[ours[0]] = tensor
-    return found
-
-
-def read_config(state: Mapping[str, Tensor], **changes: Any) -> Config:
-    """The sizes of a renamed state; heads and lengths, which weights do not show, as published unless told."""
+def read_sizes(state: Mapping[str, Tensor]) -> dict[str, Any]:
+    """Fields of Config that the shapes of a state, under our names, tell; heads and lengths leave no trace in them."""
 
     def count(pattern: str) -> int:
         return len({m[1] for name in state if (m := re.match(pattern, name))})
 
     H, C = state["raw.linear.weight"].shape
-    told = {
+    return {
         "feature_dim": C, "hidden": H, "vocab_size": len(state["cross.words.weight"]),
         "feedforward": len(state["time.layers.0.up.bias"]), "cross_layers": count(r"cross\.stack\.layers\.(\d+)\."),
         "time_layers": count(r"time\.layers\.(\d+)\."), "positions": len(state["time_positions.table.weight"]),
         "frame_positions": len(state["cross.frame_positions.table.weight"]), "kernel": state["start.weight"].shape[-1],
     }  # fmt: skip
-    return Config(**told | changes)

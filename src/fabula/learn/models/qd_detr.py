@@ -13,8 +13,8 @@ Decided where the paper and its published code (github.com/wjun0830/QD-DETR) dis
 
 - Its cross-attention repeats masks head by head where torch reads them item by item, so that items mask each other's
   padding. Here every item has its own mask; `compat_mixed_masks` is theirs.
-- A foreign query is the next item's. In a batch of one that is the item's own, which then is told to be dull: here a
-  batch of one has no foreign query; `compat_own_negative` is theirs.
+- `rivals`: there a foreign query is the next item's, though it may be about the same video, and in a batch of one it is
+  the item's own. Here it is that of the next item about another video, and there may be none; "all" is theirs.
 - −log(1 − σ(x)) of a foreign query overflows near x = 17; here it is softplus(x), the same number.
 - Labels are fractions of clips × clip length, windows are decoded as fractions of the duration. Here both are of
   clips × clip length, cut at the duration; `compat_duration` decodes as published.
@@ -34,8 +34,8 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -57,7 +57,7 @@ class Config:
 
     feature_dim: int = 2816  # C: SlowFast 2304 + CLIP 512
     query_dim: int = 512  # E: CLIP's words
-    tef: bool = True  # a clip is told where it begins and ends, as fractions of the video: two channels more
+    ends: bool = True  # a clip is told where it begins and ends, as fractions of the video: two channels more (`tef`)
     words: Literal["store", "hashing"] = "store"  # vectors of words: from a store, or made of the words' letters
     max_words: int = 32  # W: longer queries are cut
     max_clips: int = 75  # L: longer videos are cut into windows …
@@ -89,10 +89,10 @@ class Config:
     margin: float = 0.2  # between the saliency of a good and a bad clip
     levels: int = 12  # marks add up to at most this: clips of mark ≥ 1 … 11 are ranked above the rest
     tau: float = 0.5  # temperature of the rank contrast
+    rivals: Literal["other", "all"] = "other"  # whose query may be the foreign one: see top
     early: bool = True  # every decoder layer has its losses, not the last alone
     # slips of the published code: see top
     compat_mixed_masks: bool = False
-    compat_own_negative: bool = False
     compat_duration: bool = False
     # inference
     rounding: Rounding = "no"
@@ -121,6 +121,7 @@ class HighlightBatch:
     marks: Tensor  # [B, L] annotators' marks of a clip, added
     good: Tensor  # [B, P] clips that must be more salient …
     bad: Tensor  # [B, P] … than these
+    videos: list[str] = field(default_factory=list)  # of the items; empty: all are different
 
     def to(self, device: torch.device | str, non_blocking: bool = False) -> HighlightBatch:
         return self.change(lambda t: t.to(device, non_blocking=non_blocking))
@@ -129,7 +130,7 @@ class HighlightBatch:
         return self.change(Tensor.pin_memory)
 
     def change(self, do: Callable[[Tensor], Tensor]) -> HighlightBatch:
-        moved: dict[str, Any] = {f.name: do(getattr(self, f.name)) for f in fields(self) if f.name != "names"}
+        moved: dict[str, Any] = {f.name: do(v) for f in fields(self) if isinstance(v := getattr(self, f.name), Tensor)}
         return replace(self, **moved)
 
 
@@ -367,7 +368,8 @@ class Found:
     logits: Tensor  # [N, B, Q, 2] 0: a window, 1: none
     boxes: Tensor  # [N, B, Q, 2] (centre, width)
     saliency: Tensor  # [B, L]
-    foreign: Tensor | None = None  # [B, L] saliency under another item's query
+    foreign: Tensor | None = None  # [B, L] saliency under another item's query …
+    strange: Tensor | None = None  # [B] … where there is one
 
     def spans(self) -> Tensor:
         """[B, Q, 2]"""
@@ -378,12 +380,24 @@ class Found:
         return self.logits[-1].softmax(-1)[..., 0]
 
 
+def find_strangers(count: int, videos: Sequence[str], rivals: str, device: torch.device) -> tuple[Tensor, Tensor]:
+    """The next item that is about another video, around the end, and whether there is one. [B], [B]"""
+    names: Sequence[Any] = videos if len(videos) == count else range(count)
+    other, there = [], []
+    for i in range(count):
+        ahead = [(i + step) % count for step in range(1, count + 1)]
+        found = ahead[0] if rivals == "all" else next((j for j in ahead if names[j] != names[i]), None)
+        other.append(i if found is None else found)
+        there.append(found is not None)
+    return torch.tensor(other, device=device), torch.tensor(there, device=device)
+
+
 class Model(nn.Module):
     name: ClassVar[str] = "qd_detr"
     config_class: ClassVar[type[Config]] = Config
     recipe: ClassVar[dict[str, Any]] = {
-        "epochs": 200, "batch_size": 32, "lr": 1e-4, "weight_decay": 1e-4, "betas": (0.9, 0.999),
-        "decay": 0.1, "decay_from": 400, "decay_every": 400, "clip_norm": 0.1,
+        "epochs": 200, "batch_size": 32, "optimizer": "adamw", "lr": 1e-4, "weight_decay": 1e-4, "schedule": "constant",
+        "clip_norm": 0.1,
     }  # fmt: skip
 
     def __init__(self, config: Config) -> None:
@@ -394,7 +408,7 @@ class Model(nn.Module):
         if not 1 <= c.projections <= 3:
             raise SpecError(f"projections is {c.projections}; there are 1 to 3")
         D = c.hidden
-        self.from_clips = Projection(c.feature_dim + (2 if c.tef else 0), c)
+        self.from_clips = Projection(c.feature_dim + (2 if c.ends else 0), c)
         self.from_words = Projection(c.query_dim, c)
         self.token, self.token_place = nn.Parameter(torch.randn(D)), nn.Parameter(torch.randn(D))
         self.cross = nn.ModuleList(CrossLayer(c) for _ in range(c.encoder_layers))
@@ -444,16 +458,16 @@ class Model(nn.Module):
 
     def forward(self, batch: HighlightBatch, negatives: bool = False) -> Found:
         mask, word_mask = batch.mask, batch.word_mask
-        features = torch.cat([batch.features, clip_ends(mask)], -1) if self.config.tef else batch.features
+        features = torch.cat([batch.features, clip_ends(mask)], -1) if self.config.ends else batch.features
         clips, words = self.from_clips(features), self.from_words(batch.words)
         memory, token, place = self.read(clips, words, mask, word_mask)
         anchors = self.anchors.weight.expand(len(mask), -1, -1)
         knows, where = self.decoder(anchors, (memory, place, mask))
         boxes = (self.span_head(knows) + logit(where)).sigmoid()
         found = Found(self.class_head(knows), boxes, self.rate(memory, token))
-        if negatives and (len(mask) > 1 or self.config.compat_own_negative):
-            other, other_mask = words.roll(-1, 0), word_mask.roll(-1, 0)
-            found.foreign = self.rate(*self.read(clips, other, mask, other_mask)[:2])
+        if negatives:
+            other, found.strange = find_strangers(len(mask), batch.videos, self.config.rivals, mask.device)
+            found.foreign = self.rate(*self.read(clips, words[other], mask, word_mask[other])[:2])
         return found
 
     # -- training -----------------------------------------------------------------------------------------------------
@@ -498,7 +512,7 @@ class Model(nn.Module):
         )
         return place + label[..., None], c.weight_label * none.mean()
 
-    def matched(self, logits: Tensor, boxes: Tensor, targets: Tensor, mask: Tensor) -> Matching:
+    def match_windows(self, logits: Tensor, boxes: Tensor, targets: Tensor, mask: Tensor) -> Matching:
         """Who answers for which window. Only the marginal matcher's value has a gradient."""
         lengths = mask.sum(1)  # [B]
         if self.config.matcher == "marginal":
@@ -516,7 +530,7 @@ class Model(nn.Module):
         span   mean |box − target|        giou   mean (1 − GIoU)        label  mean w_y · CE(logits, y), w = 1, .1
         marginal: the free energy of their weighted sum over all ordered matchings; the others are then of the best one.
         """
-        found = self.matched(logits, boxes, targets, mask)
+        found = self.match_windows(logits, boxes, targets, mask)
         b, q, k = found.flat()
         is_window = torch.zeros(logits.shape[:2], dtype=torch.bool, device=logits.device)
         is_window[b, q] = True
@@ -542,9 +556,10 @@ class Model(nn.Module):
         c = self.config
         s, mask, marks = found.saliency, batch.mask, batch.marks
         foreign = s.new_zeros(())
-        if found.foreign is not None:
-            foreign = (F.softplus(found.foreign) * mask).sum(1).mean()
-            s, mask = torch.cat([s, found.foreign], 1), mask.repeat(1, 2)
+        if found.foreign is not None and found.strange is not None:
+            seen = mask & found.strange[:, None]
+            foreign = (F.softplus(found.foreign) * seen).sum(1).mean()
+            s, mask = torch.cat([s, found.foreign], 1), torch.cat([mask, seen], 1)
             marks = torch.cat([marks, torch.zeros_like(marks)], 1)
         s = s.masked_fill(~mask, -1e3) / c.tau
         s = s - s.max(1, keepdim=True).values
@@ -652,30 +667,19 @@ OFFICIAL: tuple[tuple[str, str], ...] = (
 UNUSED = (r"txt_position_embed\..+",)  # in the published state, and read by nothing there
 
 
-def rename(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """A state of the published code under our names. A name that the table does not have is an error."""
-    found = {}
-    for name, tensor in state.items():
-        if any(re.fullmatch(pattern, name) for pattern in UNUSED):
-            continue
-        ours = [re.sub(f"^{pattern}$", to, name) for pattern, to in OFFICIAL if re.fullmatch(pattern, name)]
-        if len(ours) != 1:
-            raise SpecError(f"{name!r} is no weight of QD-DETR; is the checkpoint of another model?")
-        found[ours[0]] = tensor
-    return found
+def read_sizes(state: Mapping[str, Tensor]) -> dict[str, Any]:
+    """Fields of Config that the shapes of a state, under our names, tell; heads and seconds leave no trace in them.
 
-
-def read_config(state: Mapping[str, Tensor], **changes: Any) -> Config:
-    """The sizes of a renamed state; heads and seconds, which weights do not show, as published unless told."""
+    Published weights read a clip's two ends among its features (`ends`); others say so in their config.
+    """
 
     def count(pattern: str) -> int:
         return len({m[1] for name in state if (m := re.match(pattern, name))})
 
     D, C = state["from_clips.layers.0.weight"].shape
-    told = {
-        "tef": True, "feature_dim": C - 2 if changes.get("tef", True) else C, "hidden": D,
-        "query_dim": state["from_words.layers.0.weight"].shape[1], "queries": len(state["anchors.weight"]),
+    return {
+        "feature_dim": C - 2, "ends": True, "hidden": D, "query_dim": state["from_words.layers.0.weight"].shape[1],
+        "queries": len(state["anchors.weight"]), "feedforward": len(state["cross.0.ffn.up.bias"]),
         "encoder_layers": count(r"encoder\.(\d+)\."), "decoder_layers": count(r"decoder\.layers\.(\d+)\."),
-        "feedforward": len(state["cross.0.ffn.up.bias"]), "projections": count(r"from_clips\.layers\.(\d+)\."),
+        "projections": count(r"from_clips\.layers\.(\d+)\."),
     }  # fmt: skip
-    return Config(**told | changes)

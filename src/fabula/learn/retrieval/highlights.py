@@ -44,6 +44,7 @@ class Example:
     windows: Tensor  # [K, 2] fractions
     marks: Tensor  # [L]
     pairs: Tensor  # [2, 2] good, bad
+    video: str
 
 
 class Highlights:
@@ -97,7 +98,7 @@ class Highlights:
             windows = place_windows(query, begin, end, c.clip)
             marks, relevant = mark_clips(query, begin, end, c.clip)
             pairs = draw_pairs(marks, relevant)
-        return Example(query.id, self.words(query), clips[begin:end], duration, windows, marks, pairs)
+        return Example(query.id, self.words(query), clips[begin:end], duration, windows, marks, pairs, query.video)
 
     def parts(self, i: int) -> list[tuple[int, Example]]:
         """To be asked: the query with every window of its video, and the clip each begins with."""
@@ -115,7 +116,7 @@ class Highlights:
         duration = torch.tensor([e.duration for e in examples])
         return HighlightBatch(
             [e.name for e in examples], features, mask, words, word_mask, duration, windows, window_mask, marks,
-            pairs[:, 0], pairs[:, 1],
+            pairs[:, 0], pairs[:, 1], [e.video for e in examples],
         )  # fmt: skip
 
 
