@@ -16,6 +16,7 @@ __all__ = [
     "lint",
     "match",
     "metric",
+    "moments",
     "parse",
     "predict",
     "protocol",
@@ -36,6 +37,7 @@ _HOMES = {
     "compare": "fabula.api.compare",
     "convert": "fabula.api.convert",
     "metric": "fabula.metrics",
+    "moments": "fabula.api.moments",
     "parse": "fabula.api.parse",
     "predict": "fabula.api.predict",
     "protocol": "fabula.protocols",
@@ -56,6 +58,7 @@ if TYPE_CHECKING:
     from fabula.api.convert import convert
     from fabula.api.diagnose import diagnose
     from fabula.api.lint import lint
+    from fabula.api.moments import moments
     from fabula.api.parse import parse
     from fabula.api.predict import predict
     from fabula.api.protocols import protocols

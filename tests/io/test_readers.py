@@ -24,8 +24,9 @@ def moment(path, reader):
     if reader.holds == "predictions":
         stream, name = moments.read_rankings(path, VideoNumbers(), Notes())
         return name == reader.name and len(list(stream)) == 1
-    known = moments.choose_format(Head(path), None, "references").name
-    return known == reader.name and len(moments.read_queries([path], Notes())) == 1
+    named = None if reader.guess else reader.name
+    known = moments.choose_format(Head(path), named, "references").name
+    return known == reader.name and len(moments.read_queries([path], Notes(), named)) == 1
 
 
 def region(path, reader):

@@ -143,6 +143,7 @@ BOXES = [([[0, 0, 100, 100], [0, 0, 100, 90]], ["a red kite", "two dogs"]), ([[0
 APART = [{"video": "a", "windows": [(k, k + 1) for k in range(0, 8, 2)], "duration": 20, "clips": [0], "marks": [[4]]}]
 ELEVEN = [{**APART[0], "windows": [(k, k + 1) for k in range(11)]}]
 AT_ODDS = [{**APART[0], "clips": [0, 1, 2], "marks": [[4, 0], [0, 4], [0, 0]]}]
+GRADED = [{**APART[0], "windows": [(0, 1), (2, 3)], "graded": [["a", 4, 5, 4], ["a", 0, 1, 0], ["a", 2, 3, 0]]}]
 FAIR = [{**APART[0], "marks": [[2]]}]
 LESS: dict[str, tuple[str, Any]] = {
     **{f"DVC_{n}": ("dense", OVERLAPPING) for n in ("METEOR", "ROUGE_L", "SPICE", "iSPICE", "CIDEr")},
@@ -154,6 +155,7 @@ LESS: dict[str, tuple[str, Any]] = {
     "FITB": ("identity", [["P1 sees P2.", "P3 runs."]]),
     "VCMR": ("moments", APART),
     "SVMR": ("moments", APART),
+    "NDCG": ("moments", GRADED),
     "MR_mAP": ("highlights", ELEVEN),
     "HL_mAP": ("highlights", AT_ODDS),
     "HL_Hit1": ("highlights", FAIR),

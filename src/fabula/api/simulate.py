@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fabula import io
-from fabula.core.errors import InputError
+from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import ignore
 from fabula.core.nouns import Corpus, Story
 from fabula.core.options import deal, takes
@@ -24,12 +24,46 @@ def simulate(
 ) -> int:
     """Write SIMULATED frame features of the videos of these annotations; returns how many videos there are."""
     (options,) = deal("simulate", given, options or SimulateOptions)
+    if is_verified(annotations, options.format):
+        return simulate_moments(annotations, options, warn)
     from fabula.learn.simulate import Recipe
     from fabula.learn.simulate import simulate as write_features
 
     corpus = read_annotations(annotations, options.format, warn)
     recipe = Recipe(rate=options.rate, seed=options.seed)
     return write_features(corpus, options.out, options.embedder, recipe, options.overwrite)
+
+
+def is_verified(annotations: Sequence[Path], format: str | None) -> bool:
+    """True for VERIFIED's queries, whose moments have a coarse and a fine caption."""
+    from fabula.io import moments
+    from fabula.io.files import check_path
+    from fabula.io.head import Head
+
+    if format is not None:
+        return format == "verified-fig"
+    path = check_path(annotations[0])
+    found = moments.SHELF.sniff(Head(path), "references") if path.is_file() else None
+    return found is not None and found.name == "verified-fig"
+
+
+def simulate_moments(annotations: Sequence[Path], options: SimulateOptions, warn: Callable[[str], None]) -> int:
+    """Clips of queries' videos; the queries of all files."""
+    from fabula.core.notes import Notes
+    from fabula.io.moments import read_queries
+    from fabula.learn.retrieval.simulate import Recipe
+    from fabula.learn.retrieval.simulate import simulate_moments as write_clips
+
+    if options.embedder != "hashing":
+        raise SpecError(f"moments are simulated from hashed words; the embedder {options.embedder!r} is for stories")
+    notes = Notes()
+    fine, coarse = (
+        read_queries(annotations, some, f) for f, some in (("verified-fig", notes), ("verified-cog", Notes()))
+    )
+    for line in notes.lines():
+        warn(line)
+    recipe = Recipe(clip=1 / options.rate, seed=options.seed)
+    return write_clips(fine, coarse, options.out, recipe, options.overwrite)
 
 
 def read_annotations(paths: Sequence[Path], format: str | None, warn: Callable[[str], None]) -> Corpus:

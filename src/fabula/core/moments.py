@@ -27,6 +27,14 @@ class Saliency:
     marks: tuple[tuple[float, ...], ...]  # [clips, annotators]
 
 
+class Relevant(NamedTuple):
+    """A stretch that answers a query to a degree (TVR-Ranking: 0 to 4)."""
+
+    video: str
+    span: Span
+    grade: float
+
+
 class Query(NamedTuple):
     """A sentence, and where in which video it happens. Several windows: one per annotator, or one per occurrence."""
 
@@ -37,6 +45,7 @@ class Query(NamedTuple):
     text: str | None = None
     saliency: Saliency | None = None
     type: str | None = None  # TVR: v, t or vt, what one must attend to (video, text) to find it
+    graded: tuple[Relevant, ...] | None = None  # where answers have grades: all of them, in whichever video
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,7 +70,8 @@ class Queries:
             each = [tuple(spans[end - n : end]) for end, n in zip(ends, self.counts.tolist(), strict=True)]
         durations = [None if d != d else d for d in self.durations.tolist()]
         marks = [None] * len(self.ids) if self.saliencies is None else self.saliencies
-        columns = (self.ids, self.videos, each, durations, self.texts, marks, self.types)
+        nothing = [None] * len(self.ids)
+        columns = (self.ids, self.videos, each, durations, self.texts, marks, self.types, nothing)
         return map(partial(tuple.__new__, Query), zip(*columns, strict=True))  # _make, without a call of Python's
 
 

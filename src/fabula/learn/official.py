@@ -18,6 +18,7 @@ published weights were trained with, reads zeros beyond a level's ends: give the
 
 from __future__ import annotations
 
+import argparse
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -32,10 +33,10 @@ from fabula.core.errors import InputError, SpecError, shown
 from fabula.core.memory import available
 from fabula.io.files import check_path, load_json
 from fabula.learn._stores import NONSENSE, summarize
-from fabula.learn.models import room
+from fabula.learn.models import hero, qd_detr, reloclnet, room, xml
+from fabula.learn.words import UNKNOWN
 
 State = dict[str, Tensor]
-UNKNOWN = "<unk>"  # the last word of our vocabularies
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,14 @@ PDVC = Table(
 OPTIONAL = {"pdvc": {"learned": ("from_box.", "from_box_norm."),  # with learned queries the file has these for nothing
                      "gt": ("queries.", "reference.", "box_heads.", "class_heads.", "count_heads.")}}  # fmt: skip
 
-TABLES = {"pdvc": PDVC}
+# The others keep their names beside the model.
+HERO = Table(hero.OFFICIAL, hero.UNUSED, (), hero.Model.parts["inner"], hero.read_sizes)
+QD_DETR = Table(qd_detr.OFFICIAL, qd_detr.UNUSED, (), ("from_", "cross.", "encoder.", "token"), qd_detr.read_sizes)
+READS = ("video_", "inner")  # of XML and ReLoCLNet: what reads the video
+XML = Table(xml.OFFICIAL, xml.UNUSED, (), READS, xml.read_sizes)
+RELOCLNET = Table(reloclnet.OFFICIAL, reloclnet.UNUSED, (), READS, reloclnet.read_sizes)
+
+TABLES = {"pdvc": PDVC, "hero": HERO, "qd_detr": QD_DETR, "xml": XML, "reloclnet": RELOCLNET}
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -215,7 +223,8 @@ def read_pth(path: str | Path) -> tuple[State, int | None]:
         raise InputError("no such file of weights", file=path, hint="name a .pth")
     check_room(path.stat().st_size, path)
     try:
-        document = torch.load(path, map_location="cpu", weights_only=True)
+        with torch.serialization.safe_globals([argparse.Namespace]):  # options, which the DETRs of moments keep beside
+            document = torch.load(path, map_location="cpu", weights_only=True)
     except UnpicklingError:
         hint = "nothing else is read, for it would have to be executed; save it again as torch.save(state_dict, …)"
         raise InputError("holds more than tensors and plain values, or is damaged", file=path, hint=hint) from None

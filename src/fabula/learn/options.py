@@ -30,7 +30,7 @@ class Settings(Options):
     pass_steps: Literal["each", "together"] = option(
         "each", "Where a model has several losses per batch: a step after each, or one for all."
     )
-    optimizer: Literal["adam", "adamw"] = option("adam", "Default: the paper's.")
+    optimizer: Literal["adam", "adamw", "bert"] = option("adam", "bert: AdamW as HERO has it. Default: the paper's.")
     lr: float = option(5e-5, "Learning rate. Default: the paper's.")
     weight_decay: float = option(1e-4, "Of the optimiser. Default: the paper's.")
     no_decay: bool = option(False, "Biases and norms do not decay.")

@@ -30,6 +30,7 @@ CHARADES = re.compile(r"(\S+)\s+(-?\d+(?:\.\d+)?)\s+(-?\d+(?:\.\d+)?)\s*##(.*)")
 LIST = re.compile(r"\s*\[\s*\{")
 ANNOTATIONS = re.compile(r'\s*\{\s*"annotations"\s*:')
 BY_ID = re.compile(r'\s*\{\s*"[^"]*"\s*:\s*\{')
+RVMR = re.compile(r'\s*\{\s*"[^"]*"\s*:\s*\[\s*\{\s*"(video_name|timestamp|relevance|similarity)"')
 TVR = re.compile(r'\s*\{\s*"(video2idx|VCMR|SVMR|VR)"\s*:')
 
 
@@ -53,6 +54,14 @@ def is_qvhighlights(head: Head) -> bool:
 def is_qvhighlights_predictions(head: Head) -> bool:
     first = head.first_object
     return "qid" in first and ("pred_relevant_windows" in first or "pred_saliency_scores" in first)
+
+
+def is_rvmr(head: Head) -> bool:
+    return RVMR.match(head.text) is not None and '"relevance"' in head.text
+
+
+def is_rvmr_predictions(head: Head) -> bool:
+    return RVMR.match(head.text) is not None and '"video_name"' in head.text and '"relevance"' not in head.text
 
 
 def is_timechat(head: Head) -> bool:
@@ -86,10 +95,13 @@ SHELF = Shelf(
         Rule("moment-lines", is_moment_lines, "*.jsonl", module="lines"),
         Rule("qvhighlights", is_qvhighlights, "*.jsonl", "references"),
         Rule("qvhighlights-predictions", is_qvhighlights_predictions, "*.jsonl", "predictions"),
+        Rule("rvmr", is_rvmr, "*.json", "references"),
+        Rule("rvmr-predictions", is_rvmr_predictions, "*.json", "predictions", module="rvmr"),
         Rule("timechat-tvg", is_timechat, "*.json"),
         Rule("tvr", is_tvr, "*.jsonl", "references"),
         Rule("tvr-lines", is_tvr_lines, "*.jsonl", "predictions"),
         Rule("tvr-predictions", is_tvr_predictions, "*.json", "predictions"),
+        Rule("verified-cog", None, "*.jsonl", "references"),
         Rule("verified-fig", is_verified_fig, "*.jsonl", "references"),
     ),
     patterns=("*.jsonl", "*.txt"),

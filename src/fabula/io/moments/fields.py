@@ -56,6 +56,13 @@ def read_type(entry: Mapping[str, Any]) -> str | None:
     return value if isinstance(value, str) else None
 
 
+def check_grade(grade: float, at: str, id: Id, source: Source) -> float:
+    """How good an answer is: 0 to 4 in TVR-Ranking; beyond 100 a gain of 2^grade says nothing."""
+    if not 0 <= grade <= 100:
+        raise source.wrong(f"a grade of {grade:g}", id, at, "it is a number from 0 on, as 0 to 4")
+    return grade
+
+
 def read_rows(value: Any, shape: str, least: int, at: str, id: Id, source: Source) -> Table:
     """Rows of numbers, slowly: each is looked at, and the first that is none is named. [N, C]
 

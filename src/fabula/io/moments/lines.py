@@ -1,11 +1,12 @@
 """Fabula's own lines for moments, one query per line, for references and for predictions.
 
 references   {"id", "video", "windows": [[start, end], …], "duration", "text", "type",
-              "clips": [number, …], "marks": [[…], …]}
+              "clips": [number, …], "marks": [[…], …], "graded": [[video, start, end, grade], …]}
 predictions  {"id", "windows": [[start, end, score], …], "videos": [name, …], "saliency": [number per clip]}
 
 Windows are listed best first; the score may be left out. `videos` has a name per window, and is left out where every
 window lies in the video that the query names. `clips` and `marks` are highlights: a mark per annotator of each clip.
+`graded` are all answers, in any video, with how good each is.
 """
 
 from __future__ import annotations
@@ -17,19 +18,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fabula.core.moments import Id, Queries, Query, Ranking, VideoNumbers
+from fabula.core.moments import Id, Queries, Query, Ranking, Relevant, VideoNumbers
 from fabula.io.fields import Source
 from fabula.io.files import encode_json
 from fabula.io.format import MOMENTS, Format
 from fabula.io.moments import Answers
 from fabula.io.moments.fields import (
     check_entry,
+    check_grade,
     read_duration,
     read_plain_queries,
     read_rows,
     read_saliency,
     read_text,
     read_type,
+    read_window,
     read_windows,
     split_rows,
 )
@@ -51,7 +54,7 @@ PLAIN = Shape(
         ("type", "text"),
     )
 )
-KNOWN = frozenset({*KEYS, "clips", "marks"})
+KNOWN = frozenset({*KEYS, "clips", "marks", "graded"})
 
 
 def read_queries(source: Source) -> Iterator[Query | Queries]:
@@ -65,7 +68,22 @@ def read_query(source: Source, at: str, id: Id, entry: dict[str, Any]) -> Query:
     marks = read_marks(marked, id, source) if "clips" in entry or "marks" in entry else None
     source.unused(entry, KNOWN, "queries")
     length, text = read_duration(entry, id, source), read_text(entry, "text", id, source)
-    return Query(id, video, found, length, text, marks, read_type(entry))
+    graded = read_graded(entry["graded"], id, source) if "graded" in entry else None
+    return Query(id, video, found, length, text, marks, read_type(entry), graded)
+
+
+def read_graded(value: Any, id: Id, source: Source) -> tuple[Relevant, ...]:
+    row = "[video, start, end, grade]"
+    found = []
+    for i, cells in enumerate(source.listing(value, "graded", id, f"it is a list of {row}")):
+        at = f"graded[{i}]"
+        if len(source.listing(cells, at, id, f"it is {row}")) != 4:
+            raise source.wrong(f"a row of {len(cells)}", id, at, f"it is {row}")
+        grade = check_grade(source.number(cells[3], f"{at}[3]", id), at, id, source)
+        found.append(Relevant(source.text(cells[0], f"{at}[0]", id), read_window(cells[1:3], at, id, source), grade))
+    if not found:
+        raise source.wrong("no graded answer", id, "graded", "leave the field out")
+    return tuple(found)
 
 
 def read_rankings(source: Source, numbers: VideoNumbers) -> Answers:
@@ -118,7 +136,8 @@ def write_queries(some: Iterable[Query], target: Source) -> Iterator[str]:
         line |= {} if q.text is None else {"text": q.text}
         line |= {} if q.type is None else {"type": q.type}
         marks = {} if q.saliency is None else {"clips": list(q.saliency.clips), "marks": list(q.saliency.marks)}
-        yield encode_json(line | marks, target.path)
+        graded = {} if q.graded is None else {"graded": [[r.video, *r.span, r.grade] for r in q.graded]}
+        yield encode_json(line | marks | graded, target.path)
 
 
 FORMAT = Format(

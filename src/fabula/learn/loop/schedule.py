@@ -18,6 +18,7 @@ import torch
 from torch import nn
 
 from fabula.core.errors import SpecError
+from fabula.learn.adamw import BertAdamW
 from fabula.learn.options import Settings
 
 
@@ -44,9 +45,9 @@ def halvings(settings: Settings, epoch: int) -> int:
 
 
 def make_optimizer(model: nn.Module, settings: Settings) -> torch.optim.Optimizer:
-    """Adam or AdamW on the model's own groups, or on all of it; biases and norms may be kept from decaying."""
+    """Adam, AdamW or BERT's, on the model's own groups or on all of it; biases and norms may be kept from decaying."""
     s = settings
-    kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[s.optimizer]
+    kind: Any = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "bert": BertAdamW}[s.optimizer]
     made: torch.optim.Optimizer = kind(
         groups_of(model, s), lr=s.lr, betas=s.betas, eps=s.eps, weight_decay=s.weight_decay
     )

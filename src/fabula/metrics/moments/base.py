@@ -40,6 +40,7 @@ class Block:
     own: Ints  # [Q] the video of each query
     answered: NDArray[np.bool_]  # [Q] False where the predictions do not name the query
     saliency: Sequence[Floats | None]  # [Q] one number per clip, where there is one
+    numbers: VideoNumbers = dataclasses.field(default_factory=VideoNumbers, repr=False)  # of videos that answers name
     made: dict[str, Any] = dataclasses.field(default_factory=dict, repr=False)  # what metrics made of it and share
 
     @cached_property
@@ -80,6 +81,7 @@ class Block:
             number_videos(queries, numbers),
             np.array([r is not None for r in rankings], dtype=bool),
             [None if r is None else r.saliency for r in rankings],
+            numbers,
         )
 
     @classmethod
@@ -87,7 +89,7 @@ class Block:
         """From answers that are end to end already."""
         own, n = number_videos(queries, numbers), len(queries)
         parts = answers.counts, answers.spans, answers.scores, answers.videos
-        return cls(queries, *parts, own, np.ones(n, dtype=bool), [None] * n)
+        return cls(queries, *parts, own, np.ones(n, dtype=bool), [None] * n, numbers)
 
     def __len__(self) -> int:
         return len(self.queries)

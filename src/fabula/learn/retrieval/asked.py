@@ -1,0 +1,103 @@
+"""Queries that are asked: a corpus is encoded once for all of them, then searched; of DETR's family video by video."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from fabula.core.errors import SpecError
+from fabula.core.moments import Id, Query, Ranking
+from fabula.core.notes import Progress, silent
+from fabula.learn.retrieval.answers import Answer, list_answers
+from fabula.learn.retrieval.contract import Batch, Queries, pad_rows
+from fabula.learn.retrieval.data import Clips, Moments, Words, durations_of
+from fabula.learn.retrieval.decode import Decoding, Found, rank_moments, score_spans, to_seconds
+from fabula.learn.retrieval.search import Corpus, encode_corpus, search_corpus
+
+
+class Asked(Moments):
+    """Queries with the videos among which they are looked for: those that any of them is about, unless told."""
+
+    def __init__(
+        self,
+        queries: Mapping[Id, Query],
+        clips: Clips,
+        words: Words,
+        decoding: Decoding | None = None,
+        names: Sequence[str] | None = None,
+    ) -> None:
+        if not queries:
+            raise SpecError("no query to ask")
+        super().__init__(list(queries.values()), clips, words)
+        self.by_id, self.decoding = dict(queries), decoding
+        self.durations = durations_of(queries, clips)
+        self.names = list(dict.fromkeys(q.video for q in self.queries)) if names is None else list(names)
+        self.pad_to: int | None = None
+
+    def encode(self, model: Any, batch_size: int, watch: Progress = silent) -> Corpus:
+        """The corpus, encoded by a model."""
+        c = self.clips.config
+        every = ((v, self.clips[v], self.durations.get(v) or len(self.clips[v]) * c.clip) for v in self.names)
+        return encode_corpus(
+            model, every, batch_size, self.pad_to, lambda done: watch("encoding videos", done, len(self.names))
+        )
+
+
+def encode_queries(model: Any, queries: Sequence[Query], words: Words, batch_size: int = 256) -> Queries:
+    """The queries as the model reads them, a batch at a time."""
+    device = next(model.parameters()).device
+    parts = []
+    with torch.inference_mode():
+        for i in range(0, len(queries), batch_size):
+            rows, mask = pad_rows([words(q) for q in queries[i : i + batch_size]])
+            parts.append(model.encode_query(rows.to(device), mask.to(device)))
+    return Queries(torch.cat([p.search for p in parts]), torch.cat([p.spans for p in parts]))
+
+
+def answer_asked(
+    model: Any, asked: Asked, units: Iterable[int], batch_size: int = 64, watch: Progress = silent
+) -> list[Answer]:
+    """An answer for each of these queries: moments of the corpus, moments of the query's own video, videos."""
+    training = model.training
+    model.eval()
+    try:
+        some = [asked.queries[i] for i in units]
+        if not some:
+            return []
+        corpus = asked.encode(model, batch_size, watch)
+        queries = encode_queries(model, some, asked.words)
+        own = torch.tensor([corpus.number[q.video] for q in some]) if corpus_has(corpus, some) else None
+        d = asked.decoding or Decoding.of(model.config)
+        answers: list[Answer] = []
+        for part, found in search_corpus(model, queries, corpus, d, own):
+            answers += list_answers([q.id for q in some[part]], found)
+            watch("searching", len(answers), len(some))
+        return answers
+    finally:
+        model.train(training)
+
+
+def corpus_has(corpus: Corpus, queries: Sequence[Query]) -> bool:
+    """Whether every query's own video is there; else moments are found in the corpus alone."""
+    return all(q.video in corpus.number for q in queries)
+
+
+@torch.no_grad()
+def predict_own(model: Any, batch: Batch) -> list[Ranking]:
+    """The moments of each query's own video, after NMS: one ranking per row of a batch."""
+    d = Decoding.of(model.config)
+    queries = model.encode_query(batch.query, batch.query_mask)
+    videos = model.encode_video(batch.video, batch.video_mask)
+    start, end = model.span_logits(queries.spans, videos.spans, videos.mask)
+    B = len(start)
+    spans = score_spans(start.softmax(-1)[:, None], end.softmax(-1)[:, None], start.new_ones(B, 1), d)
+    duration = batch.durations[:, None].expand(spans.score.shape)
+    seconds = to_seconds(spans, torch.zeros_like(spans.first), duration, d)
+    _, found = rank_moments(Found(torch.zeros_like(spans.first).cpu(), seconds, spans.score.cpu()), d, known=True)
+    rankings = []
+    for name, span, score in zip(batch.names, found.span, found.score.double(), strict=True):
+        n = int((score > 0).sum())
+        rankings.append(Ranking(name, span[:n].numpy().copy(), score[:n].numpy().copy()))
+    return rankings

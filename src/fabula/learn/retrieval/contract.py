@@ -1,0 +1,150 @@
+"""What every model that finds moments shares: the batch, the encodings, the four methods; one search serves them all.
+
+    Queries  = encode_query(query, mask)          Videos = encode_video(features, mask)
+    s  [Q, N] = video_scores(queries, videos)     how well each video answers each query (a cosine)
+    st, ed    = span_logits(query, clips, mask)   of every clip: does the moment begin, end here
+
+Nothing here depends on a model. Dims: B queries of a batch, L words, N videos, T clips, H the model's width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol
+
+import torch
+import torch.nn.functional as F  # noqa: N812
+from torch import Tensor
+
+Labels = Literal["inside", "ceil", "hero"]
+Ends = Literal["inside", "past"]
+
+
+class Negatives(NamedTuple):
+    """Who is compared with whom, where a test says so: rows of the batch."""
+
+    videos: Tensor  # [B] the negative video of each query
+    queries: Tensor  # [B] the negative query of each video
+
+
+@dataclass
+class Batch:
+    """Queries with the video each is about. Two rows may be about the same video."""
+
+    names: list[str]  # [B] the queries' ids
+    query: Tensor  # [B, L, E] features of words; [B, L] ids of words where the model says `reads = "ids"`
+    query_mask: Tensor  # [B, L] bool
+    video: Tensor  # [B, T, C] clips
+    video_mask: Tensor  # [B, T] bool
+    durations: Tensor  # [B] seconds, of what `video` shows
+    spans: Tensor | None = None  # [B, 2] first and last clip, by the model's rule of labels
+    windows: list[Tensor] = field(default_factory=list)  # [B] × [W, 2] seconds: all of a query's windows
+    saliency: Tensor | None = None  # [B, T] how good a highlight each clip is; below 0: not judged
+    videos: list[str] = field(default_factory=list)  # [B] the videos' ids
+    negatives: Negatives | None = None
+
+    def to(self, device: Any, non_blocking: bool = False) -> Batch:
+        """The same on another device."""
+
+        def move(value: Any) -> Any:
+            if isinstance(value, Tensor):
+                return value.to(device, non_blocking=non_blocking)
+            if isinstance(value, Negatives):
+                return Negatives(*map(move, value))
+            return [move(v) for v in value] if value and isinstance(value[0], Tensor) else value
+
+        moved: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
+        moved = {name: None if value is None else move(value) for name, value in moved.items()}
+        return Batch(**moved)
+
+    def pin_memory(self) -> Batch:
+        """The same in memory that a GPU reads at once."""
+        pinned = {f.name: v.pin_memory() for f in fields(self) if isinstance(v := getattr(self, f.name), Tensor)}
+        return Batch(**{f.name: getattr(self, f.name) for f in fields(self)} | pinned)
+
+
+@dataclass
+class Queries:
+    """Encoded queries: one vector to find the video by, one to find the clips by."""
+
+    search: Tensor  # [Q, H] of length 1
+    spans: Tensor  # [Q, H]
+
+    def __len__(self) -> int:
+        return len(self.search)
+
+    def __getitem__(self, at: Any) -> Queries:
+        return Queries(self.search[at], self.spans[at])
+
+
+@dataclass
+class Videos:
+    """Encoded videos, or windows of them. `search` and `spans` may be one tensor."""
+
+    search: Tensor  # [N, T, H] clips of length 1, to find the video by
+    spans: Tensor  # [N, T, H] clips, to find the moment by
+    mask: Tensor  # [N, T] bool
+
+    def __len__(self) -> int:
+        return len(self.mask)
+
+    def __getitem__(self, at: Any) -> Videos:
+        return Videos(self.search[at], self.spans[at], self.mask[at])
+
+
+class Config(Protocol):
+    """The fields of a retriever's Config that data and search read; a model has more of its own."""
+
+    feature_dim: int  # C
+    query_dim: int  # E; 0 where the model reads ids
+    max_words: int  # L at most
+    max_clips: int  # T at most: longer videos are cut into windows
+    clip: float  # seconds
+    labels: Labels  # how a window in seconds becomes two clips: data.label_spans
+    end: Ends  # how two clips become seconds: core.moments.clip_seconds
+    alpha: float  # a video's weight is exp(alpha · score)
+    min_length: int  # min_length ≤ last − first < max_length, in clips
+    max_length: int
+    nms: float  # windows of one video that overlap a better one by more are left out
+    words: Literal["store", "hashing"]  # of a model that reads features; one that reads ids has `vocabulary` instead
+    long: Literal["windows", "cut", "mean"]  # what is done with longer videos (data.py)
+    normalize: bool  # clips and words are scaled to length 1 as they are read: x / (‖x‖ + 1e-5)
+
+
+class Retriever(Protocol):
+    """A model that one decoder and one corpus search can use."""
+
+    reads: ClassVar[Literal["features", "ids"]]  # what `Batch.query` holds
+    config: Any
+
+    def encode_query(self, query: Tensor, mask: Tensor) -> Queries:
+        """[Q, L, E] or [Q, L], [Q, L] → Queries"""
+
+    def encode_video(self, features: Tensor, mask: Tensor) -> Videos:
+        """[N, T, C], [N, T] → Videos"""
+
+    def video_scores(self, queries: Queries, videos: Videos) -> Tensor:
+        """[Q, N]: usually `best_clip(queries.search, videos.search, videos.mask)`"""
+
+    def span_logits(self, query: Tensor, clips: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """Queries.spans [..., H] and Videos.spans [..., T, H], whose leading dims broadcast → start, end [..., T].
+
+        Padded clips have logits low enough that a softmax gives them 0.
+        """
+
+
+NOTHING = -1e10  # the score of a clip that is not there
+
+
+def best_clip(query: Tensor, clips: Tensor, mask: Tensor) -> Tensor:
+    """max over a video's clips of query · clip. [Q, H], [N, T, H], [N, T] → [Q, N]"""
+    every = torch.einsum("qh,nth->qnt", query, clips)
+    return every.masked_fill(~mask, NOTHING).amax(-1)
+
+
+def pad_rows(rows: Sequence[Tensor], length: int | None = None) -> tuple[Tensor, Tensor]:
+    """Rows [n, C] or [n] of different lengths one above the other, 0 behind their ends: [B, T, …], and the mask."""
+    T = length or max(len(r) for r in rows)
+    mask = torch.arange(T) < torch.tensor([len(r) for r in rows])[:, None]
+    return torch.stack([F.pad(r, (0, 0) * (r.ndim - 1) + (0, T - len(r))) for r in rows]), mask

@@ -1,0 +1,176 @@
+"""From logits to ranked moments, as XML and its heirs do it (Lei et al., ECCV 2020): span scores, NMS, seconds.
+
+    p_st, p_ed = softmax over a video's clips          w = exp(α · video score)
+    score(st, ed) = w · p_st · p_ed                    for min_length ≤ ed − st < max_length, the best `before_nms` kept
+    NMS video by video (IoU > nms goes), the best `after_nms` kept; clips become seconds (core.moments.clip_seconds)
+
+A video longer than the model sees is several windows, each with a softmax and a video score of its own; their moments
+are laid on one time line and suppressed together. Where the video is known (SVMR), w is exp(α (s − s of the best
+window)): 1 for a video of one window, and what tells windows apart otherwise.
+
+The published programs' slips are options of `Decoding`; the defaults are the consistent rules.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fabula.core.errors import SpecError
+from fabula.core.moments import clip_seconds
+from fabula.learn.retrieval.contract import Ends
+from fabula.match.nms import shifted_nms
+
+
+@dataclass(frozen=True)
+class Decoding:
+    """How moments are read off a model; `Decoding.of(config)` takes a model's own values."""
+
+    clip: float = 1.0  # seconds
+    alpha: float = 20.0
+    min_length: int = 2  # min_length ≤ last − first < max_length, in clips
+    max_length: int = 12
+    nms: float | None = 0.6  # None: nothing is suppressed
+    end: Ends = "inside"
+    videos: int = 100  # so many videos of each query are looked into
+    before_nms: int = 200
+    after_nms: int = 100
+    late: Literal["cut", "kept"] = "cut"  # an end after the video's end: cut there, or kept as published
+    nms_reads: Literal["all", "listed"] = "all"  # listed: NMS sees the first `after_nms` alone, as published
+    own_nms: Literal["right", "shifted"] = "right"  # shifted: ReLoCLNet's slip where the video is known (match/nms.py)
+    unravel: int | None = None  # read flat indices as if every video had so many clips, as published; None: its own
+
+    @classmethod
+    def of(cls, config: Any, **changes: Any) -> Decoding:
+        """The values of a model's config."""
+        named = ("clip", "alpha", "min_length", "max_length", "nms", "end")
+        return cls(**{name: getattr(config, name) for name in named} | changes)
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.min_length < self.max_length:
+            raise SpecError(f"lengths from {self.min_length} to {self.max_length} clips; the first must be smaller")
+        if min(self.videos, self.before_nms, self.after_nms) < 1:
+            raise SpecError("videos, before_nms and after_nms must be at least 1")
+
+
+# What the published programs do, by the names of their evaluators' protocols; `labels` and `pads` are the models'.
+PUBLISHED: dict[str, dict[str, Any]] = {
+    "tvr": {"end": "inside", "late": "kept", "nms_reads": "listed"},
+    "reloclnet": {"end": "past", "late": "kept", "nms_reads": "listed", "own_nms": "shifted"},
+    "qvhighlights": {"end": "inside", "late": "kept"},
+}
+PUBLISHED_MODEL: dict[str, dict[str, Any]] = {
+    "tvr": {"labels": "ceil", "pads": "seen", "rivals": "all"},
+    "reloclnet": {"labels": "ceil", "end": "past", "pads": "seen", "rivals": "all"},
+}
+
+
+class Found(NamedTuple):
+    """Moments of Q queries, best first, K at most. Where `score` is 0 there is none."""
+
+    video: Tensor  # [Q, K] int64, numbers of the corpus
+    span: Tensor  # [Q, K, 2] seconds, double
+    score: Tensor  # [Q, K]
+
+
+class Spans(NamedTuple):
+    """The best spans of Q queries in clips of the row they were found in."""
+
+    row: Tensor  # [Q, K] place among the rows given
+    first: Tensor  # [Q, K]
+    last: Tensor  # [Q, K]
+    score: Tensor  # [Q, K] 0: none
+
+
+def score_spans(start: Tensor, end: Tensor, weight: Tensor, d: Decoding) -> Spans:
+    """The best spans by w · p_st · p_ed. start, end: probabilities [Q, R, T]; weight [Q, R], 0: no row."""
+    Q, _R, T = start.shape
+    lengths = range(d.min_length, min(d.max_length, T))
+    if not len(lengths):
+        none = torch.zeros(Q, 0, dtype=torch.int64, device=start.device)
+        return Spans(none, none, none, start.new_zeros(Q, 0))
+    begun = start * weight[..., None]
+    if d.unravel is not None:
+        return score_unravelled(begun, end, d)
+    # [Q, R, T, D]: end probability `length` clips after the start, 0 beyond the last clip
+    n = torch.arange(T, device=start.device)[:, None] + torch.tensor(list(lengths), device=start.device)
+    joint = begun[..., None] * torch.where(n < T, end[..., n.clamp(max=T - 1)], 0.0)
+    flat = joint.flatten(1)
+    score, at = flat.topk(min(d.before_nms, flat.shape[1]))
+    first = at // len(lengths) % T
+    return Spans(at // (T * len(lengths)), first, first + at % len(lengths) + d.min_length, score)
+
+
+def score_unravelled(begun: Tensor, end: Tensor, d: Decoding) -> Spans:
+    """The same as published: the table of all starts and ends, whose flat places are read with another width."""
+    T, L = begun.shape[-1], d.unravel
+    assert L is not None
+    n = torch.arange(T, device=begun.device)
+    length = n - n[:, None]
+    allowed = (length >= d.min_length) & (length < d.max_length)
+    flat = (begun[..., None] * end[..., None, :] * allowed).flatten(1)  # [Q, R·T·T]
+    score, at = flat.topk(min(d.before_nms, flat.shape[1]))
+    return Spans(at // (L * L), at // L % L, at % L, score)
+
+
+def suppress_spans(span: Tensor, video: Tensor, score: Tensor, threshold: float) -> Tensor:
+    """Which moments stay, best first: none that overlaps a better one that stays, of its video, by IoU > threshold.
+
+    [Q, K, 2], [Q, K], [Q, K] → [Q, K] bool. Sorted by score; match/nms.py for many queries at once.
+    """
+    K = span.shape[1]
+    stays = score > 0
+    starts, ends = span[..., 0].contiguous(), span[..., 1].contiguous()
+    for i in range(K - 1):
+        rest = slice(i + 1, None)
+        s, e, s_i, e_i = starts[:, rest], ends[:, rest], starts[:, i : i + 1], ends[:, i : i + 1]
+        shared = (torch.minimum(e, e_i) - torch.maximum(s, s_i)).clamp(min=0)
+        hull = (torch.maximum(e, e_i) - torch.minimum(s, s_i)).clamp(min=1e-12)
+        over = (shared / hull > threshold) & (video[:, rest] == video[:, i : i + 1])
+        stays[:, rest] &= ~(over & stays[:, i : i + 1])
+    return stays
+
+
+def keep_best(found: Found, stays: Tensor, most: int) -> Found:
+    """The first `most` of those that stay, in their order; 0 behind them."""
+    order = (~stays).to(torch.uint8).argsort(dim=1, stable=True)[:, :most]
+    score = torch.where(stays, found.score, 0.0).gather(1, order)
+    return Found(found.video.gather(1, order), found.span.gather(1, order[..., None].expand(-1, -1, 2)), score)
+
+
+def rank_moments(found: Found, d: Decoding, known: bool = False) -> tuple[Found, Found]:
+    """The list as it is, and after NMS: at most `after_nms` moments each. `known`: a query's are of one video."""
+    there = found.score > 0
+    listed = keep_best(found, there, d.after_nms)
+    if d.nms is None:
+        return listed, listed
+    read = listed if d.nms_reads == "listed" else found
+    if known and d.own_nms == "shifted":
+        return listed, shift_suppress(read, d)
+    return listed, keep_best(read, suppress_spans(read.span, read.video, read.score, d.nms), d.after_nms)
+
+
+def shift_suppress(found: Found, d: Decoding) -> Found:
+    """ReLoCLNet's slip: windows [video number, start] are compared, and the end time sorts."""
+    assert d.nms is not None
+    video, span, score = (torch.zeros_like(x) for x in found)
+    for q in range(len(found.score)):
+        n = int((found.score[q] > 0).sum())
+        kept = shifted_nms(found.span[q, :n].numpy(), found.score[q, :n].numpy(), d.nms, found.video[q, :n].numpy())
+        at = torch.from_numpy(kept[: d.after_nms])
+        for new, old in zip((video, span, score), found, strict=True):
+            new[q, : len(at)] = old[q][at]
+    return Found(video, span, score)
+
+
+def to_seconds(spans: Spans, offset: Tensor, duration: Tensor, d: Decoding) -> Tensor:
+    """[Q, K, 2] seconds on the video's own time line; offset (clips), duration (seconds) of each span's row [Q, K]"""
+    first, last = (spans.first + offset).cpu().numpy(), (spans.last + offset).cpu().numpy()
+    seconds = torch.from_numpy(np.ascontiguousarray(clip_seconds(first, last, d.clip, d.end)))
+    if d.late == "cut":
+        seconds = torch.minimum(seconds, duration.cpu().double()[..., None])
+    return seconds

@@ -1,0 +1,134 @@
+"""Encode once, ask often: a trained retriever for one video, or for a corpus of them.
+
+m = fabula.moments("runs/xml")
+v = m.encode(frames, "film", rate=4)           # or a store's name of it: m.encode(store["film"], "film")
+m.find(v, "a man pours oil")                   # → moments, best first
+m.find(m.join(v, w), ["a dog", "a cat"])       # → a list of moments for each query
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, overload
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike
+from torch import Tensor
+
+from fabula.core.errors import InputError, SpecError, shown
+from fabula.core.moments import Moment, Query
+from fabula.core.notes import Notes
+from fabula.learn import checkpoint
+from fabula.learn.features import check_features
+from fabula.learn.retrieval.asked import encode_queries
+from fabula.learn.retrieval.contract import pad_rows
+from fabula.learn.retrieval.data import Words, average_down, pool_clips, scale_rows
+from fabula.learn.retrieval.decode import Decoding
+from fabula.learn.retrieval.search import Corpus, encode_corpus, join_videos, search_corpus
+
+Extract = Callable[[Path], tuple[ArrayLike, float]]  # a video's frames [F, C], and how many there are a second
+Reader = Callable[[str], ArrayLike]  # a query's words [L, E]
+
+
+class Finder:
+    """A model that has been trained, and what it needs to be asked."""
+
+    def __init__(
+        self, run: str | Path, *, device: str = "cpu", extract: Extract | None = None, read: Reader | None = None
+    ) -> None:
+        """`extract` makes features of a video file; `read` of words, for models that take them from a store."""
+        model, header = checkpoint.load_model(run)
+        if not hasattr(model, "span_logits"):
+            hint = "name a run of fabula train vcmr: xml, reloclnet, hero"
+            raise InputError(f"the model {shown(header['model'])} searches no corpus", file=run, hint=hint)
+        self.model: Any = model.to(device).eval()
+        self.config: Any = model.config
+        self.extract, self.read, self.notes = extract, read, Notes()
+        if getattr(self.config, "words", "") == "store" and read is None:
+            raise SpecError("this model reads features of words: give `read`, which makes them of a text")
+        self.words = None if getattr(self.config, "words", "") == "store" else Words(self.config, notes=self.notes)
+        self.decoding = Decoding.of(self.config)
+
+    def encode(
+        self, video: ArrayLike | Tensor | str | Path, name: str | None = None, rate: float | None = None,
+        duration: float | None = None,
+    ) -> Corpus:  # fmt: skip
+        """A video, from its features [F, C] (`rate` a second; one a clip) or, with `extract`, from its file."""
+        c = self.config
+        if isinstance(video, str | Path):
+            if self.extract is None:
+                hint = "extract its features first, or give `extract` to fabula.moments"
+                raise InputError("a video file; this finder reads features", file=video, hint=hint)
+            name, (video, rate) = name or Path(video).stem, self.extract(Path(video))
+        name = name or "video"
+        frames = check_features(video.cpu().numpy() if isinstance(video, Tensor) else video, name)
+        if frames.shape[1] != c.feature_dim:
+            seen = f"features of {frames.shape[1]} channels; the model takes {c.feature_dim}"
+            raise InputError(seen, video=name, hint="use the features the model was trained on")
+        clips = pool_clips(frames, 1.0 if rate is None else rate * c.clip)
+        if getattr(c, "long", "windows") != "windows":
+            clips = clips[: c.max_clips] if c.long == "cut" else average_down(clips, c.max_clips)
+        rows = torch.from_numpy(np.ascontiguousarray(clips))
+        rows = scale_rows(rows) if c.normalize else rows
+        seconds = len(rows) * c.clip if duration is None else duration
+        return encode_corpus(self.model, [(name, rows, seconds)])
+
+    def encode_all(self, videos: Mapping[str, ArrayLike], rate: float | None = None) -> Corpus:
+        """A corpus of all the videos of a store, or of a mapping from names to features."""
+        return self.join(*(self.encode(frames, name, rate) for name, frames in videos.items()))
+
+    def join(self, *some: Corpus) -> Corpus:
+        """Several encoded videos, or corpora, as one."""
+        if not some:
+            raise SpecError("no video to search")
+        if len(some) == 1:
+            return some[0]
+        T = max(one.rows.mask.shape[1] for one in some)
+        starts = np.cumsum([0, *(len(one) for one in some[:-1])]).tolist()
+        return Corpus(
+            [name for one in some for name in one.names],
+            torch.cat([one.durations for one in some]),
+            join_videos([one.rows for one in some], T),
+            torch.cat([one.owner + start for one, start in zip(some, starts, strict=True)]),
+            torch.cat([one.offset for one in some]),
+        )
+
+    @overload
+    def find(self, where: Corpus, what: str, top: int = 10) -> list[Moment]: ...
+    @overload
+    def find(self, where: Corpus, what: list[str] | tuple[str, ...], top: int = 10) -> list[list[Moment]]: ...
+    def find(self, where: Corpus, what: Any, top: int = 10) -> list[Moment] | list[list[Moment]]:
+        """The moments that a sentence speaks of, best first; of several sentences a list each."""
+        texts = [what] if isinstance(what, str) else list(what)
+        if top < 1:
+            raise SpecError(f"top is {top}; it must be at least 1")
+        if not texts:
+            return []
+        asked = [Query(i, "", ((0.0, 1.0),), None, text) for i, text in enumerate(texts)]
+        queries = encode_queries(self.model, asked, self.words) if self.words else self.encode_words(texts)
+        d = replace(self.decoding, after_nms=top, before_nms=max(self.decoding.before_nms, top))
+        found: list[list[Moment]] = []
+        for _, answers in search_corpus(self.model, queries, where, d):
+            assert answers.vcmr is not None
+            for video, span, score in zip(*(t.tolist() for t in answers.vcmr), strict=True):
+                rows = zip(video, span, score, strict=True)
+                found.append([Moment(s, e, where.names[v], w) for v, (s, e), w in rows if w > 0])
+        return found[0] if isinstance(what, str) else found
+
+    def encode_words(self, texts: Sequence[str]) -> Any:
+        """Queries whose words another model makes features of."""
+        assert self.read is not None
+        rows = []
+        for text in texts:
+            row = check_features(self.read(text), text)
+            if row.shape[1] != self.config.query_dim:
+                seen = f"words of {row.shape[1]} channels; the model takes {self.config.query_dim}"
+                raise InputError(seen, hint="use the word features the model was trained on")
+            made = torch.from_numpy(row)[: self.config.max_words]
+            rows.append(scale_rows(made) if self.config.normalize else made)
+        words, mask = pad_rows(rows)
+        with torch.inference_mode():
+            return self.model.encode_query(words, mask)

@@ -1,0 +1,246 @@
+"""The search of a corpus of encoded videos: encoded once, asked often; memory does not grow with queries × videos.
+
+A video longer than the model sees is several rows, windows that overlap; the corpus knows whose and from when they are.
+Scores are computed for a block of queries and a block of rows at a time (`room` numbers at most); of a block of queries
+the score of every video is kept, and of the best 100 the spans are looked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from fabula.core.errors import SpecError
+from fabula.learn.retrieval.contract import Queries, Retriever, Videos, pad_rows
+from fabula.learn.retrieval.decode import Decoding, Found, rank_moments, score_spans, to_seconds
+
+ROOM = 16_000_000  # numbers of one block: 64 MB
+
+
+@dataclass
+class Corpus:
+    """Encoded videos. N videos, R ≥ N rows; a video's rows stand together."""
+
+    names: list[str]  # [N]
+    durations: Tensor  # [N] seconds
+    rows: Videos  # [R, T, …]
+    owner: Tensor  # [R] int64, the number of each row's video, rising
+    offset: Tensor  # [R] int64, the clip of the video with which the row begins
+    number: dict[str, int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.number = {name: i for i, name in enumerate(self.names)}
+        if len(self.number) < len(self.names):
+            raise SpecError("a video stands twice in the corpus")
+        self.counts = torch.bincount(self.owner, minlength=len(self.names))  # [N] rows of each
+        self.firsts = self.counts.cumsum(0) - self.counts
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+class Window(NamedTuple):
+    """Some clips of a video."""
+
+    video: int
+    offset: int
+    clips: Tensor  # [T, C]
+
+
+def cut_windows(clips: int, most: int, overlap: int) -> list[tuple[int, int]]:
+    """Where windows of `most` clips begin and end so that they cover a video; neighbours share `overlap` clips.
+
+    A moment of up to overlap + 1 clips lies in one of them whole. The last one ends with the video.
+    """
+    if clips <= most:
+        return [(0, clips)]
+    step = most - overlap
+    if step < 1:
+        raise SpecError(f"windows of {most} clips cannot share {overlap}")
+    starts = [*range(0, clips - most, step), clips - most]
+    return [(s, s + most) for s in starts]
+
+
+def overlap_of(config: Any) -> int:
+    """How many clips neighbouring windows share: the longest moment, at most half a window."""
+    return int(min(config.max_length, config.max_clips // 2))
+
+
+def encode_corpus(
+    model: Retriever,
+    videos: Iterable[tuple[str, Tensor, float]],
+    batch_size: int = 64,
+    pad_to: int | None = None,
+    watch: Callable[[int], None] = lambda done: None,
+) -> Corpus:
+    """Encode name, clips [T, C], duration of each; a batch of rows at a time.
+
+    `pad_to`: rows are padded to so many clips, not to the batch's longest; it matters only to a model that sees pads.
+    """
+    c = model.config
+    names: list[str] = []
+    durations: list[float] = []
+    owner: list[int] = []
+    offset: list[int] = []
+    made: list[Videos] = []
+
+    def windows() -> Iterator[Window]:
+        for i, (name, clips, duration) in enumerate(videos):
+            names.append(name)
+            durations.append(duration)
+            for start, end in cut_windows(len(clips), c.max_clips, overlap_of(c)):
+                yield Window(i, start, clips[start:end])
+            watch(i + 1)
+
+    for some in batch_rows(windows(), batch_size):
+        features, mask = pad_rows([w.clips for w in some], pad_to)
+        device = next(model.parameters()).device  # type: ignore[attr-defined]
+        with torch.inference_mode():
+            made.append(model.encode_video(features.to(device), mask.to(device)))
+        owner += [w.video for w in some]
+        offset += [w.offset for w in some]
+    if not made:
+        raise SpecError("no video to search")
+    T = max(v.mask.shape[1] for v in made)
+    return Corpus(names, torch.tensor(durations), join_videos(made, T), torch.tensor(owner), torch.tensor(offset))
+
+
+def batch_rows(windows: Iterable[Window], size: int) -> Iterator[list[Window]]:
+    some: list[Window] = []
+    for window in windows:
+        some.append(window)
+        if len(some) == size:
+            yield some
+            some = []
+    if some:
+        yield some
+
+
+def join_videos(parts: Sequence[Videos], T: int) -> Videos:
+    """Batches one behind another, 0 behind their ends, as the published programs join them. [R, T, …]"""
+
+    def join(tensors: Sequence[Tensor]) -> Tensor:
+        R, tail = sum(len(t) for t in tensors), tensors[0].shape[2:]
+        out = tensors[0].new_zeros(R, T, *tail)
+        at = 0
+        for t in tensors:
+            out[at : at + len(t), : t.shape[1]] = t
+            at += len(t)
+        return out
+
+    search = join([v.search for v in parts])
+    same = all(v.search is v.spans for v in parts)
+    return Videos(search, search if same else join([v.spans for v in parts]), join([v.mask for v in parts]))
+
+
+def score_videos(model: Retriever, queries: Queries, corpus: Corpus, room: int = ROOM) -> Tensor:
+    """The score of every row [Q, R], a block of rows at a time."""
+    T = corpus.rows.mask.shape[1]
+    block = max(1, room // max(1, len(queries) * T))
+    parts = [model.video_scores(queries, corpus.rows[i : i + block]) for i in range(0, len(corpus.rows), block)]
+    return torch.cat(parts, 1)
+
+
+def best_rows(scores: Tensor, corpus: Corpus) -> Tensor:
+    """A video's score is that of its best row. [Q, R] → [Q, N]"""
+    if len(corpus) == scores.shape[1]:
+        return scores
+    out = scores.new_full((len(scores), len(corpus)), -torch.inf)
+    return out.scatter_reduce_(1, corpus.owner.to(scores.device).expand(len(scores), -1), scores, "amax")
+
+
+class Answers(NamedTuple):
+    """What the search has found for Q queries."""
+
+    vcmr: Found | None  # moments of all videos, after NMS …
+    vcmr_listed: Found | None  # … and before
+    svmr: Found | None  # moments of the query's own video, where it is told …
+    svmr_listed: Found | None
+    vr_videos: Tensor | None  # [Q, V] the best videos …
+    vr_weights: Tensor | None  # … and exp(α · score)
+
+
+def search_corpus(
+    model: Retriever,
+    queries: Queries,
+    corpus: Corpus,
+    d: Decoding,
+    own: Tensor | None = None,
+    everywhere: bool = True,
+    room: int = ROOM,
+) -> Iterator[tuple[slice, Answers]]:
+    """Answers for a block of queries at a time. `own` [Q]: the number of the video each is about, where that is known;
+    `everywhere`: look into all videos."""
+    T = corpus.rows.mask.shape[1]
+    K = min(d.videos, len(corpus)) * int(corpus.counts.max())
+    band = max(1, min(d.max_length, T) - d.min_length)
+    width = corpus.rows.spans.shape[-1]
+    largest = max(len(corpus.rows), K * T * max(band, width) if everywhere else T * max(band, width) * 4)
+    block = max(1, min(256, room // largest))
+    with torch.inference_mode():
+        for i in range(0, len(queries), block):
+            part = slice(i, min(i + block, len(queries)))
+            yield part, answer_queries(model, queries[part], corpus, d, None if own is None else own[part], everywhere)
+
+
+def answer_queries(
+    model: Retriever, queries: Queries, corpus: Corpus, d: Decoding, own: Tensor | None, everywhere: bool
+) -> Answers:
+    """All of a few queries at once."""
+    vcmr = vcmr_listed = svmr = svmr_listed = top = weights = None
+    if everywhere:
+        rows = score_videos(model, queries, corpus)  # [Q, R]
+        best, top = best_rows(rows, corpus).topk(min(d.videos, len(corpus)))
+        weights = torch.exp(d.alpha * best)
+        vcmr_listed, vcmr = find_spans(model, queries, corpus, top, (rows, None), d)
+    if own is not None:
+        at, there = rows_of(own[:, None], corpus)  # [Q, W]
+        scores = torch.stack([own_scores(model, queries[q : q + 1], corpus, at[q]) for q in range(len(queries))])
+        scores = scores.masked_fill(~there, -torch.inf)
+        svmr_listed, svmr = find_spans(model, queries, corpus, own[:, None], (None, scores), d)
+    return Answers(vcmr, vcmr_listed, svmr, svmr_listed, top, weights)
+
+
+def own_scores(model: Retriever, query: Queries, corpus: Corpus, at: Tensor) -> Tensor:
+    """The score of some rows for one query; 0 where it is the only one. [W]"""
+    return model.video_scores(query, corpus.rows[at])[0] if len(at) > 1 else torch.zeros(1, device=at.device)
+
+
+def rows_of(videos: Tensor, corpus: Corpus) -> tuple[Tensor, Tensor]:
+    """The rows of these videos [Q, V] → [Q, V·W], and which of these places there are."""
+    w = torch.arange(int(corpus.counts.max()))
+    videos = videos.cpu()
+    first, count = corpus.firsts[videos][..., None], corpus.counts[videos][..., None]
+    there = w < count
+    return torch.where(there, first + w, first).flatten(1), there.flatten(1)
+
+
+def find_spans(
+    model: Retriever,
+    queries: Queries,
+    corpus: Corpus,
+    videos: Tensor,
+    scores: tuple[Tensor | None, Tensor | None],
+    d: Decoding,
+) -> tuple[Found, Found]:
+    """The moments of these videos [Q, V], before and after NMS. Scores of all rows [Q, R], or of just these [Q, V·W]:
+    then the video is known, and its best row has weight 1."""
+    at, there = rows_of(videos, corpus)  # [Q, K]
+    every, own = scores
+    if every is not None:
+        w = torch.exp(d.alpha * every.gather(1, at.to(every.device)))
+    else:
+        assert own is not None
+        w = torch.exp(d.alpha * (own - own.amax(1, keepdim=True)))
+    rows = corpus.rows
+    start, end = model.span_logits(queries.spans[:, None], rows.spans[at], rows.mask[at])  # [Q, K, T]
+    w = w * there.to(w.device)
+    spans = score_spans(start.softmax(-1), end.softmax(-1), w, d)
+    where = at.gather(1, spans.row.cpu())
+    video = corpus.owner[where]
+    seconds = to_seconds(spans, corpus.offset[where].to(spans.first.device), corpus.durations[video], d)
+    return rank_moments(Found(video, seconds, spans.score.cpu()), d, known=every is None)

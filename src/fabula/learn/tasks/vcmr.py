@@ -1,0 +1,332 @@
+"""Video corpus moment retrieval (VCMR; Lei et al., ECCV 2020): which stretch of which video a sentence speaks of.
+
+Units are queries. A corpus is encoded once and searched by all of them; predictions are TVR's or QVHighlights' files,
+which `fabula score` reads. Validated by VCMR, SVMR and VR over the videos of the validation queries, the best
+checkpoint by VCMR r1@0.5 + r1@0.7, as TVR chooses its own; QD-DETR, which looks into one video, by SVMR.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from fabula.core.errors import InputError, SpecError
+from fabula.core.moments import Id, Query
+from fabula.core.notes import Notes, Progress, name_id, silent
+from fabula.core.options import MUST, option, same_as
+from fabula.learn import options as shared
+from fabula.learn.options import Scores, Share
+from fabula.learn.tasks import base
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from fabula.learn.features import Features
+
+Granularity = Literal["fig", "cog"]
+Protocol = Literal["tvr", "reloclnet"]
+LENGTHS = {  # VERIFIED's: longest and shortest prediction, context, NMS
+    "charades-fig": {"max_length": 12, "min_length": 2, "max_clips": 48, "nms": 0.6, "clip": 1.0},
+    "didemo-fig": {"max_length": 30, "min_length": 5, "max_clips": 30, "nms": 0.6, "clip": 1.0},
+    "activitynet-fig": {"max_length": 180, "min_length": 1, "max_clips": 240, "nms": 0.5, "clip": 1.0},
+}
+# TVR: clips of 1.5 s, moments of up to 16 of them
+TVR: dict[str, Any] = {"max_length": 16, "min_length": 2, "max_clips": 100, "nms": 0.5, "clip": 1.5}
+SHOWN = ("VCMR(k=1/10)", "SVMR(k=1)", "VR(k=1/10)")  # between epochs
+PUBLISHED: dict[str, dict[str, Any]] = {  # what the published programs do, by the names of their protocols
+    "tvr": {"labels": "ceil", "end": "inside", "pads": "seen", "rivals": "all", "long": "cut"},
+    "reloclnet": {"labels": "ceil", "end": "past", "pads": "seen", "rivals": "all", "long": "mean"},
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainOptions(shared.TrainOptions):
+    """What a run trains on."""
+
+    data: Path = option(MUST, "Queries: a file, or a folder of splits.")
+    features: tuple[str, ...] = option(MUST, "Stores of video features, side by side.", parts=True, metavar="A,B")
+    words: Path | None = option(None, "Store of word features by query id. Default: words are hashed.")
+    val: Path | None = option(None, "Validation queries. Default: the split in --data.")  # or no validation
+    train: Granularity = option("fig", "VERIFIED: train on fine or coarse captions.", shows_default=True)
+    test: Granularity = option("fig", "VERIFIED: validate on fine or coarse captions.", shows_default=True)
+    rate: float | None = option(None, "Features per second. Default: the store's, or one a clip.")
+    skip_missing: bool = option(False, "Leave out queries whose video has no features.")
+    format: str | None = option(None, "Format of the queries (fabula list formats). Default: known by its shape.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shape(shared.Changes):
+    """What retrievers are mostly asked for."""
+
+    protocol: Protocol | None = option(None, "Labels, pads, negatives as the published program: tvr, reloclnet.")
+
+    def config(self) -> dict[str, Any]:
+        return {**PUBLISHED.get(self.protocol or "", {}), **super().config()}
+
+    def flagged(self) -> set[str]:
+        return super().flagged() - {"protocol"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class PredictOptions(shared.PredictOptions):
+    """What a trained model is asked, and where it looks."""
+
+    features: tuple[str, ...] = same_as(TrainOptions, "features")
+    data: Path = option(MUST, "Queries; a folder of splits.")
+    words: Path | None = same_as(TrainOptions, "words")
+    split: str = option("val", "Which split of --data: train, val, test.", shows_default=True)
+    granularity: Granularity = option("fig", "VERIFIED: fine or coarse captions.", shows_default=True)
+    corpus: Literal["asked", "store"] = option("asked", "Videos: those asked about, or all of the store.")
+    form: Literal["tvr", "qvhighlights", "lines"] = option("tvr", "Form of the predictions.", shows_default=True)
+    protocol: Literal["tvr", "reloclnet", "qvhighlights"] | None = option(None, "Decode as the published program.")
+    top: int = option(100, "Answers per query.", at_least=1, shows_default=True)
+    rate: float | None = same_as(TrainOptions, "rate")
+    format: str | None = same_as(TrainOptions, "format")
+
+
+@dataclass(frozen=True)
+class Source:
+    """What was read."""
+
+    options: TrainOptions
+    stores: Sequence[Features]
+    words: Features | None
+    train: Mapping[Id, Query]
+    val: Mapping[Id, Query] | None
+
+
+@dataclass(frozen=True)
+class Found:
+    """Predictions, ready to be written and scored."""
+
+    answers: list[Any]  # learn.retrieval.answers.Answer
+    queries: Mapping[Id, Query]
+    names: Sequence[str]  # of the videos, by number
+    form: Literal["tvr", "qvhighlights", "lines"] = "tvr"
+
+    def scores(self) -> dict[str, float]:
+        """VCMR, SVMR and VR by the windows of the queries."""
+        from fabula.learn.retrieval.answers import score_answers
+
+        return score_answers(self.answers, self.queries, self.names)
+
+
+class Task(base.Task):
+    name: ClassVar[str] = "vcmr"
+    about: ClassVar[str] = "Moments found by a sentence in a corpus of videos (Lei et al., ECCV 2020)."
+    usage: ClassVar[tuple[str, ...]] = (
+        "fabula train vcmr --data charades_fig/ --features resnet152.h5 --words roberta.h5 --out runs/xml",
+        "fabula train vcmr --model reloclnet --data … --features … --train cog --test fig --out runs/cog",
+        "fabula predict vcmr runs/xml --features resnet152.h5 --words roberta.h5 --data charades_fig/ -o found.json",
+        "fabula score found.json --refs charades_fig/charades_fig_test.jsonl --protocol tvr",
+    )
+    models: ClassVar[tuple[str, ...]] = ("xml", "reloclnet", "hero", "qd_detr")
+    Train: ClassVar[type[shared.TrainOptions]] = TrainOptions
+    Shape: ClassVar[type[shared.Changes]] = Shape
+    Predict: ClassVar[type[shared.PredictOptions]] = PredictOptions
+    derived: ClassVar[tuple[str, ...]] = ("feature_dim", "vocabulary")
+    presets: ClassVar[Mapping[str, base.Preset]] = {
+        **{name: base.Preset(about=f"VERIFIED on {name}", config=sizes) for name, sizes in LENGTHS.items()},
+        "tvr": base.Preset(about="TVR, clips of 1.5 s", config=TVR),
+    }
+
+    # -- training -----------------------------------------------------------------------------------------------------
+
+    def read(self, options: Any, notes: Notes) -> Source:
+        stores = open_stores(options.features, notes)
+        words = None if options.words is None else open_stores((str(options.words),), notes)[0]
+        train = read_split(options.data, "train", options.train, options.format, notes)
+        val = read_validation(options, notes)
+        if options.skip_missing:
+            train = only_with(train, stores, notes)
+            val = None if val is None else only_with(val, stores, notes)
+        return Source(options, stores, words, train, val)
+
+    def config(self, config: Any, source: Source, start: base.Start | None) -> Any:
+        dim = sum(store.dim for store in source.stores) + (2 if getattr(config, "tef", False) else 0)
+        config = replace(config, feature_dim=dim)
+        if hasattr(config, "vocabulary"):
+            kept = getattr(start.config, "vocabulary", ()) if start is not None and start.whole else ()
+            return replace(config, vocabulary=kept or words_of(source.train))
+        if source.words is not None:
+            return replace(config, words="store", query_dim=source.words.dim)
+        return replace(config, words="hashing")
+
+    def data(self, source: Source, config: Any) -> Any:
+        from fabula.learn.retrieval.data import Moments
+
+        clips, words = readers_of(source.stores, source.words, config, source.options.rate, Notes())
+        if is_single(config):
+            from fabula.learn.retrieval.highlights import Highlights
+
+            return Highlights(source.train.values(), clips, words)
+        return Moments(list(source.train.values()), clips, words)
+
+    def held(self, source: Source, config: Any) -> Any:
+        if source.val is None:
+            return None
+        return held_of(source.val, *readers_of(source.stores, source.words, config, source.options.rate, Notes()))
+
+    def answer(
+        self, model: nn.Module, data: Any, share: Share, batch_size: int = 64, watch: Progress = silent
+    ) -> list[Any]:
+        from fabula.learn.retrieval.asked import Asked, answer_asked
+
+        if isinstance(data, Asked):
+            return answer_asked(model, data, share.of(len(data)), max(batch_size, 32), watch)
+        return answer_single(model, data, share, batch_size, watch)
+
+    def score(self, answers: list[Any], source: Source, config: Any) -> Scores:
+        from fabula.learn.retrieval.answers import score_answers
+
+        assert source.val is not None
+        names = list(dict.fromkeys(q.video for q in source.val.values()))
+        return score_answers(answers, source.val, names, SHOWN)
+
+    def best_by(self, config: Any) -> tuple[str, ...]:
+        name = "SVMR" if is_single(config) else "VCMR"
+        return (f"{name}_r1@0.5+{name}_r1@0.7",)
+
+    def told(self, source: Source) -> dict[str, Any]:
+        return {
+            "data": str(source.options.data),
+            "features": [store.path.name for store in source.stores],
+            "train": source.options.train,
+            "test": source.options.test,
+            "simulated": any(bool(store.metadata.get("simulated")) for store in source.stores),
+        }
+
+    # -- predicting ---------------------------------------------------------------------------------------------------
+
+    def ask(self, model: nn.Module, options: Any, notes: Notes) -> Any:
+        from fabula.learn.retrieval.decode import PUBLISHED as DECODED
+        from fabula.learn.retrieval.decode import Decoding
+
+        config: Any = model.config
+        stores = open_stores(options.features, notes)
+        words = None if options.words is None else open_stores((str(options.words),), notes)[0]
+        queries = read_split(options.data, options.split, options.granularity, options.format, notes)
+        data = held_of(queries, *readers_of(stores, words, config, options.rate, notes))
+        data.form = options.form
+        if not is_single(config):
+            changes = DECODED[options.protocol] if options.protocol else {}
+            data.decoding = Decoding.of(config, **{"after_nms": options.top, **changes})
+            data.pad_to = config.max_clips if options.protocol == "reloclnet" else None
+            if options.corpus == "store":
+                data.names = list(dict.fromkeys([*data.names, *data.clips]))
+        return data
+
+    def tell(self, answers: list[Any], data: Any) -> Found:
+        queries = {q.id: q for q in data.queries}
+        names = getattr(data, "names", None) or list(dict.fromkeys(q.video for q in data.queries))
+        return Found(answers, queries, names, data.form)
+
+    def write(self, result: Found, path: Path) -> None:
+        from fabula.learn.retrieval.answers import write_answers
+
+        write_answers(path, result.form, result.answers, result.queries, result.names)
+
+    def count(self, result: Found) -> str:
+        return f"{len(result.answers):,} queries, {len(result.names):,} videos"
+
+
+def is_single(config: Any) -> bool:
+    """A model that looks into the query's own video alone."""
+    return not hasattr(config, "alpha")
+
+
+def open_stores(paths: Sequence[str], notes: Notes) -> list[Features]:
+    """Stores side by side; a folder of .npz is one, as QVHighlights publishes them."""
+    from fabula.learn.retrieval.npz import open_store
+
+    stores: list[Any] = [open_store(path) for path in paths]
+    for store in stores:
+        if store.metadata.get("simulated"):
+            notes.add(f"{store.path.name} holds simulated features: scores say nothing about real videos")
+    return stores
+
+
+def readers_of(
+    stores: Sequence[Features], words: Features | None, config: Any, rate: float | None, notes: Notes
+) -> tuple[Any, Any]:
+    """Clips and words as a model reads them."""
+    from fabula.learn.retrieval.data import Clips, Words
+
+    return Clips(stores, config, rate), Words(config, words, notes)
+
+
+def held_of(queries: Mapping[Id, Query], clips: Any, words: Any) -> Any:
+    """What is asked of a model: all queries over all their videos, or each in its own."""
+    from fabula.learn.retrieval.asked import Asked
+
+    if is_single(clips.config):
+        from fabula.learn.retrieval.highlights import Highlights
+
+        return Highlights(queries.values(), clips, words, learn=False)
+    return Asked(queries, clips, words)
+
+
+def answer_single(model: nn.Module, data: Any, share: Share, batch_size: int, watch: Progress) -> list[Any]:
+    """Windows of each query's own video, by QD-DETR; numbers of videos are those of all queries."""
+    from fabula.learn.retrieval.answers import Answer, place_ranking
+    from fabula.learn.retrieval.highlights import Highlights, find_highlights
+
+    names = list(dict.fromkeys(q.video for q in data.queries))
+    number = {name: i for i, name in enumerate(names)}
+    mine = [data.queries[i] for i in share.of(len(data))]
+    part = Highlights(mine, data.clips, data.words, learn=False)
+    found = find_highlights(model, part, batch_size, lambda done: watch("predicting", done, len(part)))  # type: ignore[arg-type]
+    return [Answer(q.id, svmr=place_ranking(r, number[q.video])) for q, r in zip(mine, found, strict=True)]
+
+
+def read_split(path: Path, split: str, granularity: Granularity, format: str | None, notes: Notes) -> dict[Id, Query]:
+    """The queries of a split: of a folder with a file per split, or of a file."""
+    import re
+
+    from fabula.learn.retrieval.data import read_moments
+
+    if path.is_dir():
+        files = [f for f in sorted(path.iterdir()) if f.suffix in (".jsonl", ".json", ".txt")]
+        found = [f for f in files if split in re.split(r"[^a-z0-9]+", f.name.lower())]
+        if len(found) != 1:
+            seen = ", ".join(f.name for f in found) or "none"
+            hint = f"name the file itself, or keep one file with {split!r} in its name"
+            raise InputError(f"expected one file of the split {split!r}, saw {seen}", file=path, hint=hint)
+        path = found[0]
+    return read_moments(path, notes, granularity, format)
+
+
+def read_validation(options: TrainOptions, notes: Notes) -> dict[Id, Query] | None:
+    """The validation queries: named, or of the folder, or none; of Charades and its kind, which have no val, none."""
+    if options.val is not None:
+        return read_split(options.val, "val", options.test, options.format, notes)
+    if not options.data.is_dir():
+        return None
+    try:
+        return read_split(options.data, "val", options.test, options.format, notes)
+    except InputError:
+        return None
+
+
+def only_with(queries: Mapping[Id, Query], stores: Sequence[Features], notes: Notes) -> dict[Id, Query]:
+    kept = {}
+    for id, query in queries.items():
+        if all(query.video in store for store in stores):
+            kept[id] = query
+        else:
+            notes.add("{n} queries are left out, as --skip-missing says: their videos have no features", name_id(id))
+    if not kept:
+        raise SpecError(f"none of the {len(queries)} queries is about a video with features")
+    return kept
+
+
+def words_of(queries: Mapping[Id, Query]) -> tuple[str, ...]:
+    """The words of the training queries, by how often they stand there; 0 begins, 1 pads, the last is any other."""
+    from collections import Counter
+
+    from fabula.learn.retrieval.data import split_words
+
+    counts = Counter(word for id, query in queries.items() for word in split_words(query.text, id))
+    return ("<s>", "<pad>", *(word for word, _ in sorted(counts.items(), key=lambda c: (-c[1], c[0]))), "<unk>")
