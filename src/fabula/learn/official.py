@@ -34,9 +34,9 @@ from fabula.core.memory import available
 from fabula.io.files import check_path, load_json
 from fabula.learn._stores import NONSENSE, summarize
 from fabula.learn.models import hero, qd_detr, room
-from fabula.learn.words import UNKNOWN
 
 State = dict[str, Tensor]
+UNKNOWN = "<unk>"  # the last word of our vocabularies
 
 
 @dataclass(frozen=True)
