@@ -92,7 +92,7 @@ def test_ray_gives_the_bytes_of_one(films, tmp_path):
 
 
 def kill_and_resume(videos: Path, folder: Path, kills: int, seed: int) -> tuple[Path, list[int]]:
-    """Start, kill at random once some more videos are done, resume, and so on; how many were done each time."""
+    """Start, kill at a random moment once some more are done, resume, and again; how many were done each time."""
     rng = random.Random(seed)
     store, met = folder / "killed", list[int]()
     command = [sys.executable, "-m", "fabula", "features", "extract", str(videos), "--with", "thumbnail(fps=10)",
