@@ -68,6 +68,7 @@ class Config:
     blanks: int = 17  # of a set
     clusters: int = 400  # rows of the cluster table (the FITB-only code has 300)
     face_clusters: Literal["set", "clip", "none"] = "set"  # one person over all clips; within each clip alone; not said
+    face_eps: float = 0.75  # where the data do not say who is who: faces within this cosine distance are one person's
     box_width: float = 854.0  # of the video the boxes were found in
     box_height: float = 480.0
     # tokens
@@ -255,6 +256,7 @@ class Answer:
 class Model(nn.Module):
     name = "micap"
     config_class = Config
+    leaves_unused = True  # a pass leaves text, or rows of tables, without a gradient
     recipe: ClassVar[dict[str, Any]] = {
         "epochs": 30, "batch_size": 16, "lr": 5e-5, "weight_decay": 0.0, "betas": (0.9, 0.999), "decay": 1.0,
         "clip_norm": None, "clip_value": 0.1, "seed": 0,
