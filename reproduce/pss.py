@@ -27,11 +27,11 @@ import torch
 import fabula
 from fabula import io
 from fabula.core.nouns import Corpus
-from fabula.learn.data import read_split
 from fabula.learn.features import Features
-from fabula.learn.options import PredictOptions, Run, Task
-from fabula.learn.pss import predict_pss, score_predictions, train_pss
+from fabula.learn.options import Run
+from fabula.learn.pss import PredictOptions, TrainOptions, predict_pss, score_predictions, train_pss
 from fabula.learn.simulate import Recipe, simulate
+from fabula.learn.splits import read_split
 
 HERE = Path(__file__).resolve().parent.parent
 VARIANTS = {  # name → changes of the model's settings
@@ -105,7 +105,7 @@ def one(args: argparse.Namespace, variant: str, seed: int) -> None:
     """Train, choose the epoch on the validation split, score the test split."""
     began = time.process_time()
     run = args.out / name(variant, seed)
-    task = Task(data=args.out / "data", features=args.out / "features.safetensors", tiny=True)
+    task = TrainOptions(data=args.out / "data", features=args.out / "features.safetensors", tiny=True)
     settings = {**LOOP, "epochs": args.epochs, "seed": 777 + seed}
     again = Run(out=run, resume=(run / "config.json").exists())
     train_pss(task, again, {**REDUCED, **VARIANTS[variant]}, settings)

@@ -11,15 +11,10 @@ torch = pytest.importorskip("torch", reason="training needs fabula[learn]")
 import fabula  # noqa: E402
 from fabula.core.errors import InputError, SpecError  # noqa: E402
 from fabula.core.nouns import Corpus, Event, Segment, Story  # noqa: E402
-from fabula.learn.data import (  # noqa: E402
-    Steps,
-    Vocabulary,
-    durations_as_corpus,
-    only_with,
-    read_split,
-    words_of,
-)
+from fabula.learn.data import Steps  # noqa: E402
 from fabula.learn.features import Features  # noqa: E402
+from fabula.learn.splits import durations_as_corpus, only_with, read_split  # noqa: E402
+from fabula.learn.words import Vocabulary, words_of  # noqa: E402
 
 
 def story(id: str, *steps: tuple[float, float, str], duration: float | None = 100.0) -> Story:
@@ -27,16 +22,9 @@ def story(id: str, *steps: tuple[float, float, str], duration: float | None = 10
 
 
 def test_words():
-    assert words_of("Stir, don't shake: 500g of flour_mix!") == [
-        "stir",
-        "don",
-        "t",
-        "shake",
-        "500g",
-        "of",
-        "flour",
-        "mix",
-    ]
+    """Twelve marks are blanks, as in PDVC's loader; all others stay in their words."""
+    told = words_of('Stir, don\'t (shake): 1/2 of flour_mix; 50% "hot"?\\n-A&B.')
+    assert told == ["stir", "don't", "(shake)", "1", "2", "of", "flour", "mix", "50%", "hot", "a&b"]
 
 
 def test_vocabulary(tmp_path):
@@ -44,7 +32,7 @@ def test_vocabulary(tmp_path):
     assert v.words == ("stir", "the", "pot", "pour", "soup", "<unk>") and len(v) == 6
     assert v.encode("Stir the broth!", 30) == [0, 1, 2, 6, 0]  # broth is unknown: index V
     assert v.encode("stir the pot pour soup", 4) == [0, 1, 2, 0]  # max_words − 2
-    assert v.decode([1, 2, 3, 0, 5]) == "stir the pot" and v.decode([0]) == "" and v.decode([6]) == "<unk>"
+    assert v.decode([1, 2, 3, 0, 5]) == "stir the pot." and v.decode([0]) == "" and v.decode([6]) == "<unk>."
     assert Vocabulary.build(["a a b"], min_count=2).words == ("a", "<unk>")
     v.save(tmp_path / "v.json")
     assert Vocabulary.load(tmp_path / "v.json") == v
@@ -56,12 +44,6 @@ def test_vocabulary_errors(tmp_path):
         Vocabulary.load(tmp_path / "v.json")
     with pytest.raises(InputError, match="distinct"):
         Vocabulary(("a", "a", "<unk>"))
-    a, b = Vocabulary(("stir", "<unk>")), Vocabulary(("pour", "cut", "<unk>"))
-    with pytest.raises(
-        InputError, match=r"vocabulary mismatch: 3 words in the checkpoint, 2 words here; word 0 is 'pour'"
-    ):
-        a.must_equal(b, "run")
-    a.must_equal(a, "run")
 
 
 def test_batch_by_hand(small):
@@ -78,7 +60,7 @@ def test_batch_by_hand(small):
     assert batch.tokens.shape == batch.token_mask.shape == (2, 7, 12)
     first = batch.tokens[0, 0][batch.token_mask[0, 0]].tolist()
     assert (
-        first[0] == first[-1] == 0 and vocabulary.decode(first[1:]) == "a woman weighs 500 grams of flour into a large"
+        first[0] == first[-1] == 0 and vocabulary.decode(first[1:]) == "a woman weighs 500 grams of flour into a large."
     )
 
 

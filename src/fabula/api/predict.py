@@ -1,13 +1,11 @@
-"""fabula.predict: a trained model's answers, as a corpus that `fabula.score` reads."""
+"""fabula.predict: a trained model's answers; of `pss` a corpus that `fabula.score` reads."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-from fabula import io
-from fabula.api.train import TRAINED, check_name, need_learn
-from fabula.core.nouns import Corpus
+from fabula.api.train import find_task, need_learn
 from fabula.core.options import deal, takes
 from fabula.learn.options import Callbacks, PredictOptions
 
@@ -21,17 +19,18 @@ def predict(
     options: PredictOptions | None = None,
     callbacks: Callbacks | None = None,
     **given: Any,
-) -> Corpus:
-    """Segments (and captions) of the videos of a feature store, by the model of a checkpoint or run (`pss`).
+) -> Any:
+    """What the model of a checkpoint or run says; of the task `pss` segments (and captions) of videos, as a Corpus.
 
-    With `out`, also a submission file. Options are given one by one, or as one object.
+    With `out`, also a file: a submission. Options are given one by one, or as one object; the task's own are those of
+    `fabula predict NAME --help`.
     """
-    check_name(name, TRAINED)
-    (options,) = deal("predict", given, options or PredictOptions)
+    task = find_task(name)
+    (options,) = deal("predict", given, options or task.Predict)
     need_learn()
-    from fabula.learn.pss import predict_pss
+    from fabula.learn.run import ask
 
-    made = predict_pss(checkpoint, options, callbacks)
+    made = ask(task, checkpoint, options, callbacks)
     if out is not None:
-        io.write(made, out, "submission")
+        task.write(made, Path(out))
     return made

@@ -9,18 +9,17 @@ from typing import Any
 from fabula.core.errors import MissingExtra, SpecError
 from fabula.core.options import deal, takes
 from fabula.core.registry import close_to
-from fabula.learn.options import Architecture, Callbacks, Run, Settings, Task
+from fabula.learn.options import Callbacks, Changes, Run, Settings, TrainOptions
+from fabula.learn.tasks import room
+from fabula.learn.tasks.base import Task
 
-TRAINED = ("pss",)
-KINDS = (Task, Architecture, Settings, Run)
 
-
-@takes(*KINDS)
+@takes(TrainOptions, Changes, Settings, Run)
 def train(
     name: str,
     *,
-    task: Task | None = None,
-    architecture: Architecture | None = None,
+    task: TrainOptions | None = None,
+    architecture: Changes | None = None,
     settings: Settings | Mapping[str, Any] | None = None,
     run: Run | None = None,
     callbacks: Callbacks | None = None,
@@ -28,17 +27,18 @@ def train(
 ) -> dict[str, float]:
     """Train a model and write the folder of its run; returns the last epoch's losses and scores.
 
-    `pss`: procedure segmentation and summarisation (Batra et al., BMVC 2022). Options are given one by one, or as
-    objects; settings that are not said are those of the model's paper.
+    `name` is a task (`pss`: procedure segmentation and summarisation, Batra et al., BMVC 2022). Options are given one
+    by one, or as objects; the task's own are those of `fabula train NAME --help`. Settings that are not said are those
+    of the model's paper.
     """
-    check_name(name, TRAINED)
-    hands = (task or Task, architecture or Architecture(), run or Run, Settings)
-    task, architecture, run, _ = deal("train", given, *hands)
+    found = find_task(name)
+    hands = (task or found.Train, architecture or found.Shape, run or Run, Settings)
+    options, shape, folder, _ = deal("train", given, *hands)
     changes = as_changes(settings) | {o.name: given[o.name] for o in Settings.options() if o.name in given}
     need_learn()
-    from fabula.learn.pss import train_pss
+    from fabula.learn.run import fit
 
-    return train_pss(task, run, architecture.config(), changes, callbacks)
+    return fit(found, options, folder, shape.config(), changes, callbacks)
 
 
 def as_changes(settings: Settings | Mapping[str, Any] | None) -> dict[str, Any]:
@@ -48,9 +48,13 @@ def as_changes(settings: Settings | Mapping[str, Any] | None) -> dict[str, Any]:
     return dict(settings or {})
 
 
-def check_name(name: str, names: tuple[str, ...]) -> None:
-    if name not in names:
-        raise SpecError(f"no model is trained under {name!r}; {close_to(name, list(names))}")
+def find_task(name: str) -> Task:
+    """The task of that name; its file alone is imported, and that is light."""
+    found = room.find(name)
+    if found is None:
+        raise SpecError(f"no task is trained under {name!r}; {close_to(name, room.names())}")
+    made: Task = found()
+    return made
 
 
 def need_learn() -> None:

@@ -45,13 +45,14 @@ def flags(
         for o in kind.options()
         if not o.about.library_only and o.name not in without and (not only or o.name in only)
     ]
+    chosen.sort(key=lambda o: o.default is not MISSING)  # those that must be given come first
 
     def decorate(verb: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(verb)
         def called(**given: Any) -> Any:
             values = {o.name: read_value(o, given.pop(o.name)) for o in chosen}
             if as_typed:
-                return verb(**{into: {n: v for n, v in values.items() if v is not None}}, **given)
+                return verb(**{into: {n: v for n, v in values.items() if v not in (None, ())}}, **given)
             return verb(**{into: kind(**values)}, **given)
 
         flagged: Callable[..., Any] = called
@@ -64,7 +65,7 @@ def flags(
 
 def restate(o: Option, defaults: Mapping[str, Any], help: Mapping[str, str], as_typed: bool) -> Option:
     """An option as a verb says it."""
-    default = None if as_typed else defaults.get(o.name, o.default)
+    default = None if as_typed and o.default is not MISSING else defaults.get(o.name, o.default)
     return replace(o, default=default, about=replace(o.about, help=help.get(o.name, o.about.help)))
 
 
@@ -72,7 +73,7 @@ def make_flag(o: Option) -> Decorator:
     """--name, of the type that the field has."""
     names = [*o.about.flags, o.flag]
     if o.kind is bool:
-        return click.option(*names, o.name, is_flag=True, help=o.about.help)
+        return click.option(*names, o.name, is_flag=True, help=o.about.help, default=o.default)
     settings: dict[str, Any] = {"type": click_type(o), "help": o.about.help, "metavar": o.about.metavar}
     if o.default is MISSING:
         settings["required"] = True
@@ -94,7 +95,8 @@ def click_type(o: Option) -> Any:
         return click.IntRange(o.about.at_least, o.about.at_most)
     if o.kind is Path or (o.about.several and Path in typing.get_args(o.kind)):
         return PATH
-    return o.kind if o.kind in (int, float) else str
+    kind = typing.get_args(o.kind)[0] if word_count(o) else o.kind
+    return kind if kind in (int, float) else str
 
 
 def word_count(o: Option) -> int:

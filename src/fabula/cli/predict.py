@@ -1,4 +1,4 @@
-"""fabula predict: a trained model's answers as a submission that `fabula score` reads."""
+"""fabula predict: a trained model's answers as a file; of `pss` a submission that `fabula score` reads."""
 
 from __future__ import annotations
 
@@ -11,37 +11,41 @@ from fabula.api.predict import predict
 from fabula.cli._console import print_note, show_training, warn
 from fabula.cli._options import flags, path_argument
 from fabula.cli._out import check_new, check_outputs
+from fabula.cli._tasks import help_of, task_group
 from fabula.core.options import MUST, Options, option
 from fabula.learn.options import Callbacks, PredictOptions
+from fabula.learn.tasks.base import Task
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outputs(Options):
     """Where predictions go."""
 
-    out: Path = option(MUST, "Submission file to write.", "-o", writes=True)
+    out: Path = option(MUST, "File to write.", "-o", writes=True)
     overwrite: bool = option(False, "Replace the file that is there.")
 
 
-@click.group("predict")
-def command() -> None:
-    """Predict with a trained model: pss."""
+def make_predict(task: Task) -> click.Command:
+    """`fabula predict NAME CHECKPOINT`."""
+
+    @click.command(task.name, **help_of(task, "predict"))
+    @path_argument("checkpoint")
+    @flags(task.Predict, into="options")
+    @flags(Outputs, into="outputs")
+    def command(checkpoint: Path, options: PredictOptions, outputs: Outputs) -> None:
+        if not outputs.overwrite:
+            check_new(outputs.out)
+        named = [getattr(options, o.name) for o in options.options() if o.kind is Path]
+        check_outputs([checkpoint, *named], outputs)
+        with show_training() as watch:
+            callbacks = Callbacks(watch=watch, warn=warn)
+            made = predict(task.name, checkpoint, outputs.out, options=options, callbacks=callbacks)
+        print_note(f"{task.count(made)} → {outputs.out}")
+
+    made: click.Command = command
+    return made
 
 
-@command.command()
-@path_argument("checkpoint")
-@flags(PredictOptions, into="options")
-@flags(Outputs, into="outputs")
-def pss(checkpoint: Path, options: PredictOptions, outputs: Outputs) -> None:
-    """Segment (and caption) the videos of a feature store with the model of a CHECKPOINT or run.
-
-    \b
-    fabula predict pss runs/soft --features s3d/ --data yc2/ --split test -o submission.json
-    fabula score submission.json --refs yc2/yc2_my_test.json --protocol pss-2022
-    """
-    if not outputs.overwrite:
-        check_new(outputs.out)
-    check_outputs([checkpoint, options.features, options.data], outputs)
-    with show_training() as watch:
-        made = predict("pss", checkpoint, outputs.out, options=options, callbacks=Callbacks(watch=watch, warn=warn))
-    print_note(f"{len(made):,} videos, {made.events:,} segments → {outputs.out}")
+command = task_group(
+    "predict", "Predict with the model of a CHECKPOINT or run: fabula predict TASK RUN -o FILE.", make_predict
+)

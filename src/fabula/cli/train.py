@@ -14,40 +14,42 @@ import click
 from fabula.api.train import train
 from fabula.cli._console import print_note, show_training, warn
 from fabula.cli._options import flags
+from fabula.cli._tasks import help_of, task_group
+from fabula.core.errors import FabulaError
 from fabula.core.notes import ignore
-from fabula.learn.options import Architecture, Callbacks, Run, Settings, Task
+from fabula.learn.options import Callbacks, Changes, Run, Settings, TrainOptions
+from fabula.learn.tasks.base import Task
 
 
-@click.group("train")
-def command() -> None:
-    """Train a model: pss."""
+def make_train(task: Task) -> click.Command:
+    """`fabula train NAME`."""
+
+    @click.command(task.name, **help_of(task, "train"))
+    @flags(task.Train, into="options")
+    @flags(task.Shape, into="shape")
+    @flags(Settings, into="settings", as_typed=True)
+    @flags(Run, into="run")
+    def command(options: TrainOptions, shape: Changes, settings: Mapping[str, Any], run: Run) -> None:
+        talks = os.environ.get("RANK", "0") == "0"  # one process of several
+        try:
+            with show_log(talks), show_training(talks) as watch:
+                callbacks = Callbacks(watch=watch, warn=warn if talks else ignore)
+                train(task.name, task=options, architecture=shape, settings=settings, run=run, callbacks=callbacks)
+        except KeyboardInterrupt:
+            print_note(f"stopped; --resume goes on from {run.out}/last.safetensors, if it is there")
+            sys.exit(130)
+        except FabulaError as error:
+            if talks or not getattr(error, "told_by_all", False):
+                raise
+            sys.exit(2)  # the first process says it
+        if talks:
+            print_note(f"run in {run.out}/: predict with: fabula predict {task.name} {run.out} …")
+
+    made: click.Command = command
+    return made
 
 
-@command.command()
-@flags(Task, into="task")
-@flags(Architecture, into="architecture")
-@flags(Settings, into="settings", as_typed=True)
-@flags(Run, into="run")
-def pss(task: Task, architecture: Architecture, settings: Mapping[str, Any], run: Run) -> None:
-    """Train procedure segmentation and summarisation (Batra et al., BMVC 2022).
-
-    \b
-    fabula train pss --data yc2/ --features s3d/ --matcher soft --out runs/soft
-    fabula train pss --data yc2/ --features s3d/ --matcher soft --out runs/soft --resume
-    torchrun --nproc-per-node 2 -m fabula train pss --data … --features … --out …
-    fabula predict pss runs/soft --features s3d/ --data yc2/ -o submission.json
-    """
-    talks = os.environ.get("RANK", "0") == "0"  # one process of several
-    try:
-        with show_log(talks), show_training(talks) as watch:
-            callbacks = Callbacks(watch=watch, warn=warn if talks else ignore)
-            train("pss", task=task, architecture=architecture, settings=settings, run=run, callbacks=callbacks)
-    except KeyboardInterrupt:
-        print_note(f"stopped; --resume goes on from {run.out}/last.safetensors, if it is there")
-        sys.exit(130)
-    if talks:
-        again = f"fabula predict pss {run.out} --features {task.features} -o submission.json"
-        print_note(f"run in {run.out}/: predict with: {again}")
+command = task_group("train", "Train a model: fabula train TASK --out RUN.", make_train)
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 A name leads to its file without a look into the others: `soda_c` is soda_c.py; where there is no such file, the longest
 head of the name that is one has the family: BLEU_4 and BLEU_1 are in bleu.py. A file offers one thing under the room's
 attribute (`Metric`), or a family under its plural (`METRICS`); base.py is what all have in common. A room may have
-shelves: folders that sort its files.
+shelves: folders that sort its files; and a door for other packages, which offer things by entry points of its group.
 """
 
 from __future__ import annotations
@@ -38,9 +38,11 @@ BASE = "base"  # what the things of a room or shelf have in common
 class Room:
     """The public modules of a package, and of its shelves, that offer something under the room's attribute name."""
 
-    def __init__(self, package: str, attribute: str, noun: str, shelves: Sequence[str] = ()) -> None:
+    def __init__(
+        self, package: str, attribute: str, noun: str, shelves: Sequence[str] = (), group: str | None = None
+    ) -> None:
         self.package, self.attribute, self.noun, self.shelves = package, attribute, noun, tuple(shelves)
-        self.plural = f"{attribute.upper()}S"
+        self.plural, self.group = f"{attribute.upper()}S", group
 
     def modules(self, shelf: str | None = None) -> list[str]:
         """Dotted from the room on, by file name; with a shelf, those of the room itself and of that shelf."""
@@ -72,10 +74,30 @@ class Room:
         return (thing for module in self.modules(shelf) for thing in self.load(module))
 
     def names(self) -> list[str]:
-        return [thing.name for thing in self.all()]
+        return [*(thing.name for thing in self.all()), *self.outside()]
+
+    def outside(self) -> dict[str, Any]:
+        """Entry points of other packages, by name; what they name is not imported."""
+        if self.group is None:
+            return {}
+        from importlib.metadata import entry_points
+
+        return {point.name: point for point in sorted(entry_points(group=self.group), key=lambda point: point.name)}
+
+    def load_outside(self, name: str) -> Any:
+        """What an entry point of that name leads to, or None where there is none."""
+        point = next((point for said, point in self.outside().items() if key(said) == key(name)), None)
+        if point is None:
+            return None
+        try:
+            return point.load()
+        except (ImportError, AttributeError, SyntaxError) as error:
+            raise SpecError(
+                f"the {self.noun} {name!r} of {self.group} leads to {point.value}, which cannot be loaded ({error})"
+            ) from None
 
     def find(self, name: str) -> Any:
-        """The thing of that name, whatever the case, or None. Only its own file is imported."""
+        """The thing of that name, whatever the case, or None. Only its own file is imported; ours come first."""
         modules, parts = self.modules(), key(name).split("_")
         for k in range(len(parts), 0, -1):
             file = "_".join(parts[:k])
@@ -83,7 +105,7 @@ class Room:
                 for thing in self.load(module):
                     if key(thing.name) == key(name):
                         return thing
-        return None
+        return self.load_outside(name)
 
     def get(self, name: str) -> Any:
         """The same; a wrong name names its nearest neighbour."""

@@ -15,8 +15,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
-from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, get_type_hints
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -28,11 +27,10 @@ from fabula.core.errors import FabulaError, InputError, shown
 from fabula.core.memory import available
 from fabula.io.files import check_path, parse_json, write_bytes
 from fabula.learn._stores import NONSENSE, summarize
+from fabula.learn.config import LARGEST, LAYERS, fits
 from fabula.learn.models import room
 
 FORMAT = 1
-LARGEST = 1 << 20  # of any whole number in a config: widths, layers, frames
-LAYERS = 256  # of anything a config counts in layers or levels
 AGAIN = "name another checkpoint of a run; this one is damaged, or no file of fabula train"
 
 
@@ -148,7 +146,10 @@ def restore(model: nn.Module, tensors: Mapping[str, Tensor], header: Mapping[str
 
 def check_weights(model: nn.Module, weights: Mapping[str, Tensor], file: object) -> None:
     """Names, shapes and types of the weights are the model's own."""
-    own = model.state_dict()
+    check_names(model.state_dict(), weights, file)
+
+
+def check_names(own: Mapping[str, Tensor], weights: Mapping[str, Tensor], file: object) -> None:
     for name in sorted(own.keys() | weights.keys()):
         ours, theirs = (describe(some.get(name)) for some in (own, weights))
         if ours != theirs:
@@ -196,21 +197,6 @@ def config_of(cls: type[Any], values: Mapping[str, Any], file: object) -> Any:
             seen = f"its config says that {name} is {shown(value)}, which cannot be"
             raise InputError(seen, file=file, hint=AGAIN)
     return cls(**{n: tuple(v) if isinstance(v, list) else v for n, v in values.items()})
-
-
-def fits(value: Any, kind: Any, most: int) -> bool:
-    """Whether a value of JSON is one of this type; a whole number at most so large."""
-    if get_origin(kind) is Literal:
-        return value in get_args(kind)
-    if get_origin(kind) in (Union, UnionType):
-        return any(fits(value, one, most) for one in get_args(kind))
-    if get_origin(kind) is tuple:
-        return isinstance(value, list | tuple) and all(fits(v, get_args(kind)[0], most) for v in value)
-    if kind is int:
-        return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most
-    if kind is float:
-        return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= 1e30
-    return value is None if kind is type(None) else kind in (str, bool) and isinstance(value, kind)
 
 
 def optimizer_tensors(optimizer: torch.optim.Optimizer) -> tuple[dict[str, Tensor], dict[str, Any]]:

@@ -1,4 +1,7 @@
-"""What training, predicting and simulating can be told; nothing here needs torch, so that help texts do not."""
+"""What every training and predicting can be told; nothing here needs torch, so that help texts do not.
+
+A task adds its own options (learn/tasks): what it reads, what it predicts from.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from typing import Any, Literal
 
 from fabula.core.errors import SpecError
 from fabula.core.notes import Progress, ignore, silent
-from fabula.core.options import MUST, Options, option, same_as
+from fabula.core.options import MUST, Options, option
 
 MOST_SEED = (1 << 32) - 1  # an epoch's order has a seed a million times as large, in 64 bits
 Scores = Mapping[str, float]
@@ -21,48 +24,83 @@ class Settings(Options):
     """How a model is trained. A model's `recipe` holds the values of its paper."""
 
     epochs: int = option(30, "Default: the paper's.")
-    batch_size: int = option(1, "Videos per step and process. Default: the paper's, 1.")
+    steps: int | None = option(None, "Steps instead of epochs.")
+    batch_size: int = option(1, "Units per batch and process. Default: the paper's.")
+    accumulate: int = option(1, "Batches per step.")
+    pass_steps: Literal["each", "together"] = option(
+        "each", "Where a model has several losses per batch: a step after each, or one for all."
+    )
+    optimizer: Literal["adam", "adamw"] = option("adam", "Default: the paper's.")
     lr: float = option(5e-5, "Learning rate. Default: the paper's.")
-    weight_decay: float = option(1e-4, "Of Adam.", library_only=True)
-    betas: tuple[float, float] = option((0.9, 0.999), "Of Adam.", library_only=True)
-    decay: float = option(0.5, "The learning rate is multiplied by this …", library_only=True)
-    decay_from: int = option(8, "… at this epoch (from 0) …", library_only=True)
-    decay_every: int = option(3, "… and every so many epochs after.", library_only=True)
-    clip_norm: float | None = option(100.0, "Gradient norm at most; None: as it is.", library_only=True)
-    clip_value: float | None = option(None, "Every gradient entry within ±this.", library_only=True)
+    weight_decay: float = option(1e-4, "Of the optimiser. Default: the paper's.")
+    no_decay: bool = option(False, "Biases and norms do not decay.")
+    betas: tuple[float, float] = option((0.9, 0.999), "Of the optimiser. Default: the paper's.")
+    eps: float = option(1e-8, "Of the optimiser.")
+    schedule: Literal["staircase", "constant", "linear", "cosine"] = option(
+        "staircase", "How the learning rate falls. Default: the paper's."
+    )
+    warmup: float = option(0.0, "Steps in which the learning rate rises from 0; below 1 a share of all steps.")
+    decay: float = option(0.5, "Staircase: the learning rate is multiplied by this …")
+    decay_from: int = option(8, "… at this epoch (from 0) …")
+    decay_every: int = option(3, "… and every so many epochs after …")
+    decay_times: int | None = option(None, "… so many times. Default: (epochs − decay-from) / decay-every, as PDVC.")
+    clip_norm: float | None = option(100.0, "Gradient norm at most. Default: the paper's.")
+    clip_value: float | None = option(None, "Every gradient entry within ±this.")
+    precision: Literal["32", "bf16", "16-mixed"] = option("32", "Of the matrix products. Default: 32.")
     seed: int = option(777, "Default: 777.")
-    save_every: int = option(500, "Steps between checkpoints. Default: 500.")  # and one at the end of every epoch
     validate_every: int = option(1, "Epochs between validations. Default: 1.")
+    validate_steps: int | None = option(None, "Steps between validations, instead of epochs.")
+    patience: int | None = option(None, "End after so many validations without a better score.")
+    best_by: tuple[str, ...] = option(
+        (), "Scores that choose checkpoints, as SODA_d or METEOR+SODA_c. Default: the task's.", parts=True
+    )
+    save_minutes: float | None = option(10.0, "Minutes between checkpoints. Default: 10.")  # and every epoch
+    save_every: int | None = option(None, "Steps between checkpoints.")
+    log_every: int = option(1, "Steps between looks at the losses: each makes a GPU wait.")
+    workers: int = option(0, "Processes that read and collate.")
+    device: str = option("auto", "auto, cpu, cuda, cuda:1, mps.")
     threads: int | None = option(None, "Threads of torch on a CPU.")  # None: as torch likes
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "batch_size", "save_every", "validate_every", "decay_every"):
-            if getattr(self, name) < 1:
-                raise SpecError(f"{name} is {getattr(self, name)}; it must be at least 1")
+        for name in ("epochs", "batch_size", "validate_every", "decay_every", "accumulate", "log_every"):
+            self.check_least(name, 1)
+        for name in ("steps", "validate_steps", "patience", "save_every", "threads"):
+            self.check_least(name, 1)
+        for name in ("workers", "decay_times", "decay_from"):
+            self.check_least(name, 0)
         if not (math.isfinite(self.lr) and self.lr > 0):
             raise SpecError(f"a learning rate of {self.lr}; it must be a positive number")
+        for name in ("weight_decay", "eps", "warmup", "decay", "clip_norm", "clip_value", "save_minutes"):
+            value = getattr(self, name)
+            if value is not None and not (math.isfinite(value) and value >= 0):
+                raise SpecError(f"{name} is {value}; it must be at least 0")
         if not 0 <= self.seed <= MOST_SEED:
             raise SpecError(f"seed {self.seed}; it is a whole number from 0 to {MOST_SEED}")
+        object.__setattr__(self, "best_by", (self.best_by,) if isinstance(self.best_by, str) else tuple(self.best_by))
+
+    def check_least(self, name: str, least: int) -> None:
+        value = getattr(self, name)
+        if value is not None and value < least:
+            raise SpecError(f"{name} is {value}; it must be at least {least}")
+
+
+FREE = ("epochs", "steps", "save_every", "save_minutes", "validate_every", "validate_steps", "patience", "best_by",
+        "log_every", "workers", "device", "threads")  # fmt: skip  # may change when a run is resumed
 
 
 @dataclass(frozen=True, kw_only=True)
-class Task(Options):
-    """What a run trains on."""
+class TrainOptions(Options):
+    """Which model, and what it begins from. A task's own options stand on top of these."""
 
-    data: Path = option(MUST, "Annotations: a file, or a folder of splits.")
-    features: Path = option(MUST, ".npy folder, .h5 or .safetensors.")
-    val: Path | None = option(None, "Validation annotations. Default: the split in --data.")  # or no validation
-    model: str = option("pdvc", "pdvc or procnets.", shows_default=True)
+    model: str | None = option(None, "Default: the task's first.")
     tiny: bool = option(False, "A small model that trains on a laptop.")  # begins from Config.tiny()
-    min_count: int = option(1, "A word is known from so many times on.", library_only=True)
-    max_events: int | None = option(
-        None, "Keep so many random steps per video (PDVC's accident: 10). Default: all."
-    )  # data.py
-    skip_missing: bool = option(False, "Leave out videos that have no features.")
-    format: str | None = option(None, "Format of the annotations (fabula list formats). Default: known by its shape.")
+    preset: str | None = option(None, "Settings of a paper for its data.")
+    config: Path | None = option(None, "A run's config.json, or a .toml with tables [config], [settings], [options].")
+    from_: Path | None = option(None, "Begin with the weights of a run, or of an official .pth.")
+    from_part: str = option("whole", "whole, or a part of the model: encoder.", shows_default=True)
 
     def __post_init__(self) -> None:
-        self.set_paths("data", "features", "val")
+        self.set_paths(*(o.name for o in self.options() if o.kind is Path))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,28 +110,29 @@ class Changes(Options):
     set_: Any = option((), "Any other setting of the model, repeatable.", several=True, metavar="NAME=VALUE")
 
     def config(self) -> dict[str, Any]:
-        """By name. In the library `set_` may be a mapping; text is read as the setting's type later."""
-        if isinstance(self.set_, Mapping):
-            return dict(self.set_)
-        found = {}
-        for pair in [self.set_] if isinstance(self.set_, str) else self.set_:
-            name, equals, value = pair.partition("=")
-            if not equals:
-                raise SpecError(f"--set {pair!r}: say name=value")
-            found[name.strip()] = value.strip()
-        return found
+        """By name. In the library `set_` may be a mapping; text is read as the setting's type later.
+
+        An option that a task adds is the setting of its name.
+        """
+        named = {o.name: getattr(self, o.name) for o in self.options() if o.name in self.flagged()}
+        return {**read_pairs(self.set_), **{name: value for name, value in named.items() if value is not None}}
+
+    def flagged(self) -> set[str]:
+        """Options that are settings of the model under the same name."""
+        return {o.name for o in self.options()} - {"set_"}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Architecture(Changes):
-    """The same, with what PDVC is mostly asked for."""
-
-    matcher: Literal["hungarian", "ordered", "soft"] | None = option(None, "PDVC: who answers for a step.")
-    captioner: Literal["standard", "light", "none"] | None = option(None, "PDVC: which captioner.")
-
-    def config(self) -> dict[str, Any]:
-        named = {"matcher": self.matcher, "captioner": self.captioner}
-        return {**super().config(), **{name: value for name, value in named.items() if value is not None}}
+def read_pairs(said: Any) -> dict[str, Any]:
+    """`name=value` texts, or a mapping, as a mapping."""
+    if isinstance(said, Mapping):
+        return dict(said)
+    found = {}
+    for pair in [said] if isinstance(said, str) else said:
+        name, equals, value = pair.partition("=")
+        if not equals:
+            raise SpecError(f"--set {pair!r}: say name=value")
+        found[name.strip()] = value.strip()
+    return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,6 +143,8 @@ class Run(Options):
     resume: bool = option(False, "Go on from the run's last checkpoint.")
     overwrite: bool = option(False, "Replace the run that is there.")
     tensorboard: bool = option(False, "Write TensorBoard files beside the CSV.")
+    wandb: str | None = option(None, "Log to Weights & Biases, to this project.")
+    mlflow: str | None = option(None, "Log to MLflow, to this experiment.")
 
     def __post_init__(self) -> None:
         self.set_paths("out")
@@ -117,30 +158,41 @@ class Callbacks:
     warn: Callable[[str], None] = ignore
 
 
+@dataclass(frozen=True)
+class Share:
+    """This process's part of a work that several do: units rank, rank + world, …"""
+
+    rank: int = 0
+    world: int = 1
+
+    def of(self, n: int) -> range:
+        return range(self.rank, n, self.world)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Validation:
-    """What is measured between epochs, on a model (an nn.Module)."""
+    """What is measured between steps, on a model (an nn.Module): answers by all processes, scores by the first."""
 
-    measure: Callable[[Any], Scores]
-    best_by: str | None = None  # the score that chooses best.safetensors; None: the first
+    answer: Callable[[Any, Share], list[Any]]  # one per unit of the share, in order
+    score: Callable[[list[Any]], Scores]  # of all answers, in the order of the units
+    best_by: tuple[str, ...] = ()  # scores, or sums as "METEOR+SODA_c"; (): the first. best.safetensors is by the first
 
 
 @dataclass(frozen=True, kw_only=True)
-class PredictOptions(Changes):
-    """What a trained model predicts, and from what."""
+class PredictOptions(Options):
+    """What every prediction can be told. A task's own options stand on top of these."""
 
-    features: Path = same_as(Task, "features")
-    data: Path | None = option(None, "Videos and durations: annotations, or a folder of splits.")
-    split: str = option("val", "Which split of --data: train, val, test.", shows_default=True)
-    rate: float | None = option(None, "Features per second, where neither --data nor the store knows durations.")
-    batch_size: int = option(8, "Videos at a time.", shows_default=True)
+    batch_size: int = option(8, "Units at a time.", shows_default=True)
+    device: str = option("auto", "auto, cpu, cuda, cuda:1, mps.", shows_default=True)
     set_: Any = option((), "Change an inference setting, as ec_alpha=0.3.", several=True, metavar="NAME=VALUE")
-    format: str | None = option(None, "Format of --data (fabula list formats). Default: known by its shape.")
 
     def __post_init__(self) -> None:
-        self.set_paths("features", "data")
+        self.set_paths(*(o.name for o in self.options() if o.kind is Path))
         if self.batch_size < 1:
             raise SpecError(f"batch_size is {self.batch_size}; it must be at least 1")
+
+    def changes(self) -> dict[str, Any]:
+        return read_pairs(self.set_)
 
 
 @dataclass(frozen=True, kw_only=True)

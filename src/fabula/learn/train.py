@@ -1,78 +1,71 @@
 """The training loop: one flat loop on lightning Fabric that trains any model of learn/models.
 
-    for epoch: for batch: loss → backward → clip → step → log;   validate;   checkpoint
+    for epoch: for batches of a step: for pass: loss → backward → clip → step;   log;   validate;   checkpoint
 
 A run is a folder:
 
-    config.json        model, settings, data: what was asked for
-    steps.csv          a line per step: epoch, learning rate, every loss
+    config.json        task, model, settings, data: what was asked for
+    steps.csv          a line per step: epoch, learning rate, every loss, the gradient's norm before it was clipped
     epochs.csv         a line per epoch: mean losses, validation scores, seconds
+    validations.csv    a line per validation, where these are made every so many steps
     last.safetensors   weights, optimiser, random states, place: training goes on from here after a kill
-    best.safetensors   the weights with the best validation score
+    best.safetensors   the weights with the best validation score; best-<score>.safetensors where several choose
 
-Resuming gives the curve of a run that was never stopped: the order of the videos is a function of seed and epoch, the
-learning rate one of the epoch, and the random states of all processes are in the checkpoint; lines that were logged
-after it are dropped. Several processes: `torchrun --nproc-per-node 2 -m fabula train …`; a run is resumed with as many.
+Resuming gives the curve of a run that was never stopped: the order of the examples is a function of seed and epoch,
+what an example draws one of seed, epoch and example, the learning rate one of the step, and the random states of all
+processes, of the CPU and of the device, are in the checkpoint; lines that were logged after it are dropped. Several
+processes: `torchrun --nproc-per-node 2 -m fabula train …`; a run is resumed with as many.
+
+Losses are looked at every `log_every` steps, all at once, since each look makes a GPU wait; a loss or gradient that is
+not finite ends all processes there, with one line, before anything of it is saved.
 """
 
 from __future__ import annotations
 
-import contextlib
-import csv
-import io
+import itertools
 import json
 import logging
 import math
-import os
+import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from lightning_fabric import Fabric
-from lightning_fabric.loggers.logger import Logger
 from torch import Tensor, nn
 
+import fabula
 from fabula.core.errors import FabulaError, InputError, SpecError, shown
-from fabula.io.files import dump_json, load_json, name_write_failures, write_text
+from fabula.core.registry import close_to
+from fabula.io.files import dump_json, load_json, name_write_failures
 from fabula.learn import checkpoint
 from fabula.learn._stores import summarize
-from fabula.learn.data import Vocabulary
-from fabula.learn.options import Callbacks, Run, Settings, Validation
+from fabula.learn.batch import Batch, Data
+from fabula.learn.config import configure
+from fabula.learn.loop.loader import Loader
+from fabula.learn.loop.logs import Tracker, cut, open_trackers, write_line
+from fabula.learn.loop.processes import (
+    deal_back,
+    gather,
+    keep_random,
+    make_fabric,
+    random_states,
+    restore_random,
+    said_anywhere,
+)
+from fabula.learn.loop.schedule import lr_at, make_optimizer, set_rate
+from fabula.learn.options import FREE, Callbacks, Run, Scores, Settings, Share, Validation
 
 log = logging.getLogger(__name__)
 
 
 class TrainingError(FabulaError):
-    """Training cannot go on; says at which step and on which videos."""
+    """Training cannot go on; says at which step and on which units. Every process of a run raises it."""
 
-
-class Data(Protocol):
-    """What the loop needs of a data set: `Steps` of learn/data.py is one."""
-
-    def __len__(self) -> int: ...
-    def __getitem__(self, i: int, /) -> Any: ...
-    def collate(self, examples: Sequence[Any], /) -> Any: ...
-
-
-def lr_at(settings: Settings, epoch: int) -> float:
-    """lr · decay^n, n = how many of the epochs decay_from, decay_from + decay_every, … have begun."""
-    s = settings
-    n = 0 if epoch < s.decay_from else 1 + (epoch - s.decay_from) // s.decay_every
-    return float(s.lr * s.decay**n)
-
-
-def batches(n: int, settings: Settings, epoch: int, rank: int = 0, world: int = 1) -> list[list[int]]:
-    """The examples of each step of this epoch on this process: one permutation, dealt out; the end wraps around."""
-    generator = torch.Generator().manual_seed(settings.seed * 1_000_003 + epoch)
-    order: list[int] = torch.randperm(n, generator=generator).tolist()
-    each = settings.batch_size * world
-    if len(order) % each and world > 1:  # every process makes the same number of steps
-        order = (order * (each // len(order) + 2))[: math.ceil(n / each) * each]
-    dealt = [order[i : i + each] for i in range(0, len(order), each)]
-    return [step[rank * settings.batch_size : (rank + 1) * settings.batch_size] for step in dealt]
+    told_by_all = True  # so that one of them says it
 
 
 def train(
@@ -82,98 +75,63 @@ def train(
     run: Run,
     *,
     validation: Validation | None = None,
-    about: Mapping[str, Any] | None = None,  # what else config.json should say: data, features
+    about: Mapping[str, Any] | None = None,  # what else config.json should say: task, data, features
     callbacks: Callbacks | None = None,
     stop_after: int | None = None,  # leave after so many steps, checkpoint written (for tests and time limits)
 ) -> dict[str, float]:
     """Train, and return the last epoch's line of epochs.csv."""
-    out, watch = run.out, (callbacks or Callbacks()).watch
     if settings.threads:
         torch.set_num_threads(settings.threads)
-    fabric = make_fabric(out, run.tensorboard)
+    several = len(passes_of(model)) > 1
+    fabric = make_fabric(settings, unused=several or bool(getattr(model, "leaves_unused", False)))
     fabric.launch()
-    first, world = fabric.is_global_zero, fabric.world_size
-    prepare(run, model, settings, about or {}, first)
+    prepare(run, model, settings, about or {}, fabric.is_global_zero)
     fabric.barrier()
     torch.manual_seed(settings.seed + fabric.global_rank)  # dropout and drawn queries differ between processes
 
-    optimizer = torch.optim.Adam(model.parameters(), settings.lr, settings.betas, weight_decay=settings.weight_decay)
-    state = Place()
-    if run.resume and (out / "last.safetensors").exists():
-        state = continue_from(out / "last.safetensors", model, optimizer, fabric, settings)
-    if run.resume and first:  # also where it was killed before its first checkpoint
-        cut(out / "steps.csv", "step", state.step)
-        cut(out / "epochs.csv", "epoch", state.epoch - 1)  # not by its step: the last checkpoint may be of that step
-    wrapped, optimizer = fabric.setup(model, optimizer)
-    wrapped.mark_forward_method("loss")
-    total = settings.epochs * len(batches(len(data), settings, 0, 0, world))
-    line: dict[str, float] = dict(state.line)
+    loop = Loop(fabric, model, Loader(data, settings, Share(fabric.global_rank, fabric.world_size),
+                                      pin=fabric.device.type == "cuda"), settings, run, about or {})  # fmt: skip
+    loop.watch = (callbacks or Callbacks()).watch
+    state = loop.state
+    try:
+        for epoch in itertools.count(state.epoch):
+            if state.step >= loop.total or loop.is_stale():
+                break
+            if hasattr(model, "begin"):
+                model.begin(epoch, epoch * loop.per_epoch)  # type: ignore[operator]
+            state.epoch, began = epoch, time.monotonic()
+            for group in grouped(loop.loader.epoch(epoch, state.batch), settings.accumulate):
+                loop.step(group)
+                if loop.is_due(settings.log_every):
+                    loop.look()
+                if loop.is_due(settings.validate_steps) and validation:
+                    loop.look()
+                    loop.tell_validation(loop.validate(validation))
+                if loop.is_due(settings.save_every) or loop.is_time():
+                    loop.save()
+                if stop_after is not None and state.step >= stop_after:
+                    loop.save()
+                    return state.line
+                if state.step >= loop.total or loop.is_stale():
+                    break
+            loop.look()
+            loop.end_epoch(validation, began)
+    finally:
+        for tracker in loop.trackers:
+            tracker.close()
+    return state.line
 
-    for epoch in range(state.epoch, settings.epochs):
-        for group in optimizer.param_groups:
-            group["lr"] = lr_at(settings, epoch)
-        began = time.monotonic()
-        for at, chosen in enumerate(batches(len(data), settings, epoch, fabric.global_rank, world)):
-            if epoch == state.epoch and at < state.batch:
-                continue  # done before the checkpoint
-            wrapped.train()
-            batch = data.collate([data[i] for i in chosen]).to(fabric.device)
-            losses: dict[str, Tensor] = wrapped.loss(batch)
-            if not torch.isfinite(losses["loss"]):
-                seen = ", ".join(f"{n} {v.item():g}" for n, v in losses.items())
-                raise TrainingError(
-                    f"the loss is not finite at step {state.step} on {batch.videos} ({seen}); lower --lr"
-                )
-            optimizer.zero_grad(set_to_none=True)
-            fabric.backward(losses["loss"])
-            if settings.clip_norm is not None:
-                fabric.clip_gradients(wrapped, optimizer, max_norm=settings.clip_norm, error_if_nonfinite=False)
-            if settings.clip_value is not None:
-                fabric.clip_gradients(wrapped, optimizer, clip_val=settings.clip_value)
-            optimizer.step()
 
-            state.step += 1
-            values = {n: v.item() for n, v in losses.items()}
-            state.add(values)
-            if first:
-                write_line(
-                    out / "steps.csv", {"step": state.step, "epoch": epoch, "lr": lr_at(settings, epoch), **values}
-                )
-                fabric.log_dict(values, step=state.step)
-                head = " · ".join(f"{n} {v:.3f}" for n, v in values.items() if not n[-1].isdigit())
-                watch(f"epoch {epoch + 1}/{settings.epochs} · {head}", state.step, total)
-            if state.step % settings.save_every == 0:
-                save(out, model, optimizer, fabric, settings, state.at(epoch, at + 1))
-            if stop_after is not None and state.step >= stop_after:
-                save(out, model, optimizer, fabric, settings, state.at(epoch, at + 1))
-                return line
+def passes_of(model: nn.Module) -> tuple[str, ...]:
+    """The losses of one batch in turn; most models have one, without a name."""
+    return tuple(getattr(model, "passes", ("",)))
 
-        line = {"epoch": epoch, "step": state.step, "lr": lr_at(settings, epoch), **state.means()}
-        last = epoch + 1 == settings.epochs
-        if first and validation and ((epoch + 1) % settings.validate_every == 0 or last):
-            random = torch.get_rng_state()
-            model.eval()
-            scores = dict(validation.measure(model))
-            torch.set_rng_state(random)
-            key = validation.best_by or next(iter(scores))
-            line |= {f"val_{n}": v for n, v in scores.items()}
-            if state.best is None or scores[key] > state.best:
-                state.best = scores[key]
-                weights = {f"model.{n}": t for n, t in model.state_dict().items()}
-                header = checkpoint.header_of(
-                    model, epoch=epoch, step=state.step, scores=scores, about=dict(about or {})
-                )
-                checkpoint.write(out / "best.safetensors", weights, header)
-        if first:
-            line["seconds"] = round(time.monotonic() - began, 3)
-            write_line(out / "epochs.csv", line)
-            fabric.log_dict({n: v for n, v in line.items() if n.startswith("val_")}, step=state.step)
-            shown = " · ".join(f"{n} {v:.4g}" for n, v in line.items() if n == "loss" or n.startswith("val_"))
-            log.info("epoch %d/%d · %s · %.1f s", epoch + 1, settings.epochs, shown, line["seconds"])
-        state.sums, state.count, state.line = {}, 0, line
-        save(out, model, optimizer, fabric, settings, state.at(epoch + 1, 0))
-        fabric.barrier()
-    return line
+
+def grouped(batches: Iterable[Any], size: int) -> Iterator[list[Any]]:
+    """The batches of each step."""
+    batches = iter(batches)
+    while group := list(itertools.islice(batches, size)):
+        yield group
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -187,13 +145,11 @@ class Place:
     epoch: int = 0
     batch: int = 0  # batches of this epoch that are done
     step: int = 0
-    best: float | None = None
+    best: dict[str, float] = field(default_factory=dict)  # the best of each score that chooses
+    stale: int = 0  # validations since the first of them was better
     count: int = 0  # steps of this epoch in `sums`
-    sums: dict[str, float] = None  # type: ignore[assignment]
-    line: dict[str, float] = None  # type: ignore[assignment]
-
-    def __post_init__(self) -> None:
-        self.sums, self.line = self.sums or {}, self.line or {}
+    sums: dict[str, float] = field(default_factory=dict)
+    line: dict[str, float] = field(default_factory=dict)
 
     def add(self, values: Mapping[str, float]) -> None:
         self.count += 1
@@ -203,51 +159,339 @@ class Place:
     def means(self) -> dict[str, float]:
         return {n: v / max(self.count, 1) for n, v in self.sums.items()}
 
-    def at(self, epoch: int, batch: int) -> Place:
-        self.epoch, self.batch = epoch, batch
-        return self
+
+@dataclass
+class Seen:
+    """A step whose losses nobody has looked at yet."""
+
+    step: int
+    rate: float
+    units: list[str]
+    names: list[str]
+    values: Tensor  # [names], on the device
 
 
-def save(out: Path, model: nn.Module, optimizer: Any, fabric: Fabric, settings: Settings, state: Place) -> None:
-    """last.safetensors, by the first process; the others send it their random state."""
-    mine = torch.get_rng_state().to(torch.int32)
-    gathered = fabric.all_gather(mine) if fabric.world_size > 1 else mine
-    assert isinstance(gathered, Tensor)
-    random = gathered.reshape(fabric.world_size, -1)
-    if not fabric.is_global_zero:
-        return
-    kept, numbers = checkpoint.optimizer_tensors(optimizer)
-    tensors = {f"model.{n}": t for n, t in model.state_dict().items()} | kept
-    tensors |= {f"rng.{rank}": r.to(torch.uint8) for rank, r in enumerate(random)}
-    place = asdict(state)
-    header = checkpoint.header_of(model, settings=asdict(settings), optimizer=numbers, place=place)
-    checkpoint.write(out / "last.safetensors", tensors, header)
+class Loop:
+    """A run under way: the model and its optimiser, where training stands, what has been seen."""
+
+    def __init__(
+        self,
+        fabric: Fabric,
+        model: nn.Module,
+        loader: Loader,
+        settings: Settings,
+        run: Run,
+        about: Mapping[str, Any],
+    ) -> None:
+        self.fabric, self.model, self.loader = fabric, model, loader
+        self.settings, self.run, self.about = settings, run, about
+        self.first = fabric.is_global_zero
+        self.per_epoch = math.ceil(len(loader) / settings.accumulate)
+        self.total = total_steps(settings, self.per_epoch)
+        self.watch = Callbacks().watch
+        self.seen: list[Seen] = []
+        self.saved, self.wants_save = time.monotonic(), False
+
+        self.bare = make_optimizer(model, settings)
+        self.wrapped, self.optimizer = fabric.setup(model, self.bare)
+        self.wrapped.mark_forward_method("loss")
+        self.state = Place()
+        if run.resume and (run.out / "last.safetensors").exists():
+            self.state = self.continue_from(run.out / "last.safetensors")
+        if run.resume and self.first:  # also where it was killed before its first checkpoint
+            cut(run.out / "steps.csv", "step", self.state.step)
+            cut(run.out / "validations.csv", "step", self.state.step)
+            cut(run.out / "epochs.csv", "epoch", self.state.epoch - 1)  # not by step: it may be the checkpoint's own
+        self.trackers: list[Tracker] = []
+        if self.first:
+            self.trackers = open_trackers(run, wanted(model, settings, about), self.state.step)
+
+    # -- a step -------------------------------------------------------------------------------------------------------
+
+    def rate(self) -> float:
+        return lr_at(self.settings, self.state.step, self.per_epoch, self.total)
+
+    def step(self, group: Sequence[Any]) -> None:
+        """One step of the optimiser for each pass, or one for all of them, on these batches."""
+        parts = passes_of(self.model)
+        each = self.settings.pass_steps == "each"
+        rate = self.rate()
+        set_rate(self.optimizer, rate)
+        self.wrapped.train()
+        group = [self.send(batch) for batch in group]
+        named: dict[str, Tensor] = {}
+        norm = torch.zeros((), device=self.fabric.device)
+        for i, part in enumerate(parts):
+            if each or i == 0:
+                self.optimizer.zero_grad(set_to_none=True)
+            for name, value in self.backward(group, part).items():
+                name = f"{part}/{name}" if part and name != "loss" else name
+                named[name] = named[name] + value if name in named else value
+            if each or i == len(parts) - 1:
+                norm = torch.maximum(norm, self.clip()) if i else self.clip()
+                self.optimizer.step()
+        self.state.step += 1
+        self.state.batch += len(group)
+        units = [name for batch in group for name in getattr(batch, "names", [])]
+        values = torch.stack([v.float() for v in (*named.values(), norm)])
+        self.seen.append(Seen(self.state.step, rate, units, [*named, "grad_norm"], values))
+
+    def send(self, batch: Any) -> Any:
+        if isinstance(batch, Batch):
+            return batch.to(self.fabric.device, non_blocking=True)
+        return batch.to(self.fabric.device)
+
+    def backward(self, group: Sequence[Any], part: str) -> dict[str, Tensor]:
+        """Gradients of the mean loss of some batches; the losses by name, their means.
+
+        Processes meet in the last batch; where parameters may go without a gradient, in every one.
+        """
+        named: dict[str, Tensor] = {}
+        waits = self.fabric.world_size > 1 and not self.may_leave_unused()
+        for i, batch in enumerate(group):
+            with self.fabric.no_backward_sync(self.wrapped, enabled=waits and i < len(group) - 1):
+                losses: dict[str, Tensor] = self.wrapped.loss(batch, part) if part else self.wrapped.loss(batch)
+                self.fabric.backward(losses["loss"] / len(group))
+            for name, value in losses.items():
+                value = value.detach() / len(group)
+                named[name] = named[name] + value if name in named else value
+        return named
+
+    def may_leave_unused(self) -> bool:
+        return len(passes_of(self.model)) > 1 or bool(getattr(self.model, "leaves_unused", False))
+
+    def clip(self) -> Tensor:
+        """Gradients within their bounds; their norm before."""
+        s = self.settings
+        self.fabric.strategy.precision.unscale_gradients(self.bare)
+        every = [p for p in self.model.parameters() if p.grad is not None]
+        norm = torch.nn.utils.clip_grad_norm_(every, math.inf if s.clip_norm is None else s.clip_norm)
+        if s.clip_value is not None:
+            torch.nn.utils.clip_grad_value_(every, s.clip_value)
+        return norm.detach()
+
+    # -- looking ------------------------------------------------------------------------------------------------------
+
+    def is_due(self, every: int | None) -> bool:
+        return every is not None and (self.state.step % every == 0 or self.state.step == self.total)
+
+    def is_time(self) -> bool:
+        """Whether the first process said, when all last looked, that a checkpoint is due."""
+        return self.wants_save
+
+    def is_stale(self) -> bool:
+        return self.settings.patience is not None and self.state.stale >= self.settings.patience
+
+    def look(self) -> None:
+        """The losses of the steps since the last look, in one transfer: checked, summed, logged."""
+        if not self.seen:
+            return
+        numbers = iter(torch.cat([seen.values for seen in self.seen]).tolist())
+        told = [(seen, dict(zip(seen.names, numbers, strict=False))) for seen in self.seen]
+        self.seen = []
+        problem = next((said for seen, values in told if (said := self.find_problem(seen, values))), None)
+        late = self.first and self.is_late()
+        bad, self.wants_save = said_anywhere([problem is not None, late], self.fabric.device)
+        if bad:
+            raise TrainingError(next(said for said in gather(problem) if said))
+        for seen, values in told:
+            norm = values.pop("grad_norm")
+            self.state.add(values)
+            if self.first:
+                line = {"step": seen.step, "epoch": self.state.epoch, "lr": seen.rate, **values, "grad_norm": norm}
+                write_line(self.run.out / "steps.csv", line)
+                self.track({**values, "lr": seen.rate, "grad_norm": norm}, seen.step)
+        if self.first:
+            head = " · ".join(f"{n} {v:.3f}" for n, v in values.items() if is_main(n, values))
+            self.watch(f"{self.where()} · {head}", self.state.step, self.total)
+
+    def find_problem(self, seen: Seen, values: Mapping[str, float]) -> str | None:
+        """A loss that is not finite, or a gradient (in half precision those are skipped, and the scale is lowered)."""
+        said = ", ".join(f"{n} {v:g}" for n, v in values.items())
+        what = "the loss" if not math.isfinite(values["loss"]) else ""
+        if not what and self.settings.precision != "16-mixed" and not math.isfinite(values["grad_norm"]):
+            what = "the gradient"
+        return (what and f"{what} is not finite at step {seen.step - 1} on {seen.units} ({said}); lower --lr") or None
+
+    def is_late(self) -> bool:
+        minutes = self.settings.save_minutes
+        return minutes is not None and time.monotonic() - self.saved >= 60 * minutes
+
+    def where(self) -> str:
+        epochs = math.ceil(self.total / self.per_epoch)
+        return f"epoch {self.state.epoch + 1}/{epochs}"
+
+    def track(self, values: Mapping[str, float], step: int) -> None:
+        for tracker in self.trackers:
+            tracker.log(values, step)
+
+    # -- validation ---------------------------------------------------------------------------------------------------
+
+    def validate(self, validation: Validation) -> dict[str, float]:
+        """Scores, and the checkpoints that they choose. All processes answer, the first scores."""
+        self.model.eval()
+        with keep_random(self.fabric.device):
+            mine = validation.answer(self.model, Share(self.fabric.global_rank, self.fabric.world_size))
+            answers = deal_back(gather(mine))
+            scores: dict[str, float] = gather(dict(validation.score(answers)) if self.first else {})[0]
+        names = self.settings.best_by or validation.best_by or (next(iter(scores)),)
+        for i, name in enumerate(names):
+            value = sum_of(name, scores)
+            better = math.isfinite(value) and (name not in self.state.best or value > self.state.best[name])
+            if i == 0:
+                self.state.stale = 0 if better else self.state.stale + 1
+            if better:
+                self.state.best[name] = value
+                if self.first:
+                    for file in ["best.safetensors"] * (i == 0) + [best_file(name)] * (len(names) > 1):
+                        self.write_best(self.run.out / file, scores)
+        return {f"val_{n}": v for n, v in scores.items()}
+
+    def write_best(self, path: Path, scores: Scores) -> None:
+        weights = {f"model.{n}": t for n, t in self.model.state_dict().items()}
+        told = {"epoch": self.state.epoch, "step": self.state.step, "scores": dict(scores), "about": dict(self.about)}
+        checkpoint.write(path, weights, checkpoint.header_of(self.model, **told))
+
+    def tell_validation(self, scores: Mapping[str, float]) -> None:
+        """A validation in the midst of an epoch."""
+        if self.first:
+            line = {"step": self.state.step, "epoch": self.state.epoch, **scores}
+            write_line(self.run.out / "validations.csv", line)
+            self.track(scores, self.state.step)
+            log.info("step %d/%d · %s", self.state.step, self.total, shown_scores(scores))
+
+    def end_epoch(self, validation: Validation | None, began: float) -> None:
+        """Its line, its validation, its checkpoint. An epoch that is not whole goes on if the run does."""
+        state, s = self.state, self.settings
+        whole = state.batch >= len(self.loader)
+        ends = state.step >= self.total or self.is_stale()
+        line = {"epoch": state.epoch, "step": state.step, "lr": self.rate_before(), **state.means()}
+        if validation and s.validate_steps is None and ((state.epoch + 1) % s.validate_every == 0 or ends):
+            line |= self.validate(validation)
+        if self.first:
+            line["seconds"] = round(time.monotonic() - began, 3)
+            write_line(self.run.out / "epochs.csv", line)
+            self.track({n: v for n, v in line.items() if n.startswith("val_")}, state.step)
+            log.info("%s · %s · %.1f s", self.where(), shown_scores(line), line["seconds"])
+        state.line = line
+        if whole:
+            state.sums, state.count = {}, 0
+            state.epoch, state.batch = state.epoch + 1, 0
+        self.save()
+        self.fabric.barrier()
+
+    def rate_before(self) -> float:
+        """The learning rate of the last step."""
+        return lr_at(self.settings, max(self.state.step - 1, 0), self.per_epoch, self.total)
+
+    # -- checkpoints --------------------------------------------------------------------------------------------------
+
+    def save(self) -> None:
+        """last.safetensors, by the first process; the others send it their random states."""
+        self.look()
+        every = gather(random_states(self.fabric.device))
+        self.saved, self.wants_save = time.monotonic(), False
+        if not self.first:
+            return
+        kept, numbers = checkpoint.optimizer_tensors(self.bare)
+        tensors = {f"model.{n}": t for n, t in self.model.state_dict().items()} | kept
+        tensors |= {f"rng.{rank}.{where}": s for rank, states in enumerate(every) for where, s in states.items()}
+        header = checkpoint.header_of(
+            self.model,
+            settings=asdict(self.settings),
+            optimizer=numbers,
+            place=asdict(self.state),
+            about=dict(self.about),
+            scaler=self.fabric.strategy.precision.state_dict(),
+        )
+        checkpoint.write(self.run.out / "last.safetensors", tensors, header)
+
+    def continue_from(self, path: Path) -> Place:
+        tensors, header = checkpoint.read(path)
+        checkpoint.restore(self.model, tensors, header, path)
+        checkpoint.restore_optimizer(self.bare, tensors, header, path)
+        states = random_states_of(tensors)
+        if len(states) != self.fabric.world_size:
+            seen = f"the run was made by {len(states)} processes, now there are {self.fabric.world_size}"
+            raise InputError(seen, file=path, hint=f"resume it with {len(states)}")
+        try:
+            mine = states[self.fabric.global_rank]
+            if self.fabric.device.type not in mine:
+                seen = f"the run was made on {max(mine, key=len)}, now it is on {self.fabric.device.type}"
+                raise InputError(seen, file=path, hint="resume it on the same kind of device: --device")
+            restore_random(mine, self.fabric.device)
+            self.fabric.strategy.precision.load_state_dict(header.get("scaler") or {})
+        except (KeyError, RuntimeError, TypeError, AttributeError) as error:
+            problem = f"its random state cannot be used ({summarize(error)})"
+            raise InputError(problem, file=path, hint=checkpoint.AGAIN) from None
+        place = place_of(header.get("place"), path)
+        self.check_rates(header.get("settings"), place, path)
+        return place
+
+    def check_rates(self, told: Any, place: Place, path: Path) -> None:
+        """A run may be made longer where that changes nothing of the steps that are done."""
+        try:
+            before = configure(Settings(), told)
+        except (SpecError, TypeError, AttributeError) as error:
+            seen = f"its header does not say how it was trained ({summarize(error)})"
+            raise InputError(seen, file=path, hint=checkpoint.AGAIN) from None
+        total = total_steps(before, self.per_epoch)
+        for step in {*range(0, place.step, max(1, place.step // 200)), max(place.step - 1, 0)}:
+            then, now = (
+                lr_at(before, step, self.per_epoch, total),
+                lr_at(self.settings, step, self.per_epoch, self.total),
+            )
+            if place.step and not math.isclose(then, now, rel_tol=1e-9):
+                seen = (
+                    f"the learning rate of step {step} was {then:g} and would be {now:g} with so many epochs or steps"
+                )
+                raise InputError(seen, file=path, hint="resume with as many as before, or begin another run")
 
 
-def continue_from(
-    path: Path, model: nn.Module, optimizer: torch.optim.Optimizer, fabric: Fabric, settings: Settings
-) -> Place:
-    tensors, header = checkpoint.read(path)
-    checkpoint.restore(model, tensors, header, path)
-    checkpoint.restore_optimizer(optimizer, tensors, header, path)
-    processes = sum(n.startswith("rng.") for n in tensors)
-    if processes != fabric.world_size:
-        seen = f"the run was made by {processes} processes, now there are {fabric.world_size}"
-        raise InputError(seen, file=path, hint=f"resume it with {processes}")
-    try:
-        torch.set_rng_state(tensors[f"rng.{fabric.global_rank}"].to(torch.uint8))
-    except (KeyError, RuntimeError, TypeError) as error:
-        problem = f"its random state cannot be used ({summarize(error)})"
-        raise InputError(problem, file=path, hint=checkpoint.AGAIN) from None
-    return place_of(header.get("place"), path)
+def total_steps(settings: Settings, per_epoch: int) -> int:
+    return settings.steps if settings.steps is not None else settings.epochs * per_epoch
+
+
+def random_states_of(tensors: Mapping[str, Tensor]) -> list[dict[str, Tensor]]:
+    """rng.<rank>.<device> of a checkpoint, by rank."""
+    found: dict[str, dict[str, Tensor]] = {}
+    for name, state in tensors.items():
+        kind, _, rest = name.partition(".")
+        if kind == "rng":
+            rank, _, where = rest.partition(".")
+            found.setdefault(rank, {})[where or "cpu"] = state
+    return [found[rank] for rank in sorted(found, key=lambda r: (len(r), r))]
+
+
+def is_main(name: str, names: Mapping[str, float]) -> bool:
+    """Whether a loss is shown in the bar: not `giou_0` or `fitb/giou` where there is `giou` or `loss`."""
+    stem = re.sub(r"_\d+$", "", name)
+    return "/" not in name and (stem == name or stem not in names)
+
+
+def sum_of(name: str, scores: Scores) -> float:
+    """A score, or a sum of scores: METEOR+SODA_c."""
+    for part in name.split("+"):
+        if part not in scores:
+            raise SpecError(f"no score is called {part!r} to choose a checkpoint by; {close_to(part, list(scores))}")
+    return sum(scores[part] for part in name.split("+"))
+
+
+def best_file(name: str) -> str:
+    return f"best-{re.sub(r'[^A-Za-z0-9@.+_-]', '_', name)}.safetensors"
+
+
+def shown_scores(line: Mapping[str, float]) -> str:
+    return " · ".join(f"{n} {v:.4g}" for n, v in line.items() if n == "loss" or n.startswith("val_"))
 
 
 def place_of(told: Any, path: Path) -> Place:
     """Where training stood, as the header tells it."""
     whole = isinstance(told, dict) and told.keys() == {f.name for f in fields(Place)}
-    whole = whole and all(type(told[n]) is int and 0 <= told[n] < 1 << 53 for n in ("epoch", "batch", "step", "count"))
-    whole = whole and (told["best"] is None or is_number(told["best"]))
-    whole = whole and all(isinstance(told[n], dict) and all(map(is_number, told[n].values())) for n in ("sums", "line"))
+    counts = ("epoch", "batch", "step", "count", "stale")
+    whole = whole and all(type(told[n]) is int and 0 <= told[n] < 1 << 53 for n in counts)
+    tables = ("sums", "line", "best")
+    whole = whole and all(isinstance(told[n], dict) and all(map(is_number, told[n].values())) for n in tables)
     if not whole:
         raise InputError("its header does not say where training stood", file=path, hint=checkpoint.AGAIN)
     return Place(**told)
@@ -257,36 +501,48 @@ def is_number(value: Any) -> bool:
     return isinstance(value, float) or (type(value) is int and abs(value) < 1 << 63)
 
 
+def wanted(model: nn.Module, settings: Settings, about: Mapping[str, Any]) -> dict[str, Any]:
+    """config.json."""
+    told = {
+        "fabula": fabula.__version__,
+        "model": model.name,
+        "config": asdict(model.config),  # type: ignore[call-overload]
+        "settings": asdict(settings),
+        **about,
+    }
+    made: dict[str, Any] = json.loads(json.dumps(told))  # tuples as the file has them
+    return made
+
+
 def prepare(run: Run, model: nn.Module, settings: Settings, about: Mapping[str, Any], first: bool) -> None:
     """The run's folder. A run that is there is continued when asked to, replaced when told to, never by accident."""
-    wanted = {"model": model.name, "config": asdict(model.config), "settings": asdict(settings), **about}  # type: ignore[call-overload]
-    wanted = json.loads(json.dumps(wanted))  # tuples as the file has them
+    asked = wanted(model, settings, about)
     out = run.out
     there = out / "config.json"
     if run.resume:
         if not there.exists():
             raise InputError("no run to resume here", file=out, hint="leave --resume out to begin one")
-        must_agree(load_json(there), wanted, there)
+        must_agree(load_json(there), asked, there)
         return
     if not first:
         return
     with name_write_failures(out):
         clear(run)
         out.mkdir(parents=True, exist_ok=True)
-    dump_json(there, wanted, indent=1)
+    dump_json(there, asked, indent=1)
 
 
 def clear(run: Run) -> None:
     """What is there goes, if that was said."""
-    out = run.out
-    ours = ("config.json", "steps.csv", "epochs.csv", "last.safetensors", "best.safetensors")
-    if any((out / name).exists() for name in ours):
+    names = ("config.json", "steps.csv", "epochs.csv", "validations.csv", "last.safetensors", "tracking.json")
+    ours = [run.out / name for name in names] + sorted(run.out.glob("best*.safetensors"))
+    if any(file.exists() for file in ours):
         if not run.overwrite:
             raise InputError(
-                "holds a run already", file=out, hint="say --resume to go on with it, --overwrite to lose it"
+                "holds a run already", file=run.out, hint="say --resume to go on with it, --overwrite to lose it"
             )
-        for name in ours:
-            (out / name).unlink(missing_ok=True)
+        for file in ours:
+            file.unlink(missing_ok=True)
 
 
 def must_agree(kept: Mapping[str, Any], wanted: Mapping[str, Any], file: Path) -> None:
@@ -298,96 +554,17 @@ def must_agree(kept: Mapping[str, Any], wanted: Mapping[str, Any], file: Path) -
         was = shown(kept.get("model"))
         hint = f"resume with --model {was}, or choose another --out"
         raise InputError(f"a run of the model {was}, not {wanted['model']!r}", file=file, hint=hint)
-    then, now = kept["config"].get("vocabulary"), wanted["config"].get("vocabulary")
-    if isinstance(then, list) and then and now and then != now and all(isinstance(w, str) for w in then):
-        Vocabulary(tuple(now)).must_equal(Vocabulary(tuple(then)), file)
-    free = {"epochs", "save_every", "validate_every", "threads"}
     for part in ("config", "settings"):
         for name, value in wanted[part].items():
-            if kept[part].get(name) != value and not (part == "settings" and name in free):
-                seen = f"{name} was {shown(kept[part].get(name))} and is {shown(value)} now"
-                raise InputError(seen, file=file, hint="resume with the settings of the run, or begin another")
+            if kept[part].get(name) != value and not (part == "settings" and name in FREE):
+                seen = f"{name} {tell_difference(kept[part].get(name), value)}"
+                raise InputError(seen, file=file, hint="resume with the settings and data of the run, or begin another")
 
 
-def make_fabric(out: Path, tensorboard: bool) -> Fabric:
-    """One process, or as many as torchrun started; on a CPU they speak gloo."""
-    loggers: list[Logger] = []
-    if tensorboard:
-        try:
-            from lightning_fabric.loggers.tensorboard import TensorBoardLogger
-
-            loggers = [TensorBoardLogger(out, name="tensorboard", version="")]
-        except ModuleNotFoundError:
-            raise SpecError("--tensorboard needs the package tensorboard; the CSV files are there without it") from None
-    local, world = int(os.environ.get("LOCAL_WORLD_SIZE", "1")), int(os.environ.get("WORLD_SIZE", "1"))
-    if world > 1:
-        return Fabric(devices=local, num_nodes=world // local, strategy="ddp", loggers=loggers)
-    return Fabric(devices=1, loggers=loggers)
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# CSV
-
-
-def write_line(path: Path, line: Mapping[str, float]) -> None:
-    """A line at the end; the head when the file is new. A line with new columns (a first validation) rewrites it."""
-    text = {n: format(v, ".10g") for n, v in line.items()}
-    head = read_head(path)
-    if not head or set(text) - set(head):
-        rows = read_lines(path) if head else []
-        write_rows(path, [*head, *(n for n in text if n not in head)], [*rows, text])
-        return
-    with name_write_failures(path), path.open("a", newline="") as stream:
-        csv.DictWriter(stream, head, restval="", lineterminator="\n").writerow(text)
-
-
-def read_head(path: Path) -> list[str]:
-    """The columns of the table; none where there is no table."""
-    if not path.exists():
-        return []
-    with name_damage(path), path.open(newline="") as stream:
-        return next(csv.reader(stream), [])
-
-
-def read_lines(path: Path) -> list[dict[str, str]]:
-    with name_damage(path), path.open(newline="") as stream:
-        return list(csv.DictReader(stream))
-
-
-@contextlib.contextmanager
-def name_damage(path: Path) -> Iterator[None]:
-    """A table that cannot be read, as an error that says how to go on."""
-    try:
-        yield
-    except (OSError, csv.Error, ValueError) as error:
-        raise damaged_table(path, summarize(error)) from None
-
-
-def damaged_table(path: Path, why: str) -> InputError:
-    hint = "delete it to go on without the lines so far, or begin the run anew with --overwrite"
-    return InputError(f"is damaged ({why})", file=path, hint=hint)
-
-
-def write_rows(path: Path, head: Sequence[str], rows: Sequence[Mapping[str, str]]) -> None:
-    buffer = io.StringIO()
-    writer = csv.DictWriter(buffer, head, restval="", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    write_text(path, [buffer.getvalue()])
-
-
-def cut(path: Path, column: str, last: int) -> None:
-    """Drop the lines after `last`: they will be written again."""
-    head = read_head(path)
-    if not head:
-        path.unlink(missing_ok=True)  # killed before a word of it was written
-        return
-    if column not in head:
-        raise damaged_table(path, f"it has no column {column!r}")
-    rows: list[dict[str, str]] = []
-    for row in read_lines(path):
-        at = row[column] or ""
-        in_order = at.isascii() and at.isdigit() and len(at) < 16
-        if in_order and int(at) <= last and (not rows or int(at) > int(rows[-1][column])):  # not half a line
-            rows.append({name: row[name] or "" for name in head})
-    write_rows(path, head, rows)
+def tell_difference(then: Any, now: Any) -> str:
+    """How a value differs from what it was; of long lists where."""
+    if isinstance(then, list) and isinstance(now, list) and max(len(then), len(now)) > 8:
+        first = next((i for i, (a, b) in enumerate(zip(then, now, strict=False)) if a != b), None)
+        where = "" if first is None else f"; entry {first} was {shown(then[first])} and is {shown(now[first])} now"
+        return f"had {len(then):,} entries and has {len(now):,} now{where}"
+    return f"was {shown(then)} and is {shown(now)} now"

@@ -2,10 +2,21 @@
 
 The contract (learn/train.py) is small:
 
-    Model(config)                  `config` is a dataclass of plain values; `Model.config_class` is its type
-    Model.name, Model.recipe       the file's name; the training settings of the paper
-    model.loss(batch)  → dict      named losses, "loss" is their weighted sum
-    model.predict(batch) → list    one answer per video, such as a Story
+    Model(config)                  `config` is a frozen dataclass of plain values; `Model.config_class` is its type,
+                                   with a `tiny()`
+    Model.name, Model.recipe       the file's name; the training settings of the paper (learn.options.Settings)
+    model.loss(batch)  → dict      named losses, "loss" is what is minimised; the others are logged
+    model.predict(batch) → list    one answer per unit of the batch, such as a Story
+
+Optional:
+
+    Model.passes = ("fitb", "caption")  several losses of each batch in turn: `loss(batch, part)` with each of them
+    Model.leaves_unused = True          some parameters get no gradient in some batches (several processes must know)
+    Model.parts = {"encoder": (…,)}     prefixes of the weights that `--from-part encoder` takes over
+    model.begin(epoch, step)            told at the start of every epoch, and when a run is resumed
+    model.parameter_groups(settings)    groups for the optimiser; a group's "lr_scale" multiplies the learning rate
+
+A model of another package is found by an entry point of the group `fabula.models` that leads to its `Model`.
 """
 
 from __future__ import annotations
@@ -14,4 +25,4 @@ from fabula.core.registry import Room
 
 __all__ = ["room"]
 
-room = Room(__name__, "Model", "model")
+room = Room(__name__, "Model", "model", group="fabula.models")

@@ -1,0 +1,49 @@
+"""Verbs whose commands are tasks: `fabula train NAME`, `fabula predict NAME`, made of what a task says of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from fabula.core.registry import close_to
+from fabula.learn.tasks import room
+from fabula.learn.tasks.base import Task
+
+
+class Tasks(click.Group):
+    """A command per task; only the one that is called is imported."""
+
+    make: Callable[[Task], click.Command]
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted({module.replace("_", "-") for module in room.modules()} | set(room.outside()))
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        found = room.find(name)
+        return None if found is None else self.make(found())
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and not args[0].startswith("-") and room.find(args[0]) is None:
+            ctx.fail(f"no task is called {args[0]!r}; {close_to(args[0], self.list_commands(ctx))}")
+        return super().resolve_command(ctx, args)
+
+
+def task_group(name: str, about: str, make: Callable[[Task], click.Command]) -> click.Group:
+    """A verb of tasks."""
+    group = Tasks(name, help=about)
+    group.make = make
+    return group
+
+
+def help_of(task: Task, verb: str) -> dict[str, Any]:
+    """What --help says: the task in one line, its presets, its examples."""
+    lines = [task.about]
+    if verb == "train" and task.presets:
+        lines += ["\b\nPresets:\n" + "\n".join(f"{name}: {p.about}" for name, p in task.presets.items())]
+    if task.usage:
+        lines += ["\b\n" + "\n".join(task.usage)]
+    return {"help": "\n\n".join(lines), "short_help": task.about}

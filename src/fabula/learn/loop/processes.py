@@ -1,0 +1,114 @@
+"""One process or several, on which device, in which precision; what they tell one another; their random states."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from lightning_fabric import Fabric
+from lightning_fabric.strategies.ddp import DDPStrategy
+from torch import Tensor
+
+from fabula.core.errors import SpecError
+from fabula.learn.options import Settings
+
+PRECISIONS: dict[str, Any] = {"32": "32-true", "bf16": "bf16-mixed", "16-mixed": "16-mixed"}
+
+
+def find_device(name: str) -> torch.device:
+    """`auto` is a GPU where there is one; a device that is not there is an error that names those that are."""
+    here = ["cpu"]
+    if torch.cuda.is_available():
+        here += [f"cuda:{i}" for i in range(torch.cuda.device_count())]
+    if torch.backends.mps.is_available():
+        here.append("mps")
+    if name == "auto":
+        return torch.device("cuda" if "cuda:0" in here else here[-1])
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise SpecError(f"no device is called {name!r}; there are: {', '.join(here)}") from None
+    if str(device) not in here and not (device.type == "cuda" and device.index is None and "cuda:0" in here):
+        raise SpecError(f"no device {name!r} on this machine; there are: {', '.join(here)}")
+    return device
+
+
+def make_fabric(settings: Settings, unused: bool = False) -> Fabric:
+    """One process, or as many as torchrun started; on a CPU they speak gloo. `unused`: parameters without gradient."""
+    device = find_device(settings.device)
+    if settings.precision == "16-mixed" and device.type != "cuda":
+        raise SpecError(f"precision 16-mixed needs a GPU of CUDA, not {device.type}; say bf16, or 32")
+    local, world = int(os.environ.get("LOCAL_WORLD_SIZE", "1")), int(os.environ.get("WORLD_SIZE", "1"))
+    several: dict[str, Any] = {"accelerator": device.type, "precision": PRECISIONS[settings.precision]}
+    if world > 1:
+        strategy = DDPStrategy(find_unused_parameters=unused)
+        return Fabric(devices=local, num_nodes=world // local, strategy=strategy, **several)
+    return Fabric(devices=[device.index or 0] if device.type == "cuda" else 1, **several)
+
+
+def gather(mine: Any) -> list[Any]:
+    """What every process has, in their order, in every process."""
+    if not (dist.is_available() and dist.is_initialized()):
+        return [mine]
+    every: list[Any] = [None] * dist.get_world_size()
+    dist.all_gather_object(every, mine)
+    return every
+
+
+def said_anywhere(mine: Sequence[bool], device: torch.device) -> list[bool]:
+    """Which of these any process says: a few numbers to and fro."""
+    if not (dist.is_available() and dist.is_initialized()):
+        return list(mine)
+    flags = torch.tensor([float(flag) for flag in mine], device=device)
+    dist.all_reduce(flags, dist.ReduceOp.MAX)
+    return [flag > 0 for flag in flags.tolist()]
+
+
+def deal_back(shares: list[list[Any]]) -> list[Any]:
+    """Units rank, rank + world, … of each process, put back into their order."""
+    made: list[Any] = [None] * sum(map(len, shares))
+    for rank, share in enumerate(shares):
+        made[rank :: len(shares)] = share
+    return made
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Random states
+
+
+def random_states(device: torch.device) -> dict[str, Tensor]:
+    """Of the CPU, and of the device where that has its own: dropout draws from it."""
+    states = {"cpu": torch.get_rng_state()}
+    if device.type != "cpu":
+        states[device.type] = module_of(device).get_rng_state(*which(device)).cpu()
+    return states
+
+
+def restore_random(states: Mapping[str, Tensor], device: torch.device) -> None:
+    torch.set_rng_state(states["cpu"].to(torch.uint8))
+    if device.type != "cpu":
+        module_of(device).set_rng_state(states[device.type].to(torch.uint8), *which(device))
+
+
+def module_of(device: torch.device) -> Any:
+    """torch.cuda, torch.mps, …: where the device's generator is asked for."""
+    return getattr(torch, device.type)
+
+
+def which(device: torch.device) -> tuple[torch.device, ...]:
+    """MPS has one device and no way to name it."""
+    return () if device.type == "mps" else (device,)
+
+
+@contextmanager
+def keep_random(device: torch.device) -> Iterator[None]:
+    """Whatever is drawn inside, afterwards the generators stand where they stood."""
+    states = random_states(device)
+    try:
+        yield
+    finally:
+        restore_random(states, device)

@@ -1,0 +1,76 @@
+"""Learning rates by step, and optimisers.
+
+    staircase   lr · decay^n          n = how many of the epochs decay_from, decay_from + decay_every, … have begun
+    constant    lr
+    linear      lr · (1 − t)          t = (step − w) / (all − w), from the end of the warm-up to the last step
+    cosine      lr · (1 + cos πt) / 2
+
+Each times min(1, (step + 1) / w) while it warms up for w steps. PDVC makes (epochs − decay_from) / decay_every
+milestones, rounded down: 7 of them in its 30 epochs, the last at epoch 26.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import nn
+
+from fabula.core.errors import SpecError
+from fabula.learn.options import Settings
+
+
+def lr_at(settings: Settings, step: int, steps_per_epoch: int, total: int) -> float:
+    """The learning rate of a step, of `total` (from 0)."""
+    s = settings
+    warm = s.warmup if s.warmup >= 1 else s.warmup * total
+    rise = min(1.0, (step + 1) / warm) if warm > 0 else 1.0
+    if s.schedule == "constant":
+        return float(s.lr * rise)
+    if s.schedule == "staircase":
+        return float(s.lr * rise * s.decay ** halvings(s, step // steps_per_epoch))
+    t = min(max((step - warm) / max(total - warm, 1), 0.0), 1.0)
+    return float(s.lr * rise * (1 - t if s.schedule == "linear" else (1 + math.cos(math.pi * t)) / 2))
+
+
+def halvings(settings: Settings, epoch: int) -> int:
+    """How many milestones have begun in this epoch."""
+    s = settings
+    most = s.decay_times
+    if most is None:
+        most = max(0, (s.epochs - s.decay_from) // s.decay_every) if s.steps is None else epoch + 1
+    return 0 if epoch < s.decay_from else min(most, 1 + (epoch - s.decay_from) // s.decay_every)
+
+
+def make_optimizer(model: nn.Module, settings: Settings) -> torch.optim.Optimizer:
+    """Adam or AdamW on the model's own groups, or on all of it; biases and norms may be kept from decaying."""
+    s = settings
+    kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[s.optimizer]
+    made: torch.optim.Optimizer = kind(
+        groups_of(model, s), lr=s.lr, betas=s.betas, eps=s.eps, weight_decay=s.weight_decay
+    )
+    return made
+
+
+def groups_of(model: nn.Module, settings: Settings) -> list[dict[str, Any]]:
+    """What the optimiser is given: all parameters, once each."""
+    own = getattr(model, "parameter_groups", None)
+    if own is not None:
+        groups: list[dict[str, Any]] = own(settings)
+        told = [id(p) for group in groups for p in group["params"]]
+        if sorted(told) != sorted(id(p) for p in model.parameters() if p.requires_grad):
+            raise SpecError("the model's parameter_groups leave parameters out, or name one twice")
+        return groups
+    every = [p for p in model.parameters() if p.requires_grad]
+    if not settings.no_decay:
+        return [{"params": every}]
+    return [
+        {"params": [p for p in every if p.dim() > 1]},
+        {"params": [p for p in every if p.dim() <= 1], "weight_decay": 0.0},
+    ]
+
+
+def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
+    for group in optimizer.param_groups:
+        group["lr"] = rate * group.get("lr_scale", 1.0)

@@ -1,0 +1,198 @@
+"""Any task trained and asked: options, data, model and loop put together. What a task is says learn/tasks.
+
+A model's settings come, the later over the earlier, from: its paper (or `tiny`, or the run it begins from), a preset, a
+config file, the command line; and last from the data, which alone know widths and words.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from fabula.core.errors import InputError, SpecError, shown
+from fabula.core.notes import Notes
+from fabula.core.registry import close_to
+from fabula.learn import checkpoint
+from fabula.learn.config import configure, read_recipe
+from fabula.learn.loop.processes import find_device
+from fabula.learn.models import room as models
+from fabula.learn.options import Callbacks, PredictOptions, Run, Settings, Share, TrainOptions, Validation
+from fabula.learn.tasks.base import Preset, Start, Task
+from fabula.learn.train import train
+
+OFFICIAL = (".pth", ".pt", ".ckpt", ".bin")  # weights as other people's code saves them
+
+
+def fit(
+    task: Task,
+    options: TrainOptions,
+    run: Run,
+    config: Mapping[str, Any] | None = None,
+    settings: Mapping[str, Any] | None = None,
+    callbacks: Callbacks | None = None,
+) -> dict[str, float]:
+    """Train, and return the last epoch's losses and scores.
+
+    `config` and `settings` change single values of the model's and the loop's defaults.
+    """
+    callbacks, notes = callbacks or Callbacks(), Notes()
+    recipe = read_recipe(options.config, task.name)
+    preset = find_preset(task, options.preset or recipe.preset)
+    options = fill(options, preset.options, "--preset")
+    with name_file(options.config):
+        options = fill(options, recipe.options, "[options]")
+    for name in config or {}:
+        if name in task.derived:
+            raise SpecError(f"{name} comes from the data and cannot be set")
+    Model = models.get(options.model or recipe.model or preset.model or task.models[0])
+    if preset.model not in (None, Model.name):
+        raise SpecError(f"--preset {options.preset or recipe.preset} is for the model {preset.model}, not {Model.name}")
+    source = task.read(options, notes)
+    for line in notes.lines():
+        callbacks.warn(line)
+
+    begin, weights = read_start(options, Model)
+    chosen = configure(begin.config if begin else default_of(Model, options.tiny), preset.config)
+    looped = configure(Settings(**Model.recipe), preset.settings)
+    with name_file(options.config):
+        chosen = configure(chosen, {n: v for n, v in recipe.config.items() if n not in task.derived})
+        looped = configure(looped, recipe.settings)
+    chosen = task.config(configure(chosen, config or {}), source, begin)
+    looped = configure(looped, settings or {})
+    torch.manual_seed(looped.seed)  # the weights begin the same in every process and every run of a seed
+    model = Model(chosen)
+    if weights is not None:
+        take_weights(model, weights, options)
+    held = task.held(source, chosen)
+    validation = None
+    if held is not None:
+        validation = Validation(
+            answer=lambda m, share: task.answer(m, held, share),
+            score=lambda answers: task.score(answers, source, chosen),
+            best_by=task.best_by(chosen),
+        )
+    about = {"task": task.name, **task.told(source)}
+    data = task.data(source, chosen)
+    return train(model, data, looped, run, validation=validation, about=about, callbacks=callbacks)
+
+
+def ask(task: Task, path: str | Path, options: PredictOptions, callbacks: Callbacks | None = None) -> Any:
+    """What the model of a checkpoint or run says, as the task tells it."""
+    callbacks, notes = callbacks or Callbacks(), Notes()
+    device = find_device(options.device)
+    model, header = checkpoint.load_model(path)
+    about = header.get("about")
+    made_for = about.get("task", task.name) if isinstance(about, dict) else task.name
+    if made_for != task.name:
+        hint = f"say fabula predict {made_for}" if isinstance(made_for, str) else checkpoint.AGAIN
+        raise InputError(f"a model of the task {shown(made_for)}, not {task.name!r}", file=path, hint=hint)
+    if not hasattr(model, "predict"):
+        raise InputError(f"the model {header['model']!r} predicts nothing", file=path, hint="name another")
+    if changes := options.changes():
+        model.config = configure(model.config, changes)
+    data = task.ask(model, options, notes)
+    for line in notes.lines():
+        callbacks.warn(line)
+    model = model.to(device).eval()
+    return task.tell(task.answer(model, data, Share(), options.batch_size, callbacks.watch), data)
+
+
+def default_of(Model: Any, tiny: bool) -> Any:
+    return Model.config_class.tiny() if tiny else Model.config_class()
+
+
+def find_preset(task: Task, name: str | None) -> Preset:
+    if name is None:
+        return Preset(about="")
+    if name not in task.presets:
+        there = list(task.presets)
+        known = close_to(name, there) if there else f"{task.name} has none"
+        raise SpecError(f"no preset is called {name!r}; {known}")
+    return task.presets[name]
+
+
+def fill(options: TrainOptions, values: Mapping[str, Any], whose: str) -> TrainOptions:
+    """Options with those filled in that were not given."""
+    known = {o.name: o for o in options.options()}
+    given = {}
+    for name, value in values.items():
+        if name not in known:
+            raise SpecError(f"{whose}: no option is called {name!r}; {close_to(name, list(known))}")
+        if getattr(options, name) in (None, False, ()):
+            given[name] = value
+    return configure_options(options, given) if given else options
+
+
+def configure_options(options: TrainOptions, given: Mapping[str, Any]) -> TrainOptions:
+    """As `configure`, for options: paths are given as text."""
+    paths = {o.name: Path(str(given[o.name])) for o in options.options() if o.kind is Path and o.name in given}
+    rest = {n: v for n, v in given.items() if n not in paths}
+    made: TrainOptions = replace(configure(options, rest), **paths)
+    return made
+
+
+@contextmanager
+def name_file(path: Path | None) -> Iterator[None]:
+    """A value that does not fit, with the file that it stood in."""
+    try:
+        yield
+    except SpecError as error:
+        if path is None:
+            raise
+        raise InputError(str(error), file=path, hint="mend the file") from None
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Beginning from weights
+
+
+def read_start(options: TrainOptions, Model: Any) -> tuple[Start | None, dict[str, Tensor] | None]:
+    """The weights that a run begins with, and the config that goes with them; neither where it begins from nothing."""
+    path = options.from_
+    if path is None:
+        if options.from_part != "whole":
+            raise SpecError("--from-part says nothing without --from")
+        return None, None
+    if path.suffix in OFFICIAL:
+        return read_official(path, Model, options)
+    tensors, header = checkpoint.read(path, weights_only=True)
+    if header["model"] != Model.name:
+        seen = f"weights of the model {shown(header['model'])}, not {Model.name!r}"
+        raise InputError(seen, file=path, hint=f"say --model {header['model']}, or name others")
+    config = checkpoint.config_of(Model.config_class, header["config"], path)
+    return Start(config, options.from_part), {n.removeprefix("model."): t for n, t in tensors.items()}
+
+
+def read_official(path: Path, Model: Any, options: TrainOptions) -> tuple[Start, dict[str, Tensor]]:
+    """Weights as the authors' code saved them, under our names."""
+    try:
+        official = importlib.import_module("fabula.learn.official")
+    except ModuleNotFoundError:
+        hint = "name a run, or a .safetensors of one"
+        raise InputError("official weights cannot be read by this version", file=path, hint=hint) from None
+    state, info = official.load_official(path, Model.name)
+    return Start(info, options.from_part), dict(state)
+
+
+def take_weights(model: nn.Module, weights: Mapping[str, Tensor], options: TrainOptions) -> None:
+    """All weights, or those of one part; they must fit."""
+    part = options.from_part
+    if part == "whole":
+        checkpoint.check_weights(model, weights, options.from_)
+        model.load_state_dict(dict(weights))
+        return
+    parts: Mapping[str, tuple[str, ...]] = getattr(model, "parts", {})
+    if part not in parts:
+        there = ", ".join(("whole", *parts))
+        raise SpecError(f"--from-part {part}: the model {model.name} has no such part; there are: {there}")
+    own = {n: t for n, t in model.state_dict().items() if n.startswith(tuple(parts[part]))}
+    theirs = {n: t for n, t in weights.items() if n.startswith(tuple(parts[part]))}
+    checkpoint.check_names(own, theirs, options.from_)
+    model.load_state_dict(theirs, strict=False)

@@ -1,0 +1,70 @@
+"""Which videos a run is about: splits of annotations, videos that have features, durations of a store."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from fabula import io
+from fabula.core.errors import InputError, SpecError, shown
+from fabula.core.notes import Notes, name_id
+from fabula.core.nouns import Corpus, Story
+from fabula.core.registry import close_to
+from fabula.io.files import load_json
+from fabula.io.segments import check_references
+from fabula.learn.features import Features
+
+SUBSETS = {"train": "training", "val": "validation", "test": "testing"}  # YouCook2's own names
+LONGEST = 1e9  # seconds that a video may have
+
+
+def read_split(path: str | Path, split: str, format: str | None = None) -> tuple[Corpus, Notes]:
+    """The `split` (train, val, test) of a folder with a file per split, of YouCook2's one file, or a file as it is."""
+    path = Path(path)
+    if path.is_dir():
+        found = [f for f in sorted(path.glob("*.json*")) if split in re.split(r"[^a-z0-9]+", f.name.lower())]
+        if len(found) != 1:
+            seen = ", ".join(f.name for f in found) or "none"
+            hint = f"name the file itself, or keep one file with {split!r} in its name"
+            raise InputError(f"expected one file of the split {split!r}, saw {seen}", file=path, hint=hint)
+        path = found[0]
+    elif format is None and path.suffix == ".json":
+        document = load_json(path)
+        if isinstance(document, dict) and isinstance(document.get("database"), dict):
+            if split not in SUBSETS:
+                raise SpecError(f"YouCook2 has no split called {split!r}; {close_to(split, list(SUBSETS))}")
+            format = f"youcook2:{SUBSETS[split]}"
+    corpus, notes = io.read(path, format)
+    corpus = check_references(corpus, notes)
+    for video, story in corpus.items():
+        for event in story.events:
+            if story.duration is not None and event.segment.end > story.duration:
+                notes.add("{n} steps end after their video and are cut there for training", name_id(video))
+    return corpus, notes
+
+
+def only_with(corpus: Corpus, features: Features, notes: Notes) -> Corpus:
+    """The corpus without the videos that have no features; the note says how many and which."""
+    kept = {v: s for v, s in corpus.items() if v in features}
+    for video in corpus:
+        if video not in kept:
+            notes.add("{n} videos have no features and are left out, as --skip-missing says", name_id(video))
+    if not kept:
+        raise SpecError(f"none of the {len(corpus)} videos of {corpus.name} has features in {features.path}")
+    return Corpus(kept, corpus.name, corpus.format)
+
+
+def durations_as_corpus(durations: dict[str, Any], features: Features) -> Corpus:
+    """Videos of a store that are to be predicted, from their durations alone."""
+    stories = {}
+    for video in features:
+        if video not in durations:
+            hint = "give --data with the durations, or --rate with the features per second"
+            raise InputError("its duration is not known", file=features.path, video=video, hint=hint)
+        seconds = durations[video]
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds <= LONGEST:
+            seen = f"the store says its duration is {shown(seconds)}; expected seconds"
+            raise InputError(seen, file=features.path, video=video, hint="give --data with the durations, or --rate")
+        stories[video] = Story(video, (), float(seconds))
+    return Corpus(stories, name=str(features.path))

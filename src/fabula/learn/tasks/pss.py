@@ -1,0 +1,257 @@
+"""Procedure segmentation and summarisation (PSS; Batra et al., BMVC 2022), and dense captions as PDVC tells them.
+
+Units are videos, answers are stories, and predictions are a corpus that `fabula.score` reads. Segments are validated by
+SODA-D; where a captioner is trained, captions are too, and the best checkpoint is that of METEOR + SODA_c, as PDVC
+(Wang et al., ICCV 2021) chooses its own: METEOR of the pairs that overlap by .3, .5, .7, .9, and SODA_c's F.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from fabula.core.errors import InputError, SpecError
+from fabula.core.notes import Notes
+from fabula.core.nouns import Corpus, Story
+from fabula.core.options import MUST, option, same_as
+from fabula.learn import options as shared
+from fabula.learn.options import Scores
+from fabula.learn.tasks import base
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from fabula.learn.data import Steps
+    from fabula.learn.features import Features
+
+SEGMENTS = ("SODA_d", "mIoU")
+CAPTIONS = ("METEOR", "SODA_c")  # of PDVC's evaluator
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainOptions(shared.TrainOptions):
+    """What a run trains on."""
+
+    data: Path = option(MUST, "Annotations: a file, or a folder of splits.")
+    features: Path = option(MUST, ".npy folder, .h5 or .safetensors.")
+    val: Path | None = option(None, "Validation annotations. Default: the split in --data.")  # or no validation
+    min_count: int | None = option(None, "A word is known from so many times on. Default: 1.", at_least=1)
+    words_from: Literal["train", "train+val"] | None = option(None, "Where words are counted. Default: train.")
+    max_events: int | None = option(
+        None, "Keep so many random steps per video (PDVC's accident: 10). Default: all.", at_least=1
+    )  # data.py
+    skip_missing: bool = option(False, "Leave out videos that have no features.")
+    format: str | None = option(None, "Format of the annotations (fabula list formats). Default: known by its shape.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shape(shared.Changes):
+    """What PDVC is mostly asked for."""
+
+    matcher: str | None = option(None, "PDVC: who answers for a step: hungarian, ordered, soft.")
+    captioner: Literal["standard", "light", "none"] | None = option(None, "PDVC: which captioner.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PredictOptions(shared.PredictOptions):
+    """What a trained model predicts, and from what."""
+
+    features: Path = same_as(TrainOptions, "features")
+    data: Path | None = option(None, "Videos and durations: annotations, or a folder of splits.")
+    split: str = option("val", "Which split of --data: train, val, test.", shows_default=True)
+    rate: float | None = option(None, "Features per second, where neither --data nor the store knows durations.")
+    format: str | None = option(None, "Format of --data (fabula list formats). Default: known by its shape.")
+
+
+@dataclass(frozen=True)
+class Source:
+    """What was read."""
+
+    options: TrainOptions
+    features: Features
+    train: Corpus
+    val: Corpus | None
+
+
+class Task(base.Task):
+    name: ClassVar[str] = "pss"
+    about: ClassVar[str] = "Procedure segmentation and summarisation (Batra et al., BMVC 2022); dense captions."
+    usage: ClassVar[tuple[str, ...]] = (
+        "fabula train pss --data yc2/ --features s3d/ --matcher soft --out runs/soft",
+        "fabula train pss --data yc2/ --features s3d/ --matcher soft --out runs/soft --resume",
+        "torchrun --nproc-per-node 2 -m fabula train pss --data … --features … --out …",
+        "fabula predict pss runs/soft --features s3d/ --data yc2/ --split test -o submission.json",
+        "fabula score submission.json --refs yc2/yc2_my_test.json --protocol pss-2022",
+    )
+    models: ClassVar[tuple[str, ...]] = ("pdvc", "procnets")
+    Train: ClassVar[type[shared.TrainOptions]] = TrainOptions
+    Shape: ClassVar[type[shared.Changes]] = Shape
+    Predict: ClassVar[type[shared.PredictOptions]] = PredictOptions
+    derived: ClassVar[tuple[str, ...]] = ("feature_dim", "vocabulary")
+    presets: ClassVar[Mapping[str, base.Preset]] = {
+        "youcook2": base.Preset(
+            about="PDVC on YouCook2, as published",
+            model="pdvc",
+            config={"frames": 200, "queries": 100, "max_count": 20, "ec_alpha": 1.0},
+            options={"min_count": 2, "words_from": "train+val"},
+        ),
+        "activitynet": base.Preset(
+            about="PDVC on ActivityNet Captions, as published (with captioner=light its ec_alpha was 0.3)",
+            model="pdvc",
+            config={"frames": 100, "queries": 10, "max_count": 10, "ec_alpha": 1.0},
+            options={"min_count": 4, "words_from": "train+val", "max_events": 30},
+        ),
+        "tasty": base.Preset(
+            about="PDVC on Tasty, as PSS trained it",
+            model="pdvc",
+            config={"frames": 150, "queries": 100, "max_count": 20, "ec_alpha": 1.0},
+        ),
+    }
+
+    # -- training -----------------------------------------------------------------------------------------------------
+
+    def read(self, options: Any, notes: Notes) -> Source:
+        from fabula.learn.features import Features
+        from fabula.learn.splits import only_with, read_split
+
+        features = Features(options.features)
+        train, seen = read_split(options.data, "train", options.format)
+        notes.extend(seen)
+        val = read_validation(options, notes)
+        if options.skip_missing:
+            train = only_with(train, features, notes)
+            val = only_with(val, features, notes) if val else None
+        warn_simulated(features, notes)
+        return Source(options, features, train, val)
+
+    def config(self, config: Any, source: Source, start: base.Start | None) -> Any:
+        config = replace(config, feature_dim=source.features.dim)
+        if not has_captions(config):
+            return config
+        kept = getattr(start.config, "vocabulary", ()) if start is not None and start.whole else ()
+        return replace(config, vocabulary=kept or words_of(source))
+
+    def data(self, source: Source, config: Any) -> Steps:
+        from fabula.learn.data import Steps
+        from fabula.learn.words import Vocabulary
+
+        vocabulary = Vocabulary(config.vocabulary) if has_captions(config) else None
+        words = getattr(config, "max_words", 2)
+        return Steps(source.train, source.features, config.frames, vocabulary, words, source.options.max_events)
+
+    def held(self, source: Source, config: Any) -> Steps | None:
+        from fabula.learn.data import Steps
+
+        if source.val is None:
+            return None
+        return Steps(source.val, source.features, config.frames, targets=needs_steps(config))
+
+    def score(self, answers: list[Story], source: Source, config: Any) -> Scores:
+        assert source.val is not None
+        return score_predictions(as_corpus(answers), source.val, has_captions(config))
+
+    def best_by(self, config: Any) -> tuple[str, ...]:
+        return ("METEOR+SODA_c", "SODA_d") if has_captions(config) else ("SODA_d",)
+
+    def told(self, source: Source) -> dict[str, Any]:
+        return {
+            "data": str(source.options.data),
+            "features": source.features.path.name,
+            "simulated": bool(source.features.metadata.get("simulated")),
+        }
+
+    # -- predicting ---------------------------------------------------------------------------------------------------
+
+    def ask(self, model: nn.Module, options: Any, notes: Notes) -> Steps:
+        """Every video of `data`, or else of the store; durations from `data`, the store's metadata, or `rate`."""
+        from fabula.learn.data import Steps
+        from fabula.learn.features import Features
+        from fabula.learn.splits import durations_as_corpus, read_split
+
+        config: Any = model.config
+        store = Features(options.features)
+        if store.dim != config.feature_dim:
+            seen = f"features of {store.dim} channels; the checkpoint takes {config.feature_dim}"
+            raise InputError(seen, file=options.features, hint="use the features the model was trained on")
+        warn_simulated(store, notes)
+        if options.data is not None:
+            corpus, seen_notes = read_split(options.data, options.split, options.format)
+            notes.extend(seen_notes)
+        elif options.rate is not None:
+            if options.rate <= 0:
+                raise SpecError(f"a rate of {options.rate} features per second; it must be positive")
+            corpus = durations_as_corpus({v: len(store[v]) / options.rate for v in store}, store)
+        else:
+            corpus = durations_as_corpus(dict(store.metadata.get("durations", {})), store)
+        return Steps(corpus, store, config.frames, targets=needs_steps(config))
+
+    def tell(self, answers: list[Story], data: Any) -> Corpus:
+        return as_corpus(answers)
+
+    def write(self, result: Corpus, path: Path) -> None:
+        from fabula import io
+
+        io.write(result, path, "submission")
+
+    def count(self, result: Corpus) -> str:
+        return f"{len(result):,} videos, {result.events:,} segments"
+
+
+def has_captions(config: Any) -> bool:
+    return getattr(config, "captioner", "none") != "none"
+
+
+def needs_steps(config: Any) -> bool:
+    """Whether the true steps are what is captioned."""
+    return getattr(config, "proposals", "learned") == "gt"
+
+
+def warn_simulated(features: Features, notes: Notes) -> None:
+    if features.metadata.get("simulated"):
+        notes.add(f"{features.path.name} holds simulated features: scores say nothing about real videos")
+
+
+def words_of(source: Source) -> tuple[str, ...]:
+    """The words that captions are told in."""
+    from fabula.learn.words import Vocabulary
+
+    corpora = [source.train]
+    if source.options.words_from == "train+val" and source.val is not None:
+        corpora.append(source.val)
+    captions = (c for corpus in corpora for story in corpus.values() for c in story.captions)
+    return Vocabulary.build(captions, source.options.min_count or 1).words
+
+
+def read_validation(options: TrainOptions, notes: Notes) -> Corpus | None:
+    """The validation split: named, or part of the data, or none."""
+    from fabula.learn.splits import read_split
+
+    if options.val is not None:
+        corpus, seen = read_split(options.val, "val", options.format)
+    else:
+        try:
+            corpus, seen = read_split(options.data, "val", options.format)
+        except (InputError, SpecError):
+            return None
+        if corpus.name == str(options.data) and ":" not in corpus.format:
+            return None  # one plain file is all training
+    notes.extend(seen)
+    return corpus
+
+
+def as_corpus(stories: list[Story]) -> Corpus:
+    return Corpus({story.id: story for story in stories}, name="predictions")
+
+
+def score_predictions(predicted: Corpus, refs: Corpus, captions: bool = False) -> dict[str, float]:
+    """SODA-D (F1, precision, recall) and mIoU, by `fabula.score`; METEOR and SODA_c as PDVC's evaluator has them."""
+    from fabula.api.score import score
+    from fabula.protocols.pdvc_2021 import PROTOCOL
+
+    words = [metric for metric in PROTOCOL.metrics if metric.name in ("DVC_METEOR", "SODA_c")] if captions else []
+    result = score(predicted, refs, task="dense" if captions else "procedure", metrics=[*SEGMENTS, *words])
+    d = result["SODA_d"].values
+    found = {"SODA_d": d["f1"], "precision": d["precision"], "recall": d["recall"], "mIoU": result["mIoU"].value}
+    return found | {name: result[name].value for name in CAPTIONS if captions}
