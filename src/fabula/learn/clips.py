@@ -7,13 +7,15 @@
     features/text.safetensors      set → [blanks, C]   (BERT); without it, blanks are described by words around them
 
 Any of them may be an .h5 or a folder of .npy. Faces without a sixth column are clustered set by set: two faces are one
-person's if a chain of faces leads from one to the other, each within `face_eps` cosine distance of the next (DBSCAN with
-min_samples 1).
+person's if a chain of faces leads from one to the other, each within `face_eps` cosine distance of the next (DBSCAN
+with min_samples 1).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,8 +25,9 @@ from numpy.typing import NDArray
 
 from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Notes, name_id
+from fabula.io.fields import Source
 from fabula.io.files import check_path
-from fabula.io.identity.captionsets import SetText
+from fabula.io.identity.captionsets import SetText, read_sets
 from fabula.learn.features import H5, Features
 from fabula.learn.simulate import EMBEDDERS
 from fabula.learn.videosets import Batch, ClipFeatures, Floats, Videoset, collate
@@ -34,7 +37,7 @@ if TYPE_CHECKING:
     from fabula.learn.models.micap import Config
 
 NAMES = ("frame", "action", "face", "box", "text")
-KEPT = 2000  # clips in memory
+KEPT = 1 << 28  # bytes of clips in memory
 BOX = 5  # columns, and maybe one more
 
 
@@ -47,6 +50,7 @@ class Streams:
             hint = f"a folder with a store per stream: {', '.join(NAMES)} (.safetensors, .h5, or folders of .npy)"
             raise InputError("no such folder of streams", file=folder, hint=hint)
         self.kept: dict[str, ClipFeatures] = {}
+        self.size = 0  # bytes of what is kept
         self.files = {name: file for name in NAMES if (file := self.find(name)) is not None}
         if not self.files.keys() - {"text"}:
             raise InputError("no stream in this folder", file=folder, hint=f"there should be {', '.join(NAMES[:4])}")
@@ -84,10 +88,10 @@ class Streams:
         if clip in self.kept and len(self.kept[clip].face) <= most:
             return self.kept[clip]
         found = self.open(clip, most)
-        if len(self.kept) >= KEPT:
-            self.kept.pop(next(iter(self.kept)))
         if len(found.face) < most:  # whole
-            self.kept[clip] = found
+            self.kept[clip], self.size = found, self.size + size_of(found)
+        while self.size > KEPT:
+            self.size -= size_of(self.kept.pop(next(iter(self.kept))))
         return found
 
     def open(self, clip: str, most: int) -> ClipFeatures:
@@ -109,6 +113,10 @@ class Streams:
         return ClipFeatures(clip, found["frame"], found["action"], face, box[:, :4], at, person)
 
 
+def size_of(clip: ClipFeatures) -> int:
+    return clip.frame.nbytes + clip.action.nbytes + clip.face.nbytes + clip.box.nbytes
+
+
 def link_faces(faces: Floats, eps: float) -> NDArray[np.int64]:
     """Who is who, 0, 1, … by first appearance: chains of faces, each within `eps` cosine distance of the next."""
     n = len(faces)
@@ -126,49 +134,50 @@ def link_faces(faces: Floats, eps: float) -> NDArray[np.int64]:
 
 
 class Videosets:
-    """Captionsets with their features, as a data set: len, [i], collate. A set with more clips than the model takes is
-    as many windows as it has room for, one clip after the other (LSMDC's five shifted groupings)."""
+    """Captionsets with their features, as a data set: len, [i], collate.
 
-    def __init__(
-        self, sets: Mapping[str, SetText], streams: Streams, config: Config, blank: bool = False, captions: bool = True
-    ) -> None:
-        self.streams, self.config, self.blank = streams, config, blank
-        self.sets = {name: check_set(name, one, captions) for name, one in sets.items()}
-        self.pieces = Pieces(config) if captions else None
-        N = config.clips
-        self.windows = [
-            (name, k) for name, one in self.sets.items() for k in range(max(1, len(one.clips or ()) - N + 1))
-        ]
+    To be trained on (`use` is "train"), a set with more clips than the model takes is as many windows as it has room
+    for, one clip after the other (LSMDC's shifted groupings). To be asked about ("fitb", "caption", "both"), a set is
+    one unit however long it is; "caption" needs no captions, and for the others no id in them is looked at.
+    """
+
+    def __init__(self, sets: Mapping[str, SetText], streams: Streams, config: Config, use: str = "train") -> None:
+        self.streams, self.config, self.use = streams, config, use
+        self.sets = {name: check_set(name, one, use != "caption") for name, one in sets.items()}
+        self.pieces = Pieces(config)
+        spare = {name: len(one.clips or ()) - config.clips if use == "train" else 0 for name, one in self.sets.items()}
+        self.windows = [(name, k) for name in self.sets for k in range(max(1, spare[name] + 1))]
         self.embed = None if "text" in streams.files else EMBEDDERS["hashing"]()
+        self.people = "model"  # whom predictions name
         self.described: dict[str, Floats] = {}
 
     def __len__(self) -> int:
         return len(self.windows)
 
-    @property
-    def names(self) -> list[str]:
-        return list(self.sets)
+    def clips(self, name: str) -> tuple[str, ...]:
+        return self.sets[name].clips or ()
+
+    def captions(self, name: str) -> tuple[str, ...]:
+        return self.sets[name].captions or ()
 
     def __getitem__(self, i: int) -> Videoset:
         name, first = self.windows[i]
-        return self.window(name, range(first, min(first + self.config.clips, len(self.sets[name].clips or ()))))
+        return self.window(name, range(first, min(first + self.config.clips, len(self.clips(name)))))
 
     def window(self, name: str, clips: range) -> Videoset:
         """Some consecutive clips of a set."""
         one = self.sets[name]
         assert one.clips is not None
         seen = self.look([one.clips[k] for k in clips])
-        if one.captions is None or self.pieces is None:
+        if one.captions is None or self.use == "caption":
             return Videoset(name, seen)
         captions = [one.captions[k] for k in clips]
-        tokens = self.pieces.encode(captions, name, self.blank)
+        tokens = self.pieces.encode(captions, name, blank=self.use != "train")
         text = self.describe(name, one.captions, clips) if "text" in self.config.seen else None
         return Videoset(name, seen, tokens, text)
 
     def look(self, clips: Sequence[str]) -> tuple[ClipFeatures, ...]:
         """Features of clips, with people where the data do not say them."""
-        from dataclasses import replace
-
         left, seen = self.config.faces, list[ClipFeatures]()
         for clip in clips:
             seen.append(self.streams.read(clip, left))
@@ -232,6 +241,19 @@ def only_seen(sets: Mapping[str, SetText], streams: Streams, skip: bool, notes: 
     if not kept:
         raise SpecError(f"none of the {len(sets)} captionsets has features in {streams.path}")
     return kept
+
+
+def read_sets_of(path: str | Path, split: str, notes: Notes) -> dict[str, SetText]:
+    """The captionsets of a file, or of the file of a folder that has the split (train, val, test) in its name."""
+    path = check_path(path)
+    if path.is_dir():
+        found = [f for f in sorted(path.glob("*.json*")) if split in re.split(r"[^a-z0-9]+", f.name.lower())]
+        if len(found) != 1:
+            seen = ", ".join(f.name for f in found) or "none"
+            hint = f"name the file itself, or keep one file with {split!r} in its name"
+            raise InputError(f"expected one file of the split {split!r}, saw {seen}", file=path, hint=hint)
+        path = found[0]
+    return read_sets(Source(path, notes, noun="captionset"))
 
 
 def texts_of(sets: Mapping[str, SetText]) -> Iterator[str]:

@@ -11,8 +11,8 @@ cluster  whole numbers: who is the same person in the set
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fabula.core.errors import InputError
+from fabula.learn import batch as base
 
 if TYPE_CHECKING:
     from fabula.learn.models.micap import Config
@@ -52,10 +53,9 @@ class Videoset:
 
 
 @dataclass
-class Batch:
+class Batch(base.Batch):
     """B videosets. Masks are True where there is something."""
 
-    names: list[str]
     clips: Tensor  # [B] how many clips each has
     text: Tensor  # [B, K, C]
     text_clip: Tensor  # [B, K] the clip of each blank
@@ -73,20 +73,6 @@ class Batch:
     tokens: Tensor  # [B, L]
     token_clip: Tensor  # [B, L] [SEP]s so far, its own included
     token_mask: Tensor  # [B, L]
-
-    def to(self, device: torch.device | str, non_blocking: bool = False) -> Batch:
-        moved: dict[str, Any] = {
-            f.name: value.to(device, non_blocking=non_blocking)
-            for f in fields(self)
-            if isinstance(value := getattr(self, f.name), Tensor)
-        }
-        return replace(self, **moved)
-
-    def pin_memory(self) -> Batch:
-        pinned: dict[str, Any] = {
-            f.name: value.pin_memory() for f in fields(self) if isinstance(value := getattr(self, f.name), Tensor)
-        }
-        return replace(self, **pinned)
 
     def stream(self, name: str) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """One stream as tokens: raw [B, n, C], real [B, n], clip [B, n] and segment [B, n] of each."""

@@ -1,15 +1,17 @@
-"""Captionsets as tokens: WordPiece (BERT's vocabulary, or one trained on the captions) with people as tokens of their own.
+"""Captionsets as tokens: WordPiece (BERT's, or trained on the captions), with people as tokens of their own.
 
     ["P1 enters.", "P2 smiles at P1."]  →  START P1 enters [SEP] P2 smiles at P1 [SEP] END
 
-The full stop that ends a caption is its [SEP]. A blank that is to be filled in is written [BLANK], ___ or SOMEONE (LSMDC's);
-where people are to be filled in, their ids count as blanks, too.
+The full stop that ends a caption is its [SEP]. A blank that is to be filled in is written [BLANK], ___ or SOMEONE
+(LSMDC's); where people are to be filled in, their ids count as blanks, too.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,20 +49,57 @@ def read_pieces(path: str | Path) -> tuple[str, ...]:
 
 
 def train_pieces(captions: Iterable[str], size: int = 4000, min_count: int = 2) -> tuple[str, ...]:
-    """A vocabulary of at most `size` pieces for these captions, people aside; the same captions give the same one."""
+    """A vocabulary of at most `size` pieces for these captions, people aside; the same captions give the same one.
+
+    Characters first (h ##a ##t), then the most frequent pair of neighbours becomes a piece, again and again; of equal
+    ones the first by spelling. (The trainers of `tokenizers` break ties by chance, and a run could not be resumed.)
+    """
+    counts = count_words(captions)
+    words = {word: [word[0], *(f"##{c}" for c in word[1:])] for word in sorted(counts)}
+    pieces = sorted({piece for split in words.values() for piece in split}, key=lambda p: (p.startswith("##"), p))
+    pairs, where = Counter[tuple[str, str]](), defaultdict[tuple[str, str], set[str]](set)
+    for word, split in words.items():
+        for pair in pairwise(split):
+            pairs[pair] += counts[word]
+            where[pair].add(word)
+    known = dict.fromkeys(pieces)
+    while pairs and len(known) < size - len(SPECIAL):
+        best = min(pairs, key=lambda pair: (-pairs[pair], pair))
+        if pairs[best] < min_count:
+            break
+        made = best[0] + best[1].removeprefix("##")
+        known[made] = None
+        for word in sorted(where.pop(best)):
+            old, new = words[word], join_pair(words[word], best, made)
+            pairs.subtract(Counter({p: n * counts[word] for p, n in Counter(pairwise(old)).items()}))
+            pairs.update(Counter({p: n * counts[word] for p, n in Counter(pairwise(new)).items()}))
+            words[word] = new
+            for pair in pairwise(new):
+                where[pair].add(word)
+        pairs = Counter({pair: n for pair, n in pairs.items() if n > 0})
+    return (*SPECIAL, *known)
+
+
+def count_words(captions: Iterable[str]) -> Counter[str]:
+    """Words as BERT cuts them, people left out."""
     tokenizers = need_tokenizers()
-    made = tokenizers.BertWordPieceTokenizer(lowercase=True)
-    said = (part for caption in captions for part in WHO.split(caption) if part)  # digits of ids go, words stay
-    made.train_from_iterator(
-        [part for part in said if not part.isdigit()], vocab_size=size, min_frequency=min_count,
-        special_tokens=list(SPECIAL), show_progress=False,
-    )  # fmt: skip
-    number = made.get_vocab()
-    pieces = sorted(number, key=lambda piece: number[piece])
-    rest = sorted(
-        pieces[len(SPECIAL) :], key=lambda piece: (piece.startswith("##"), piece)
-    )  # ties are not the trainer's
-    return (*pieces[: len(SPECIAL)], *rest)
+    normal, cut = tokenizers.normalizers.BertNormalizer(lowercase=True), tokenizers.pre_tokenizers.BertPreTokenizer()
+    counts = Counter[str]()
+    for caption, n in Counter(WHO.sub(" ", caption) for caption in captions).items():
+        for word, _ in cut.pre_tokenize_str(normal.normalize_str(caption)):
+            counts[word] += n
+    return counts
+
+
+def join_pair(split: Sequence[str], pair: tuple[str, str], made: str) -> list[str]:
+    """A word's pieces with every such pair of neighbours joined."""
+    joined: list[str] = []
+    for piece in split:
+        if joined and (joined[-1], piece) == pair:
+            joined[-1] = made
+        else:
+            joined.append(piece)
+    return joined
 
 
 class Pieces:
@@ -97,7 +136,7 @@ class Pieces:
         return (*tokens, self.config.end)
 
     def decode(self, tokens: Sequence[int], clips: int) -> list[str]:
-        """A caption a clip, ids as P1, P2, …; a clip that nothing is said of has an empty one, what is beyond is not kept."""
+        """A caption a clip, ids as P1, P2, …; empty where nothing is said; what is said beyond is not kept."""
         captions = [list[str]()]
         for token in tokens:
             if token == self.config.sep:

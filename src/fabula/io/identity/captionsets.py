@@ -82,7 +82,7 @@ def write_sets(sets: Mapping[str, SetText], target: Source) -> Iterator[str]:
 def read_set(entry: dict[str, Any], at: str, source: Source) -> tuple[str, SetText]:
     id = entry["id"]
     source.unused(entry, KNOWN, "captionsets")
-    if entry.get("captions") is None and entry.get("blanks") is None:
+    if all(entry.get(key) is None for key in ("captions", "blanks", "clips")):
         raise source.wrong("neither captions nor blanks", id, at, f"a captionset is {SHAPE}")
     captions, blanks, clips = entry.get("captions"), entry.get("blanks"), entry.get("clips")
     return id, SetText(

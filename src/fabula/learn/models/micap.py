@@ -258,7 +258,7 @@ class Model(nn.Module):
     config_class = Config
     leaves_unused = True  # a pass leaves text, or rows of tables, without a gradient
     recipe: ClassVar[dict[str, Any]] = {
-        "epochs": 30, "batch_size": 16, "lr": 5e-5, "weight_decay": 0.0, "betas": (0.9, 0.999), "decay": 1.0,
+        "epochs": 30, "batch_size": 16, "lr": 5e-5, "weight_decay": 0.0, "betas": (0.9, 0.999), "schedule": "constant",
         "clip_norm": None, "clip_value": 0.1, "seed": 0,
     }  # fmt: skip
 
@@ -393,13 +393,15 @@ class Model(nn.Module):
         return [Answer(*one) for one in zip(batch.names, filled, said, strict=True)]
 
     @torch.no_grad()
-    def fill(self, batch: Batch) -> list[tuple[int, ...]]:
+    def fill(self, batch: Batch, known: Tensor | None = None) -> list[tuple[int, ...]]:
         """The blanks of every set from left to right: words are given, a person is chosen and then given, too.
 
-        Blanks are filled in step: the k-th of every set at once. What stands in a blank is never looked at.
+        Blanks are filled in step: the k-th of every set at once. What stands in a blank is never looked at, unless it
+        is `known` [B, L] (people of a window that an earlier window has told).
         """
         memory = self.encode(batch, "fitb")
         blanks = self.is_person(batch.tokens) & batch.token_mask  # [B, L]
+        blanks = blanks if known is None else blanks & ~known
         tokens = torch.where(blanks, self.config.blank, batch.tokens)
         place = [row.nonzero()[:, 0].tolist() for row in blanks]
         for k in range(max(map(len, place), default=0)):

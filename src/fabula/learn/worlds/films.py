@@ -3,13 +3,14 @@
 A film has a cast and runs over clips. In each clip somebody (the agent) does something, perhaps to somebody else (the
 patient), somewhere, perhaps with a thing; a caption says so by a small grammar, with people as ids. Features show it:
 
-    face     unit(base_p + pose · u + jitter · ε)   base_p the character's own vector, u anew in every clip. An agent's face
-             is large, a patient's of middle size, a bystander's small: that is how a name in a caption finds its face
-    action   verb + noise · ε, some a clip          frame   place + thing + noise · ε, some a clip
+    face     unit(base_p + pose · u + jitter · ε)   base_p the character's own vector, u anew in every clip
+    action   verb + noise · ε, some a clip
+    frame    place + thing + noise · ε, some a clip
 
-Faces are missing where somebody is turned away (`absent`), and others walk through the picture (`bystanders`). What a text
-alone can know is set by two numbers: `stay`, that an agent goes on being the agent, and `told`, that a caption gives a hint
-of the person (his, her, the soldier). With both at chance, identities can be solved only by looking across clips.
+An agent's face is large, a patient's of middle size, a bystander's small: so a name in a caption finds its face. Faces
+are missing where somebody is turned away (`absent`), and others walk through the picture (`bystanders`). What a text
+alone can know is set by two numbers: `stay`, that an agent goes on being the agent, and `told`, that a caption hints at
+the person (his, her, the soldier). With both at chance, identities can be solved only by looking across clips.
 
 The same recipe gives the same films, bit for bit. Characters of one split are in no other.
 """
@@ -26,10 +27,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fabula.core.errors import InputError, SpecError
+from fabula.core.notes import Notes
 from fabula.io.fields import Source
 from fabula.io.files import write_text
 from fabula.io.identity.captionsets import SetText, write_sets
-from fabula.core.notes import Notes
 from fabula.learn.features import write_features
 from fabula.learn.simulate import digest, unit
 from fabula.text.identity import renumber_ids
@@ -204,7 +205,7 @@ def make_films(recipe: Recipe, split: str) -> list[Film]:
 
 
 def write_world(folder: str | Path, recipe: Recipe | None = None, overwrite: bool = False) -> int:
-    """The world's folder: train.jsonl, val.jsonl, test.jsonl and a store per stream. Returns the number of captionsets."""
+    """The world's folder: a .jsonl per split and a store per stream. Returns the number of captionsets."""
     recipe, folder = recipe or Recipe(), Path(folder)
     if (folder / "train.jsonl").exists() and not overwrite:
         raise InputError("exists already", file=folder, hint="choose another name, or say --overwrite")
@@ -219,9 +220,7 @@ def write_world(folder: str | Path, recipe: Recipe | None = None, overwrite: boo
         "face_eps": recipe.face_eps,
     }
     for stream in STREAMS:
-        items = (
-            (clip, one[stream]) for clip, one in seen.items() if len(one[stream])
-        )  # a clip without faces has no entry
+        items = ((clip, one[stream]) for clip, one in seen.items() if len(one[stream]))  # no faces, no entry
         write_features(folder / f"{stream}.safetensors", items, {**metadata, "stream": stream}, overwrite)
     count = 0
     for split, some in films.items():
