@@ -272,10 +272,10 @@ def score_blanks(answers: list[Told], truth: Sets) -> dict[str, float]:
     from fabula.io.identity.captionsets import SetText
     from fabula.learn.wordpiece import fill_blanks
 
-    filled = {
-        told.name: SetText(*map(tuple, fill_blanks(truth[told.name].captions or (), told.filled or ())))
-        for told in answers
-    }
+    filled: Sets = {}
+    for told in answers:
+        captions, blanks = fill_blanks(truth[told.name].captions or (), told.filled or ())
+        filled[told.name] = SetText(tuple(captions), tuple(map(tuple, blanks)))
     try:
         result = score_sets(filled, truth, ("FITB",))
     except InputError as error:
@@ -290,7 +290,7 @@ def score_captions(told: Mapping[str, tuple[str, ...]], truth: Sets, names: tupl
     from fabula.io.identity.captionsets import SetText
 
     result = score_sets({name: SetText(captions) for name, captions in told.items()}, truth, names)
-    return {name.partition("(")[0]: result[name].value for name in names}
+    return {name: result[name].value for name in (spec.partition("(")[0] for spec in names)}
 
 
 def score_sets(told: Sets, truth: Sets, names: tuple[str, ...]) -> Any:
