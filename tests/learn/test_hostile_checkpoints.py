@@ -15,10 +15,10 @@ from fabula.core.errors import FabulaError, InputError
 torch = pytest.importorskip("torch", reason="training needs fabula[learn]")
 pytest.importorskip("lightning_fabric", reason="training needs fabula[learn]")
 
-from fabula.learn import checkpoint, train  # noqa: E402
+from fabula.learn import checkpoint  # noqa: E402
 from fabula.learn.loop import logs  # noqa: E402
+from fabula.learn.loop.folder import Place, must_agree, place_of  # noqa: E402
 from fabula.learn.models import room  # noqa: E402
-from fabula.learn.train import Place, place_of  # noqa: E402
 from tests.learn.test_hostile_stores import HOSTILE  # noqa: E402
 
 WRONG: list[Any] = [None, -1, 1e308, "x", [], {}, True, 10**30]
@@ -200,7 +200,7 @@ def test_optimisers_that_do_not_fit(model):
 def test_a_config_of_a_run_that_is_none(document):
     wanted = {"model": "pdvc", "config": {"hidden": 8}, "settings": {"lr": 1}}
     with pytest.raises(InputError):
-        train.must_agree(document, wanted, Path("config.json"))
+        must_agree(document, wanted, Path("config.json"))
 
 
 @pytest.mark.parametrize("data", [b"", b"\xff\xfe", b"a,b\n1,2\n", b"step\n\0\n", b"step,loss\n1,2\n2,\n\xff"])

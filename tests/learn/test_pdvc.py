@@ -299,7 +299,7 @@ def test_predictions(captioner):
     assert [s.id for s in stories] == ["video 0", "video 1"] and all(len(s) == 3 for s in stories)
     for s in stories:
         assert all(0 <= e.segment.start <= e.segment.end <= 60 for e in s.events)
-        assert all(set((e.caption or "").split()) <= set(WORDS) for e in s.events)
+        assert all(set((e.caption or "").rstrip(".").split()) <= set(WORDS) for e in s.events)
         assert [e.segment.start for e in s.events] == sorted(e.segment.start for e in s.events)
 
 

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
@@ -18,6 +19,7 @@ torch = pytest.importorskip("torch", reason="training needs fabula[learn]")
 pytest.importorskip("lightning_fabric", reason="training needs fabula[learn]")
 
 from fabula.core.errors import InputError, SpecError  # noqa: E402
+from fabula.core.nouns import Corpus  # noqa: E402
 from fabula.learn import checkpoint  # noqa: E402
 from fabula.learn.config import configure  # noqa: E402
 from fabula.learn.loop.loader import batches  # noqa: E402
@@ -29,6 +31,7 @@ from fabula.learn.pss import predict_pss, train_pss  # noqa: E402
 from fabula.learn.tasks.pss import PredictOptions  # noqa: E402
 from fabula.learn.tasks.pss import TrainOptions as Task  # noqa: E402
 from fabula.learn.train import TrainingError  # noqa: E402
+from fabula.learn.words import words_of  # noqa: E402
 
 SMALL = {"frames": 24, "hidden": 16, "heads": 2, "norm_groups": 4, "feedforward": 16, "queries": 8, "rnn": 8,
          "word_dim": 8, "dropout": 0.1, "levels": 2}  # fmt: skip
@@ -342,3 +345,81 @@ def test_tensorboard(small, tmp_path):
     pytest.importorskip("tensorboard", reason="tensorboard is not installed")
     train(task_of(small), tmp_path / "run", {**SMALL, "captioner": "none"}, {**FAST, "epochs": 1}, tensorboard=True)
     assert list((tmp_path / "run" / "tensorboard").glob("events.*"))
+
+
+# -- procedures -------------------------------------------------------------------------------------------------------
+
+
+def test_workers_read_every_kind_of_store(small, tmp_path):
+    """HDF5 and safetensors, opened by each process for itself; steps are drawn the same by all."""
+    pytest.importorskip("h5py", reason="HDF5 needs fabula[learn]")
+    from fabula.learn.features import Features, write_features
+
+    kept = Features(small.features)
+    config, fast = {**SMALL, "captioner": "none"}, {**FAST, "epochs": 2}
+    told = []
+    for name in ("f.h5", "f.safetensors", "folder"):
+        write_features(tmp_path / name, kept.items(), kept.metadata)
+        for workers in (0, 2):
+            task = Task(data=small.annotations, features=tmp_path / name, tiny=True, max_events=4)
+            train(task, tmp_path / f"{name}-{workers}", config, {**fast, "workers": workers})
+            told.append((tmp_path / f"{name}-{workers}" / "steps.csv").read_text())
+    assert len(set(told)) == 1
+
+
+def test_presets_of_the_papers(small, tmp_path):
+    """ActivityNet's: few queries, words from 4 times on, counted on both splits."""
+    task = task_of(small, preset="activitynet")
+    tiny = {**SMALL, "queries": 8}
+    train(
+        task, tmp_path / "run", {n: v for n, v in tiny.items() if n not in ("queries", "frames")}, {**FAST, "epochs": 1}
+    )
+    kept = json.loads((tmp_path / "run" / "config.json").read_text())["config"]
+    assert (kept["queries"], kept["frames"], kept["max_count"]) == (10, 100, 10)
+    every = [w for story in small.corpus.values() for c in story.captions for w in words_of(c)] * 2  # train is val here
+    assert set(kept["vocabulary"]) == {w for w in every if every.count(w) >= 4} | {"<unk>"}
+    with pytest.raises(SpecError, match="--preset youcook2 is for the model pdvc, not procnets"):
+        train(task_of(small, preset="youcook2", model="procnets"), tmp_path / "other", {}, FAST)
+
+
+def test_captions_are_validated_as_pdvc_does(small):
+    """METEOR over four overlaps and SODA_c: the numbers of protocol pdvc-2021."""
+    import fabula
+    from fabula.learn.pss import score_predictions
+
+    moved = Corpus({v: replace(s, events=s.events[:3]) for v, s in small.corpus.items()}, "moved")
+    found = score_predictions(moved, small.corpus, captions=True)
+    told = fabula.score(moved, small.corpus, protocol="pdvc-2021")
+    assert found["METEOR"] == told["METEOR"].value > 0 and found["SODA_c"] == told["SODA_c"].value > 0
+    assert found["SODA_d"] == score_predictions(moved, small.corpus)["SODA_d"]
+
+
+def test_a_run_goes_on_with_the_words_of_another(small, run, tmp_path):
+    """--from keeps the vocabulary of the weights; the encoder alone does not need it."""
+    text = small.annotations.read_text().replace("flour", "sugar")
+    (tmp_path / "other.json").write_text(text)
+    task = Task(data=tmp_path / "other.json", features=small.features, from_=run)
+    train(task, tmp_path / "more", {}, {**FAST, "epochs": 1})
+    kept, first = (json.loads((r / "config.json").read_text())["config"] for r in (tmp_path / "more", run))
+    assert kept["vocabulary"] == first["vocabulary"] and kept["matcher"] == "soft" and "sugar" not in kept["vocabulary"]
+
+
+def test_the_example_of_the_docs(tmp_path, monkeypatch):
+    page = Path(__file__).parents[2] / "docs" / "training.md"
+    if not page.exists():
+        pytest.skip("docs/ is not beside the package: not a checkout")
+    code = page.read_text(encoding="utf-8").partition("```python\n")[2].partition("```")[0]
+    monkeypatch.chdir(tmp_path)
+    told: dict[str, object] = {}
+    exec(compile(code, str(page), "exec"), told)
+    assert list(told["told"]) == ["v1"] and "results" in json.loads(Path("submission.json").read_text())
+
+
+@pytest.mark.experiment
+@pytest.mark.parametrize("precision", ["32", "bf16"])
+def test_memorisation_by_the_loop(small, tmp_path, precision):
+    """8 videos of its own training set in 300 steps: SODA-D F1 above .95, in float32 and in bfloat16."""
+    settings = {"steps": 300, "batch_size": 8, "lr": 2e-3, "schedule": "linear", "threads": 1, "validate_steps": 300,
+                "precision": precision, "weight_decay": 0.0}  # fmt: skip
+    train(task_of(small), tmp_path / "run", {"captioner": "none"}, settings)
+    assert float(lines(tmp_path / "run" / "validations.csv")[-1]["val_SODA_d"]) > 0.95

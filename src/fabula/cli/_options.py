@@ -71,6 +71,8 @@ def restate(o: Option, defaults: Mapping[str, Any], help: Mapping[str, str], as_
 
 def make_flag(o: Option) -> Decorator:
     """--name, of the type that the field has."""
+    if o.about.argument:
+        return make_argument(o)
     names = [*o.about.flags, o.flag]
     if o.kind is bool:
         return click.option(*names, o.name, is_flag=True, help=o.about.help, default=o.default)
@@ -86,6 +88,14 @@ def make_flag(o: Option) -> Decorator:
     elif count := word_count(o):
         settings["nargs"] = count
     return click.option(*names, o.name, **settings)
+
+
+def make_argument(o: Option) -> Decorator:
+    """NAME, or NAME… where the field is a tuple."""
+    if typing.get_origin(o.kind) is tuple:
+        kind = PATH if Path in typing.get_args(o.kind) else str
+        return click.argument(o.name, nargs=-1, type=kind, required=o.default is MISSING)
+    return click.argument(o.name, type=click_type(o), required=o.default is MISSING)
 
 
 def click_type(o: Option) -> Any:

@@ -41,6 +41,7 @@ class About:
     at_most: int | None = None
     writes: bool = False  # names a file to be written
     library_only: bool = False  # no flag
+    argument: bool = False  # named without a flag
 
 
 def option(default: Any, help: str, *flags: str, **about: Any) -> Any:

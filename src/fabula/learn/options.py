@@ -98,6 +98,7 @@ class TrainOptions(Options):
     config: Path | None = option(None, "A run's config.json, or a .toml with tables [config], [settings], [options].")
     from_: Path | None = option(None, "Begin with the weights of a run, or of an official .pth.")
     from_part: str = option("whole", "whole, or a part of the model: encoder.", shows_default=True)
+    from_words: Path | None = option(None, "The words of official weights: their vocabulary file.")
 
     def __post_init__(self) -> None:
         self.set_paths(*(o.name for o in self.options() if o.kind is Path))

@@ -7,9 +7,9 @@ config file, the command line; and last from the data, which alone know widths a
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -68,8 +68,8 @@ def fit(
     looped = configure(looped, settings or {})
     torch.manual_seed(looped.seed)  # the weights begin the same in every process and every run of a seed
     model = Model(chosen)
-    if weights is not None:
-        take_weights(model, weights, options)
+    if begin is not None:
+        take_weights(model, weights(chosen), options)
     held = task.held(source, chosen)
     validation = None
     if held is not None:
@@ -88,8 +88,9 @@ def ask(task: Task, path: str | Path, options: PredictOptions, callbacks: Callba
     callbacks, notes = callbacks or Callbacks(), Notes()
     device = find_device(options.device)
     model, header = checkpoint.load_model(path)
-    about = header.get("about")
-    made_for = about.get("task", task.name) if isinstance(about, dict) else task.name
+    about = header["about"] if isinstance(header.get("about"), dict) else {}
+    model.about = about  # type: ignore[assignment]
+    made_for = about.get("task", task.name)
     if made_for != task.name:
         hint = f"say fabula predict {made_for}" if isinstance(made_for, str) else checkpoint.AGAIN
         raise InputError(f"a model of the task {shown(made_for)}, not {task.name!r}", file=path, hint=hint)
@@ -152,47 +153,72 @@ def name_file(path: Path | None) -> Iterator[None]:
 # ---------------------------------------------------------------------------------------------------------------------
 # Beginning from weights
 
+Weights = Callable[[Any], dict[str, Tensor]]  # for a model of this config
 
-def read_start(options: TrainOptions, Model: Any) -> tuple[Start | None, dict[str, Tensor] | None]:
-    """The weights that a run begins with, and the config that goes with them; neither where it begins from nothing."""
+
+def read_start(options: TrainOptions, Model: Any) -> tuple[Start | None, Weights]:
+    """The config of the weights that a run begins with, and the weights themselves."""
     path = options.from_
     if path is None:
-        if options.from_part != "whole":
-            raise SpecError("--from-part says nothing without --from")
-        return None, None
+        if options.from_part != "whole" or options.from_words is not None:
+            flag = "--from-words" if options.from_words is not None else "--from-part"
+            raise SpecError(f"{flag} says nothing without --from")
+        return None, lambda config: {}
     if path.suffix in OFFICIAL:
-        return read_official(path, Model, options)
+        return read_official(path, options, Model)
+    if options.from_words is not None:
+        raise SpecError("--from-words is for official weights; a run knows its words")
     tensors, header = checkpoint.read(path, weights_only=True)
     if header["model"] != Model.name:
         seen = f"weights of the model {shown(header['model'])}, not {Model.name!r}"
         raise InputError(seen, file=path, hint=f"say --model {header['model']}, or name others")
     config = checkpoint.config_of(Model.config_class, header["config"], path)
-    return Start(config, options.from_part), {n.removeprefix("model."): t for n, t in tensors.items()}
+    return Start(config, options.from_part), lambda _: {n.removeprefix("model."): t for n, t in tensors.items()}
 
 
-def read_official(path: Path, Model: Any, options: TrainOptions) -> tuple[Start, dict[str, Tensor]]:
-    """Weights as the authors' code saved them, under our names."""
-    try:
-        official = importlib.import_module("fabula.learn.official")
-    except ModuleNotFoundError:
+def read_official(path: Path, options: TrainOptions, Model: Any) -> tuple[Start, Weights]:
+    """Weights as the authors' code saved them, under our names; of their config what their shapes tell."""
+    official = find_official()
+    if official is None:
         hint = "name a run, or a .safetensors of one"
-        raise InputError("official weights cannot be read by this version", file=path, hint=hint) from None
-    state, info = official.load_official(path, Model.name)
-    return Start(info, options.from_part), dict(state)
+        raise InputError("official weights cannot be read by this version", file=path, hint=hint)
+    known = {f.name for f in fields(Model.config_class)}
+    sizes = {n: v for n, v in official.read_sizes(path, Model.name).items() if n in known}
+    if "outside" in known:
+        sizes["outside"] = "zero"  # as the CUDA kernel that they were trained with
+    if options.from_words is not None:
+        sizes["vocabulary"] = official.read_vocabulary(options.from_words)
+    config = configure(default_of(Model, options.tiny), sizes)
+    part = "all" if options.from_part == "whole" else options.from_part
+    return Start(config, options.from_part), lambda c: dict(official.load_official(path, c, part, Model.name)[0])
+
+
+def find_official() -> Any:
+    """The reader of published weights, or None where there is none."""
+    try:
+        return importlib.import_module("fabula.learn.official")
+    except ModuleNotFoundError:
+        return None
 
 
 def take_weights(model: nn.Module, weights: Mapping[str, Tensor], options: TrainOptions) -> None:
     """All weights, or those of one part; they must fit."""
-    part = options.from_part
-    if part == "whole":
-        checkpoint.check_weights(model, weights, options.from_)
-        model.load_state_dict(dict(weights))
-        return
-    parts: Mapping[str, tuple[str, ...]] = getattr(model, "parts", {})
+    own = model.state_dict()
+    if options.from_part != "whole":
+        prefixes = find_part(model, options.from_part)
+        own = {n: t for n, t in own.items() if n.startswith(prefixes)}
+        weights = {n: t for n, t in weights.items() if n.startswith(prefixes)}
+    checkpoint.check_names(own, weights, options.from_)
+    model.load_state_dict(dict(weights), strict=options.from_part == "whole")
+
+
+def find_part(model: nn.Module, part: str) -> tuple[str, ...]:
+    """How the names of a part's weights begin."""
+    parts: dict[str, tuple[str, ...]] = dict(getattr(model, "parts", {}))
+    official = find_official()
+    if official is not None and model.name in official.TABLES:
+        parts.setdefault("encoder", tuple(official.TABLES[model.name].encoder))
     if part not in parts:
         there = ", ".join(("whole", *parts))
         raise SpecError(f"--from-part {part}: the model {model.name} has no such part; there are: {there}")
-    own = {n: t for n, t in model.state_dict().items() if n.startswith(tuple(parts[part]))}
-    theirs = {n: t for n, t in weights.items() if n.startswith(tuple(parts[part]))}
-    checkpoint.check_names(own, theirs, options.from_)
-    model.load_state_dict(theirs, strict=False)
+    return parts[part]

@@ -23,13 +23,12 @@ not finite ends all processes there, with one line, before anything of it is sav
 from __future__ import annotations
 
 import itertools
-import json
 import logging
 import math
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -37,16 +36,15 @@ import torch
 from lightning_fabric import Fabric
 from torch import Tensor, nn
 
-import fabula
-from fabula.core.errors import FabulaError, InputError, SpecError, shown
+from fabula.core.errors import FabulaError, InputError, SpecError
 from fabula.core.registry import close_to
-from fabula.io.files import dump_json, load_json, name_write_failures
 from fabula.learn import checkpoint
 from fabula.learn._stores import summarize
 from fabula.learn.batch import Batch, Data
 from fabula.learn.config import configure
+from fabula.learn.loop.folder import Place, describe_run, place_of, prepare_folder
 from fabula.learn.loop.loader import Loader
-from fabula.learn.loop.logs import Tracker, cut, open_trackers, write_line
+from fabula.learn.loop.logs import Tracker, check_trackers, cut, open_trackers, write_line
 from fabula.learn.loop.processes import (
     deal_back,
     gather,
@@ -57,7 +55,7 @@ from fabula.learn.loop.processes import (
     said_anywhere,
 )
 from fabula.learn.loop.schedule import lr_at, make_optimizer, set_rate
-from fabula.learn.options import FREE, Callbacks, Run, Scores, Settings, Share, Validation
+from fabula.learn.options import Callbacks, Run, Scores, Settings, Share, Validation
 
 log = logging.getLogger(__name__)
 
@@ -85,17 +83,18 @@ def train(
     several = len(passes_of(model)) > 1
     fabric = make_fabric(settings, unused=several or bool(getattr(model, "leaves_unused", False)))
     fabric.launch()
-    prepare(run, model, settings, about or {}, fabric.is_global_zero)
+    check_trackers(run)
+    prepare_folder(run, model, settings, about or {}, fabric.is_global_zero)
     fabric.barrier()
     torch.manual_seed(settings.seed + fabric.global_rank)  # dropout and drawn queries differ between processes
 
-    loop = Loop(fabric, model, Loader(data, settings, Share(fabric.global_rank, fabric.world_size),
-                                      pin=fabric.device.type == "cuda"), settings, run, about or {})  # fmt: skip
+    loader = Loader(data, settings, Share(fabric.global_rank, fabric.world_size), pin=fabric.device.type == "cuda")
+    loop = Loop(fabric, model, loader, settings, run, about or {})
     loop.watch = (callbacks or Callbacks()).watch
     state = loop.state
     try:
         for epoch in itertools.count(state.epoch):
-            if state.step >= loop.total or loop.is_stale():
+            if loop.is_done():
                 break
             if hasattr(model, "begin"):
                 model.begin(epoch, epoch * loop.per_epoch)  # type: ignore[operator]
@@ -112,7 +111,7 @@ def train(
                 if stop_after is not None and state.step >= stop_after:
                     loop.save()
                     return state.line
-                if state.step >= loop.total or loop.is_stale():
+                if loop.is_at_end():
                     break
             loop.look()
             loop.end_epoch(validation, began)
@@ -136,28 +135,6 @@ def grouped(batches: Iterable[Any], size: int) -> Iterator[list[Any]]:
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Where training stands
-
-
-@dataclass
-class Place:
-    """All that a checkpoint needs beside tensors."""
-
-    epoch: int = 0
-    batch: int = 0  # batches of this epoch that are done
-    step: int = 0
-    best: dict[str, float] = field(default_factory=dict)  # the best of each score that chooses
-    stale: int = 0  # validations since the first of them was better
-    count: int = 0  # steps of this epoch in `sums`
-    sums: dict[str, float] = field(default_factory=dict)
-    line: dict[str, float] = field(default_factory=dict)
-
-    def add(self, values: Mapping[str, float]) -> None:
-        self.count += 1
-        for n, v in values.items():
-            self.sums[n] = self.sums.get(n, 0.0) + v
-
-    def means(self) -> dict[str, float]:
-        return {n: v / max(self.count, 1) for n, v in self.sums.items()}
 
 
 @dataclass
@@ -186,6 +163,8 @@ class Loop:
         self.fabric, self.model, self.loader = fabric, model, loader
         self.settings, self.run, self.about = settings, run, about
         self.first = fabric.is_global_zero
+        if not len(loader):
+            raise SpecError("there is nothing to train on: the data set is empty")
         self.per_epoch = math.ceil(len(loader) / settings.accumulate)
         self.total = total_steps(settings, self.per_epoch)
         self.watch = Callbacks().watch
@@ -201,10 +180,10 @@ class Loop:
         if run.resume and self.first:  # also where it was killed before its first checkpoint
             cut(run.out / "steps.csv", "step", self.state.step)
             cut(run.out / "validations.csv", "step", self.state.step)
-            cut(run.out / "epochs.csv", "epoch", self.state.epoch - 1)  # not by step: it may be the checkpoint's own
+            cut(run.out / "epochs.csv", "epoch", self.last_told())
         self.trackers: list[Tracker] = []
         if self.first:
-            self.trackers = open_trackers(run, wanted(model, settings, about), self.state.step)
+            self.trackers = open_trackers(run, describe_run(model, settings, about), self.state.step)
 
     # -- a step -------------------------------------------------------------------------------------------------------
 
@@ -250,8 +229,9 @@ class Loop:
         waits = self.fabric.world_size > 1 and not self.may_leave_unused()
         for i, batch in enumerate(group):
             with self.fabric.no_backward_sync(self.wrapped, enabled=waits and i < len(group) - 1):
-                losses: dict[str, Tensor] = self.wrapped.loss(batch, part) if part else self.wrapped.loss(batch)
-                self.fabric.backward(losses["loss"] / len(group))
+                with self.fabric.autocast():  # Fabric forgets it for a method other than forward, on one device
+                    losses: dict[str, Tensor] = self.wrapped.loss(batch, part) if part else self.wrapped.loss(batch)
+                self.fabric.backward(losses["loss"].float() / len(group))
             for name, value in losses.items():
                 value = value.detach() / len(group)
                 named[name] = named[name] + value if name in named else value
@@ -278,6 +258,18 @@ class Loop:
     def is_time(self) -> bool:
         """Whether the first process said, when all last looked, that a checkpoint is due."""
         return self.wants_save
+
+    def is_at_end(self) -> bool:
+        return self.state.step >= self.total or self.is_stale()
+
+    def is_done(self) -> bool:
+        """At the end, and the last epoch's line is written."""
+        return self.is_at_end() and self.state.line.get("step", 0) == self.state.step
+
+    def last_told(self) -> int:
+        """The last epoch whose line stays: not that of an epoch that was cut short and goes on now."""
+        told = int(self.state.line.get("epoch", -1))
+        return told - 1 if told == self.state.epoch and not self.is_done() else told
 
     def is_stale(self) -> bool:
         return self.settings.patience is not None and self.state.stale >= self.settings.patience
@@ -364,9 +356,8 @@ class Loop:
         """Its line, its validation, its checkpoint. An epoch that is not whole goes on if the run does."""
         state, s = self.state, self.settings
         whole = state.batch >= len(self.loader)
-        ends = state.step >= self.total or self.is_stale()
         line = {"epoch": state.epoch, "step": state.step, "lr": self.rate_before(), **state.means()}
-        if validation and s.validate_steps is None and ((state.epoch + 1) % s.validate_every == 0 or ends):
+        if validation and s.validate_steps is None and ((state.epoch + 1) % s.validate_every == 0 or self.is_at_end()):
             line |= self.validate(validation)
         if self.first:
             line["seconds"] = round(time.monotonic() - began, 3)
@@ -483,88 +474,3 @@ def best_file(name: str) -> str:
 
 def shown_scores(line: Mapping[str, float]) -> str:
     return " · ".join(f"{n} {v:.4g}" for n, v in line.items() if n == "loss" or n.startswith("val_"))
-
-
-def place_of(told: Any, path: Path) -> Place:
-    """Where training stood, as the header tells it."""
-    whole = isinstance(told, dict) and told.keys() == {f.name for f in fields(Place)}
-    counts = ("epoch", "batch", "step", "count", "stale")
-    whole = whole and all(type(told[n]) is int and 0 <= told[n] < 1 << 53 for n in counts)
-    tables = ("sums", "line", "best")
-    whole = whole and all(isinstance(told[n], dict) and all(map(is_number, told[n].values())) for n in tables)
-    if not whole:
-        raise InputError("its header does not say where training stood", file=path, hint=checkpoint.AGAIN)
-    return Place(**told)
-
-
-def is_number(value: Any) -> bool:
-    return isinstance(value, float) or (type(value) is int and abs(value) < 1 << 63)
-
-
-def wanted(model: nn.Module, settings: Settings, about: Mapping[str, Any]) -> dict[str, Any]:
-    """config.json."""
-    told = {
-        "fabula": fabula.__version__,
-        "model": model.name,
-        "config": asdict(model.config),  # type: ignore[call-overload]
-        "settings": asdict(settings),
-        **about,
-    }
-    made: dict[str, Any] = json.loads(json.dumps(told))  # tuples as the file has them
-    return made
-
-
-def prepare(run: Run, model: nn.Module, settings: Settings, about: Mapping[str, Any], first: bool) -> None:
-    """The run's folder. A run that is there is continued when asked to, replaced when told to, never by accident."""
-    asked = wanted(model, settings, about)
-    out = run.out
-    there = out / "config.json"
-    if run.resume:
-        if not there.exists():
-            raise InputError("no run to resume here", file=out, hint="leave --resume out to begin one")
-        must_agree(load_json(there), asked, there)
-        return
-    if not first:
-        return
-    with name_write_failures(out):
-        clear(run)
-        out.mkdir(parents=True, exist_ok=True)
-    dump_json(there, asked, indent=1)
-
-
-def clear(run: Run) -> None:
-    """What is there goes, if that was said."""
-    names = ("config.json", "steps.csv", "epochs.csv", "validations.csv", "last.safetensors", "tracking.json")
-    ours = [run.out / name for name in names] + sorted(run.out.glob("best*.safetensors"))
-    if any(file.exists() for file in ours):
-        if not run.overwrite:
-            raise InputError(
-                "holds a run already", file=run.out, hint="say --resume to go on with it, --overwrite to lose it"
-            )
-        for file in ours:
-            file.unlink(missing_ok=True)
-
-
-def must_agree(kept: Mapping[str, Any], wanted: Mapping[str, Any], file: Path) -> None:
-    """A run is resumed with what it was begun with. `epochs` may grow; what does not change the curve is free."""
-    if not isinstance(kept, dict) or not all(isinstance(kept.get(part), dict) for part in ("config", "settings")):
-        hint = "say --overwrite to begin the run anew, or choose another --out"
-        raise InputError("is damaged: it does not say what the run was begun with", file=file, hint=hint)
-    if kept.get("model") != wanted["model"]:
-        was = shown(kept.get("model"))
-        hint = f"resume with --model {was}, or choose another --out"
-        raise InputError(f"a run of the model {was}, not {wanted['model']!r}", file=file, hint=hint)
-    for part in ("config", "settings"):
-        for name, value in wanted[part].items():
-            if kept[part].get(name) != value and not (part == "settings" and name in FREE):
-                seen = f"{name} {tell_difference(kept[part].get(name), value)}"
-                raise InputError(seen, file=file, hint="resume with the settings and data of the run, or begin another")
-
-
-def tell_difference(then: Any, now: Any) -> str:
-    """How a value differs from what it was; of long lists where."""
-    if isinstance(then, list) and isinstance(now, list) and max(len(then), len(now)) > 8:
-        first = next((i for i, (a, b) in enumerate(zip(then, now, strict=False)) if a != b), None)
-        where = "" if first is None else f"; entry {first} was {shown(then[first])} and is {shown(now[first])} now"
-        return f"had {len(then):,} entries and has {len(now):,} now{where}"
-    return f"was {shown(then)} and is {shown(now)} now"

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch.utils.data import DataLoader, Dataset, Sampler
 
+from fabula.core.errors import FabulaError, SpecError
+from fabula.learn._stores import summarize
 from fabula.learn.batch import Data
 from fabula.learn.options import Settings, Share
 
@@ -43,9 +46,23 @@ class Seeded(Dataset[Any]):
 
     def __getitem__(self, place: tuple[int, int]) -> Any:
         epoch, item = place
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed_of(self.seed, epoch, item))
-            return self.data[item]
+        try:
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(seed_of(self.seed, epoch, item))
+                return self.data[item]
+        except FabulaError as error:  # from a worker it would come as a text of many lines
+            return Failure(error)
+
+    def collate(self, examples: Sequence[Any]) -> Any:
+        failure = next((e for e in examples if isinstance(e, Failure)), None)
+        return self.data.collate(examples) if failure is None else failure
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What was wrong with an item."""
+
+    error: FabulaError
 
 
 class Places(Sampler[list[tuple[int, int]]]):
@@ -68,11 +85,11 @@ class Loader:
 
     def __init__(self, data: Data, settings: Settings, share: Share, pin: bool = False) -> None:
         self.places = Places(len(data), settings, share)
-        workers = settings.workers
+        workers, seeded = settings.workers, Seeded(data, settings.seed)
         self.loader: DataLoader[Any] = DataLoader(
-            Seeded(data, settings.seed),
+            seeded,
             batch_sampler=self.places,
-            collate_fn=data.collate,
+            collate_fn=seeded.collate,
             num_workers=workers,
             persistent_workers=workers > 0,
             pin_memory=pin,
@@ -86,4 +103,12 @@ class Loader:
     def epoch(self, epoch: int, first: int = 0) -> Iterator[Any]:
         """The batches of this epoch, from `first` on."""
         self.places.epoch, self.places.first = epoch, first
-        return iter(self.loader)
+        try:
+            for batch in self.loader:
+                if isinstance(batch, Failure):
+                    raise batch.error
+                yield batch
+        except RuntimeError as error:
+            if "DataLoader worker" not in str(error):
+                raise
+            raise SpecError(f"a worker ended ({summarize(error)}); memory may have run out: fewer --workers") from None

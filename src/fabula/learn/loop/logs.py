@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import importlib.util
 import io
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -28,6 +30,20 @@ class Tracker(Protocol):
     def close(self) -> None: ...
 
 
+def check_trackers(run: Run) -> None:
+    """Whether the packages of those that were asked for are there; before the run has a folder."""
+    for name in ("tensorboard", "wandb", "mlflow"):
+        if getattr(run, name) and not is_installed(name):
+            raise MissingExtra(f"--{name}", "track")
+
+
+def is_installed(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ValueError:  # there, but without a spec; or None in its place
+        return sys.modules.get(module) is not None
+
+
 def open_trackers(run: Run, config: Mapping[str, Any], step: int) -> list[Tracker]:
     """Those that were asked for. What they were told after `step` is told again."""
     made: list[Tracker] = []
@@ -42,10 +58,8 @@ def open_trackers(run: Run, config: Mapping[str, Any], step: int) -> list[Tracke
 
 class TensorBoard:
     def __init__(self, folder: Path, step: int) -> None:
-        try:
-            from torch.utils.tensorboard.writer import SummaryWriter
-        except ModuleNotFoundError:
-            raise MissingExtra("--tensorboard", "track") from None
+        from torch.utils.tensorboard.writer import SummaryWriter
+
         self.writer = SummaryWriter(str(folder), purge_step=step + 1)
 
     def log(self, values: Mapping[str, float], step: int) -> None:
@@ -58,10 +72,8 @@ class TensorBoard:
 
 class Wandb:
     def __init__(self, run: Run, project: str, config: Mapping[str, Any]) -> None:
-        try:
-            import wandb
-        except ModuleNotFoundError:
-            raise MissingExtra("--wandb", "track") from None
+        import wandb
+
         id = recall_id(run, "wandb")
         self.run = wandb.init(
             project=project, name=run.out.name, dir=str(run.out), id=id, resume="allow", config=dict(config)
@@ -77,10 +89,8 @@ class Wandb:
 
 class Mlflow:
     def __init__(self, run: Run, experiment: str, config: Mapping[str, Any]) -> None:
-        try:
-            import mlflow
-        except ModuleNotFoundError:
-            raise MissingExtra("--mlflow", "track") from None
+        import mlflow
+
         self.mlflow = mlflow
         mlflow.set_experiment(experiment)
         id = recall_id(run, "mlflow")

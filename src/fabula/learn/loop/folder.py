@@ -1,0 +1,124 @@
+"""The folder of a run: begun, continued or replaced, never by accident; and where training stood in it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+import fabula
+from fabula.core.errors import InputError, shown
+from fabula.io.files import dump_json, load_json, name_write_failures
+from fabula.learn import checkpoint
+from fabula.learn.options import FREE, Run, Settings
+
+
+@dataclass
+class Place:
+    """All that a checkpoint needs beside tensors."""
+
+    epoch: int = 0
+    batch: int = 0  # batches of this epoch that are done
+    step: int = 0
+    best: dict[str, float] = field(default_factory=dict)  # the best of each score that chooses
+    stale: int = 0  # validations since the first of them was better
+    count: int = 0  # steps of this epoch in `sums`
+    sums: dict[str, float] = field(default_factory=dict)
+    line: dict[str, float] = field(default_factory=dict)
+
+    def add(self, values: Mapping[str, float]) -> None:
+        self.count += 1
+        for n, v in values.items():
+            self.sums[n] = self.sums.get(n, 0.0) + v
+
+    def means(self) -> dict[str, float]:
+        return {n: v / max(self.count, 1) for n, v in self.sums.items()}
+
+
+def place_of(told: Any, path: Path) -> Place:
+    """Where training stood, as the header tells it."""
+    whole = isinstance(told, dict) and told.keys() == {f.name for f in fields(Place)}
+    counts = ("epoch", "batch", "step", "count", "stale")
+    whole = whole and all(type(told[n]) is int and 0 <= told[n] < 1 << 53 for n in counts)
+    tables = ("sums", "line", "best")
+    whole = whole and all(isinstance(told[n], dict) and all(map(is_number, told[n].values())) for n in tables)
+    if not whole:
+        raise InputError("its header does not say where training stood", file=path, hint=checkpoint.AGAIN)
+    return Place(**told)
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, float) or (type(value) is int and abs(value) < 1 << 63)
+
+
+def describe_run(model: nn.Module, settings: Settings, about: Mapping[str, Any]) -> dict[str, Any]:
+    """config.json."""
+    told = {
+        "fabula": fabula.__version__,
+        "model": model.name,
+        "config": asdict(model.config),  # type: ignore[call-overload]
+        "settings": asdict(settings),
+        **about,
+    }
+    made: dict[str, Any] = json.loads(json.dumps(told))  # tuples as the file has them
+    return made
+
+
+def prepare_folder(run: Run, model: nn.Module, settings: Settings, about: Mapping[str, Any], first: bool) -> None:
+    """The run's folder. A run that is there is continued when asked to, replaced when told to, never by accident."""
+    asked = describe_run(model, settings, about)
+    out = run.out
+    there = out / "config.json"
+    if run.resume:
+        if not there.exists():
+            raise InputError("no run to resume here", file=out, hint="leave --resume out to begin one")
+        must_agree(load_json(there), asked, there)
+        return
+    if not first:
+        return
+    with name_write_failures(out):
+        clear_folder(run)
+        out.mkdir(parents=True, exist_ok=True)
+    dump_json(there, asked, indent=1)
+
+
+def clear_folder(run: Run) -> None:
+    """What is there goes, if that was said."""
+    names = ("config.json", "steps.csv", "epochs.csv", "validations.csv", "last.safetensors", "tracking.json")
+    ours = [run.out / name for name in names] + sorted(run.out.glob("best*.safetensors"))
+    if any(file.exists() for file in ours):
+        if not run.overwrite:
+            raise InputError(
+                "holds a run already", file=run.out, hint="say --resume to go on with it, --overwrite to lose it"
+            )
+        for file in ours:
+            file.unlink(missing_ok=True)
+
+
+def must_agree(kept: Mapping[str, Any], wanted: Mapping[str, Any], file: Path) -> None:
+    """A run is resumed with what it was begun with. `epochs` may grow; what does not change the curve is free."""
+    if not isinstance(kept, dict) or not all(isinstance(kept.get(part), dict) for part in ("config", "settings")):
+        hint = "say --overwrite to begin the run anew, or choose another --out"
+        raise InputError("is damaged: it does not say what the run was begun with", file=file, hint=hint)
+    if kept.get("model") != wanted["model"]:
+        was = shown(kept.get("model"))
+        hint = f"resume with --model {was}, or choose another --out"
+        raise InputError(f"a run of the model {was}, not {wanted['model']!r}", file=file, hint=hint)
+    for part in ("config", "settings"):
+        for name, value in wanted[part].items():
+            if kept[part].get(name) != value and not (part == "settings" and name in FREE):
+                seen = f"{name} {tell_difference(kept[part].get(name), value)}"
+                raise InputError(seen, file=file, hint="resume with the settings and data of the run, or begin another")
+
+
+def tell_difference(then: Any, now: Any) -> str:
+    """How a value differs from what it was; of long lists where."""
+    if isinstance(then, list) and isinstance(now, list) and max(len(then), len(now)) > 8:
+        first = next((i for i, (a, b) in enumerate(zip(then, now, strict=False)) if a != b), None)
+        where = "" if first is None else f"; entry {first} was {shown(then[first])} and is {shown(now[first])} now"
+        return f"had {len(then):,} entries and has {len(now):,} now{where}"
+    return f"was {shown(then)} and is {shown(now)} now"
