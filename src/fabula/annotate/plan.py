@@ -1,7 +1,7 @@
 """Calls, tokens, cost and time of a run before anything is spent; and how far one has come.
 
-Tokens of a step are those of its prompt with the caption filled in, as `llm/call.py` counts them (on the long side), and
-answers of the length that such answers have. How many keyframes a moment has is known only when its video has been
+Tokens of a step are those of its prompt with the caption filled in, as `llm/call.py` counts them (on the long side),
+and answers of the length that such answers have. How many keyframes a moment has is known only when its video has been
 looked at: until then it is between one and the cap, and the plan says both ends; `probe` looks at some of them.
 """
 

@@ -45,6 +45,7 @@ class Work:
     endpoint: EndpointOptions
     looker: Looker | None = None  # None: no frames are shown
     budget: float | None = None
+    known: Store | None = None  # another store that is asked for answers, and not written
     reply: Reply = fake.reply  # of the fake endpoint
     progress: Progress = silent
 
@@ -126,7 +127,7 @@ class Work:
     # one call
 
     async def ask(self, step: str, call: Call, frames: Pictures) -> str:
-        kept = self.store.get(call.key)
+        kept = self.store.get(call.key) or (self.known.get(call.key) if self.known else None)
         if kept is not None:
             return kept.text
         if call.key in self.under_way:

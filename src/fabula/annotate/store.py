@@ -64,10 +64,11 @@ ANSWERED = "tokens_in, tokens_out, seconds, price"
 class Store:
     """A store that is open: `with Store(path, work=True) as store`."""
 
-    def __init__(self, path: Path, work: bool = False) -> None:
+    def __init__(self, path: Path, work: bool = False, asleep: bool = False) -> None:
+        """`work`: to write. `asleep`: nobody writes it meanwhile, so that it can be read where disks have no locks."""
         self.path, self.lock = path, None if not work else lock_file(path)
         try:
-            self.db = self.connect(work)
+            self.db = self.connect(work, "&immutable=1" if asleep else "")
         except sqlite3.Error as error:
             self.unlock()
             raise explain(error, path) from None
@@ -75,10 +76,10 @@ class Store:
             self.unlock()
             raise
 
-    def connect(self, work: bool) -> sqlite3.Connection:
+    def connect(self, work: bool, more: str) -> sqlite3.Connection:
         if not work and not self.path.is_file():
             raise InputError("no such store", file=self.path, hint="fabula annotate run makes it")
-        address = self.path.absolute().as_uri() + ("" if work else "?mode=ro")
+        address = self.path.absolute().as_uri() + ("" if work else f"?mode=ro{more}")
         db = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False, timeout=30)
         try:
             made = db.execute("PRAGMA application_id").fetchone()[0]
@@ -155,9 +156,11 @@ class Store:
     def count_moments(self) -> int:
         return int(self.rows("SELECT count(*) FROM moments")[0][0])
 
-    def moments(self, pending: str | None = None, keys: frozenset[str] | None = None) -> Iterator[Moment]:
-        """In their order, a page at a time; with `pending` a recipe: those without an outcome, each content once."""
-        where = "row > ?"
+    def moments(self, pending: str | None = None, after: int = 0, until: int | None = None) -> Iterator[Moment]:
+        """In their order, a page at a time; with `pending` a recipe: those without an outcome, each content once.
+
+        `after` and `until` are rows."""
+        where = "row > ?" + (f" AND row <= {int(until)}" if until is not None else "")
         if pending is not None:
             where += (
                 " AND NOT EXISTS (SELECT 1 FROM outcomes o WHERE o.moment = m.key AND o.recipe = ?)"
@@ -165,13 +168,11 @@ class Store:
             )
         names = "row, id, video, start, end, caption, duration"
         question = f"SELECT {names} FROM moments m WHERE {where} ORDER BY row LIMIT {PAGE}"
-        row = 0
+        row = after
         while page := self.rows(question, (row,) if pending is None else (row, pending)):
             row = page[-1][0]
             for _, id, video, start, end, caption, duration in page:
-                moment = Moment(json.loads(id), video, start, end, caption, duration)
-                if keys is None or moment.key in keys:
-                    yield moment
+                yield Moment(json.loads(id), video, start, end, caption, duration)
 
     # frames
 
