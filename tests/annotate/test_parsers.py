@@ -11,7 +11,7 @@ LISTS = {
     "lines": "1. A man runs.\n2. A dog barks.\n3. It rains.",
     "inline": "1. A man runs. 2. A dog barks. 3. It rains.",
     "brackets": "1) A man runs.\n2) A dog barks.\n3) It rains.",
-    "quoted": '1. "A man runs."\n2. “A dog barks.”\n3. \'It rains.\'',
+    "quoted": "1. \"A man runs.\"\n2. “A dog barks.”\n3. 'It rains.'",
     "bold": "**1.** A man runs.\n**2.** A dog barks.\n**3.** It rains.",
     "spaced": "Sure, here they are:\n\n1. A man runs.\n\n2. A dog barks.\n\n3. It rains.\n\nI hope that this helps!",
     "wrapped": "1. A man\n   runs.\n2. A dog\nbarks.\n3. It rains.",

@@ -113,7 +113,8 @@ tidy tidies tidying tidied tidied | dirty dirties dirtying dirtied dirtied |
 carry carries carrying carried carried | sweep sweeps sweeping swept swept
 """
 # A verb and its particle, and what both become.
-PHRASES = """sit down/stand up, stand up/sit down, put down/pick up, pick up/put down, turn on/turn off, turn off/turn on,
+PHRASES = """sit down/stand up, stand up/sit down, put down/pick up, pick up/put down, turn on/turn off,
+turn off/turn on,
 take off/put on, put on/take off, get up/lie down, lie down/get up, get in/get out, come in/go out, take out/put back,
 put away/take out, look up/look down, look down/look up, wake up/fall asleep, run away/come closer"""
 WORD = re.compile(r"[A-Za-z]+")
@@ -181,7 +182,7 @@ def table() -> dict[str, list[tuple[str, str, str]]]:
 @cache
 def phrases() -> dict[str, str]:
     """Every form of the phrases."""
-    out = {}
+    out: dict[str, str] = {}
     for pair in PHRASES.replace("\n", " ").split(","):
         (a, p), (b, q) = (side.split() for side in pair.split("/"))
         out |= {f"{x} {p}": f"{y} {q}" for x, y in zip(inflect(a), inflect(b), strict=True)}

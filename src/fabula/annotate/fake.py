@@ -16,6 +16,7 @@ from fabula.llm.fake import count_images, read_prompt
 
 QUOTED = re.compile(r"\"([^\"]{3,400})\"")
 PLACES = ("a small kitchen", "a bright hall", "a garden", "a narrow street", "an office", "a bedroom")
+ADVERBS = ("here", "there", "again", "once", "often", "now", "soon", "gladly", "late")
 LOOKS = ("a red shirt", "a blue cap", "long dark hair", "a white dress", "brown boots", "a striped tie")
 MOVES = ("turning left", "walking slowly", "stepping back", "raising one hand", "looking down", "leaning forward")
 
@@ -76,9 +77,8 @@ def say_moves(caption: str, prompt: str, rng: random.Random) -> str:
 
 
 def say_rewrites(caption: str, prompt: str, rng: random.Random) -> str:
-    return "\n".join(
-        f'{i}. "{caption} {word}."' for i, word in enumerate(rng.sample(("here", "there", "again", "once"), 3), 1)
-    )
+    words = rng.sample([f"{a} {b}" for a in ADVERBS for b in ADVERBS], 3)
+    return "\n".join(f'{i}. "{caption} {word}."' for i, word in enumerate(words, 1))
 
 
 def say_marks(caption: str, prompt: str, rng: random.Random) -> str:

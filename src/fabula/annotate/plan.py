@@ -158,7 +158,7 @@ def plan_step(name: str, recipe: Recipe, prices: Prices, size: tuple[int, int, f
         "dynamic_fuse": WRITES["dynamic_questions"] + WRITES["dynamic_answers"],
         "judge": WRITES["static_fuse"] + WRITES["dynamic_fuse"],
     }.get(name, 0)
-    shown = {"image": 1, "video": recipe.options.video_frames, "text": 0}[ROLES[name]]
+    shown = {"image": 1, "text": 0}.get(ROLES[name], recipe.options.video_frames)
     pictures = 0 if recipe.options.blind else shown * PICTURE
     tokens_in = round(calls * (blank + carried + pictures) + words * calls / max(moments, 1))
     tokens_out = calls * min(WRITES[name], recipe.options.max_tokens)

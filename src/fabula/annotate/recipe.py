@@ -23,7 +23,7 @@ ROLES = {
     "rewrite": "text",
     "disturb_static": "text",
     "disturb_dynamic": "text",
-    "judge": "video",
+    "judge": "judge",
 }
 REWRITES = ("rewrite", "disturb_static", "disturb_dynamic")
 
@@ -57,7 +57,7 @@ class RecipeOptions(Options):
 class Recipe:
     """A recipe that is settled."""
 
-    models: Mapping[str, str]  # by role: text, image, video
+    models: Mapping[str, str]  # by role: text, image, video, judge
     prompts: Mapping[str, Prompt]
     options: RecipeOptions = field(default_factory=RecipeOptions)
 
@@ -67,6 +67,7 @@ class Recipe:
             "text": endpoint.model,
             "image": options.image_model or endpoint.model,
             "video": options.video_model or endpoint.model,
+            "judge": options.video_model or endpoint.model,
         }
         return cls(names, load_prompts(options.prompts), options)
 

@@ -174,6 +174,12 @@ class Store:
             for _, id, video, start, end, caption, duration in page:
                 yield Moment(json.loads(id), video, start, end, caption, duration)
 
+    def without(self, recipe: str, some: Iterable[Moment]) -> Iterator[Moment]:
+        """Those of these moments that have no outcome yet."""
+        for moment in some:
+            if not self.rows("SELECT 1 FROM outcomes WHERE moment = ? AND recipe = ?", (moment.key, recipe)):
+                yield moment
+
     # frames
 
     def get_frames(self, moment: str) -> dict[str, list[tuple[float, str]]]:

@@ -5,8 +5,9 @@ plan(…) · run(…) · retry(…) · status(…) · ab(…) · stats(…) · e
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -176,4 +177,131 @@ def status(options: StoreOptions) -> dict[str, Any]:
         return summarise(store, options.recipe)
 
 
-__all__ = ["PlanOptions", "Ran", "RunOptions", "StoreOptions", "plan", "retry", "run", "status"]
+# ── two recipes ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, kw_only=True)
+class AbOptions(Options):
+    """What B has otherwise, and on how many moments both are tried."""
+
+    model_b: str | None = option(None, "Model of B. Default: as A.")
+    prompts_b: Path | None = option(None, "Prompts of B. Default: as A.")
+    sample: int = option(50, "Moments, chosen by chance.", at_least=2, shows_default=True)
+    sample_seed: int = option(0, "Of the choice.", shows_default=True)
+
+    def __post_init__(self) -> None:
+        self.set_paths("prompts_b")
+        if self.model_b is None and self.prompts_b is None:
+            raise SpecError("A and B are the same; say --model-b or --prompts-b")
+
+
+def ab(
+    moments: str | Path | None,
+    *,
+    ab_options: AbOptions,
+    options: RunOptions,
+    endpoint: EndpointOptions | None = None,
+    recipe: RecipeOptions | None = None,
+    progress: Progress = silent,
+) -> dict[str, Any]:
+    """Two prompts or models on a sample of the moments; the judge is A's in both."""
+    from fabula.annotate.compare import compare, draw_sample
+    from fabula.annotate.moments import read_moments
+    from fabula.annotate.recipe import Recipe
+    from fabula.annotate.run import Work
+    from fabula.annotate.store import Store
+
+    endpoint, recipe = endpoint or EndpointOptions(), recipe or RecipeOptions()
+    looker = make_looker(options.videos, recipe.blind)
+    first = Recipe.of(endpoint, recipe)
+    other = Recipe.of(
+        replace(endpoint, model=ab_options.model_b or endpoint.model),
+        replace(recipe, prompts=ab_options.prompts_b or recipe.prompts),
+    )
+    second = replace(
+        other,
+        models={**other.models, "judge": first.models["judge"]},
+        prompts={**other.prompts, "judge": first.prompts["judge"]},
+    )
+    with Store(options.store, work=True) as store:
+        if moments is not None:
+            store.add_moments(read_moments(moments, options.format))
+        sample = draw_sample(store, ab_options.sample, ab_options.sample_seed)
+        for one in (first, second):
+            Work(store, one, endpoint, looker, options.budget, progress=progress).run(store.without(one.hash, sample))
+        return compare(store, [first, second], sample)
+
+
+# ── what came of it ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatsOptions(Options):
+    """What is counted."""
+
+    embedder: str | None = option(None, "Sentence embedder for near-equal captions: minilm, wordllama, hashing.")
+    eps: float = option(0.01, "Cosine distance of captions that are almost equal.", shows_default=True)
+    picture: bool = option(False, "Draw clustered captions by t-SNE (needs --embedder).")
+    words: int = option(0, "Captions whose new words are counted by part of speech; 0: none.", at_least=0)
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.eps < 1:
+            raise SpecError(f"--eps {self.eps:g}; it lies between 0 and 1")
+        if self.picture and self.embedder is None:
+            raise SpecError("--picture draws embeddings; name an --embedder")
+
+
+def stats(files: Sequence[str | Path], *, options: StatsOptions | None = None) -> dict[str, Any]:
+    """The paper's tables of released files, or of those that `export` wrote."""
+    from fabula.annotate import stats as count
+
+    options = options or StatsOptions()
+    rows = count.read_rows([Path(file) for file in files])
+    every = [row for some in rows.values() for row in some]
+    named = rows if len(rows) == 1 else {**rows, "all": every}
+    told: dict[str, Any] = {"title": "Fine-grained captions", "files": {n: count.describe(r) for n, r in named.items()}}
+    whole = {name: [row.score for row in some if row.score is not None] for name, some in named.items()}
+    told["histogram"] = {name: count.histogram(scores) for name, scores in whole.items()}
+    if options.embedder is not None:
+        embed = count.remember(count.load_embedder(options.embedder)())
+        told["embedder"] = options.embedder
+        told["distinct"] = {n: count.distinctiveness(r, embed, options.eps, 2) for n, r in named.items()}
+        if options.picture:
+            told["picture"] = count.picture(every, embed, options.eps)
+    if options.words:
+        told["new words"] = count.new_words(every, options.words)
+    return told
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportOptions(StoreOptions):
+    """What goes out, and how."""
+
+    out: Path = option(MUST, "Folder of the benchmark; made.", "-o")
+    split: str = option("train", "Name of the split.", shows_default=True)
+    name: str = option("fine-grained moments", "Name of the benchmark, for its card.")
+    licence: str = option("unknown", "Licence of the captions, for the card.")
+    layouts: tuple[str, ...] = option((), "Also for: label-studio, potato.", parts=True)
+    embedder: str = option("hashing", "Sentence embedder that finds near-duplicates.", shows_default=True)
+
+    def __post_init__(self) -> None:
+        self.set_paths("store", "out")
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,60}", self.split):
+            raise SpecError(f"--split {self.split!r} becomes a file's name; letters, digits, - and _ will do")
+
+
+def export(options: ExportOptions) -> dict[str, Any]:
+    """The benchmark of a store as files; returns what its card tells."""
+    from fabula.annotate import stats as count
+    from fabula.annotate.export import LAYOUTS, Export
+    from fabula.annotate.export import export as write_benchmark
+    from fabula.annotate.store import Store
+
+    for layout in options.layouts:
+        if layout not in LAYOUTS:
+            raise SpecError(f"no layout is called {layout!r}; there are: {', '.join(LAYOUTS)}")
+    layouts = tuple(dict.fromkeys(("huggingface", *options.layouts)))
+    settings = Export(options.split, options.name, options.licence, layouts, embedder=options.embedder)
+    embed = count.load_embedder(options.embedder)()
+    with Store(options.store) as store:
+        return write_benchmark(store, store.find_recipe(options.recipe), options.out, settings, embed)

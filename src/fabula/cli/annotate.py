@@ -11,10 +11,11 @@ import click
 
 from fabula.annotate.recipe import RecipeOptions
 from fabula.api import annotate as api
-from fabula.cli._console import print_note, show_progress, warn
+from fabula.cli._console import Several, print_note, show_progress, warn
 from fabula.cli._options import flags, path_argument
 from fabula.cli._out import Shown, check_outputs, show
 from fabula.core.options import Options, option
+from fabula.io.files import write_text
 from fabula.llm.options import EndpointOptions
 
 
@@ -138,3 +139,107 @@ def tell_status(told: dict[str, Any]) -> Iterator[str]:
     yield f"cost\t{told['cost']:.4f}{more}"
     for failed in told["failed"]:
         yield f"failed\t{failed['id']}\t{failed['kind']}\t{failed['message']}"
+
+
+@command.command()
+@path_argument("moments", required=False)
+@flags(api.AbOptions, into="ab_options")
+@flags(EndpointOptions, into="endpoint")
+@flags(RecipeOptions, into="recipe")
+@flags(api.RunOptions, into="options", without=("engine", "address"))
+@flags(AsJson, into="out")
+def ab(
+    moments: Path | None,
+    ab_options: api.AbOptions,
+    endpoint: EndpointOptions,
+    recipe: RecipeOptions,
+    options: api.RunOptions,
+    out: AsJson,
+) -> None:
+    """Two prompts or two models on a sample of MOMENTS, marked by the same judge.
+
+    \b
+    fabula annotate ab moments.jsonl -s ab.sqlite --url URL --model M --prompts-b prompts/ --videos videos/ --sample 50
+    """
+    check_outputs([moments, options.store], out)
+    with show_progress() as watch:
+        found = api.ab(
+            moments, ab_options=ab_options, options=options, endpoint=endpoint, recipe=recipe, progress=watch
+        )
+    show(Shown(document=lambda: found, lines=lambda: tell_ab(found)), out.json_)
+
+
+def tell_ab(told: dict[str, Any]) -> Iterator[str]:
+    yield "\tdone\tscore\twords\tcandidates\tdropped"
+    for name in ("a", "b"):
+        s = told[name]
+        score = "-" if s["score"] is None else f"{s['score']:.2f}"
+        yield f"{name}\t{s['done']:,}\t{score}\t{s['words']:.2f}\t{s['candidates']:.2f}\t{s['dropped']:.2f}"
+    d = told["b − a"]
+    if d["score"] is not None:
+        wide = "" if d["interval"] is None else f" ({d['interval'][0]:+.2f} to {d['interval'][1]:+.2f})"
+        yield f"b − a\t{d['score']:+.2f}{wide}\tb higher {d['b higher']}, equal {d['equal']}, a higher {d['a higher']}"
+
+
+@command.command(cls=Several)
+@path_argument("files", nargs=-1, required=True)
+@flags(api.StatsOptions, into="options")
+@click.option("--html", type=click.Path(path_type=Path), help="Write a page with the pictures.")
+@flags(AsJson, into="out")
+def stats(files: tuple[Path, ...], options: api.StatsOptions, html: Path | None, out: AsJson) -> None:
+    """Spans, confidences, words and near-equal captions of FILES in VERIFIED's released format.
+
+    \b
+    fabula annotate stats charades_fig_train.jsonl charades_fig_test.jsonl
+    fabula annotate stats train.jsonl test.jsonl --embedder minilm --picture --words 1000 --html stats.html
+    """
+    check_outputs(files, out, **{"--html": html})
+    found = api.stats(files, options=options)
+    if html is not None:
+        from fabula.annotate.page import make_page
+
+        write_text(html, [make_page(found)])
+    show(Shown(document=lambda: found, lines=lambda: tell_stats(found)), out.json_)
+
+
+def tell_stats(told: dict[str, Any]) -> Iterator[str]:
+    yield "file\tcaptions\tvideos\tspan\tc\twords coarse\twords fine\tend after the video\ttell a time"
+    for name, d in told["files"].items():
+        c = "-" if d["confidence"] is None else f"{d['confidence']:.4f}"
+        words = f"{d['words']['coarse']:.2f}\t{d['words']['fine']:.2f}"
+        odd = f"{d['beyond the video']:,}\t{d['tells a time']:,}"
+        yield f"{name}\t{d['captions']:,}\t{d['videos']:,}\t{d['span']:.3f}\t{c}\t{words}\t{odd}"
+        for branch, b in d["branches"].items():
+            of = "-" if b["confidence"] is None else f"{b['confidence']:.4f}"
+            yield f"{name} {branch}\t{b['captions']:,}\t\t\t{of}"
+    yield "captions that are equal\tcoarse classes\tinstances\tfine classes\tinstances"
+    for name, d in told["files"].items():
+        yield tell_pairs(name, d["exact"])
+        yield tell_pairs(f"{name}, case and full stop aside", d["exact, case and full stop aside"])
+    if told.get("distinct"):
+        yield f"almost equal ({told['embedder']})\tcoarse classes\tinstances\tfine classes\tinstances"
+        for name, d in told["distinct"].items():
+            yield tell_pairs(name, d)
+    for kind in ("static", "dynamic"):
+        if told.get("new words"):
+            found = told["new words"][kind]
+            most = ", ".join(word for word, _ in found["most"][:12])
+            yield f"new {kind} words\t{found['per caption']:.2f} a caption\t{most}"
+
+
+def tell_pairs(name: str, d: dict[str, Any]) -> str:
+    return "\t".join([name, *(f"{d[side][key]:,}" for side in ("coarse", "fine") for key in ("classes", "instances"))])
+
+
+@command.command()
+@flags(api.ExportOptions, into="options")
+def export(options: api.ExportOptions) -> None:
+    """Write the benchmark of a store: lines, provenance, near-duplicates, a card.
+
+    \b
+    fabula annotate export -s run.sqlite -o benchmark/ --licence cc-by-4.0 --layouts label-studio,potato
+    """
+    told = api.export(options)
+    near = told["near duplicates"]["instances"]
+    states = ", ".join(f"{count:,} {state}" for state, count in told["moments"].items())
+    print_note(f"{options.out}/: {states}; {near:,} captions are almost equal to another")
