@@ -5,6 +5,9 @@
     a request that the endpoint refuses (400, 413, 422)     → that call fails
     a key, an address or an account that it refuses         → EndpointError: no call can succeed
 
+Requests that are under way at once go over as many small pools of one connection: httpcore's pool looks at all of its
+connections at every request, which takes 9 ms of one where there are a hundred.
+
 Redirects are not followed: the key goes to the address that was named, and nowhere else. Whatever comes back has the
 key taken out of it before anybody sees it.
 """
@@ -72,31 +75,46 @@ class Client:
         self.key = options.read_key()
         self.with_schema = options.schema != "never"
         self.contexts: dict[str, asyncio.Task[int | None]] = {}
-        self.http: httpx.AsyncClient | None = None
+        self.http: httpx.AsyncClient | None = None  # for what is no call
+        self.lanes: list[httpx.AsyncClient] = []
+        self.free: list[httpx.AsyncClient] = []  # the last used first: its connection is open
+        self.settings: dict[str, Any] = {}
 
     async def __aenter__(self) -> Client:
         try:
             import httpx
         except ImportError:
             raise MissingExtra("asking a model", "llm") from None
+        local = self.options.is_local or self.options.is_fake
+        tls = httpx.create_ssl_context() if self.options.url.startswith("https") else False  # once for all
         headers = {"accept-encoding": "identity", "content-type": "application/json"}
         if self.key:
             headers["authorization"] = f"Bearer {self.key}"
-        self.http = httpx.AsyncClient(
-            base_url="http://fake/v1" if self.options.is_fake else self.options.url.rstrip("/"),
-            headers=headers,
-            timeout=httpx.Timeout(self.options.timeout, connect=min(CONNECT, self.options.timeout), pool=None),
-            limits=httpx.Limits(max_connections=self.options.concurrency + 1, max_keepalive_connections=None),
-            transport=self.transport,
-            trust_env=not (self.options.is_local or self.options.is_fake),  # proxies
-        )
+        self.settings = {
+            "base_url": "http://fake/v1" if self.options.is_fake else self.options.url.rstrip("/"),
+            "headers": headers,
+            "timeout": httpx.Timeout(self.options.timeout, connect=min(CONNECT, self.options.timeout), pool=None),
+            "limits": httpx.Limits(max_connections=1, max_keepalive_connections=1),
+            "transport": self.transport,
+            "trust_env": not local,  # proxies
+            "verify": tls,
+        }
+        self.http = self.open_lane()
         return self
+
+    def open_lane(self) -> httpx.AsyncClient:
+        """One connection."""
+        import httpx
+
+        lane = httpx.AsyncClient(**self.settings)
+        self.lanes.append(lane)
+        return lane
 
     async def __aexit__(self, *error: object) -> None:
         for task in self.contexts.values():
             task.cancel()
-        if self.http is not None:
-            await self.http.aclose()
+        for lane in self.lanes:
+            await lane.aclose()
 
     async def ask(self, call: Call) -> Answer:
         """The answer; CallError when all tries have failed."""
@@ -130,7 +148,7 @@ class Client:
         async with self.limits.slot(reserved):
             began = time.perf_counter()
             try:
-                answer = read_reply(await self.post("/chat/completions", body), time.perf_counter() - began)
+                answer = read_reply(await self.post(body, call.key), time.perf_counter() - began)
             except (Trouble, ReplyError) as error:
                 trouble = error if isinstance(error, Trouble) else Trouble(error.kind, str(error))
                 if isinstance(error, ReplyError):
@@ -143,16 +161,17 @@ class Client:
             self.limits.tokens.give_back(reserved - answer.tokens_in - answer.tokens_out)
         return replace(answer, text=self.without_key(answer.text))
 
-    async def post(self, path: str, body: bytes) -> bytes:
-        """The body of a good reply."""
+    async def post(self, body: bytes, key: str) -> bytes:
+        """The body of a good reply. The call's key goes along, for whoever reads the endpoint's log beside ours."""
         import httpx
 
         assert self.http is not None, "a client is entered before it is asked"
         held = bytearray()
+        lane = self.free.pop() if self.free else self.open_lane()
         try:
             async with (
                 asyncio.timeout(self.options.timeout),
-                self.http.stream("POST", path, content=body) as reply,
+                lane.stream("POST", "/chat/completions", content=body, headers={"x-call": key}) as reply,
             ):
                 async for piece in reply.aiter_bytes():
                     held += piece
@@ -165,6 +184,8 @@ class Client:
             raise Trouble("timeout", f"no whole reply within {self.options.timeout:g} s") from None
         except (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL) as error:
             raise Trouble("connection", str(error) or type(error).__name__) from None
+        finally:
+            self.free.append(lane)
         if status == 200:
             return bytes(held)
         raise self.explain(status, headers.get("retry-after-ms"), headers.get("retry-after"), bytes(held))

@@ -85,7 +85,7 @@ class Server:
     models: list[dict[str, Any]] = field(default_factory=list)
     port: int = 0
     log: list[tuple[int, dict[str, Any]]] = field(default_factory=list)  # status, request
-    keep: Callable[[dict[str, Any]], Any] = lambda body: body  # what of a request is logged
+    keep: Callable[[dict[str, Any], dict[str, str]], Any] = lambda body, head: body  # what of a request is logged
     most: int = 0  # requests under way at once, at the most
     seen: int = 0
     now: int = 0
@@ -153,10 +153,10 @@ class Server:
     ) -> bool:
         text = fault.removeprefix("text:") if fault and fault.startswith("text:") else None
         if fault is None or text is not None:
-            self.log.append((200, self.keep(body)))
+            self.log.append((200, self.keep(body, head)))
             return await send(writer, 200, complete(body, self.reply(body) if text is None else text))
         statuses = {"busy": 429, "server": 500, "closed": 401}
-        self.log.append((statuses.get(fault, 0), self.keep(body)))
+        self.log.append((statuses.get(fault, 0), self.keep(body, head)))
         if fault in statuses:
             told = {"error": {"message": f"fault of the fake: {fault} {head.get('authorization', '')}"}}
             return await send(writer, statuses[fault], told, {"retry-after": self.wait} if fault == "busy" else None)
@@ -193,7 +193,7 @@ class Server:
         body = line["body"]
         self.seen += 1
         failed = self.fault(self.seen, body) if self.fault else None
-        self.log.append((500 if failed else 200, self.keep(body)))
+        self.log.append((500 if failed else 200, self.keep(body, {})))
         told = {"error": {"message": f"fault of the fake: {failed}"}} if failed else complete(body, self.reply(body))
         reply = {"status_code": 500 if failed else 200, "body": told}
         return json.dumps({"custom_id": line["custom_id"], "response": reply, "error": None}).encode()
