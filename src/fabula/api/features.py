@@ -38,6 +38,7 @@ def extract_features(
         work=options.work,
         resume=options.resume,
         skip_bad=options.skip_bad,
+        licence=options.licence,
         runner=choose_runner(options),
     )
     return extract(videos, extractor(options.with_, **changes), plan, progress, warn)

@@ -19,6 +19,15 @@ def import_torch() -> Any:
     return torch
 
 
+def move(network: Any, device: str) -> Any:
+    """The network on a device, ready to be used."""
+    try:
+        return network.eval().to(import_torch().device(device))
+    except (RuntimeError, AssertionError) as error:
+        said = " ".join(str(error).split())[:100]
+        raise SpecError(f"device={device} cannot be used ({said}); say device=cpu") from None
+
+
 def load_state(path: Path) -> dict[str, Any]:
     """Tensors by name, from .safetensors or from a torch file of tensors alone: nothing in a file is executed."""
     torch = import_torch()
@@ -50,11 +59,6 @@ def run_torch(network: Any, values: NDArray[Any], device: str, threads: int) -> 
         with torch.inference_mode():
             given = torch.from_numpy(np.ascontiguousarray(values, dtype=np.float32)).to(device)
             made = network(given)
-    except RuntimeError as error:
-        if device != "cpu" and any(word in str(error) for word in ("CUDA", "device", "cuda")):
-            said = " ".join(str(error).split())[:100]
-            raise SpecError(f"device={device} cannot be used ({said}); say device=cpu") from None
-        raise
     finally:
         torch.set_num_threads(before)
     array: NDArray[np.float32] = made.float().cpu().numpy()

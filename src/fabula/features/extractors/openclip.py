@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Literal
 
 from fabula.core.errors import InputError
 from fabula.features import base
-from fabula.features._torch import load_state, run_torch
+from fabula.features._torch import load_state, move, run_torch
 from fabula.features.base import Clips, Vectors
 
 HEADS = {1280: 16, 1408: 16, 1664: 16}  # by width; others have heads of 64
@@ -69,10 +69,11 @@ def load_network(path: Path, act: str, device: str) -> Any:
         seen = f"no vision transformer of CLIP: visual.{lacking[0]} is not there"
         raise InputError(seen, file=path, hint="OpenCLIP's ViT checkpoints; export others to ONNX")
     try:
-        return build_network(visual, act).to(device).eval()
+        network = build_network(visual, act)
     except (KeyError, RuntimeError, ValueError) as error:
         said = " ".join(str(error).split())[:120]
         raise InputError(f"weights that do not fit together ({said})", file=path, hint="get them again") from None
+    return move(network, device)
 
 
 def build_network(w: dict[str, Any], act: str) -> Any:

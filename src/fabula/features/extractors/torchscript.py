@@ -18,7 +18,7 @@ import numpy as np
 
 from fabula.core.errors import InputError
 from fabula.features import base
-from fabula.features._torch import import_torch, run_torch
+from fabula.features._torch import import_torch, move, run_torch
 from fabula.features.base import Clips, Layout, Vectors, arrange, pool
 
 
@@ -59,10 +59,11 @@ def load_network(path: Path, device: str) -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
-            return torch.jit.load(path, map_location=device).eval()
+            network = torch.jit.load(path, map_location="cpu")
     except (RuntimeError, ValueError, OSError) as error:
         said = " ".join(str(error).split())[:100]
         raise InputError(f"not a TorchScript file ({said})", file=path, hint="save it with torch.jit.save") from None
+    return move(network, device)
 
 
 @functools.lru_cache(maxsize=8)
