@@ -120,6 +120,7 @@ def test_an_asked_finder_finds_what_predict_does(folder: Path, tmp_path: Path) -
         ({"data": "none.jsonl"}, "none.jsonl"),
         ({"features": ("nowhere.h5",)}, "nowhere.h5"),
         ({"model": "pdvc2"}, "pdvc2"),
+        ({"model": "pdvc", "set_": {}}, "this model finds no moments; there are: xml"),
         ({"preset": "charades"}, "charades-fig"),
         ({"set_": {"feature_dim": 3}}, "comes from the data"),
     ],

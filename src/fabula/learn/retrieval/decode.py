@@ -57,15 +57,11 @@ class Decoding:
             raise SpecError("videos, before_nms and after_nms must be at least 1")
 
 
-# What the published programs do, by the names of their evaluators' protocols; `labels` and `pads` are the models'.
+# What the published programs do, by the names of their evaluators' protocols; of models see learn/tasks/vcmr.py.
 PUBLISHED: dict[str, dict[str, Any]] = {
     "tvr": {"end": "inside", "late": "kept", "nms_reads": "listed"},
     "reloclnet": {"end": "past", "late": "kept", "nms_reads": "listed", "own_nms": "shifted"},
     "qvhighlights": {"end": "inside", "late": "kept"},
-}
-PUBLISHED_MODEL: dict[str, dict[str, Any]] = {
-    "tvr": {"labels": "ceil", "pads": "seen", "rivals": "all"},
-    "reloclnet": {"labels": "ceil", "end": "past", "pads": "seen", "rivals": "all"},
 }
 
 

@@ -145,6 +145,8 @@ class Task(base.Task):
         return Source(options, stores, words, train, val)
 
     def config(self, config: Any, source: Source, start: base.Start | None) -> Any:
+        if not all(hasattr(config, name) for name in ("clip", "max_clips", "max_words")):
+            raise SpecError(f"this model finds no moments; there are: {', '.join(self.models)}")
         dim = sum(store.dim for store in source.stores) + (2 if getattr(config, "tef", False) else 0)
         config = replace(config, feature_dim=dim)
         if hasattr(config, "vocabulary"):
