@@ -90,7 +90,9 @@ def table(sides: Sequence[Side], folder: Path, given: argparse.Namespace) -> tup
         "processor",
         "memory",
         "before",
-        "× faster",
+        "processor",
+        "× wall",
+        "× processor",
         "official",
         "processor",
         "× wall",
@@ -147,8 +149,9 @@ def highlights(folder: Path, repository: Path | None) -> Cost:
 def show(work: Work, now: Figure, before: Figure, official: Figure) -> list[str]:
     """The cells of a row after its name."""
     cells = [*figures(work, now), f"{now.peak / 2**20:,.0f} MB" if isinstance(now, Cost) else "–"]
-    cells += [figures(work, before)[0], ratio(now, before, "wall")]
-    return [*cells, *figures(work, official), ratio(now, official, "wall"), ratio(now, official, "cpu")]
+    for other in (before, official):
+        cells += [*figures(work, other), ratio(now, other, "wall"), ratio(now, other, "cpu")]
+    return cells
 
 
 def figures(work: Work, cost: Figure) -> list[str]:
