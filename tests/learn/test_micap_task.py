@@ -214,7 +214,21 @@ def test_trivial_people(run: Path, world: Path) -> None:
 def test_command_line(world: Path, tmp_path: Path) -> None:
     out = str(tmp_path / "run")
     shape = [word for name, value in SHAPE.items() for word in ("--set", f"{name}={value}")]
-    told = "--tiny --task fitb --streams text --epochs 1 --batch-size 8 --lr 1e-3 --threads 1".split()
+    told = [
+        "--tiny",
+        "--task",
+        "fitb",
+        "--streams",
+        "text",
+        "--epochs",
+        "1",
+        "--batch-size",
+        "8",
+        "--lr",
+        "1e-3",
+        "--threads",
+        "1",
+    ]
     train = ["train", "micap", "--data", str(world), "--features", str(world), *told, "--out", out, *shape]
     done = CliRunner().invoke(command, train)
     assert done.exit_code == 0, done.output
