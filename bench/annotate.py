@@ -175,8 +175,8 @@ with serving(server):
 def run_rate(folder: Path) -> None:
     print_row("server's own limit", "asked", "answered a second", "of the limit", "most at once", "429")
     cases = [
-        ({"seconds": 1.0, "slots": 80}, 80.0, {}, 4000),  # 20 wait while 80 are worked on
-        ({"seconds": 0.5, "rate": 100.0}, 100.0, {"rpm": 100 * 60}, 3000),
+        ({"seconds": 1.0, "slots": 50}, 50.0, {}, 2000),  # 50 wait while 50 are worked on
+        ({"seconds": 0.5, "rate": 50.0}, 50.0, {"rpm": 50 * 60}, 2000),
     ]
     for settings, limit, options, n in cases:
         process = subprocess.Popen(
