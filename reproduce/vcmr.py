@@ -269,8 +269,7 @@ says when or where to (dynamic), {static} do not (static).
 {kinds}
 
 - **Reduced**: {sizes}; {epochs} epochs, models of `Config.tiny()`; {reduced}; {loop}.
-- Words are hashed, HERO is not pre-trained. Clips of 2 s, so that moments of 4 to 12 s are found in at most 48 s;
-  NMS .6.
+- Words are hashed, HERO is not pre-trained. Clips are 2 s: moments of 4 to 12 s are found in at most 48 s; NMS .6.
   The epoch is chosen by VCMR r1@.5 + r1@.7 on held-back videos with the captions that are trained on.
 - **Clips**: {recipe}.
 - **Cost**: {cpu} minutes of processor time for all runs, one thread each. {versions}.
