@@ -28,7 +28,8 @@ from fabula.core.notes import Notes, name_id
 from fabula.io.fields import Source
 from fabula.io.files import check_path
 from fabula.io.identity.captionsets import SetText, read_sets
-from fabula.learn.features import H5, Features
+from fabula.learn._stores import H5
+from fabula.learn.features import Features
 from fabula.learn.simulate import EMBEDDERS
 from fabula.learn.videosets import Batch, ClipFeatures, Floats, Videoset, collate
 from fabula.learn.wordpiece import Pieces, mask_people
