@@ -15,12 +15,14 @@ import math
 import time
 from pathlib import Path
 from statistics import mean, stdev
+from typing import Any
 
 import torch
 
 import fabula
 from fabula.core.notes import Notes
 from fabula.core.nouns import Corpus, Event, Segment, Story
+from fabula.diagnose.stress import stress as stress_metrics
 from fabula.learn import checkpoint
 from fabula.learn.attention import share_streams
 from fabula.learn.clips import Streams, Videosets, read_sets_of
@@ -86,16 +88,20 @@ def measure(args: argparse.Namespace, world: Path, name: str, changes: dict[str,
     return {**scores, "cpu_seconds": seconds}
 
 
+def load(path: Path) -> Any:
+    return checkpoint.load_model(path)[0]
+
+
 def test(out: Path, world: Path, task: str) -> dict[str, float]:
     truth = read_sets_of(world, "test", Notes())
     scores: dict[str, float] = {}
     if task != "caption":
-        model, _ = checkpoint.load_model(out / ("best-class.safetensors" if task == "joint" else "best.safetensors"))
+        model: Any = load(out / ("best-class.safetensors" if task == "joint" else "best.safetensors"))
         data = Videosets(truth, Streams(world), model.config, "fitb")
         filled = [Told(*one) for one in tell_sets(model, data, range(len(data)), 40)]
         scores |= score_blanks(filled, truth)
     if task != "fitb":
-        model, _ = checkpoint.load_model(out / "best-CIDEr.safetensors")
+        model = load(out / "best-CIDEr.safetensors")
         data = Videosets(truth, Streams(world), model.config, "caption")
         told = {name: captions or () for name, _, captions in tell_sets(model, data, range(len(data)), 40)}
         for people, sign in (("model", ""), ("same", "same id "), ("different", "all different ids ")):
@@ -127,7 +133,7 @@ def stress(world: Path) -> dict[str, dict[str, float]]:
         stories[name] = Story(name, tuple(events), float(len(events)))
     names = ["iSPICE", "METEOR", "SPICE(tok=none)", "CIDEr", "BLEU_4", "ROUGE_L"]
     ways = ["swap ids", "add id", "remove id"]
-    found = fabula.diagnose.stress(names, Corpus(stories, "simulated"), changes=ways, seed=0)
+    found = stress_metrics(names, Corpus(stories, "simulated"), changes=ways, seed=0)
     return {name.partition("(")[0]: {way: found[name][way].ratio for way in ways} for name in names}
 
 

@@ -509,8 +509,12 @@ class Tape:
 
 
 def entropy(logits: Tensor, labels: Tensor) -> Tensor:
-    """Mean cross-entropy; of nothing, 0."""
-    return F.cross_entropy(logits, labels, reduction="sum") / max(len(labels), 1)
+    """Mean cross-entropy; of nothing, 0. Of several processes the mean is over the labels of all, as if they were one."""
+    n = torch.tensor(float(len(labels)), device=logits.device)
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        torch.distributed.all_reduce(n)
+        n = n / torch.distributed.get_world_size()
+    return F.cross_entropy(logits, labels, reduction="sum") / torch.where(n > 0, n, torch.ones_like(n))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
