@@ -170,7 +170,7 @@ Written by `reproduce/pss.py`. The paper's features (S3D, TSN) are not public an
 reproduction of its numbers. It is the same comparison (Batra et al., BMVC 2022, Table 2, rows Hungarian, SODA,
 SoftSODA) on **simulated features**: each frame of a step carries the sentence embedding of the step's annotation, with
 background, drift and noise (`fabula.learn.simulate`). No video was seen; the level of the scores means nothing for
-real footage, and whether the order of the rows means anything is for the reader of the spread to say.
+real footage. Why ordered matching cannot be told from Hungarian here is the next section's question.
 
     {command}
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import pickle
+import sys
+
 import numpy as np
 import pytest
 
 from fabula.core.errors import InputError
-from fabula.learn.features import Features, resize, write_features
+from fabula.learn.features import Features, must_match, resize, write_features
 
 pytest.importorskip("safetensors", reason="feature stores need fabula[learn]")
 pytest.importorskip("h5py", reason="feature stores need fabula[learn]")
@@ -119,3 +123,146 @@ def test_resize_is_scipys_nearest():
         x = np.arange(T, dtype=np.float32)[:, None]
         at = [i * float(T - 1) / (frames - 1) for i in range(frames)]
         np.testing.assert_array_equal(resize(x, frames), interpolate.interp1d(np.arange(T), x, "nearest", axis=0)(at))
+
+
+# ── other people's files ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def numbers(*shape: int, at: int = 0) -> np.ndarray:
+    return np.arange(at, at + np.prod(shape), dtype=np.float32).reshape(shape)
+
+
+@pytest.mark.parametrize("ends", [("_resnet", "_bn"), ("_rgb", "_flow")])
+def test_pdvcs_pairs_of_files(tmp_path, ends):
+    """TSN as PDVC's users have it: ID_resnet.npy and ID_bn.npy, in this order."""
+    for i, end in enumerate(ends):
+        np.save(tmp_path / f"v_a{end}.npy", numbers(5, 4, at=100 * i))
+        np.save(tmp_path / f"v_b{end}.npy", numbers(7, 4, at=1000 + 100 * i))
+    store = Features(tmp_path)
+    assert list(store) == ["v_a", "v_b"] and store.dim == 8 and "a" in store
+    np.testing.assert_array_equal(store["a"], np.concatenate([numbers(5, 4), numbers(5, 4, at=100)], 1))
+    (tmp_path / f"v_b{ends[1]}.npy").unlink()
+    with pytest.raises(InputError, match="'v_b': unreadable features"):
+        Features(tmp_path)["v_b"]
+
+
+def test_one_of_several_files_by_its_pattern(tmp_path):
+    """BMT's example: three files of a video, of which vggish has another length."""
+    for end, frames in {"rgb": 6, "flow": 6, "vggish": 4}.items():
+        np.save(tmp_path / f"jump_{end}.npy", numbers(frames, 2))
+    assert list(Features(tmp_path)) == ["jump_flow", "jump_rgb", "jump_vggish"]  # not known to belong together
+    one = Features(f"{tmp_path}/{{id}}_vggish.npy")
+    assert list(one) == ["jump"] and one["jump"].shape == (4, 2)
+    both = Features(f"{tmp_path}/{{id}}_rgb.npy,{tmp_path}/{{id}}_vggish.npy")
+    assert both["jump"].shape == (6, 4) and both.dim == 4
+    with pytest.raises(InputError, match="has no videos"):
+        Features(f"{tmp_path}/{{id}}_c3d.npy")
+
+
+def test_nested_hdf5(tmp_path):
+    """ActivityNet's C3D: a group per video, c3d_features in it; others hold rgb and flow."""
+    import h5py
+
+    with h5py.File(tmp_path / "c3d.h5", "w") as file:
+        file.create_group("v_a")["c3d_features"] = numbers(5, 3)
+        file.create_group("v_b")["c3d_features"] = numbers(2, 3)
+    store = Features(tmp_path / "c3d.h5")
+    assert list(store) == ["v_a", "v_b"] and store.dim == 3
+    np.testing.assert_array_equal(store["b"], numbers(2, 3))
+    with h5py.File(tmp_path / "two.h5", "w") as file:
+        group = file.create_group("v_a")
+        group["flow"], group["rgb"] = numbers(5, 3, at=50), numbers(5, 3)
+    np.testing.assert_array_equal(Features(tmp_path / "two.h5")["a"][0], [0, 1, 2, 50, 51, 52])
+    np.testing.assert_array_equal(Features(f"{tmp_path}/two.h5/{{id}}/flow")["a"], numbers(5, 3, at=50))
+    with pytest.raises(InputError, match="it is not there"):
+        Features(f"{tmp_path}/two.h5/{{id}}/sound")["a"]
+
+
+def test_stores_side_by_side(tmp_path):
+    write_features(tmp_path / "a.h5", [("v_x", numbers(4, 2)), ("v_y", numbers(3, 2))], {"durations": {"v_x": 8.0}})
+    write_features(tmp_path / "b.safetensors", [("x", numbers(2, 3)), ("z", numbers(3, 3))], {"durations": {"x": 7.0}})
+    for given in ([tmp_path / "a.h5", tmp_path / "b.safetensors"], f"{tmp_path}/a.h5,{tmp_path}/b.safetensors"):
+        store = Features(given)
+        assert list(store) == ["v_x"] and store.dim == 5 and store.name == "a.h5,b.safetensors"
+        # lengths 4 and 2: the shorter is read at 0, ⅓, ⅔, 1 of its two frames
+        np.testing.assert_array_equal(store["x"][:, 2], [0, 0, 3, 3])
+        np.testing.assert_array_equal(store["x"][:, 0], [0, 2, 4, 6])
+        # PDVC brings each to its own length: 4 → 3 is read at 0, 1.5, 3 (½ down), 2 → 3 at 0, ½, 1
+        np.testing.assert_array_equal(store.read("x", 3)[:, [0, 2]], [[0, 0], [2, 0], [6, 3]])
+        assert store.metadata["durations"] == {"v_x": 8.0, "x": 7.0}
+        with pytest.raises(InputError, match=r"b\.safetensors: video 'v_y': no features of this video"):
+            store["v_y"]
+        assert "v_y" not in store
+    write_features(tmp_path / "c", [("other", numbers(2, 2))], {})
+    with pytest.raises(InputError, match="no video in common"):
+        Features([tmp_path / "a.h5", tmp_path / "c"])
+    write_features(tmp_path / "with,comma", [("x", numbers(2, 2))], {})
+    assert list(Features(tmp_path / "with,comma")) == ["x"]
+
+
+def read_first(store: Features) -> list[float]:
+    return store[next(iter(store))][0].tolist()
+
+
+@pytest.mark.parametrize("name", ["store", "store.h5", "store.safetensors"])
+@pytest.mark.parametrize("start", ["fork", "spawn"])
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of fork, where there are threads
+def test_a_store_travels_to_other_processes(tmp_path, name, start):
+    write_features(tmp_path / name, VIDEOS.items(), {})
+    store = Features(tmp_path / name)
+    first = read_first(store)  # it is open here, while others fork from us
+    twin = pickle.loads(pickle.dumps(store))
+    assert read_first(twin) == first and len(twin) == 3
+    if start == "spawn" and name == "store.h5":
+        pytest.skip("one kind of store is enough for a fresh process")
+    if sys.platform == "win32" and start == "fork":
+        pytest.skip("no fork here")
+    with multiprocessing.get_context(start).Pool(2) as pool:
+        assert pool.map(read_first, [store] * 4) == [first] * 4
+    assert read_first(store) == first
+
+
+# ── recipes ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+RECIPE = {"extractor": "thumbnail", "fps": 1.0, "weights": None}
+
+
+def test_a_store_of_another_recipe_is_refused(tmp_path):
+    write_features(tmp_path / "s", [("a", numbers(2, 2))], {"manifest": 1, "recipe": RECIPE})
+    write_features(tmp_path / "plain", [("a", numbers(2, 2))], {})
+    store, plain = Features(tmp_path / "s"), Features(tmp_path / "plain")
+    assert store.recipe == RECIPE and plain.recipe is None
+    must_match(RECIPE, store)
+    must_match(None, plain)
+    other = {**RECIPE, "fps": 2.0, "weights": "ab"}
+    with pytest.raises(InputError, match=r"fps is 1\.0, was 2\.0, weights is None, was 'ab'.*or say --other-features"):
+        must_match(other, store)
+    with pytest.raises(InputError, match="the run does not say how its features were made"):
+        must_match(None, store)
+    with pytest.raises(InputError, match="the store does not say"):
+        must_match(RECIPE, plain)
+    heard: list[str] = []
+    must_match(other, store, told=True, warn=heard.append)
+    assert len(heard) == 1 and "made in another way" in heard[0]
+    both = Features([tmp_path / "s", tmp_path / "plain"])
+    assert both.recipe == {"parts": [RECIPE, None]}
+    must_match(both.recipe, both)
+    with pytest.raises(InputError, match="in another way"):
+        must_match(RECIPE, both)
+
+
+def test_simulated_features_are_no_features_of_a_video(tmp_path):
+    told = {"simulated": True, "embedder": "hashing", "recipe": {"rate": 1.0}}
+    write_features(tmp_path / "s", [("a", numbers(2, 2))], told)
+    store = Features(tmp_path / "s")
+    assert store.recipe == {"simulated": True, "embedder": "hashing", "rate": 1.0}
+    with pytest.raises(InputError, match="in another way"):
+        must_match(store.recipe, RECIPE)
+
+
+def test_what_a_store_says_of_itself(tmp_path):
+    write_features(tmp_path / "s", VIDEOS.items(), {"recipe": RECIPE, "durations": {"v_0": 3.0, "v_1": 4.5}})
+    told = Features(tmp_path / "s").describe()
+    assert (told["videos"], told["channels"], told["seconds"]) == (3, 4, 7.5)
+    write_features(tmp_path / "plain", VIDEOS.items(), {})
+    assert Features(tmp_path / "plain").describe()["how it was made"] == "not told by the store"

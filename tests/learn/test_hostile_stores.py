@@ -166,7 +166,10 @@ def test_hdf5_with_links_of_its_own(tmp_path):
         np.testing.assert_array_equal(store[video], GOOD)
     assert "a link that leads nowhere" in said(tmp_path / "x.h5", "gone")
     assert "more than 16 links" in said(tmp_path / "x.h5", "x")
-    assert "a group or a type where a dataset should be" in said(tmp_path / "x.h5", "inner")
+    np.testing.assert_array_equal(store["inner"], GOOD)  # the only dataset of its group
+    with h5py.File(tmp_path / "two.h5", "w") as file:
+        file["inner/deep"], file["inner/more"] = GOOD, GOOD
+    assert "its group holds 'deep', 'more'; say which: FILE.h5/{id}/NAME" in said(tmp_path / "two.h5", "inner")
     assert "a group or a type where a dataset should be" in said(tmp_path / "x.h5", "type")
 
 

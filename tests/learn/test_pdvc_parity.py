@@ -1,6 +1,6 @@
 """PDVC against the original: losses, gradients and captions of its own code, with weights that are a formula.
 
-The vectors lie beside the project (spec/vectors-models/pdvc, its README says how they were made). A case is a folder with
+The vectors lie beside the project (spec/vectors-models/pdvc; its README says how they were made). A case is a folder of
 one folder per captioner; nothing here knows its sizes: they are read from the case.
 """
 
@@ -35,7 +35,8 @@ def config_of(told: dict, sizes: dict) -> Config:
     assert told["lloss_gau_mask"] and told["lloss_beta"] == 1 and told["with_box_refine"] and told["share_caption_head"]
     sizes = {n: v for n, v in sizes.items() if n != "words"}
     config = Config(
-        **sizes, frames=None, heads=told["nheads"], points=told["dec_n_points"], dropout=told["transformer_dropout_prob"],
+        **sizes, frames=None, heads=told["nheads"], points=told["dec_n_points"],
+        dropout=told["transformer_dropout_prob"],
         caption_dropout=told["drop_prob"], max_words=told["max_caption_len"],
         vocabulary=(*(f"w{i}" for i in range(1, told["vocab_size"])), "<unk>"),
         cost_class=told["set_cost_class"], cost_giou=told["set_cost_giou"], cost_l1=told["set_cost_bbox"],
@@ -87,7 +88,7 @@ def check_case(folder: Path, seed: int, tmp_path: Path) -> None:
         if (mine := translate(name, PDVC)) not in ours:
             continue
         g, checked = ours[mine].grad, checked + 1
-        # float32 on both sides: a sample at the edge between two frames has either slope (largest seen 2.5e-4 of a norm)
+        # float32 on both sides; a sample at the edge between two frames has either slope (seen: 2.5e-4 of a norm)
         assert g.norm().item() == pytest.approx(told["norm"], rel=1e-3, abs=1e-8), name
         assert g.sum().item() == pytest.approx(told["sum"], abs=2e-4 * g.abs().sum().item() + 1e-8), name
         first = g.flatten()[: len(told["first"])].tolist()

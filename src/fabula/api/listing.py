@@ -1,4 +1,4 @@
-"""What there is, as tables: metrics, protocols, formats, tasks and caption scorers, read off the registry."""
+"""What there is, as tables: metrics, protocols, formats, tasks, caption scorers, extractors; off the registry."""
 
 from __future__ import annotations
 
@@ -60,12 +60,23 @@ def task_table() -> Table:
     return ("task", "what it is"), [[t.name, t.about] for t in task_room.all()]
 
 
+def extractor_table() -> Table:
+    from fabula.features.extractors import all_extractors
+
+    rows = [
+        [e.name, "a file of yours" if e.needs_weights else "brought along", e.licence, first_line(e)]
+        for e in all_extractors()
+    ]
+    return ("extractor", "weights", "licence of the weights", "what it is"), rows
+
+
 TABLES: dict[str, Callable[[], Table]] = {
     "metrics": metric_table,
     "protocols": protocol_table,
     "formats": format_table,
     "scorers": scorer_table,
     "tasks": task_table,
+    "extractors": extractor_table,
 }
 
 

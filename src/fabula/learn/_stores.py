@@ -1,5 +1,7 @@
 """The three kinds of feature stores, opened with distrust: what a file says of itself is checked before it is believed.
 
+Each is opened by the process that reads it, when it first does (`Source`): an open HDF5 file does not survive a fork.
+
 A header may speak of more numbers than the file has or than there is memory for, a name in HDF5 may lead into any other
 file of whoever reads it. So each kind is asked first (`look`: shape and type, without the numbers) and read after.
 Links to other files, external storage and virtual datasets are refused: features are read from the store alone.
@@ -7,9 +9,10 @@ Links to other files, external storage and virtual datasets are refused: feature
 
 from __future__ import annotations
 
+import os
 import tokenize
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,9 +20,12 @@ from typing import Any
 import numpy as np
 
 from fabula.core.errors import InputError, MissingExtra, shown
-from fabula.io.files import load_json, parse_json
+from fabula.io.files import check_path, load_json, parse_json
 
 METADATA = "metadata.json"
+H5 = (".h5", ".hdf5")
+KINDS = "a folder of .npy, an .h5 or a .safetensors file"
+FAMILIES = (("_resnet", "_bn"), ("_rgb", "_flow"))  # arrays of one video that belong together, in this order (PDVC)
 LINKS = 16  # soft links that are followed, one after the other
 # what other people's parsers raise when they are given nonsense
 NONSENSE = (
@@ -49,6 +55,57 @@ class Store:
     look: Callable[[str], tuple[tuple[int, ...] | None, np.dtype[Any] | str]]  # shape and type of one video's features
     read: Callable[[str], Any]  # the features themselves
     metadata: dict[str, Any]
+    streams: Callable[[str], Sequence[str]] = lambda key: (key,)  # the arrays of a video, whose channels stand in a row
+
+
+class Source:
+    """A store by its path, open in the process that reads. It can be copied to others."""
+
+    def __init__(self, path: str | Path, pattern: str | None = None) -> None:
+        self.path, self.pattern = check_path(path), pattern
+        self._open: tuple[int, Store] | None = None
+        self._left: list[Store] = []  # of the process that we were forked from: not ours to close
+
+    def __str__(self) -> str:
+        ending = "" if self.pattern is None else f"/{self.pattern}{'.npy' if self.path.is_dir() else ''}"
+        return f"{self.path}{ending}"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"path": self.path, "pattern": self.pattern, "_open": None, "_left": []}
+
+    def store(self) -> Store:
+        """The store, opened once by every process."""
+        here = os.getpid()
+        if self._open is not None and self._open[0] != here:
+            self._left.append(self._open[1])
+            self._open = None
+        if self._open is None:
+            self._open = here, self.open()
+        return self._open[1]
+
+    def open(self) -> Store:
+        if not self.path.exists():
+            raise InputError("no such feature store", file=self.path, hint=KINDS)
+        if self.path.is_dir():
+            return open_folder(self.path, self.pattern)
+        if self.path.suffix in H5 and self.path.is_file():
+            return open_h5(self.path, self.pattern)
+        if self.path.suffix == ".safetensors" and self.path.is_file() and self.pattern is None:
+            return open_safetensors(self.path)
+        raise InputError("not a feature store", file=self, hint=KINDS)
+
+
+def find_family(names: Collection[str]) -> tuple[str, ...]:
+    """The endings that all names have, each video all of them; none where the names are ids."""
+    for family in FAMILIES:
+        some = {name.removesuffix(end) for end in family for name in names if name.endswith(end)}
+        if (
+            some
+            and all(name.endswith(family) for name in names)
+            and any(all(id + end in names for end in family) for id in some)
+        ):
+            return family
+    return ()
 
 
 def check_metadata(found: Any, file: Path) -> dict[str, Any]:
@@ -83,18 +140,31 @@ def summarize(error: BaseException) -> str:
 # ── folders of .npy ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def open_folder(path: Path) -> Store:
+def open_folder(path: Path, pattern: str | None = None) -> Store:
+    """`pattern` is the name of a video's file without .npy, as {id}_bn; without, the names say what they are."""
     try:
-        ids = sorted(f.name.removesuffix(".npy") for f in path.glob("*.npy"))
+        names = {f.name.removesuffix(".npy") for f in path.glob("*.npy")}
     except OSError as error:
         raise InputError(f"cannot be read ({error.strerror})", file=path, hint="check its permissions") from None
     metadata = check_metadata(load_json(path / METADATA), path / METADATA) if (path / METADATA).exists() else {}
+    family = find_family(names) if pattern is None else ()
+    patterns = [f"{{id}}{end}" for end in family] or [pattern or "{id}"]
+    ids = sorted({id for shape in patterns for id in strip_pattern(names, shape)})
     return Store(
         ids,
-        lambda key: look_at_npy(path / f"{key}.npy"),
-        lambda key: np.load(path / f"{key}.npy", allow_pickle=False),
+        lambda name: look_at_npy(path / f"{name}.npy"),
+        lambda name: np.load(path / f"{name}.npy", allow_pickle=False),
         metadata,
+        lambda key: [shape.replace("{id}", key) for shape in patterns],
     )
+
+
+def strip_pattern(names: Collection[str], pattern: str) -> Iterator[str]:
+    """What stands for {id} in the names that fit."""
+    before, _, after = pattern.partition("{id}")
+    for name in names:
+        if name.startswith(before) and name.endswith(after) and len(name) > len(before) + len(after):
+            yield name[len(before) : len(name) - len(after)]
 
 
 def look_at_npy(path: Path) -> tuple[tuple[int, ...], np.dtype[Any]]:
@@ -122,7 +192,8 @@ def look_at_npy(path: Path) -> tuple[tuple[int, ...], np.dtype[Any]]:
 # ── HDF5 ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def open_h5(path: Path) -> Store:
+def open_h5(path: Path, pattern: str | None = None) -> Store:
+    """`pattern` is where a video's dataset lies, as {id}/c3d_features; without, a group is searched for it."""
     try:
         import h5py
     except ImportError:
@@ -132,12 +203,34 @@ def open_h5(path: Path) -> Store:
         ids = [str(key) for key in file]
     except NONSENSE as error:
         raise InputError(f"not an HDF5 file ({summarize(error)})", file=path, hint="write it again") from None
+    top, _, inner = (pattern or "{id}").partition("/")
+    if "{id}" in inner:
+        raise InputError(f"the pattern {shown(pattern)} has the id too deep", file=path, hint="{id}/name")
     return Store(
-        ids,
-        lambda key: look_at_dataset(h5py, file, key),
-        lambda key: find_dataset(h5py, file, key)[()],
+        sorted(strip_pattern(ids, top)) if pattern else ids,
+        lambda name: look_at_dataset(h5py, file, name),
+        lambda name: find_dataset(h5py, file, name)[()],
         parse_metadata(read_attribute(h5py, file, path), path),
+        lambda key: find_streams(h5py, file, top.replace("{id}", key), inner),
     )
+
+
+def find_streams(h5py: Any, file: Any, key: str, inner: str) -> list[str]:
+    """The datasets of a video: itself, the only one of its group, or a family; ValueError where it cannot be told."""
+    if inner:
+        return [f"{key}/{inner}"]
+    found = find_object(h5py, file, [key])
+    if not isinstance(found, h5py.Group):
+        return [key]
+    names = [str(name) for name in found]
+    if len(names) == 1:
+        return [f"{key}/{names[0]}"]
+    for family in FAMILIES:
+        ordered = [name for end in family for name in names if name.endswith(end[1:])]
+        if len(names) == len(ordered) == len(family):
+            return [f"{key}/{name}" for name in ordered]
+    some = ", ".join(map(shown, names[:3])) or "nothing"
+    raise ValueError(f"its group holds {some}; say which: FILE.h5/{{id}}/NAME")
 
 
 def read_attribute(h5py: Any, file: Any, path: Path) -> Any:
@@ -155,8 +248,19 @@ def read_attribute(h5py: Any, file: Any, path: Path) -> Any:
 
 
 def find_dataset(h5py: Any, file: Any, key: str) -> Any:
-    """The dataset of a video, in this file and no other. ValueError says why it cannot be used."""
-    group, rest, followed = file, [key], 0
+    """The dataset of this path, in this file and no other. ValueError says why it cannot be used."""
+    group = find_object(h5py, file, key.split("/"))
+    if not isinstance(group, h5py.Dataset):
+        raise ValueError("a group or a type where a dataset should be")
+    if group.external or group.is_virtual:
+        kind = "virtual" if group.is_virtual else "external"
+        raise ValueError(f"a dataset whose numbers lie elsewhere ({kind}), which is not followed; copy them here")
+    return group
+
+
+def find_object(h5py: Any, file: Any, names: Sequence[str]) -> Any:
+    """What lies at the end of these names, one inside the other; links are followed within the file."""
+    group, rest, followed = file, list(names), 0
     while rest:
         name, *rest = rest
         link = group.get(name, getlink=True) if isinstance(group, h5py.Group) else None
@@ -172,11 +276,6 @@ def find_dataset(h5py: Any, file: Any, key: str) -> Any:
         if not isinstance(link, h5py.HardLink):
             raise ValueError("a link that leads nowhere" if followed else "it is not there")
         group = group[name]
-    if not isinstance(group, h5py.Dataset):
-        raise ValueError("a group or a type where a dataset should be")
-    if group.external or group.is_virtual:
-        kind = "virtual" if group.is_virtual else "external"
-        raise ValueError(f"a dataset whose numbers lie elsewhere ({kind}), which is not followed; copy them here")
     return group
 
 

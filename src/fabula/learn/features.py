@@ -1,90 +1,235 @@
 """Feature stores: frame features of videos, [T, C] each, behind one small class.
 
 folder of .npy      one array per video, the file's name is the video's id; metadata.json beside them is optional
-.h5, .hdf5          one dataset per video
+.h5, .hdf5          one dataset per video, or a group per video that holds it
 .safetensors        one tensor per video, metadata in the header
 
+    Features("tsn/")                                ID.npy, or PDVC's ID_resnet.npy + ID_bn.npy, or ID_rgb + ID_flow
+    Features("tsn/{id}_resnet.npy")                 one of several files of a video
+    Features("c3d.h5/{id}/c3d_features")            one of several datasets of a video
+    Features(["clip.h5", "i3d/"]), "clip.h5,i3d/"   side by side: channels end to end, lengths brought together
+
 An id is found with or without its ActivityNet prefix `v_`. Features that cannot be used are errors that name the video.
+A store is opened by each process when it first reads: `Features` travels to the workers of a DataLoader, forked or not.
+A store that says how it was made (features/manifest.py) has a `recipe`; `must_match` keeps stores of another one away.
 """
 
 from __future__ import annotations
 
-import io
-import json
-import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fabula.core import whole
-from fabula.core.errors import InputError, MissingExtra, shown
+from fabula.core.errors import InputError, shown
 from fabula.core.memory import available
-from fabula.io.files import check_path, dump_json, name_write_failures
+from fabula.core.notes import ignore
 from fabula.io.ids import respell_id
-from fabula.learn._stores import METADATA, NONSENSE, open_folder, open_h5, open_safetensors, summarize
+from fabula.learn._stores import NONSENSE, Source, Store, summarize
+from fabula.learn._writers import check_replaceable, is_file_store, write_features
+
+__all__ = [
+    "Features",
+    "Frames",
+    "check_features",
+    "check_replaceable",
+    "check_shape",
+    "is_file_store",
+    "must_match",
+    "resize",
+    "write_features",
+]
 
 Frames = NDArray[np.float32]  # [T, C]
-H5 = (".h5", ".hdf5")
+Paths = str | Path | Sequence[str | Path]
 
 
 class Features(Mapping[str, Frames]):
     """The features of every video of a store, read when asked for: `Features("s3d/")["v_xHr8X2Wpmno"]` → [T, C]."""
 
-    def __init__(self, path: str | Path) -> None:
-        self.path = check_path(path)
-        kinds = "a folder of .npy, an .h5 or a .safetensors file"
-        if not self.path.exists():
-            raise InputError("no such feature store", file=path, hint=kinds)
-        if self.path.is_dir():
-            store = open_folder(self.path)
-        elif self.path.suffix in H5 and self.path.is_file():
-            store = open_h5(self.path)
-        elif self.path.suffix == ".safetensors" and self.path.is_file():
-            store = open_safetensors(self.path)
-        else:
-            raise InputError("not a feature store", file=path, hint=kinds)
-        if not store.ids:
-            raise InputError("the feature store has no videos", file=path, hint="check the path")
-        self._store, self._ids = store, dict.fromkeys(store.ids)
-        self.metadata: Mapping[str, Any] = store.metadata
-        self._dim: int | None = None
+    def __init__(self, path: Paths) -> None:
+        self.sources = [Source(*place) for place in find_places(path)]
+        self.path = Path(",".join(str(source) for source in self.sources))
+        stores = [source.store() for source in self.sources]
+        first, *others = [dict.fromkeys(store.ids) for store in stores]
+        for source, ids in zip(self.sources, (first, *others), strict=True):
+            if not ids:
+                raise InputError("the feature store has no videos", file=source, hint="check the path")
+        self._ids = {id: None for id in first if all(spell(id, ids) is not None for ids in others)}
+        if not self._ids:
+            seen = (
+                f"the stores have no video in common; the first ones are {', '.join(map(shown, map(first_of, stores)))}"
+            )
+            raise InputError(seen, file=self.path, hint="stores side by side hold the same videos")
+        self._spellings = [dict.fromkeys(store.ids) for store in stores]
+        self.metadata: Mapping[str, Any] = join_metadata([store.metadata for store in stores])
+        self._dims: tuple[int, ...] | None = None
 
     @property
     def dim(self) -> int:
-        """C, of the first video."""
-        if self._dim is None:
-            self._dim = self[next(iter(self))].shape[1]
-        return self._dim
+        """C, of the first video; of stores side by side, all together."""
+        if self._dims is None:
+            self._dims = tuple(part.shape[1] for part in self.read_parts(next(iter(self))))
+        return sum(self._dims)
+
+    @property
+    def name(self) -> str:
+        """Of its files, without their folders."""
+        return ",".join(source.path.name for source in self.sources)
+
+    @property
+    def recipe(self) -> dict[str, Any] | None:
+        """How the features were made, as far as the store says it; None where it does not."""
+        return find_recipe(self.metadata)
 
     def __getitem__(self, video: str) -> Frames:
-        key = self._spelt(video)
-        if key is None:
-            ids = f"the store has {len(self._ids)} videos, the first is {next(iter(self._ids))!r}"
-            raise InputError("no features of this video", file=self.path, video=video, hint=ids)
-        try:
-            shape, dtype = self._store.look(key)
-            check_shape(shape, dtype, video, self.path, self._dim)
-            raw = self._store.read(key)
-        except NONSENSE as error:
-            problem = f"unreadable features ({summarize(error)})"
-            raise InputError(problem, file=self.path, video=video, hint="extract its features again") from None
-        return check_features(raw, video, self.path, self._dim)
+        return self.read(video)
+
+    def read(self, video: str, frames: int | None = None) -> Frames:
+        """[T, C]; with `frames` every store is brought to that length by itself, as PDVC does; else to the longest."""
+        parts = self.read_parts(video)
+        if frames is None and len(parts) == 1:
+            return parts[0]
+        T = frames or max(map(len, parts))
+        return np.concatenate([resize(part, T) for part in parts], axis=1) if len(parts) > 1 else resize(parts[0], T)
+
+    def read_parts(self, video: str) -> list[Frames]:
+        """The arrays of a video, store by store."""
+        parts: list[Frames] = []
+        for source, ids in zip(self.sources, self._spellings, strict=True):
+            key = spell(video, ids)
+            if key is None:
+                told = f"the store has {len(ids)} videos, the first is {next(iter(ids))!r}"
+                raise InputError("no features of this video", file=source, video=video, hint=told)
+            store = source.store()
+            try:
+                for name in store.streams(key):
+                    dim = self._dims[len(parts)] if self._dims and len(parts) < len(self._dims) else None
+                    shape, dtype = store.look(name)
+                    check_shape(shape, dtype, video, Path(str(source)), dim)
+                    parts.append(check_features(store.read(name), video, Path(str(source)), dim))
+            except NONSENSE as error:
+                problem = f"unreadable features ({summarize(error)})"
+                raise InputError(problem, file=source, video=video, hint="extract its features again") from None
+        if self._dims is not None and len(parts) != len(self._dims):
+            seen = f"features in {len(parts)} parts, the store's first video has {len(self._dims)}"
+            raise InputError(seen, file=self.path, video=video, hint="extract its features again")
+        return parts
 
     def __contains__(self, video: object) -> bool:
-        return isinstance(video, str) and self._spelt(video) is not None
-
-    def _spelt(self, video: str) -> str | None:
-        """The store's own spelling of an id, with or without the prefix `v_`."""
-        return next((id for id in (video, *respell_id(video)) if id in self._ids), None)
+        return isinstance(video, str) and all(spell(video, ids) is not None for ids in self._spellings)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._ids)
 
     def __len__(self) -> int:
         return len(self._ids)
+
+    def describe(self) -> dict[str, Any]:
+        """What the store says of itself, and how much there is; of videos their number."""
+        told = dict(self.metadata)
+        durations = told.pop("durations", {})
+        known = [s for s in durations.values() if isinstance(s, int | float)]
+        told.pop("videos", None)
+        if left_out := told.pop("left_out", None):
+            told["left_out"] = left_out
+        made = "not told by the store" if self.recipe is None else None
+        return {
+            "store": str(self.path),
+            "videos": len(self),
+            "channels": self.dim,
+            "seconds": round(sum(known), 3) if known else None,
+            **({"how it was made": made} if made else {}),
+            **told,
+        }
+
+
+def find_places(paths: Paths) -> list[tuple[str, str | None]]:
+    """The stores that are meant: path, and the pattern of their arrays where one is given."""
+    if not isinstance(paths, str | Path):
+        return [place for path in paths for place in find_places(path)]
+    text = str(paths)
+    if "," in text and "\0" not in text and not Path(text).exists():
+        return [place for part in text.split(",") if part.strip() for place in find_places(part.strip())]
+    return [split_pattern(text)]
+
+
+def split_pattern(text: str) -> tuple[str, str | None]:
+    """`tsn/{id}_bn.npy` → tsn, {id}_bn;  `c3d.h5/{id}/c3d_features` → c3d.h5, {id}/c3d_features."""
+    if "{id}" not in text or ("\0" not in text and Path(text).exists()):
+        return text, None
+    before, _, after = text.partition("{id}")
+    folder, slash, begins = before.rpartition("/")
+    return (folder or ("/" if slash else ".")), begins + "{id}" + after.removesuffix(".npy")
+
+
+def first_of(store: Store) -> str:
+    return store.ids[0]
+
+
+def spell(video: str, ids: Mapping[str, None]) -> str | None:
+    """The store's own spelling of an id, with or without the prefix `v_`."""
+    return next((id for id in (video, *respell_id(video)) if id in ids), None)
+
+
+def join_metadata(told: list[dict[str, Any]]) -> dict[str, Any]:
+    """Of stores side by side: durations of all, and each one's own under `parts`."""
+    if len(told) == 1:
+        return told[0]
+    durations = {video: seconds for one in reversed(told) for video, seconds in one.get("durations", {}).items()}
+    return {
+        **({"simulated": True} if any(one.get("simulated") for one in told) else {}),
+        "durations": durations,
+        "parts": [{k: v for k, v in one.items() if k not in ("durations", "videos")} for one in told],
+    }
+
+
+def find_recipe(told: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The recipe in a store's metadata; of stores side by side, each one's."""
+    if isinstance(parts := told.get("parts"), list):
+        each = [find_recipe(part) if isinstance(part, dict) else None for part in parts]
+        return {"parts": each} if any(each) else None
+    recipe = told.get("recipe")
+    if not isinstance(recipe, dict):
+        return None
+    return {"simulated": True, "embedder": told.get("embedder"), **recipe} if told.get("simulated") else recipe
+
+
+def must_match(
+    recipe: Mapping[str, Any] | None,
+    store: Features | Mapping[str, Any] | None,
+    *,
+    told: bool = False,
+    flag: str = "--other-features",
+    warn: Callable[[str], None] = ignore,
+) -> None:
+    """Refuse features that were made in another way than those a run was trained on; `told` makes it a warning.
+
+    `recipe` is the `Features.recipe` of the run, `store` the features at hand or their recipe. Where neither says how
+    it was made there is nothing to compare; where one of the two does not, they are not known to agree.
+    """
+    here = store.recipe if isinstance(store, Features) else store
+    file = store.path if isinstance(store, Features) else None
+    if recipe == here:
+        return
+    if recipe is None or here is None:
+        which = "the run" if recipe is None else "the store"
+        seen = f"features that cannot be compared: {which} does not say how its features were made"
+    else:
+        seen = f"features made in another way than the run's: {', '.join(list_differences(recipe, here))}"
+    if not told:
+        hint = f"make them again as the run's were made (fabula features extract), or say {flag}"
+        raise InputError(seen, file=file, hint=hint)
+    warn(seen)
+
+
+def list_differences(run: Mapping[str, Any], here: Mapping[str, Any], most: int = 4) -> list[str]:
+    """`fps is 2, was 1`: what differs, the first few."""
+    names = [n for n in dict.fromkeys((*run, *here)) if run.get(n) != here.get(n)]
+    said = [f"{n} is {shown(here.get(n), 40)}, was {shown(run.get(n), 40)}" for n in names[:most]]
+    return said + ([f"and {len(names) - most} more"] if len(names) > most else [])
 
 
 def check_shape(
@@ -136,155 +281,3 @@ def resize(x: Frames, frames: int) -> Frames:
     at = np.arange(frames) * ((T - 1) / (frames - 1) if frames > 1 else 0.0)
     kept: Frames = x[np.ceil(at - 0.5).astype(np.int64).clip(0, T - 1)]
     return kept
-
-
-def write_features(
-    path: str | Path, items: Iterable[tuple[str, NDArray[Any]]], metadata: Mapping[str, Any], overwrite: bool = False
-) -> int:
-    """Write a store, whole or not at all: an .h5 or .safetensors file, or a folder of .npy. Returns how many videos.
-
-    A folder, too, is made beside its target and then named: whoever reads it needs no list of what is complete, and
-    other programs can read it as ever.
-    """
-    path = check_path(path)
-    if path.exists() and not overwrite:
-        raise InputError("exists already", file=path, hint="choose another name, or say --overwrite")
-    with name_write_failures(path):
-        target = Path(os.path.realpath(path))
-        if path.suffix in (*H5, ".safetensors"):
-            write = _write_h5 if path.suffix in H5 else _write_safetensors
-        else:
-            write = _write_folder
-            check_replaceable(target)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with whole.beside(target) as folder:
-            made = folder / f"store{path.suffix if write is not _write_folder else ''}"
-            count = write(made, items, metadata)
-            (whole.take_folder_place if write is _write_folder else whole.take_place)(made, target)
-    return count
-
-
-def check_replaceable(target: Path) -> None:
-    """A folder that is replaced is lost: it may hold features and nothing else."""
-    if not target.exists():
-        return
-    if not target.is_dir():
-        hint = "a file of features ends in .h5 or .safetensors; choose another name for a folder"
-        raise InputError("is a file", file=target, hint=hint)
-    for file in target.iterdir():
-        if file.is_dir() or not (file.suffix == ".npy" or file.name == METADATA):
-            seen = f"holds {shown(file.name)}, which is no features; nothing was replaced"
-            raise InputError(seen, file=target, hint="choose another folder, or move that away")
-
-
-def refuse_id(video: str, other: str) -> InputError:
-    return InputError("this id cannot be a name in such a store", video=video, hint=f"write {other} instead")
-
-
-def _write_folder(path: Path, items: Iterable[tuple[str, NDArray[Any]]], metadata: Mapping[str, Any]) -> int:
-    path.mkdir()
-    count = 0
-    for video, array in items:
-        if Path(video).name != video or "\0" in video:
-            raise refuse_id(video, ".h5 or .safetensors")
-        try:
-            with (path / f"{video}.npy").open("xb") as file:
-                np.save(file, array, allow_pickle=False)
-        except (FileExistsError, UnicodeEncodeError):  # two ids in one name, on disks that do not know cases apart
-            raise refuse_id(video, ".safetensors") from None
-        count += 1
-    dump_json(path / METADATA, dict(metadata))
-    return count
-
-
-def _write_h5(path: Path, items: Iterable[tuple[str, NDArray[Any]]], metadata: Mapping[str, Any]) -> int:
-    try:
-        import h5py
-    except ImportError:
-        raise MissingExtra("writing .h5 features", "learn") from None
-    try:
-        with PatientFile(path) as out, h5py.File(out, "w") as file:
-            for video, array in items:
-                if "/" in video or "\0" in video or video in ("", "."):
-                    raise refuse_id(video, "a folder" if "/" not in video else ".safetensors")
-                file.create_dataset(video, data=array)
-                out.check()
-            file.attrs["fabula"] = json.dumps(dict(metadata))
-            count = len(file)
-            file.close()
-            out.check()
-            return count
-    except UnicodeEncodeError as error:
-        raise InputError(f"an id that is no UTF-8 ({summarize(error)})", hint="mend the annotations") from None
-
-
-class PatientFile(io.RawIOBase):
-    """A file for HDF5, which cannot bear that a write fails: it goes on trying until the process crashes.
-
-    So no write fails here; that one would have is remembered, and `check` says so.
-    """
-
-    def __init__(self, path: Path) -> None:
-        super().__init__()
-        self.file = path.open("xb+", buffering=0)
-        self.failure: OSError | None = None
-
-    def check(self) -> None:
-        if self.failure is not None:
-            raise self.failure
-
-    def write(self, data: Any) -> int:
-        view = memoryview(data).cast("B")
-        done = 0
-        try:
-            while self.failure is None and done < len(view):
-                done += self.file.write(view[done:])
-        except OSError as error:
-            self.failure = error
-        return len(view)
-
-    def truncate(self, size: int | None = None) -> int:
-        try:
-            return self.file.truncate(size)
-        except OSError as error:
-            self.failure = self.failure or error
-            return size or 0
-
-    def readinto(self, buffer: Any) -> int:
-        return self.file.readinto(buffer) or 0
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        return self.file.seek(offset, whence)
-
-    def tell(self) -> int:
-        return self.file.tell()
-
-    def close(self) -> None:
-        if not self.closed:
-            self.file.close()
-        super().close()
-
-
-def _write_safetensors(path: Path, items: Iterable[tuple[str, NDArray[Any]]], metadata: Mapping[str, Any]) -> int:
-    try:
-        from safetensors import SafetensorError
-        from safetensors.numpy import save_file
-    except ImportError:
-        raise MissingExtra("writing .safetensors features", "learn") from None
-    tensors: dict[str, NDArray[Any]] = {}
-    held = 0
-    for video, array in items:
-        if video == "__metadata__":
-            raise refuse_id(video, "a folder")
-        tensors[video] = np.ascontiguousarray(array)
-        held += array.nbytes
-        if held > available():  # a second time, while it is written
-            hint = "write .h5 or a folder instead, which take a video at a time"
-            raise InputError(f"features of more than {held / 1e9:,.1f} GB; there is no memory to write them", hint=hint)
-    try:
-        save_file(tensors, path, metadata={"fabula": json.dumps(dict(metadata))})
-    except UnicodeEncodeError as error:
-        raise InputError(f"an id that is no UTF-8 ({summarize(error)})", hint="mend the annotations") from None
-    except SafetensorError as error:
-        raise OSError(summarize(error)) from None
-    return len(tensors)

@@ -88,8 +88,9 @@ def ask(task: Task, path: str | Path, options: PredictOptions, callbacks: Callba
     callbacks, notes = callbacks or Callbacks(), Notes()
     device = find_device(options.device)
     model, header = checkpoint.load_model(path)
-    about = header.get("about")
-    made_for = about.get("task", task.name) if isinstance(about, dict) else task.name
+    about = header["about"] if isinstance(header.get("about"), dict) else {}
+    model.about = about  # type: ignore[assignment]
+    made_for = about.get("task", task.name)
     if made_for != task.name:
         hint = f"say fabula predict {made_for}" if isinstance(made_for, str) else checkpoint.AGAIN
         raise InputError(f"a model of the task {shown(made_for)}, not {task.name!r}", file=path, hint=hint)

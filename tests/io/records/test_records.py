@@ -16,7 +16,7 @@ from fabula.core.notes import Notes
 from fabula.io import moments
 from fabula.io.head import Head
 from fabula.io.records import BEGINS, Odd, Records, Shape, parse_odd_line, read_line_records, read_members
-from fabula.io.records.plain import Read, find_extent, find_extent_python, scan_records
+from fabula.io.records.plain import Read, find_extent, find_extent_python, parse_number, scan_records
 from tests.moment_toys import lines
 
 ALL = Shape(
@@ -373,3 +373,8 @@ def test_most_of_a_file_is_read_in_the_plain_lane(tmp_path):
     (some,) = moments.choose_format(Head(path), None, "references").read_queries(source)
     assert isinstance(some, Queries)
     assert [q.text for q in some] == ['he says "no"'] * 5
+
+
+@pytest.mark.parametrize("token, negative", [(b"-0", False), (b"-0.0", True), (b"0", False), (b"-0e0", True)])
+def test_a_whole_zero_has_no_sign(token, negative):
+    assert np.signbit(parse_number(token)) == negative == np.signbit(float(json.loads(token)))

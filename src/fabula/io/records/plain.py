@@ -166,7 +166,7 @@ def require(value: T, is_so: bool) -> T:
 
 def parse_number(token: bytes) -> float:
     value = float(require(token, token[:1] not in b'"tfn'))
-    return require(value, math.isfinite(value))
+    return require(0.0 if token == b"-0" else value, math.isfinite(value))  # a whole zero has no sign
 
 
 def parse_word(token: bytes) -> str:

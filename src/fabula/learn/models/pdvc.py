@@ -13,19 +13,31 @@ github.com/anilbatra2185/pss_soda_matching) disagree or are silent:
 
 - Ordered matchers sort queries by centre, whole rows. The published code sorts centres and lengths independently, so
   that lengths no longer belong to their centres in the cost; `compat_independent_sort` does the same.
-- Steps that an ordered matcher leaves out: with "ordered" they have no loss, unless all are left out (then step i takes
-  the i-th query by centre); with "soft" each takes a random free query. Both as the PSS code; `missing` chooses.
+- Steps that an ordered matcher leaves out: with "ordered" they have no loss, with "soft" each takes a random query;
+  where all are left out, step i takes the i-th query by centre, with both. All as the PSS code; `missing` chooses.
+- The soft matcher's pairs are those of the hard table of the same costs; the PSS code marks the least of the three in
+  the soft table, which at γ .01 is the same but for ties.
 - The soft matcher's loss has weight 1 per layer (the published code has no weight for it: its criterion is not public).
 - The PSS code differentiates the soft loss through the whole matching cost, whose class term falls to −27 per step as
   p → 1 where GIoU can win 8: any sure query is rewarded, wherever it lies, and late in training the loss runs away
   while validation stands or falls. By default its gradient reaches the boxes alone; `soft_class=True` is theirs.
+- matcher="marginal" is ours: what the soft loss lacks is the background of the queries it does not take. The free
+  energy of the whole set loss over complete ordered matchings (`energy`) has it, replaces class and GIoU losses, and is
+  bounded; γ → 0 is the loss of the complete ordered match. docs/reproduction.md says what it brings: no more.
 - Every step of a video is a target (data.py); the published default drops all but 10.
-- Sampling outside a level takes its border value (the PyTorch path; Deformable-DETR's CUDA kernel takes 0).
-- The captioner's attention returns its 16 samples unweighted; the unused weight and output layers are not built.
+- Sampling outside a level takes its border value, as PDVC's PyTorch path does. Its CUDA kernel takes 0, and published
+  weights come from there: `outside="zero"`. The captioner's own attention reads the border on either path.
+- The captioner's attention returns its 16 samples unweighted; the unused weight and output layers are not built. Its
+  offsets begin around 0, the others' to one side of it by head, as published.
 - At inference the published code adds the first reference to centre *and* length where training adds it to the
   centre alone; only models of one decoder layer would notice. Here both do what training does.
 - `loss_self_iou` has no weight there and divides by zero for one pair: it is not computed.
 - Durations beyond `duration_bins` seconds saturate (256 as published, though YouCook2's mean is 329 s).
+- Under autocast the heads, boxes, costs and matching are float32, and so is the LSTM's cell.
+
+Faster than it reads, with the same numbers: attention is a matrix product (`mix`), what of the captioner does not wait
+for the word before is multiplied once for all words (`Reading`), captions of all videos and layers go in one row and
+leave it when they end, and the costs of all layers are matched in one call.
 """
 
 from __future__ import annotations
@@ -148,6 +160,11 @@ def logit(p: Tensor, eps: float = 1e-5) -> Tensor:
     """σ⁻¹, finite at 0 and 1."""
     p = p.clamp(0, 1)
     return torch.log(p.clamp(min=eps) / (1 - p).clamp(min=eps))
+
+
+def precise(x: Tensor) -> Tensor:
+    """float32 at least: half precision has steps of .004 near 1, more than a second of a video."""
+    return x if x.dtype == torch.float64 else x.float()
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -411,16 +428,15 @@ class Layer:
 
 @dataclass
 class Reading:
-    """What N captions look up at every word, made once: W_c and interpolation are linear, and so change places."""
+    """What N captions look up at every word, made once: W_c, W_ih and interpolation are linear and change places."""
 
     memory: Memory
     video: Tensor  # [N] which video each caption tells of
-    gates: Tensor  # [N, 4R] the query's share of the LSTM's input product
-    of_word: Tensor  # [4R, E] the LSTM's weights of a word …
-    of_state: Tensor  # [4R, D + R] … and of [context; h]; light: of h
-    value: Tensor  # [B·S, D] V of all videos
+    gates: Tensor  # [N, 4R] the query's share of the LSTM's gates
+    of_word: Tensor  # [4R, E] the weights of a word in them
+    of_state: Tensor  # [4R (+ L·P + R), R] the weights of h in them, in the offsets, and W_h
+    value: Tensor  # [B·S, 4R] what every frame brings into the gates: W_ih V
     key: Tensor  # [B·S, R] W_c V
-    of_h: Tensor  # [L·P + R, R] weights of h in the offsets, and W_h
     aim: Tensor  # [N, L·P] the query's share of the offsets
     centre: Tensor  # [N, L, 1] where an offset of 0 looks
     far: Tensor  # [N, L, 1] how far an offset of 1 is from there
@@ -464,21 +480,18 @@ class Captioner(nn.Module):
         assert isinstance(W, Tensor) and isinstance(W_hh, Tensor)
         E, D = self.words.embedding_dim, query.shape[-1]
         gates, of_word = F.linear(query, W[:, -D:]), W[:, :E]
-        of_state = torch.cat([W[:, E:-D], W_hh], 1)
         if not self.attends:
             none = query.new_zeros(len(query), 0)
-            return Reading(memory, video, gates, of_word, of_state, none, none, none, none, *looks)
-        value = self.clip.values(memory)
-        key, offset = self.from_clip(value).flatten(0, 1), self.clip.offset
-        of_h = torch.cat([offset.weight[:, :-D], self.from_state.weight])
+            return Reading(memory, video, gates, of_word, W_hh, none, none, none, *looks)
+        offset, v = self.clip.offset, self.clip.values(memory).flatten(0, 1)
+        of_state = torch.cat([W_hh, offset.weight[:, :-D], self.from_state.weight])
         aim = F.linear(query, offset.weight[:, -D:], offset.bias)
-        return Reading(memory, video, gates, of_word, of_state, value.flatten(0, 1), key, of_h, aim, *looks)
+        return Reading(memory, video, gates, of_word, of_state, F.linear(v, W[:, E:-D]), self.from_clip(v), aim, *looks)
 
-    def context(self, h: Tensor, r: Reading) -> Tensor:
-        """Soft attention over what the state and the query sample. [N, R] → [N, D]"""
-        N, R = h.shape
+    def look(self, delta: Tensor, state: Tensor, r: Reading) -> Tensor:
+        """Soft attention over what state and query sample, as it comes into the gates. [N, L·P], [N, R] → [N, 4R]"""
+        N, R = state.shape
         L, P = self.clip.levels, self.clip.points
-        delta, state = torch.split(F.linear(h, r.of_h), [L * P, R], 1)
         x = r.centre + (delta + r.aim).view(N, L, P) * r.far  # [N, L, P]
         frame, share = hats(x, r.memory, self.clip.outside)  # [N, L·P·2]
         row = frame + r.video[:, None] * r.memory.x.shape[1]
@@ -489,8 +502,12 @@ class Captioner(nn.Module):
     def step(self, given: Tensor, state: tuple[Tensor, Tensor], r: Reading) -> tuple[Tensor, Tensor]:
         """The LSTM one word further; `given` is what word and query bring into its gates. [N, 4R], 2 × [N, R]"""
         h, cell = state
-        seen = torch.cat([self.context(h, r).to(h.dtype), h], 1) if self.attends else h
-        i, f, g, o = (given + F.linear(seen, r.of_state)).float().chunk(4, 1)
+        R = h.shape[1]
+        of_h = F.linear(h, r.of_state)
+        gates = given + of_h[:, : 4 * R]
+        if self.attends:
+            gates = gates + self.look(of_h[:, 4 * R : -R], of_h[:, -R:], r)
+        i, f, g, o = precise(gates).chunk(4, 1)
         cell = f.sigmoid() * cell + i.sigmoid() * g.tanh()
         return o.sigmoid() * cell.tanh(), cell
 
@@ -502,7 +519,7 @@ class Captioner(nn.Module):
         spots = [(i, t) for t, n in enumerate(alive) for i in by_length[:n]]  # of every word that counts
         row, column = torch.tensor(spots, device=tokens.device).T
         given = F.linear(self.words(tokens[row, column]), r.of_word) + r.gates[row]  # [Σ alive, 4R]
-        h = cell = given.new_zeros(N, self.lstm.hidden_size, dtype=torch.float32)
+        h = cell = precise(given.new_zeros(N, self.lstm.hidden_size))
         r, told = r.keep(row[:N]), []
         for n, word in zip(alive, torch.split(given, alive), strict=True):
             if n < len(h):
@@ -515,16 +532,16 @@ class Captioner(nn.Module):
     def greedy(self, r: Reading, max_words: int) -> tuple[Tensor, Tensor]:
         """The likeliest word each time, up to the first 0: tokens [N, ≤ max_words], Σ log p of the words [N]."""
         N = len(r.video)
-        codes = None
-        if self.words.num_embeddings < 10 * N:  # all words at once, if they are fewer than those to come
-            codes = F.linear(self.words.weight, r.of_word)
         word, going = r.video.new_zeros(N), torch.arange(N, device=r.video.device)
-        told, score = word.new_zeros(N, 0), r.gates.new_zeros(N, dtype=torch.float32)
+        told, score = word.new_zeros(N, 0), precise(r.gates.new_zeros(N))
         h = cell = score.new_zeros(N, self.lstm.hidden_size)
+        codes = r.gates.new_empty(self.words.num_embeddings, r.gates.shape[1])  # what a word brings into the gates
+        known = torch.zeros(len(codes), dtype=torch.bool, device=word.device)
         while told.shape[1] < max_words and len(going):
-            given = F.linear(self.words(word), r.of_word) if codes is None else codes[word]
-            h, cell = self.step(given + r.gates, (h, cell), r)
-            logits = self.out(self.drop(h)).float()
+            new = torch.unique(word[~known[word]])
+            codes[new], known[new] = F.linear(self.words(new), r.of_word).to(codes.dtype), True
+            h, cell = self.step(codes[word] + r.gates, (h, cell), r)
+            logits = precise(self.out(self.drop(h)))
             best, word = logits.max(-1)
             told = F.pad(told, (0, 1))
             told[going, -1] = word
@@ -656,7 +673,7 @@ class Model(nn.Module):
                 layers.append(Layer(q, reference, none, reference, q.new_zeros(B, 1)))
                 continue
             with torch.autocast(kind, enabled=False):
-                x = q.float()
+                x = precise(q)
                 moved = self.box_heads[i](x)  # box ← σ(moved + σ⁻¹(reference)); a point moves the centre alone
                 here = logit(reference) if reference.shape[-1] == 2 else F.pad(logit(reference), (0, 1))
                 boxes = (moved + here).sigmoid()

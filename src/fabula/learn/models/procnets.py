@@ -17,8 +17,17 @@ Losses, equal weights:
 Follows the original (github.com/LuoweiZhou/ProcNets-YouCook2, Lua). The PyTorch port of the PSS paper differs: it drops
 the factor .1 (`offset_scale=1.0` does the same), trains without the stop step and clips segments to the pooled width;
 the last two are taken as errors. Positives are counted among the predicted segments that lie inside the video, as in
-the original. Here a batch may hold several videos, and videos come resized to `frames` frames, so that a frame is
-1/frames of the video; the original samples every ⌈F/500⌉-th frame, which leaves the last frames of the grid empty.
+the original. Decided otherwise than the original:
+
+- A batch may hold several videos, and videos come resized to `frames` frames, so that a frame is 1/frames of the video;
+  the original samples every ⌈F/500⌉-th frame, which leaves the last frames of the grid empty.
+- The backward LSTM's output is turned back, so that frame t sees what comes after it. The original reverses the input
+  and not the output: at frame t it joins the state after reading frames T … T + 1 − t.
+- The original trains on ten copies of each video shifted in time, without a limit of epochs; here on the video itself,
+  for the 30 epochs of the PSS port.
+- Samples are drawn from all positives and negatives alike, and the boundary loss is the mean over all positives. The
+  original visits anchors in random order and stops at 100 + 100, so that its samples come from few anchors, and its
+  boundary loss from those found till then.
 """
 
 from __future__ import annotations

@@ -14,7 +14,8 @@ A file `NAME.py` here, or an entry point of the group `fabula.tasks`, offers a c
         held(source, config) → Data | None          what is validated on; None: nothing is
         score(answers, source, config) → scores     of all answers about `held`, in its order; higher is better
         best_by(config) → names                     which scores choose checkpoints; "A+B" is a sum
-        ask(model, options, notes) → Data           what is to be predicted
+        told(source) → dict                         what config.json and checkpoints say of the data
+        ask(model, options, notes) → Data           what is to be predicted; `model.about` is what `told` told
         tell(answers, data) → result                answers as what the library call returns, …
         write(result, path), count(result)          … the file that the command line writes, and what it says of it
 

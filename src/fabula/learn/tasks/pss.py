@@ -50,7 +50,7 @@ class TrainOptions(shared.TrainOptions):
 class Shape(shared.Changes):
     """What PDVC is mostly asked for."""
 
-    matcher: str | None = option(None, "PDVC: who answers for a step: hungarian, ordered, soft.")
+    matcher: str | None = option(None, "PDVC: who answers for a step: hungarian, ordered, soft, marginal.")
     captioner: Literal["standard", "light", "none"] | None = option(None, "PDVC: which captioner.")
 
 

@@ -1,0 +1,66 @@
+"""fabula.api.features: features of raw videos as a store, and what a store says of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fabula.core.notes import Progress, ignore, silent
+from fabula.core.options import deal, takes
+from fabula.features.options import ExtractOptions
+
+if TYPE_CHECKING:
+    from fabula.features.extract import Extracted
+    from fabula.jobs.runner import Runner
+
+
+@takes(ExtractOptions)
+def extract_features(
+    videos: Sequence[str | Path],
+    *,
+    options: ExtractOptions | None = None,
+    progress: Progress = silent,
+    warn: Callable[[str], None] = ignore,
+    **given: Any,
+) -> Extracted:
+    """Features of videos (files, or folders of them), written as a store with its manifest."""
+    (options,) = deal("extract_features", given, options or ExtractOptions)
+    from fabula.features.extract import Plan, extract
+    from fabula.features.extractors import extractor
+
+    changes: dict[str, Any] = {"device": options.device}
+    changes |= {} if options.fps is None else {"fps": options.fps}
+    changes |= {} if options.weights is None else {"weights": str(options.weights)}
+    plan = Plan(
+        out=options.out,
+        overwrite=options.overwrite,
+        work=options.work,
+        resume=options.resume,
+        skip_bad=options.skip_bad,
+        licence=options.licence,
+        runner=choose_runner(options),
+    )
+    return extract(videos, extractor(options.with_, **changes), plan, progress, warn)
+
+
+def choose_runner(options: ExtractOptions) -> Runner:
+    """Where videos are worked on: here, in processes, on Ray."""
+    from fabula._kernels import processors
+    from fabula.jobs.runner import InProcess, runner_named
+
+    if options.engine == "ray":
+        return runner_named("ray", options.address)
+    count = options.processes or (processors() if options.device == "cpu" else 1)
+    if count == 1:
+        return InProcess()
+    from fabula.jobs.processes import Processes
+
+    return Processes(count)
+
+
+def describe_store(store: str | Path) -> dict[str, Any]:
+    """What a store says of itself: how it was made, of what, and how much there is."""
+    from fabula.learn.features import Features
+
+    return Features(store).describe()

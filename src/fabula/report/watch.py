@@ -1,0 +1,81 @@
+"""Predicted stories as one HTML file beside their videos: a timeline that follows the film, and events that seek in it.
+
+No references and no scores: for looking at what a model says of a video. The page holds the stories (packed, as
+report/html.py does it); a video is linked, by a path relative to the page, and plays where the browser can play it.
+Only our script and style may run; media may come from the page's own place.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from urllib.parse import quote
+
+from fabula.core.errors import InputError
+from fabula.core.nouns import Story
+from fabula.report._data import pack_data
+from fabula.report._events import list_events
+from fabula.report.html import escape_text, hash_source, read_asset
+
+
+def watch_page(
+    stories: Mapping[str, Story],
+    title: str,
+    *,
+    videos: Mapping[str, str | Path] | None = None,
+    folder: str | Path | None = None,
+    notes: Sequence[str] = (),
+) -> str:
+    """The whole document. `videos` are files by id; `folder` is where the page will lie (default: here).
+
+    A story without a video has its timeline alone; `notes` are lines above everything (which model, which features).
+    """
+    if not stories:
+        raise InputError("no story to show", hint="predict at least one video")
+    place = Path(folder or ".")
+    rows = [
+        [id, story.duration or 0, list_events(story), link_video((videos or {}).get(id), place)]
+        for id, story in stories.items()
+    ]
+    style, script = read_asset("report.css") + read_asset("watch.css"), read_asset("watch.js")
+    policy = f"style-src '{hash_source(style)}'; script-src '{hash_source(script)}'; media-src 'self' file:"
+    events = sum(len(story) for story in stories.values())
+    many = f"{len(rows):,} video{'s' * (len(rows) != 1)}, {events:,} predicted event{'s' * (events != 1)}"
+    lines = "".join(f'<p class="meta">{escape_text(line)}</p>' for line in notes)
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; {policy}; base-uri 'none'; form-action 'none'">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>{escape_text(title)}</title>
+<style>{style}</style>
+</head>
+<body>
+<header>
+<h1>{escape_text(title)}</h1>
+<p class="lead">{many}</p>
+{lines}
+</header>
+<main>
+<noscript><p class="fault">The timeline needs JavaScript, which is switched off here.</p></noscript>
+<div id="app"></div>
+</main>
+<script type="application/octet-stream" id="data">{pack_data({"rows": rows})}</script>
+<script>{script}</script>
+</body>
+</html>
+"""
+
+
+def link_video(path: str | Path | None, place: Path) -> str | None:
+    """The address of a file, relative to the page where both lie on one disk."""
+    if path is None:
+        return None
+    real = Path(os.path.realpath(path))
+    try:
+        return quote(os.path.relpath(real, os.path.realpath(place)).replace(os.sep, "/"))
+    except ValueError:  # another drive
+        return real.as_uri()
