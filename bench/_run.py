@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -22,6 +23,7 @@ from typing import Any
 from scale import memory, tree
 
 CLI = "from fabula.cli import main; main()"
+ENOUGH = 60.0  # seconds that a side runs on one work before it is not run again
 NOT_HERE = 3  # how a process ends whose tool is not on this machine
 
 
@@ -71,9 +73,9 @@ class Side:
             )
         return side
 
-    def run(self, arguments: Sequence[str], *, watched: bool = False) -> Cost:
+    def run(self, arguments: Sequence[str], *, watched: bool = False, longest: float | None = None) -> Cost:
         env = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(self.compiled)}
-        return measure([self.python, *arguments], env, watched=watched)
+        return measure([self.python, *arguments], env, watched=watched, longest=longest)
 
     def commit(self) -> str:
         """What is checked out, and whether it was changed since."""
@@ -83,14 +85,23 @@ class Side:
         return (told.stdout.strip() or "no commit") + (" with changes" if changed.stdout.strip() else "")
 
 
-def measure(command: Sequence[str], env: Mapping[str, str] | None = None, *, watched: bool = False) -> Cost:
-    """Run it to its end. `wait4` counts it and all that it waited for: workers and Java are in the figures."""
+def measure(
+    command: Sequence[str],
+    env: Mapping[str, str] | None = None,
+    *,
+    watched: bool = False,
+    longest: float | None = None,
+) -> Cost:
+    """Run it to its end, or until it took too long. `wait4` counts all that it waited for: workers and Java, too."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         began = time.perf_counter()
         child = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, env={**os.environ, **(env or {})}
         )
         watch = Watch(child.pid) if watched else None
+        alarm = threading.Timer(longest, child.kill) if longest else None
+        if alarm:
+            alarm.start()
         try:
             _, status, used = os.wait4(child.pid, 0)
         except BaseException:
@@ -98,10 +109,14 @@ def measure(command: Sequence[str], env: Mapping[str, str] | None = None, *, wat
             raise
         finally:
             at_once = watch.done() if watch else 0
+            if alarm:
+                alarm.cancel()
         wall = time.perf_counter() - began
         child.returncode = os.waitstatus_to_exitcode(status)
         out.seek(0), err.seek(0)
         said, erred = out.read().decode(), err.read().decode(errors="replace").strip()
+    if longest and wall >= longest and child.returncode == -signal.SIGKILL:
+        raise NotMeasured(f"not done after {longest:.0f} s, and stopped")
     if child.returncode:
         told = (said if child.returncode == NOT_HERE else erred).strip().splitlines() or [f"exit {child.returncode}"]
         raise NotMeasured(told[-1][:300])
@@ -138,17 +153,25 @@ class Watch(threading.Thread):
         return self.peak
 
 
-def best(sides: Sequence[Side], arguments: Sequence[str], runs: int) -> dict[str, Cost | NotMeasured]:
-    """The quickest of several runs of each side, the sides in turn; a first run of each warms its cache."""
+def best(
+    sides: Sequence[Side], arguments: Sequence[str], runs: int, longest: float | None = None
+) -> dict[str, Cost | NotMeasured]:
+    """The quickest of several runs of each side, the sides in turn; a first run of each warms its cache.
+
+    A side that has run for more than ENOUGH seconds is not run again.
+    """
     found: dict[str, Cost | NotMeasured] = {}
+    spent = {side.name: 0.0 for side in sides}
     for k in range(runs + 1):
         for side in sides:
-            if isinstance(found.get(side.name), NotMeasured):
+            if isinstance(found.get(side.name), NotMeasured) or spent[side.name] > ENOUGH:
                 continue
+            began = time.perf_counter()
             try:
-                cost: Cost | NotMeasured = side.run(arguments)
+                cost: Cost | NotMeasured = side.run(arguments, longest=longest)
             except NotMeasured as why:
                 cost = why
+            spent[side.name] += time.perf_counter() - began
             old = found.get(side.name)
             if k <= 1 or isinstance(cost, NotMeasured) or (isinstance(old, Cost) and cost.wall < old.wall):
                 found[side.name] = cost

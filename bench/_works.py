@@ -47,6 +47,7 @@ def reading(name: str, plain: bool = False) -> str:
 
 
 SPICE = inside(
+    "import os; os.environ['FABULA_THREADS'] = '1'\n"
     "from fabula.text import spice\n"
     "texts = open(sys.argv[1] + '/spice.txt').read().splitlines()\n"
     "spice.score('a dog', ['a cat'])",

@@ -3,11 +3,13 @@
     python bench/all.py                            # best of three runs of each; official tools where they are here
     python bench/all.py --before ../old            # and another checkout with its .venv, in turn with ours
     python bench/all.py --growth                   # and 1,000, 10,000 and 100,000 synthetic videos
+    python bench/all.py --growth --no-table        # these alone
     python bench/all.py --quick --only SODA_c      # the first 200 videos, once: does it run?
 
 Ours is `fabula` in a process of its own: wall time, processor time and peak memory of the process and its children,
 from a warm cache, its modules compiled before as pip compiles them. The official side is bench/_published.py, once: it
-takes minutes. --moment-detr DIR names a checkout of jayleicn/moment_detr, whose evaluator is QVHighlights' own.
+takes minutes. --moment-detr DIR names a checkout of jayleicn/moment_detr, whose evaluator is QVHighlights' own. A side
+that has run for a minute on a work is not run again, and what is not done after --longest seconds is stopped.
 The document is written only by a whole run: --quick, --only and --videos print.
 """
 
@@ -43,7 +45,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="200 videos, one run")
     parser.add_argument("--no-official", action="store_true", help="ours alone")
     parser.add_argument("--moment-detr", type=Path, help="a checkout of jayleicn/moment_detr")
+    parser.add_argument("--longest", type=float, default=300.0, help="seconds for one run of a side")
     parser.add_argument("--growth", action="store_true", help="also 1,000, 10,000 and 100,000 synthetic videos")
+    parser.add_argument("--no-table", action="store_true", help="the growth alone")
     found = parser.parse_args()
     if found.quick:
         found.videos, found.runs = found.videos or 200, 1
@@ -63,13 +67,14 @@ def main() -> None:
         about = [*machine(sides), f"Load at the start {os.getloadavg()[0]:.1f}; best of {given.runs} runs."]
         print("\n".join(about), flush=True)
         fill(folder, given.data, given.videos)
-        lines, notes = table(sides, folder, given)
+        lines, notes = ([], []) if given.no_table else table(sides, folder, given)
         growth = growing(sides[0], folder, given) if given.growth else []
         about[-1] += f" Load at the end {os.getloadavg()[0]:.1f}."
     if given.videos or given.only:
         print(f"a part was measured: {DOCUMENT.name} stays as it is")
         return
-    put("table", [*about, "", *lines, "", *notes])
+    if lines:
+        put("table", [*about, "", *lines, "", *notes])
     if growth:
         put("growth", [*about, "", *growth])
 
@@ -85,7 +90,9 @@ def table(sides: Sequence[Side], folder: Path, given: argparse.Namespace) -> tup
         "processor",
         "memory",
         "before",
-        "× faster",
+        "processor",
+        "× wall",
+        "× processor",
         "official",
         "processor",
         "× wall",
@@ -96,7 +103,7 @@ def table(sides: Sequence[Side], folder: Path, given: argparse.Namespace) -> tup
     for work in WORKS:
         if given.only and work.name not in given.only:
             continue
-        found = best(sides, command(work, folder), given.runs)
+        found = best(sides, command(work, folder), given.runs, given.longest)
         official = None if given.no_official else published(work, folder, given.moment_detr)
         row = show(work, found["now"], found.get("before"), official)
         lines.append(markdown([f"**{work.name}**: {work.what}", *row]))
@@ -142,8 +149,9 @@ def highlights(folder: Path, repository: Path | None) -> Cost:
 def show(work: Work, now: Figure, before: Figure, official: Figure) -> list[str]:
     """The cells of a row after its name."""
     cells = [*figures(work, now), f"{now.peak / 2**20:,.0f} MB" if isinstance(now, Cost) else "–"]
-    cells += [figures(work, before)[0], ratio(now, before, "wall")]
-    return [*cells, *figures(work, official), ratio(now, official, "wall"), ratio(now, official, "cpu")]
+    for other in (before, official):
+        cells += [*figures(work, other), ratio(now, other, "wall"), ratio(now, other, "cpu")]
+    return cells
 
 
 def figures(work: Work, cost: Figure) -> list[str]:

@@ -265,7 +265,7 @@ def write(given: argparse.Namespace) -> None:
     if not found:
         before, after = ([*page.split("## Speed", 1), ""])[:2]
         after = "\n## Speed" + after if after else ""
-    given.doc.write_text(f"{before.rstrip()}\n\n{BEGIN}\n{text}{END}\n{after}")
+    given.doc.write_text(f"{before.rstrip()}\n\n{BEGIN}\n{text}{END}\n\n{after.lstrip()}")
     print("\n\n".join(parts), f"\n→ {given.doc}")
 
 

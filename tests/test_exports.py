@@ -32,7 +32,15 @@ VERBS = [verb for verb in fabula.__all__ if (Path(fabula.__file__).parent / "api
 
 def test_every_verb_of_the_command_line_is_a_library_call():
     cli = {m.name for m in pkgutil.iter_modules(importlib.import_module("fabula.cli").__path__) if m.name[0] != "_"}
-    assert cli - {*VERBS} == {"demo", "doctor", "features", "list", "serve", "simulate"}  # for a person, or of a leaf
+    assert cli - {*VERBS} == {
+        "annotate",
+        "demo",
+        "doctor",
+        "features",
+        "list",
+        "serve",
+        "simulate",
+    }  # for a person, or of a leaf
     for verb in VERBS:
         assert callable(getattr(fabula, verb))
 

@@ -12,6 +12,7 @@ ORDER = [
     "core",
     "_kernels",
     "io",
+    "llm",
     "lint",
     "text",
     "pair",

@@ -405,3 +405,33 @@ def test_the_videos_are_listed_as_often_for_many_blocks_as_for_few(run: str, mon
         fabula.score(preds, refs, **RUNS[run])
         counts.append(listed)
     assert counts[0] == counts[1] > 0
+
+
+def test_a_shard_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sentences kept until a bound is reached made the memory of 100,000 videos three times that of 10,000."""
+    monkeypatch.setattr(text, "kept", {})
+    monkeypatch.setattr(_told, "shared", _told.Memory())
+    preds, refs = corpora(FEW)
+    whole = fabula.score(preds, refs, protocol="densevid-2018")
+    assert text.kept and _told.shared.numbers
+    parts = fabula.score(preds, refs, protocol="densevid-2018", work=tmp_path / "work")
+    assert parts.to_dict() == whole.to_dict()
+    assert not any(text.kept.values()) and not _told.shared.numbers
+
+
+def test_the_metrics_of_a_shard_share_its_overlaps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+    real = Grid.make_iou
+
+    def make_iou(grid: Grid, *how: Any) -> Any:
+        made.append(len(grid))
+        return real(grid, *how)
+
+    monkeypatch.setattr(Grid, "make_iou", make_iou)
+    preds, refs = corpora(FEW)
+    counts = []
+    for metrics in ("DVC_METEOR", "DVC_METEOR,DVC_BLEU_4,DVC_ROUGE_L"):
+        made.clear()
+        fabula.score(preds, refs, metrics=metrics, work=tmp_path / metrics)
+        counts.append(len(made))
+    assert counts[0] == counts[1] > 0

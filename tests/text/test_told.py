@@ -9,7 +9,7 @@ from threading import Thread
 import numpy as np
 import pytest
 
-from fabula import _kernels
+from fabula import _kernels, text
 from fabula.text import _told, bleu, cider, meteor, rouge
 from fabula.text.placed import Pairs
 
@@ -198,6 +198,21 @@ def test_pairs_that_are_asked_for_again_score_the_same() -> None:
     first = meteor.table(candidates, references)
     again = meteor.table(candidates[::-1], references[::-1])
     assert np.array_equal(first.stats, again.stats[::-1]) and np.array_equal(first.scores, again.scores[::-1])
+
+
+def test_what_is_forgotten_is_made_again_and_scores_the_same() -> None:
+    candidates, references = draw_items(11, 40)
+    engine = meteor._engine(meteor.open_index())
+    made = []
+    for _ in range(2):
+        text.forget()
+        before = engine.aligned()
+        found = meteor.table(candidates, references)
+        made.append((found.stats.tolist(), bleu.stats_many(candidates, references).tolist(), engine.aligned() - before))
+        assert _told.shared.numbers
+    assert made[0] == made[1] and made[0][2] > 0
+    text.forget()
+    assert not _told.shared.numbers and not text.kept
 
 
 def test_groups_of_no_items_are_passed_over() -> None:

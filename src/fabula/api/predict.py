@@ -33,4 +33,5 @@ def predict(
     made = ask(task, checkpoint, options, callbacks)
     if out is not None:
         task.write(made, Path(out))
+    task.show(made, options)
     return made

@@ -33,10 +33,12 @@ def make_predict(task: Task) -> click.Command:
     @flags(task.Predict, into="options")
     @flags(Outputs, into="outputs")
     def command(checkpoint: Path, options: PredictOptions, outputs: Outputs) -> None:
+        written = {o.flag: getattr(options, o.name) for o in options.options() if o.about.writes}
         if not outputs.overwrite:
-            check_new(outputs.out)
-        named = [getattr(options, o.name) for o in options.options() if o.kind is Path]
-        check_outputs([checkpoint, *named], outputs)
+            for path in (outputs.out, *written.values()):
+                if path is not None:
+                    check_new(path)
+        check_outputs([checkpoint, *paths_read(options)], outputs, **written)
         with show_training() as watch:
             callbacks = Callbacks(watch=watch, warn=warn)
             made = predict(task.name, checkpoint, outputs.out, options=options, callbacks=callbacks)
@@ -44,6 +46,13 @@ def make_predict(task: Task) -> click.Command:
 
     made: click.Command = command
     return made
+
+
+def paths_read(options: PredictOptions) -> list[Path | None]:
+    """Every file that the options name to be read."""
+    named = [getattr(options, o.name) for o in options.options() if not o.about.writes]
+    several = [path for value in named if isinstance(value, tuple) for path in value]
+    return [path for path in (*named, *several) if isinstance(path, Path)]
 
 
 command = task_group(

@@ -142,7 +142,7 @@ class Source:
                 what,
                 f"the longest that is read has {LONGEST_CAPTION:,}",
             )
-        if not is_encodable(text):
+        if not (text.isascii() or is_encodable(text)):
             self.notes.add(
                 "{n} captions held half a character (a lone surrogate); U+FFFD stands there now", name_id(video)
             )
@@ -176,6 +176,11 @@ class Source:
             names = [f"{shown(key)} ({count})" for key, count in list(counts.items())[:LISTED]]
             more = f" and {len(counts) - LISTED} more" if len(counts) > LISTED else ""
             self.notes.add(f"fields of {whose} that were not used: {', '.join(names)}{more}")
+
+
+def is_plain(value: Any) -> bool:
+    """A caption that there is nothing to say of, at one look: short text in ASCII."""
+    return isinstance(value, str) and value.isascii() and len(value) <= LONGEST_CAPTION
 
 
 def is_encodable(text: str) -> bool:

@@ -8,7 +8,6 @@ videos with more than 10 steps lose random ones and the counter learns the small
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -18,7 +17,8 @@ from torch import Tensor
 from fabula.core.errors import InputError
 from fabula.core.nouns import Corpus, Story
 from fabula.learn import batch
-from fabula.learn.features import Features, resize
+from fabula.learn.features import Features
+from fabula.learn.raw import RawVideos
 from fabula.learn.words import Vocabulary as Vocabulary
 
 
@@ -57,7 +57,7 @@ class Steps(torch.utils.data.Dataset[Example]):
     def __init__(
         self,
         corpus: Corpus,
-        features: Features,
+        features: Features | RawVideos,
         frames: int | None = 200,
         vocabulary: Vocabulary | None = None,
         max_words: int = 30,
@@ -67,16 +67,12 @@ class Steps(torch.utils.data.Dataset[Example]):
         self.corpus, self.features, self.frames, self.vocabulary = corpus, features, frames, vocabulary
         self.max_words, self.max_events, self.targets = max_words, max_events, targets
         self.videos = list(corpus)
-        self.process = os.getpid()
         for video, story in corpus.items():
             check_split(video, story, features, targets, corpus.name or None)
 
     def frames_of(self, video: str) -> Tensor:
-        """Features [T, C]. A process opens the store for itself: open files of another are not its own to read."""
-        if self.process != os.getpid():
-            self.features, self.process = Features(self.features.path), os.getpid()
-        frames = self.features[video]
-        return torch.from_numpy(frames if self.frames is None else resize(frames, self.frames))
+        """Features [T, C]."""
+        return torch.from_numpy(self.features.read(video, self.frames))
 
     def __len__(self) -> int:
         return len(self.videos)
@@ -117,7 +113,7 @@ class Steps(torch.utils.data.Dataset[Example]):
         return Batch([e.video for e in examples], features, mask, duration, spans, span_mask, tokens, token_mask)
 
 
-def check_split(video: str, story: Story, features: Features, targets: bool, file: object) -> None:
+def check_split(video: str, story: Story, features: Features | RawVideos, targets: bool, file: object) -> None:
     """What a training set must have, said by the video's name."""
     if story.duration is None:
         raise InputError("no duration", file=file, video=video, hint="steps are learnt as fractions of the video")

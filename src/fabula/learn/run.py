@@ -98,6 +98,7 @@ def ask(task: Task, path: str | Path, options: PredictOptions, callbacks: Callba
         raise InputError(f"the model {header['model']!r} predicts nothing", file=path, hint="name another")
     if changes := options.changes():
         model.config = configure(model.config, changes)
+    task.watch = callbacks.watch
     data = task.ask(model, options, notes)
     for line in notes.lines():
         callbacks.warn(line)

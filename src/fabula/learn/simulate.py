@@ -22,6 +22,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -59,12 +60,16 @@ class Recipe:
 def hashing(dim: int = 128) -> Embedder:
     """Words and pairs of words hashed to ±1 in `dim` places: needs nothing, knows nothing."""
 
+    @lru_cache(maxsize=1 << 16)
+    def vector(token: str) -> Vectors:
+        return np.random.default_rng(digest(token)).standard_normal(dim).astype(np.float32)
+
     def embed(sentences: Sequence[str]) -> Vectors:
         out = np.zeros((len(sentences), dim), dtype=np.float32)
         for i, sentence in enumerate(sentences):
             words = sentence.lower().replace(",", " ").replace(".", " ").split()
             for token in [*words, *(f"{a} {b}" for a, b in pairwise(words))]:
-                out[i] += np.random.default_rng(digest(token)).standard_normal(dim).astype(np.float32)
+                out[i] += vector(token)
         return out
 
     return embed

@@ -23,7 +23,7 @@ import json
 import re
 import zipfile
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -42,6 +42,7 @@ from fabula.metrics import Metric
 from fabula.metrics.stories import Stories
 from fabula.score import split
 from fabula.score.split import PREDICTIONS, Cut, Record
+from fabula.text import forget
 
 SHARD = 1 << 20  # bytes of input in a shard, about: 10 to 20 MB in the memory of who scores it
 FEWEST, MOST = 8, 4096  # shards
@@ -215,17 +216,20 @@ def take_first(some: Iterable[tuple[int, str]]) -> list[tuple[int, str]]:
 
 
 def score_shard(job: Job) -> int:
-    """Second pass: the rows that are not there yet."""
+    """Second pass: the rows that are not there yet. Its sentences are its own: the next shard need not hold them."""
     folder = job.folder
     waiting = [m for m in job.metrics if unpack(folder, job.file("rows", "npz", m)) is None]
-    shard = read_shards(folder, [job.shard]) if waiting else None
-    for metric in waiting if shard else ():
-        assert shard is not None
-        statistics = merged_statistics(folder, *merged_file(metric)) if metric.needs_statistics else None
-        rows = metric.table(Stories(shard.sets, shard.preds, statistics))
+    if not waiting:
+        return job.shard
+    shard = read_shards(folder, [job.shard])
+    stories = Stories(shard.sets, shard.preds)
+    for metric in waiting:
+        counted = merged_statistics(folder, *merged_file(metric)) if metric.needs_statistics else None
+        rows = metric.table(replace(stories, statistics=counted))
         places = np.array([shard.places[str(v)] for v in rows.keys], dtype=np.int64)
         parts = job.file("rows", "npz", metric)
         folder.put_bytes([pack(folder, parts, places, rows)], *parts)
+    forget()
     return job.shard
 
 

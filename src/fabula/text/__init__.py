@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fabula.core.registry import Room
@@ -10,7 +10,7 @@ from fabula.core.registry import Room
 if TYPE_CHECKING:
     from fabula.text._scorer import Scorer
 
-__all__ = ["Scorer", "room", "scorer", "token_table", "tokenize_all"]
+__all__ = ["Scorer", "forget", "room", "scorer", "token_table", "tokenize_all"]
 
 room = Room(__name__, "SCORER", "caption scorer")
 
@@ -66,6 +66,13 @@ def keep_tokens(sentences: Collection[str], ascii_only: bool) -> dict[str, str]:
 LIMIT = 1 << 17  # sentences whose tokens are kept
 LONG = 1000  # characters of a sentence that is not
 kept: dict[bool, dict[str, str]] = {}  # tokens by sentence, for runs that read the same captions under many rules
+memories: list[Callable[[], None]] = [lambda: kept.clear()]  # what each memory of sentences is forgotten by
+
+
+def forget() -> None:
+    """Let go of what was kept of sentences: who goes on to others need not hold it until its bound is reached."""
+    for empty in memories:
+        empty()
 
 
 def __getattr__(name: str) -> Any:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from fabula.text import memories
 from fabula.text.placed import Numbers, Pairs, lay_flat
 
 LIMIT = 1 << 17  # sentences kept; about a kilobyte each
@@ -49,8 +50,13 @@ class Memory:
         self.rows.add(new)
         self.numbers.update(zip(new, range(first, first + len(new)), strict=True))
 
+    def forget(self) -> None:
+        with self.lock:
+            self.rows, self.numbers = None, {}
+
 
 shared = Memory()
+memories.append(lambda: shared.forget())
 
 
 def count(

@@ -81,6 +81,12 @@ class Pairs {
             std::transform(stats.begin(), stats.end(), one.stats.begin(), [](double x) { return static_cast<uint16_t>(x); });
         }
     }
+    void forget_all() {
+        const std::unique_lock<std::shared_mutex> held(lock_);
+        first_ += texts_.size();
+        texts_.clear(), letters_.clear();
+        forget();
+    }
     // How many pairs were made so far: a test counts them.
     uint64_t aligned() const {
         const std::shared_lock<std::shared_mutex> held(lock_);
@@ -344,6 +350,12 @@ class Engine {
     }
 
     uint64_t aligned() const { return pairs_.aligned(); }
+    // Sentences and pairs; words stay, for they come again.
+    void forget() {
+        pairs_.forget_all();
+        std::lock_guard<std::mutex> guard(lock_);
+        cache_.clear(), cached_words_ = 0;
+    }
     nb::object normalise(nb::handle text) {
         Batch one;
         add(nb::borrow(text), one);
@@ -587,7 +599,8 @@ FABULA_KERNEL(m) {
         .def("align", &Engine::align, nb::arg("candidates"), nb::arg("references"), nb::arg("threads"),
              "[(candidate's words, reference's words, matches)]")
         .def("normalise", &Engine::normalise, nb::arg("text"))
-        .def("aligned", &Engine::aligned, "How many pairs were aligned so far.");
+        .def("aligned", &Engine::aligned, "How many pairs were aligned so far.")
+        .def("forget", &Engine::forget, "Sentences and pairs that were kept.");
     m.def("meteor_scores", &meteor::scores_of, nb::arg("stats"), "Twin of fabula.text.meteor.score_of.");
     m.def("meteor_check", &meteor::check_sections, nb::arg("sections"), "Twin of fabula.text.meteor.index.check_sections_python.");
     m.def("meteor_stem", &meteor::stem_python, nb::arg("word"), "Twin of fabula.text.meteor.stem.stem.");

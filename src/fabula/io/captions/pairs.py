@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from fabula.core.nouns import Item
-from fabula.io.fields import Source
+from fabula.io.fields import Source, is_plain
 from fabula.io.format import Format
 
 SHAPE = '{"id": id, "cand": text, "refs": [text, …]}'
@@ -29,8 +29,9 @@ def read_items(objects: Iterator[tuple[int, Any]], source: Source, where: str = 
         references = source.listing(source.entry(entry, names["refs"], id, at), where_refs, id)
         if not references:
             raise source.wrong("no references", id, where_refs, "give at least one, or leave the item out")
-        captions = tuple(source.caption(r, f"{where_refs}[{k}]", id) for k, r in enumerate(references))
-        yield Item(id, candidate, captions)
+        if not all(map(is_plain, references)):
+            references = [source.caption(r, f"{where_refs}[{k}]", id) for k, r in enumerate(references)]
+        yield Item(id, candidate, tuple(references))
 
 
 FORMATS = (

@@ -3,7 +3,7 @@
     {"id": "set 1", "captions": ["P1 enters.", "P2 smiles at P1."], "blanks": [["P1"], ["P2", "P1"]]}
 
 a line a set (.jsonl), or a list of such objects (.json). Captions may be one text, blanks one list for the whole set;
-one of the two may be left out.
+one of the two may be left out. `"clips": [name, …]` names the clips, where their features are looked up.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from fabula.io.head import Head
 from fabula.io.identity import is_set
 
 SHAPE = '{"id": set, "captions": [text, …], "blanks": [[id, …], …]}'
-KNOWN = frozenset({"id", "captions", "blanks"})
+KNOWN = frozenset({"id", "captions", "blanks", "clips"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,7 @@ class SetText:
 
     captions: tuple[str, ...] | None = None
     blanks: tuple[tuple[str, ...], ...] | None = None
+    clips: tuple[str, ...] | None = None  # their names, for whoever looks at their features
 
 
 Sets = dict[str, SetText]  # in file order
@@ -74,24 +75,34 @@ def write_sets(sets: Mapping[str, SetText], target: Source) -> Iterator[str]:
         line: dict[str, Any] = {"id": id}
         line |= {} if one.captions is None else {"captions": one.captions}
         line |= {} if one.blanks is None else {"blanks": one.blanks}
+        line |= {} if one.clips is None else {"clips": one.clips}
         yield encode_json(line, target.path)
 
 
 def read_set(entry: dict[str, Any], at: str, source: Source) -> tuple[str, SetText]:
     id = entry["id"]
     source.unused(entry, KNOWN, "captionsets")
-    if entry.get("captions") is None and entry.get("blanks") is None:
+    if all(entry.get(key) is None for key in ("captions", "blanks", "clips")):
         raise source.wrong("neither captions nor blanks", id, at, f"a captionset is {SHAPE}")
-    captions, blanks = entry.get("captions"), entry.get("blanks")
+    captions, blanks, clips = entry.get("captions"), entry.get("blanks"), entry.get("clips")
     return id, SetText(
         None if captions is None else read_texts(captions, f"{at} captions", id, source),
         None if blanks is None else read_ids(blanks, f"{at} blanks", id, source),
+        None if clips is None else read_names(clips, f"{at} clips", id, source),
     )
 
 
 def read_texts(value: Any, where: str, id: str, source: Source) -> tuple[str, ...]:
     some = [value] if isinstance(value, str) else source.listing(value, where, id, "captions are a list of texts")
     return tuple(source.caption(text, f"{where}[{k}]", id) for k, text in enumerate(some))
+
+
+def read_names(value: Any, where: str, id: str, source: Source) -> tuple[str, ...]:
+    """The clips of a set by name."""
+    hint = 'clips are names, as ["film-0012", "film-0013"]'
+    return tuple(
+        source.text(c, f"{where}[{k}]", id, hint) for k, c in enumerate(source.listing(value, where, id, hint))
+    )
 
 
 def read_ids(value: Any, where: str, id: str, source: Source) -> tuple[tuple[str, ...], ...]:

@@ -14,6 +14,7 @@ import fabula
 from fabula.core.errors import InputError, shown
 from fabula.io.files import dump_json, load_json, name_write_failures
 from fabula.learn import checkpoint
+from fabula.learn.features import must_match
 from fabula.learn.options import FREE, Run, Settings
 
 
@@ -108,6 +109,8 @@ def must_agree(kept: Mapping[str, Any], wanted: Mapping[str, Any], file: Path) -
         was = shown(kept.get("model"))
         hint = f"resume with --model {was}, or choose another --out"
         raise InputError(f"a run of the model {was}, not {wanted['model']!r}", file=file, hint=hint)
+    if "recipe" in kept:
+        must_match(kept["recipe"], wanted.get("recipe"), told=False)
     for part in ("config", "settings"):
         for name, value in wanted[part].items():
             if kept[part].get(name) != value and not (part == "settings" and name in FREE):

@@ -18,6 +18,7 @@ A file `NAME.py` here, or an entry point of the group `fabula.tasks`, offers a c
         ask(model, options, notes) → Data           what is to be predicted; `model.about` is what `told` told
         tell(answers, data) → result                answers as what the library call returns, …
         write(result, path), count(result)          … the file that the command line writes, and what it says of it
+        show(result, options)                       further files that the options ask for, such as a page
 
     answer(model, data, share, batch_size, watch)   has a default: `model.predict` batch by batch. A task whose units
                                                     share work (a corpus encoded once for all queries) has its own.

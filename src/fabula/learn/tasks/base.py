@@ -51,6 +51,7 @@ class Task:
     Predict: ClassVar[type[PredictOptions]] = PredictOptions
     presets: ClassVar[Mapping[str, Preset]] = {}
     derived: ClassVar[tuple[str, ...]] = ()  # settings of the model that the data decide
+    watch: Progress = staticmethod(silent)  # whom `ask` tells how far it is
 
     def read(self, options: Any, notes: Notes) -> Any:
         """Annotations, features: whatever the other methods need."""
@@ -105,6 +106,9 @@ class Task:
     def count(self, result: Any) -> str:
         """What the command line says of a result."""
         return f"{len(result):,} answers"
+
+    def show(self, result: Any, options: Any) -> None:
+        """Further files that the options ask for: a page."""
 
 
 def lines_of(result: Any) -> list[str]:

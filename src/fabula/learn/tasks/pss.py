@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Notes
 from fabula.core.nouns import Corpus, Story
-from fabula.core.options import MUST, option, same_as
+from fabula.core.options import MUST, option
 from fabula.learn import options as shared
 from fabula.learn.options import Scores
 from fabula.learn.tasks import base
@@ -35,7 +35,7 @@ class TrainOptions(shared.TrainOptions):
     """What a run trains on."""
 
     data: Path = option(MUST, "Annotations: a file, or a folder of splits.")
-    features: Path = option(MUST, ".npy folder, .h5 or .safetensors.")
+    features: Path = option(MUST, ".npy folder, .h5 or .safetensors; several stores, joined, as a,b.")
     val: Path | None = option(None, "Validation annotations. Default: the split in --data.")  # or no validation
     min_count: int | None = option(None, "A word is known from so many times on. Default: 1.", at_least=1)
     words_from: Literal["train", "train+val"] | None = option(None, "Where words are counted. Default: train.")
@@ -58,11 +58,22 @@ class Shape(shared.Changes):
 class PredictOptions(shared.PredictOptions):
     """What a trained model predicts, and from what."""
 
-    features: Path = same_as(TrainOptions, "features")
+    videos: tuple[Path, ...] = option((), "Raw videos, seen as the run's features were made.", argument=True)
+    features: Path | None = option(
+        None, "Features of the videos, in place of raw videos: .npy folder, .h5, .safetensors."
+    )
     data: Path | None = option(None, "Videos and durations: annotations, or a folder of splits.")
     split: str = option("val", "Which split of --data: train, val, test.", shows_default=True)
     rate: float | None = option(None, "Features per second, where neither --data nor the store knows durations.")
     format: str | None = option(None, "Format of --data (fabula list formats). Default: known by its shape.")
+    weights: Path | None = option(None, "Weights of the extractor, where it does not bring its own.")
+    other_features: bool = option(False, "Take features that were made in another way than the run's.")
+    page: Path | None = option(None, "Also a page: each video beside the timeline of its steps.", writes=True)
+
+    def __post_init__(self) -> None:
+        videos = [self.videos] if isinstance(self.videos, str | Path) else self.videos
+        object.__setattr__(self, "videos", tuple(Path(video) for video in videos))
+        super().__post_init__()
 
 
 @dataclass(frozen=True)
@@ -83,6 +94,7 @@ class Task(base.Task):
         "fabula train pss --data yc2/ --features s3d/ --matcher soft --out runs/soft --resume",
         "torchrun --nproc-per-node 2 -m fabula train pss --data … --features … --out …",
         "fabula predict pss runs/soft --features s3d/ --data yc2/ --split test -o submission.json",
+        "fabula predict pss runs/soft film.mp4 -o steps.json --page film.html",
         "fabula score submission.json --refs yc2/yc2_my_test.json --protocol pss-2022",
     )
     models: ClassVar[tuple[str, ...]] = ("pdvc", "procnets")
@@ -160,21 +172,29 @@ class Task(base.Task):
             "data": str(source.options.data),
             "features": source.features.path.name,
             "simulated": bool(source.features.metadata.get("simulated")),
+            "recipe": source.features.recipe,
         }
 
     # -- predicting ---------------------------------------------------------------------------------------------------
 
     def ask(self, model: nn.Module, options: Any, notes: Notes) -> Steps:
-        """Every video of `data`, or else of the store; durations from `data`, the store's metadata, or `rate`."""
+        """Raw videos; or every video of `data`, or else of the store; durations from `data`, the store, or `rate`."""
         from fabula.learn.data import Steps
-        from fabula.learn.features import Features
+        from fabula.learn.features import Features, must_match
         from fabula.learn.splits import durations_as_corpus, read_split
 
         config: Any = model.config
+        about: Any = model.about
+        recipe = about.get("recipe")
+        if bool(options.videos) == (options.features is not None):
+            raise SpecError("name raw videos, or --features: one of the two")
+        if options.videos:
+            return self.ask_videos(config, recipe, options)
         store = Features(options.features)
         if store.dim != config.feature_dim:
             seen = f"features of {store.dim} channels; the checkpoint takes {config.feature_dim}"
             raise InputError(seen, file=options.features, hint="use the features the model was trained on")
+        must_match(recipe, store, told=options.other_features, warn=notes.add)
         warn_simulated(store, notes)
         if options.data is not None:
             corpus, seen_notes = read_split(options.data, options.split, options.format)
@@ -187,6 +207,19 @@ class Task(base.Task):
             corpus = durations_as_corpus(dict(store.metadata.get("durations", {})), store)
         return Steps(corpus, store, config.frames, targets=needs_steps(config))
 
+    def ask_videos(self, config: Any, recipe: Any, options: PredictOptions) -> Steps:
+        """Raw videos, their features made as those were that the run learnt from."""
+        from fabula.learn.data import Steps
+        from fabula.learn.raw import RawVideos
+
+        if needs_steps(config):
+            raise SpecError("this model captions steps that are known; give --features and --data")
+        for name in ("data", "rate", "format"):
+            if getattr(options, name) is not None:
+                raise SpecError(f"--{name} says nothing about raw videos: they know how long they are")
+        raw = RawVideos(options.videos, recipe, options.weights, self.watch)
+        return Steps(raw.corpus, raw, config.frames, targets=False)
+
     def tell(self, answers: list[Story], data: Any) -> Corpus:
         return as_corpus(answers)
 
@@ -197,6 +230,16 @@ class Task(base.Task):
 
     def count(self, result: Corpus) -> str:
         return f"{len(result):,} videos, {result.events:,} segments"
+
+    def show(self, result: Corpus, options: Any) -> None:
+        if options.page is None:
+            return
+        from fabula.io.files import write_text
+        from fabula.report.watch import watch_page
+
+        videos = {path.stem: path for path in options.videos}
+        page = watch_page(result, "Steps, predicted", videos=videos, folder=options.page.parent)
+        write_text(options.page, [page])
 
 
 def has_captions(config: Any) -> bool:

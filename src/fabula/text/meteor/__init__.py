@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import atexit
 import math
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
@@ -27,6 +28,7 @@ from numpy.typing import NDArray
 from fabula import _kernels
 from fabula._kernels import native
 from fabula.core.errors import InputError, shown
+from fabula.text import memories
 from fabula.text.meteor.index import Index, open_index
 from fabula.text.placed import Pairs
 
@@ -345,6 +347,9 @@ def _read_sentence(text: str, index: Index) -> Sentence:
     return Sentence(normalise(text, *index.prefix_words), index)
 
 
+_engines: deque[Any] = deque(maxlen=4)
+
+
 @lru_cache(4)
 def _compiled(index: Index) -> Any:
     module = native()
@@ -355,10 +360,24 @@ def _compiled(index: Index) -> Any:
 
         return normalise(text, *index.prefix_words)
 
-    return module.Meteor(index.sections, normalise_slowly)
+    _engines.append(module.Meteor(index.sections, normalise_slowly))
+    return _engines[-1]
 
 
-atexit.register(_compiled.cache_clear)  # before the interpreter takes the kernel's module apart
+@atexit.register
+def _let_go() -> None:
+    """Before the interpreter takes the kernel's module apart."""
+    _engines.clear()
+    _compiled.cache_clear()
+
+
+def _forget() -> None:
+    _read_sentence.cache_clear()
+    for engine in tuple(_engines):
+        engine.forget()
+
+
+memories.append(_forget)
 
 
 def _engine(index: Index) -> Any:

@@ -1,0 +1,100 @@
+"""All that decides what a moment's caption becomes: models, prompts, settings. Its hash stands beside every outcome."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from fabula.annotate.prompts import Prompt, load_prompts
+from fabula.core.errors import SpecError
+from fabula.core.options import Options, option
+from fabula.llm import EndpointOptions
+
+ROLES = {
+    "static_frame": "image",
+    "static_fuse": "text",
+    "dynamic_questions": "text",
+    "dynamic_answers": "video",
+    "dynamic_fuse": "text",
+    "rewrite": "text",
+    "disturb_static": "text",
+    "disturb_dynamic": "text",
+    "judge": "judge",
+}
+REWRITES = ("rewrite", "disturb_static", "disturb_dynamic")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecipeOptions(Options):
+    """How captions are made."""
+
+    image_model: str | None = option(None, "Model that looks at single frames. Default: --model.")
+    video_model: str | None = option(None, "Model that looks at a clip's frames. Default: --model.")
+    prompts: Path | None = option(None, "Folder of prompts that replace ours.")
+    keyframes: int = option(8, "Frames looked at one by one, at most.", at_least=1, at_most=64, shows_default=True)
+    video_frames: int = option(8, "Frames of a clip shown together.", at_least=1, at_most=256, shows_default=True)
+    scorer: Literal["judge", "none"] = option(
+        "judge", "Who chooses the caption: the video model, or nobody (the first).", shows_default=True
+    )
+    rewrites: bool = option(False, "Ask for rewritten and disturbed captions too, to train the noise evaluator.")
+    blind: bool = option(False, "Show no frames: for dry runs and models that read only.")
+    temperature: float = option(0.0, "Of sampling.", shows_default=True)
+    max_tokens: int = option(800, "Tokens of an answer, at most.", at_least=1, shows_default=True)
+    seed: int = option(0, "Of sampling; a second try takes the next.", shows_default=True)
+    tries: int = option(2, "Times that a model is asked where its answer cannot be read.", at_least=1, at_most=20)
+
+    def __post_init__(self) -> None:
+        self.set_paths("prompts")
+        if not 0 <= self.temperature <= 10:
+            raise SpecError(f"--temperature {self.temperature:g}; it lies between 0 and 10")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A recipe that is settled."""
+
+    models: Mapping[str, str]  # by role: text, image, video, judge
+    prompts: Mapping[str, Prompt]
+    options: RecipeOptions = field(default_factory=RecipeOptions)
+
+    @classmethod
+    def of(cls, endpoint: EndpointOptions, options: RecipeOptions) -> Recipe:
+        names = {
+            "text": endpoint.model,
+            "image": options.image_model or endpoint.model,
+            "video": options.video_model or endpoint.model,
+            "judge": options.video_model or endpoint.model,
+        }
+        return cls(names, load_prompts(options.prompts), options)
+
+    @property
+    def steps(self) -> list[str]:
+        """The steps of a moment, in their order."""
+        judged = self.options.scorer == "judge"
+        return [s for s in ROLES if (s != "judge" or judged) and (s not in REWRITES or self.options.rewrites)]
+
+    def to_dict(self) -> dict[str, Any]:
+        o = self.options
+        return {
+            "models": dict(self.models),
+            "prompts": {name: self.prompts[name].hash for name in self.steps},
+            "keyframes": o.keyframes,
+            "video_frames": o.video_frames,
+            "scorer": o.scorer,
+            "rewrites": o.rewrites,
+            "blind": o.blind,
+            "tries": o.tries,
+            "parameters": self.parameters(0),
+        }
+
+    def parameters(self, tried: int) -> dict[str, Any]:
+        o = self.options
+        return {"temperature": o.temperature, "max_tokens": o.max_tokens, "seed": o.seed + tried}
+
+    @property
+    def hash(self) -> str:
+        return hashlib.sha256(json.dumps(self.to_dict(), sort_keys=True).encode()).hexdigest()[:12]

@@ -1,0 +1,307 @@
+"""Coarse captions into a fine-grained benchmark: what `fabula annotate` does, a call for each of its words.
+
+plan(…) · run(…) · retry(…) · status(…) · ab(…) · stats(…) · export(…)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from fabula.annotate.recipe import RecipeOptions
+from fabula.core.errors import SpecError
+from fabula.core.notes import Progress, silent
+from fabula.core.options import MUST, Options, option
+from fabula.llm.options import EndpointOptions
+
+if TYPE_CHECKING:
+    from fabula.annotate.keyframes import Looker
+    from fabula.annotate.plan import Plan
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoreOptions(Options):
+    """The store that a verb looks at."""
+
+    store: Path = option(MUST, "Store of the run: one SQLite file.", "-s")
+    recipe: str | None = option(None, "Hash of the recipe, where the store has several; its beginning will do.")
+
+    def __post_init__(self) -> None:
+        self.set_paths("store")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions(Options):
+    """Where a run works, on what, and how far it may go."""
+
+    store: Path = option(MUST, "Store of the run: one SQLite file, made or gone on with.", "-s")
+    videos: Path | None = option(None, "Folder of the videos.")
+    budget: float | None = option(None, "Money that may be spent, in the unit of --price; no call begins beyond it.")
+    engine: Literal["local", "ray"] = option("local", "Where moments are worked on.", shows_default=True)
+    address: str | None = option(None, "Address of a Ray cluster. Default: one on this machine.")
+    format: str | None = option(None, "Format of the moments (fabula list formats). Default: known by its shape.")
+
+    def __post_init__(self) -> None:
+        self.set_paths("store", "videos")
+        if self.budget is not None and not 0 <= self.budget < 1e12:
+            raise SpecError(f"--budget {self.budget:g}; it is 0 or more")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanOptions(Options):
+    """What a plan may look at."""
+
+    store: Path | None = option(None, "Store of a run that has begun.", "-s")
+    videos: Path | None = option(None, "Folder of the videos, for --probe.")
+    probe: int = option(0, "Moments whose keyframes are counted.", at_least=0, at_most=10_000)
+    format: str | None = option(None, "Format of the moments (fabula list formats). Default: known by its shape.")
+
+    def __post_init__(self) -> None:
+        self.set_paths("store", "videos")
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What a run did."""
+
+    made: int  # calls that were answered
+    failed: int  # moments
+    stopped: str | None  # why it did not go on to the end
+    states: dict[str, int] = field(default_factory=dict)  # of all moments
+    recipe: str = ""
+
+
+def make_looker(videos: Path | None, blind: bool) -> Looker | None:
+    """Whoever shows the frames."""
+    from fabula.annotate.keyframes import Videos
+
+    if blind:
+        return None
+    if videos is None:
+        raise SpecError("models are shown frames: say where the videos are (--videos DIR), or --blind to show none")
+    return Videos(videos)
+
+
+def plan(
+    moments: str | Path,
+    *,
+    endpoint: EndpointOptions | None = None,
+    recipe: RecipeOptions | None = None,
+    options: PlanOptions | None = None,
+) -> Plan:
+    """Calls, tokens, cost and time of a run, before anything is spent."""
+    from fabula.annotate.moments import read_moments
+    from fabula.annotate.plan import plan as count_calls
+    from fabula.annotate.recipe import Recipe
+    from fabula.annotate.store import Store
+
+    endpoint, recipe, options = endpoint or EndpointOptions(), recipe or RecipeOptions(), options or PlanOptions()
+    settled = Recipe.of(endpoint, recipe)
+    looker = make_looker(options.videos, recipe.blind) if options.probe else None
+    some = read_moments(moments, options.format)
+    if options.store is None or not options.store.exists():
+        return count_calls(some, settled, endpoint, None, looker, options.probe)
+    with Store(options.store) as store:
+        return count_calls(some, settled, endpoint, store, looker, options.probe)
+
+
+def run(
+    moments: str | Path | None,
+    *,
+    options: RunOptions,
+    endpoint: EndpointOptions | None = None,
+    recipe: RecipeOptions | None = None,
+    progress: Progress = silent,
+) -> Ran:
+    """Annotate moments, or go on with those that the store holds; another run goes on where this one ends."""
+    from fabula.annotate.moments import read_moments
+    from fabula.annotate.recipe import Recipe
+    from fabula.annotate.run import Work
+    from fabula.annotate.shards import run_shards, take_over_shards
+    from fabula.annotate.store import Store
+
+    endpoint, recipe = endpoint or EndpointOptions(), recipe or RecipeOptions()
+    settled = Recipe.of(endpoint, recipe)
+    looker = make_looker(options.videos, recipe.blind)
+    take_over_shards(options.store)
+    with Store(options.store, work=True) as store:
+        if moments is not None:
+            store.add_moments(read_moments(moments, options.format))
+        if not store.count_moments():
+            raise SpecError(f"{options.store} holds no moments; name a file of them")
+        work = Work(store, settled, endpoint, looker, options.budget, progress=progress)
+        if options.engine == "local":
+            work.run()
+            return Ran(work.made, work.failed, work.stopped, store.states(settled.hash), settled.hash)
+    if endpoint.record is not None:
+        raise SpecError("--record writes one file, from one process; leave it out with --engine ray")
+    from fabula.jobs.ray import Ray
+
+    runner = Ray(options.address)
+    with runner.ready() as ray:
+        workers = max(1, int(ray.cluster_resources().get("CPU", 1)))
+        make = partial(make_looker, options.videos, recipe.blind)
+        told = run_shards(options.store, work, runner, workers, make, progress)
+    with Store(options.store) as store:
+        return Ran(told["made"], told["failed"], told["stopped"], store.states(settled.hash), settled.hash)
+
+
+def retry(
+    *,
+    options: RunOptions,
+    endpoint: EndpointOptions | None = None,
+    recipe: RecipeOptions | None = None,
+    states: Sequence[str] = ("failed",),
+    progress: Progress = silent,
+) -> Ran:
+    """Take up again the moments that failed; what was answered is not asked again."""
+    from fabula.annotate.recipe import Recipe
+    from fabula.annotate.store import Store
+
+    settled = Recipe.of(endpoint or EndpointOptions(), recipe or RecipeOptions())
+    with Store(options.store, work=True) as store:
+        store.forget_outcomes(settled.hash, states)
+    return run(None, options=options, endpoint=endpoint, recipe=recipe, progress=progress)
+
+
+def status(options: StoreOptions) -> dict[str, Any]:
+    """How far the run of a store has come, and what it cost."""
+    from fabula.annotate.plan import summarise
+    from fabula.annotate.store import Store
+
+    with Store(options.store) as store:
+        return summarise(store, options.recipe)
+
+
+# ── two recipes ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, kw_only=True)
+class AbOptions(Options):
+    """What B has otherwise, and on how many moments both are tried."""
+
+    model_b: str | None = option(None, "Model of B. Default: as A.")
+    prompts_b: Path | None = option(None, "Prompts of B. Default: as A.")
+    sample: int = option(50, "Moments, chosen by chance.", at_least=2, shows_default=True)
+    sample_seed: int = option(0, "Of the choice.", shows_default=True)
+
+    def __post_init__(self) -> None:
+        self.set_paths("prompts_b")
+        if self.model_b is None and self.prompts_b is None:
+            raise SpecError("A and B are the same; say --model-b or --prompts-b")
+
+
+def ab(
+    moments: str | Path | None,
+    *,
+    ab_options: AbOptions,
+    options: RunOptions,
+    endpoint: EndpointOptions | None = None,
+    recipe: RecipeOptions | None = None,
+    progress: Progress = silent,
+) -> dict[str, Any]:
+    """Two prompts or models on a sample of the moments; the judge is A's in both."""
+    from fabula.annotate.compare import compare, draw_sample
+    from fabula.annotate.moments import read_moments
+    from fabula.annotate.recipe import Recipe
+    from fabula.annotate.run import Work
+    from fabula.annotate.store import Store
+
+    endpoint, recipe = endpoint or EndpointOptions(), recipe or RecipeOptions()
+    looker = make_looker(options.videos, recipe.blind)
+    first = Recipe.of(endpoint, recipe)
+    other = Recipe.of(
+        replace(endpoint, model=ab_options.model_b or endpoint.model),
+        replace(recipe, prompts=ab_options.prompts_b or recipe.prompts),
+    )
+    second = replace(
+        other,
+        models={**other.models, "judge": first.models["judge"]},
+        prompts={**other.prompts, "judge": first.prompts["judge"]},
+    )
+    with Store(options.store, work=True) as store:
+        if moments is not None:
+            store.add_moments(read_moments(moments, options.format))
+        sample = draw_sample(store, ab_options.sample, ab_options.sample_seed)
+        for one in (first, second):
+            Work(store, one, endpoint, looker, options.budget, progress=progress).run(store.without(one.hash, sample))
+        return compare(store, [first, second], sample)
+
+
+# ── what came of it ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatsOptions(Options):
+    """What is counted."""
+
+    embedder: str | None = option(None, "Sentence embedder for near-equal captions: minilm, wordllama, hashing.")
+    eps: float = option(0.01, "Cosine distance of captions that are almost equal.", shows_default=True)
+    picture: bool = option(False, "Draw clustered captions by t-SNE (needs --embedder).")
+    words: int = option(0, "Captions whose new words are counted by part of speech; 0: none.", at_least=0)
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.eps < 1:
+            raise SpecError(f"--eps {self.eps:g}; it lies between 0 and 1")
+        if self.picture and self.embedder is None:
+            raise SpecError("--picture draws embeddings; name an --embedder")
+
+
+def stats(files: Sequence[str | Path], *, options: StatsOptions | None = None) -> dict[str, Any]:
+    """The paper's tables of released files, or of those that `export` wrote."""
+    from fabula.annotate import stats as count
+
+    options = options or StatsOptions()
+    rows = count.read_rows([Path(file) for file in files])
+    every = [row for some in rows.values() for row in some]
+    named = rows if len(rows) == 1 else {**rows, "all": every}
+    told: dict[str, Any] = {"title": "Fine-grained captions", "files": {n: count.describe(r) for n, r in named.items()}}
+    whole = {name: [row.score for row in some if row.score is not None] for name, some in named.items()}
+    told["histogram"] = {name: count.histogram(scores) for name, scores in whole.items()}
+    if options.embedder is not None:
+        embed = count.remember(count.load_embedder(options.embedder)())
+        told["embedder"] = options.embedder
+        told["distinct"] = {n: count.distinctiveness(r, embed, options.eps, 2) for n, r in named.items()}
+        if options.picture:
+            told["picture"] = count.picture(every, embed, options.eps)
+    if options.words:
+        told["new words"] = count.new_words(every, options.words)
+    return told
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportOptions(StoreOptions):
+    """What goes out, and how."""
+
+    out: Path = option(MUST, "Folder of the benchmark; made.", "-o")
+    split: str = option("train", "Name of the split.", shows_default=True)
+    name: str = option("fine-grained moments", "Name of the benchmark, for its card.")
+    licence: str = option("unknown", "Licence of the captions, for the card.")
+    layouts: tuple[str, ...] = option((), "Also for: label-studio, potato.", parts=True)
+    embedder: str = option("hashing", "Sentence embedder that finds near-duplicates.", shows_default=True)
+
+    def __post_init__(self) -> None:
+        self.set_paths("store", "out")
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,60}", self.split):
+            raise SpecError(f"--split {self.split!r} becomes a file's name; letters, digits, - and _ will do")
+
+
+def export(options: ExportOptions) -> dict[str, Any]:
+    """The benchmark of a store as files; returns what its card tells."""
+    from fabula.annotate import stats as count
+    from fabula.annotate.export import LAYOUTS, Export
+    from fabula.annotate.export import export as write_benchmark
+    from fabula.annotate.store import Store
+
+    for layout in options.layouts:
+        if layout not in LAYOUTS:
+            raise SpecError(f"no layout is called {layout!r}; there are: {', '.join(LAYOUTS)}")
+    layouts = tuple(dict.fromkeys(("huggingface", *options.layouts)))
+    settings = Export(options.split, options.name, options.licence, layouts, embedder=options.embedder)
+    embed = count.load_embedder(options.embedder)()
+    with Store(options.store) as store:
+        return write_benchmark(store, store.find_recipe(options.recipe), options.out, settings, embed)

@@ -1,0 +1,261 @@
+"""Videosets from files: captionsets (docs/identity.md) with a feature store per stream, as MICap trains on them.
+
+    features/frame.safetensors     clip → [n, C]   pictures, 5 a second (CLIP)
+    features/action.safetensors    clip → [m, C]   (I3D)
+    features/face.safetensors      clip → [k, C]   (ArcFace); a clip without a face has no entry
+    features/box.safetensors       clip → [k, 5]   x1, y1, x2, y2 in pixels, video frame; a sixth column says who it is
+    features/text.safetensors      set → [blanks, C]   (BERT); without it, blanks are described by words around them
+
+Any of them may be an .h5 or a folder of .npy. Faces without a sixth column are clustered set by set: two faces are one
+person's if a chain of faces leads from one to the other, each within `face_eps` cosine distance of the next (DBSCAN
+with min_samples 1).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fabula.core.errors import InputError, SpecError
+from fabula.core.notes import Notes, name_id
+from fabula.io.fields import Source
+from fabula.io.files import check_path
+from fabula.io.identity.captionsets import SetText, read_sets
+from fabula.learn._stores import H5
+from fabula.learn.features import Features
+from fabula.learn.simulate import EMBEDDERS
+from fabula.learn.videosets import Batch, ClipFeatures, Floats, Videoset, collate
+from fabula.learn.wordpiece import Pieces, mask_people
+
+if TYPE_CHECKING:
+    from fabula.learn.models.micap import Config
+
+NAMES = ("frame", "action", "face", "box", "text")
+KEPT = 1 << 28  # bytes of clips in memory
+BOX = 5  # columns, and maybe one more
+
+
+class Streams:
+    """The stores of a folder by stream, opened when they are asked for."""
+
+    def __init__(self, folder: str | Path) -> None:
+        self.path = check_path(folder)
+        if not self.path.is_dir():
+            hint = f"a folder with a store per stream: {', '.join(NAMES)} (.safetensors, .h5, or folders of .npy)"
+            raise InputError("no such folder of streams", file=folder, hint=hint)
+        self.kept: dict[str, ClipFeatures] = {}
+        self.size = 0  # bytes of what is kept
+        self.files = {name: file for name in NAMES if (file := self.find(name)) is not None}
+        if not self.files.keys() - {"text"}:
+            raise InputError("no stream in this folder", file=folder, hint=f"there should be {', '.join(NAMES[:4])}")
+        if ("face" in self.files) != ("box" in self.files):
+            raise InputError("faces and boxes go together, and there is one of the two", file=folder, hint="write both")
+
+    def find(self, name: str) -> Path | None:
+        for file in (self.path / f"{name}{end}" for end in (".safetensors", *H5, "")):
+            if file.exists():
+                return file
+        return None
+
+    @cached_property
+    def stores(self) -> dict[str, Features]:
+        return {name: Features(file) for name, file in self.files.items()}
+
+    @property
+    def simulated(self) -> bool:
+        return any(store.metadata.get("simulated") for store in self.stores.values())
+
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        """Of all stores."""
+        return {key: value for store in self.stores.values() for key, value in store.metadata.items()}
+
+    def dim(self, name: str) -> int | None:
+        return self.stores[name].dim if name in self.stores else None
+
+    def lacks(self, clip: str) -> str | None:
+        """The stream in which a clip is missing; a clip may be without faces, and nothing else."""
+        return next((n for n in ("frame", "action") if n in self.stores and clip not in self.stores[n]), None)
+
+    def read(self, clip: str, most: int) -> ClipFeatures:
+        """One clip; of its faces the first `most`. The last clips are kept: sets overlap."""
+        if clip in self.kept and len(self.kept[clip].face) <= most:
+            return self.kept[clip]
+        found = self.open(clip, most)
+        if len(found.face) < most:  # whole
+            self.kept[clip], self.size = found, self.size + size_of(found)
+        while self.size > KEPT:
+            self.size -= size_of(self.kept.pop(next(iter(self.kept))))
+        return found
+
+    def open(self, clip: str, most: int) -> ClipFeatures:
+        found: dict[str, Floats] = {}
+        for name in ("frame", "action"):
+            found[name] = self.stores[name][clip] if name in self.stores else np.zeros((0, 1), np.float32)
+        if "face" not in self.stores or clip not in self.stores["face"]:
+            none, dim = np.zeros(0), self.dim("face") or 1
+            empty = np.zeros((0, dim), np.float32)
+            return ClipFeatures(clip, found["frame"], found["action"], empty, empty[:, :4], none, none.astype(np.int64))
+        face, box = self.stores["face"][clip], self.stores["box"][clip]
+        if len(face) != len(box) or box.shape[1] not in (BOX, BOX + 1):
+            seen = f"{len(face)} faces and boxes of shape {list(box.shape)}"
+            hint = "a row a face: x1, y1, x2, y2, video frame, and maybe who it is"
+            raise InputError(seen, file=self.files["box"], video=clip, noun="clip", hint=hint)
+        face, box = face[:most], box[:most]
+        person = box[:, BOX].astype(np.int64) if box.shape[1] > BOX else np.full(len(face), -1, np.int64)
+        at = box[:, 4].astype(np.float64)
+        return ClipFeatures(clip, found["frame"], found["action"], face, box[:, :4], at, person)
+
+
+def size_of(clip: ClipFeatures) -> int:
+    return clip.frame.nbytes + clip.action.nbytes + clip.face.nbytes + clip.box.nbytes
+
+
+def link_faces(faces: Floats, eps: float) -> NDArray[np.int64]:
+    """Who is who, 0, 1, … by first appearance: chains of faces, each within `eps` cosine distance of the next."""
+    n = len(faces)
+    x = faces / np.maximum(np.linalg.norm(faces, axis=1, keepdims=True), 1e-12)
+    near = 1 - x @ x.T <= eps
+    who = np.full(n, -1, np.int64)
+    for first in range(n):
+        if who[first] >= 0:
+            continue
+        who[first], reach = who.max() + 1, [first]
+        while reach:
+            new = np.flatnonzero(near[reach].any(0) & (who < 0))
+            who[new], reach = who[first], new.tolist()
+    return who
+
+
+class Videosets:
+    """Captionsets with their features, as a data set: len, [i], collate.
+
+    To be trained on (`use` is "train"), a set with more clips than the model takes is as many windows as it has room
+    for, one clip after the other (LSMDC's shifted groupings). To be asked about ("fitb", "caption", "both"), a set is
+    one unit however long it is; "caption" needs no captions, and for the others no id in them is looked at.
+    """
+
+    def __init__(self, sets: Mapping[str, SetText], streams: Streams, config: Config, use: str = "train") -> None:
+        self.streams, self.config, self.use = streams, config, use
+        self.sets = {name: check_set(name, one, use != "caption") for name, one in sets.items()}
+        self.pieces = Pieces(config)
+        spare = {name: len(one.clips or ()) - config.clips if use == "train" else 0 for name, one in self.sets.items()}
+        self.windows = [(name, k) for name in self.sets for k in range(max(1, spare[name] + 1))]
+        self.embed = None if "text" in streams.files else EMBEDDERS["hashing"]()
+        self.people = "model"  # whom predictions name
+        self.described: dict[str, Floats] = {}
+
+    def __len__(self) -> int:
+        return len(self.windows)
+
+    def clips(self, name: str) -> tuple[str, ...]:
+        return self.sets[name].clips or ()
+
+    def captions(self, name: str) -> tuple[str, ...]:
+        return self.sets[name].captions or ()
+
+    def __getitem__(self, i: int) -> Videoset:
+        name, first = self.windows[i]
+        return self.window(name, range(first, min(first + self.config.clips, len(self.clips(name)))))
+
+    def window(self, name: str, clips: range) -> Videoset:
+        """Some consecutive clips of a set."""
+        one = self.sets[name]
+        assert one.clips is not None
+        seen = self.look([one.clips[k] for k in clips])
+        if one.captions is None or self.use == "caption":
+            return Videoset(name, seen)
+        captions = [one.captions[k] for k in clips]
+        tokens = self.pieces.encode(captions, name, blank=self.use != "train")
+        text = self.describe(name, one.captions, clips) if "text" in self.config.seen else None
+        return Videoset(name, seen, tokens, text)
+
+    def look(self, clips: Sequence[str]) -> tuple[ClipFeatures, ...]:
+        """Features of clips, with people where the data do not say them."""
+        left, seen = self.config.faces, list[ClipFeatures]()
+        for clip in clips:
+            seen.append(self.streams.read(clip, left))
+            left -= len(seen[-1].face)
+        unknown = any((one.person < 0).any() for one in seen)
+        if unknown:
+            who = iter(link_faces(np.concatenate([one.face for one in seen]), self.config.face_eps))
+            seen = [replace(one, person=np.array([next(who) for _ in one.person], np.int64)) for one in seen]
+        return tuple(seen)
+
+    def describe(self, name: str, captions: Sequence[str], clips: range) -> Floats | None:
+        """The text features of the blanks of some clips. [blanks, C]"""
+        masked = mask_people(captions)
+        before = sum(len(masked[k]) for k in range(clips.start))
+        count = sum(len(masked[k]) for k in clips)
+        if not count:
+            return None
+        if self.embed is None:
+            rows = self.streams.stores["text"][name]
+            if len(rows) != sum(map(len, masked)):
+                seen = f"{len(rows)} rows for {sum(map(len, masked))} blanks"
+                hint = "a row a blank, in the order of the captions"
+                raise InputError(seen, file=self.streams.files["text"], video=name, noun="captionset", hint=hint)
+            return rows[before : before + count]
+        both = [text for k in clips for pair in masked[k] for text in pair]
+        new = [text for text in dict.fromkeys(both) if text not in self.described]
+        for text, row in zip(new, self.embed(new), strict=True) if new else ():
+            self.described[text] = row / max(float(np.linalg.norm(row)), 1e-12)
+        return np.array([self.described[text] for text in both], np.float32).reshape(count, -1)
+
+    def collate(self, examples: Sequence[Videoset]) -> Batch:
+        return collate(examples, self.config)
+
+
+def check_set(name: str, one: SetText, captions: bool) -> SetText:
+    """Clips are named, and there is a caption for each."""
+    if not one.clips:
+        hint = 'say which clips it is about: "clips": ["film-0012", …]'
+        raise InputError("no clips are named", video=name, noun="captionset", hint=hint)
+    if captions and (one.captions is None or len(one.captions) != len(one.clips)):
+        seen = f"{len(one.captions or ())} captions for {len(one.clips)} clips"
+        raise InputError(seen, video=name, noun="captionset", hint="a caption a clip")
+    return one
+
+
+def only_seen(sets: Mapping[str, SetText], streams: Streams, skip: bool, notes: Notes) -> dict[str, SetText]:
+    """The sets whose clips all have features; others are an error, or with `skip` left out and counted."""
+    kept: dict[str, SetText] = {}
+    for name, one in sets.items():
+        missing = next(((c, s) for c in one.clips or () if (s := streams.lacks(c)) is not None), None)
+        if missing is None:
+            kept[name] = one
+        elif not skip:
+            file = streams.files[missing[1]]
+            hint = "extract its features, or say --skip-missing"
+            raise InputError("no features of this clip", file=file, video=missing[0], noun="clip", hint=hint)
+        else:
+            notes.add(
+                "{n} captionsets have clips without features and are left out, as --skip-missing says", name_id(name)
+            )
+    if not kept:
+        raise SpecError(f"none of the {len(sets)} captionsets has features in {streams.path}")
+    return kept
+
+
+def read_sets_of(path: str | Path, split: str, notes: Notes) -> dict[str, SetText]:
+    """The captionsets of a file, or of the file of a folder that has the split (train, val, test) in its name."""
+    path = check_path(path)
+    if path.is_dir():
+        found = [f for f in sorted(path.glob("*.json*")) if split in re.split(r"[^a-z0-9]+", f.name.lower())]
+        if len(found) != 1:
+            seen = ", ".join(f.name for f in found) or "none"
+            hint = f"name the file itself, or keep one file with {split!r} in its name"
+            raise InputError(f"expected one file of the split {split!r}, saw {seen}", file=path, hint=hint)
+        path = found[0]
+    return read_sets(Source(path, notes, noun="captionset"))
+
+
+def texts_of(sets: Mapping[str, SetText]) -> Iterator[str]:
+    return (caption for one in sets.values() for caption in one.captions or ())

@@ -1,0 +1,592 @@
+"""Full definition of MICap (Raajesh et al., CVPR 2024), all of it in this single file.
+
+Identity-aware captions of a videoset, N consecutive clips of a film: people are P1, P2, … and keep their numbers from
+clip to clip. One set of weights does two tasks, which differ in what the encoder sees and which positions are judged:
+
+    streams:    text (blanks) · action (I3D, S segments a clip) · faces (≤ F a set) · frames (CLIP, ≤ T a clip)
+    tokens      W x + type + clip (+ segment) (+ face cluster + box)              → encoder, 2 layers → memory [B, S, D]
+    decoder     word + position + clip, causal, 3 layers, reads the memory        → logits over words and people
+    fitb        memory with text; true words are given, people are filled in      loss where the next token is a person
+    caption     memory without text; every word is said                           loss at every token
+
+    captionset  START caption 1 [SEP] caption 2 [SEP] … caption N [SEP] END, at most 120 tokens
+    vocabulary  WordPiece, then 3 specials, P1 … P11, START, END; the third special stands for a blank not yet filled
+
+Joint training (`passes`) is two losses and two optimiser steps a batch, the second on weights that the first has moved.
+
+Decided where the paper and its code (github.com/katha-ai/MovieIdentityCaptioner-CVPR2024) differ, or slip:
+
+- FITB is a softmax and an arg-max over people, as eq. 10 and 11; the joint code takes the whole vocabulary for both, so
+  that a blank may be filled with a word (`fitb_over="vocabulary"`).
+- An id in the very last slot is an id. The code masks that slot: no FITB loss there, a word in the caption loss
+  (`compat_last_slot`).
+- Caption loss: the mean over people plus the mean over other tokens, as the code; eq. 15 is one sum
+  (`caption_loss="mean"`).
+- FITB-only code moves ids, START and END to the rows 0 … 13 of the word table, which are BERT's [unused]; here they
+  have rows of their own (`compat_low_rows`).
+- A captionset is closed after as many [SEP] as the set has clips; the code always waits for five (`compat_all_seps`).
+- The code's target padding mask is not built: padding stands at the end, and the causal mask keeps it out of sight.
+- The clip table has N + 1 rows and is shared by encoder and decoder, whose row is the number of [SEP] said so far.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
+
+import torch
+import torch.nn.functional as F  # noqa: N812
+from torch import Tensor, nn
+
+from fabula.core.errors import SpecError
+from fabula.learn.videosets import Batch
+
+STREAMS = ("text", "action", "face", "frame")  # the order of the memory; the row of the type table
+KV = tuple[Tensor, Tensor]  # keys and values by head
+SPECIALS = 3  # between words and people; the last stands for a blank
+
+
+@dataclass(frozen=True)
+class Config:
+    """MICap for LSMDC as published; `Config.tiny()` runs on a laptop."""
+
+    task: Literal["joint", "fitb", "caption"] = "joint"  # one model for both tasks, or for one
+    streams: str = "text,action,face,frame"  # what is seen; "text" alone is the text-only row of Table 2
+    encoder: bool = True  # False: projected tokens are the memory ("only-dec")
+    # raw features
+    text_dim: int = 1536  # [CLS; blank] of BERT
+    action_dim: int = 1024  # I3D
+    face_dim: int = 512  # ArcFace
+    frame_dim: int = 512  # CLIP
+    # a videoset
+    clips: int = 5  # N
+    segments: int = 5  # S, of a clip
+    frames: int = 50  # T, frame features of a clip; the rest is cut
+    faces: int = 300  # F, of a set; the rest is cut
+    blanks: int = 17  # of a set
+    clusters: int = 400  # rows of the cluster table (the FITB-only code has 300)
+    face_clusters: Literal["set", "clip", "none"] = "set"  # one person over all clips; within each clip alone; not said
+    face_eps: float = 0.75  # where the data do not say who is who: faces within this cosine distance are one person's
+    box_width: float = 854.0  # of the video the boxes were found in
+    box_height: float = 480.0
+    # tokens
+    words: int = 30522  # WordPiece's, before specials and people
+    people: int = 11
+    sep: int = 102  # the token that ends a caption
+    tokens: int = 120  # of a captionset, START and END included
+    vocabulary: tuple[str, ...] = ()  # the words, for who writes and reads captions; () for bare numbers
+    # transformer
+    hidden: int = 512  # D
+    heads: int = 8
+    encoder_layers: int = 2
+    decoder_layers: int = 3
+    feedforward: int = 2048
+    dropout: float = 0.1
+    # losses
+    fitb_over: Literal["people", "vocabulary"] = "people"  # whom a blank is chosen among: see top
+    caption_loss: Literal["split_mean", "mean"] = "split_mean"  # mean of people + mean of words, or one mean
+    compat_last_slot: bool = False  # an id in the last slot is no id
+    compat_low_rows: bool = False  # FITB-only: ids, START and END in rows 0 … 13 of the word table
+    # decoding
+    beam: int = 1  # 1: greedy
+    length_power: float = 1.0  # beams are ranked by log-probability ÷ tokens ** this
+    compat_all_seps: bool = False  # END after `clips` [SEP] even in a set with fewer clips
+
+    def __post_init__(self) -> None:
+        seen = self.seen
+        unknown = [name for name in seen if name not in STREAMS]
+        if unknown or not seen:
+            raise SpecError(f"streams is {self.streams!r}; say some of {', '.join(STREAMS)}, with commas")
+        if self.task != "fitb" and not set(seen) - {"text"}:
+            raise SpecError("captions are told from what is seen, and streams is text alone; say task=fitb")
+        if self.vocabulary and len(self.vocabulary) != self.words:
+            raise SpecError(f"words is {self.words}, the vocabulary has {len(self.vocabulary)}")
+        if self.hidden % self.heads:
+            raise SpecError(f"hidden is {self.hidden}; it must be a multiple of heads, {self.heads}")
+
+    @classmethod
+    def tiny(cls, **changes: Any) -> Config:
+        """Runs on a laptop in minutes."""
+        small = cls(
+            hidden=64, heads=4, feedforward=128, encoder_layers=1, decoder_layers=2, frames=8, faces=40, clusters=41,
+            dropout=0.0,
+        )  # fmt: skip
+        return replace(small, **changes)
+
+    @property
+    def seen(self) -> tuple[str, ...]:
+        """The streams by name, in the order of the memory."""
+        given = [name.strip() for name in self.streams.split(",") if name.strip()]
+        return tuple(sorted(set(given), key=lambda name: STREAMS.index(name) if name in STREAMS else -1))
+
+    @property
+    def blank(self) -> int:
+        """A person who is not known; person k is k tokens further on."""
+        return self.words + SPECIALS - 1
+
+    @property
+    def start(self) -> int:
+        return self.blank + self.people + 1
+
+    @property
+    def end(self) -> int:
+        return self.start + 1
+
+    @property
+    def size(self) -> int:
+        """|V*|: rows of the word table."""
+        return self.end + 1
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Transformer, post-norm
+
+
+class Attention(nn.Module):
+    """A_h = softmax(Q_h K_hᵀ / √(D/H)),  out = W_o [A_1 V_1; …; A_H V_H]"""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        D = config.hidden
+        self.heads, self.dropout = config.heads, config.dropout
+        self.qkv, self.out = nn.Linear(D, 3 * D), nn.Linear(D, D)
+        nn.init.xavier_uniform_(self.qkv.weight)
+        nn.init.zeros_(self.qkv.bias)
+        nn.init.zeros_(self.out.bias)
+
+    def split(self, x: Tensor) -> Tensor:
+        B, T, D = x.shape
+        return x.view(B, T, self.heads, D // self.heads).transpose(1, 2)  # [B, T, D] → [B, H, T, D/H]
+
+    def queries(self, x: Tensor) -> Tensor:
+        D = x.shape[-1]
+        return self.split(F.linear(x, self.qkv.weight[:D], self.qkv.bias[:D]))
+
+    def keys(self, x: Tensor) -> KV:
+        """K and V of what is attended to."""
+        D = x.shape[-1]
+        k, v = F.linear(x, self.qkv.weight[D:], self.qkv.bias[D:]).chunk(2, -1)
+        return self.split(k), self.split(v)
+
+    def forward(self, x: Tensor, kv: KV, allowed: Tensor | None, A: list[Tensor] | None = None) -> Tensor:
+        """x [B, T, D] reads K, V [B, H, S, D/H] where `allowed` [B|1, 1, T|1, S] says.
+
+        A, if given, is told the mean over heads.
+        """
+        q = self.queries(x)
+        if A is not None:
+            a = q @ kv[0].transpose(-1, -2) / math.sqrt(q.shape[-1])  # [B, H, T, S]
+            a = a.masked_fill(~allowed, -math.inf) if allowed is not None else a
+            A.append(a.softmax(-1).mean(1))
+        y = F.scaled_dot_product_attention(q, *kv, attn_mask=allowed, dropout_p=self.dropout if self.training else 0.0)
+        made: Tensor = self.out(y.transpose(1, 2).flatten(2))
+        return made
+
+
+class FeedForward(nn.Module):
+    """x ← LN(x + W₂ max(0, W₁ x))"""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        self.up, self.down = nn.Linear(config.hidden, config.feedforward), nn.Linear(config.feedforward, config.hidden)
+        self.norm, self.drop = nn.LayerNorm(config.hidden), nn.Dropout(config.dropout)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y: Tensor = self.norm(x + self.drop(self.down(self.drop(F.relu(self.up(x))))))
+        return y
+
+
+class EncoderLayer(nn.Module):
+    """x ← LN(x + MHA(x));  x ← LN(x + FFN(x))"""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        self.attention, self.ffn = Attention(config), FeedForward(config)
+        self.norm, self.drop = nn.LayerNorm(config.hidden), nn.Dropout(config.dropout)
+
+    def forward(self, x: Tensor, allowed: Tensor) -> Tensor:
+        y: Tensor = self.ffn(self.norm(x + self.drop(self.attention(x, self.attention.keys(x), allowed))))
+        return y
+
+
+class DecoderLayer(nn.Module):
+    """x ← LN(x + MHA(x, past));  x ← LN(x + MHA(x, memory));  x ← LN(x + FFN(x))"""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        self.own, self.cross, self.ffn = Attention(config), Attention(config), FeedForward(config)
+        self.norm_own, self.norm_cross = nn.LayerNorm(config.hidden), nn.LayerNorm(config.hidden)
+        self.drop = nn.Dropout(config.dropout)
+
+    def forward(
+        self, x: Tensor, past: KV, memory: KV, masks: tuple[Tensor | None, Tensor], A: list[Tensor] | None = None
+    ) -> Tensor:
+        x = self.norm_own(x + self.drop(self.own(x, past, masks[0])))
+        x = self.norm_cross(x + self.drop(self.cross(x, memory, masks[1], A)))
+        y: Tensor = self.ffn(x)
+        return y
+
+
+@dataclass
+class Memory:
+    """What the decoder reads."""
+
+    x: Tensor  # [B, S, D]
+    real: Tensor  # [B, S] False where there is nothing
+    streams: dict[str, slice]  # where each stream lies
+    raw: Tensor  # [B, S, D] before the encoder
+
+    @property
+    def allowed(self) -> Tensor:
+        """Who may be looked at; where there is nothing at all, everything, so that no softmax is empty. [B, 1, 1, S]"""
+        return (self.real | ~self.real.any(-1, keepdim=True))[:, None, None]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the model says of a videoset, as tokens; None where it was not asked."""
+
+    name: str
+    filled: tuple[int, ...] | None = None  # a token per blank
+    said: tuple[int, ...] | None = None  # a captionset, START and END included
+
+
+class Model(nn.Module):
+    name = "micap"
+    config_class = Config
+    leaves_unused = True  # a pass leaves text, or rows of tables, without a gradient
+    recipe: ClassVar[dict[str, Any]] = {
+        "epochs": 30, "batch_size": 16, "lr": 5e-5, "weight_decay": 0.0, "betas": (0.9, 0.999), "schedule": "constant",
+        "clip_norm": None, "clip_value": 0.1, "seed": 0,
+    }  # fmt: skip
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        self.config = config
+        D = config.hidden
+        self.passes: tuple[str, ...] = ("fitb", "caption") if config.task == "joint" else (config.task,)
+        dims = {
+            "text": config.text_dim,
+            "action": config.action_dim,
+            "face": config.face_dim,
+            "frame": config.frame_dim,
+        }
+        streams = [s for s in config.seen if config.task != "caption" or s != "text"]
+        self.inputs = nn.ModuleDict({stream: nn.Linear(dims[stream], D) for stream in streams})
+        self.kind = nn.Embedding(len(STREAMS) - (config.task == "caption"), D)
+        self.clip = nn.Embedding(config.clips + 1, D)
+        if set(streams) - {"text"}:
+            self.segment = nn.Embedding(config.segments, D)
+        if "face" in streams:
+            self.cluster, self.box = nn.Embedding(config.clusters, D), nn.Linear(4, D)
+        if config.encoder:
+            self.encoder = nn.ModuleList(EncoderLayer(config) for _ in range(config.encoder_layers))
+        self.word, self.position = nn.Embedding(config.size, D), nn.Embedding(config.tokens, D)
+        self.decoder = nn.ModuleList(DecoderLayer(config) for _ in range(config.decoder_layers))
+        self.head = nn.Linear(D, config.people + 1 if config.task == "fitb" else config.size)
+
+    # --- encoder -----------------------------------------------------------------------------------------------------
+
+    def tokens_of(self, batch: Batch, stream: str) -> tuple[Tensor, Tensor]:
+        """One stream, projected and told where it comes from (eq. 2–5): [B, n, D] and which of it is real [B, n]."""
+        raw, real, clip, segment = batch.stream(stream)
+        row = STREAMS.index(stream) - (self.config.task == "caption")
+        x = self.inputs[stream](raw) + self.kind.weight[row] + self.clip(clip)
+        if stream != "text":
+            x = x + self.segment(segment)
+        if stream == "face":
+            x = x + self.cluster(batch.face_cluster) + self.box(batch.face_box)
+        return x, real
+
+    def encode(self, batch: Batch, part: str) -> Memory:
+        """The memory of one pass (eq. 6): with text for "fitb", without for "caption"."""
+        streams, xs, reals, S = {}, [], [], 0
+        for stream in self.inputs:
+            if stream == "text" and part == "caption":
+                continue
+            x, real = self.tokens_of(batch, stream)
+            streams[stream], S = slice(S, S + x.shape[1]), S + x.shape[1]
+            xs.append(x)
+            reals.append(real)
+        raw, real = torch.cat(xs, 1), torch.cat(reals, 1)
+        memory = Memory(raw, real, streams, raw)
+        for layer in self.encoder if self.config.encoder else ():
+            memory.x = layer(memory.x, memory.allowed)
+        return memory
+
+    # --- decoder -----------------------------------------------------------------------------------------------------
+
+    def embed(self, tokens: Tensor, clip: Tensor, at: int = 0) -> Tensor:
+        """word + position + clip, from position `at` on. [B, T] → [B, T, D]"""
+        if self.config.compat_low_rows and self.config.task == "fitb":
+            tokens = torch.where(tokens >= self.config.blank, tokens - self.config.blank, tokens)
+        place = torch.arange(at, at + tokens.shape[1], device=tokens.device)
+        x: Tensor = self.word(tokens) + self.position(place) + self.clip(clip)
+        return x
+
+    def decode(self, tokens: Tensor, clip: Tensor, memory: Memory, A: list[Tensor] | None = None) -> Tensor:
+        """h_j after reading w_1 … w_j and the memory (eq. 7). A, if given, is told the last layer's cross-attention."""
+        T = tokens.shape[1]
+        causal = torch.ones(T, T, dtype=torch.bool, device=tokens.device).tril()
+        x = self.embed(tokens, clip)
+        for i, layer in enumerate(self.decoder):
+            last = A if i == len(self.decoder) - 1 else None
+            x = layer(x, layer.own.keys(x), layer.cross.keys(memory.x), (causal, memory.allowed), last)  # type: ignore[operator, union-attr]
+        return x
+
+    def is_person(self, tokens: Tensor) -> Tensor:
+        """A person, or a blank for one."""
+        return (tokens >= self.config.blank) & (tokens <= self.config.blank + self.config.people)
+
+    def person_logits(self, h: Tensor) -> Tensor:
+        """Over people P1 … (eq. 10), or over all classes the head has. [n, D] → [n, P | V]"""
+        logits: Tensor = self.head(h)
+        if self.config.fitb_over == "vocabulary":
+            return logits
+        first = 1 if self.config.task == "fitb" else self.config.blank + 1
+        return logits[..., first : first + self.config.people]
+
+    def person_classes(self, tokens: Tensor) -> Tensor:
+        """Person tokens as classes of `person_logits`."""
+        if self.config.fitb_over == "people":
+            return tokens - self.config.blank - 1
+        return tokens - self.config.blank if self.config.task == "fitb" else tokens
+
+    def person_tokens(self, classes: Tensor) -> Tensor:
+        """Back again; over the whole vocabulary this may be no person."""
+        if self.config.fitb_over == "people":
+            return classes + self.config.blank + 1
+        return classes + self.config.blank if self.config.task == "fitb" else classes
+
+    # --- losses ------------------------------------------------------------------------------------------------------
+
+    def loss(self, batch: Batch, part: str = "") -> dict[str, Tensor]:
+        """One pass: cross-entropy of people ("fitb", eq. 11) or of everything that is said ("caption", eq. 15)."""
+        part = part or self.passes[0]
+        memory = self.encode(batch, part)
+        h = self.decode(batch.tokens, batch.token_clip, memory)[:, :-1]  # position t − 1 tells token t
+        after, real = batch.tokens[:, 1:], batch.token_mask[:, 1:]
+        person = self.is_person(after) & real & (after != self.config.blank)  # a blank has no truth to learn from
+        if self.config.compat_last_slot and batch.tokens.shape[1] == self.config.tokens:
+            person[:, -1] = False
+        if part == "fitb":
+            loss = entropy(self.person_logits(h[person]), self.person_classes(after[person]))
+            return {"loss": loss, "fitb": loss.detach()}
+        word = real & ~person & (after != self.config.blank)
+        if self.config.caption_loss == "mean":
+            every = person | word
+            loss = entropy(self.head(h[every]), after[every])
+            return {"loss": loss, "caption": loss.detach()}
+        people = entropy(self.head(h[person]), after[person])
+        words = entropy(self.head(h[word]), after[word])
+        return {"loss": people + words, "people": people.detach(), "words": words.detach()}
+
+    # --- answers -----------------------------------------------------------------------------------------------------
+
+    @torch.no_grad()
+    def predict(self, batch: Batch) -> list[Answer]:
+        """What the model is trained for: blanks filled in, captions told, or both."""
+        filled = self.fill(batch) if "fitb" in self.passes else [None] * len(batch.names)
+        said = self.tell(batch) if "caption" in self.passes else [None] * len(batch.names)
+        return [Answer(*one) for one in zip(batch.names, filled, said, strict=True)]
+
+    @torch.no_grad()
+    def fill(self, batch: Batch, known: Tensor | None = None) -> list[tuple[int, ...]]:
+        """The blanks of every set from left to right: words are given, a person is chosen and then given, too.
+
+        Blanks are filled in step: the k-th of every set at once. What stands in a blank is never looked at, unless it
+        is `known` [B, L] (people of a window that an earlier window has told).
+        """
+        memory = self.encode(batch, "fitb")
+        blanks = self.is_person(batch.tokens) & batch.token_mask  # [B, L]
+        blanks = blanks if known is None else blanks & ~known
+        tokens = torch.where(blanks, self.config.blank, batch.tokens)
+        place = [row.nonzero()[:, 0].tolist() for row in blanks]
+        for k in range(max(map(len, place), default=0)):
+            rows = torch.tensor([b for b, at in enumerate(place) if k < len(at)], device=tokens.device)
+            at = torch.tensor([at[k] for at in place if k < len(at)], device=tokens.device)
+            until = int(at.max())  # what is read: tokens before the blank
+            some = Memory(memory.x[rows], memory.real[rows], memory.streams, memory.raw[rows])
+            h = self.decode(tokens[rows, :until], batch.token_clip[rows, :until], some)
+            best = self.person_logits(h[torch.arange(len(rows), device=at.device), at - 1]).argmax(-1)
+            tokens[rows, at] = self.person_tokens(best)
+        return [tuple(tokens[b, at].tolist()) for b, at in enumerate(place)]
+
+    @torch.no_grad()
+    def tell(self, batch: Batch) -> list[tuple[int, ...]]:
+        """A captionset for every videoset, greedily or by beams (eq. 14): START … END, or as long as it may be."""
+        memory = self.encode(batch, "caption")
+        last = torch.full_like(batch.clips, self.config.clips) if self.config.compat_all_seps else batch.clips
+        if self.config.beam > 1:
+            return [self.search(memory, b, int(last[b])) for b in range(len(batch.names))]
+        tape = Tape(self, memory)
+        B = len(batch.names)
+        tokens = torch.full((B, 1), self.config.start, device=memory.x.device)
+        clip, ended = torch.zeros_like(tokens[:, 0]), torch.zeros_like(tokens[:, 0], dtype=torch.bool)
+        for _ in range(self.config.tokens - 1):
+            best = tape.read(tokens[:, -1], clip).argmax(-1)
+            best = torch.where(clip >= last, self.config.end, best)  # every caption is told
+            best = torch.where(ended, 0, best)
+            tokens = torch.cat([tokens, best[:, None]], 1)
+            clip = (clip + (best == self.config.sep)).clamp(max=self.config.clips)
+            ended = ended | (best == self.config.end)
+            if bool(ended.all()):
+                break
+        return [self.until_end(row) for row in tokens.tolist()]
+
+    def until_end(self, row: Sequence[int]) -> tuple[int, ...]:
+        return tuple(row[: row.index(self.config.end) + 1]) if self.config.end in row else tuple(row)
+
+    def search(self, memory: Memory, b: int, last: int) -> tuple[int, ...]:
+        """The best captionset of one videoset among `beam`, by log-probability ÷ tokens ** length_power."""
+        K, end = self.config.beam, self.config.end
+        one = Memory(memory.x[[b]], memory.real[[b]], memory.streams, memory.raw[[b]])
+        tape = Tape(self, one)
+        beams: list[tuple[float, tuple[int, ...], int]] = [
+            (0.0, (self.config.start,), 0)
+        ]  # log-probability, tokens, [SEP]s
+        done: list[tuple[float, tuple[int, ...]]] = []
+        for length in range(1, self.config.tokens):
+            now = torch.tensor([row[-1] for _, row, _ in beams], device=memory.x.device)
+            seps = torch.tensor([n for _, _, n in beams], device=memory.x.device)
+            logp = tape.read(now, seps.clamp(max=self.config.clips)).log_softmax(-1)
+            grown: list[tuple[float, tuple[int, ...], int, int]] = []
+            for k, (score, row, n) in enumerate(beams):
+                if n >= last:  # every caption is told: END costs nothing
+                    grown.append((score, (*row, end), n, k))
+                    continue
+                top = logp[k].topk(min(K, logp.shape[1]))
+                grown += [(score + p, (*row, w), n + (w == self.config.sep), k)
+                          for p, w in zip(top.values.tolist(), top.indices.tolist(), strict=True)]  # fmt: skip
+            grown = sorted(grown, key=lambda g: -g[0])[:K]
+            done += [(g[0] / length**self.config.length_power, g[1]) for g in grown if g[1][-1] == end]
+            going = [g for g in grown if g[1][-1] != end]
+            if not going or len(done) >= K:
+                break
+            beams = [g[:3] for g in going]
+            tape.choose(torch.tensor([g[3] for g in going], device=memory.x.device))
+        done += [] if done else [(score / len(row) ** self.config.length_power, row) for score, row, _ in beams]
+        return max(done)[1]
+
+    @torch.no_grad()
+    def look(self, batch: Batch, part: str) -> tuple[Tensor, Memory]:
+        """The last decoder layer's attention to the memory, mean over heads. [B, L, S]
+
+        Row t is what was looked at when token t was chosen; row 0, START, is empty.
+        """
+        memory, A = self.encode(batch, part), list[Tensor]()
+        self.decode(batch.tokens[:, :-1], batch.token_clip[:, :-1], memory, A)
+        return F.pad(A[0], (0, 0, 1, 0)), memory
+
+
+class Tape:
+    """A captionset as it is told: keys and values of what was said are kept, one token is read at a time."""
+
+    def __init__(self, model: Model, memory: Memory) -> None:
+        self.model, self.allowed, self.at = model, memory.allowed, 0
+        self.memory = [layer.cross.keys(memory.x) for layer in model.decoder]  # type: ignore[operator, union-attr]
+        self.past: list[KV | None] = [None] * len(self.memory)
+
+    def read(self, token: Tensor, clip: Tensor) -> Tensor:
+        """One token per row; logits of the next. [B], [B] → [B, V]"""
+        x = self.model.embed(token[:, None], clip[:, None], self.at)
+        for i, layer in enumerate(self.model.decoder):
+            k, v = layer.own.keys(x)  # type: ignore[operator, union-attr]
+            if (past := self.past[i]) is not None:
+                k, v = torch.cat([past[0], k], 2), torch.cat([past[1], v], 2)
+            self.past[i] = (k, v)
+            mk, mv = (t.expand(len(x), -1, -1, -1) for t in self.memory[i])
+            x = layer(x, (k, v), (mk, mv), (None, self.allowed))
+        self.at += 1
+        logits: Tensor = self.model.head(x[:, 0])
+        return logits
+
+    def choose(self, rows: Tensor) -> None:
+        """Go on with these rows."""
+        self.past = [None if kv is None else (kv[0][rows], kv[1][rows]) for kv in self.past]
+
+
+def entropy(logits: Tensor, labels: Tensor) -> Tensor:
+    """Mean cross-entropy; of nothing, 0."""
+    return F.cross_entropy(logits, labels, reduction="sum") / max(len(labels), 1)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The published state dict
+
+OFFICIAL = {  # theirs → ours, by how the names begin
+    "bert_encode": "inputs.text", "video_encode": "inputs.action", "encoder.arc_face_encoding": "inputs.face",
+    "encoder.clip_encode": "inputs.frame", "encoder.type_embed": "kind", "segment_embed": "clip",
+    "encoder.segment_embed": "segment", "encoder.arc_cluster_embed": "cluster", "encoder.arc_bbox_encode": "box",
+    "caption_embedding": "word", "position_embed": "position", "vocab_dense": "head", "dense": "head",
+}  # fmt: skip
+OFFICIAL_LAYERS = {
+    "encoder.transformer_encoder.layers": ("encoder", {
+        "self_attn.in_proj_": "attention.qkv.", "self_attn.out_proj.": "attention.out.", "norm1.": "norm.",
+        "linear1.": "ffn.up.", "linear2.": "ffn.down.", "norm2.": "ffn.norm."}),
+    "transformer_decoder.layers": ("decoder", {
+        "self_attn.in_proj_": "own.qkv.", "self_attn.out_proj.": "own.out.", "norm1.": "norm_own.",
+        "multihead_attn.in_proj_": "cross.qkv.", "multihead_attn.out_proj.": "cross.out.", "norm2.": "norm_cross.",
+        "linear1.": "ffn.up.", "linear2.": "ffn.down.", "norm3.": "ffn.norm."}),
+}  # fmt: skip
+OFFICIAL_UNUSED = (  # in every published checkpoint and never read: templates that were copied, earlier tables
+    "encoder.encoder_layers.", "decoder_layer.", "encoder.video_embed.", "encoder.spcl_embed.", "logits.",
+    "seen_dense.",
+)  # fmt: skip
+
+
+def official_name(theirs: str) -> str | None:
+    """Our name of a tensor of the published state dict; None for one that the published program never reads."""
+    if theirs.startswith(OFFICIAL_UNUSED):
+        return None
+    for begin, (ours, parts) in OFFICIAL_LAYERS.items():
+        if theirs.startswith(f"{begin}."):
+            layer, rest = theirs.removeprefix(f"{begin}.").split(".", 1)
+            part = next((p for p in parts if rest.startswith(p)), None)
+            if part is not None:
+                return f"{ours}.{layer}.{parts[part]}{rest.removeprefix(part)}"
+    module, _, kind = theirs.rpartition(".")
+    if module in OFFICIAL:
+        return f"{OFFICIAL[module]}.{kind}"
+    raise SpecError(f"the state has a tensor {theirs!r}, which is none of MICap's; is it a checkpoint of its code?")
+
+
+def official_config(state: Mapping[str, Tensor], **known: Any) -> Config:
+    """The config that fits a published state; heads, faces and frames are not in it, and are as published or `known`.
+
+    Rules of the published program that its weights rely on (which rows, which classes) are switched on with it.
+    """
+    shape = {name: tuple(t.shape) for name, t in state.items()}
+    task = "fitb" if "dense.weight" in shape else "caption" if shape["encoder.type_embed.weight"][0] == 3 else "joint"
+    size, D = shape["caption_embedding.weight"]
+    people = known.pop("people", 11)
+
+    def count(begin: str) -> int:
+        return len({n.removeprefix(begin).split(".")[0] for n in shape if n.startswith(begin)})
+
+    read = {
+        "task": task, "hidden": D, "people": people, "words": size - SPECIALS - people - 2,
+        "text_dim": shape["bert_encode.weight"][1], "action_dim": shape["video_encode.weight"][1],
+        "face_dim": shape["encoder.arc_face_encoding.weight"][1], "frame_dim": shape["encoder.clip_encode.weight"][1],
+        "clips": shape["segment_embed.weight"][0] - 1, "segments": shape["encoder.segment_embed.weight"][0],
+        "clusters": shape["encoder.arc_cluster_embed.weight"][0], "tokens": shape["position_embed.weight"][0],
+        "encoder_layers": count("encoder.transformer_encoder.layers."),
+        "decoder_layers": count("transformer_decoder.layers."),
+        "feedforward": shape["transformer_decoder.layers.0.linear1.weight"][0],
+        "encoder": count("encoder.transformer_encoder.layers.") > 0, "compat_low_rows": task == "fitb",
+    }  # fmt: skip
+    return Config(**{**read, **known})
+
+
+def from_official(state: Mapping[str, Tensor], **known: Any) -> Model:
+    """A model with the weights of a published state dict (of torch.load(…)["model"] or the like)."""
+    model = Model(official_config(state, **known))
+    wanted = model.state_dict()
+    found = {name: t for theirs, t in state.items() if (name := official_name(theirs)) in wanted}
+    missing = sorted(wanted.keys() - found.keys())
+    if missing:
+        raise SpecError(f"the state lacks {len(missing)} tensors of MICap, the first is {missing[0]!r}")
+    model.load_state_dict(found)
+    return model.eval()

@@ -1,0 +1,54 @@
+"""Raw videos where a store of features is expected: seen once, as the features of a run were made."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from fabula.core.errors import InputError, SpecError
+from fabula.core.notes import Progress, silent
+from fabula.core.nouns import Corpus, Story
+from fabula.learn.features import Frames, resize
+
+
+class RawVideos(Mapping[str, Frames]):
+    """Features [T, C] by the stem of a video's name; `corpus` has the durations."""
+
+    def __init__(
+        self, paths: Sequence[Path], recipe: Mapping[str, Any] | None, weights: Path | None, watch: Progress = silent
+    ) -> None:
+        if recipe is None:
+            raise SpecError(
+                "the run does not say how its features were made, so that raw videos cannot be seen alike; "
+                "train on a store of fabula features extract, or give --features"
+            )
+        for stem, times in Counter(path.stem for path in paths).items():
+            if times > 1:
+                raise InputError(f"{times} videos have this name", video=stem, hint="rename them, or ask one by one")
+        from fabula.features import extract_one, rebuild  # only where videos are looked at
+
+        extractor = rebuild(recipe, None if weights is None else str(weights))
+        self.path, self.recipe, self.dim = paths[0], dict(recipe), extractor.dim
+        self.metadata: dict[str, Any] = {}
+        self.made: dict[str, Frames] = {}
+        stories: dict[str, Story] = {}
+        for i, path in enumerate(paths):
+            watch(f"looking at {path.name}", i, len(paths))
+            self.made[path.stem], duration = extract_one(path, extractor)
+            stories[path.stem] = Story(path.stem, (), duration)
+        self.corpus = Corpus(stories, name="raw videos")
+
+    def __getitem__(self, video: str) -> Frames:
+        return self.made[video]
+
+    def read(self, video: str, frames: int | None = None) -> Frames:
+        """[T, C]; with `frames` brought to that length."""
+        return self.made[video] if frames is None else resize(self.made[video], frames)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.made)
+
+    def __len__(self) -> int:
+        return len(self.made)

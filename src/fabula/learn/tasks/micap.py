@@ -1,0 +1,308 @@
+"""Identity-aware captions (MICap; Raajesh et al., CVPR 2024): blanks filled in, captions told, people by ids.
+
+Units are videosets; predictions are captionsets that `fabula score --task identity` reads. Blanks are validated by
+FITB's class accuracy, captions by METEOR and CIDEr (with --slow-scores by SPICE and iSPICE, too); each has its best
+checkpoint.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from fabula.core.errors import InputError, SpecError
+from fabula.core.notes import Notes, Progress, silent
+from fabula.core.options import MUST, option, same_as
+from fabula.learn import options as shared
+from fabula.learn.options import Scores, Share
+from fabula.learn.tasks import base
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from fabula.io.identity.captionsets import Sets, SetText
+    from fabula.learn.clips import Streams, Videosets
+
+FITB = ("class", "instance", "same", "different")
+QUICK, SLOW = ("METEOR", "CIDEr"), ("iSPICE", "SPICE(tok=none)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainOptions(shared.TrainOptions):
+    """What a run trains on."""
+
+    data: Path = option(MUST, "Captionsets that name their clips: a .jsonl, or a folder of splits.")
+    features: Path = option(MUST, "Folder with a store per stream: frame, action, face, box, maybe text.")
+    val: Path | None = option(None, "Validation captionsets. Default: the split in --data.")
+    wordpiece: Path | None = option(None, "BERT's vocab.txt. Default: a vocabulary trained on the captions.")
+    pieces: int = option(4000, "Size of a vocabulary that is trained here.", shows_default=True)
+    min_count: int = option(2, "A piece is known from so many times on.", shows_default=True)
+    skip_missing: bool = option(False, "Leave out captionsets with clips that have no features.")
+    slow_scores: bool = option(False, "Validate by SPICE and iSPICE, too.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shape(shared.Changes):
+    """What MICap is mostly asked for."""
+
+    task: Literal["joint", "fitb", "caption"] | None = option(None, "Both tasks with one set of weights, or one.")
+    streams: str | None = option(None, "What is seen, of text,action,face,frame; text alone: the text-only row.")
+    encoder: bool | None = option(None, "--set encoder=false: projected tokens are the memory.", library_only=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PredictOptions(shared.PredictOptions):
+    """What a trained model predicts, and from what."""
+
+    task: Literal["fitb", "caption"] = option(MUST, "Fill in the blanks of captions, or tell captions.")
+    data: Path = option(MUST, "Captionsets that name their clips (captions for fitb alone), or a folder of splits.")
+    split: str = option("val", "Which split of --data: train, val, test.", shows_default=True)
+    features: Path = same_as(TrainOptions, "features")
+    skip_missing: bool = same_as(TrainOptions, "skip_missing")
+    people: Literal["model", "same", "different"] = option(
+        "model", "Whom captions name: whom the model says; P1 alone; somebody new each time (Table 5's baselines)."
+    )
+
+
+@dataclass(frozen=True)
+class Source:
+    """What was read."""
+
+    options: TrainOptions
+    streams: Streams
+    train: Sets
+    val: Sets | None
+
+
+@dataclass(frozen=True)
+class Told:
+    """What was said of one videoset; None where it was not asked."""
+
+    name: str
+    filled: tuple[str, ...] | None = None  # an id a blank
+    captions: tuple[str, ...] | None = None  # one a clip
+
+
+class Task(base.Task):
+    name: ClassVar[str] = "micap"
+    about: ClassVar[str] = "Identity-aware captions of film clips: who did what (Raajesh et al., CVPR 2024)."
+    usage: ClassVar[tuple[str, ...]] = (
+        "fabula train micap --data sets/ --features streams/ --out runs/joint",
+        "fabula train micap --data sets/ --features streams/ --task fitb --streams text --out runs/text-only",
+        "fabula predict micap runs/joint --task fitb --data sets/ --split test --features streams/ -o filled.jsonl",
+        "fabula predict micap runs/joint --task caption --data sets/ --split test --features streams/ -o told.jsonl",
+        "fabula score told.jsonl --refs sets/test.jsonl --task identity",
+    )
+    models: ClassVar[tuple[str, ...]] = ("micap",)
+    Train: ClassVar[type[shared.TrainOptions]] = TrainOptions
+    Shape: ClassVar[type[shared.Changes]] = Shape
+    Predict: ClassVar[type[shared.PredictOptions]] = PredictOptions
+    derived: ClassVar[tuple[str, ...]] = (
+        "text_dim", "action_dim", "face_dim", "frame_dim", "vocabulary", "words", "sep",
+    )  # fmt: skip
+
+    # -- training -----------------------------------------------------------------------------------------------------
+
+    def read(self, options: Any, notes: Notes) -> Source:
+        from fabula.learn.clips import Streams, only_seen, read_sets_of
+
+        streams = Streams(options.features)
+        train = only_seen(read_sets_of(options.data, "train", notes), streams, options.skip_missing, notes)
+        val: Sets | None = None
+        if options.val is not None or Path(options.data).is_dir():
+            val = read_sets_of(options.val or options.data, "val", notes)
+            val = only_seen(val, streams, options.skip_missing, notes)
+        warn_simulated(streams, notes)
+        return Source(options, streams, train, val)
+
+    def config(self, config: Any, source: Source, start: base.Start | None) -> Any:
+        from fabula.learn.clips import texts_of
+        from fabula.learn.wordpiece import read_pieces, train_pieces
+
+        streams, options = source.streams, source.options
+        missing = [s for s in config.seen if s != "text" and streams.dim(s) is None]
+        if missing:
+            there = ", ".join(s for s in ("text", *config.seen) if s == "text" or streams.dim(s) is not None)
+            seen = f"no store of the stream {missing[0]}"
+            raise InputError(
+                seen, file=streams.path, hint=f"say --streams {there.replace(' ', '')}, or write that store"
+            )
+        kept = getattr(start.config, "vocabulary", ()) if start is not None and start.whole else ()
+        words = kept or (
+            read_pieces(options.wordpiece)
+            if options.wordpiece
+            else train_pieces(texts_of(source.train), options.pieces, options.min_count)
+        )
+        told = streams.metadata.get("face_eps")
+        default = type(config)().face_eps
+        eps = float(told) if isinstance(told, int | float) and config.face_eps == default else config.face_eps
+        return replace(
+            config,
+            text_dim=streams.dim("text") or TEXT_DIM,
+            action_dim=streams.dim("action") or 1,
+            face_dim=streams.dim("face") or 1,
+            frame_dim=streams.dim("frame") or 1,
+            vocabulary=words,
+            words=len(words),
+            sep=words.index("[SEP]"),
+            face_eps=eps,
+        )
+
+    def data(self, source: Source, config: Any) -> Videosets:
+        from fabula.learn.clips import Videosets
+
+        return Videosets(source.train, source.streams, config)
+
+    def held(self, source: Source, config: Any) -> Videosets | None:
+        from fabula.learn.clips import Videosets
+
+        if source.val is None:
+            return None
+        return Videosets(source.val, source.streams, config, "both")
+
+    def answer(
+        self, model: nn.Module, data: Any, share: Share, batch_size: int = 8, watch: Progress = silent
+    ) -> list[Told]:
+        from fabula.learn.windows import tell_sets
+
+        return [Told(*one) for one in tell_sets(model, data, list(share.of(len(data))), batch_size, watch)]
+
+    def score(self, answers: list[Told], source: Source, config: Any) -> Scores:
+        assert source.val is not None
+        scores: dict[str, float] = {}
+        if any(told.filled is not None for told in answers):
+            scores |= score_blanks(answers, source.val)
+        if any(told.captions is not None for told in answers):
+            names = (*QUICK, *SLOW) if source.options.slow_scores else QUICK
+            scores |= score_captions({told.name: told.captions or () for told in answers}, source.val, names)
+        return scores
+
+    def best_by(self, config: Any) -> tuple[str, ...]:
+        """Of Tables 2 and 4: blanks by class accuracy, captions by CIDEr and METEOR; the best of each is kept."""
+        blanks = ("class",) if config.task != "caption" else ()
+        return (*blanks, *(("CIDEr", "METEOR") if config.task != "fitb" else ()))
+
+    def told(self, source: Source) -> dict[str, Any]:
+        return {
+            "data": str(source.options.data),
+            "features": source.streams.path.name,
+            "simulated": source.streams.simulated,
+        }
+
+    # -- predicting ---------------------------------------------------------------------------------------------------
+
+    def ask(self, model: nn.Module, options: Any, notes: Notes) -> Videosets:
+        from fabula.learn.clips import Streams, Videosets, only_seen, read_sets_of
+
+        config: Any = model.config
+        if options.task not in model.passes:  # type: ignore[operator]
+            raise SpecError(f"the model was trained for {config.task} alone; --task {options.task} needs another")
+        streams = Streams(options.features)
+        for stream in config.seen:
+            have, want = streams.dim(stream), getattr(config, f"{stream}_dim")
+            if stream == "text":
+                have = have or TEXT_DIM
+            if have != want and not (stream == "text" and options.task == "caption"):
+                seen = f"{stream} features of {have or 'no'} channels; the checkpoint takes {want}"
+                raise InputError(seen, file=options.features, hint="use the features the model was trained on")
+        sets = only_seen(read_sets_of(options.data, options.split, notes), streams, options.skip_missing, notes)
+        warn_simulated(streams, notes)
+        data = Videosets(sets, streams, config, options.task)
+        data.people = options.people
+        return data
+
+    def tell(self, answers: list[Told], data: Any) -> Sets:
+        """Captionsets: filled in, or told."""
+        return {told.name: as_set(told, data.sets[told.name], data.people) for told in answers}
+
+    def write(self, result: Sets, path: Path) -> None:
+        from fabula.io.fields import Source as Target
+        from fabula.io.files import write_text
+        from fabula.io.identity.captionsets import write_sets
+
+        write_text(path, write_sets(result, Target(path, Notes(), noun="captionset")))
+
+    def count(self, result: Sets) -> str:
+        return f"{len(result):,} captionsets"
+
+
+TEXT_DIM = 256  # of blanks that are described by the words around them: learn/clips.py
+
+
+def warn_simulated(streams: Streams, notes: Notes) -> None:
+    if streams.simulated:
+        notes.add(f"{streams.path.name} holds simulated features: scores say nothing about real films")
+
+
+def as_set(told: Told, asked: SetText, people: str) -> SetText:
+    from fabula.io.identity.captionsets import SetText
+    from fabula.learn.wordpiece import fill_blanks
+
+    if told.filled is not None and told.captions is None:
+        captions, blanks = fill_blanks(asked.captions or (), rename(told.filled, people))
+        return SetText(tuple(captions), tuple(map(tuple, blanks)), asked.clips)
+    return SetText(overwrite_people(told.captions or (), people), None, asked.clips)
+
+
+def rename(ids: tuple[str, ...], people: str) -> tuple[str, ...]:
+    """Ids as they are, all the same, or all different: the baselines of FITB."""
+    if people == "model":
+        return ids
+    return tuple(f"P{1 if people == 'same' else k + 1}" for k in range(len(ids)))
+
+
+def overwrite_people(captions: tuple[str, ...], people: str) -> tuple[str, ...]:
+    """Captions with all their ids P1, or P1, P2, P3, … in the order of occurrence: the baselines of Table 5."""
+    from fabula.text.identity import ID
+
+    if people == "model":
+        return captions
+    number = iter(range(1, 1 << 30))
+    return tuple(ID.sub(lambda _: "P1" if people == "same" else f"P{next(number)}", text) for text in captions)
+
+
+# --- scores ----------------------------------------------------------------------------------------------------------
+
+
+def score_blanks(answers: list[Told], truth: Sets) -> dict[str, float]:
+    """FITB of filled blanks, by `fabula.score`."""
+    from fabula.io.identity.captionsets import SetText
+    from fabula.learn.wordpiece import fill_blanks
+
+    filled: Sets = {}
+    for told in answers:
+        captions, blanks = fill_blanks(truth[told.name].captions or (), told.filled or ())
+        filled[told.name] = SetText(tuple(captions), tuple(map(tuple, blanks)))
+    try:
+        result = score_sets(filled, truth, ("FITB",))
+    except InputError as error:
+        if "no set has two blanks" in error.problem:
+            return dict.fromkeys(FITB, 0.0)
+        raise
+    return {name: result["FITB"].values[name] for name in FITB}
+
+
+def score_captions(told: Mapping[str, tuple[str, ...]], truth: Sets, names: tuple[str, ...]) -> dict[str, float]:
+    """Metrics of captions, by `fabula.score`."""
+    from fabula.io.identity.captionsets import SetText
+
+    result = score_sets({name: SetText(captions) for name, captions in told.items()}, truth, names)
+    return {name: result[name].value for name in (spec.partition("(")[0] for spec in names)}
+
+
+def score_sets(told: Sets, truth: Sets, names: tuple[str, ...]) -> Any:
+    """`fabula.score` reads files, so these are written."""
+    from fabula.api.score import score
+    from fabula.io.fields import Source as Target
+    from fabula.io.files import write_text
+    from fabula.io.identity.captionsets import write_sets
+
+    with tempfile.TemporaryDirectory(prefix="fabula-") as folder:
+        files = []
+        for name, sets in (("told", told), ("truth", truth)):
+            files.append(Path(folder) / f"{name}.jsonl")
+            write_text(files[-1], write_sets(sets, Target(files[-1], Notes(), noun="captionset")))
+        return score(*files, task="identity", metrics=",".join(names))

@@ -1,0 +1,184 @@
+"""Captionsets as tokens: WordPiece (BERT's, or trained on the captions), with people as tokens of their own.
+
+    ["P1 enters.", "P2 smiles at P1."]  →  START P1 enters [SEP] P2 smiles at P1 [SEP] END
+
+The full stop that ends a caption is its [SEP]. A blank that is to be filled in is written [BLANK], ___ or SOMEONE
+(LSMDC's); where people are to be filled in, their ids count as blanks, too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fabula.core.errors import InputError, MissingExtra, shown
+from fabula.io.files import check_path, read_lines
+from fabula.text.identity import ID, plain_number
+
+if TYPE_CHECKING:
+    from fabula.learn.models.micap import Config
+
+SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+WHO = re.compile(rf"{ID.pattern}|\[BLANK\]|_{{2,}}|(?<![\w-])SOMEONE(?![\w-])")
+GLUED = re.compile(r" ([,.;:!?)\]%]|' ?(?:s|t|re|ve|ll|d|m)\b)")
+
+
+def need_tokenizers() -> Any:
+    try:
+        import tokenizers
+    except ImportError:
+        raise MissingExtra("WordPiece", "learn") from None
+    return tokenizers
+
+
+def read_pieces(path: str | Path) -> tuple[str, ...]:
+    """A vocabulary of BERT's kind (vocab.txt): a piece a line, its number is the line's."""
+    path = check_path(path)
+    pieces = tuple(line for _, line in read_lines(path))
+    missing = [name for name in ("[UNK]", "[SEP]") if name not in pieces]
+    if missing or len(set(pieces)) != len(pieces):
+        seen = f"no line {missing[0]}" if missing else "a piece stands twice"
+        raise InputError(
+            f"not a WordPiece vocabulary: {seen}", file=path, hint="it is BERT's vocab.txt, a piece a line"
+        )
+    return pieces
+
+
+def train_pieces(captions: Iterable[str], size: int = 4000, min_count: int = 2) -> tuple[str, ...]:
+    """A vocabulary of at most `size` pieces for these captions, people aside; the same captions give the same one.
+
+    Characters first (h ##a ##t), then the most frequent pair of neighbours becomes a piece, again and again; of equal
+    ones the first by spelling. (The trainers of `tokenizers` break ties by chance, and a run could not be resumed.)
+    """
+    counts = count_words(captions)
+    words = {word: [word[0], *(f"##{c}" for c in word[1:])] for word in sorted(counts)}
+    pieces = sorted({piece for split in words.values() for piece in split}, key=lambda p: (p.startswith("##"), p))
+    pairs, where = Counter[tuple[str, str]](), defaultdict[tuple[str, str], set[str]](set)
+    for word, split in words.items():
+        for pair in pairwise(split):
+            pairs[pair] += counts[word]
+            where[pair].add(word)
+    known = dict.fromkeys(pieces)
+    while pairs and len(known) < size - len(SPECIAL):
+        best = min(pairs, key=lambda pair: (-pairs[pair], pair))
+        if pairs[best] < min_count:
+            break
+        made = best[0] + best[1].removeprefix("##")
+        known[made] = None
+        for word in sorted(where.pop(best)):
+            old, new = words[word], join_pair(words[word], best, made)
+            pairs.subtract(Counter({p: n * counts[word] for p, n in Counter(pairwise(old)).items()}))
+            pairs.update(Counter({p: n * counts[word] for p, n in Counter(pairwise(new)).items()}))
+            words[word] = new
+            for pair in pairwise(new):
+                where[pair].add(word)
+        pairs = Counter({pair: n for pair, n in pairs.items() if n > 0})
+    return (*SPECIAL, *known)
+
+
+def count_words(captions: Iterable[str]) -> Counter[str]:
+    """Words as BERT cuts them, people left out."""
+    tokenizers = need_tokenizers()
+    normal, cut = tokenizers.normalizers.BertNormalizer(lowercase=True), tokenizers.pre_tokenizers.BertPreTokenizer()
+    counts = Counter[str]()
+    for caption, n in Counter(WHO.sub(" ", caption) for caption in captions).items():
+        for word, _ in cut.pre_tokenize_str(normal.normalize_str(caption)):
+            counts[word] += n
+    return counts
+
+
+def join_pair(split: Sequence[str], pair: tuple[str, str], made: str) -> list[str]:
+    """A word's pieces with every such pair of neighbours joined."""
+    joined: list[str] = []
+    for piece in split:
+        if joined and (joined[-1], piece) == pair:
+            joined[-1] = made
+        else:
+            joined.append(piece)
+    return joined
+
+
+class Pieces:
+    """Captions as tokens of a model, and back."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        if not config.vocabulary:
+            raise InputError("the model has no vocabulary, so it cannot read captions", hint="train with captions")
+        number = {piece: i for i, piece in enumerate(config.vocabulary)}
+        self.tokenizer = need_tokenizers().BertWordPieceTokenizer(vocab=number, lowercase=True)
+        self.said: dict[str, list[int]] = {}
+
+    def words(self, text: str) -> list[int]:
+        if text not in self.said:
+            self.said[text] = self.tokenizer.encode(text, add_special_tokens=False).ids
+        return self.said[text]
+
+    def encode(self, captions: Sequence[str], name: str = "", blank: bool = False) -> tuple[int, ...]:
+        """START … END. People are numbered by first appearance; with `blank` none is told apart."""
+        tokens, seen = [self.config.start], dict[str, int]()
+        for caption in captions:
+            text, last = caption.strip().rstrip(".").rstrip(), 0
+            for found in WHO.finditer(text):
+                tokens += self.words(text[last : found.start()])
+                last = found.end()
+                who = 0 if blank or found[1] is None else seen.setdefault(plain_number(found[1]), len(seen) + 1)
+                tokens.append(self.config.blank + who)
+            tokens += [*self.words(text[last:]), self.config.sep]
+        if len(seen) > self.config.people:
+            problem = f"captions name {len(seen)} people; the model knows {self.config.people}"
+            hint = "train with --set people=…, or cut the set into smaller ones"
+            raise InputError(problem, video=name or None, noun="captionset", hint=hint)
+        return (*tokens, self.config.end)
+
+    def decode(self, tokens: Sequence[int], clips: int) -> list[str]:
+        """A caption a clip, ids as P1, P2, …; empty where nothing is said; what is said beyond is not kept."""
+        captions = [list[str]()]
+        for token in tokens:
+            if token == self.config.sep:
+                captions.append([])
+            elif self.config.blank < token < self.config.start:
+                captions[-1].append(f"P{token - self.config.blank}")
+            elif token < self.config.words and (piece := self.config.vocabulary[token]) not in ("[PAD]", "[CLS]"):
+                if piece.startswith("##") and captions[-1]:
+                    captions[-1][-1] += piece[2:]
+                else:
+                    captions[-1].append(piece)
+        told = [GLUED.sub(lambda m: m[1].replace(" ", ""), " ".join(words)) for words in captions]
+        made = [f"{text}." if text else "" for text in told]
+        return [*made, *[""] * clips][:clips]
+
+
+def fill_blanks(captions: Sequence[str], people: Sequence[str]) -> tuple[list[str], list[list[str]]]:
+    """Captions with their blanks filled in, and who stands in the blanks of each."""
+    left, filled, who = iter(people), list[str](), list[list[str]]()
+    for caption in captions:
+        here: list[str] = []
+
+        def put(found: re.Match[str], here: list[str] = here) -> str:
+            here.append(next(left))
+            return here[-1]
+
+        filled.append(WHO.sub(put, caption))
+        who.append(here)
+    if (over := next(left, None)) is not None:
+        raise InputError(f"an id {shown(over)} for no blank", hint="an id a blank")
+    return filled, who
+
+
+def mask_people(captions: Sequence[str]) -> list[list[tuple[str, str]]]:
+    """For every caption and blank: the caption with all people hidden, and the words around the blank."""
+    made = []
+    for caption in captions:
+        hidden = WHO.sub("someone", caption)
+        here = []
+        for found in WHO.finditer(caption):
+            left = WHO.sub("someone", caption[: found.start()]).split()[-3:]
+            right = WHO.sub("someone", caption[found.end() :]).split()[:3]
+            here.append((hidden, " ".join([*left, "blank", *right])))
+        made.append(here)
+    return made

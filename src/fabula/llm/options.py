@@ -1,0 +1,77 @@
+"""The options of every verb that asks a model: where it is, how fast it may be asked, what it costs."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+from urllib.parse import urlsplit
+
+from fabula.core.errors import SpecError, shown
+from fabula.core.options import Options, option
+
+FAKE = "fake:"  # the address of the endpoint that ships
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+@dataclass(frozen=True, kw_only=True)
+class EndpointOptions(Options):
+    """An OpenAI-compatible endpoint and how it is asked. Its key comes from the environment and goes nowhere else."""
+
+    url: str = option(
+        FAKE, "Address of the endpoint, such as http://127.0.0.1:8000/v1; fake: answers nonsense and costs nothing."
+    )
+    model: str = option("fake", "Model to ask.", "-m")
+    key_env: str = option("OPENAI_API_KEY", "Environment variable that holds the key.", shows_default=True)
+    concurrency: int = option(8, "Requests under way at once.", at_least=1, at_most=10_000, shows_default=True)
+    rpm: float | None = option(None, "Requests a minute at the most.")
+    tpm: float | None = option(None, "Tokens a minute at the most, in and out.")
+    timeout: float = option(120.0, "Seconds that a request may take.", shows_default=True)
+    retries: int = option(5, "Tries again after a failure.", at_least=0, at_most=100, shows_default=True)
+    context: int | None = option(
+        None, "Tokens that the model takes, answer included. Default: as the endpoint says.", at_least=1
+    )
+    price: tuple[str, ...] = option((), "IN/OUT for a million tokens, or MODEL=IN/OUT.", parts=True)
+    schema: Literal["auto", "always", "never"] = option(
+        "auto", "Ask for JSON by schema; auto: unless the endpoint refuses it.", shows_default=True
+    )
+    record: Path | None = option(None, "Append every answer to this file of lines.", writes=True)
+    replay: Path | None = option(None, "Take answers from this file; nothing is sent.")
+
+    def __post_init__(self) -> None:
+        self.set_paths("record", "replay")
+        for name in ("rpm", "tpm", "timeout"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < 1e12:
+                raise SpecError(f"--{name} {value:g}; it must be a positive number")
+        if self.record and self.replay:
+            raise SpecError("--record writes answers and --replay reads them; say one of the two")
+        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", self.key_env):
+            raise SpecError("--key-env names an environment variable; the key itself is never said on a command line")
+        if not self.is_fake:
+            self.check_url()
+
+    def check_url(self) -> None:
+        try:
+            parts = urlsplit(self.url)
+            fine = parts.scheme in ("http", "https") and parts.hostname and (parts.port is None or parts.port > 0)
+        except ValueError:
+            raise SpecError("--url is no address; say http://host:port/v1") from None
+        if not fine:
+            raise SpecError(f"--url {shown(self.url)}; say http://host:port/v1, https://…, or fake:")
+        if parts.username or parts.password or parts.query or parts.fragment:
+            raise SpecError("--url carries a name, a password or a query; keys come from the environment (--key-env)")
+
+    @property
+    def is_fake(self) -> bool:
+        return self.url == FAKE
+
+    @property
+    def is_local(self) -> bool:
+        return not self.is_fake and urlsplit(self.url).hostname in LOOPBACK
+
+    def read_key(self) -> str:
+        """The key, or nothing. It is asked for when a client begins, and kept by that client alone."""
+        return os.environ.get(self.key_env, "").strip()

@@ -1,0 +1,331 @@
+"""`fabula train micap`, `fabula predict micap`: a small simulated world from files to scores; bad input; long sets."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+torch = pytest.importorskip("torch", reason="models need fabula[learn]")
+for module in ("lightning_fabric", "safetensors", "tokenizers"):
+    pytest.importorskip(module, reason="training needs fabula[learn]")
+
+import fabula  # noqa: E402
+from fabula.cli import fabula as command  # noqa: E402
+from fabula.core.errors import InputError, SpecError  # noqa: E402
+from fabula.core.notes import Notes  # noqa: E402
+from fabula.io.identity.captionsets import SetText  # noqa: E402
+from fabula.learn import checkpoint  # noqa: E402
+from fabula.learn.clips import Streams, Videosets, link_faces, read_sets_of  # noqa: E402
+from fabula.learn.features import Features, write_features  # noqa: E402
+from fabula.learn.models import micap  # noqa: E402
+from fabula.learn.tasks.micap import overwrite_people  # noqa: E402
+from fabula.learn.windows import tell_sets, windows  # noqa: E402
+from fabula.learn.wordpiece import Pieces, fill_blanks, mask_people, read_pieces, train_pieces  # noqa: E402
+from fabula.learn.worlds.films import Recipe, features_of, make_film, write_world  # noqa: E402
+from fabula.text.identity import ids  # noqa: E402
+
+RECIPE = Recipe(train_films=3, val_films=1, test_films=1, clips=12, face_dim=16, action_dim=8, frame_dim=8)
+SHAPE = {"hidden": 16, "heads": 2, "feedforward": 16, "decoder_layers": 1}
+FAST = {"epochs": 2, "batch_size": 8, "lr": 1e-3, "threads": 1}
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("world")
+    assert write_world(folder, RECIPE) == 3 * 8 + 2 + 2
+    return folder
+
+
+@pytest.fixture(scope="module")
+def run(world: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("runs") / "joint"
+    fabula.train("micap", data=world, features=world, tiny=True, set_=SHAPE, settings=FAST, out=out)
+    return out
+
+
+def ask(run: Path, world: Path, task: str, **more: object) -> dict[str, SetText]:
+    made: dict[str, SetText] = fabula.predict("micap", run, task=task, data=world, split="test", features=world, **more)
+    return made
+
+
+# --- the world -------------------------------------------------------------------------------------------------------
+
+
+def test_a_world_is_its_recipe(world: Path, tmp_path: Path) -> None:
+    write_world(tmp_path / "again", RECIPE)
+    for file in sorted(world.iterdir()):
+        assert file.read_bytes() == (tmp_path / "again" / file.name).read_bytes(), file.name
+    with pytest.raises(InputError, match="exists already"):
+        write_world(world, RECIPE)
+    with pytest.raises(SpecError, match="probability"):
+        replace(RECIPE, absent=1.5)
+
+
+def test_a_world_says_that_it_is_simulated(world: Path) -> None:
+    for stream in ("frame", "action", "face", "box"):
+        metadata = Features(world / f"{stream}.safetensors").metadata
+        assert metadata["simulated"] is True and metadata["recipe"]["cast"] == RECIPE.cast
+
+
+def test_ids_of_a_set_are_the_cast(world: Path) -> None:
+    """Captions of overlapping sets name the same people, and number them by first appearance."""
+    film = make_film("sim-train-000", RECIPE)
+    sets = read_sets_of(world, "train", Notes())
+    for name, one in sets.items():
+        if not name.startswith("sim-train-000"):
+            continue
+        first = int(name[-4:])
+        own: dict[str, str] = {}
+        for k, caption in enumerate(one.captions or ()):
+            truth = film.scenes[first + k].caption
+            for mine, theirs in zip(ids(caption), ids(truth), strict=True):
+                assert own.setdefault(theirs, mine) == mine
+        assert sorted(own.values()) == list(own.values()) and len(own) > 1
+
+
+def test_faces_tell_who_is_who() -> None:
+    """Without poses and absences, clusters over a film's clips are its cast; an agent's face is the largest."""
+    film = make_film("f", replace(RECIPE, pose=0.1, jitter=0.05, absent=0.0, face_dim=64))
+    faces, truth = [], []
+    for k, scene in enumerate(film.scenes):
+        seen = features_of(film, k)
+        tall = seen["box"][:, 3] - seen["box"][:, 1]
+        largest = seen["face"][tall.argmax()]
+        assert int((film.base @ largest).argmax()) == scene.agent
+        faces += list(seen["face"])
+        truth += [int(x) for x in (seen["face"] @ film.base.T).argmax(1)]
+    who = link_faces(np.array(faces), 0.6)
+    assert len(set(zip(who.tolist(), truth, strict=True))) == len(set(truth)) == len(set(who.tolist()))
+
+
+def test_hidden_faces_are_missing() -> None:
+    film = make_film("f", replace(RECIPE, absent=1.0, bystanders=0.0))
+    assert not any(len(features_of(film, k)["face"]) for k in range(len(film.scenes)))
+
+
+# --- words -----------------------------------------------------------------------------------------------------------
+
+
+def test_captions_to_tokens_and_back() -> None:
+    words = train_pieces(["the old man opens the door", "she doesn't look, he smiles"], 200, 1)
+    assert words == train_pieces(["the old man opens the door", "she doesn't look, he smiles"], 200, 1)
+    config = micap.Config.tiny(vocabulary=words, words=len(words), sep=words.index("[SEP]"))
+    pieces = Pieces(config)
+    said = ["P7 opens the door.", "P2's man doesn't look, P7 smiles"]
+    tokens = pieces.encode(said)
+    assert tokens[0] == config.start and tokens[-1] == config.end and tokens.count(config.sep) == 2
+    assert [t - config.blank for t in tokens if config.blank <= t < config.start] == [1, 2, 1]
+    assert pieces.decode(tokens, 3) == ["P1 opens the door.", "P2's man doesn't look, P1 smiles.", ""]
+    hidden = pieces.encode(["[BLANK] opens the door.", "SOMEONE's man doesn't look, ___ smiles"])
+    assert hidden == pieces.encode(said, blank=True)
+    with pytest.raises(InputError, match="12 people; the model knows 11"):
+        pieces.encode([" ".join(f"P{k}" for k in range(1, 13))])
+
+
+def test_frequent_pairs_become_pieces() -> None:
+    """By pencil: 'ab' 3 times, 'abc' 2 times: a+##b (5), then ab+##c (2)."""
+    words = train_pieces(["ab ab P1 ab abc", "abc"], 100, 2)
+    assert words[5:] == ("a", "##b", "##c", "ab", "abc")
+    assert train_pieces(["ab ab P1 ab abc", "abc"], 9, 2)[5:] == ("a", "##b", "##c", "ab")
+
+
+def test_berts_vocabulary(tmp_path: Path) -> None:
+    path = tmp_path / "vocab.txt"
+    path.write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\nhat\n##s\n")
+    words = read_pieces(path)
+    pieces = Pieces(micap.Config.tiny(vocabulary=words, words=6, sep=3))
+    assert pieces.encode(["P1 hats"])[2:4] == (4, 5)
+    path.write_text("a\nb\n")
+    with pytest.raises(InputError, match="no line \\[UNK\\]"):
+        read_pieces(path)
+
+
+def test_blanks_and_their_words() -> None:
+    filled, who = fill_blanks(["P3 hugs P1.", "Rain.", "SOMEONE's hat."], ["P1", "P2", "P1"])
+    assert filled == ["P1 hugs P2.", "Rain.", "P1's hat."] and who == [["P1", "P2"], [], ["P1"]]
+    masked = mask_people(["P3 hugs P1 now."])
+    assert masked == mask_people(["P9 hugs P2 now."])  # no id is told
+    assert masked == [
+        [
+            ("someone hugs someone now.", "blank hugs someone now."),
+            ("someone hugs someone now.", "someone hugs blank now."),
+        ]
+    ]
+
+
+# --- training and predicting -----------------------------------------------------------------------------------------
+
+
+def test_a_run_keeps_a_best_of_each_task(run: Path) -> None:
+    header = checkpoint.read(run / "last.safetensors")[1]
+    assert header["model"] == "micap" and header["about"]["simulated"] is True
+    best = {file.name for file in run.glob("best*.safetensors")}
+    assert len(best) >= 2, best
+    rows = (
+        (run / "scores.csv").read_text()
+        if (run / "scores.csv").exists()
+        else "".join(f.read_text() for f in run.glob("*.csv"))
+    )
+    for score in ("class", "METEOR", "CIDEr"):
+        assert score in rows
+
+
+def test_predictions_are_scored(run: Path, world: Path, tmp_path: Path) -> None:
+    truth = read_sets_of(world, "test", Notes())
+    filled = ask(run, world, "fitb", out=tmp_path / "filled.jsonl")
+    assert list(filled) == list(truth)
+    for name, one in filled.items():
+        want = fill_blanks(truth[name].captions or (), ["P1"] * sum(map(len, one.blanks or ())))[0]
+        assert fill_blanks(one.captions or (), ["P1"] * sum(map(len, one.blanks or ())))[0] == want
+    result = fabula.score(tmp_path / "filled.jsonl", world / "test.jsonl", task="identity", metrics="FITB")
+    assert 0 <= result["FITB"].values["instance"] <= 1
+    told = ask(run, world, "caption", out=tmp_path / "told.jsonl")
+    assert all(len(one.captions or ()) == 5 for one in told.values())
+    fabula.score(tmp_path / "told.jsonl", world / "test.jsonl", task="identity", metrics="METEOR,CIDEr")
+
+
+def test_no_id_of_the_question_is_looked_at(run: Path, world: Path, tmp_path: Path) -> None:
+    text = (world / "test.jsonl").read_text()
+    (tmp_path / "test.jsonl").write_text(
+        "\n".join(line.replace("P1", "[BLANK]").replace("P2", "P9") for line in text.splitlines())
+    )
+    plain, hidden = (
+        ask(run, world, "fitb"),
+        fabula.predict("micap", run, task="fitb", data=tmp_path, split="test", features=world),
+    )
+    assert {n: one.blanks for n, one in plain.items()} == {n: one.blanks for n, one in hidden.items()}
+
+
+def test_trivial_people(run: Path, world: Path) -> None:
+    same, different = (ask(run, world, "fitb", people=people) for people in ("same", "different"))
+    assert {i for one in same.values() for row in one.blanks or () for i in row} == {"P1"}
+    assert all(
+        len(ids) == len(set(ids)) for one in different.values() if (ids := [i for row in one.blanks or () for i in row])
+    )
+    assert overwrite_people(("P4 sees P2.", "P4 runs."), "different") == ("P1 sees P2.", "P3 runs.")
+    assert overwrite_people(("P4 sees P2.",), "same") == ("P1 sees P1.",)
+
+
+def test_command_line(world: Path, tmp_path: Path) -> None:
+    out = str(tmp_path / "run")
+    shape = [word for name, value in SHAPE.items() for word in ("--set", f"{name}={value}")]
+    told = [
+        "--tiny",
+        "--task",
+        "fitb",
+        "--streams",
+        "text",
+        "--epochs",
+        "1",
+        "--batch-size",
+        "8",
+        "--lr",
+        "1e-3",
+        "--threads",
+        "1",
+    ]
+    train = ["train", "micap", "--data", str(world), "--features", str(world), *told, "--out", out, *shape]
+    done = CliRunner().invoke(command, train)
+    assert done.exit_code == 0, done.output
+    assert "simulated" in done.output
+    ask = ["predict", "micap", out, "--data", str(world), "--split", "test", "--features", str(world), "-o"]
+    done = CliRunner().invoke(command, [*ask, str(tmp_path / "f.jsonl"), "--task", "fitb"])
+    assert done.exit_code == 0 and json.loads((tmp_path / "f.jsonl").read_text().splitlines()[0])["blanks"]
+    done = CliRunner().invoke(command, [*ask, str(tmp_path / "c.jsonl"), "--task", "caption"])
+    assert isinstance(done.exception, SpecError) and "trained for fitb alone" in str(done.exception)
+    assert not (tmp_path / "c.jsonl").exists()
+
+
+# --- long sets -------------------------------------------------------------------------------------------------------
+
+
+def test_windows() -> None:
+    assert list(windows(5, 5, 2)) == [range(5)]
+    assert list(windows(9, 5, 2)) == [range(5), range(3, 8), range(6, 9)]
+    assert list(windows(11, 5, 0)) == [range(5), range(5, 10), range(10, 11)]
+
+
+def test_a_long_set_is_told_in_windows(run: Path, world: Path) -> None:
+    film = make_film("sim-test-000", RECIPE)
+    long = SetText(tuple(s.caption for s in film.scenes), clips=tuple(film.clip(k) for k in range(len(film.scenes))))
+    model, _ = checkpoint.load_model(run)
+    data = Videosets({"film": long}, Streams(world), model.config, "both")
+    ((name, filled, told),) = tell_sets(model, data, [0])
+    blanks = sum(len(row) for row in mask_people(long.captions or ()))
+    assert name == "film" and filled is not None and told is not None
+    assert len(filled) == blanks and len(told) == len(film.scenes)
+    short = Videosets(
+        {"film": replace(long, captions=(long.captions or ())[:5], clips=(long.clips or ())[:5])},
+        Streams(world),
+        model.config,
+        "both",
+    )
+    ((_, first, _),) = tell_sets(model, short, [0])
+    assert [filled.index(i) for i in filled[: len(first or ())]] == [(first or ()).index(i) for i in first or ()]
+    trained = Videosets({"film": long}, Streams(world), model.config)
+    assert len(trained) == len(film.scenes) - 4  # stride 1
+
+
+# --- bad input -------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_wrong_is_said(run: Path, world: Path, tmp_path: Path) -> None:
+    model, _ = checkpoint.load_model(run)
+    streams = Streams(world)
+    clips = next(iter(read_sets_of(world, "test", Notes()).values())).clips
+    with pytest.raises(InputError, match="no clips are named"):
+        Videosets({"a": SetText(("P1 runs.",))}, streams, model.config)
+    with pytest.raises(InputError, match="1 captions for 5 clips"):
+        Videosets({"a": SetText(("P1 runs.",), clips=clips)}, streams, model.config)
+    with pytest.raises(InputError, match="no such folder of streams"):
+        Streams(tmp_path / "nowhere")
+    (tmp_path / "sets.jsonl").write_text('{"id": "a", "captions": ["P1 runs."], "clips": ["nobody-0001"]}\n')
+    with pytest.raises(InputError, match="no features of this clip"):
+        fabula.predict("micap", run, task="fitb", data=tmp_path / "sets.jsonl", features=world)
+
+
+def test_captions_without_ids_and_clips_without_faces(run: Path, world: Path) -> None:
+    model, _ = checkpoint.load_model(run)
+    clips = next(iter(read_sets_of(world, "test", Notes()).values())).clips or ()
+    data = Videosets({"a": SetText(("It rains.", "It snows."), clips=clips[:2])}, Streams(world), model.config, "both")
+    ((_, filled, told),) = tell_sets(model, data, [0])
+    assert filled == () and told is not None and len(told) == 2
+
+
+def test_ten_thousand_faces(run: Path, tmp_path: Path) -> None:
+    """The first `faces` are looked at, as the published program does; the rest costs no memory of clustering."""
+    model, _ = checkpoint.load_model(run)
+    draw = np.random.default_rng(0)
+    config = model.config
+    sizes = {
+        "frame": (4, config.frame_dim),
+        "action": (6, config.action_dim),
+        "face": (10_000, config.face_dim),
+        "box": (10_000, 5),
+    }
+    for stream, shape in sizes.items():
+        write_features(
+            tmp_path / f"{stream}.safetensors", [("c", np.abs(draw.normal(size=shape)).astype(np.float32))], {}
+        )
+    data = Videosets({"a": SetText(("P1 runs.",), clips=("c",))}, Streams(tmp_path), config, "both")
+    assert len(data[0].clips[0].face) == config.faces
+    assert tell_sets(model, data, [0])[0][1] is not None
+
+
+def test_given_people_are_taken(tmp_path: Path, run: Path) -> None:
+    model, _ = checkpoint.load_model(run)
+    config = model.config
+    draw = np.random.default_rng(0)
+    box = np.abs(draw.normal(size=(3, 6))).astype(np.float32)
+    box[:, 5] = [8, 3, 8]
+    stores = {"frame": draw.normal(size=(4, config.frame_dim)), "action": draw.normal(size=(6, config.action_dim)),
+              "face": draw.normal(size=(3, config.face_dim)), "box": box}  # fmt: skip
+    for stream, x in stores.items():
+        write_features(tmp_path / f"{stream}.safetensors", [("c", x.astype(np.float32))], {})
+    data = Videosets({"a": SetText(("P1 runs.",), clips=("c",))}, Streams(tmp_path), config, "both")
+    assert data.collate([data[0]]).face_cluster[0].tolist() == [0, 1, 0]
