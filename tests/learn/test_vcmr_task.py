@@ -110,7 +110,7 @@ def test_an_asked_finder_finds_what_predict_does(folder: Path, tmp_path: Path) -
         m.encode(np.zeros((4, 5)), "film")
     with pytest.raises(InputError, match="reads features"):
         m.encode("film.mp4")
-    seen = fabula.moments(tmp_path / "run", extract=lambda path: (store[found.names[0]], 1.0))
+    seen = fabula.moments(tmp_path / "run", extract=lambda path: (store[found.names[0]], 1.0, 20.0))
     assert seen.find(seen.encode("film.mp4"), texts[0]) == m.find(one, texts[0])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,10 +19,24 @@ def moments(run: str | Path, *, device: str = "cpu", extract: Any = None, read: 
         v = m.encode(frames, "film")
         m.find(v, "a man pours oil")
 
-    `extract` makes features of a video file: path → ([F, C], frames per second). `read` makes features of words, where
-    the model was trained on them: text → [L, E].
+    `extract` makes features of a video file: an extractor, as "efficientnet_lite0(fps=2)", or path → ([F, C], features
+    per second, seconds). `read` makes features of words, where the model was trained on them: text → [L, E].
     """
     need_learn()
     from fabula.learn.retrieval.finder import Finder
 
-    return Finder(run, device=device, extract=extract, read=read)
+    found = open_extractor(extract) if isinstance(extract, str) else extract
+    return Finder(run, device=device, extract=found, read=read)
+
+
+def open_extractor(spec: str) -> Callable[[Path], tuple[Any, float, float]]:
+    """Features of a video file by one of `fabula list extractors`."""
+    from fabula.features import extract_one, extractor
+
+    made = extractor(spec)
+
+    def extract(path: Path) -> tuple[Any, float, float]:
+        frames, seconds = extract_one(path, made)
+        return frames, made.rate, seconds
+
+    return extract

@@ -29,7 +29,7 @@ from fabula.learn.retrieval.data import Words, average_down, pool_clips, scale_r
 from fabula.learn.retrieval.decode import Decoding
 from fabula.learn.retrieval.search import Corpus, encode_corpus, join_videos, search_corpus
 
-Extract = Callable[[Path], tuple[ArrayLike, float]]  # a video's frames [F, C], and how many there are a second
+Extract = Callable[[Path], tuple[ArrayLike, float, float]]  # a video's features [F, C], how many a second, its seconds
 Reader = Callable[[str], ArrayLike]  # a query's words [L, E]
 
 
@@ -62,7 +62,8 @@ class Finder:
             if self.extract is None:
                 hint = "extract its features first, or give `extract` to fabula.moments"
                 raise InputError("a video file; this finder reads features", file=video, hint=hint)
-            name, (video, rate) = name or Path(video).stem, self.extract(Path(video))
+            name, (video, rate, seconds) = name or Path(video).stem, self.extract(Path(video))
+            duration = seconds if duration is None else duration
         name = name or "video"
         frames = check_features(video.cpu().numpy() if isinstance(video, Tensor) else video, name)
         if frames.shape[1] != c.feature_dim:
