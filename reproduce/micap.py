@@ -24,11 +24,11 @@ from fabula.core.notes import Notes
 from fabula.core.nouns import Corpus, Event, Segment, Story
 from fabula.diagnose.stress import stress as stress_metrics
 from fabula.learn import checkpoint
-from fabula.learn.attention import share_streams
-from fabula.learn.clips import Streams, Videosets, read_sets_of
+from fabula.learn.identity.attention import share_streams
+from fabula.learn.identity.clips import Streams, Videosets, read_sets_of
+from fabula.learn.identity.windows import tell_sets
+from fabula.learn.identity.wordpiece import mask_people
 from fabula.learn.tasks.micap import Told, overwrite_people, rename, score_blanks, score_captions
-from fabula.learn.windows import tell_sets
-from fabula.learn.wordpiece import mask_people
 from fabula.learn.worlds.films import Recipe, write_world
 
 HERE = Path(__file__).resolve().parent.parent

@@ -23,12 +23,12 @@ from fabula.core.errors import InputError, SpecError  # noqa: E402
 from fabula.core.notes import Notes  # noqa: E402
 from fabula.io.identity.captionsets import SetText  # noqa: E402
 from fabula.learn import checkpoint  # noqa: E402
-from fabula.learn.clips import Streams, Videosets, link_faces, read_sets_of  # noqa: E402
 from fabula.learn.features import Features, write_features  # noqa: E402
+from fabula.learn.identity.clips import Streams, Videosets, link_faces, read_sets_of  # noqa: E402
+from fabula.learn.identity.windows import tell_sets, windows  # noqa: E402
+from fabula.learn.identity.wordpiece import Pieces, fill_blanks, mask_people, read_pieces, train_pieces  # noqa: E402
 from fabula.learn.models import micap  # noqa: E402
 from fabula.learn.tasks.micap import overwrite_people  # noqa: E402
-from fabula.learn.windows import tell_sets, windows  # noqa: E402
-from fabula.learn.wordpiece import Pieces, fill_blanks, mask_people, read_pieces, train_pieces  # noqa: E402
 from fabula.learn.worlds.films import Recipe, features_of, make_film, write_world  # noqa: E402
 from fabula.text.identity import ids  # noqa: E402
 
@@ -367,8 +367,8 @@ def test_two_processes_are_one(world: Path, tmp_path: Path) -> None:
 MEASURE = """
 import resource, sys
 from fabula.learn import checkpoint
-from fabula.learn.clips import Streams, Videosets
-from fabula.learn.windows import tell_sets
+from fabula.learn.identity.clips import Streams, Videosets
+from fabula.learn.identity.windows import tell_sets
 from fabula.io.identity.captionsets import SetText
 from fabula.learn.worlds.films import Recipe, make_film
 film = make_film("sim-test-000", Recipe(train_films=1, val_films=1, test_films=1, clips=600))

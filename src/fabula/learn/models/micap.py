@@ -41,7 +41,7 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
 from fabula.core.errors import SpecError
-from fabula.learn.videosets import Batch
+from fabula.learn.identity.videosets import Batch
 
 STREAMS = ("text", "action", "face", "frame")  # the order of the memory; the row of the type table
 KV = tuple[Tensor, Tensor]  # keys and values by head
