@@ -44,6 +44,7 @@ REDUCED = {"hidden": 64, "heads": 4, "feedforward": 128, "encoder_layers": 1, "d
            "frames": 2, "faces": 60, "clusters": 61, "dropout": 0.0}  # fmt: skip
 WORLD = 1  # settings were chosen on the validation films of world 0
 LOOP = {"batch_size": 16, "lr": 1.5e-3, "validate_every": 2, "threads": 1, "save_minutes": 2.0}
+TRIVIAL = {"same": "one id in every blank", "different": "a new id in every blank"}
 BLANKS = ("class", "same", "different", "instance")
 WORDS = ("METEOR", "CIDEr", "SPICE", "iSPICE")
 METRICS = ("METEOR", "CIDEr", "SPICE(tok=none)", "iSPICE")
@@ -154,7 +155,7 @@ def write_doc(
     lines = ["| FITB, test films | " + " | ".join(BLANKS) + " |", "|---|" + "---|" * len(BLANKS)]
     world = args.out / "world"
     for people, scores in trivial(world).items():
-        lines.append(f"| {people} id in every blank | " + " | ".join(f"{100 * scores[k]:.2f}" for k in BLANKS) + " |")
+        lines.append(f"| {TRIVIAL[people]} | " + " | ".join(f"{100 * scores[k]:.2f}" for k in BLANKS) + " |")
     for name, runs in found.items():
         if "class" in runs[0]:
             lines.append(f"| {name} | " + " | ".join(spread([r[k] for r in runs]) for k in BLANKS) + " |")

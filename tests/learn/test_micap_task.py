@@ -337,9 +337,9 @@ def test_given_people_are_taken(tmp_path: Path, run: Path) -> None:
 # --- the loop --------------------------------------------------------------------------------------------------------
 
 
-def losses(run: Path) -> list[float]:
+def column(run: Path, name: str) -> list[float]:
     with (run / "steps.csv").open(newline="") as stream:
-        return [float(row["loss"]) for row in csv.DictReader(stream)]
+        return [float(row[name]) for row in csv.DictReader(stream)]
 
 
 @pytest.mark.slow
@@ -347,12 +347,12 @@ def test_resumed_is_as_if_never_stopped(world: Path, run: Path, tmp_path: Path) 
     told = {"data": world, "features": world, "tiny": True, "set_": SHAPE, "out": tmp_path / "run"}
     fabula.train("micap", settings={**FAST, "epochs": 1}, **told)
     fabula.train("micap", settings=FAST, resume=True, **told)
-    assert losses(tmp_path / "run") == losses(run)
+    assert column(tmp_path / "run", "loss") == column(run, "loss")
 
 
 @pytest.mark.slow
 def test_two_processes_are_one(world: Path, tmp_path: Path) -> None:
-    """Half the sets each, with other numbers of people and words: the losses are those of one process."""
+    """Half the sets each, with other numbers of people and words: the gradients are those of one process."""
     shape = [f"--set={name}={value}" for name, value in SHAPE.items()]
     both = ["-m", "fabula", "train", "micap", "--data", str(world), "--features", str(world), "--tiny", "--epochs", "1",
             "--lr", "1e-3", "--threads", "1", *shape]  # fmt: skip
@@ -361,7 +361,7 @@ def test_two_processes_are_one(world: Path, tmp_path: Path) -> None:
         words = [sys.executable, *begin, *both, "--batch-size", size, "--out", str(tmp_path / name)]
         done = subprocess.run(words, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr[-3000:]
-    assert losses(tmp_path / "two") == pytest.approx(losses(tmp_path / "one"), abs=1e-4)
+    assert column(tmp_path / "two", "grad_norm") == pytest.approx(column(tmp_path / "one", "grad_norm"), abs=1e-4)
 
 
 MEASURE = """

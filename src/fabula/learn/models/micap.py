@@ -509,7 +509,7 @@ class Tape:
 
 
 def entropy(logits: Tensor, labels: Tensor) -> Tensor:
-    """Mean cross-entropy; of nothing, 0. Of several processes the mean is over the labels of all, as of one."""
+    """Mean cross-entropy; of nothing, 0. Several processes take the mean over the labels of all, as one would."""
     n = torch.tensor(float(len(labels)), device=logits.device)
     if torch.distributed.is_available() and torch.distributed.is_initialized():
         torch.distributed.all_reduce(n)
