@@ -11,8 +11,8 @@ import pytest
 torch = pytest.importorskip("torch", reason="models need fabula[learn]")
 
 from fabula.core.errors import InputError, SpecError  # noqa: E402
+from fabula.learn.identity.videosets import Batch, ClipFeatures, Videoset, collate  # noqa: E402
 from fabula.learn.models import micap, room  # noqa: E402
-from fabula.learn.videosets import Batch, ClipFeatures, Videoset, collate  # noqa: E402
 
 SMALL = micap.Config.tiny(
     text_dim=6, action_dim=5, face_dim=4, frame_dim=3, words=20, sep=3, tokens=24, hidden=16, heads=2, feedforward=16

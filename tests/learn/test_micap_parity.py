@@ -13,8 +13,8 @@ import pytest
 torch = pytest.importorskip("torch", reason="models need fabula[learn]")
 load_file = pytest.importorskip("safetensors.torch").load_file
 
+from fabula.learn.identity.videosets import Batch, ClipFeatures, Videoset, collate  # noqa: E402
 from fabula.learn.models import micap  # noqa: E402
-from fabula.learn.videosets import Batch, ClipFeatures, Videoset, collate  # noqa: E402
 
 WHERE = Path("shared", "spec", "vectors-models", "micap")  # beside the project
 CASES = sorted(case for above in Path(__file__).resolve().parents for case in (above / WHERE).glob("case_*"))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,12 +23,12 @@ from fabula.core.errors import InputError, SpecError  # noqa: E402
 from fabula.core.notes import Notes  # noqa: E402
 from fabula.io.identity.captionsets import SetText  # noqa: E402
 from fabula.learn import checkpoint  # noqa: E402
-from fabula.learn.clips import Streams, Videosets, link_faces, read_sets_of  # noqa: E402
 from fabula.learn.features import Features, write_features  # noqa: E402
+from fabula.learn.identity.clips import Streams, Videosets, link_faces, read_sets_of  # noqa: E402
+from fabula.learn.identity.windows import tell_sets, windows  # noqa: E402
+from fabula.learn.identity.wordpiece import Pieces, fill_blanks, mask_people, read_pieces, train_pieces  # noqa: E402
 from fabula.learn.models import micap  # noqa: E402
 from fabula.learn.tasks.micap import overwrite_people  # noqa: E402
-from fabula.learn.windows import tell_sets, windows  # noqa: E402
-from fabula.learn.wordpiece import Pieces, fill_blanks, mask_people, read_pieces, train_pieces  # noqa: E402
 from fabula.learn.worlds.films import Recipe, features_of, make_film, write_world  # noqa: E402
 from fabula.text.identity import ids  # noqa: E402
 
@@ -329,3 +332,64 @@ def test_given_people_are_taken(tmp_path: Path, run: Path) -> None:
         write_features(tmp_path / f"{stream}.safetensors", [("c", x.astype(np.float32))], {})
     data = Videosets({"a": SetText(("P1 runs.",), clips=("c",))}, Streams(tmp_path), config, "both")
     assert data.collate([data[0]]).face_cluster[0].tolist() == [0, 1, 0]
+
+
+# --- the loop --------------------------------------------------------------------------------------------------------
+
+
+def column(run: Path, name: str) -> list[float]:
+    with (run / "steps.csv").open(newline="") as stream:
+        return [float(row[name]) for row in csv.DictReader(stream)]
+
+
+@pytest.mark.slow
+def test_resumed_is_as_if_never_stopped(world: Path, run: Path, tmp_path: Path) -> None:
+    told = {"data": world, "features": world, "tiny": True, "set_": SHAPE, "out": tmp_path / "run"}
+    fabula.train("micap", settings={**FAST, "epochs": 1}, **told)
+    fabula.train("micap", settings=FAST, resume=True, **told)
+    assert column(tmp_path / "run", "loss") == column(run, "loss")
+
+
+@pytest.mark.slow
+def test_two_processes_are_one(world: Path, tmp_path: Path) -> None:
+    """Half the sets each, with other numbers of people and words: the gradients are those of one process."""
+    shape = [f"--set={name}={value}" for name, value in SHAPE.items()]
+    both = ["-m", "fabula", "train", "micap", "--data", str(world), "--features", str(world), "--tiny", "--epochs", "1",
+            "--lr", "1e-3", "--threads", "1", *shape]  # fmt: skip
+    launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    for name, begin, size in (("one", [], "8"), ("two", launch, "4")):
+        words = [sys.executable, *begin, *both, "--batch-size", size, "--out", str(tmp_path / name)]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr[-3000:]
+    assert column(tmp_path / "two", "grad_norm") == pytest.approx(column(tmp_path / "one", "grad_norm"), abs=1e-4)
+
+
+MEASURE = """
+import resource, sys
+from fabula.learn import checkpoint
+from fabula.learn.identity.clips import Streams, Videosets
+from fabula.learn.identity.windows import tell_sets
+from fabula.io.identity.captionsets import SetText
+from fabula.learn.worlds.films import Recipe, make_film
+film = make_film("sim-test-000", Recipe(train_films=1, val_films=1, test_films=1, clips=600))
+n = int(sys.argv[3])
+one = SetText(tuple(s.caption for s in film.scenes[:n]), clips=tuple(film.clip(k) for k in range(n)))
+model, _ = checkpoint.load_model(sys.argv[1])
+data = Videosets({"film": one}, Streams(sys.argv[2]), model.config, "both")
+((_, filled, told),) = tell_sets(model, data, [0])
+assert len(told) == n and len(filled) >= n
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+@pytest.mark.experiment
+def test_a_film_of_600_clips_takes_the_memory_of_a_window(tmp_path: Path) -> None:
+    write_world(tmp_path / "world", Recipe(train_films=1, val_films=1, test_films=1, clips=600))
+    told = {"data": tmp_path / "world" / "val.jsonl", "features": tmp_path / "world", "tiny": True}
+    fabula.train("micap", settings={**FAST, "epochs": 1}, out=tmp_path / "run", **told)
+    peak = {}
+    for n in (5, 60, 600):
+        words = [sys.executable, "-c", MEASURE, str(tmp_path / "run"), str(tmp_path / "world"), str(n)]
+        peak[n] = int(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
+    print(peak)
+    assert peak[60] < 2 * peak[5] and peak[600] < 2 * peak[5]

@@ -190,4 +190,4 @@ def test_names():
     )
     assert translate("something.else", PDVC) is None
     with pytest.raises(SpecError, match="there are tables for: pdvc"):
-        read_sizes("a.pth", "xml")
+        read_sizes("a.pth", "procnets")

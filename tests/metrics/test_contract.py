@@ -28,6 +28,7 @@ every_caption = pytest.mark.parametrize("cls", OF_CAPTIONS.values(), ids=OF_CAPT
 OF_STORIES = {name: cls for name, cls in ALL.items() if cls.reads == "stories"}
 OF_MOMENTS = {name: cls for name, cls in ALL.items() if cls.reads == "moments"}  # test_moment_contract.py
 ELSEWHERE = {"DenseCap_mAP", "DenseCap_AP", "FITB"}  # of images and of clips: test_densecap.py, test_fitb.py
+ASKED_FOR = {"NDCG"}  # in no table by itself: references with grades are few
 GRAPHS = {"SPICE", "iSPICE"}  # several references make one graph, larger than any caption's; without ids there is none
 every_story = pytest.mark.parametrize("cls", OF_STORIES.values(), ids=OF_STORIES.keys())
 
@@ -117,7 +118,7 @@ def test_is_frozen(cls):
 def test_names_its_paper_its_tasks_and_its_numbers(cls):
     assert cls.paper, "whose is it?"
     assert any(year.isdigit() and len(year) == 4 for year in cls.paper.replace(",", " ").split()), cls.paper
-    assert cls.tasks
+    assert cls.tasks or cls.name in ASKED_FOR
     assert cls.primary in cls.fields
     assert len(set(cls.fields)) == len(cls.fields)
     assert cls.at is None or cls.at in {f.name for f in dataclasses.fields(cls)}

@@ -356,13 +356,25 @@ def charades(rng: Random, some: list[Query]) -> tuple[Doc, Doc]:
     return preds, Doc("ref0.txt", "text", lines)
 
 
-MOMENTS = (qvhighlights, moment_lines, tvr, timechat_tvg, verified_fig, didemo, charades)
+def rvmr(rng: Random, some: list[Query]) -> tuple[Doc, Doc]:
+    refs = {
+        str(q.id): [{"video_name": q.video, "timestamp": w, "relevance": rng.randint(0, 4)} for w in q.windows]
+        for q in some
+    }
+    preds = {
+        str(q.id): [{"video_name": rng.choice((q.video, "other")), "timestamp": row[:2]} for row in near(rng, q)]
+        for q in some
+    }
+    return Doc("pred.json", "json", preds), Doc("ref0.json", "json", refs)
+
+
+MOMENTS = (qvhighlights, moment_lines, tvr, timechat_tvg, verified_fig, didemo, charades, rvmr)
 
 
 def moments(rng: Random, task: str = "") -> tuple[Doc, list[Doc]]:
     ways = {
         "highlights": (qvhighlights, qvhighlights, moment_lines),
-        "moments": (tvr, tvr, verified_fig, moment_lines),
+        "moments": (tvr, tvr, verified_fig, moment_lines, rvmr),
         "grounding": (timechat_tvg, timechat_tvg, charades, didemo, moment_lines),
     }.get(task, MOMENTS)
     pred, ref = rng.choice(ways)(rng, draw_queries(rng))

@@ -41,7 +41,7 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
 from fabula.core.errors import SpecError
-from fabula.learn.videosets import Batch
+from fabula.learn.identity.videosets import Batch
 
 STREAMS = ("text", "action", "face", "frame")  # the order of the memory; the row of the type table
 KV = tuple[Tensor, Tensor]  # keys and values by head
@@ -509,8 +509,12 @@ class Tape:
 
 
 def entropy(logits: Tensor, labels: Tensor) -> Tensor:
-    """Mean cross-entropy; of nothing, 0."""
-    return F.cross_entropy(logits, labels, reduction="sum") / max(len(labels), 1)
+    """Mean cross-entropy; of nothing, 0. Several processes take the mean over the labels of all, as one would."""
+    n = torch.tensor(float(len(labels)), device=logits.device)
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        torch.distributed.all_reduce(n)
+        n = n / torch.distributed.get_world_size()
+    return F.cross_entropy(logits, labels, reduction="sum") / torch.where(n > 0, n, torch.ones_like(n))
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from torch import nn
 
     from fabula.io.identity.captionsets import Sets, SetText
-    from fabula.learn.clips import Streams, Videosets
+    from fabula.learn.identity.clips import Streams, Videosets
 
 FITB = ("class", "instance", "same", "different")
 QUICK, SLOW = ("METEOR", "CIDEr"), ("iSPICE", "SPICE(tok=none)")
@@ -107,7 +107,7 @@ class Task(base.Task):
     # -- training -----------------------------------------------------------------------------------------------------
 
     def read(self, options: Any, notes: Notes) -> Source:
-        from fabula.learn.clips import Streams, only_seen, read_sets_of
+        from fabula.learn.identity.clips import Streams, only_seen, read_sets_of
 
         streams = Streams(options.features)
         train = only_seen(read_sets_of(options.data, "train", notes), streams, options.skip_missing, notes)
@@ -119,8 +119,8 @@ class Task(base.Task):
         return Source(options, streams, train, val)
 
     def config(self, config: Any, source: Source, start: base.Start | None) -> Any:
-        from fabula.learn.clips import texts_of
-        from fabula.learn.wordpiece import read_pieces, train_pieces
+        from fabula.learn.identity.clips import texts_of
+        from fabula.learn.identity.wordpiece import read_pieces, train_pieces
 
         streams, options = source.streams, source.options
         missing = [s for s in config.seen if s != "text" and streams.dim(s) is None]
@@ -152,12 +152,12 @@ class Task(base.Task):
         )
 
     def data(self, source: Source, config: Any) -> Videosets:
-        from fabula.learn.clips import Videosets
+        from fabula.learn.identity.clips import Videosets
 
         return Videosets(source.train, source.streams, config)
 
     def held(self, source: Source, config: Any) -> Videosets | None:
-        from fabula.learn.clips import Videosets
+        from fabula.learn.identity.clips import Videosets
 
         if source.val is None:
             return None
@@ -166,7 +166,7 @@ class Task(base.Task):
     def answer(
         self, model: nn.Module, data: Any, share: Share, batch_size: int = 8, watch: Progress = silent
     ) -> list[Told]:
-        from fabula.learn.windows import tell_sets
+        from fabula.learn.identity.windows import tell_sets
 
         return [Told(*one) for one in tell_sets(model, data, list(share.of(len(data))), batch_size, watch)]
 
@@ -195,7 +195,7 @@ class Task(base.Task):
     # -- predicting ---------------------------------------------------------------------------------------------------
 
     def ask(self, model: nn.Module, options: Any, notes: Notes) -> Videosets:
-        from fabula.learn.clips import Streams, Videosets, only_seen, read_sets_of
+        from fabula.learn.identity.clips import Streams, Videosets, only_seen, read_sets_of
 
         config: Any = model.config
         if options.task not in model.passes:  # type: ignore[operator]
@@ -229,7 +229,7 @@ class Task(base.Task):
         return f"{len(result):,} captionsets"
 
 
-TEXT_DIM = 256  # of blanks that are described by the words around them: learn/clips.py
+TEXT_DIM = 256  # of blanks that are described by the words around them: learn/identity/clips.py
 
 
 def warn_simulated(streams: Streams, notes: Notes) -> None:
@@ -239,7 +239,7 @@ def warn_simulated(streams: Streams, notes: Notes) -> None:
 
 def as_set(told: Told, asked: SetText, people: str) -> SetText:
     from fabula.io.identity.captionsets import SetText
-    from fabula.learn.wordpiece import fill_blanks
+    from fabula.learn.identity.wordpiece import fill_blanks
 
     if told.filled is not None and told.captions is None:
         captions, blanks = fill_blanks(asked.captions or (), rename(told.filled, people))
@@ -270,7 +270,7 @@ def overwrite_people(captions: tuple[str, ...], people: str) -> tuple[str, ...]:
 def score_blanks(answers: list[Told], truth: Sets) -> dict[str, float]:
     """FITB of filled blanks, by `fabula.score`."""
     from fabula.io.identity.captionsets import SetText
-    from fabula.learn.wordpiece import fill_blanks
+    from fabula.learn.identity.wordpiece import fill_blanks
 
     filled: Sets = {}
     for told in answers:

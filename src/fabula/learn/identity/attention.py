@@ -15,10 +15,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from fabula.learn.videosets import Videoset
+from fabula.learn.identity.videosets import Videoset
 
 if TYPE_CHECKING:
-    from fabula.learn.clips import Videosets
+    from fabula.learn.identity.clips import Videosets
 
 Shares = NDArray[np.float64]
 

@@ -30,9 +30,9 @@ from fabula.io.files import check_path
 from fabula.io.identity.captionsets import SetText, read_sets
 from fabula.learn._stores import H5
 from fabula.learn.features import Features
+from fabula.learn.identity.videosets import Batch, ClipFeatures, Floats, Videoset, collate
+from fabula.learn.identity.wordpiece import Pieces, mask_people
 from fabula.learn.simulate import EMBEDDERS
-from fabula.learn.videosets import Batch, ClipFeatures, Floats, Videoset, collate
-from fabula.learn.wordpiece import Pieces, mask_people
 
 if TYPE_CHECKING:
     from fabula.learn.models.micap import Config

@@ -18,10 +18,10 @@ import numpy as np
 import torch
 
 from fabula.core.notes import Progress, silent
-from fabula.learn.videosets import Batch, Floats, Videoset
+from fabula.learn.identity.videosets import Batch, Floats, Videoset
 
 if TYPE_CHECKING:
-    from fabula.learn.clips import Videosets
+    from fabula.learn.identity.clips import Videosets
 
 OVERLAP = 2  # clips of the window before that are given again to a window whose blanks are filled
 Answer = tuple[str, tuple[str, ...] | None, tuple[str, ...] | None]  # set, an id a blank, a caption a clip
