@@ -15,6 +15,7 @@ pytest.importorskip("lightning_fabric", reason="training needs fabula[learn]")
 import fabula  # noqa: E402
 from fabula.core.errors import FabulaError, InputError, SpecError  # noqa: E402
 from fabula.core.notes import Notes  # noqa: E402
+from fabula.learn import checkpoint  # noqa: E402
 from fabula.learn.features import Features, write_features  # noqa: E402
 from fabula.learn.models import hero, reloclnet, xml  # noqa: E402
 from fabula.learn.retrieval.answers import score_answers  # noqa: E402
@@ -184,3 +185,26 @@ def overfit(folder: Path, module: Any, steps: int) -> dict[str, float]:
 @pytest.mark.parametrize("module", [xml, reloclnet, hero])
 def test_32_moments_are_learnt_by_heart(folder: Path, module: Any) -> None:
     assert overfit(folder, module, 300)["SVMR_r1@0.7"] > 0.95
+
+
+def test_a_video_file_is_answered_as_its_features_are(tmp_path: Path) -> None:
+    """Features that were stored, and features made of the file when it is asked: the same moments."""
+    above = (p / "shared" / "data" / "videos" / "charades.mp4" for p in Path(__file__).resolve().parents)
+    video = next((p for p in above if p.is_file()), None)
+    if video is None:
+        pytest.skip("../shared/data/videos is not here: a real video is wanted")
+    pytest.importorskip("av", reason="videos are read with PyAV")
+    from fabula.features import extract_one, extractor
+
+    spec = "thumbnail(fps=1)"
+    frames, seconds = extract_one(video, spec)
+    config = xml.Config.tiny(**TINY, feature_dim=frames.shape[1], words="hashing")
+    torch.manual_seed(0)
+    model = xml.Model(config)
+    weights = {f"model.{name}": t for name, t in model.state_dict().items()}
+    checkpoint.write(tmp_path / "last.safetensors", weights, checkpoint.header_of(model, about={"task": "vcmr"}))
+    m = fabula.moments(tmp_path / "last.safetensors", extract=spec)
+    write_features(tmp_path / "store.safetensors", [("film", frames)], {"rate": extractor(spec).rate})
+    stored = Features(tmp_path / "store.safetensors")["film"]
+    ours, theirs = m.encode(video, "film"), m.encode(stored, "film", extractor(spec).rate, seconds)
+    assert m.find(ours, "a man opens the door") == m.find(theirs, "a man opens the door") != []
