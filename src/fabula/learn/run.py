@@ -60,12 +60,12 @@ def fit(
 
     begin, weights = read_start(options, Model)
     chosen = configure(begin.config if begin else default_of(Model, options.tiny), preset.config)
-    looped = configure(Settings(**Model.recipe), preset.settings)
+    looped = configure(Settings(**Model.recipe), count_epochs(preset.settings))
     with name_file(options.config):
         chosen = configure(chosen, {n: v for n, v in recipe.config.items() if n not in task.derived})
-        looped = configure(looped, recipe.settings)
+        looped = configure(looped, count_epochs(recipe.settings))
     chosen = task.config(configure(chosen, config or {}), source, begin)
-    looped = configure(looped, settings or {})
+    looped = configure(looped, count_epochs(settings or {}))
     torch.manual_seed(looped.seed)  # the weights begin the same in every process and every run of a seed
     model = Model(chosen)
     if begin is not None:
@@ -104,6 +104,11 @@ def ask(task: Task, path: str | Path, options: PredictOptions, callbacks: Callba
         callbacks.warn(line)
     model = model.to(device).eval()
     return task.tell(task.answer(model, data, Share(), options.batch_size, callbacks.watch), data)
+
+
+def count_epochs(settings: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Who says epochs means epochs, also where the model's paper counts steps."""
+    return {"steps": None, **settings} if "epochs" in settings else settings
 
 
 def default_of(Model: Any, tiny: bool) -> Any:

@@ -48,7 +48,7 @@ class Seeded(Dataset[Any]):
         epoch, item = place
         try:
             with torch.random.fork_rng(devices=[]):
-                torch.manual_seed(seed_of(self.seed, epoch, item))
+                torch.default_generator.manual_seed(seed_of(self.seed, epoch, item))  # the CPU's alone
                 return self.data[item]
         except FabulaError as error:  # from a worker it would come as a text of many lines
             return Failure(error)
