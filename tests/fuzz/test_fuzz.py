@@ -16,7 +16,7 @@ import pytest
 from tools.fuzz import campaign, commands, draw, readers, verbs
 from tools.fuzz.mutate import Doc, bend, straight
 from tools.fuzz.shrink import shrink
-from tools.fuzz.watch import KERNELS, Case, Fault, Said, Target, Wrong, judge, observe
+from tools.fuzz.watch import KERNELS, Case, Fault, Said, Target, Wrong, judge, observe, same
 
 from fabula import _kernels, io
 from fabula.core.errors import InputError
@@ -275,3 +275,12 @@ def test_a_process_that_dies_is_a_find(tmp_path: Path) -> None:
         Case.of(json.loads(Path(file).read_text()))
         == campaign.make_case((campaign.find_target("answer"),), "t", "readers", 4)[1]
     )
+
+
+def test_deep_data_are_compared_without_calls() -> None:
+    one, two = [1.0], [1.0 + 1e-12]
+    for _ in range(50_000):
+        one, two = [one], [two]
+    assert same(one, two)
+    assert not same(one, [two])
+    assert not same({"a": [1]}, {"a": [2]}) and same(float("nan"), float("nan"))

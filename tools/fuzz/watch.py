@@ -260,14 +260,24 @@ def find_difference(one: Seen, two: Seen) -> tuple[str, str] | None:
 
 
 def same(a: Any, b: Any) -> bool:
-    """Equal, numbers to 1e-9, NaN being NaN."""
-    if isinstance(a, dict) and isinstance(b, dict):
-        return list(a) == list(b) and all(same(a[k], b[k]) for k in a)
-    if isinstance(a, list) and isinstance(b, list):
-        return len(a) == len(b) and all(map(same, a, b))
-    if isinstance(a, float) and isinstance(b, float):
-        return a == b or (a != a and b != b) or math.isclose(a, b, rel_tol=CLOSE, abs_tol=CLOSE)
-    return bool(a == b)
+    """Equal, numbers to 1e-9, NaN being NaN. What a reader lets through may nest deeper than Python calls."""
+    left = [(a, b)]
+    while left:
+        a, b = left.pop()
+        if isinstance(a, dict) and isinstance(b, dict):
+            if list(a) != list(b):
+                return False
+            left += [(a[k], b[k]) for k in a]
+        elif isinstance(a, list) and isinstance(b, list):
+            if len(a) != len(b):
+                return False
+            left += zip(a, b, strict=True)
+        elif isinstance(a, float) and isinstance(b, float):
+            if not (a == b or (a != a and b != b) or math.isclose(a, b, rel_tol=CLOSE, abs_tol=CLOSE)):
+                return False
+        elif a != b:
+            return False
+    return True
 
 
 def plain(value: Any) -> Any:
