@@ -365,7 +365,8 @@ def test_two_processes_are_one(world: Path, tmp_path: Path) -> None:
 
 
 MEASURE = """
-import resource, sys
+import resource, sys, torch
+torch.set_num_threads(1)
 from fabula.learn import checkpoint
 from fabula.learn.identity.clips import Streams, Videosets
 from fabula.learn.identity.windows import tell_sets

@@ -100,9 +100,8 @@ def read_texts(value: Any, where: str, id: str, source: Source) -> tuple[str, ..
 def read_names(value: Any, where: str, id: str, source: Source) -> tuple[str, ...]:
     """The clips of a set by name."""
     hint = 'clips are names, as ["film-0012", "film-0013"]'
-    return tuple(
-        source.text(c, f"{where}[{k}]", id, hint) for k, c in enumerate(source.listing(value, where, id, hint))
-    )
+    some = source.listing(value, where, id, hint)
+    return tuple(source.text(name, f"{where}[{k}]", id, hint) for k, name in enumerate(some))
 
 
 def read_ids(value: Any, where: str, id: str, source: Source) -> tuple[tuple[str, ...], ...]:

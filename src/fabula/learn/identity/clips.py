@@ -150,6 +150,7 @@ class Videosets:
         self.windows = [(name, k) for name in self.sets for k in range(max(1, spare[name] + 1))]
         self.embed = None if "text" in streams.files else EMBEDDERS["hashing"]()
         self.people = "model"  # whom predictions name
+        self.masked: tuple[str, list[list[tuple[str, str]]]] = ("", [])
         self.described: dict[str, Floats] = {}
 
     def __len__(self) -> int:
@@ -191,7 +192,9 @@ class Videosets:
 
     def describe(self, name: str, captions: Sequence[str], clips: range) -> Floats | None:
         """The text features of the blanks of some clips. [blanks, C]"""
-        masked = mask_people(captions)
+        if self.masked[0] != name:  # of a long set once, not for every window
+            self.masked = name, mask_people(captions)
+        masked = self.masked[1]
         before = sum(len(masked[k]) for k in range(clips.start))
         count = sum(len(masked[k]) for k in clips)
         if not count:
