@@ -150,7 +150,7 @@ class Videosets:
         self.windows = [(name, k) for name in self.sets for k in range(max(1, spare[name] + 1))]
         self.embed = None if "text" in streams.files else EMBEDDERS["hashing"]()
         self.people = "model"  # whom predictions name
-        self.masked: tuple[str, list[list[tuple[str, str]]]] = ("", [])
+        self.masked: tuple[str | None, list[list[tuple[str, str]]]] = (None, [])
         self.described: dict[str, Floats] = {}
 
     def __len__(self) -> int:
