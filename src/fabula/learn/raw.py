@@ -30,8 +30,6 @@ class RawVideos(Mapping[str, Frames]):
         from fabula.features import extract_one, rebuild  # only where videos are looked at
 
         extractor = rebuild(recipe, None if weights is None else str(weights))
-        self.path, self.recipe, self.dim = paths[0], dict(recipe), extractor.dim
-        self.metadata: dict[str, Any] = {}
         self.made: dict[str, Frames] = {}
         stories: dict[str, Story] = {}
         for i, path in enumerate(paths):

@@ -45,17 +45,7 @@ def page(result: Result, title: str, *, other: Result | None = None, names: Sequ
         f" against <b>{escape_text(against)}</b>" if against else ""
     )
     jump = f' <a href="#rows">{ROWS[str(data["kind"])][0]}</a>' if data else ""
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; {ours}; base-uri 'none'; form-action 'none'">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>{escape_text(title)}</title>
-<style>{style}</style>
-</head>
-<body>
+    return f"""{draw_head(title, style, ours)}<body>
 <header>
 <h1>{escape_text(title)}</h1>
 <p class="lead">{lead}</p>
@@ -95,6 +85,21 @@ scores, counts and warnings above are complete without it.</p></noscript>
 
 def read_asset(name: str) -> str:
     return files("fabula.report").joinpath(name).read_text("utf-8")
+
+
+def draw_head(title: str, style: str, allowed: str) -> str:
+    """A document up to its body: its name, its style, and a policy: only what is `allowed` runs or is loaded."""
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>{escape_text(title)}</title>
+<style>{style}</style>
+</head>
+"""
 
 
 def hash_source(text: str) -> str:

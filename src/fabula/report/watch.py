@@ -16,7 +16,7 @@ from fabula.core.errors import InputError
 from fabula.core.nouns import Story
 from fabula.report._data import pack_data
 from fabula.report._events import list_events
-from fabula.report.html import escape_text, hash_source, read_asset
+from fabula.report.html import draw_head, escape_text, hash_source, read_asset
 
 
 def watch_page(
@@ -43,17 +43,7 @@ def watch_page(
     events = sum(len(story) for story in stories.values())
     many = f"{len(rows):,} video{'s' * (len(rows) != 1)}, {events:,} predicted event{'s' * (events != 1)}"
     lines = "".join(f'<p class="meta">{escape_text(line)}</p>' for line in notes)
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; {policy}; base-uri 'none'; form-action 'none'">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>{escape_text(title)}</title>
-<style>{style}</style>
-</head>
-<body>
+    return f"""{draw_head(title, style, policy)}<body>
 <header>
 <h1>{escape_text(title)}</h1>
 <p class="lead">{many}</p>
