@@ -1,6 +1,7 @@
-"""fabula.api.people: people in videos: found, looked at, put right, cut into clips; a call for each word of the command.
+"""fabula.api.people: people in videos, found, looked at, put right, cut into clips; a call for each of its words.
 
-find_people(…) · load_cast(…) · group_people(…) · cut_people(…) · page_of(…) · merge · split · name · undo · describe_people(…)
+find_people(…) · load_cast(…) · group_people(…) · cut_people(…) · page_of(…) · describe_people(…)
+merge_people(…) · split_person(…) · name_person(…) · undo_correction(…)
 """
 
 from __future__ import annotations

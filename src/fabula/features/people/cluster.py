@@ -1,4 +1,4 @@
-"""Who is who: faces into people. Plain DBSCAN as MICap has it, and linking that knows what a video proves (the default).
+"""Who is who: faces into people. DBSCAN as MICap has it, and linking that knows what a video proves (the default).
 
 dbscan   (Ester et al., KDD 1996; MICap: cosine distance, eps .75)  a face with at least `min_samples` faces within eps,
          itself included, is a core; cores within eps of one another are one person; any other face within eps of a core

@@ -1,4 +1,4 @@
-"""How well faces were grouped, against labels: B³ (Bagga & Baldwin, 1998), adjusted Rand index (Hubert & Arabie, 1985), pairs.
+"""How well faces were grouped, against labels: B³ (Bagga & Baldwin, 1998), ARI (Hubert & Arabie, 1985), pairs.
 
 n_ij faces of truth i in group j, n_i and n_j its sums, N faces in all:
 

@@ -22,7 +22,8 @@ JPEG = b"\xff\xd8\xff"
 STYLE = """
 .person { margin: 2.2rem 0; }
 .faces { display: flex; flex-wrap: wrap; gap: .7rem; list-style: none; margin: .7rem 0 0; padding: 0; }
-.faces li { width: 6rem; color: var(--soft); font-size: .74rem; line-height: 1.3; overflow-wrap: anywhere; }
+.faces li { width: 6rem; color: var(--soft); font-size: .74rem; line-height: 1.35; }
+.faces li span { display: block; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 .faces img, .faces .none { display: block; width: 6rem; height: 6rem; object-fit: cover; border-radius: 8px;
   background: var(--panel); margin-bottom: .25rem; }
 .strip { display: block; width: 100%; height: 10px; margin-top: .5rem; border-radius: 5px; background: var(--panel); }
@@ -69,7 +70,8 @@ def people_page(cast: Cast, title: str, store: str = "STORE") -> str:
 <code>fabula people merge {escape_text(store)} 2 5</code>
 <code>fabula people split {escape_text(store)} 2 --tracks 14,17</code>
 <code>fabula people name {escape_text(store)} 2 "Anna"</code>
-<p class="meta">Numbers are those on this page. Corrections are kept beside the store and applied whenever it is made again.</p>
+<p class="meta">Numbers are those on this page. Corrections are kept beside the store and applied whenever it is made
+again.</p>
 </section>
 </main>
 </body>
@@ -113,11 +115,11 @@ def draw_seldom(cast: Cast, people: list[int], found: dict[int, dict[str, Any]])
     shown = []
     for person in people[:PEOPLE]:
         track = int(cast.tracks_of(person)[0])
-        shown.append(draw_track(cast, track, found[track], f"person {person} · "))
+        shown.append(draw_track(cast, track, found[track], f"person {person}, "))
     more = f'<p class="meta">and {len(people) - PEOPLE:,} more</p>' if len(people) > PEOPLE else ""
     return (
-        f'<section class="person" id="seldom"><h3>Hardly seen<small>{len(people):,} people of at most {SELDOM} faces</small>'
-        f'</h3><ul class="faces">{"".join(shown)}</ul>{more}</section>\n'
+        f'<section class="person" id="seldom"><h3>Hardly seen<small>{len(people):,} people of at most {SELDOM} faces'
+        f'</small></h3><ul class="faces">{"".join(shown)}</ul>{more}</section>\n'
     )
 
 
@@ -125,12 +127,14 @@ def draw_track(cast: Cast, track: int, about: dict[str, Any], before: str = "") 
     raw = cast.thumbs.get(track, b"")
     row = about["row"]
     video, t = cast.videos[int(cast.faces.video[row])].id, float(cast.faces.time[row])
-    label = f"{before}track {track} · {about['faces']} × · {t:.1f} s · {video}"
+    lines = [f"{before}track {track}", f"{about['faces']} × · {t:.1f} s", video]
+    label = ", ".join(lines)
     picture = '<span class="none"></span>'
     if raw.startswith(JPEG):
         src = base64.b64encode(raw).decode("ascii")
         picture = f'<img alt="{escape_text(label)}" src="data:image/jpeg;base64,{src}">'
-    return f"<li>{picture}{escape_text(label)}</li>"
+    told = "".join(f"<span>{escape_text(line)}</span>" for line in lines)
+    return f'<li title="{escape_text(label)}">{picture}{told}</li>'
 
 
 def draw_strip(cast: Cast, video: int, rows: Any) -> str:
@@ -146,5 +150,5 @@ def draw_strip(cast: Cast, video: int, rows: Any) -> str:
     for some in np.split(frames, np.flatnonzero(np.diff(frames) > 1) + 1):
         x, w = some[0] / fps / total * 1000, max(2.0, len(some) / fps / total * 1000)
         marks.append(f'<rect x="{x:.1f}" y="0" width="{w:.1f}" height="10"/>')
-    svg = f'<svg class="strip" viewBox="0 0 1000 10" preserveAspectRatio="none" role="img" aria-label="when">{"".join(marks)}</svg>'
-    return f"<span>{escape_text(one.id)}</span>{svg}"
+    box = 'viewBox="0 0 1000 10" preserveAspectRatio="none" role="img" aria-label="when"'
+    return f'<span>{escape_text(one.id)}</span><svg class="strip" {box}>{"".join(marks)}</svg>'
