@@ -1,4 +1,4 @@
-"""What there is, as tables: metrics, protocols, formats, tasks, caption scorers, extractors; off the registry."""
+"""What there is, as tables: metrics, protocols, formats, tasks, caption scorers, extractors, faces: the registry."""
 
 from __future__ import annotations
 
@@ -70,6 +70,16 @@ def extractor_table() -> Table:
     return ("extractor", "weights", "licence of the weights", "what it is"), rows
 
 
+def face_table() -> Table:
+    from fabula.features.people.detectors import room as detectors
+    from fabula.features.people.embedders import room as embedders
+
+    rows = [
+        [one.name, room.noun, one.licence, first_line(one)] for room in (detectors, embedders) for one in room.all()
+    ]
+    return ("name", "kind", "licence of the weights", "what it is"), rows
+
+
 TABLES: dict[str, Callable[[], Table]] = {
     "metrics": metric_table,
     "protocols": protocol_table,
@@ -77,6 +87,7 @@ TABLES: dict[str, Callable[[], Table]] = {
     "scorers": scorer_table,
     "tasks": task_table,
     "extractors": extractor_table,
+    "faces": face_table,
 }
 
 

@@ -8,6 +8,7 @@ are looked at without those that were. Then all faces are grouped at once: peopl
 from __future__ import annotations
 
 import io
+import math
 import shutil
 import tempfile
 import time
@@ -211,7 +212,7 @@ class Work:
             small += [shrink(picture, box) for box in found.box]
         dim = self.model.embedder.dim
         empty = {"box": np.zeros((0, 4), np.float32), "embedding": np.zeros((0, dim), np.float32)}
-        columns = {
+        columns: dict[str, Any] = {
             key: np.concatenate(some)
             if some
             else empty.get(key, np.zeros(0, np.int64 if key == "frame" else np.float64))
@@ -291,7 +292,8 @@ def measure(video: Video, frame: Any) -> tuple[int, int]:
 
 def rate(box: Floats, score: float) -> float:
     """How well a face can be seen: sure and large."""
-    return score * float(max(0.0, (box[2] - box[0]) * (box[3] - box[1]))) ** 0.5
+    width, height = (max(0.0, float(side)) for side in box[2:] - box[:2])
+    return score * math.sqrt(width * height)
 
 
 def shrink(picture: Pictures, box: Floats) -> bytes:

@@ -105,7 +105,7 @@ def draw_person(cast: Cast, person: int, found: dict[int, dict[str, Any]]) -> st
     more = f'<p class="meta">and {len(own) - TRACKS:,} more tracks</p>' if len(own) > TRACKS else ""
     strips = "".join(draw_strip(cast, k, rows) for k in np.unique(cast.faces.video[rows]).tolist()[:8])
     return (
-        f'<section class="person" id="person-{person}"><h3>{head}<small>{about}</small></h3>'
+        f'<section class="person" id="person-{person}"><h3>{head} <small>{about}</small></h3>'
         f'<div class="where">{strips}</div><ul class="faces">{shown}</ul>{more}</section>\n'
     )
 
@@ -118,7 +118,7 @@ def draw_seldom(cast: Cast, people: list[int], found: dict[int, dict[str, Any]])
         shown.append(draw_track(cast, track, found[track], f"person {person}, "))
     more = f'<p class="meta">and {len(people) - PEOPLE:,} more</p>' if len(people) > PEOPLE else ""
     return (
-        f'<section class="person" id="seldom"><h3>Hardly seen<small>{len(people):,} people of at most {SELDOM} faces'
+        f'<section class="person" id="seldom"><h3>Hardly seen <small>{len(people):,} people of at most {SELDOM} faces'
         f'</small></h3><ul class="faces">{"".join(shown)}</ul>{more}</section>\n'
     )
 
