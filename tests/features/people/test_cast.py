@@ -323,7 +323,7 @@ def test_ten_thousand_faces_in_a_set(tmp_path):
     from fabula.features.people.cast import Seen
 
     faces = replace(
-        base, video=np.zeros(n, np.int64), frame=np.arange(n), shot=np.zeros(n, np.int64), time=(np.arange(n) + 0.5) / 5,
+        base, video=np.zeros(n, np.int64), shot=np.zeros(n, np.int64), frame=np.arange(n), time=np.arange(n) / 5 + 0.1,
         track=np.arange(n) // 10, box=np.tile(np.array([[1, 2, 30, 40]], np.float32), (n, 1)),
         score=np.ones(n, np.float32), embedding=unit(x),
     )  # fmt: skip

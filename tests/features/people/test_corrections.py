@@ -136,7 +136,7 @@ def test_a_merge_that_became_impossible_is_told(store):
     "text",
     ["", "[]", '{"corrections": 2, "steps": []}', '{"corrections": 1, "steps": [{"do": "kill"}]}',
      '{"corrections": 1, "steps": [{"do": "merge", "people": [[], []]}]}', "{",
-     '{"corrections": 1, "steps": [{"do": "name", "name": 3, "person": [{"video": "a", "time": 1, "box": [0,0,1,1]}]}]}',
+     '{"corrections": 1, "steps": [{"do": "name", "name": 3, "person": [{"video": "a", "time":1,"box": [0,0,1,1]}]}]}',
      '{"corrections": 1, "steps": [{"do": "split", "tracks": [{"video": "a", "time": NaN, "box": [0, 0, 1, 1]}]}]}'],
 )  # fmt: skip
 def test_files_of_corrections_that_are_none(store, text):

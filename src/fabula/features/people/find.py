@@ -193,7 +193,7 @@ class Work:
 
     def detect(self, name: str, path: Path, frames: Iterator[tuple[int, float, Pictures]]) -> None:
         """The faces of a stretch, each with its small picture."""
-        rows: dict[str, list[Any]] = {key: [] for key in ("frame", "time", "box", "score", "embedding", "area")}
+        rows: dict[str, list[Any]] = {key: [] for key in ("frame", "time", "box", "score", "embedding")}
         small: list[bytes] = []
         passed = pictures = 0
         for frame, t, picture in frames:
@@ -217,7 +217,6 @@ class Work:
             if some
             else empty.get(key, np.zeros(0, np.int64 if key == "frame" else np.float64))
             for key, some in rows.items()
-            if key != "area"
         }
         if not np.isfinite(columns["embedding"]).all():
             seen = "the embedder gives numbers that are not finite"

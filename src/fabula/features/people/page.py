@@ -82,7 +82,8 @@ again.</p>
 def list_licences(cast: Cast) -> Iterator[str]:
     told = cast.metadata.get("licence")
     if isinstance(told, dict):
-        yield from (f"Weights of {name}: {said}" for name, said in told.items())
+        for said in dict.fromkeys(told.values()):
+            yield f"Weights of {' and '.join(name for name in told if told[name] == said)}: {said}"
     elif told:
         yield f"Weights: {told}"
 
@@ -127,7 +128,7 @@ def draw_track(cast: Cast, track: int, about: dict[str, Any], before: str = "") 
     raw = cast.thumbs.get(track, b"")
     row = about["row"]
     video, t = cast.videos[int(cast.faces.video[row])].id, float(cast.faces.time[row])
-    lines = [f"{before}track {track}", f"{about['faces']} × · {t:.1f} s", video]
+    lines = [f"{before}track {track}", f"{about['faces']}×, {t:.1f} s", video]
     label = ", ".join(lines)
     picture = '<span class="none"></span>'
     if raw.startswith(JPEG):
