@@ -207,3 +207,28 @@ def test_rvmr(tmp_path: Path) -> None:
         for k, row in wanted.items():
             for t, value in row.items():
                 assert scores["NDCG"].values[f"ndcg{k}@{t}"] == pytest.approx(value, abs=1e-12), case["name"]
+
+
+def say(windows: list[list[float]]) -> str:
+    return " and ".join(f"[{a!r}, {b!r}]" for a, b in windows) or "none"
+
+
+def test_omtg(tmp_path: Path) -> None:
+    file = tmp_path / "omtg.json"
+    names = {"C-Acc": "count", "tIoU": "tiou", "EtF1": "etf1"}
+    for case in vectors("omtg.json")["cases"]:
+        row = {"index": 0, "video": "v", "answer": say(case["gt"]), "prediction": say(case["pred"])}
+        file.write_text(json.dumps([row]))
+        values = fabula.score(file, [file], protocol="omtg").scores["OneToMany"].values
+        for theirs, value in case["out"].items():
+            ours = names.get(theirs, theirs.removeprefix("t").lower())
+            assert values[ours] == pytest.approx(value, abs=1e-12), (case["name"], theirs)
+
+
+def test_windows_that_touch_are_matched_as_given_by_default(tmp_path: Path) -> None:
+    file = tmp_path / "omtg.json"
+    row = {"index": 0, "video": "v", "answer": "[0, 5] and [5, 10]", "prediction": "[0, 5] and [5.5, 10]"}
+    file.write_text(json.dumps([row]))
+    ours = fabula.score(file, [file], metrics=["OneToMany"], task="grounding").scores["OneToMany"].values
+    theirs = fabula.score(file, [file], protocol="omtg").scores["OneToMany"].values
+    assert (ours["f1@0.7"], theirs["f1@0.7"]) == (1.0, 0.5)

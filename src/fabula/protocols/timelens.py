@@ -1,4 +1,4 @@
-"""TimeLens' evaluator (TencentARC, 2025; evaluation/compute_metrics.py), and lmms-eval's tasks/timelens: first window."""
+"""TimeLens' evaluator (TencentARC, 2025; evaluation/compute_metrics.py), and lmms-eval's: the first window."""
 
 from __future__ import annotations
 

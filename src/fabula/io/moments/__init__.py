@@ -36,6 +36,7 @@ TVR = re.compile(r'\s*\{\s*"(video2idx|VCMR|SVMR|VR)"\s*:')
 
 ANSWER_IDS = ("id", "qid", "desc_id", "query_id", "annotation_uid")  # what files of answers call a query
 EGO4D = re.compile(r'\s*\{(?:\s*"(?:version|date|description|manifest)"\s*:\s*"[^"]*"\s*,)*\s*"videos"\s*:\s*\[')
+OMTG = re.compile(r'\s*\[\s*\{(?=[^{}]*"index"\s*:)(?=[^{}]*"answer"\s*:)(?=[^{}]*"prediction"\s*:)')
 KEYED = re.compile(r'\s*(?:\[\s*)?\{\s*"[^"]*>>>[^"]*"\s*:')
 
 
@@ -63,6 +64,10 @@ def is_ego4d_predictions(head: Head) -> bool:
 
 def is_keyed(head: Head) -> bool:
     return KEYED.match(head.text) is not None
+
+
+def is_omtg(head: Head) -> bool:
+    return {"index", "answer", "prediction"} <= set(head.first_object) or OMTG.match(head.text) is not None
 
 
 def is_moment_lines(head: Head) -> bool:
@@ -120,6 +125,7 @@ SHELF = Shelf(
         Rule("ego4d-nlq-predictions", is_ego4d_predictions, "*.json", "predictions", module="ego4d_nlq"),
         Rule("keyed-answers", is_keyed, "*.json, *.jsonl"),
         Rule("moment-lines", is_moment_lines, "*.jsonl", module="lines"),
+        Rule("omtg", is_omtg, "*.json, *.jsonl"),
         Rule("qvhighlights", is_qvhighlights, "*.jsonl", "references"),
         Rule("qvhighlights-predictions", is_qvhighlights_predictions, "*.jsonl", "predictions"),
         Rule("rvmr", is_rvmr, "*.json", "references"),

@@ -85,7 +85,7 @@ FORMATS = (
         holds="predictions",
         tasks=("grounding",),
         read_rankings=read_rankings,
-        example='{"version": "1.0", "challenge": "ego4d_nlq_challenge", "results": [{"clip_uid": "c", "annotation_uid": "a", '
+        example='{"version": "1.0", "challenge": "ego4d_nlq_challenge", "results": [{"annotation_uid": "a", '
         '"query_idx": 0, "predicted_times": [[0, 10.5]]}]}',
     ),
 )

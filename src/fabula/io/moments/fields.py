@@ -54,7 +54,7 @@ def read_text(entry: Mapping[str, Any], key: str, id: Id, source: Source) -> str
 
 
 def read_words(value: Any, at: str, id: Id, source: Source) -> str:
-    """An answer in words; one that is too long is "", which no reader reads: expressions of evaluators take for ever."""
+    """An answer in words; one that is too long is "", for the expressions of evaluators would take for ever."""
     text = source.text(value, at, id)
     if len(text) > LONGEST_ANSWER:
         source.notes.add(f"{{n}} answers of more than {LONGEST_ANSWER:,} characters are not read", name_id(id))

@@ -1,4 +1,4 @@
-"""Answers that carry their question, as lmms-eval (Charades-STA, TimeLens) and TimeLens keep them: one file, both sides.
+"""Answers that carry their question, as lmms-eval and TimeLens keep them: one file holds both sides.
 
 {"video>>>query>>>[start, end]": answer}        answer: text, or {"answers": text} or {"timestamps": [[start, end], …]}
 
@@ -87,7 +87,7 @@ def read_rankings(source: Source, numbers: VideoNumbers) -> Answers:
 
 FORMAT = Format(
     name="keyed-answers",
-    about="lmms-eval's and TimeLens' grounding: {video>>>query>>>[start, end]: answer}, references and predictions in one",
+    about="lmms-eval's and TimeLens' grounding: {video>>>query>>>[start, end]: answer}, both sides in one",
     holds="either",
     tasks=("grounding",),
     pattern="*.json, *.jsonl",

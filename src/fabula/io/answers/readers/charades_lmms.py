@@ -1,4 +1,4 @@
-"""lmms-eval's reader of Charades-STA answers (tasks/charades_sta/utils.py): a telling phrase, a range, the first one."""
+"""lmms-eval's reader of Charades-STA answers (tasks/charades_sta/utils.py): the first range of a telling phrase."""
 
 from __future__ import annotations
 

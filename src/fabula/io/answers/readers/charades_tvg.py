@@ -1,4 +1,4 @@
-"""lmms-eval's second reader of Charades-STA answers (tasks/charades_sta/eval_tvg.py, run by hand): no phrase, no time."""
+"""lmms-eval's second reader of Charades-STA answers (tasks/charades_sta/eval_tvg.py): no phrase, no time."""
 
 from __future__ import annotations
 

@@ -148,6 +148,6 @@ def seconds(a: Time, b: Time) -> Window:
 
 READER = Reader(
     name="fabula",
-    about="after all thought, inside <answer>: clocks, units, dashes, 'to', 'until', 'between', brackets, starts … ends",
+    about="after all thought, in <answer>: clocks, units, dashes, 'to', 'until', 'between', brackets, starts … ends",
     read=read,
 )

@@ -1,4 +1,4 @@
-"""VLMEvalKit's reader of OMTG-Bench answers (vlmeval/dataset/omtgbench.py): every window that runs forwards, in order."""
+"""VLMEvalKit's reader of OMTG-Bench answers (vlmeval/dataset/omtgbench.py): all windows that run forwards."""
 
 from __future__ import annotations
 

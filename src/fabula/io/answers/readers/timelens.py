@@ -1,4 +1,4 @@
-"""TimeLens' reader (timelens/utils.py; lmms-eval's tasks/timelens has the same): clocks, dashes, "to", then any numbers."""
+"""TimeLens' reader (timelens/utils.py; lmms-eval's is the same): clocks, dashes, "to", then any numbers."""
 
 from __future__ import annotations
 
