@@ -32,7 +32,10 @@ class Metric(MomentMetric):
     paper: ClassVar[str] = "OMTG-Bench, 2025"
     tasks: ClassVar[tuple[str, ...]] = ()  # where it is asked for
     answers: ClassVar[str] = "SVMR"
-    fields: ClassVar[tuple[str, ...]] = ("etf1", "count", "tiou", *(f"f1@{t}" for t in (0.3, 0.5, 0.7)))
+    fields: ClassVar[tuple[str, ...]] = (
+        *("etf1", "count", "tiou"),
+        *(f"{part}@{t}" for t in (0.3, 0.5, 0.7) for part in ("p", "r", "f1")),
+    )
     primary: ClassVar[str] = "etf1"
     rules: ClassVar[Mapping[str, str]] = {
         "merge=copied": "windows are matched as they were given",
