@@ -88,7 +88,7 @@ def moment_rows(
 
     def take(listed: Listed, at: Sequence[int], block: Block) -> None:
         score_block(listed, at, block, reading)
-        read = block.read_by(listed.metrics[0].param("reader") or "fabula")
+        read = listed.metrics[0].read(block)
         out.answers += len(read.spans)
         out.empty += int((read.counts == 0).sum())
         done[listed.name] = done.get(listed.name, 0) + len(block)
@@ -203,7 +203,7 @@ def score_block(listed: Listed, at: Sequence[int], block: Block, reading: Readin
     """A block of queries, whose places are `at`, through every metric of the list."""
     listed.windows |= len(block.spans) > 0 or block.texts is not None
     if any(m.needs == "windows" for m in listed.metrics):
-        note_oddities(block.read_by(listed.metrics[0].param("reader") or "fabula"), listed, reading)
+        note_oddities(listed.metrics[0].read(block), listed, reading)
     for metric in listed.metrics:
         listed.parts[metric].append((at, metric.rows(block, None)))
 

@@ -209,9 +209,14 @@ class MomentMetric(Metric):
         """One number per query and column. A query without a ranking counts as one with an empty ranking."""
 
     def rows(self, block: Block, ctx: Any) -> Rows:
+        block = self.read(block)
         keys = tuple(q.id for q in block.queries)
         videos = tuple(q.video for q in block.queries)  # queries of one video are not independent
         return Rows(keys, np.zeros(len(keys), dtype=np.int64), self.units(block), unit="query", clusters=videos)
+
+    def read(self, block: Block) -> Block:
+        """Windows in place of words, by the metric's own reader where it has one."""
+        return block.read_by(self.param("reader") or "fabula")
 
     def combine(self, rows: Rows) -> Values:
         """The mean of each field; over the queries of weight 1 where the rows have a weight `n …` for it."""

@@ -41,7 +41,7 @@ class Metric(MomentMetric):
         return (*(f"r1@{show(t)}" for t in self.iou), "miou")
 
     def units(self, block: Block) -> Columns:
-        best = first_iou(block.read_by(self.reader), self.order)
+        best = first_iou(block, self.order)
         over = {f"r1@{show(t)}": best >= t if self.cmp == ">=" else best > t for t in self.iou}
         return {name: hit.astype(np.float64) for name, hit in over.items()} | {"miou": best}
 

@@ -54,7 +54,6 @@ class Metric(MomentMetric):
         return ("etf1", "count", "tiou", *(f"{part}@{show(t)}" for t in self.iou for part in ("p", "r", "f1")))
 
     def units(self, block: Block) -> Columns:
-        block = block.read_by(self.reader)
         out: Columns = {name: np.zeros(len(block)) for name in self.names()}
         at, _ = block.ranked("file", None, right=True)
         bounds = np.searchsorted(block.of[at], np.arange(len(block) + 1))
