@@ -1,4 +1,4 @@
-"""What there is, as tables: metrics, protocols, formats, tasks, caption scorers, extractors, faces: the registry."""
+"""What there is, as tables: metrics, protocols, formats, tasks, scorers, extractors, faces, readers; the registry."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from fabula import metrics, text
 from fabula.io import all_formats
+from fabula.io.answers.readers import READERS
 from fabula.protocols import room as protocol_room
 from fabula.score import room as task_room
 
@@ -80,6 +81,11 @@ def face_table() -> Table:
     return ("name", "kind", "licence of the weights", "what it is"), rows
 
 
+def reader_table() -> Table:
+    rows = [[r.name, r.about, r.repository or "ours", r.commit] for r in READERS.all()]
+    return ("reader", "what it reads as a window", "repository", "commit"), rows
+
+
 TABLES: dict[str, Callable[[], Table]] = {
     "metrics": metric_table,
     "protocols": protocol_table,
@@ -88,6 +94,7 @@ TABLES: dict[str, Callable[[], Table]] = {
     "tasks": task_table,
     "extractors": extractor_table,
     "faces": face_table,
+    "readers": reader_table,
 }
 
 
