@@ -114,8 +114,8 @@ def real_table(videos: Path, store: Path) -> list[str]:
         "",
         f"{len(cast.videos)} videos of {sum(v.duration for v in cast.videos):.0f} s, {len(cast):,} faces in "
         f"{len(np.unique(faces.track))} tracks ({cast.metadata['spec']}); {pairs:,} pairs of faces share a picture. "
-        f"eps was calibrated on {told['must_links']} must-links and {told['cannot_links']} cannot-links. The videos are of "
-        "different sources: whoever is in several of them is a mistake.",
+        f"eps was calibrated on {told['must_links']} must-links and {told['cannot_links']} cannot-links. "
+        "The videos are of different sources: whoever is in several of them is a mistake.",
     ]
 
 

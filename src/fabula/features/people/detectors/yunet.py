@@ -47,8 +47,9 @@ class Detector(base.Detector):
             return Found.none()
         rows = np.asarray(rows, np.float32)
         rows = rows[np.argsort(-rows[:, 14], kind="stable")]
-        box = np.concatenate([rows[:, :2], rows[:, :2] + rows[:, 2:4]], 1) / scale
-        return Found(box, rows[:, 14], rows[:, 4:14].reshape(-1, 5, 2) / np.float32(scale))
+        places = (rows[:, :14] / scale).astype(np.float32)
+        box = np.concatenate([places[:, :2], places[:, :2] + places[:, 2:4]], 1)
+        return Found(box, rows[:, 14], places[:, 4:].reshape(-1, 5, 2))
 
 
 @functools.lru_cache(maxsize=2)
