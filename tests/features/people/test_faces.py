@@ -13,7 +13,7 @@ from fabula.core.errors import InputError, MissingExtra, SpecError
 from fabula.features.people.align import PLACES, align, similarity
 from fabula.features.people.base import Found, Look
 from fabula.features.people.detectors import detector
-from fabula.features.people.detectors.scrfd import decode, fit, suppress
+from fabula.features.people.detectors.scrfd import MEAN, STD, decode, fit, suppress
 from fabula.features.people.embedders import embedder
 from fabula.features.people.parse import face_model, rebuild_faces
 from fabula.features.people.tracks import Tracker
@@ -99,12 +99,13 @@ def test_pixels_as_opencv_makes_them():
     """(x − 127.5)/128 of red, green, blue: cv2.dnn.blobFromImage, as InsightFace calls it."""
     full = np.random.default_rng(0).integers(0, 256, (48, 64, 3), np.uint8)
     x, scale = fit(full, 128, ["?", 3, "?", "?"])
-    assert x.shape == (1, 3, 96, 128) and scale == 2
+    assert x.shape == (96, 128, 3) and scale == 2
+    x = ((x - MEAN) / STD).transpose(2, 0, 1)[None]
     large = cv2.resize(full, (128, 96), interpolation=cv2.INTER_LINEAR)
     want = cv2.dnn.blobFromImage(large[..., ::-1], 1 / 128, (128, 96), (127.5,) * 3, swapRB=True)
     np.testing.assert_allclose(x, want, atol=1e-6)
     fixed, scale = fit(full, 128, [1, 3, 640, 640])
-    assert fixed.shape == (1, 3, 640, 640) and scale == 10
+    assert fixed.shape == (640, 640, 3) and scale == 10
 
 
 def test_decoding_by_hand():
@@ -181,6 +182,25 @@ def test_yunet_by_a_network_of_known_answers(tmp_path):
     np.testing.assert_allclose(found.box, [[36, 16, 68, 64]], atol=1e-4)
     np.testing.assert_allclose(found.points[0, :2], [[48, 33.6], [51.2, 36.8]], atol=1e-4)
     assert found.score.tolist() == pytest.approx([0.81])
+
+
+@pytest.mark.parametrize("soft", [True, False])
+def test_retinaface_by_a_network_of_known_answers(tmp_path, soft):
+    """The larger anchor of stride 16, row 1, column 2: centre (40, 24), side 128; moved by ½·.1·128, twice as wide."""
+    at = 8 * 8 * 2 + (1 * 4 + 2) * 2 + 1
+    tables = {name: np.zeros((1, 168, c), np.float32) for name, c in (("loc", 4), ("conf", 2), ("landms", 10))}
+    tables["conf"][..., 0] = 1 if soft else 9
+    tables["conf"][0, at] = (0.1, 0.9) if soft else (0, np.log(9))
+    tables["loc"][0, at] = 0.5, 0, np.log(2) / 0.2, 0
+    tables["landms"][0, at, 2:4] = 1, -1
+    make_network(tmp_path / "retina.onnx", 64, tables)
+    found = detector(f"retinaface:{tmp_path / 'retina.onnx'}").detect(np.zeros((32, 32, 3), np.uint8))
+    cx, cy = 40 + 6.4, 24
+    np.testing.assert_allclose(found.box * 2, [[cx - 128, cy - 64, cx + 128, cy + 64]], atol=1e-3)
+    np.testing.assert_allclose(found.points[0, :2] * 2, [[40, 24], [40 + 12.8, 24 - 12.8]], atol=1e-3)
+    assert found.score.tolist() == pytest.approx([0.9], abs=1e-5)
+    with pytest.raises(InputError, match="not the outputs of SCRFD"):
+        detector(f"scrfd:{tmp_path / 'retina.onnx'}").detect(np.zeros((32, 32, 3), np.uint8))
 
 
 def test_sface_sees_red_first_and_gives_length_one(tmp_path):
