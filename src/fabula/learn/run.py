@@ -193,7 +193,7 @@ def read_official(path: Path, options: TrainOptions, Model: Any) -> tuple[Start,
     if "outside" in known:
         sizes["outside"] = "zero"  # as the CUDA kernel that they were trained with
     if options.from_words is not None:
-        sizes["vocabulary"] = official.read_vocabulary(options.from_words)
+        sizes["vocabulary"] = official.read_words(options.from_words, Model.name)
     config = configure(default_of(Model, options.tiny), sizes)
     part = "all" if options.from_part == "whole" else options.from_part
     return Start(config, options.from_part), lambda c: dict(official.load_official(path, c, part, Model.name)[0])

@@ -92,6 +92,7 @@ class Task(base.Task):
     usage: ClassVar[tuple[str, ...]] = (
         "fabula train micap --data sets/ --features streams/ --out runs/joint",
         "fabula train micap --data sets/ --features streams/ --task fitb --streams text --out runs/text-only",
+        "fabula train micap --data sets/ --features streams/ --from joint.pth --wordpiece vocab.txt --out runs/tuned",
         "fabula predict micap runs/joint --task fitb --data sets/ --split test --features streams/ -o filled.jsonl",
         "fabula predict micap runs/joint --task caption --data sets/ --split test --features streams/ -o told.jsonl",
         "fabula score told.jsonl --refs sets/test.jsonl --task identity",
@@ -136,6 +137,9 @@ class Task(base.Task):
             if options.wordpiece
             else train_pieces(texts_of(source.train), options.pieces, options.min_count)
         )
+        if start is not None and start.whole and start.config.words != len(words):
+            seen = f"weights for {start.config.words:,} word pieces; the vocabulary has {len(words):,}"
+            raise InputError(seen, file=options.from_, hint="give theirs (BERT's vocab.txt): --wordpiece vocab.txt")
         told = streams.metadata.get("face_eps")
         default = type(config)().face_eps
         eps = float(told) if isinstance(told, int | float) and config.face_eps == default else config.face_eps
