@@ -28,6 +28,7 @@ from fabula.learn.identity.clips import Streams, Videosets, link_faces, read_set
 from fabula.learn.identity.windows import tell_sets, windows  # noqa: E402
 from fabula.learn.identity.wordpiece import Pieces, fill_blanks, mask_people, read_pieces, train_pieces  # noqa: E402
 from fabula.learn.models import micap  # noqa: E402
+from fabula.learn.options import Callbacks  # noqa: E402
 from fabula.learn.tasks.micap import overwrite_people  # noqa: E402
 from fabula.learn.worlds.films import Recipe, features_of, make_film, write_world  # noqa: E402
 from fabula.text.identity import ids  # noqa: E402
@@ -318,6 +319,66 @@ def test_ten_thousand_faces(run: Path, tmp_path: Path) -> None:
     data = Videosets({"a": SetText(("P1 runs.",), clips=("c",))}, Streams(tmp_path), config, "both")
     assert len(data[0].clips[0].face) == config.faces
     assert tell_sets(model, data, [0])[0][1] is not None
+    assert data.notes.lines() == [
+        "1 captionsets have more than 40 faces in 5 clips, of which the first 40 are seen: 'a' (10,000)"
+    ]
+    (tmp_path / "sets.jsonl").write_text('{"id": "a", "captions": ["P1 runs."], "clips": ["c"]}\n')
+    heard: list[str] = []
+    asked = {"task": "fitb", "data": tmp_path / "sets.jsonl", "features": tmp_path}
+    fabula.predict("micap", run, callbacks=Callbacks(warn=heard.append), **asked)
+    assert any("10,000" in line for line in heard)
+
+
+def test_a_clip_of_no_length(run: Path, tmp_path: Path) -> None:
+    """Features of length 0 are no features; the clip is named."""
+    config = checkpoint.load_model(run)[0].config
+    for stream in ("frame", "action", "face", "box"):
+        (tmp_path / stream).mkdir()
+        width = 5 if stream == "box" else getattr(config, f"{stream}_dim")
+        np.save(tmp_path / stream / "c.npy", np.zeros((0 if stream == "frame" else 2, width), np.float32))
+    (tmp_path / "sets.jsonl").write_text('{"id": "a", "captions": ["P1 runs."], "clips": ["c"]}\n')
+    with pytest.raises(InputError, match="'c': features of length 0"):
+        fabula.predict("micap", run, task="fitb", data=tmp_path / "sets.jsonl", features=tmp_path)
+
+
+def test_a_set_without_a_face_anywhere(run: Path, tmp_path: Path) -> None:
+    """No store of faces at all is an error that says what to do; a clip without faces is one like any other."""
+    model, _ = checkpoint.load_model(run)
+    draw = np.random.default_rng(0)
+    for stream in ("frame", "action"):
+        x = draw.normal(size=(4, getattr(model.config, f"{stream}_dim"))).astype(np.float32)
+        write_features(tmp_path / f"{stream}.safetensors", [("c", x), ("d", x)], {})
+    asked = {"task": "caption", "data": tmp_path / "sets.jsonl", "features": tmp_path}
+    (tmp_path / "sets.jsonl").write_text('{"id": "a", "captions": ["", ""], "clips": ["c", "d"]}\n')
+    with pytest.raises(InputError, match="face features of no channels"):
+        fabula.predict("micap", run, **asked)
+    write_features(tmp_path / "face.safetensors", [("other", np.ones((1, model.config.face_dim), np.float32))], {})
+    write_features(tmp_path / "box.safetensors", [("other", np.ones((1, 5), np.float32))], {})
+    assert len(fabula.predict("micap", run, **asked)["a"].captions or ()) == 2
+
+
+def test_more_people_than_the_model_knows(world: Path, tmp_path: Path) -> None:
+    clips = next(iter(read_sets_of(world, "test", Notes()).values())).clips or ()
+    captions = [" and ".join(f"P{k}" for k in range(1, 13)) + " walk.", *["It rains."] * (len(clips) - 1)]
+    line = json.dumps({"id": "crowd", "captions": captions, "clips": clips})
+    (tmp_path / "train.jsonl").write_text(f"{line}\n")
+    told = {"data": tmp_path / "train.jsonl", "features": world, "tiny": True, "min_count": 1, "settings": FAST}
+    with pytest.raises(InputError, match="'crowd': captions name 12 people; the model knows 11"):
+        fabula.train("micap", out=tmp_path / "few", set_=SHAPE, **told)
+    fabula.train("micap", out=tmp_path / "many", set_={**SHAPE, "people": 12}, **told)
+
+
+def test_captions_that_name_nobody(world: Path, tmp_path: Path) -> None:
+    clips = next(iter(read_sets_of(world, "test", Notes()).values())).clips or ()
+    line = json.dumps({"id": "rain", "captions": ["It rains."] * len(clips), "clips": clips})
+    (tmp_path / "train.jsonl").write_text(f"{line}\n")
+    told = {"data": tmp_path / "train.jsonl", "features": world, "tiny": True, "min_count": 1, "settings": FAST}
+    with pytest.raises(InputError, match="none of 1 captionsets names a person"):
+        fabula.train("micap", out=tmp_path / "fitb", task="fitb", set_=SHAPE, **told)
+    heard: list[str] = []
+    fabula.train("micap", out=tmp_path / "joint", set_=SHAPE, callbacks=Callbacks(warn=heard.append), **told)
+    assert any(line == "1 captionsets name nobody and have no person to learn from: 'rain'" for line in heard)
+    assert column(tmp_path / "joint", "fitb/fitb") == [0.0, 0.0]
 
 
 def test_given_people_are_taken(tmp_path: Path, run: Path) -> None:
@@ -352,7 +413,7 @@ def test_resumed_is_as_if_never_stopped(world: Path, run: Path, tmp_path: Path) 
 
 @pytest.mark.slow
 def test_two_processes_are_one(world: Path, tmp_path: Path) -> None:
-    """Half the sets each, with other numbers of people and words: the gradients are those of one process."""
+    """Half the sets each, with other numbers of people and words: losses and gradients are those of one process."""
     shape = [f"--set={name}={value}" for name, value in SHAPE.items()]
     both = ["-m", "fabula", "train", "micap", "--data", str(world), "--features", str(world), "--tiny", "--epochs", "1",
             "--lr", "1e-3", "--threads", "1", *shape]  # fmt: skip
@@ -361,7 +422,8 @@ def test_two_processes_are_one(world: Path, tmp_path: Path) -> None:
         words = [sys.executable, *begin, *both, "--batch-size", size, "--out", str(tmp_path / name)]
         done = subprocess.run(words, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr[-3000:]
-    assert column(tmp_path / "two", "grad_norm") == pytest.approx(column(tmp_path / "one", "grad_norm"), abs=1e-4)
+    for name in ("loss", "fitb/fitb", "caption/people", "caption/words", "grad_norm"):
+        assert column(tmp_path / "two", name) == pytest.approx(column(tmp_path / "one", name), abs=1e-4), name
 
 
 MEASURE = """

@@ -70,7 +70,10 @@ def fit(
     model = Model(chosen)
     if begin is not None:
         take_weights(model, weights(chosen), options)
-    held = task.held(source, chosen)
+    data, held = task.data(source, chosen), task.held(source, chosen)
+    for some in (data, held):
+        for line in some.notes.lines() if isinstance(getattr(some, "notes", None), Notes) else ():
+            callbacks.warn(line)
     validation = None
     if held is not None:
         validation = Validation(
@@ -79,7 +82,6 @@ def fit(
             best_by=task.best_by(chosen),
         )
     about = {"task": task.name, **task.told(source)}
-    data = task.data(source, chosen)
     return train(model, data, looped, run, validation=validation, about=about, callbacks=callbacks)
 
 
@@ -100,6 +102,7 @@ def ask(task: Task, path: str | Path, options: PredictOptions, callbacks: Callba
         model.config = configure(model.config, changes)
     task.watch = callbacks.watch
     data = task.ask(model, options, notes)
+    notes.extend(getattr(data, "notes", Notes()))
     for line in notes.lines():
         callbacks.warn(line)
     model = model.to(device).eval()

@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +31,7 @@ from fabula.io.identity.captionsets import SetText, read_sets
 from fabula.learn._stores import H5
 from fabula.learn.features import Features
 from fabula.learn.identity.videosets import Batch, ClipFeatures, Floats, Videoset, collate
-from fabula.learn.identity.wordpiece import Pieces, mask_people
+from fabula.learn.identity.wordpiece import WHO, Pieces, mask_people
 from fabula.learn.simulate import EMBEDDERS
 
 if TYPE_CHECKING:
@@ -152,6 +152,36 @@ class Videosets:
         self.people = "model"  # whom predictions name
         self.masked: tuple[str | None, list[list[tuple[str, str]]]] = (None, [])
         self.described: dict[str, Floats] = {}
+        self.notes = Notes()  # what is left out, and what there is nothing to learn from
+        self.note_people()
+        self.note_faces()
+
+    def note_people(self) -> None:
+        """Captions that name nobody teach nothing about people, and leave no blank to be filled."""
+        if self.use == "caption":
+            return
+        empty = [name for name, one in self.sets.items() if not any(map(WHO.search, one.captions or ()))]
+        if len(empty) == len(self.sets) and self.use == "train" and self.config.task == "fitb":
+            hint = "people are written P1, P2, … or [PERSON1]; without any, train with --task caption"
+            raise InputError(f"none of {len(self.sets)} captionsets names a person: no blank to fill in", hint=hint)
+        nothing = "have no person to learn from" if self.use == "train" else "have no blank to fill in"
+        for name in empty:
+            self.notes.add("{n} captionsets name nobody and " + nothing, name_id(name))
+
+    def note_faces(self) -> None:
+        """Of more faces in a window than the model looks at, the first ones count, as published."""
+        most = self.config.faces
+        store = self.streams.stores.get("face")
+        if "face" not in self.config.seen or store is None:
+            return
+        count = cache(lambda clip: store.count(clip) if clip in store else 0)
+        for name in self.sets:
+            faces = [count(clip) for clip in self.clips(name)]
+            N = self.config.clips
+            there = max(sum(faces[k : k + N]) for k in range(max(1, len(faces) - N + 1)))
+            if there > most:
+                text = f"{{n}} captionsets have more than {most} faces in {N} clips, of which the first {most} are seen"
+                self.notes.add(text, f"{name_id(name)} ({there:,})")
 
     def __len__(self) -> int:
         return len(self.windows)

@@ -10,7 +10,8 @@ A file `NAME.py` here, or an entry point of the group `fabula.tasks`, offers a c
 
         read(options, notes) → source               annotations, features …: whatever the methods below need
         config(config, source, start) → config      what the data say about the model: widths, vocabulary
-        data(source, config) → Data                 len, [i], collate(examples) → Batch (learn/batch.py)
+        data(source, config) → Data                 len, [i], collate(examples) → Batch (learn/batch.py); its `notes`,
+                                                    where it has some, are told
         held(source, config) → Data | None          what is validated on; None: nothing is
         score(answers, source, config) → scores     of all answers about `held`, in its order; higher is better
         best_by(config) → names                     which scores choose checkpoints; "A+B" is a sum
