@@ -150,6 +150,7 @@ class Videosets:
         self.windows = [(name, k) for name in self.sets for k in range(max(1, spare[name] + 1))]
         self.embed = None if "text" in streams.files else EMBEDDERS["hashing"]()
         self.people = "model"  # whom predictions name
+        self.relink: float | None = None  # cluster faces at this eps, whatever the data say of people
         self.masked: tuple[str | None, list[list[tuple[str, str]]]] = (None, [])
         self.described: dict[str, Floats] = {}
         self.notes = Notes()  # what is left out, and what there is nothing to learn from
@@ -214,9 +215,9 @@ class Videosets:
         for clip in clips:
             seen.append(self.streams.read(clip, left))
             left -= len(seen[-1].face)
-        unknown = any((one.person < 0).any() for one in seen)
-        if unknown:
-            who = iter(link_faces(np.concatenate([one.face for one in seen]), self.config.face_eps))
+        eps = self.config.face_eps if self.relink is None else self.relink
+        if self.relink is not None or any((one.person < 0).any() for one in seen):
+            who = iter(link_faces(np.concatenate([one.face for one in seen]), eps))
             seen = [replace(one, person=np.array([next(who) for _ in one.person], np.int64)) for one in seen]
         return tuple(seen)
 

@@ -21,6 +21,8 @@ A file `NAME.py` here, or an entry point of the group `fabula.tasks`, offers a c
         write(result, path), count(result)          … the file that the command line writes, and what it says of it
         show(result, options)                       further files that the options ask for, such as a page
 
+        Analyse, analyse(model, options, notes)     options and figures of `fabula analyse NAME`, where a task has some
+
     answer(model, data, share, batch_size, watch)   has a default: `model.predict` batch by batch. A task whose units
                                                     share work (a corpus encoded once for all queries) has its own.
 

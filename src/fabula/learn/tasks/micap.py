@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from fabula.io.identity.captionsets import Sets, SetText
     from fabula.learn.identity.clips import Streams, Videosets
+    from fabula.report.analysis import Analysis
 
 FITB = ("class", "instance", "same", "different")
 QUICK, SLOW = ("METEOR", "CIDEr"), ("iSPICE", "SPICE(tok=none)")
@@ -67,6 +68,33 @@ class PredictOptions(shared.PredictOptions):
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class AnalyseOptions(shared.PredictOptions):
+    """What a trained model is looked into with."""
+
+    data: Path = option(MUST, "Captionsets that name their clips, or a folder of splits.")
+    split: str = same_as(PredictOptions, "split")
+    features: Path = same_as(TrainOptions, "features")
+    skip_missing: bool = same_as(TrainOptions, "skip_missing")
+    sets: tuple[str, ...] = option((), "Videosets of Fig. 5, by id. Default: those with the most blanks.", parts=True)
+    most: int = option(3, "So many videosets of Fig. 5.", shows_default=True, at_least=0)
+    eps: tuple[float, ...] = option(
+        (0.15, 0.3, 0.45, 0.6, 0.75, 0.9, 1.05), "Cosine distances of Fig. 6.", shows_default=True, parts=True
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, kind in (("sets", str), ("eps", float)):
+            given = getattr(self, name)
+            some = [given] if isinstance(given, str | float | int) else given
+            try:
+                object.__setattr__(self, name, tuple(kind(one) for one in some))
+            except (TypeError, ValueError):
+                raise SpecError(f"{name} is {given!r}; say numbers with commas") from None
+        if not all(0 <= e <= 2 for e in self.eps):
+            raise SpecError(f"eps is {self.eps}; a cosine distance lies between 0 and 2")
+
+
 @dataclass(frozen=True)
 class Source:
     """What was read."""
@@ -96,11 +124,13 @@ class Task(base.Task):
         "fabula predict micap runs/joint --task fitb --data sets/ --split test --features streams/ -o filled.jsonl",
         "fabula predict micap runs/joint --task caption --data sets/ --split test --features streams/ -o told.jsonl",
         "fabula score told.jsonl --refs sets/test.jsonl --task identity",
+        "fabula analyse micap runs/joint --data sets/ --features streams/ -o figures/",
     )
     models: ClassVar[tuple[str, ...]] = ("micap",)
     Train: ClassVar[type[shared.TrainOptions]] = TrainOptions
     Shape: ClassVar[type[shared.Changes]] = Shape
     Predict: ClassVar[type[shared.PredictOptions]] = PredictOptions
+    Analyse: ClassVar[type[shared.PredictOptions] | None] = AnalyseOptions
     derived: ClassVar[tuple[str, ...]] = (
         "text_dim", "action_dim", "face_dim", "frame_dim", "vocabulary", "words", "sep",
     )  # fmt: skip
@@ -199,24 +229,36 @@ class Task(base.Task):
     # -- predicting ---------------------------------------------------------------------------------------------------
 
     def ask(self, model: nn.Module, options: Any, notes: Notes) -> Videosets:
-        from fabula.learn.identity.clips import Streams, Videosets, only_seen, read_sets_of
-
         config: Any = model.config
         if options.task not in model.passes:  # type: ignore[operator]
             raise SpecError(f"the model was trained for {config.task} alone; --task {options.task} needs another")
+        data = self.open(config, options, options.task, notes)
+        data.people = options.people
+        return data
+
+    def open(self, config: Any, options: Any, use: str, notes: Notes) -> Videosets:
+        """Videosets to be asked about, with features as the model takes them."""
+        from fabula.learn.identity.clips import Streams, Videosets, only_seen, read_sets_of
+
         streams = Streams(options.features)
         for stream in config.seen:
             have, want = streams.dim(stream), getattr(config, f"{stream}_dim")
             if stream == "text":
                 have = have or TEXT_DIM
-            if have != want and not (stream == "text" and options.task == "caption"):
+            if have != want and not (stream == "text" and use == "caption"):
                 seen = f"{stream} features of {have or 'no'} channels; the checkpoint takes {want}"
                 raise InputError(seen, file=options.features, hint="use the features the model was trained on")
         sets = only_seen(read_sets_of(options.data, options.split, notes), streams, options.skip_missing, notes)
         warn_simulated(streams, notes)
-        data = Videosets(sets, streams, config, options.task)
-        data.people = options.people
-        return data
+        return Videosets(sets, streams, config, use)
+
+    def analyse(self, model: nn.Module, options: Any, notes: Notes) -> Analysis:
+        """Fig. 4, 5 and 6."""
+        from fabula.learn.identity.analysis import analyse
+
+        config: Any = model.config
+        use = {"joint": "both", "fitb": "fitb", "caption": "caption"}[config.task]
+        return analyse(model, self.open(config, options, use, notes), options, self.watch)
 
     def tell(self, answers: list[Told], data: Any) -> Sets:
         """Captionsets: filled in, or told."""
