@@ -456,3 +456,34 @@ def test_a_film_of_600_clips_takes_the_memory_of_a_window(tmp_path: Path) -> Non
         peak[n] = int(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
     print(peak)
     assert peak[60] < 2 * peak[5] and peak[600] < 2 * peak[5]
+
+
+# --- fabula simulate micap -------------------------------------------------------------------------------------------
+
+
+def test_a_world_by_command(tmp_path: Path) -> None:
+    """The folder of a simulated world is trained on as a user's own would be, without being told where features are."""
+    few = ["--train-films", "1", "--val-films", "1", "--test-films", "1", "--clips", "6"]
+    made = CliRunner().invoke(command, ["simulate", "micap", "-o", str(tmp_path / "world"), *few, "--cast", "5"])
+    assert made.exit_code == 0, made.output
+    recipe = Features(tmp_path / "world" / "face.safetensors").metadata["recipe"]
+    assert recipe["cast"] == 5 and recipe["stay"] == 0.4
+    again = CliRunner().invoke(command, ["simulate", "micap", "-o", str(tmp_path / "world"), *few])
+    assert isinstance(again.exception, InputError) and "exists already" in str(again.exception)
+    words = ["train", "micap", "--data", str(tmp_path / "world"), "--tiny", "--epochs", "1", "--out"]
+    shape = [f"--set={name}={value}" for name, value in SHAPE.items()]
+    done = CliRunner().invoke(command, [*words, str(tmp_path / "run"), *shape])
+    assert done.exit_code == 0, done.output
+
+
+def test_difficulty(tmp_path: Path) -> None:
+    from fabula.api.simulate import simulate_world
+
+    few = {"train_films": 1, "val_films": 1, "test_films": 1, "clips": 5}
+    simulate_world("micap", tmp_path, difficulty="faces", stay=0.5, **few)
+    recipe = Features(tmp_path / "face.safetensors").metadata["recipe"]
+    assert (recipe["told"], recipe["absent"], recipe["stay"]) == (0.0, 0.0, 0.5)  # what is said stands over it
+    with pytest.raises(SpecError, match="it is a probability"):
+        simulate_world("micap", tmp_path / "x", stay=1.5, **few)
+    with pytest.raises(SpecError, match="has no simulated world"):
+        simulate_world("vcmr", tmp_path / "x")

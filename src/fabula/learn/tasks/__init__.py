@@ -22,6 +22,7 @@ A file `NAME.py` here, or an entry point of the group `fabula.tasks`, offers a c
         show(result, options)                       further files that the options ask for, such as a page
 
         Analyse, analyse(model, options, notes)     options and figures of `fabula analyse NAME`, where a task has some
+        Simulate, simulate(options, folder, …)      options and files of `fabula simulate NAME`, where it has a world
 
     answer(model, data, share, batch_size, watch)   has a default: `model.predict` batch by batch. A task whose units
                                                     share work (a corpus encoded once for all queries) has its own.

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Notes, Progress, silent
-from fabula.core.options import MUST, option, same_as
+from fabula.core.options import MUST, Options, option, same_as
 from fabula.learn import options as shared
 from fabula.learn.options import Scores, Share
 from fabula.learn.tasks import base
@@ -36,7 +36,9 @@ class TrainOptions(shared.TrainOptions):
     """What a run trains on."""
 
     data: Path = option(MUST, "Captionsets that name their clips: a .jsonl, or a folder of splits.")
-    features: Path = option(MUST, "Folder with a store per stream: frame, action, face, box, maybe text.")
+    features: Path | None = option(
+        None, "Folder with a store per stream: frame, action, face, box, maybe text. Default: where --data lies."
+    )
     val: Path | None = option(None, "Validation captionsets. Default: the split in --data.")
     wordpiece: Path | None = option(None, "BERT's vocab.txt. Default: a vocabulary trained on the captions.")
     pieces: int = option(4000, "Size of a vocabulary that is trained here.", shows_default=True)
@@ -61,7 +63,7 @@ class PredictOptions(shared.PredictOptions):
     task: Literal["fitb", "caption"] = option(MUST, "Fill in the blanks of captions, or tell captions.")
     data: Path = option(MUST, "Captionsets that name their clips (captions for fitb alone), or a folder of splits.")
     split: str = option("val", "Which split of --data: train, val, test.", shows_default=True)
-    features: Path = same_as(TrainOptions, "features")
+    features: Path | None = same_as(TrainOptions, "features")
     skip_missing: bool = same_as(TrainOptions, "skip_missing")
     people: Literal["model", "same", "different"] = option(
         "model", "Whom captions name: whom the model says; P1 alone; somebody new each time (Table 5's baselines)."
@@ -74,7 +76,7 @@ class AnalyseOptions(shared.PredictOptions):
 
     data: Path = option(MUST, "Captionsets that name their clips, or a folder of splits.")
     split: str = same_as(PredictOptions, "split")
-    features: Path = same_as(TrainOptions, "features")
+    features: Path | None = same_as(TrainOptions, "features")
     skip_missing: bool = same_as(TrainOptions, "skip_missing")
     sets: tuple[str, ...] = option((), "Videosets of Fig. 5, by id. Default: those with the most blanks.", parts=True)
     most: int = option(3, "So many videosets of Fig. 5.", shows_default=True, at_least=0)
@@ -93,6 +95,28 @@ class AnalyseOptions(shared.PredictOptions):
                 raise SpecError(f"{name} is {given!r}; say numbers with commas") from None
         if not all(0 <= e <= 2 for e in self.eps):
             raise SpecError(f"eps is {self.eps}; a cosine distance lies between 0 and 2")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimulateOptions(Options):
+    """What simulated films are like. A number that is given stands over that of the difficulty."""
+
+    difficulty: Literal["default", "easy", "hard", "faces"] = option(
+        "default", "How hard it is to know who is who; faces: nothing but faces of other clips tells it."
+    )
+    seed: int = option(0, "Of everything that is drawn.", shows_default=True)
+    train_films: int | None = option(None, "Films to train on. Default: 60.", at_least=1)
+    val_films: int | None = option(None, "Films to validate on. Default: 10.", at_least=1)
+    test_films: int | None = option(None, "Films to test on. Default: 20.", at_least=1)
+    clips: int | None = option(None, "Of a film. Default: 40.", at_least=1)
+    set_clips: int | None = option(None, "Of a captionset. Default: 5.", at_least=1)
+    cast: int | None = option(None, "People of a film. Default: 4.", at_least=2)
+    stay: float | None = option(None, "Probability that who acts was the one before. Default: .4.")
+    told: float | None = option(None, "Probability that a caption hints at who it is. Default: .2.")
+    absent: float | None = option(None, "Probability that somebody who is named has no face. Default: .15.")
+    bystanders: float | None = option(None, "Probability that somebody else walks by. Default: .2.")
+    pose: float | None = option(None, "How far a clip's face is from the person's own. Default: .7.")
+    noise: float | None = option(None, "Of frame and action features. Default: .7.")
 
 
 @dataclass(frozen=True)
@@ -118,6 +142,7 @@ class Task(base.Task):
     name: ClassVar[str] = "micap"
     about: ClassVar[str] = "Identity-aware captions of film clips: who did what (Raajesh et al., CVPR 2024)."
     usage: ClassVar[tuple[str, ...]] = (
+        "fabula simulate micap -o world/ && fabula train micap --data world/ --tiny --out runs/simulated",
         "fabula train micap --data sets/ --features streams/ --out runs/joint",
         "fabula train micap --data sets/ --features streams/ --task fitb --streams text --out runs/text-only",
         "fabula train micap --data sets/ --features streams/ --from joint.pth --wordpiece vocab.txt --out runs/tuned",
@@ -131,6 +156,7 @@ class Task(base.Task):
     Shape: ClassVar[type[shared.Changes]] = Shape
     Predict: ClassVar[type[shared.PredictOptions]] = PredictOptions
     Analyse: ClassVar[type[shared.PredictOptions] | None] = AnalyseOptions
+    Simulate: ClassVar[type[Options] | None] = SimulateOptions
     derived: ClassVar[tuple[str, ...]] = (
         "text_dim", "action_dim", "face_dim", "frame_dim", "vocabulary", "words", "sep",
     )  # fmt: skip
@@ -140,7 +166,7 @@ class Task(base.Task):
     def read(self, options: Any, notes: Notes) -> Source:
         from fabula.learn.identity.clips import Streams, only_seen, read_sets_of
 
-        streams = Streams(options.features)
+        streams = Streams(find_streams(options))
         train = only_seen(read_sets_of(options.data, "train", notes), streams, options.skip_missing, notes)
         val: Sets | None = None
         if options.val is not None or Path(options.data).is_dir():
@@ -240,14 +266,14 @@ class Task(base.Task):
         """Videosets to be asked about, with features as the model takes them."""
         from fabula.learn.identity.clips import Streams, Videosets, only_seen, read_sets_of
 
-        streams = Streams(options.features)
+        streams = Streams(find_streams(options))
         for stream in config.seen:
             have, want = streams.dim(stream), getattr(config, f"{stream}_dim")
             if stream == "text":
                 have = have or TEXT_DIM
             if have != want and not (stream == "text" and use == "caption"):
                 seen = f"{stream} features of {have or 'no'} channels; the checkpoint takes {want}"
-                raise InputError(seen, file=options.features, hint="use the features the model was trained on")
+                raise InputError(seen, file=streams.path, hint="use the features the model was trained on")
         sets = only_seen(read_sets_of(options.data, options.split, notes), streams, options.skip_missing, notes)
         warn_simulated(streams, notes)
         return Videosets(sets, streams, config, use)
@@ -259,6 +285,14 @@ class Task(base.Task):
         config: Any = model.config
         use = {"joint": "both", "fitb": "fitb", "caption": "caption"}[config.task]
         return analyse(model, self.open(config, options, use, notes), options, self.watch)
+
+    def simulate(self, options: Any, folder: Path, overwrite: bool) -> str:
+        from fabula.learn.worlds.films import DIFFICULTIES, Recipe, write_world
+
+        given = {o.name: getattr(options, o.name) for o in options.options() if o.name != "difficulty"}
+        said = {name: value for name, value in given.items() if value is not None}
+        count = write_world(folder, Recipe(**{**DIFFICULTIES[options.difficulty], **said}), overwrite)
+        return f"{count:,} captionsets of simulated films"
 
     def tell(self, answers: list[Told], data: Any) -> Sets:
         """Captionsets: filled in, or told."""
@@ -276,6 +310,13 @@ class Task(base.Task):
 
 
 TEXT_DIM = 256  # of blanks that are described by the words around them: learn/identity/clips.py
+
+
+def find_streams(options: Any) -> Path:
+    """The folder of the stores: named, or where the captionsets lie."""
+    if options.features is not None:
+        return Path(options.features)
+    return Path(options.data) if Path(options.data).is_dir() else Path(options.data).parent
 
 
 def warn_simulated(streams: Streams, notes: Notes) -> None:
