@@ -35,6 +35,7 @@ from fabula.learn.identity.wordpiece import WHO, Pieces, mask_people
 from fabula.learn.simulate import EMBEDDERS
 
 if TYPE_CHECKING:
+    from fabula.learn.identity.film import Films
     from fabula.learn.models.micap import Config
 
 NAMES = ("frame", "action", "face", "box", "text")
@@ -150,6 +151,7 @@ class Videosets:
         self.windows = [(name, k) for name in self.sets for k in range(max(1, spare[name] + 1))]
         self.embed = None if "text" in streams.files else EMBEDDERS["hashing"]()
         self.people = "model"  # whom predictions name
+        self.films: Films | None = None  # where raw films are what is asked about
         self.relink: float | None = None  # cluster faces at this eps, whatever the data say of people
         self.masked: tuple[str | None, list[list[tuple[str, str]]]] = (None, [])
         self.described: dict[str, Floats] = {}
@@ -201,25 +203,26 @@ class Videosets:
         """Some consecutive clips of a set."""
         one = self.sets[name]
         assert one.clips is not None
-        seen = self.look([one.clips[k] for k in clips])
+        seen, numbered = self.look([one.clips[k] for k in clips])
         if one.captions is None or self.use == "caption":
-            return Videoset(name, seen)
+            return Videoset(name, seen, numbered=numbered)
         captions = [one.captions[k] for k in clips]
         tokens = self.pieces.encode(captions, name, blank=self.use != "train")
         text = self.describe(name, one.captions, clips) if "text" in self.config.seen else None
-        return Videoset(name, seen, tokens, text)
+        return Videoset(name, seen, tokens, text, numbered)
 
-    def look(self, clips: Sequence[str]) -> tuple[ClipFeatures, ...]:
-        """Features of clips, with people where the data do not say them."""
+    def look(self, clips: Sequence[str]) -> tuple[tuple[ClipFeatures, ...], bool]:
+        """Features of clips, with people where the data do not say them; and whether they do."""
         left, seen = self.config.faces, list[ClipFeatures]()
         for clip in clips:
             seen.append(self.streams.read(clip, left))
             left -= len(seen[-1].face)
         eps = self.config.face_eps if self.relink is None else self.relink
-        if self.relink is not None or any((one.person < 0).any() for one in seen):
+        numbered = self.relink is None and not any((one.person < 0).any() for one in seen)
+        if not numbered:
             who = iter(link_faces(np.concatenate([one.face for one in seen]), eps))
             seen = [replace(one, person=np.array([next(who) for _ in one.person], np.int64)) for one in seen]
-        return tuple(seen)
+        return tuple(seen), numbered
 
     def describe(self, name: str, captions: Sequence[str], clips: range) -> Floats | None:
         """The text features of the blanks of some clips. [blanks, C]"""
@@ -245,6 +248,13 @@ class Videosets:
 
     def collate(self, examples: Sequence[Videoset]) -> Batch:
         return collate(examples, self.config)
+
+
+class FilmSets(dict[str, SetText]):
+    """Captionsets of raw films, with what was seen of them."""
+
+    films: Films
+    faces: dict[str, Mapping[int, Mapping[int, float]]]  # by film: number of a P → person of the cast → attention
 
 
 def check_set(name: str, one: SetText, captions: bool) -> SetText:

@@ -60,14 +60,30 @@ class Shape(shared.Changes):
 class PredictOptions(shared.PredictOptions):
     """What a trained model predicts, and from what."""
 
-    task: Literal["fitb", "caption"] = option(MUST, "Fill in the blanks of captions, or tell captions.")
-    data: Path = option(MUST, "Captionsets that name their clips (captions for fitb alone), or a folder of splits.")
+    videos: tuple[Path, ...] = option((), "Raw films, seen as the run's features were made.", argument=True)
+    task: Literal["fitb", "caption"] | None = option(
+        None, "Fill in the blanks of captions, or tell captions (films: what else)."
+    )
+    data: Path | None = option(
+        None, "Captionsets that name their clips (captions for fitb alone), or a folder of splits."
+    )
     split: str = option("val", "Which split of --data: train, val, test.", shows_default=True)
     features: Path | None = same_as(TrainOptions, "features")
     skip_missing: bool = same_as(TrainOptions, "skip_missing")
     people: Literal["model", "same", "different"] = option(
         "model", "Whom captions name: whom the model says; P1 alone; somebody new each time (Table 5's baselines)."
     )
+    cast: Path | None = option(None, "Films: people found and named before (fabula people). Default: found now.")
+    longest: float = option(6.0, "Films: a shot of more seconds is told in parts.", shows_default=True)
+    weights: tuple[str, ...] = option((), "Films: files of weights of the user's, as frame=FILE.", parts=True)
+    page: Path | None = option(None, "Films: also a page, each film beside its captions and its people.", writes=True)
+
+    def __post_init__(self) -> None:
+        videos = [self.videos] if isinstance(self.videos, str | Path) else self.videos
+        object.__setattr__(self, "videos", tuple(Path(video) for video in videos))
+        super().__post_init__()
+        if not self.longest > 0:
+            raise SpecError(f"longest is {self.longest}; it is a number of seconds above 0")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,6 +152,7 @@ class Told:
     name: str
     filled: tuple[str, ...] | None = None  # an id a blank
     captions: tuple[str, ...] | None = None  # one a clip
+    faces: Mapping[int, Mapping[int, float]] | None = None  # of a film: number of a P → person of the cast → attention
 
 
 class Task(base.Task):
@@ -149,6 +166,7 @@ class Task(base.Task):
         "fabula predict micap runs/joint --task fitb --data sets/ --split test --features streams/ -o filled.jsonl",
         "fabula predict micap runs/joint --task caption --data sets/ --split test --features streams/ -o told.jsonl",
         "fabula score told.jsonl --refs sets/test.jsonl --task identity",
+        "fabula predict micap runs/joint film.mp4 --page film.html",
         "fabula analyse micap runs/joint --data sets/ --features streams/ -o figures/",
     )
     models: ClassVar[tuple[str, ...]] = ("micap",)
@@ -226,8 +244,15 @@ class Task(base.Task):
     def answer(
         self, model: nn.Module, data: Any, share: Share, batch_size: int = 8, watch: Progress = silent
     ) -> list[Told]:
-        from fabula.learn.identity.windows import tell_sets
+        from fabula.learn.identity.windows import tell_film, tell_sets
 
+        if getattr(data, "films", None) is not None:
+            made = []
+            for name in data.sets:
+                captions, people = tell_film(model, data, name, batch_size, watch)
+                faces = {k + 1: people.numbers_of(k) for k in range(len(people.votes))}
+                made.append(Told(name, None, captions, faces))
+            return made
         return [Told(*one) for one in tell_sets(model, data, list(share.of(len(data))), batch_size, watch)]
 
     def score(self, answers: list[Told], source: Source, config: Any) -> Scores:
@@ -250,16 +275,51 @@ class Task(base.Task):
             "data": str(source.options.data),
             "features": source.streams.path.name,
             "simulated": source.streams.simulated,
+            "recipes": {name: store.recipe for name, store in source.streams.stores.items() if name != "box"},
         }
 
     # -- predicting ---------------------------------------------------------------------------------------------------
 
     def ask(self, model: nn.Module, options: Any, notes: Notes) -> Videosets:
         config: Any = model.config
-        if options.task not in model.passes:  # type: ignore[operator]
-            raise SpecError(f"the model was trained for {config.task} alone; --task {options.task} needs another")
-        data = self.open(config, options, options.task, notes)
+        if bool(options.videos) == (options.data is not None):
+            raise SpecError("name raw films, or --data: one of the two")
+        task = options.task or ("caption" if options.videos else None)
+        if task is None:
+            raise SpecError("say what is predicted: --task fitb or --task caption")
+        if task not in model.passes:  # type: ignore[operator]
+            raise SpecError(f"the model was trained for {config.task} alone; --task {task} needs another")
+        if options.videos:
+            return self.ask_films(model, options, notes)
+        for name in ("cast", "page"):
+            if getattr(options, name) is not None:
+                raise SpecError(f"--{name} is for raw films")
+        data = self.open(config, options, task, notes)
         data.people = options.people
+        return data
+
+    def ask_films(self, model: nn.Module, options: Any, notes: Notes) -> Videosets:
+        """Raw films, seen as the clips were that the run learnt from."""
+        from fabula.learn.identity.clips import Videosets
+        from fabula.learn.identity.film import look_at_films
+
+        if options.task == "fitb":
+            raise SpecError("a raw film has no captions whose blanks could be filled; say --task caption")
+        if options.features is not None:
+            raise SpecError("--features says nothing about raw films: theirs are made now")
+        config, about = model.config, model.about
+        films = look_at_films(
+            options.videos,
+            about.get("recipes") or {},  # type: ignore[operator]
+            config.seen,  # type: ignore[union-attr, arg-type]
+            people=options.cast,
+            longest=options.longest,
+            weights=read_weights(options.weights),
+            notes=notes,
+            watch=self.watch,
+        )
+        data = Videosets(films.sets(), films.streams, config, "caption")  # type: ignore[arg-type]
+        data.people, data.films = options.people, films
         return data
 
     def open(self, config: Any, options: Any, use: str, notes: Notes) -> Videosets:
@@ -295,7 +355,13 @@ class Task(base.Task):
         return f"{count:,} captionsets of simulated films"
 
     def tell(self, answers: list[Told], data: Any) -> Sets:
-        """Captionsets: filled in, or told."""
+        """Captionsets: filled in, or told; of films with what a page shows of them."""
+        if data.films is not None:
+            from fabula.learn.identity.clips import FilmSets
+
+            made = FilmSets({told.name: as_set(told, data.sets[told.name], data.people) for told in answers})
+            made.films, made.faces = data.films, {told.name: told.faces or {} for told in answers}
+            return made
         return {told.name: as_set(told, data.sets[told.name], data.people) for told in answers}
 
     def write(self, result: Sets, path: Path) -> None:
@@ -308,8 +374,35 @@ class Task(base.Task):
     def count(self, result: Sets) -> str:
         return f"{len(result):,} captionsets"
 
+    def show(self, result: Any, options: Any) -> None:
+        if options.page is None:
+            return
+        from fabula.io.files import write_text
+        from fabula.learn.identity.film import people_of_film
+        from fabula.report.film import Film, Person, film_page
+
+        shown = []
+        for name, one in result.items():
+            seen, _ = people_of_film(result.films, name, result.faces[name] if options.people == "model" else {})
+            people = [Person(who["name"], who["number"], who["pictures"], who["spans"]) for who in seen]
+            clips = result.films.clips[name]
+            told = [(c.start, c.end, text) for c, text in zip(clips, one.captions or (), strict=True)]
+            cast = result.films.cast
+            duration = cast.videos[cast.video_index(name)].duration
+            shown.append(Film(name, duration, told, people, result.films.paths[name]))
+        write_text(options.page, [film_page(shown, "Films, told with their people", folder=options.page.parent)])
+
 
 TEXT_DIM = 256  # of blanks that are described by the words around them: learn/identity/clips.py
+
+
+def read_weights(said: tuple[str, ...]) -> dict[str, str]:
+    """frame=FILE, action=FILE."""
+    found = shared.read_pairs(said)
+    unknown = [name for name in found if name not in ("frame", "action")]
+    if unknown:
+        raise SpecError(f"--weights {unknown[0]}=…: weights are of frame or action")
+    return found
 
 
 def find_streams(options: Any) -> Path:
