@@ -25,7 +25,7 @@ from fabula.io.identity.captionsets import SetText  # noqa: E402
 from fabula.learn import checkpoint  # noqa: E402
 from fabula.learn.features import Features, write_features  # noqa: E402
 from fabula.learn.identity.clips import Streams, Videosets, link_faces, read_sets_of  # noqa: E402
-from fabula.learn.identity.windows import tell_sets, windows  # noqa: E402
+from fabula.learn.identity.windows import Film, People, pair_off, tell_film, tell_sets  # noqa: E402
 from fabula.learn.identity.wordpiece import Pieces, fill_blanks, mask_people, read_pieces, train_pieces  # noqa: E402
 from fabula.learn.models import micap  # noqa: E402
 from fabula.learn.options import Callbacks  # noqa: E402
@@ -248,10 +248,50 @@ def test_command_line(world: Path, tmp_path: Path) -> None:
 # --- long sets -------------------------------------------------------------------------------------------------------
 
 
-def test_windows() -> None:
-    assert list(windows(5, 5, 2)) == [range(5)]
-    assert list(windows(9, 5, 2)) == [range(5), range(3, 8), range(6, 9)]
-    assert list(windows(11, 5, 0)) == [range(5), range(5, 10), range(10, 11)]
+def test_the_most_alike_first() -> None:
+    assert pair_off({(0, 0): 0.9, (0, 1): 0.8, (1, 0): 0.85, (1, 1): 0.1}) == {0: 0, 1: 1}
+    assert pair_off({}) == {}
+
+
+def test_faces_are_met_again() -> None:
+    """Each of a clip is another; a number of the data stands over likeness."""
+    a, b = np.eye(3, dtype=np.float32)[:2]
+    people = People(0.5)
+    assert people.meet([a, b]) == [0, 1]
+    assert people.meet([b + 0.1 * a]) == [1]
+    assert people.meet([a, a]) == [0, 2]  # two faces of one clip are two people
+    numbered = People(0.5)
+    assert numbered.meet([a, b], [7, 3]) == [0, 1]
+    assert numbered.meet([a, a], [3, 9]) == [1, 2]
+
+
+def test_who_is_named_is_who_was_looked_at() -> None:
+    people = People(0.5)
+    assert people.name({50: {0: 1.0}, 51: {1: 1.0}}, {}) == {50: 0, 51: 1}
+    assert people.name({50: {1: 0.9, 0: 0.1}, 51: {2: 1.0}}, {}) == {50: 1, 51: 2}
+    assert people.name({50: {1: 1.0}}, {50: 0}) == {50: 0}  # known by text
+    assert people.name({50: {}}, {}) == {50: 3}  # no face: new
+    assert people.name({50: {1: 1.0}, 51: {1: 1.0}}, {}) == {50: 1, 51: 0}  # the likelier first, each one once
+
+
+def test_clips_that_show_the_same_faces_are_given_again(run: Path, world: Path) -> None:
+    model, _ = checkpoint.load_model(run)
+    clips = tuple(f"sim-test-000-{k:04d}" for k in range(9))
+    data = Videosets({"film": SetText(("P1 runs.",) * 9, clips=clips)}, Streams(world), model.config, "fitb")
+    film = Film(model, data, "film", "fitb")
+    film.named = [[0], [], [1], [2], [1], [3], [0]]
+    film.sizes = [{0: 1.0}, {5: 1.0}, {1: 1.0, 0: 0.2}, {2: 1.0}, {1: 1.0}, {3: 1.0}, {}, {1: 1.0, 0: 0.5, 5: 0.3}]
+    assert film.anchors(7, 1) == [2]  # the earliest that shows most; nobody is named in clip 1
+    assert film.anchors(7, 2) == [0, 2] or film.anchors(7, 2) == [2, 4]
+    assert film.anchors(7, 9) == [0, 2, 3, 4, 5]
+    film = Film(model, data, "film", "fitb")
+    seen = []
+    for window, told in film.windows():
+        seen.append((window, told))
+        film.named += [[0] for _ in window[told:]]
+    assert seen[0] == (list(range(5)), 0)
+    for k, (window, told) in enumerate(seen[1:], 5):
+        assert window[-1] == k and window[-2] == k - 1 and told == 4 and len(set(window)) == 5
 
 
 def test_a_long_set_is_told_in_windows(run: Path, world: Path) -> None:
@@ -271,6 +311,9 @@ def test_a_long_set_is_told_in_windows(run: Path, world: Path) -> None:
     )
     ((_, first, _),) = tell_sets(model, short, [0])
     assert [filled.index(i) for i in filled[: len(first or ())]] == [(first or ()).index(i) for i in first or ()]
+    captions, people = tell_film(model, data, "film")
+    named = {int(i[1:]) for caption in captions for i in ids(caption)}
+    assert captions == told and named <= set(range(1, len(people.votes) + 1))
     trained = Videosets({"film": long}, Streams(world), model.config)
     assert len(trained) == len(film.scenes) - 4  # stride 1
 

@@ -199,8 +199,8 @@ class Videosets:
         name, first = self.windows[i]
         return self.window(name, range(first, min(first + self.config.clips, len(self.clips(name)))))
 
-    def window(self, name: str, clips: range) -> Videoset:
-        """Some consecutive clips of a set."""
+    def window(self, name: str, clips: Sequence[int]) -> Videoset:
+        """Some clips of a set, in this order."""
         one = self.sets[name]
         assert one.clips is not None
         seen, numbered = self.look([one.clips[k] for k in clips])
@@ -224,12 +224,11 @@ class Videosets:
             seen = [replace(one, person=np.array([next(who) for _ in one.person], np.int64)) for one in seen]
         return tuple(seen), numbered
 
-    def describe(self, name: str, captions: Sequence[str], clips: range) -> Floats | None:
+    def describe(self, name: str, captions: Sequence[str], clips: Sequence[int]) -> Floats | None:
         """The text features of the blanks of some clips. [blanks, C]"""
         if self.masked[0] != name:  # of a long set once, not for every window
             self.masked = name, mask_people(captions)
         masked = self.masked[1]
-        before = sum(len(masked[k]) for k in range(clips.start))
         count = sum(len(masked[k]) for k in clips)
         if not count:
             return None
@@ -239,7 +238,8 @@ class Videosets:
                 seen = f"{len(rows)} rows for {sum(map(len, masked))} blanks"
                 hint = "a row a blank, in the order of the captions"
                 raise InputError(seen, file=self.streams.files["text"], video=name, noun="captionset", hint=hint)
-            return rows[before : before + count]
+            ends = np.cumsum([0, *map(len, masked)])
+            return np.concatenate([rows[ends[k] : ends[k + 1]] for k in clips])
         both = [text for k in clips for pair in masked[k] for text in pair]
         new = [text for text in dict.fromkeys(both) if text not in self.described]
         for text, row in zip(new, self.embed(new), strict=True) if new else ():

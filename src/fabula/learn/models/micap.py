@@ -416,19 +416,25 @@ class Model(nn.Module):
         return [tuple(tokens[b, at].tolist()) for b, at in enumerate(place)]
 
     @torch.no_grad()
-    def tell(self, batch: Batch) -> list[tuple[int, ...]]:
-        """A captionset for every videoset, greedily or by beams (eq. 14): START … END, or as long as it may be."""
+    def tell(self, batch: Batch, begin: Sequence[Sequence[int]] | None = None) -> list[tuple[int, ...]]:
+        """A captionset for every videoset, greedily or by beams (eq. 14): START … END, or as long as it may be.
+
+        `begin` is how each begins, START included, where that is known.
+        """
         memory = self.encode(batch, "caption")
+        begin = begin or [(self.config.start,)] * len(batch.names)
         last = torch.full_like(batch.clips, self.config.clips) if self.config.compat_all_seps else batch.clips
         if self.config.beam > 1:
-            return [self.search(memory, b, int(last[b])) for b in range(len(batch.names))]
+            return [self.search(memory, b, int(last[b]), begin[b]) for b in range(len(batch.names))]
         tape = Tape(self, memory)
         B = len(batch.names)
         tokens = torch.full((B, 1), self.config.start, device=memory.x.device)
         clip, ended = torch.zeros_like(tokens[:, 0]), torch.zeros_like(tokens[:, 0], dtype=torch.bool)
-        for _ in range(self.config.tokens - 1):
+        for t in range(1, self.config.tokens):
             best = tape.read(tokens[:, -1], clip).argmax(-1)
             best = torch.where(clip >= last, self.config.end, best)  # every caption is told
+            given = torch.tensor([row[t] if t < len(row) else -1 for row in begin], device=best.device)
+            best = torch.where(given >= 0, given, best)
             best = torch.where(ended, 0, best)
             tokens = torch.cat([tokens, best[:, None]], 1)
             clip = (clip + (best == self.config.sep)).clamp(max=self.config.clips)
@@ -440,19 +446,22 @@ class Model(nn.Module):
     def until_end(self, row: Sequence[int]) -> tuple[int, ...]:
         return tuple(row[: row.index(self.config.end) + 1]) if self.config.end in row else tuple(row)
 
-    def search(self, memory: Memory, b: int, last: int) -> tuple[int, ...]:
+    def search(self, memory: Memory, b: int, last: int, begin: Sequence[int]) -> tuple[int, ...]:
         """The best captionset of one videoset among `beam`, by log-probability ÷ tokens ** length_power."""
         K, end = self.config.beam, self.config.end
         one = Memory(memory.x[[b]], memory.real[[b]], memory.streams, memory.raw[[b]])
         tape = Tape(self, one)
-        beams: list[tuple[float, tuple[int, ...], int]] = [
-            (0.0, (self.config.start,), 0)
-        ]  # log-probability, tokens, [SEP]s
+        seps = 0
+        for token in begin[:-1]:
+            seps += token == self.config.sep
+            tape.read(torch.tensor([token], device=memory.x.device), torch.tensor([seps], device=memory.x.device))
+        seps += begin[-1] == self.config.sep
+        beams: list[tuple[float, tuple[int, ...], int]] = [(0.0, tuple(begin), seps)]  # log-probability, tokens, [SEP]s
         done: list[tuple[float, tuple[int, ...]]] = []
-        for length in range(1, self.config.tokens):
+        for length in range(len(begin), self.config.tokens):
             now = torch.tensor([row[-1] for _, row, _ in beams], device=memory.x.device)
-            seps = torch.tensor([n for _, _, n in beams], device=memory.x.device)
-            logp = tape.read(now, seps.clamp(max=self.config.clips)).log_softmax(-1)
+            clip = torch.tensor([n for _, _, n in beams], device=memory.x.device).clamp(max=self.config.clips)
+            logp = tape.read(now, clip).log_softmax(-1)
             grown: list[tuple[float, tuple[int, ...], int, int]] = []
             for k, (score, row, n) in enumerate(beams):
                 if n >= last:  # every caption is told: END costs nothing

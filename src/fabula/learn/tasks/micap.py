@@ -249,7 +249,7 @@ class Task(base.Task):
         if getattr(data, "films", None) is not None:
             made = []
             for name in data.sets:
-                captions, people = tell_film(model, data, name, batch_size, watch)
+                captions, people = tell_film(model, data, name, watch)
                 faces = {k + 1: people.numbers_of(k) for k in range(len(people.votes))}
                 made.append(Told(name, None, captions, faces))
             return made
