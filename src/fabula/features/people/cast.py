@@ -5,8 +5,8 @@
     cast.person                                      [n] who each face is: 0, 1, … by first appearance; −1: nobody
     cast.names                                       {0: "Anna"}, where somebody was given a name
 
-A store is one .npz file of plain arrays and a manifest (recipe, licence of the weights, versions, videos); nothing in it
-is executed. What people corrected lies beside it (corrections.py) and is applied whenever the store is loaded.
+A store is one .npz file of plain arrays and a manifest (recipe, licence of the weights, versions, videos); nothing in
+it is executed. What people corrected lies beside it (corrections.py) and is applied whenever the store is loaded.
 """
 
 from __future__ import annotations

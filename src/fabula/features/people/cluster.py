@@ -1,4 +1,4 @@
-"""Who is who: faces into people. Plain DBSCAN as MICap has it, and linking that knows what a video proves (the default).
+"""Who is who: faces into people. DBSCAN as MICap has it, and linking that knows what a video proves (the default).
 
 dbscan   (Ester et al., KDD 1996; MICap: cosine distance, eps .75)  a face with at least `min_samples` faces within eps,
          itself included, is a core; cores within eps of one another are one person; any other face within eps of a core
@@ -36,10 +36,12 @@ from fabula.core.registry import close_to
 from fabula.core.spec import Spec
 from fabula.features.people.base import Floats, Ints, unit
 
-CELLS = 1 << 24  # of a block of distances
-WORTH = 30  # links that weigh as much as the embedder's own eps
-HALVES = 4  # faces that a track needs to be cut into two that must be alike
-ALIKE, APART = 0.9, 0.1  # quantiles of must-links and cannot-links between which eps lies
+CELLS = 1 << 22  # of a block of distances
+ROUNDING = 1e-6  # of a cosine of float32
+WORTH = 10  # links that weigh as much as the embedder's own eps
+THIRDS = 4  # faces that a track needs to have a first and a last third that must be alike
+ALIKE, APART, BELOW = 0.9, 0.05, 0.9  # quantiles of must-links and cannot-links, and how far eps stays below these
+BESIDE = 0.1  # beyond eps: a pair that may come into reach when one of the two has joined others
 
 
 @dataclass(frozen=True)
@@ -147,8 +149,9 @@ def dbscan(x: Floats, eps: float, min_samples: int = 1, progress: Progress = sil
             core[at] = near.sum(1) >= min_samples
     parent = np.arange(n)
     cores = np.flatnonzero(core)
-    for at, near in blocks(x[cores], x[cores], eps, "people", progress):
-        i, j = np.nonzero(near[:, at.start :])  # distances are the same from either side
+    inside = x if len(cores) == n else x[cores]
+    for at, near in blocks(inside, inside, eps, "people", progress, after=True):
+        i, j = np.nonzero(near)
         join(parent, cores[i + at.start], cores[j + at.start])
     label = np.where(core, flatten(parent), n)  # roots are the first of theirs
     if min_samples > 1 and len(cores):
@@ -159,13 +162,13 @@ def dbscan(x: Floats, eps: float, min_samples: int = 1, progress: Progress = sil
 
 
 def blocks(
-    a: Floats, b: Floats, eps: float, what: str, progress: Progress
+    a: Floats, b: Floats, eps: float, what: str, progress: Progress, after: bool = False
 ) -> Iterator[tuple[slice, NDArray[np.bool_]]]:
-    """Which rows of b are within eps of some rows of a, these at a time."""
+    """Which rows of b are within eps of some rows of a, these at a time; `after`: from the first of these on alone."""
     step = max(1, CELLS // max(len(b), 1))
     for start in range(0, len(a), step):
         at = slice(start, min(start + step, len(a)))
-        yield at, a[at] @ b.T >= 1 - eps - 1e-6
+        yield at, a[at] @ b[start if after else 0 :].T >= 1 - eps - ROUNDING
         progress(what, at.stop, len(a))
 
 
@@ -204,77 +207,102 @@ def number(label: Ints, by_label: bool = False) -> Ints:
 
 def link(means: Floats, frames: list[set[int]], eps: float, neighbours: int, progress: Progress = silent) -> Ints:
     """The person of each track: average linkage, the most alike first, never two that share a picture."""
+    groups = Groups(means, frames, eps, find_neighbours(means, eps + BESIDE, neighbours, progress))
     T = len(means)
-    S, size = means.astype(np.float64), np.ones(T)
-    near, heap = find_neighbours(means, eps, neighbours, progress)
+    heap = [pair for t in range(T) if (pair := groups.nearest(t)) is not None]
     heapq.heapify(heap)
-    alive, who = np.ones(T, bool), np.arange(T)
-    members: list[list[int]] = [[t] for t in range(T)]
-    version = np.zeros(T, np.int64)  # a pair is stale when one of its two has grown
+    left = T
     while heap:
-        d, a, b, va, vb = heapq.heappop(heap)
-        if not (alive[a] and alive[b]) or version[a] != va or version[b] != vb:
-            continue
-        if not frames[a].isdisjoint(frames[b]):  # nor will it ever be: frames only grow
-            near[a].discard(b)
-            near[b].discard(a)
-            continue
-        if len(frames[a]) + len(near[a]) < len(frames[b]) + len(near[b]):
-            a, b = b, a  # the smaller goes into the larger
-        S[a] += S[b]
-        size[a] += size[b]
-        frames[a] |= frames[b]
-        members[a] += members[b]
-        frames[b], members[b], alive[b] = set(), [], False
-        near[a] |= near[b]
-        near[a] -= {a, b}
-        for c in near[b]:
-            if c != a:
-                near[c].discard(b)
-                near[c].add(a)
-        near[b] = set()
-        version[a] += 1
-        others = np.fromiter(near[a], np.int64, len(near[a]))
-        if len(others):
-            far = 1 - (S[others] @ S[a]) / (size[others] * size[a])
-            for c, d in zip(others[far <= eps].tolist(), far[far <= eps].tolist(), strict=True):
-                heapq.heappush(heap, (d, min(a, c), max(a, c), int(version[min(a, c)]), int(version[max(a, c)])))
-    for t in np.flatnonzero(alive).tolist():
-        who[members[t]] = min(members[t])
-    return who
+        _, a, b, grown_a, grown_b = heapq.heappop(heap)
+        if groups.parent[a] != a or groups.grown[a] != grown_a:
+            continue  # it has another entry
+        if groups.parent[b] == b and groups.grown[b] == grown_b:
+            a = groups.join(a, b)
+            left -= 1
+            if not left % 1000:
+                progress("people", T - left, T)
+        if (pair := groups.nearest(a)) is not None:
+            heapq.heappush(heap, pair)
+    return flatten(groups.parent)
 
 
 Pair = tuple[float, int, int, int, int]  # distance, two groups, and how often each had grown
 
 
-def find_neighbours(means: Floats, eps: float, k: int, progress: Progress) -> tuple[list[set[int]], list[Pair]]:
-    """The k nearest of each track within eps and a little more, both ways; and the pairs within eps."""
-    T = len(means)
-    near: list[set[int]] = [set() for _ in range(T)]
+class Groups:
+    """Tracks on their way to people. d(A ∪ B, C) ≥ min(d(A, C), d(B, C)), so that a nearest one found earlier is a
+    bound: it is looked for again when it comes to the top, not whenever something near has joined."""
+
+    def __init__(self, means: Floats, frames: list[set[int]], eps: float, near: list[Ints]) -> None:
+        T = len(means)
+        self.S, self.size, self.frames, self.eps, self.near = means.copy(), np.ones(T), frames, eps, near
+        self.parent, self.grown = np.arange(T), np.zeros(T, np.int64)
+
+    def nearest(self, a: int) -> Pair | None:
+        """The nearest group within eps that is in none of its pictures."""
+        near = np.unique(self.roots(self.near[a]))
+        near = near[near != a]
+        if not len(near):
+            self.near[a] = near
+            return None
+        far = 1 - (self.S[near] @ self.S[a]) / (self.size[near] * self.size[a])
+        never: list[int] = []
+        found: Pair | None = None
+        for k in np.argsort(far, kind="stable").tolist():
+            if far[k] > self.eps:
+                break
+            b = int(near[k])
+            if self.frames[a].isdisjoint(self.frames[b]):
+                found = float(far[k]), a, b, int(self.grown[a]), int(self.grown[b])
+                break
+            never.append(k)  # pictures only become more
+        self.near[a] = np.delete(near, never) if never else near
+        return found
+
+    def roots(self, some: Ints) -> Ints:
+        """Whom these have become."""
+        while True:
+            up = self.parent[some]
+            if np.array_equal(up, some):
+                return some
+            some = up
+
+    def join(self, a: int, b: int) -> int:
+        """The smaller goes into the larger; which that is."""
+        if len(self.frames[a]) + len(self.near[a]) < len(self.frames[b]) + len(self.near[b]):
+            a, b = b, a
+        self.S[a] += self.S[b]
+        self.size[a] += self.size[b]
+        self.frames[a] |= self.frames[b]
+        self.near[a] = np.concatenate([self.near[a], self.near[b]])
+        self.frames[b], self.near[b] = set(), self.near[b][:0]
+        self.parent[b] = a
+        self.grown[a] += 1
+        return a
+
+
+def find_neighbours(x: Floats, eps: float, k: int, progress: Progress) -> list[Ints]:
+    """Of each row the k nearest within eps, and those of whom it is one."""
+    T = len(x)
     step = max(1, CELLS // max(T, 1))
-    reach = 1 - min(2.0, eps + 0.15)  # a pair too far may join in others' company
-    found: set[int] = set()
-    heap: list[Pair] = []
+    pairs = [np.zeros((2, 0), np.int32)]
     for start in range(0, T, step):
-        cosine = means[start : start + step] @ means.T  # [step, T]
-        cosine[np.arange(len(cosine)), np.arange(start, start + len(cosine))] = -2
-        m = min(k, T - 1)
-        if m < 1:
-            break
-        top = np.argpartition(-cosine, m - 1, axis=1)[:, :m] if m < T - 1 else np.argsort(-cosine, axis=1)[:, :m]
-        value = np.take_along_axis(cosine, top, 1)
-        rows, cols = np.nonzero(value >= reach)
-        for i, j, c in zip((rows + start).tolist(), top[rows, cols].tolist(), value[rows, cols].tolist(), strict=True):
-            a, b = (i, j) if i < j else (j, i)
-            if a * T + b in found:
-                continue
-            found.add(a * T + b)
-            near[a].add(b)
-            near[b].add(a)
-            if 1 - c <= eps:
-                heap.append((1 - c, a, b, 0, 0))
+        cosine = x[start : start + step] @ x.T  # [step, T]
+        rows = np.arange(len(cosine))
+        cosine[rows, start + rows] = -2
+        good = cosine >= 1 - eps
+        for i in np.flatnonzero(good.sum(1) > k).tolist():
+            few = np.flatnonzero(good[i])
+            good[i] = False
+            good[i, few[np.argpartition(-cosine[i, few], k - 1)[:k]]] = True
+        i, j = np.nonzero(good)
+        pairs.append(np.stack([i + start, j]).astype(np.int32))
         progress("neighbours", min(start + step, T), T)
-    return near, heap
+    one, other = np.concatenate(pairs, axis=1)
+    one, other = np.concatenate([one, other]), np.concatenate([other, one])
+    order = np.argsort(one, kind="stable")
+    cuts = np.searchsorted(one[order], np.arange(1, T))
+    return np.split(other[order].astype(np.int64), cuts) if T else []
 
 
 def check_tracks(track: Ints, frame: Ints) -> None:
@@ -294,11 +322,11 @@ def list_frames(track: Ints, frame: Ints, count: int) -> list[set[int]]:
     return made
 
 
-def sum_by(of: Ints, x: Floats, count: int) -> NDArray[np.float64]:
+def sum_by(of: Ints, x: Floats, count: int) -> Floats:
     """Σ x of each group. [groups, C]"""
     order = np.argsort(of, kind="stable")
     starts = np.searchsorted(of[order], np.arange(count))
-    made = np.zeros((count, x.shape[1]))
+    made = np.zeros((count, x.shape[1]), np.float32)
     step = 4096
     for k in range(0, count, step):  # some groups at a time: rows are sorted by group without a copy of all
         last = starts[k + step] if k + step < count else len(x)
@@ -319,26 +347,30 @@ def split_by(who: Ints) -> list[Ints]:
 
 
 def calibrate(x: Floats, of: Ints, frame: Ints, means: Floats, own: float) -> tuple[float, dict[str, Any]]:
-    """eps between what must be alike and what must not, as far as the video has such pairs.
+    """eps below what must not be alike and not below what must be, as far as the video has such pairs.
 
     d⁺  between the means of the first and the last third of each track of four faces and more
     d⁻  between the means of every two tracks with a picture in common
-    ê   = ½ (Q.9(d⁺) + Q.1(d⁻)), or as far as Q.1(d⁻) where they cross;   eps = (m·ê + 30·own)/(m + 30),  m = min(|d⁺|, |d⁻|)
+    ê   = max(.9 · Q.05(d⁻), min(Q.9(d⁺), Q.05(d⁻)))          eps = (m·ê + 10·own)/(m + 10),  m = |d⁻|
+
+    A track is one pose in one light, so that d⁺ alone would be far too strict: most of the word is d⁻'s.
     """
     alike, apart = must_links(x, of, len(means)), cannot_links(of, frame, means)
     told: dict[str, Any] = {"must_links": len(alike), "cannot_links": len(apart), "own_eps": own}
-    m = min(len(alike), len(apart))
-    if not m:
+    if len(alike):
+        told["must_q90"] = float(np.quantile(alike, ALIKE))
+    if not len(apart):
         return own, told
-    high, low = float(np.quantile(alike, ALIKE)), float(np.quantile(apart, APART))
-    here = (high + low) / 2 if high <= low else low
-    return (m * here + WORTH * own) / (m + WORTH), {**told, "must_q90": high, "cannot_q10": low}
+    told["cannot_q05"] = low = float(np.quantile(apart, APART))
+    here = max(BELOW * low, min(told.get("must_q90", 0.0), low))
+    m = len(apart)
+    return (m * here + WORTH * own) / (m + WORTH), told
 
 
 def must_links(x: Floats, of: Ints, count: int, most: int = 20_000) -> NDArray[np.float64]:
     order = np.argsort(of, kind="stable")
     starts = np.searchsorted(of[order], np.arange(count + 1))
-    long = np.flatnonzero(np.diff(starts) >= HALVES)
+    long = np.flatnonzero(np.diff(starts) >= THIRDS)
     long = long[:: max(1, len(long) // most)]
     made = []
     for t in long.tolist():

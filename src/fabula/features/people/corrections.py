@@ -2,9 +2,9 @@
 
     people.npz → people.corrections.json       steps in the order in which they were said
 
-A step names faces, not numbers: video, second, box. After videos were looked at again, or grouped anew, numbers are others
-and the same faces are found by their place (IoU ≥ ½, within ¼ s). A step whose faces are not found, or that would put
-two faces of one picture into one person, is not applied and told (`Cast.remarks`); it stays in the file.
+A step names faces, not numbers: video, second, box. After videos were looked at again, or grouped anew, numbers are
+others and the same faces are found by their place (IoU ≥ ½, within ¼ s). A step whose faces are not found, or that
+would put two faces of one picture into one person, is not applied and told (`Cast.remarks`); it stays in the file.
 
     merge   the people who have most of these faces are one: the one with the lowest number
     split   the tracks of these faces are a person of their own, with a new number

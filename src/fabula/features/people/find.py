@@ -166,7 +166,8 @@ class Work:
         about = {
             "id": id,
             "array": sealed,
-            "seen": {"duration": video.duration, "width": video.shape[0], "height": video.shape[1], "shots": shots.tolist()},
+            "seen": {"duration": video.duration, "width": video.shape[0], "height": video.shape[1],
+                     "shots": shots.tolist()},
             "about": {"file": path.name, "sha256": hash_file(path, *stamp(path)), "pictures": pictures,
                       "faces": len(columns["time"]), "too_small": passed},
             "seconds": time.perf_counter() - began,
@@ -264,7 +265,7 @@ class Work:
 
 
 def stretches(video: Video) -> Iterator[tuple[int, Iterator[tuple[int, float, Pictures]]]]:
-    """A video minute by minute: which one, and its pictures with number and time. What is not taken is not converted."""
+    """A video minute by minute: which one, and its pictures with number and time. What is not taken is not made."""
     frames = enumerate(video.sample())
     held: list[Any] = [next(frames, None)]
 

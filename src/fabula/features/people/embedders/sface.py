@@ -1,4 +1,4 @@
-"""SFace (Zhong et al., TIP 2021): 128 numbers a face by OpenCV's own recogniser; weights of OpenCV's zoo, a file of the user.
+"""SFace (Zhong et al., TIP 2021): 128 numbers a face by OpenCV's recogniser; weights of its zoo, a file of the user.
 
     --embedder sface:face_recognition_sface_2021dec.onnx      weights Apache-2.0 (OpenCV's zoo)
 
