@@ -24,6 +24,7 @@ MOST = 24  # people of a film that are shown; of further ones the number is told
 class Person:
     """Somebody who is seen."""
 
+    who: int  # the cast's number, which fabula people takes
     name: str | None  # as somebody gave it
     number: int | None  # P of the captions; None: nobody says anything of this person
     pictures: Sequence[bytes] = ()  # JPEG
@@ -90,7 +91,7 @@ def put_names(caption: str, names: Mapping[int, str | None]) -> str:
 
 def label(person: Person) -> str:
     number = f"P{person.number}" if person.number is not None else ""
-    return " · ".join(part for part in (person.name or "", number) if part) or "not named"
+    return " · ".join(part for part in (person.name or f"person {person.who}", number) if part)
 
 
 def picture(raw: bytes) -> str:

@@ -103,7 +103,8 @@ class Streams:
         if "face" not in self.stores or clip not in self.stores["face"]:
             none, dim = np.zeros(0), self.dim("face") or 1
             empty = np.zeros((0, dim), np.float32)
-            return ClipFeatures(clip, found["frame"], found["action"], empty, empty[:, :4], none, none.astype(np.int64))
+            box = np.zeros((0, 4), np.float32)
+            return ClipFeatures(clip, found["frame"], found["action"], empty, box, none, none.astype(np.int64))
         face, box = self.stores["face"][clip], self.stores["box"][clip]
         if len(face) != len(box) or box.shape[1] not in (BOX, BOX + 1):
             seen = f"{len(face)} faces and boxes of shape {list(box.shape)}"
@@ -254,6 +255,7 @@ class FilmSets(dict[str, SetText]):
     """Captionsets of raw films, with what was seen of them."""
 
     films: Films
+    recipes: Mapping[str, Any]  # of the run's features
     faces: dict[str, Mapping[int, Mapping[int, float]]]  # by film: number of a P → person of the cast → attention
 
 

@@ -59,6 +59,7 @@ class Films:
     clips: dict[str, list[Clip]]  # by film
     cast: Cast | None  # None: the run sees no faces
     streams: FilmStreams
+    recipes: Mapping[str, Any]  # of the run's features
 
     def sets(self) -> dict[str, SetText]:
         """A film is one captionset, however long."""
@@ -117,7 +118,7 @@ def look_at_films(
             x, _ = extract_one(path, maker)
             made |= {clip.id: cut_features(x, maker.rate, clip.start, clip.end) for clip in clips[film]}
         stores[stream] = Held(made, maker.dim)
-    return Films(files, clips, cast, FilmStreams(stores, paths[0]))
+    return Films(files, clips, cast, FilmStreams(stores, paths[0]), {s: recipes[s] for s in seen if s in recipes})
 
 
 def find_films(
@@ -169,6 +170,16 @@ def shots_alone(paths: Sequence[Path]) -> Cast:
 # --- what is shown ---------------------------------------------------------------------------------------------------
 
 
+def describe_films(films: Films, recipes: Mapping[str, Any]) -> list[str]:
+    """How a film was looked at, and whose weights that took."""
+    told = [f"{stream}: {recipe.get('extractor')}" for stream, recipe in recipes.items() if isinstance(recipe, dict)]
+    lines = [f"features as the run's: {', '.join(told)}"] if told else []
+    if films.cast is not None and (licence := films.cast.metadata.get("licence")):
+        said = licence if isinstance(licence, str) else "; ".join(f"{k}: {v}" for k, v in dict(licence).items())
+        lines.append(f"licence of the weights that found the faces: {said}")
+    return lines
+
+
 def people_of_film(
     films: Films, film: str, faces: Mapping[int, Mapping[int, float]]
 ) -> tuple[list[dict[str, Any]], dict[int, int]]:
@@ -198,7 +209,7 @@ def people_of_film(
             continue
         tracks = [t for t in cast.tracks_of(who).tolist() if (mine & (cast.faces.track == t)).any()]
         times = [cast.faces.time[mine & (cast.faces.track == t)] for t in tracks]
-        best = sorted(tracks, key=lambda t: -float(cast.faces.score[cast.faces.track == t].max()))
+        best = sorted(tracks, key=lambda t: -int((cast.faces.track == t).sum()))  # seen longest
         some.append(
             {
                 "who": who,

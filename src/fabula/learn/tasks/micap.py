@@ -200,11 +200,9 @@ class Task(base.Task):
         streams, options = source.streams, source.options
         missing = [s for s in config.seen if s != "text" and streams.dim(s) is None]
         if missing:
-            there = ", ".join(s for s in ("text", *config.seen) if s == "text" or streams.dim(s) is not None)
+            there = ",".join(s for s in config.seen if s == "text" or streams.dim(s) is not None)
             seen = f"no store of the stream {missing[0]}"
-            raise InputError(
-                seen, file=streams.path, hint=f"say --streams {there.replace(' ', '')}, or write that store"
-            )
+            raise InputError(seen, file=streams.path, hint=f"say --streams {there}, or write that store")
         kept = getattr(start.config, "vocabulary", ()) if start is not None and start.whole else ()
         words = kept or (
             read_pieces(options.wordpiece)
@@ -360,7 +358,8 @@ class Task(base.Task):
             from fabula.learn.identity.clips import FilmSets
 
             made = FilmSets({told.name: as_set(told, data.sets[told.name], data.people) for told in answers})
-            made.films, made.faces = data.films, {told.name: told.faces or {} for told in answers}
+            made.films, made.recipes = data.films, data.films.recipes
+            made.faces = {told.name: told.faces or {} for told in answers}
             return made
         return {told.name: as_set(told, data.sets[told.name], data.people) for told in answers}
 
@@ -378,19 +377,21 @@ class Task(base.Task):
         if options.page is None:
             return
         from fabula.io.files import write_text
-        from fabula.learn.identity.film import people_of_film
+        from fabula.learn.identity.film import describe_films, people_of_film
         from fabula.report.film import Film, Person, film_page
 
         shown = []
         for name, one in result.items():
             seen, _ = people_of_film(result.films, name, result.faces[name] if options.people == "model" else {})
-            people = [Person(who["name"], who["number"], who["pictures"], who["spans"]) for who in seen]
+            people = [Person(who["who"], who["name"], who["number"], who["pictures"], who["spans"]) for who in seen]
             clips = result.films.clips[name]
             told = [(c.start, c.end, text) for c, text in zip(clips, one.captions or (), strict=True)]
             cast = result.films.cast
             duration = cast.videos[cast.video_index(name)].duration
             shown.append(Film(name, duration, told, people, result.films.paths[name]))
-        write_text(options.page, [film_page(shown, "Films, told with their people", folder=options.page.parent)])
+        title = "A film, told with its people" if len(shown) == 1 else "Films, told with their people"
+        notes = describe_films(result.films, result.recipes)
+        write_text(options.page, [film_page(shown, title, folder=options.page.parent, notes=notes)])
 
 
 TEXT_DIM = 256  # of blanks that are described by the words around them: learn/identity/clips.py
