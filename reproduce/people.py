@@ -65,7 +65,9 @@ def simulated_table(seeds: int) -> list[str]:
         best = max(WAYS[2:], key=lambda how: mean(one[0] for one in rows[how]))
         less = [100 * (a[0] - b[0]) for a, b in zip(rows["linked"], rows[best], strict=True)]
         paper = [100 * (a[0] - b[0]) for a, b in zip(rows["linked"], rows["dbscan"], strict=True)]
-        gains.append(f"- {world}: {spread(paper)} over the paper's DBSCAN; {spread(less)} over the best of the four, `{best}`.")
+        gains.append(
+            f"- {world}: {spread(paper)} over the paper's DBSCAN; {spread(less)} over the best of the four, `{best}`."
+        )
     faces = [len(simulate(recipe, FIRST).truth) for recipe in WORLDS.values()]
     return [
         *lines,

@@ -65,7 +65,10 @@ def test_command_line(run: Path, world: Path, tmp_path: Path) -> None:  # noqa: 
              "--most", "0", "-o", str(tmp_path / "figures")]  # fmt: skip
     done = CliRunner().invoke(command, words)
     assert done.exit_code == 0, done.output
-    assert (tmp_path / "figures" / "fig6.svg").is_file()
+    assert "0.3: " in (tmp_path / "figures" / "fig6.svg").read_text()
+    unsaid = words[:7] + ["-o", str(tmp_path / "more")]
+    assert CliRunner().invoke(command, unsaid).exit_code == 0
+    assert len(json.loads((tmp_path / "more" / "analysis.json").read_text())["eps"]) == 7
     again = CliRunner().invoke(command, words)
     assert isinstance(again.exception, InputError) and "exists already" in str(again.exception)
     none = CliRunner().invoke(command, ["analyse", "pss", str(run)])

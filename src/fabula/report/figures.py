@@ -115,7 +115,7 @@ def ticks(low: float, high: float, about: int = 5) -> Iterator[float]:
     step = next((power * m for m in (1, 2, 5, 10) if span / (power * m) <= about), power * 10)
     n = -(-low // step)
     while n * step <= high + 1e-9 * span:
-        yield n * step
+        yield n * step + 0.0  # no −0
         n += 1
 
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from fabula.report.analysis import Analysis
 
 FITB = ("class", "instance", "same", "different")
+EPS = (0.15, 0.3, 0.45, 0.6, 0.75, 0.9, 1.05)  # cosine distances of Fig. 6
 QUICK, SLOW = ("METEOR", "CIDEr"), ("iSPICE", "SPICE(tok=none)")
 
 
@@ -96,9 +97,7 @@ class AnalyseOptions(shared.PredictOptions):
     skip_missing: bool = same_as(TrainOptions, "skip_missing")
     sets: tuple[str, ...] = option((), "Videosets of Fig. 5, by id. Default: those with the most blanks.", parts=True)
     most: int = option(3, "So many videosets of Fig. 5.", shows_default=True, at_least=0)
-    eps: tuple[float, ...] = option(
-        (0.15, 0.3, 0.45, 0.6, 0.75, 0.9, 1.05), "Cosine distances of Fig. 6.", shows_default=True, parts=True
-    )
+    eps: tuple[float, ...] = option((), "Cosine distances of Fig. 6. Default: .15, .3, … 1.05.", parts=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -109,6 +108,8 @@ class AnalyseOptions(shared.PredictOptions):
                 object.__setattr__(self, name, tuple(kind(one) for one in some))
             except (TypeError, ValueError):
                 raise SpecError(f"{name} is {given!r}; say numbers with commas") from None
+        if not self.eps:
+            object.__setattr__(self, "eps", EPS)
         if not all(0 <= e <= 2 for e in self.eps):
             raise SpecError(f"eps is {self.eps}; a cosine distance lies between 0 and 2")
 
