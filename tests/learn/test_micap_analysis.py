@@ -66,7 +66,7 @@ def test_command_line(run: Path, world: Path, tmp_path: Path) -> None:  # noqa: 
     done = CliRunner().invoke(command, words)
     assert done.exit_code == 0, done.output
     assert "0.3: " in (tmp_path / "figures" / "fig6.svg").read_text()
-    unsaid = words[:7] + ["-o", str(tmp_path / "more")]
+    unsaid = [*words[:7], "-o", str(tmp_path / "more")]
     assert CliRunner().invoke(command, unsaid).exit_code == 0
     assert len(json.loads((tmp_path / "more" / "analysis.json").read_text())["eps"]) == 7
     again = CliRunner().invoke(command, words)

@@ -427,11 +427,14 @@ class Model(nn.Module):
         if self.config.beam > 1:
             return [self.search(memory, b, int(last[b]), begin[b]) for b in range(len(batch.names))]
         tape = Tape(self, memory)
-        B = len(batch.names)
-        tokens = torch.full((B, 1), self.config.start, device=memory.x.device)
-        clip, ended = torch.zeros_like(tokens[:, 0]), torch.zeros_like(tokens[:, 0], dtype=torch.bool)
-        for t in range(1, self.config.tokens):
-            best = tape.read(tokens[:, -1], clip).argmax(-1)
+        G = len(begin[0]) if len({len(row) for row in begin}) == 1 else 1
+        tokens = torch.tensor([list(row[:G]) for row in begin], device=memory.x.device)  # [B, G]
+        clips = (tokens == self.config.sep).cumsum(1).clamp(max=self.config.clips)
+        if G > 1:
+            tape.read(tokens[:, :-1], clips[:, :-1])
+        clip, ended = clips[:, -1], torch.zeros_like(tokens[:, 0], dtype=torch.bool)
+        for t in range(G, self.config.tokens):
+            best = tape.read(tokens[:, -1:], clip[:, None]).argmax(-1)
             best = torch.where(clip >= last, self.config.end, best)  # every caption is told
             given = torch.tensor([row[t] if t < len(row) else -1 for row in begin], device=best.device)
             best = torch.where(given >= 0, given, best)
@@ -451,17 +454,17 @@ class Model(nn.Module):
         K, end = self.config.beam, self.config.end
         one = Memory(memory.x[[b]], memory.real[[b]], memory.streams, memory.raw[[b]])
         tape = Tape(self, one)
-        seps = 0
-        for token in begin[:-1]:
-            seps += token == self.config.sep
-            tape.read(torch.tensor([token], device=memory.x.device), torch.tensor([seps], device=memory.x.device))
-        seps += begin[-1] == self.config.sep
+        given = torch.tensor([list(begin)], device=memory.x.device)
+        clips = (given == self.config.sep).cumsum(1).clamp(max=self.config.clips)
+        if len(begin) > 1:
+            tape.read(given[:, :-1], clips[:, :-1])
+        seps = list(begin).count(self.config.sep)
         beams: list[tuple[float, tuple[int, ...], int]] = [(0.0, tuple(begin), seps)]  # log-probability, tokens, [SEP]s
         done: list[tuple[float, tuple[int, ...]]] = []
         for length in range(len(begin), self.config.tokens):
             now = torch.tensor([row[-1] for _, row, _ in beams], device=memory.x.device)
             clip = torch.tensor([n for _, _, n in beams], device=memory.x.device).clamp(max=self.config.clips)
-            logp = tape.read(now, clip).log_softmax(-1)
+            logp = tape.read(now[:, None], clip[:, None]).log_softmax(-1)
             grown: list[tuple[float, tuple[int, ...], int, int]] = []
             for k, (score, row, n) in enumerate(beams):
                 if n >= last:  # every caption is told: END costs nothing
@@ -499,18 +502,20 @@ class Tape:
         self.memory = [layer.cross.keys(memory.x) for layer in model.decoder]  # type: ignore[operator, union-attr]
         self.past: list[KV | None] = [None] * len(self.memory)
 
-    def read(self, token: Tensor, clip: Tensor) -> Tensor:
-        """One token per row; logits of the next. [B], [B] → [B, V]"""
-        x = self.model.embed(token[:, None], clip[:, None], self.at)
+    def read(self, tokens: Tensor, clip: Tensor) -> Tensor:
+        """The next tokens of every row, several at the beginning alone; logits of what follows. [B, T] → [B, V]"""
+        T = tokens.shape[1]
+        causal = torch.ones(T, T, dtype=torch.bool, device=tokens.device).tril() if T > 1 else None
+        x = self.model.embed(tokens, clip, self.at)
         for i, layer in enumerate(self.model.decoder):
             k, v = layer.own.keys(x)  # type: ignore[operator, union-attr]
             if (past := self.past[i]) is not None:
                 k, v = torch.cat([past[0], k], 2), torch.cat([past[1], v], 2)
             self.past[i] = (k, v)
             mk, mv = (t.expand(len(x), -1, -1, -1) for t in self.memory[i])
-            x = layer(x, (k, v), (mk, mv), (None, self.allowed))
-        self.at += 1
-        logits: Tensor = self.model.head(x[:, 0])
+            x = layer(x, (k, v), (mk, mv), (causal, self.allowed))
+        self.at += T
+        logits: Tensor = self.model.head(x[:, -1])
         return logits
 
     def choose(self, rows: Tensor) -> None:
