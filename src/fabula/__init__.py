@@ -9,6 +9,7 @@ __version__ = "0.1.0"
 __all__ = [
     "FabulaError",
     "__version__",
+    "analyse",
     "baseline",
     "compare",
     "convert",
@@ -33,6 +34,7 @@ __all__ = [
 # Names are loaded when they are first used: `import fabula` costs little more than Python itself.
 _HOMES = {
     "FabulaError": "fabula.core.errors",
+    "analyse": "fabula.api.analyse",
     "baseline": "fabula.api.baseline",
     "compare": "fabula.api.compare",
     "convert": "fabula.api.convert",
@@ -53,6 +55,7 @@ _ROOMS = ("diagnose", "lint", "match", "protocols", "score")
 
 if TYPE_CHECKING:
     from fabula import match
+    from fabula.api.analyse import analyse
     from fabula.api.baseline import baseline
     from fabula.api.compare import compare
     from fabula.api.convert import convert

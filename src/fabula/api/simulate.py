@@ -1,4 +1,4 @@
-"""Features made from annotations, to try training without a video: what `fabula simulate` does."""
+"""Features made from annotations, and whole worlds, to try training without a video: what `fabula simulate` does."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from fabula import io
+from fabula.api.train import find_task
 from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import ignore
 from fabula.core.nouns import Corpus, Story
-from fabula.core.options import deal, takes
+from fabula.core.options import Options, deal, takes
 from fabula.learn.options import SimulateOptions
 
 
@@ -32,6 +33,20 @@ def simulate(
     corpus = read_annotations(annotations, options.format, warn)
     recipe = Recipe(rate=options.rate, seed=options.seed)
     return write_features(corpus, options.out, options.embedder, recipe, options.overwrite)
+
+
+def simulate_world(
+    name: str, out: str | Path, *, options: Options | None = None, overwrite: bool = False, **given: Any
+) -> str:
+    """Write the SIMULATED world of a task, as a folder of a user's own data would be; returns what is in it.
+
+    Options are given one by one, or as one object; they are those of `fabula simulate NAME --help`.
+    """
+    task = find_task(name)
+    if task.Simulate is None:
+        raise SpecError(f"the task {task.name!r} has no simulated world")
+    (options,) = deal("simulate", given, options or task.Simulate)
+    return task.simulate(options, Path(out), overwrite)
 
 
 def is_verified(annotations: Sequence[Path], format: str | None) -> bool:

@@ -118,6 +118,15 @@ class Features(Mapping[str, Frames]):
             raise InputError(seen, file=self.path, video=video, hint="extract its features again")
         return parts
 
+    def count(self, video: str) -> int:
+        """T, of the longest store, without reading the features; 0 where the store does not say."""
+        lengths = [0]
+        for source, ids in zip(self.sources, self._spellings, strict=True):
+            store = source.store()
+            for name in store.streams(key) if (key := spell(video, ids)) is not None else ():
+                lengths.append((store.look(name)[0] or (0,))[0])
+        return max(lengths)
+
     def __contains__(self, video: object) -> bool:
         return isinstance(video, str) and all(spell(video, ids) is not None for ids in self._spellings)
 

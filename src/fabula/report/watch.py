@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from fabula.core.errors import InputError
@@ -38,15 +39,22 @@ def watch_page(
         [id, story.duration or 0, list_events(story), link_video((videos or {}).get(id), place)]
         for id, story in stories.items()
     ]
-    style, script = read_asset("report.css") + read_asset("watch.css"), read_asset("watch.js")
-    policy = f"style-src '{hash_source(style)}'; script-src '{hash_source(script)}'; media-src 'self' file:"
     events = sum(len(story) for story in stories.values())
     many = f"{len(rows):,} video{'s' * (len(rows) != 1)}, {events:,} predicted event{'s' * (events != 1)}"
+    return draw_watch(rows, title, many, notes)
+
+
+def draw_watch(rows: Sequence[Sequence[Any]], title: str, lead: str, notes: Sequence[str] = ()) -> str:
+    """The document of rows as watch.js has them."""
+    style, script = read_asset("report.css") + read_asset("watch.css"), read_asset("watch.js")
+    policy = (
+        f"style-src '{hash_source(style)}'; script-src '{hash_source(script)}'; media-src 'self' file:; img-src data:"
+    )
     lines = "".join(f'<p class="meta">{escape_text(line)}</p>' for line in notes)
     return f"""{draw_head(title, style, policy)}<body>
 <header>
 <h1>{escape_text(title)}</h1>
-<p class="lead">{many}</p>
+<p class="lead">{escape_text(lead)}</p>
 {lines}
 </header>
 <main>

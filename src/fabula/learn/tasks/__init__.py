@@ -10,7 +10,8 @@ A file `NAME.py` here, or an entry point of the group `fabula.tasks`, offers a c
 
         read(options, notes) → source               annotations, features …: whatever the methods below need
         config(config, source, start) → config      what the data say about the model: widths, vocabulary
-        data(source, config) → Data                 len, [i], collate(examples) → Batch (learn/batch.py)
+        data(source, config) → Data                 len, [i], collate(examples) → Batch (learn/batch.py); its `notes`,
+                                                    where it has some, are told
         held(source, config) → Data | None          what is validated on; None: nothing is
         score(answers, source, config) → scores     of all answers about `held`, in its order; higher is better
         best_by(config) → names                     which scores choose checkpoints; "A+B" is a sum
@@ -19,6 +20,9 @@ A file `NAME.py` here, or an entry point of the group `fabula.tasks`, offers a c
         tell(answers, data) → result                answers as what the library call returns, …
         write(result, path), count(result)          … the file that the command line writes, and what it says of it
         show(result, options)                       further files that the options ask for, such as a page
+
+        Analyse, analyse(model, options, notes)     options and figures of `fabula analyse NAME`, where a task has some
+        Simulate, simulate(options, folder, …)      options and files of `fabula simulate NAME`, where it has a world
 
     answer(model, data, share, batch_size, watch)   has a default: `model.predict` batch by batch. A task whose units
                                                     share work (a corpus encoded once for all queries) has its own.
