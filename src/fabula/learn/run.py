@@ -100,8 +100,11 @@ def ask(task: Task, path: str | Path, options: PredictOptions, callbacks: Callba
         model.config = configure(model.config, changes)
     task.watch = callbacks.watch
     data = task.ask(model, options, notes)
+    made = task.spread(Path(path), data, options, notes, callbacks.watch)
     for line in notes.lines():
         callbacks.warn(line)
+    if made is not None:
+        return made
     model = model.to(device).eval()
     return task.tell(task.answer(model, data, Share(), options.batch_size, callbacks.watch), data)
 

@@ -182,13 +182,17 @@ def average_down(clips: Frames, most: int) -> Frames:
 
 
 class Clips(Mapping[str, Tensor]):
-    """The clips of every video, [T, C]: one store, or several side by side, pooled and scaled; kept once read."""
+    """The clips of every video, [T, C]: one store, or several side by side, pooled and scaled.
+
+    `keep`: all are kept once read, as training wants them; else the last one.
+    """
 
     def __init__(self, stores: Sequence[Features], config: Any, rate: float | None = None, keep: bool = True) -> None:
         if not stores:
             raise SpecError("no features")
         self.stores, self.config = stores, config
         self.kept: dict[str, Tensor] | None = {} if keep else None
+        self.last: tuple[str | None, Tensor] = (None, torch.empty(0))
         self.rates = [rate or rate_of(store) or 1 / config.clip for store in stores]
         dim = sum(store.dim for store in stores)
         if config.feature_dim not in (0, dim):
@@ -198,6 +202,8 @@ class Clips(Mapping[str, Tensor]):
     def __getitem__(self, video: str) -> Tensor:
         if self.kept is not None and video in self.kept:
             return self.kept[video]
+        if self.last[0] == video:
+            return self.last[1]
         parts = []
         for store, rate in zip(self.stores, self.rates, strict=True):
             part = torch.from_numpy(pool_clips(store[video], rate * self.config.clip))
@@ -212,6 +218,7 @@ class Clips(Mapping[str, Tensor]):
             clips = clips[: self.config.max_clips]
         elif long == "mean":
             clips = torch.from_numpy(average_down(clips.numpy(), self.config.max_clips))
+        self.last = video, clips
         if self.kept is not None:
             self.kept[video] = clips
         return clips
@@ -329,16 +336,15 @@ def mark_clips(query: Query, begin: int, end: int) -> Tensor:
 
 
 def durations_of(queries: Mapping[Id, Query], clips: Clips) -> dict[str, float]:
-    """The length of every video that is asked about, in seconds: as annotated, as the store says, or of its clips."""
+    """The length of every video that is asked about, in seconds, where the annotation or the store says it."""
+    told = clips.stores[0].metadata.get("durations")
+    told = told if isinstance(told, Mapping) else {}
     said: dict[str, float] = {}
     for query in queries.values():
         if query.duration is not None:
             said.setdefault(query.video, query.duration)
-    told = clips.stores[0].metadata.get("durations")
-    told = told if isinstance(told, Mapping) else {}
     for query in queries.values():
-        if query.video not in said:
-            seconds = told.get(query.video)
-            fine = isinstance(seconds, int | float) and not isinstance(seconds, bool) and seconds > 0
-            said[query.video] = float(seconds) if fine else len(clips[query.video]) * clips.config.clip  # type: ignore[arg-type]
+        seconds = told.get(query.video)
+        if isinstance(seconds, int | float) and not isinstance(seconds, bool) and seconds > 0:
+            said.setdefault(query.video, float(seconds))
     return said

@@ -84,6 +84,22 @@ class PredictOptions(shared.PredictOptions):
     top: int = option(100, "Answers per query.", at_least=1, shows_default=True)
     rate: float | None = same_as(TrainOptions, "rate")
     format: str | None = same_as(TrainOptions, "format")
+    other_features: bool = option(False, "Take features that were made in another way than the run's.")
+    work: Path | None = option(None, "Ask part by part in this folder: can be resumed, and spread over workers.")
+    resume: bool = option(False, "Go on with the run of --work where it broke off.")
+    part: int = option(1000, "Queries of a part, with --work.", at_least=1, shows_default=True)
+    processes: int = option(1, "Parts at a time, with --work.", at_least=1, shows_default=True)
+    engine: Literal["local", "ray"] = option("local", "Where parts are worked on, with --work.", shows_default=True)
+    address: str | None = option(None, "A Ray cluster that is there, for --engine ray. Default: one of this machine.")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.engine != "ray" and self.address is not None:
+            raise SpecError("--address names a Ray cluster; say --engine ray")
+        if self.engine == "ray" and self.processes > 1:
+            raise SpecError("--processes says nothing to Ray, which knows its processors; leave it out")
+        if self.work is None and (self.resume or self.processes > 1 or self.engine == "ray"):
+            raise SpecError("parts are kept in a folder that every worker sees; name it with --work")
 
 
 @dataclass(frozen=True)
@@ -147,8 +163,7 @@ class Task(base.Task):
     def config(self, config: Any, source: Source, start: base.Start | None) -> Any:
         if not all(hasattr(config, name) for name in ("clip", "max_clips", "max_words")):
             raise SpecError(f"this model finds no moments; there are: {', '.join(self.models)}")
-        dim = sum(store.dim for store in source.stores) + (2 if getattr(config, "tef", False) else 0)
-        config = replace(config, feature_dim=dim)
+        config = replace(config, feature_dim=sum(store.dim for store in source.stores))
         if hasattr(config, "vocabulary"):
             kept = getattr(start.config, "vocabulary", ()) if start is not None and start.whole else ()
             return replace(config, vocabulary=kept or words_of(source.train))
@@ -198,40 +213,88 @@ class Task(base.Task):
             "train": source.options.train,
             "test": source.options.test,
             "simulated": any(bool(store.metadata.get("simulated")) for store in source.stores),
+            "recipe": recipe_of(source.stores),
         }
 
     # -- predicting ---------------------------------------------------------------------------------------------------
 
     def ask(self, model: nn.Module, options: Any, notes: Notes) -> Any:
+        from fabula.learn.features import must_match
+
+        stores, words = self.open_all(options, notes)
+        about: Any = getattr(model, "about", {})
+        self.clips_of(model, options, stores)  # refuses features of another width
+        if "recipe" in about:  # runs of earlier versions do not say
+            here = stores[0] if len(stores) == 1 and hasattr(stores[0], "recipe") else recipe_of(stores)
+            must_match(about["recipe"], here, told=options.other_features, warn=notes.add)
+        queries = read_split(options.data, options.split, options.granularity, options.format, notes)
+        return self.asked_of(model, stores, words, options, queries, notes)
+
+    def open_all(self, options: Any, notes: Notes) -> tuple[Sequence[Features], Features | None]:
+        """The stores of clips, and that of words."""
+        stores = open_stores(options.features, notes)
+        return stores, None if options.words is None else open_stores((str(options.words),), notes)[0]
+
+    def clips_of(self, model: Any, options: Any, stores: Sequence[Features]) -> tuple[Any, int | None]:
+        """The clips of a corpus, and how many each row is padded to; None: no more than its batch needs."""
+        from fabula.learn.retrieval.data import Clips
+
+        pad_to = model.config.max_clips if options.protocol == "reloclnet" else None
+        return Clips(stores, model.config, options.rate, keep=False), pad_to
+
+    def asked_of(
+        self, model: Any, stores: Sequence[Features], words: Any, options: Any, queries: Mapping[Id, Query],
+        notes: Notes,
+    ) -> Any:  # fmt: skip
+        """Queries as this model is asked them."""
+        from fabula.learn.retrieval.data import Words
         from fabula.learn.retrieval.decode import PUBLISHED as DECODED
         from fabula.learn.retrieval.decode import Decoding
 
         config: Any = model.config
-        stores = open_stores(options.features, notes)
-        words = None if options.words is None else open_stores((str(options.words),), notes)[0]
-        queries = read_split(options.data, options.split, options.granularity, options.format, notes)
-        data = held_of(queries, *readers_of(stores, words, config, options.rate, notes))
+        clips, pad_to = self.clips_of(model, options, stores)
+        data = held_of(queries, clips, Words(config, words, notes))
         data.form = options.form
         if not is_single(config):
             changes = DECODED[options.protocol] if options.protocol else {}
             data.decoding = Decoding.of(config, **{"after_nms": options.top, **changes})
-            data.pad_to = config.max_clips if options.protocol == "reloclnet" else None
+            data.pad_to = pad_to
             if options.corpus == "store":
                 data.names = list(dict.fromkeys([*data.names, *data.clips]))
         return data
+
+    def spread(self, path: Path, data: Any, options: Any, notes: Notes, watch: Progress) -> Any:
+        """Part by part in a folder, where the options name one."""
+        if options.work is None:
+            return None
+        from fabula.learn.retrieval.data import durations_of
+        from fabula.learn.retrieval.spread import inputs_of, spread
+
+        names = getattr(data, "names", None) or list(dict.fromkeys(q.video for q in data.queries))
+        seconds = durations_of({q.id: q for q in data.queries}, data.clips)
+        inputs = inputs_of(path, options, data.queries)
+        return spread(Task(), path, options, data.queries, names, seconds, inputs, notes, watch)
+
+    def answer_own(self, model: Any, data: Any, names: Sequence[str], batch_size: int) -> list[Any]:
+        """Windows of each query's own video."""
+        return answer_single(model, data, Share(), batch_size, silent, names)
 
     def tell(self, answers: list[Any], data: Any) -> Found:
         queries = {q.id: q for q in data.queries}
         names = getattr(data, "names", None) or list(dict.fromkeys(q.video for q in data.queries))
         return Found(answers, queries, names, data.form)
 
-    def write(self, result: Found, path: Path) -> None:
+    def write(self, result: Any, path: Path) -> None:
+        if not isinstance(result, Found):
+            result.write(path)
+            return
         from fabula.learn.retrieval.answers import write_answers
 
         write_answers(path, result.form, result.answers, result.queries, result.names)
 
-    def count(self, result: Found) -> str:
-        return f"{len(result.answers):,} queries, {len(result.names):,} videos"
+    def count(self, result: Any) -> str:
+        queries = len(result.answers) if isinstance(result, Found) else result.queries
+        return f"{queries:,} queries, {len(result.names):,} videos"
 
 
 def is_single(config: Any) -> bool:
@@ -248,6 +311,14 @@ def open_stores(paths: Sequence[str], notes: Notes) -> list[Features]:
         if store.metadata.get("simulated"):
             notes.add(f"{store.path.name} holds simulated features: scores say nothing about real videos")
     return stores
+
+
+def recipe_of(stores: Sequence[Features]) -> dict[str, Any] | None:
+    """How features were made, as far as their stores say; of several stores one by one."""
+    told = [getattr(store, "recipe", None) for store in stores]
+    if len(told) == 1 or not any(told):
+        return told[0]
+    return {f"store {i + 1}": recipe for i, recipe in enumerate(told)}
 
 
 def readers_of(
@@ -270,12 +341,14 @@ def held_of(queries: Mapping[Id, Query], clips: Any, words: Any) -> Any:
     return Asked(queries, clips, words)
 
 
-def answer_single(model: nn.Module, data: Any, share: Share, batch_size: int, watch: Progress) -> list[Any]:
+def answer_single(
+    model: nn.Module, data: Any, share: Share, batch_size: int, watch: Progress, names: Sequence[str] | None = None
+) -> list[Any]:
     """Windows of each query's own video, by QD-DETR; numbers of videos are those of all queries."""
     from fabula.learn.retrieval.answers import Answer, place_ranking
     from fabula.learn.retrieval.highlights import Highlights, find_highlights
 
-    names = list(dict.fromkeys(q.video for q in data.queries))
+    names = names or list(dict.fromkeys(q.video for q in data.queries))
     number = {name: i for i, name in enumerate(names)}
     mine = [data.queries[i] for i in share.of(len(data))]
     part = Highlights(mine, data.clips, data.words, learn=False)
