@@ -1,13 +1,13 @@
 """XML end to end, from stores to a file of moments: TVR's own inference script and ours, on the same files and weights.
 
     python bench/moments_official.py --official TVRetrieval/        # a checkout of github.com/jayleicn/TVRetrieval
-    python bench/moments_official.py --grow                         # ours alone: 1,000 to 100,000 videos, 10,000 queries
+    python bench/moments_official.py --grow                         # ours: 1,000 to 100,000 videos, 10,000 queries
 
 Features, words and weights are random, of the published sizes (256 numbers wide, 4 heads, 48 clips; features of 256).
 Both read the same .h5 files, encode videos and queries, score, take the best 100 videos and 200 spans, suppress, and
-write TVR's file; ours does it as the published program does (`--protocol tvr`, pads seen, videos cut), and the lists are
-compared. One thread each, a process each, one after the other; nothing of the official code is in this project. What it
-needs and this machine has not is put in place: `easydict`, `np.int`.
+write TVR's file; ours does it as the published program does (`--protocol tvr`, pads seen, videos cut), and the lists
+are compared. One thread each, a process each, one after the other; nothing of the official code is in this project.
+What it needs and this machine has not is put in place: `easydict`, `np.int`.
 """
 
 from __future__ import annotations
