@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import torch
@@ -30,11 +30,13 @@ from fabula.io.files import check_path
 from fabula.io.head import Head
 from fabula.io.moments import choose_format, read_queries
 from fabula.learn.features import Features, Frames
+from fabula.learn.retrieval.bpe import Tokens
 from fabula.learn.retrieval.contract import Batch, Labels, pad_rows
 from fabula.learn.retrieval.search import cut_windows, overlap_of
 from fabula.learn.simulate import digest
 
 Granularity = Literal["fig", "cog"]
+T = TypeVar("T")
 WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
 MANY_WORDS = 100_000  # characters; a query is a sentence
 
@@ -102,14 +104,21 @@ def split_words(text: str | None, id: Id, file: object = None) -> list[str]:
 
 class Words:
     """Queries as vectors of their words, [L, E] each: from a store, by query id; or made by hashing, which needs
-    nothing and knows nothing. Or as the ids of a vocabulary, [L]."""
+    nothing and knows nothing. Or as ids, [L]: of a vocabulary of words, or where that is empty of RoBERTa's tokens."""
 
-    def __init__(self, config: Any, store: Features | None = None, notes: Notes | None = None) -> None:
-        self.config, self.store, self.notes = config, store, notes or Notes()
+    def __init__(
+        self, config: Any, store: Features | None = None, notes: Notes | None = None, tokens: Tokens | None = None
+    ) -> None:
+        self.config, self.store, self.notes, self.tokens = config, store, notes or Notes(), tokens
         self.known: dict[str, Tensor] = {}
         vocabulary: Sequence[str] = getattr(config, "vocabulary", ())
         self.ids = {word: i for i, word in enumerate(vocabulary)}
         self.kind = getattr(config, "words", "ids")
+        if self.kind == "ids" and tokens is None and not self.ids:
+            seen = "the model reads RoBERTa's tokens; name the folder of their vocab.json and merges.txt"
+            raise SpecError(f"{seen} (--tokenizer, or fabula.moments(…, tokenizer=…))")
+        if self.kind == "ids" and self.ids and tokens is not None:
+            raise SpecError("the model reads words of its own vocabulary; leave the tokenizer out")
         if self.kind == "store" and store is None:
             raise SpecError("the model reads words from a store; name it (--words), or say --set words=hashing")
         if self.kind == "store" and store is not None and store.dim != config.query_dim:
@@ -123,6 +132,10 @@ class Words:
             rows = torch.from_numpy(self.store[str(query.id)])
         elif self.kind == "hashing":
             rows = torch.stack([self.vector(word) for word in self.cut(split_words(query.text, query.id), query.id)])
+        elif self.tokens is not None:
+            split_words(query.text, query.id)  # a query without words is an error
+            found = self.cut(self.tokens((query.text or "")[:MANY_WORDS]), query.id)
+            return torch.tensor(found)
         else:
             unknown = len(self.ids) - 1
             words = self.cut(split_words(query.text, query.id), query.id)
@@ -130,7 +143,7 @@ class Words:
         rows = rows[:most].float()
         return scale_rows(rows) if self.config.normalize else rows
 
-    def cut(self, words: list[str], id: Id) -> list[str]:
+    def cut(self, words: list[T], id: Id) -> list[T]:
         most = self.config.max_words
         if len(words) > most:
             self.notes.add(f"{{n}} queries have more than {most} words; the first {most} are read", name_id(id))

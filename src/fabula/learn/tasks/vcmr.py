@@ -24,9 +24,10 @@ if TYPE_CHECKING:
     from torch import nn
 
     from fabula.learn.features import Features
+    from fabula.learn.retrieval.bpe import Tokens
 
 Granularity = Literal["fig", "cog"]
-Protocol = Literal["tvr", "reloclnet"]
+Protocol = Literal["tvr", "reloclnet", "qvhighlights"]
 LENGTHS = {  # VERIFIED's: longest and shortest prediction, context, NMS
     "charades-fig": {"max_length": 12, "min_length": 2, "max_clips": 48, "nms": 0.6, "clip": 1.0},
     "didemo-fig": {"max_length": 30, "min_length": 5, "max_clips": 30, "nms": 0.6, "clip": 1.0},
@@ -34,11 +35,17 @@ LENGTHS = {  # VERIFIED's: longest and shortest prediction, context, NMS
 }
 # TVR: clips of 1.5 s, moments of up to 16 of them
 TVR: dict[str, Any] = {"max_length": 16, "min_length": 2, "max_clips": 100, "nms": 0.5, "clip": 1.5}
+# QVHighlights: clips of 2 s, videos of 150 s, SlowFast and CLIP
+QVHIGHLIGHTS: dict[str, Any] = {"clip": 2.0, "max_clips": 75, "overlap": 37, "max_words": 32, "ends": True}
 SHOWN = ("VCMR(k=1/10)", "SVMR(k=1)", "VR(k=1/10)")  # between epochs
 PUBLISHED: dict[str, dict[str, Any]] = {  # what the published programs do, by the names of their protocols
     "tvr": {"labels": "ceil", "end": "inside", "pads": "seen", "rivals": "all", "long": "cut"},
     "reloclnet": {"labels": "ceil", "end": "past", "pads": "seen", "rivals": "all", "long": "mean"},
-}
+    "qvhighlights": {
+        "compat_mixed_masks": True, "compat_duration": True, "rounding": "published", "rivals": "all",
+        "most_windows": 5,
+    },
+}  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +55,7 @@ class TrainOptions(shared.TrainOptions):
     data: Path = option(MUST, "Queries: a file, or a folder of splits.")
     features: tuple[str, ...] = option(MUST, "Stores of video features, side by side.", parts=True, metavar="A,B")
     words: Path | None = option(None, "Store of word features by query id. Default: words are hashed.")
+    tokenizer: Path | None = option(None, "HERO: folder of RoBERTa's vocab.json and merges.txt. Default: words.")
     val: Path | None = option(None, "Validation queries. Default: the split in --data.")  # or no validation
     train: Granularity = option("fig", "VERIFIED: train on fine or coarse captions.", shows_default=True)
     test: Granularity = option("fig", "VERIFIED: validate on fine or coarse captions.", shows_default=True)
@@ -60,7 +68,7 @@ class TrainOptions(shared.TrainOptions):
 class Shape(shared.Changes):
     """What retrievers are mostly asked for."""
 
-    protocol: Protocol | None = option(None, "Labels, pads, negatives as the published program: tvr, reloclnet.")
+    protocol: Protocol | None = option(None, "Labels, pads, negatives as the published program.")
 
     def config(self) -> dict[str, Any]:
         return {**PUBLISHED.get(self.protocol or "", {}), **super().config()}
@@ -76,10 +84,13 @@ class PredictOptions(shared.PredictOptions):
     features: tuple[str, ...] = same_as(TrainOptions, "features")
     data: Path = option(MUST, "Queries; a folder of splits.")
     words: Path | None = same_as(TrainOptions, "words")
+    tokenizer: Path | None = same_as(TrainOptions, "tokenizer")
     split: str = option("val", "Which split of --data: train, val, test.", shows_default=True)
     granularity: Granularity = option("fig", "VERIFIED: fine or coarse captions.", shows_default=True)
     corpus: Literal["asked", "store"] = option("asked", "Videos: those asked about, or all of the store.")
-    form: Literal["tvr", "qvhighlights", "lines"] = option("tvr", "Form of the predictions.", shows_default=True)
+    form: Literal["tvr", "qvhighlights", "lines"] | None = option(
+        None, "Form of the predictions. Default: tvr; qvhighlights with its protocol."
+    )
     protocol: Literal["tvr", "reloclnet", "qvhighlights"] | None = option(None, "Decode as the published program.")
     top: int = option(100, "Answers per query.", at_least=1, shows_default=True)
     rate: float | None = same_as(TrainOptions, "rate")
@@ -94,6 +105,8 @@ class PredictOptions(shared.PredictOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.form is None:
+            object.__setattr__(self, "form", "qvhighlights" if self.protocol == "qvhighlights" else "tvr")
         if self.engine != "ray" and self.address is not None:
             raise SpecError("--address names a Ray cluster; say --engine ray")
         if self.engine == "ray" and self.processes > 1:
@@ -111,6 +124,7 @@ class Source:
     words: Features | None
     train: Mapping[Id, Query]
     val: Mapping[Id, Query] | None
+    tokens: Tokens | None = None
 
 
 @dataclass(frozen=True)
@@ -146,6 +160,7 @@ class Task(base.Task):
     presets: ClassVar[Mapping[str, base.Preset]] = {
         **{name: base.Preset(about=f"VERIFIED on {name}", config=sizes) for name, sizes in LENGTHS.items()},
         "tvr": base.Preset(about="TVR, clips of 1.5 s", config=TVR),
+        "qvhighlights": base.Preset(about="QD-DETR on QVHighlights", model="qd_detr", config=QVHIGHLIGHTS),
     }
 
     # -- training -----------------------------------------------------------------------------------------------------
@@ -158,12 +173,16 @@ class Task(base.Task):
         if options.skip_missing:
             train = only_with(train, stores, notes)
             val = None if val is None else only_with(val, stores, notes)
-        return Source(options, stores, words, train, val)
+        return Source(options, stores, words, train, val, open_tokens(options.tokenizer))
 
     def config(self, config: Any, source: Source, start: base.Start | None) -> Any:
         if not all(hasattr(config, name) for name in ("clip", "max_clips", "max_words")):
             raise SpecError(f"this model finds no moments; there are: {', '.join(self.models)}")
         config = replace(config, feature_dim=sum(store.dim for store in source.stores))
+        if source.tokens is not None:
+            if not hasattr(config, "vocabulary"):
+                raise SpecError("--tokenizer is for a model that reads ids of tokens: hero")
+            return replace(config, vocabulary=(), vocab_size=max(config.vocab_size, source.tokens.size))
         if hasattr(config, "vocabulary"):
             kept = getattr(start.config, "vocabulary", ()) if start is not None and start.whole else ()
             return replace(config, vocabulary=kept or words_of(source.train))
@@ -174,7 +193,7 @@ class Task(base.Task):
     def data(self, source: Source, config: Any) -> Any:
         from fabula.learn.retrieval.data import Moments
 
-        clips, words = readers_of(source.stores, source.words, config, source.options.rate, Notes())
+        clips, words = readers_of(source, config)
         if is_single(config):
             from fabula.learn.retrieval.highlights import Highlights
 
@@ -184,7 +203,7 @@ class Task(base.Task):
     def held(self, source: Source, config: Any) -> Any:
         if source.val is None:
             return None
-        return held_of(source.val, *readers_of(source.stores, source.words, config, source.options.rate, Notes()))
+        return held_of(source.val, *readers_of(source, config))
 
     def answer(
         self, model: nn.Module, data: Any, share: Share, batch_size: int = 64, watch: Progress = silent
@@ -214,6 +233,7 @@ class Task(base.Task):
             "test": source.options.test,
             "simulated": any(bool(store.metadata.get("simulated")) for store in source.stores),
             "recipe": recipe_of(source.stores),
+            "tokenizer": None if source.tokens is None else source.tokens.mark,
         }
 
     # -- predicting ---------------------------------------------------------------------------------------------------
@@ -251,9 +271,18 @@ class Task(base.Task):
         from fabula.learn.retrieval.decode import PUBLISHED as DECODED
         from fabula.learn.retrieval.decode import Decoding
 
+        if is_single(model.config) and options.protocol is not None:
+            if options.protocol != "qvhighlights":
+                raise SpecError(f"--protocol {options.protocol} is of programs that search a corpus, not {model.name}")
+            model.config = replace(model.config, rounding="published", compat_duration=True)
         config: Any = model.config
         clips, pad_to = self.clips_of(model, options, stores)
-        data = held_of(queries, clips, Words(config, words, notes))
+        tokens = open_tokens(options.tokenizer)
+        made_with = getattr(model, "about", {}).get("tokenizer")
+        if tokens is not None and made_with not in (None, tokens.mark):
+            hint = "name the files that the run was trained with"
+            raise InputError("other tokens than the run's", file=options.tokenizer, hint=hint)
+        data = held_of(queries, clips, Words(config, words, notes, tokens))
         data.form = options.form
         if not is_single(config):
             changes = DECODED[options.protocol] if options.protocol else {}
@@ -321,13 +350,21 @@ def recipe_of(stores: Sequence[Features]) -> dict[str, Any] | None:
     return {f"store {i + 1}": recipe for i, recipe in enumerate(told)}
 
 
-def readers_of(
-    stores: Sequence[Features], words: Features | None, config: Any, rate: float | None, notes: Notes
-) -> tuple[Any, Any]:
-    """Clips and words as a model reads them."""
+def readers_of(source: Source, config: Any) -> tuple[Any, Any]:
+    """Clips and words as a model reads them, to be learnt."""
     from fabula.learn.retrieval.data import Clips, Words
 
-    return Clips(stores, config, rate), Words(config, words, notes)
+    clips = Clips(source.stores, config, source.options.rate)
+    return clips, Words(config, source.words, Notes(), source.tokens)
+
+
+def open_tokens(folder: Path | None) -> Tokens | None:
+    """RoBERTa's, where a folder is named."""
+    if folder is None:
+        return None
+    from fabula.learn.retrieval.bpe import Tokens
+
+    return Tokens(folder)
 
 
 def held_of(queries: Mapping[Id, Query], clips: Any, words: Any) -> Any:
