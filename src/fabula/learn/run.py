@@ -55,8 +55,7 @@ def fit(
     if preset.model not in (None, Model.name):
         raise SpecError(f"--preset {options.preset or recipe.preset} is for the model {preset.model}, not {Model.name}")
     source = task.read(options, notes)
-    for line in notes.lines():
-        callbacks.warn(line)
+    tell_new(notes, callbacks)
 
     begin, weights = read_start(options, Model)
     chosen = configure(begin.config if begin else default_of(Model, options.tiny), preset.config)
@@ -80,6 +79,7 @@ def fit(
         )
     about = {"task": task.name, **task.told(source)}
     data = task.data(source, chosen)
+    tell_new(notes, callbacks)
     return train(model, data, looped, run, validation=validation, about=about, callbacks=callbacks)
 
 
@@ -100,13 +100,21 @@ def ask(task: Task, path: str | Path, options: PredictOptions, callbacks: Callba
         model.config = configure(model.config, changes)
     task.watch = callbacks.watch
     data = task.ask(model, options, notes)
+    tell_new(notes, callbacks)
     made = task.spread(Path(path), data, options, notes, callbacks.watch)
+    if made is None:
+        model = model.to(device).eval()
+        made = task.tell(task.answer(model, data, Share(), options.batch_size, callbacks.watch), data)
+    tell_new(notes, callbacks)
+    return made
+
+
+def tell_new(notes: Notes, callbacks: Callbacks) -> None:
+    """What has been noted since the last time."""
     for line in notes.lines():
         callbacks.warn(line)
-    if made is not None:
-        return made
-    model = model.to(device).eval()
-    return task.tell(task.answer(model, data, Share(), options.batch_size, callbacks.watch), data)
+    notes.kinds.clear()
+    notes.counts.clear()
 
 
 def count_epochs(settings: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -142,6 +142,14 @@ class Words:
             return torch.tensor([self.ids.get(word, unknown) for word in words])
         rows = rows[:most].float()
         return scale_rows(rows) if self.config.normalize else rows
+
+    def check(self, queries: Iterable[Query], notes: Notes) -> None:
+        """Every query has words, before hours of training; those that have too many are noted."""
+        if self.kind != "store":
+            some, self.notes = self.notes, notes
+            for query in queries:
+                self.cut(split_words(query.text, query.id), query.id)
+            self.notes = some
 
     def cut(self, words: list[T], id: Id) -> list[T]:
         most = self.config.max_words

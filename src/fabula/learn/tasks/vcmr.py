@@ -124,6 +124,7 @@ class Source:
     words: Features | None
     train: Mapping[Id, Query]
     val: Mapping[Id, Query] | None
+    notes: Notes
     tokens: Tokens | None = None
 
 
@@ -173,7 +174,7 @@ class Task(base.Task):
         if options.skip_missing:
             train = only_with(train, stores, notes)
             val = None if val is None else only_with(val, stores, notes)
-        return Source(options, stores, words, train, val, open_tokens(options.tokenizer))
+        return Source(options, stores, words, train, val, notes, open_tokens(options.tokenizer))
 
     def config(self, config: Any, source: Source, start: base.Start | None) -> Any:
         if not all(hasattr(config, name) for name in ("clip", "max_clips", "max_words")):
@@ -194,10 +195,11 @@ class Task(base.Task):
         from fabula.learn.retrieval.data import Moments
 
         clips, words = readers_of(source, config)
+        words.check(source.train.values(), source.notes)
         if is_single(config):
             from fabula.learn.retrieval.highlights import Highlights
 
-            return Highlights(source.train.values(), clips, words)
+            return Highlights(source.train.values(), clips, words, notes=source.notes)
         return Moments(list(source.train.values()), clips, words)
 
     def held(self, source: Source, config: Any) -> Any:
