@@ -53,24 +53,52 @@ def make_files(folder: Path, queries: int, videos: int) -> None:
     (folder / "videos.json").write_text(json.dumps(told))
 
 
-def make_weights(folder: Path) -> None:
-    """A run of ours with random weights, and the same under the published names."""
-    import re
+def make_large(folder: Path, queries: int, videos: int) -> None:
+    """The same for corpora of many videos, small: 24 clips of 64 numbers, in half precision, words hashed."""
+    from fabula.learn.features import write_features
 
+    rng = np.random.default_rng(0)
+    lengths = rng.integers(8, 25, videos).tolist()
+    items = (
+        (f"v{i}", rng.standard_normal((n, 64), dtype=np.float32).astype(np.float16)) for i, n in enumerate(lengths)
+    )
+    write_features(folder / "videos.safetensors", items, {})
+    rows = (
+        {"desc_id": i, "desc": f"query {i} of {queries}", "vid_name": f"v{i % videos}",
+         "duration": float(lengths[i % videos]), "ts": [1.0, 5.0], "type": "v"} for i in range(queries)
+    )  # fmt: skip
+    (folder / "queries.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    small = {"hidden": 64, "heads": 4, "max_words": 24, "max_clips": 24, "query_dim": 64, "feature_dim": 64}
+    random_run(folder, {**small, "words": "hashing"})
+
+
+def random_run(folder: Path, sizes: dict[str, Any]) -> Any:
+    """A run of ours with random weights."""
     import torch
 
     from fabula.learn import checkpoint
     from fabula.learn.models import xml
 
     torch.manual_seed(0)
-    config = xml.Config(**SIZES, pads="seen", long="cut", words="store", dropout=0.0)
+    config = xml.Config(**sizes, dropout=0.0)
     model = xml.Model(config)
     with torch.no_grad():
         for p in model.parameters():
             p += 0.1 * torch.randn_like(p)
     header = {"format": 1, "model": "xml", "config": asdict(config), "about": {"task": "vcmr"}}
     checkpoint.write(folder / "xml.safetensors", {f"model.{n}": t for n, t in model.state_dict().items()}, header)
-    ours = model.state_dict()
+    return model
+
+
+def make_weights(folder: Path) -> None:
+    """A run of ours with random weights, and the same under the published names."""
+    import re
+
+    import torch
+
+    from fabula.learn.models import xml
+
+    ours = random_run(folder, {**SIZES, "pads": "seen", "long": "cut", "words": "store"}).state_dict()
     made = {}
     for theirs, mine in xml.OFFICIAL:  # patterns: try what they can stand for
         every = [(), ("weight",), ("bias",), *((a, b) for a in ("query", "key", "value") for b in ("weight", "bias"))]
@@ -201,7 +229,8 @@ def main() -> None:
         if how == "official":
             run_official(Path(folder), Path(rest[0]))
         elif how == "parts":
-            run_fabula(Path(folder), work=Path(folder) / "work")
+            store = (str(Path(folder) / "videos.safetensors"),)
+            run_fabula(Path(folder), features=store, words=None, protocol=None, work=Path(folder) / "work")
         else:
             run_fabula(Path(folder))
         return
@@ -214,11 +243,12 @@ def main() -> None:
     for queries, videos in asked:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
-            make_files(folder, queries, videos)
-            make_weights(folder)
             if args.grow:
+                make_large(folder, queries, videos)
                 line("Fabula, in parts", queries, videos, launch("--one", "parts", folder))
                 continue
+            make_files(folder, queries, videos)
+            make_weights(folder)
             ours = launch("--one", "fabula", folder)
             line("Fabula", queries, videos, ours)
             if args.official:

@@ -134,9 +134,10 @@ class AskQueries(Asking):
 
 def spread(
     task: Any, run: Path, options: Any, queries: Sequence[Query], names: Sequence[str], seconds: Mapping[str, float],
-    inputs: dict[str, Any], notes: Notes, watch: Progress,
+    notes: Notes, watch: Progress,
 ) -> Spread:  # fmt: skip
     """All queries, in parts; `names` of the corpus, `seconds` of those videos whose length is told."""
+    inputs = inputs_of(run, options, queries)
     plan = {"queries_a_part": options.part, "videos_a_part": VIDEOS}
     folder, plan = begin(options.work, inputs, plan, options.resume)
     runner = choose_runner(options)

@@ -299,12 +299,11 @@ class Task(base.Task):
         if options.work is None:
             return None
         from fabula.learn.retrieval.data import durations_of
-        from fabula.learn.retrieval.spread import inputs_of, spread
+        from fabula.learn.retrieval.spread import spread
 
         names = getattr(data, "names", None) or list(dict.fromkeys(q.video for q in data.queries))
         seconds = durations_of({q.id: q for q in data.queries}, data.clips)
-        inputs = inputs_of(path, options, data.queries)
-        return spread(Task(), path, options, data.queries, names, seconds, inputs, notes, watch)
+        return spread(Task(), path, options, data.queries, names, seconds, notes, watch)
 
     def answer_own(self, model: Any, data: Any, names: Sequence[str], batch_size: int) -> list[Any]:
         """Windows of each query's own video."""
