@@ -32,6 +32,7 @@ from fabula.learn.retrieval.finder import Finder
 from fabula.learn.retrieval.search import cut_windows, overlap_of
 from fabula.match.nms import nms
 
+VIDEOS = Path(__file__).resolve().parents[2] / "shared" / "data" / "videos"
 FPS, WIDTH, HEIGHT = 5, 160, 120
 QUERIES = ["a man pours oil", "a ball is kicked", "someone waves", "two people talk", "a door opens"]
 
@@ -110,10 +111,13 @@ def alone(m: Finder, parts: list[Path], top: int = 200) -> list[list[list[Moment
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("videos", type=Path)
+    parser.add_argument("videos", type=Path, nargs="?", default=VIDEOS, help="a folder of videos")
     parser.add_argument("--with", dest="extract", default="thumbnail(fps=1)")
     parser.add_argument("--minutes", type=float, default=61)
     args = parser.parse_args()
+    if not args.videos.is_dir():
+        print(f"{args.videos} is not here: real videos are wanted")
+        return
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -176,7 +176,7 @@ def search_corpus(
     """Answers for a block of queries at a time. `own` [Q]: the number of the video each is about, where that is known;
     `everywhere`: look into all videos."""
     T = corpus.rows.mask.shape[1]
-    K = min(d.videos, len(corpus)) * int(corpus.counts.max())
+    K = int(corpus.counts.topk(min(d.videos, len(corpus))).values.sum())  # rows of a query, at most
     band = max(1, min(d.max_length, T) - d.min_length)
     largest = max(len(corpus.rows), K * T * band if everywhere else T * band * 4)
     block = max(1, min(256, room // largest))
@@ -210,12 +210,17 @@ def own_scores(model: Retriever, query: Queries, corpus: Corpus, at: Tensor) -> 
 
 
 def rows_of(videos: Tensor, corpus: Corpus) -> tuple[Tensor, Tensor]:
-    """The rows of these videos [Q, V] → [Q, V·W], and which of these places there are."""
-    w = torch.arange(int(corpus.counts.max()))
+    """The rows of these videos, video by video [Q, V] → [Q, K], and which of these places there are: K is what the query
+    with most rows needs, so that one film of a hundred windows does not make a hundred of every video."""
     videos = videos.cpu()
-    first, count = corpus.firsts[videos][..., None], corpus.counts[videos][..., None]
-    there = w < count
-    return torch.where(there, first + w, first).flatten(1), there.flatten(1)
+    count = corpus.counts[videos]  # [Q, V]
+    ends = count.cumsum(1)
+    k = torch.arange(int(ends[:, -1].max())).expand(len(videos), -1).contiguous()  # [Q, K]
+    slot = torch.searchsorted(ends, k, right=True)  # whose row it is; V: nobody's
+    there = slot < videos.shape[1]
+    slot = slot.clamp(max=videos.shape[1] - 1)
+    row = corpus.firsts[videos].gather(1, slot) + k - (ends - count).gather(1, slot)
+    return torch.where(there, row, corpus.firsts[videos[:, :1]]), there
 
 
 def compare_clips(query: Tensor, clips: Tensor, at: Tensor) -> Tensor:
