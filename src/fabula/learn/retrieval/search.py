@@ -210,8 +210,10 @@ def own_scores(model: Retriever, query: Queries, corpus: Corpus, at: Tensor) -> 
 
 
 def rows_of(videos: Tensor, corpus: Corpus) -> tuple[Tensor, Tensor]:
-    """The rows of these videos, video by video [Q, V] → [Q, K], and which of these places there are: K is what the query
-    with most rows needs, so that one film of a hundred windows does not make a hundred of every video."""
+    """The rows of these videos, video by video [Q, V] → [Q, K], and which of these places there are.
+
+    K is what the query with most rows needs: a film of a hundred windows does not make a hundred of every video.
+    """
     videos = videos.cpu()
     count = corpus.counts[videos]  # [Q, V]
     ends = count.cumsum(1)
