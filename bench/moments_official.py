@@ -220,7 +220,7 @@ def line(what: str, queries: int, videos: int, r: dict[str, float]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--official", type=Path, help="a checkout of github.com/jayleicn/TVRetrieval")
-    parser.add_argument("--sizes", default="1000x1000,1000x5000", help="queries x videos, comma separated")
+    parser.add_argument("--sizes", help="queries x videos, comma separated")
     parser.add_argument("--grow", action="store_true", help="ours alone, in parts (--work)")
     parser.add_argument("--one", nargs="+", help="one process, for the script itself")
     args = parser.parse_args()
@@ -237,9 +237,9 @@ def main() -> None:
     load = os.getloadavg()[0]
     print(f"load before: {load:.1f} of {os.cpu_count()} processors\n")
     print("| | queries × videos | processor | wall | queries a processor second | peak memory |")
-    print("|---|---|---|---|---|---|")
-    grown = [(1000, 1000), (1000, 10_000), (1000, 100_000), (10_000, 10_000)]
-    asked = grown if args.grow else [tuple(map(int, size.split("x"))) for size in args.sizes.split(",")]
+    print("|---|---|---|---|---|---|", flush=True)
+    usual = "1000x1000,1000x10000,1000x100000,10000x10000" if args.grow else "1000x1000,1000x5000"
+    asked = [tuple(map(int, size.split("x"))) for size in (args.sizes or usual).split(",")]
     for queries, videos in asked:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)

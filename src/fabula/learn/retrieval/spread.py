@@ -214,7 +214,7 @@ def open_tools(asking: Asking) -> Tools:
         model, header = checkpoint.load_model(asking.run)
         if changes := asking.options.changes():
             model.config = configure(model.config, changes)
-        model.about = header.get("about", {})  # type: ignore[assignment]
+        model.about = header.get("about", {})
         made = model.to(find_device(asking.options.device)).eval()
         HELD.mark, HELD.corpus, HELD.names = asking.folder.mark, None, None
         HELD.tools = Tools(made, *asking.task.open_all(asking.options, Notes()))
