@@ -38,7 +38,7 @@ from fabula.learn.retrieval.contract import Videos
 from fabula.learn.retrieval.search import Corpus, encode_corpus
 
 VIDEOS = 1024  # of a part, to be encoded; a multiple of every batch size that is a power of 2
-WHERE = ("processes", "engine", "address", "work", "resume", "batch_size", "device")  # what changes no answer
+WHERE = ("processes", "engine", "address", "work", "resume", "device")  # what changes no answer
 
 
 @dataclass(frozen=True)
@@ -143,9 +143,8 @@ def spread(
     runner = choose_runner(options)
     if not folder.holds("names.json"):
         folder.put({"names": list(names)}, "names.json")
-    searches = hasattr(open_tools(Asking(folder, run, options, task)).model, "span_logits")
     with taken_away_if_refused(folder), runner.ready():
-        if searches:
+        if hasattr(open_tools(Asking(folder, run, options, task)).model, "span_logits"):  # it searches a corpus
             step = plan["videos_a_part"]
             cut = [[(v, seconds.get(v)) for v in names[i : i + step]] for i in range(0, len(names), step)]
             todo = [(i, some) for i, some in enumerate(cut) if not is_done(folder, "videos", i)]
