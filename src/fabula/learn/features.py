@@ -42,6 +42,7 @@ __all__ = [
     "write_features",
 ]
 
+LITTLE = 16 << 20  # bytes that are taken without a look at what is left, which costs more than reading them
 Frames = NDArray[np.float32]  # [T, C]
 Paths = str | Path | Sequence[str | Path]
 
@@ -256,8 +257,8 @@ def check_shape(
     if dim is not None and channels != dim:
         seen = f"features have {channels} channels, the store's first video has {dim}"
         raise InputError(seen, file=file, video=video, hint=wrong)
-    need, free = frames * channels * (dtype.itemsize + 5), available()  # as stored, as float32, and which are finite
-    if need > free:
+    need = frames * channels * (dtype.itemsize + 5)  # as stored, as float32, and which are finite
+    if need > LITTLE and need > (free := available()):
         seen = f"features of shape {shown(shape)} take {need / 1e9:,.1f} GB of memory, {free / 1e9:,.1f} GB are free"
         raise InputError(seen, file=file, video=video, hint="leave the video out, or extract fewer frames")
 

@@ -58,8 +58,7 @@ def fit(
     if preset.model not in (None, Model.name):
         raise SpecError(f"--preset {options.preset or recipe.preset} is for the model {preset.model}, not {Model.name}")
     source = task.read(options, notes)
-    for line in notes.lines():
-        callbacks.warn(line)
+    tell_new(notes, callbacks)
 
     begin, weights = read_start(options, Model)
     chosen = configure(begin.config if begin else default_of(Model, options.tiny), preset.config)
@@ -85,6 +84,7 @@ def fit(
             best_by=task.best_by(chosen),
         )
     about = {"task": task.name, **task.told(source)}
+    tell_new(notes, callbacks)
     return train(model, data, looped, run, validation=validation, about=about, callbacks=callbacks)
 
 
@@ -97,9 +97,12 @@ def ask(task: Task, path: str | Path, options: PredictOptions, callbacks: Callba
     task.watch = callbacks.watch
     data = task.ask(model, options, notes)
     notes.extend(getattr(data, "notes", Notes()))
-    for line in notes.lines():
-        callbacks.warn(line)
-    return task.tell(task.answer(model, data, Share(), options.batch_size, callbacks.watch), data)
+    tell_new(notes, callbacks)
+    made = task.spread(Path(path), data, options, notes, callbacks.watch)
+    if made is None:
+        made = task.tell(task.answer(model, data, Share(), options.batch_size, callbacks.watch), data)
+    tell_new(notes, callbacks)
+    return made
 
 
 def look_into(task: Task, path: str | Path, options: PredictOptions, callbacks: Callbacks | None = None) -> Analysis:
@@ -125,6 +128,14 @@ def open_model(task: Task, path: str | Path, options: PredictOptions) -> nn.Modu
     if changes := options.changes():
         model.config = configure(model.config, changes)
     return model.to(device).eval()
+
+
+def tell_new(notes: Notes, callbacks: Callbacks) -> None:
+    """What has been noted since the last time."""
+    for line in notes.lines():
+        callbacks.warn(line)
+    notes.kinds.clear()
+    notes.counts.clear()
 
 
 def count_epochs(settings: Mapping[str, Any]) -> Mapping[str, Any]:

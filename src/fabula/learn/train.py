@@ -244,7 +244,8 @@ class Loop:
         s = self.settings
         self.fabric.strategy.precision.unscale_gradients(self.bare)
         every = [p for p in self.model.parameters() if p.grad is not None]
-        norm = torch.nn.utils.clip_grad_norm_(every, math.inf if s.clip_norm is None else s.clip_norm)
+        own = s.optimizer == "bertadam"  # which clips every tensor by itself
+        norm = torch.nn.utils.clip_grad_norm_(every, math.inf if s.clip_norm is None or own else s.clip_norm)
         if s.clip_value is not None:
             torch.nn.utils.clip_grad_value_(every, s.clip_value)
         return norm.detach()

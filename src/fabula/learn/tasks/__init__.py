@@ -17,6 +17,7 @@ A file `NAME.py` here, or an entry point of the group `fabula.tasks`, offers a c
         best_by(config) → names                     which scores choose checkpoints; "A+B" is a sum
         told(source) → dict                         what config.json and checkpoints say of the data
         ask(model, options, notes) → Data           what is to be predicted; `model.about` is what `told` told
+        spread(path, data, options, notes, watch)   the result where parts are asked in a folder (--work), or None
         tell(answers, data) → result                answers as what the library call returns, …
         write(result, path), count(result)          … the file that the command line writes, and what it says of it
         show(result, options)                       further files that the options ask for, such as a page

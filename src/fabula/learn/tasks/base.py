@@ -97,6 +97,10 @@ class Task:
         """What is to be predicted."""
         raise NotImplementedError
 
+    def spread(self, path: Path, data: Data, options: Any, notes: Notes, watch: Progress) -> Any:
+        """The result, where the options have several workers answer part by part; None: here and at once."""
+        return None
+
     def tell(self, answers: list[Any], data: Data) -> Any:
         """Answers as the library call returns them."""
         return answers
