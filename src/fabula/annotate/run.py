@@ -10,13 +10,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from fabula.annotate import fake
 from fabula.annotate.keyframes import Frames, Looker
 from fabula.annotate.moments import Moment
 from fabula.annotate.recipe import Recipe
-from fabula.annotate.steps import Seen, annotate
+from fabula.annotate.steps import Scorer, Seen, annotate
 from fabula.annotate.store import Store
 from fabula.core.errors import FabulaError, InputError
 from fabula.core.notes import Progress, silent
@@ -46,6 +47,7 @@ class Work:
     looker: Looker | None = None  # None: no frames are shown
     budget: float | None = None
     known: Store | None = None  # another store that is asked for answers, and not written
+    scorer: Scorer | None = None  # chooses in the judge's place
     reply: Reply = fake.reply  # of the fake endpoint
     progress: Progress = silent
 
@@ -120,7 +122,8 @@ class Work:
         while True:
             seen = await frames.seen()
             try:
-                return await annotate(moment, seen, self.recipe, lambda step, call: self.ask(step, call, frames))
+                asked = partial(self.ask, frames=frames)
+                return await annotate(moment, seen, self.recipe, asked, self.scorer)
             except StaleError:
                 continue  # the pictures are other bytes than they were: asked anew with these
 
