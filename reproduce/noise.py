@@ -54,7 +54,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="folder with charades_fig_{train,test}.jsonl")
     parser.add_argument("--out", type=Path, default=HERE / "build" / "reproduce-noise")
     parser.add_argument("--doc", type=Path, default=HERE / "docs" / "reproduction.md")
-    parser.add_argument("--videos", type=int, default=1800, help="training videos, of 5,338")
+    parser.add_argument("--videos", type=int, default=1200, help="training videos, of 5,338")
     parser.add_argument("--held-videos", type=int, default=200, help="for the calibration, of the same file")
     parser.add_argument("--test-videos", type=int, default=500, help="of the 1,334 of the test file, from the 201st")
     parser.add_argument("--epochs", type=int, default=4)
@@ -242,7 +242,7 @@ def write(args: argparse.Namespace) -> None:
     title = "Probability that a caption is true (simulated clips)"
     (args.doc.parent / PICTURE).write_text(draw_reliability(curves, title))
     splits = {s: rows_of(args.out / "data" / f"charades_fig_{s}.jsonl") for s in ("train", "held", "test")}
-    flags = {"videos": 1800, "held_videos": 200, "test_videos": 500, "epochs": 4, "seeds": 5, "processes": 2}
+    flags = {"videos": 1200, "held_videos": 200, "test_videos": 500, "epochs": 4, "seeds": 5, "processes": 2}
     changed = [f" --{o.replace('_', '-')} {getattr(args, o)}" for o, d in flags.items() if getattr(args, o) != d]
     text = TEMPLATE.format(
         command=f"python reproduce/noise.py --data ../shared/data/{args.data.name}" + "".join(changed),

@@ -229,13 +229,14 @@ class Task(base.Task):
         from fabula.learn.noise.scorer import digest_weights
         from fabula.learn.noise.texts import make_texts, read_rewrites
 
-        queries = with_words(read_split(options.data, options.split, options.captions, options.format, notes), notes)
+        queries = read_split(options.data, options.split, options.captions, options.format, notes)
         listed = None if options.candidates is None else read_candidates(options.candidates)
+        if listed is None:
+            queries = with_words(queries, notes)
         given = read_rewrites(options.rewrites) if options.rewrites is not None else {}
         units, asked = [], []
         for id, query in queries.items():
-            own: tuple[Mapping[str, Any], ...] = ({"text": query.text},)
-            captions = own if listed is None else listed.get(id, ())
+            captions = ({"text": query.text},) if listed is None else listed.get(id, ())
             if not captions:
                 notes.add("{n} moments have no candidates and are left out", name_id(id))
                 continue
