@@ -43,6 +43,10 @@ class RunOptions(Options):
     store: Path = option(MUST, "Store of the run: one SQLite file, made or gone on with.", "-s")
     videos: Path | None = option(None, "Folder of the videos.")
     budget: float | None = option(None, "Money that may be spent, in the unit of --price; no call begins beyond it.")
+    batch: bool = option(False, "Through the endpoint's batch interface: slower, and cheaper where it is offered.")
+    batch_moments: int = option(500, "Moments at once with --batch.", at_least=1, at_most=50_000, shows_default=True)
+    batch_pause: float = option(30.0, "Seconds between looks at a batch.", shows_default=True)
+    forget_batches: bool = option(False, "Give up batches that were sent and not fetched; they may be paid for twice.")
     engine: Literal["local", "ray"] = option("local", "Where moments are worked on.", shows_default=True)
     address: str | None = option(None, "Address of a Ray cluster. Default: one on this machine.")
     format: str | None = option(None, "Format of the moments (fabula list formats). Default: known by its shape.")
@@ -51,6 +55,10 @@ class RunOptions(Options):
         self.set_paths("store", "videos")
         if self.budget is not None and not 0 <= self.budget < 1e12:
             raise SpecError(f"--budget {self.budget:g}; it is 0 or more")
+        if not 0 < self.batch_pause < 1e6:
+            raise SpecError(f"--batch-pause {self.batch_pause:g}; it is a positive number of seconds")
+        if self.batch and self.engine == "ray":
+            raise SpecError("--batch has one ledger, in one process; leave out --engine ray")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,7 +167,7 @@ def run(
 ) -> Ran:
     """Annotate moments, or go on with those that the store holds; another run goes on where this one ends."""
     from fabula.annotate.moments import read_moments
-    from fabula.annotate.run import Work
+    from fabula.annotate.run import Batching, Work
     from fabula.annotate.shards import run_shards, take_over_shards
     from fabula.annotate.store import Store
 
@@ -172,7 +180,11 @@ def run(
             store.add_moments(read_moments(moments, options.format))
         if not store.count_moments():
             raise SpecError(f"{options.store} holds no moments; name a file of them")
-        work = Work(store, settled, endpoint, looker, options.budget, scorer=scorer, progress=progress)
+        if options.forget_batches:
+            for sent in store.batches():
+                store.drop_batch(sent.tag)
+        batch = Batching(options.batch_moments, options.batch_pause) if options.batch else None
+        work = Work(store, settled, endpoint, looker, options.budget, scorer=scorer, batch=batch, progress=progress)
         if options.engine == "local":
             work.run()
             return Ran(work.made, work.failed, work.stopped, store.states(settled.hash), settled.hash)
