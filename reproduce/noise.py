@@ -309,16 +309,17 @@ dynamic by rule, `annotate/disturb.py`); per cent, chance is 50 in the first two
 {table}
 
 In brackets 95 % of a bootstrap over test videos and seeds ({seeds} seeds). *Shown another moment*: the same captions
-and models with the clips of another moment, so what the words alone give away; only what stands above it was seen in the
-clips. *The vectors that the clips were made of*: the cosine of the mean clip with the mean of a caption's word vectors,
-which a model has to find out: about what can be had from these clips.
+and models with the clips of another moment, so what the words alone give away; only what stands above it was seen in
+the clips. *The vectors that the clips were made of*: the cosine of the mean clip with the mean of a caption's word
+vectors, which a model has to find out: about what can be had from these clips.
 
 By rule (`A then B` and `from left to right` turned round have the same words, and these clips do not know their order):
 
 {rules}
 
 Calibration of the evaluator with hard negatives, fitted on the held videos, measured on the test videos (one true
-caption to at most six disturbed ones in both; another share of wrong captions needs another fit), mean and range over seeds:
+caption to at most six disturbed ones in both; another share of wrong captions needs another fit), mean and range over
+seeds:
 
 | p = | ECE |
 |---|---|
