@@ -213,7 +213,7 @@ def run_rate(folder: Path) -> None:
 
 
 async def ask_barely(port: int, n: int, width: int) -> float:
-    """Answers a second of the same server to whoever only writes and reads bytes: what the machine's load leaves of it."""
+    """Answers a second of the same server to bytes written and read: what the machine's load leaves of its limit."""
     body = json.dumps(Call("m", "question").body()).encode()
     head = f"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: {len(body)}\r\n\r\n".encode()
     left = iter(range(n))
