@@ -41,10 +41,10 @@ def draw_reliability(curves: Mapping[str, Sequence[Bin]], title: str) -> str:
         line = " ".join(at(b.probability, b.true) for b in bins)
         parts.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="1.5"/>')
         for b in bins:
-            x, y = at(b.probability, b.true).split(",")
+            cx, cy = at(b.probability, b.true).split(",")
             told = f"probability {b.probability:.3f}: {b.true:.1%} of {b.captions:,} captions are true"
-            parts.append(f'<circle cx="{x}" cy="{y}" r="3" fill="{colour}"><title>{told}</title></circle>')
-        y = EDGE + SIDE + 52 + 18 * n
-        parts.append(f'<rect x="{EDGE}" y="{y - 9}" width="10" height="10" fill="{colour}"/>')
-        parts.append(f'<text x="{EDGE + 16}" y="{y}">{escape(name)}: ECE {ece(bins):.3f}</text>')
+            parts.append(f'<circle cx="{cx}" cy="{cy}" r="3" fill="{colour}"><title>{told}</title></circle>')
+        low = EDGE + SIDE + 52 + 18 * n
+        parts.append(f'<rect x="{EDGE}" y="{low - 9}" width="10" height="10" fill="{colour}"/>')
+        parts.append(f'<text x="{EDGE + 16}" y="{low}">{escape(name)}: ECE {ece(bins):.3f}</text>')
     return "\n".join([*parts, "</svg>"]) + "\n"
