@@ -96,7 +96,8 @@ def ask(task: Task, path: str | Path, options: PredictOptions, callbacks: Callba
         raise InputError(f"the model {model.name!r} predicts nothing", file=path, hint="name another")
     task.watch = callbacks.watch
     data = task.ask(model, options, notes)
-    notes.extend(getattr(data, "notes", Notes()))
+    if (own := getattr(data, "notes", notes)) is not notes:
+        notes.extend(own)
     tell_new(notes, callbacks)
     made = task.spread(Path(path), data, options, notes, callbacks.watch)
     if made is None:
