@@ -1,0 +1,90 @@
+"""A mean over answers that share raters and items (Cameron, Gelbach & Miller, J. Business & Economic Statistics 2011).
+
+Answers of one rater lean one way, answers to one item too; taking them for independent makes intervals too short.
+With e_j = y_j − ȳ, N answers, R raters and I items:
+
+    V = V_R + V_I − V_RI        V_G = (G/(G − 1)) · Σ_g (Σ_{j ∈ g} e_j)² / N²        and at least V_R, at least V_I
+    interval: ȳ ± t_{ν}·√V      ν = min(R, I) − 1
+
+A share near 0 or 1 has Wilson's interval (JASA 1927) instead, with the answers that it is worth: p(1 − p)/V of them; where
+all answers are the same, as many as there are items.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from math import nan, sqrt
+
+import numpy as np
+
+from fabula.core.errors import SpecError
+from fabula.stats.bootstrap import Interval
+from fabula.stats.sample import Array
+from fabula.stats.student import t_p, t_quantile
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A mean, its standard error, and what it stands on."""
+
+    value: float
+    se: float  # not a number with one rater or one item
+    nu: int
+    interval: Interval | None
+    answers: int
+    raters: int
+    items: int
+
+    def p(self, null: float = 0.0) -> float | None:
+        """Two-sided, against a mean of `null`; None where there is nothing to judge by."""
+        if self.nu < 1 or not self.se > 0:
+            return None if self.nu < 1 or self.value != null else 1.0
+        return t_p((self.value - null) / self.se, self.nu)
+
+
+def sum_squares(e: Array, groups: Array) -> tuple[float, int]:
+    """Σ_g (Σ_{j ∈ g} e_j)² and G."""
+    _, at = np.unique(groups, return_inverse=True)
+    sums = np.bincount(at, e)
+    return float((sums**2).sum()), len(sums)
+
+
+def codes(names: Sequence[Hashable]) -> Array:
+    place: dict[Hashable, int] = {}
+    return np.array([place.setdefault(name, len(place)) for name in names])
+
+
+def mean_of(
+    values: Sequence[float],
+    raters: Sequence[Hashable],
+    items: Sequence[Hashable],
+    level: float = 0.95,
+    share: bool = False,
+) -> Estimate:
+    """The mean of answers with its interval; `share` where all values lie between 0 and 1."""
+    y = np.asarray(values, dtype=np.float64)
+    N = len(y)
+    if not N:
+        raise SpecError("there are no answers to take a mean of")
+    r, i = codes(raters), codes(items)
+    theta = float(y.mean())
+    e = y - theta
+    (s_r, R), (s_i, I_), (s_ri, _) = sum_squares(e, r), sum_squares(e, i), sum_squares(e, r * (i.max() + 1) + i)
+    nu = min(R, I_) - 1
+    if nu < 1:
+        return Estimate(theta, nan, nu, None, N, R, I_)
+    v_r, v_i, v_ri = (R / (R - 1) * s_r / N**2, I_ / (I_ - 1) * s_i / N**2, s_ri / N**2)
+    se = sqrt(max(v_r + v_i - v_ri, v_r, v_i))
+    t = t_quantile((1 + level) / 2, nu)
+    bounds = wilson(theta, se, min(N, I_), t) if share else Interval(theta - t * se, theta + t * se)
+    return Estimate(theta, se, nu, bounds, N, R, I_)
+
+
+def wilson(p: float, se: float, items: int, t: float) -> Interval:
+    worth = p * (1 - p) / se**2 if se > 1e-12 else float(items)
+    if worth <= 0:
+        worth = float(items)
+    middle = (p + t * t / (2 * worth)) / (1 + t * t / worth)
+    half = t / (1 + t * t / worth) * sqrt(p * (1 - p) / worth + t * t / (4 * worth**2))
+    return Interval(max(0.0, middle - half), min(1.0, middle + half))

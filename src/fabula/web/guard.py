@@ -1,0 +1,133 @@
+"""What is asked of every request before anybody looks at it, and what is said with every answer.
+
+    Host            must be a name of ours: no other site can point its own name here and read (DNS rebinding)
+    Origin          of whatever changes something: our own page, said by the browser, which no page of another site can forge
+    Sec-Fetch-Site  where a browser sends it: never cross-site for what changes something
+    Content-Type    of what is sent: JSON, which a form of another site cannot send
+    size            of what is sent: small
+    Content-Security-Policy and its like: nothing from elsewhere, no frames, no scripts but ours
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from typing import Any
+
+from fabula.web.binding import Binding
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+LARGEST = 1 << 16  # bytes of a request's body
+READS = ("GET", "HEAD")
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; media-src 'self'; img-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+SAID: tuple[tuple[bytes, bytes], ...] = (
+    (b"content-security-policy", POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), microphone=(), geolocation=()"),
+)
+STRICT = (b"strict-transport-security", b"max-age=31536000")
+
+
+class TooLargeError(Exception):
+    """More was sent than is read."""
+
+
+class Guard:
+    """An ASGI application around another."""
+
+    def __init__(self, app: App, binding: Binding) -> None:
+        self.app, self.binding = app, binding
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        fault = self.judge(scope)
+        if fault:
+            await refuse(self.saying(send), *fault)
+            return
+        begun = False
+
+        async def watch(message: Message) -> None:
+            nonlocal begun
+            begun = begun or message["type"] == "http.response.start"
+            await self.saying(send)(message)
+
+        try:
+            await self.app(scope, bounded(receive), watch)
+        except TooLargeError:
+            if not begun:
+                await refuse(self.saying(send), 413, f"more than {LARGEST:,} bytes")
+
+    def judge(self, scope: Scope) -> tuple[int, str] | None:
+        """Why a request is refused; None where it may pass."""
+        hosts, origins = (values(scope, name) for name in (b"host", b"origin"))
+        if len(hosts) != 1 or not self.binding.allows_host(hosts[0]):
+            return 421, "this server is not known by that name"
+        method = scope["method"]
+        if method not in (*READS, "POST"):
+            return 405, f"{method[:10]} is not answered here"
+        if method in READS:
+            return None
+        if len(origins) != 1 or not self.binding.allows_origin(origins[0], hosts[0]):
+            return 403, "sent from another site"
+        if any(site not in ("same-origin", "none") for site in values(scope, b"sec-fetch-site")):
+            return 403, "sent from another site"
+        kinds = values(scope, b"content-type")
+        if len(kinds) != 1 or kinds[0].partition(";")[0].strip().lower() != "application/json":
+            return 415, "only JSON is read"
+        sizes = values(scope, b"content-length")
+        if sizes and (not sizes[0].isascii() or not sizes[0].isdigit() or int(sizes[0][:12]) > LARGEST):
+            return 413, f"more than {LARGEST:,} bytes"
+        return None
+
+    def saying(self, send: Send) -> Send:
+        async def told(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = list(message.get("headers", []))
+                have = {name.lower() for name, _ in headers}
+                more: Iterable[tuple[bytes, bytes]] = (*SAID, *([STRICT] if self.binding.secure else []))
+                headers += [pair for pair in more if pair[0] not in have]
+                if b"cache-control" not in have:
+                    headers.append((b"cache-control", b"no-store"))
+                message = {**message, "headers": headers}
+            await send(message)
+
+        return told
+
+
+def values(scope: Scope, name: bytes) -> list[str]:
+    return [value.decode("latin-1") for key, value in scope["headers"] if key.lower() == name]
+
+
+def bounded(receive: Receive) -> Receive:
+    """The body's pieces, as long as they are small together."""
+    size = 0
+
+    async def read() -> Message:
+        nonlocal size
+        message = await receive()
+        size += len(message.get("body", b""))
+        if size > LARGEST:
+            raise TooLargeError
+        return message
+
+    return read
+
+
+async def refuse(send: Send, status: int, why: str) -> None:
+    body = json.dumps({"detail": why}).encode()
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
