@@ -3,8 +3,10 @@
 Answers of one rater lean one way, answers to one item too; taking them for independent makes intervals too short.
 With e_j = y_j − ȳ, N answers, R raters and I items:
 
-    V = V_R + V_I − V_RI        V_G = (G/(G − 1)) · Σ_g (Σ_{j ∈ g} e_j)² / N²        and at least V_R, at least V_I
-    interval: ȳ ± t_{ν}·√V      ν = min(R, I) − 1
+    V = V_R + V_I − V_RI        V_G = (G/(G − 1)) · Σ_g (Σ_{j ∈ g} e_j)² / N²        max(V_R, V_I) where that is not above 0
+    interval: ȳ ± t_ν·√V        ν = V² / (V_R²/(R − 1) + V_I²/(I − 1) + V_RI²/(N − R − I + 1)), at least min(R, I) − 1
+
+ν is Satterthwaite's (1946): with few raters V_R is known badly, and how much that matters depends on its part of V.
 
 A share near 0 or 1 has Wilson's interval (JASA 1927) instead, with the answers that it is worth: p(1 − p)/V of them; where
 all answers are the same, as many as there are items.
@@ -30,7 +32,7 @@ class Estimate:
 
     value: float
     se: float  # not a number with one rater or one item
-    nu: int
+    nu: float
     interval: Interval | None
     answers: int
     raters: int
@@ -71,14 +73,21 @@ def mean_of(
     theta = float(y.mean())
     e = y - theta
     (s_r, R), (s_i, I_), (s_ri, _) = sum_squares(e, r), sum_squares(e, i), sum_squares(e, r * (i.max() + 1) + i)
-    nu = min(R, I_) - 1
-    if nu < 1:
-        return Estimate(theta, nan, nu, None, N, R, I_)
+    if min(R, I_) < 2:
+        return Estimate(theta, nan, 0.0, None, N, R, I_)
     v_r, v_i, v_ri = (R / (R - 1) * s_r / N**2, I_ / (I_ - 1) * s_i / N**2, s_ri / N**2)
-    se = sqrt(max(v_r + v_i - v_ri, v_r, v_i))
-    t = t_quantile((1 + level) / 2, nu)
+    v = v_r + v_i - v_ri if v_r + v_i - v_ri > 0 else max(v_r, v_i)
+    nu = freedom(v, (v_r, R - 1), (v_i, I_ - 1), (v_ri, max(1, N - R - I_ + 1)))
+    se, t = sqrt(v), t_quantile((1 + level) / 2, nu)
     bounds = wilson(theta, se, min(N, I_), t) if share else Interval(theta - t * se, theta + t * se)
     return Estimate(theta, se, nu, bounds, N, R, I_)
+
+
+def freedom(v: float, *parts: tuple[float, int]) -> float:
+    """Satterthwaite's degrees of freedom of a sum of variances, each known with its own."""
+    least = float(min(df for _, df in parts[:2]))
+    below = sum(part**2 / df for part, df in parts)
+    return max(least, v**2 / below) if below > 0 else least
 
 
 def wilson(p: float, se: float, items: int, t: float) -> Interval:

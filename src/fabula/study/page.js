@@ -134,7 +134,7 @@ async function question(place, state) {
     make("h1", {}, `Question ${place + 1} of ${told.of}`), make("p", {}, told.lead), video, open, texts,
     make("form", { id: "form", autocomplete: "off" }, ...pairs(groups)),
     make("div", { class: "bar" }, back, broken, next),
-    make("p", { class: "hint" }, "Keys: P plays the clip, digits choose, Enter goes on."),
+    make("p", { class: "hint keys" }, "Keys: P plays the clip, digits choose (0: neither), Enter goes on."),
   );
   let playable = told.played;
 

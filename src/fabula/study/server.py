@@ -256,4 +256,4 @@ def make_app(store: Store, binding: Binding) -> App:
     app.add_api_route("/media/{place}", media, methods=["GET"], response_model=None)
     for path, call in (("consent", agree), ("played", played), ("skip", skip), ("answer", answer)):
         app.add_api_route(f"/api/{path}", call, methods=["POST"], response_model=None)
-    return Guard(app, binding)
+    return Guard(app, binding, doors=("/", "/start"))

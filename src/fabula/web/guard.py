@@ -2,7 +2,7 @@
 
     Host            must be a name of ours: no other site can point its own name here and read (DNS rebinding)
     Origin          of whatever changes something: our own page, said by the browser, which no page of another site can forge
-    Sec-Fetch-Site  where a browser sends it: never cross-site for what changes something
+    Sec-Fetch-Site  where a browser sends it: another site may link to our doors, and ask for nothing else
     Content-Type    of what is sent: JSON, which a form of another site cannot send
     size            of what is sent: small
     Content-Security-Policy and its like: nothing from elsewhere, no frames, no scripts but ours
@@ -47,8 +47,9 @@ class TooLargeError(Exception):
 class Guard:
     """An ASGI application around another."""
 
-    def __init__(self, app: App, binding: Binding) -> None:
-        self.app, self.binding = app, binding
+    def __init__(self, app: App, binding: Binding, doors: tuple[str, ...] = ("/",)) -> None:
+        """`doors`: the addresses that other sites may link to."""
+        self.app, self.binding, self.doors = app, binding, doors
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -78,11 +79,13 @@ class Guard:
         method = scope["method"]
         if method not in (*READS, "POST"):
             return 405, f"{method[:10]} is not answered here"
+        sites = values(scope, b"sec-fetch-site")
         if method in READS:
-            return None
+            foreign = any(site in ("cross-site", "same-site") for site in sites)
+            return (403, "asked from another site") if foreign and scope["path"] not in self.doors else None
         if len(origins) != 1 or not self.binding.allows_origin(origins[0], hosts[0]):
             return 403, "sent from another site"
-        if any(site not in ("same-origin", "none") for site in values(scope, b"sec-fetch-site")):
+        if any(site not in ("same-origin", "none") for site in sites):
             return 403, "sent from another site"
         kinds = values(scope, b"content-type")
         if len(kinds) != 1 or kinds[0].partition(";")[0].strip().lower() != "application/json":
