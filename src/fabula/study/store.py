@@ -6,8 +6,8 @@
     events    the first time that something happened at a place: shown, fetched, played, skipped
     answers   one row an answer; a changed mind is a further row, and the last one counts
 
-Events and answers are only ever added: the file itself refuses to change or delete one. Each answer is on the disk
-before it is acknowledged (synchronous = FULL). It carries a nonce of the page that sent it: sent twice, it is written once.
+Rows are only ever added: the file itself refuses to change or delete one. Each answer is on the disk before it is
+acknowledged (synchronous = FULL), events soon after: a power cut may cost a rater a second look at a clip. An answer carries a nonce of the page that sent it: sent twice, it is written once.
 """
 
 from __future__ import annotations
@@ -164,7 +164,6 @@ class Store:
             if made != [APPLICATION, VERSION]:
                 db.close()
                 raise InputError("is no study, or of another version", file=self.path, hint="fabula study new makes one")
-            db.execute("PRAGMA synchronous = FULL")
         except sqlite3.Error as error:
             raise InputError(f"cannot be used as a study ({error})", file=self.path, hint="take a backup of it") from None
         return db
@@ -182,6 +181,11 @@ class Store:
         except (KeyError, ValueError, TypeError) as error:
             raise InputError(f"is not whole ({error})", file=self.path, hint="take a backup of it") from None
         self.form = self.plan.make_form()
+        # who serves is the only one who writes, and need not ask the file what it wrote
+        question = "SELECT rater, place, kind, at FROM events"
+        self.known = {(r, p, kind): float(at) for r, p, kind, at in self.rows(question)}
+        self.last = {(row.rater, row.place): row.answer for row in self.answers()}
+        self.upto: dict[int, int] = {}  # places that are done, from the first on
 
     def __enter__(self) -> Store:
         return self
@@ -204,9 +208,10 @@ class Store:
                 raise InputError(f"cannot be read ({error})", file=self.path, hint="take a backup of it") from None
 
     @contextlib.contextmanager
-    def together(self) -> Iterator[None]:
-        """All of what is written inside, or none of it."""
+    def together(self, sure: bool = True) -> Iterator[None]:
+        """All of what is written inside, or none of it; `sure`: on the disk before it is over."""
         with self.lock:
+            self.db.execute(f"PRAGMA synchronous = {'FULL' if sure else 'NORMAL'}")
             self.db.execute("BEGIN IMMEDIATE")
             try:
                 yield
@@ -237,41 +242,40 @@ class Store:
 
     def note(self, rater: int, place: int, kind: str) -> float:
         """When it first happened; now, if it never did."""
-        with self.together():
-            self.db.execute(
-                "INSERT OR IGNORE INTO events (rater, place, kind, at) VALUES (?, ?, ?, ?)",
-                (rater, place, kind, self.clock()),
-            )
-            return float(self.when(rater, place, kind) or 0.0)
+        with self.lock:
+            kept = self.when(rater, place, kind)
+            if kept is not None:
+                return kept
+            now = self.clock()
+            with self.together(sure=False):
+                values = (rater, place, kind, now)
+                self.db.execute("INSERT INTO events (rater, place, kind, at) VALUES (?, ?, ?, ?)", values)
+            self.known[rater, place, kind] = now
+            return now
 
     def when(self, rater: int, place: int, kind: str) -> float | None:
-        question = "SELECT at FROM events WHERE rater = ? AND place = ? AND kind = ?"
-        found = self.rows(question, (rater, place, kind))
-        return found[0][0] if found else None
+        return self.known.get((rater, place, kind))
 
     def events(self, kind: str) -> dict[tuple[int, int], float]:
-        question = "SELECT rater, place, at FROM events WHERE kind = ?"
-        return {(rater, place): at for rater, place, at in self.rows(question, (kind,))}
+        return {(rater, place): at for (rater, place, k), at in list(self.known.items()) if k == kind}
 
     # answers
 
     def next_place(self, rater: int) -> int:
         """The first place with neither answer nor skip; as many as there are where all is done."""
-        done = {p for (p,) in self.rows("SELECT DISTINCT place FROM answers WHERE rater = ?", (rater,))}
-        skipped = "SELECT place FROM events WHERE rater = ? AND kind = 'skipped'"
-        done |= {p for (p,) in self.rows(skipped, (rater,))}
-        count: int = self.rows("SELECT count(*) FROM slots WHERE rater = ?", (rater,))[0][0]
-        return next((p for p in range(count) if p not in done), count)
+        place = self.upto.get(rater, 0)
+        while (rater, place) in self.last or (rater, place, "skipped") in self.known:
+            place += 1
+        self.upto[rater] = place
+        return place
 
     def latest(self, rater: int, place: int) -> dict[str, int] | None:
-        question = "SELECT answer FROM answers WHERE rater = ? AND place = ? ORDER BY row DESC LIMIT 1"
-        found = self.rows(question, (rater, place))
-        return json.loads(found[0][0]) if found else None
+        return self.last.get((rater, place))
 
     def add(self, rater: int, place: int, nonce: str, answer: dict[str, int]) -> bool:
         """Write an answer; False where it is written already: the same nonce, or nothing changed."""
         text = json.dumps(answer, sort_keys=True)
-        with self.together():
+        with self.lock:
             kept = self.rows("SELECT place, answer FROM answers WHERE rater = ? AND nonce = ?", (rater, nonce))
             if kept:
                 if tuple(kept[0]) != (place, text):
@@ -283,10 +287,12 @@ class Store:
             if played is None:
                 raise RefusedError("the clip was not played")
             now = self.clock()
-            self.db.execute(
-                "INSERT INTO answers (rater, place, nonce, answer, seconds, at) VALUES (?, ?, ?, ?, ?, ?)",
-                (rater, place, nonce, text, now - played, now),
-            )
+            with self.together():
+                self.db.execute(
+                    "INSERT INTO answers (rater, place, nonce, answer, seconds, at) VALUES (?, ?, ?, ?, ?, ?)",
+                    (rater, place, nonce, text, now - played, now),
+                )
+            self.last[rater, place] = dict(answer)  # only what is on the disk is known
         return True
 
     def answers(self) -> list[Row]:
