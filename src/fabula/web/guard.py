@@ -40,10 +40,6 @@ SAID: tuple[tuple[bytes, bytes], ...] = (
 STRICT = (b"strict-transport-security", b"max-age=31536000")
 
 
-class TooLargeError(Exception):
-    """More was sent than is read."""
-
-
 class Guard:
     """An ASGI application around another."""
 
@@ -58,18 +54,13 @@ class Guard:
         if fault:
             await refuse(self.saying(send), *fault)
             return
-        begun = False
-
-        async def watch(message: Message) -> None:
-            nonlocal begun
-            begun = begun or message["type"] == "http.response.start"
-            await self.saying(send)(message)
-
-        try:
-            await self.app(scope, bounded(receive), watch)
-        except TooLargeError:
-            if not begun:
+        if scope["method"] not in READS:
+            body = await read_all(receive)
+            if body is None:
                 await refuse(self.saying(send), 413, f"more than {LARGEST:,} bytes")
+                return
+            receive = again(body, receive)
+        await self.app(scope, receive, self.saying(send))
 
     def judge(self, scope: Scope) -> tuple[int, str] | None:
         """Why a request is refused; None where it may pass."""
@@ -114,17 +105,30 @@ def values(scope: Scope, name: bytes) -> list[str]:
     return [value.decode("latin-1") for key, value in scope["headers"] if key.lower() == name]
 
 
-def bounded(receive: Receive) -> Receive:
-    """The body's pieces, as long as they are small together."""
-    size = 0
+async def read_all(receive: Receive) -> bytes | None:
+    """The whole body, as long as it is small; None where it is not."""
+    body, more = b"", True
+    while more:
+        message = await receive()
+        if message["type"] != "http.request":
+            return body  # whoever sent it has gone
+        body += message.get("body", b"")
+        if len(body) > LARGEST:
+            return None
+        more = message.get("more_body", False)
+    return body
+
+
+def again(body: bytes, receive: Receive) -> Receive:
+    """The body once more, then whatever comes."""
+    told = False
 
     async def read() -> Message:
-        nonlocal size
-        message = await receive()
-        size += len(message.get("body", b""))
-        if size > LARGEST:
-            raise TooLargeError
-        return message
+        nonlocal told
+        if told:
+            return await receive()
+        told = True
+        return {"type": "http.request", "body": body, "more_body": False}
 
     return read
 
