@@ -50,7 +50,7 @@ class Desk:
         self.booklets: dict[int, list[Slot]] = {}
         for slot in store.slots():
             self.booklets.setdefault(slot.rater, []).append(slot)
-        self.often, self.wrong = Buckets(RATE, BURST), Buckets(WRONG_RATE, WRONG_BURST)
+        self.often, self.wrong = (Buckets(*of, store.clock) for of in ((RATE, BURST), (WRONG_RATE, WRONG_BURST)))
         self.fetched = set(store.events("fetched"))
         self.cookie = ("__Host-" if binding.secure else "") + f"fabula-{store.id}"
 

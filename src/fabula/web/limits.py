@@ -23,15 +23,9 @@ class Buckets:
         with self.lock:
             now = self.clock()
             left, when = self.held.pop(who, (self.burst, now))
-            left = min(self.burst, left + (now - when) * self.rate)
+            left = min(self.burst, left + max(0.0, now - when) * self.rate)  # a clock may be set back
             wait = 0.0 if left >= 1 else (1 - left) / self.rate
             self.held[who] = (left - 1 if not wait else left, now)
             while len(self.held) > HELD:
                 self.held.popitem(last=False)
             return wait
-
-    def empty(self, who: Hashable) -> bool:
-        """Whether nothing is left, without taking."""
-        with self.lock:
-            left, when = self.held.get(who, (self.burst, self.clock()))
-            return left + (self.clock() - when) * self.rate < 1
