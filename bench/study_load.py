@@ -1,9 +1,9 @@
 """Two hundred scripted raters over the loopback: how long calls take, how many fail, whether the store is whole.
 
-    python bench/study_load.py [--raters 200] [--questions 30] [--length 0.4]
+    python bench/study_load.py [--raters 200] [--questions 30] [--length 5] [--think 5]
 
 Each rater opens her link, agrees, and for every question fetches question and clip, waits as long as the clip plays, marks
-it played and answers; all at once, from one process. Every answer is compared with what the store holds in the end.
+it played, thinks and answers; all at once, from one process. Every answer is compared with what the store holds in the end.
 The clip is made here, where there is PyAV; else it is bytes that nobody looks at.
 """
 
@@ -20,9 +20,7 @@ import tempfile
 import time
 from collections import Counter
 from pathlib import Path
-from typing import Any
-
-import httpx
+from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parent))
 from study_kills import Server, free_port  # noqa: E402
@@ -60,6 +58,28 @@ def make_clip(path: Path, length: float) -> None:
         out.mux(stream.encode())
 
 
+class Line:
+    """One rater's connection: just enough HTTP that the asker costs little beside the asked."""
+
+    def __init__(self, port: int) -> None:
+        self.port, self.cookie = port, ""
+
+    async def open(self) -> None:
+        self.reader, self.writer = await asyncio.open_connection("127.0.0.1", self.port)
+
+    async def ask(self, method: str, path: str, body: Any = None, more: str = "") -> tuple[int, dict[str, str], bytes]:
+        sent = b"" if body is None else json.dumps(body).encode()
+        kind = f"Content-Type: application/json\r\nContent-Length: {len(sent)}\r\n" if body is not None else ""
+        head = f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{self.port}\r\nOrigin: http://127.0.0.1:{self.port}\r\n"
+        self.writer.write(f"{head}{self.cookie}{kind}{more}\r\n".encode() + sent)
+        lines = (await self.reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+        headers = {k.lower(): v.strip() for k, _, v in (line.partition(":") for line in lines[1:] if line)}
+        told = await self.reader.readexactly(int(headers.get("content-length", "0")))
+        if "set-cookie" in headers:
+            self.cookie = f"Cookie: {headers['set-cookie'].partition(';')[0]}\r\n"
+        return int(lines[0].split()[1]), headers, told
+
+
 class Watch:
     """How long calls took, by kind; what went wrong."""
 
@@ -67,47 +87,60 @@ class Watch:
         self.seconds: dict[str, list[float]] = {}
         self.faults: Counter[str] = Counter()
 
-    async def call(self, client: httpx.AsyncClient, kind: str, method: str, path: str, **more: Any) -> Any:
+    async def call(self, line: Line, kind: str, method: str, path: str, body: Any = None, more: str = "") -> tuple[int, Any]:
         begun = time.perf_counter()
         try:
-            reply = await client.request(method, path, **more)
-        except httpx.HTTPError as error:
+            status, headers, told = await line.ask(method, path, body, more)
+        except (OSError, EOFError) as error:
             self.faults[f"{kind}: {type(error).__name__}"] += 1
             raise
         self.seconds.setdefault(kind, []).append(time.perf_counter() - begun)
-        if reply.status_code >= 400 and reply.status_code != 425:
-            self.faults[f"{kind}: {reply.status_code} {reply.text[:80]}"] += 1
-        return reply
+        if status >= 400 and status != 425:
+            self.faults[f"{kind}: {status} {told[:80]!r}"] += 1
+        return status, json.loads(told) if headers.get("content-type", "").startswith("application/json") else None
 
 
-async def rate(number: int, address: str, token: str, watch: Watch, sent: dict[tuple[int, int], dict[str, int]]) -> None:
+async def rate(number: int, port: int, token: str, watch: Watch, pace: Pace, sent: Sent) -> None:
     rng = random.Random(number)
-    await asyncio.sleep(rng.uniform(0, 5))
-    async with httpx.AsyncClient(base_url=address, headers={"Origin": address}, timeout=60) as client:
-        await watch.call(client, "start", "GET", f"/start?token={token}")
-        state = (await watch.call(client, "consent", "POST", "/api/consent", json={})).json()
-        for place in range(state["of"]):
-            told = (await watch.call(client, "question", "GET", f"/api/question/{place}")).json()
-            await watch.call(client, "clip", "GET", told["clip"]["src"], headers={"Range": "bytes=0-65535"})
-            await asyncio.sleep(told["clip"]["end"] - told["clip"]["start"])
-            while (await watch.call(client, "played", "POST", "/api/played", json={"place": place})).status_code == 425:
-                await asyncio.sleep(0.05)
-            answer = {f["name"]: rng.choice(f["options"])[0] for f in told["fields"]}
-            sent[number, place] = answer
-            body = {"place": place, "nonce": f"{rng.getrandbits(128):032x}", "answer": answer}
-            await watch.call(client, "answer", "POST", "/api/answer", json=body)
-            if rng.random() < 0.05:  # a network that sends twice
-                await watch.call(client, "answer", "POST", "/api/answer", json=body)
+    await asyncio.sleep(rng.uniform(0, pace.begin))
+    line = Line(port)
+    await line.open()
+    await watch.call(line, "start", "GET", f"/start?token={token}")
+    _, state = await watch.call(line, "consent", "POST", "/api/consent", {})
+    for place in range(state["of"]):
+        _, told = await watch.call(line, "question", "GET", f"/api/question/{place}")
+        await watch.call(line, "clip", "GET", told["clip"]["src"], more="Range: bytes=0-65535\r\n")
+        await asyncio.sleep(told["clip"]["end"] - told["clip"]["start"])
+        while (await watch.call(line, "played", "POST", "/api/played", {"place": place}))[0] == 425:
+            await asyncio.sleep(0.1)
+        await asyncio.sleep(rng.uniform(0.5, 1.5) * pace.think)
+        answer = {f["name"]: rng.choice(f["options"])[0] for f in told["fields"]}
+        sent[number, place] = answer
+        body = {"place": place, "nonce": f"{rng.getrandbits(128):032x}", "answer": answer}
+        await watch.call(line, "answer", "POST", "/api/answer", body)
+        if rng.random() < 0.05:  # a network that sends twice
+            await watch.call(line, "answer", "POST", "/api/answer", body)
+    line.writer.close()
 
 
-async def rate_all(address: str, tokens: list[str]) -> tuple[Watch, dict[tuple[int, int], dict[str, int]]]:
+Sent = dict[tuple[int, int], dict[str, int]]
+
+
+class Pace(NamedTuple):
+    """Seconds over which raters arrive, and that they think."""
+
+    begin: float
+    think: float
+
+
+async def rate_all(port: int, tokens: list[str], pace: Pace) -> tuple[Watch, Sent]:
     watch: Watch = Watch()
-    sent: dict[tuple[int, int], dict[str, int]] = {}
-    await asyncio.gather(*(rate(n, address, token, watch, sent) for n, token in enumerate(tokens)))
+    sent: Sent = {}
+    await asyncio.gather(*(rate(n, port, token, watch, pace, sent) for n, token in enumerate(tokens)))
     return watch, sent
 
 
-def check(study: Path, sent: dict[tuple[int, int], dict[str, int]]) -> dict[str, Any]:
+def check(study: Path, sent: Sent) -> dict[str, Any]:
     db = sqlite3.connect(study / "study.sqlite")
     rows = db.execute("SELECT rater, place, answer FROM answers").fetchall()
     held = {(r, p): json.loads(a) for r, p, a in rows}
@@ -124,7 +157,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         tokens = [line.partition("token=")[2] for line in (study / "links.csv").read_text().splitlines()[1:]]
         server = Server(study, free_port())
         begun = time.monotonic()
-        watch, sent = asyncio.run(rate_all(server.address, tokens))
+        watch, sent = asyncio.run(rate_all(server.port, tokens, Pace(args.length + args.think, args.think)))
         seconds = time.monotonic() - begun
         server.stop()
         found = check(study, sent)
@@ -145,6 +178,7 @@ def main() -> None:
     parser.add_argument("--raters", type=int, default=200)
     parser.add_argument("--questions", type=int, default=30)
     parser.add_argument("--length", type=float, default=5.0, help="seconds of a clip")
+    parser.add_argument("--think", type=float, default=5.0, help="seconds that a rater thinks, on average")
     print(json.dumps(run(parser.parse_args()), indent=2))
 
 

@@ -13,7 +13,7 @@ from fabula.core.errors import SpecError
 from fabula.study import report
 from fabula.study.design import make_design
 from fabula.study.items import Item
-from fabula.study.plan import Plan
+from fabula.study.plan import Analysis, Plan
 from fabula.study.power import reach
 from fabula.study.raters import KINDS, World, deal_kinds, simulate
 from fabula.study.results import find_results
@@ -21,7 +21,7 @@ from tests.study.made import make_plan
 
 
 def make(form="preference", count=100, systems=("coarse", "fine"), **settings):
-    plan = Plan(title="t", form=form, items="x", **settings)
+    plan = Plan(title="t", form=form, items="x", analysis=Analysis(resamples=1), **settings)
     return plan, make_design(plan, [Item(str(i), "v", 0, 2, {s: f"{s} {i}" for s in systems}) for i in range(count)])
 
 

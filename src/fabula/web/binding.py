@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import socket
 from dataclasses import dataclass
@@ -102,4 +103,5 @@ def run(app: Any, bound: socket.socket) -> None:
         lifespan="off",
         ws="none",
     )
-    uvicorn.Server(settings).run(sockets=[bound])
+    with contextlib.suppress(KeyboardInterrupt):  # it has ended in good order by then
+        uvicorn.Server(settings).run(sockets=[bound])
