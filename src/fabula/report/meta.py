@@ -22,10 +22,10 @@ def cell(s: Statistic | None) -> str:
 
 def plain(m: Meta) -> Iterator[str]:
     """Tab-separated tables and the line that says how."""
-    yield "\t".join(["segments", *(NAMES[s] for s in STATISTICS), "ties below"])
+    yield "\t".join(["segments", *(NAMES[s] for s in STATISTICS), "calibrated", "ties up to"])
     for line in sorted(m.lines, key=lambda x: -x.segment[m.statistic].value):
-        tie = "–" if line.epsilon is None else f"{line.epsilon:.4g}"
-        yield "\t".join([printable(line.metric), *(cell(line.segment[s]) for s in STATISTICS), tie])
+        tie = ["–"] * 2 if line.epsilon is None else [f"{100 * (line.calibrated or 0):.2f}", f"{line.epsilon:.4g}"]
+        yield "\t".join([printable(line.metric), *(cell(line.segment[s]) for s in STATISTICS), *tie])
     if any(line.system for line in m.lines):
         yield ""
         shown = [s for s in STATISTICS if s in m.lines[0].system]
@@ -83,6 +83,7 @@ def as_json(m: Meta) -> dict[str, Any]:
                 "system": {name: told(s) for name, s in line.system.items()},
                 "kappa": {name: told(s) for name, s in line.kappa.items()},
                 "epsilon": line.epsilon,
+                "calibrated": line.calibrated,
             }
             for line in m.lines
         },

@@ -1,8 +1,9 @@
 """Which metric agrees with people? Correlations with intervals, and paired tests between metrics.
 
     segment   τ-b, τ-c, ρ (Spearman), r (Pearson) over all judgements; accuracy over pairs of one cluster's segments, whose
-              judgements are averaged first (where clusters hold one segment each: over all pairs). A metric ties where it
-              differs by ε or less; ε is chosen so that accuracy is largest (Deutsch, Foster & Freitag, EMNLP 2023)
+              judgements are averaged first (where clusters hold one segment each: over all pairs); a tie is right where both
+              tie. `calibrated`: the accuracy if the metric ties where it differs by ε or less, at the best ε (Deutsch, Foster &
+              Freitag, EMNLP 2023). Chosen on the same pairs ε flatters: it has no interval, for none covered in simulation
     system    the same over systems' means; accuracy is that of pairs of systems (Kocmi et al., WMT 2021)
 
 Clusters (items, images) are drawn with replacement: judgements of one are not independent. The test between two metrics
@@ -51,7 +52,8 @@ class Agreed:
     metric: str
     segment: Mapping[str, Statistic]
     system: Mapping[str, Statistic]
-    epsilon: float | None  # below which the metric ties
+    epsilon: float | None  # up to which the metric had better tie
+    calibrated: float | None  # its accuracy then
     kappa: Mapping[str, Statistic]  # none, linear, quadratic; empty where it is no verdict
 
 
@@ -149,7 +151,9 @@ def weigh(
         flat = {key: Statistic(value, bounds(thetas[name].get(key), how)) for key, value in drawn[name].values().items()}
         segment = {key: flat[key] for key in STATISTICS}
         system = {key.removeprefix("system "): s for key, s in flat.items() if key.startswith("system ")}
-        lines.append(Agreed(name, segment, system, drawn[name].epsilon, find_kappa(x[name], people, how)))
+        tie = drawn[name].pairs
+        best = (None, None) if tie is None else (tie.epsilon, tie.calibrated)
+        lines.append(Agreed(name, segment, system, *best, find_kappa(x[name], people, how)))
     contests = []
     if people.clusters > 1:
         made = []
@@ -187,7 +191,6 @@ class Drawing:
     x: Array
     ranks: Ranks
     pairs: Pairs | None
-    epsilon: float | None
     means: Means | None
 
     def statistics(self, W: Array) -> dict[str, Array]:
@@ -218,9 +221,9 @@ class Drawing:
 
 def drawing(x: Array, people: People) -> Drawing:
     x_s, y_s = people.mean(x), people.mean(people.y)
-    pairs, epsilon = find_pairs(x_s, y_s, people)
+    pairs = find_pairs(x_s, y_s, people)
     means = Means.of(x_s, y_s, people) if people.systems > 1 else None
-    return Drawing(people, x, Ranks.of(x, people.y), pairs, epsilon, means)
+    return Drawing(people, x, Ranks.of(x, people.y), pairs, means)
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +232,8 @@ class Pairs:
 
     right: Array  # [V]
     all: Array  # [V]
+    epsilon: float
+    calibrated: float
 
     def accuracy(self, W: Array) -> Array:
         return ratio(W @ self.right, W @ self.all)
@@ -245,18 +250,25 @@ def list_pairs(people: People) -> tuple[Index, Index]:
     return np.concatenate(first), np.concatenate(second)
 
 
-def find_pairs(x: Array, y: Array, people: People) -> tuple[Pairs | None, float | None]:
-    """The pairs within clusters at the best ε; None where there are no such pairs."""
+def find_pairs(x: Array, y: Array, people: People) -> Pairs | None:
+    """The pairs within clusters; None where there are none."""
     i, j = list_pairs(people)
     if not len(i):
-        return None, None
+        return None
     dx, dy = x[i] - x[j], y[i] - y[j]
     tied = abs(dy) < 1e-12
-    epsilon = best_epsilon(dx, dy, tied)
-    near = abs(dx) <= epsilon
-    right = np.where(tied, near, ~near & (np.sign(dx) == np.sign(dy)))
     at = people.of_segment[i]
-    return Pairs(*(np.bincount(at, v.astype(float), minlength=people.clusters) for v in (right, np.ones(len(i))))), epsilon
+    epsilon = best_epsilon(dx, dy, tied)
+    right, best = (hit(dx, dy, tied, limit) for limit in (0.0, epsilon))
+    right, every = (np.bincount(at, v, minlength=people.clusters) for v in (right, np.ones(len(i))))
+    return Pairs(right, every, epsilon, float(best.mean()))
+
+
+def hit(dx: Array, dy: Array, tied: NDArray[np.bool_], epsilon: float) -> Array:
+    """1 where the metric orders a pair as people do."""
+    near = abs(dx) <= epsilon
+    found: Array = np.where(tied, near, ~near & (np.sign(dx) == np.sign(dy))).astype(float)
+    return found
 
 
 def best_epsilon(dx: Array, dy: Array, tied: NDArray[np.bool_]) -> float:
@@ -368,12 +380,13 @@ def by_statistic(statistic: str, people: People) -> Callable[[Array], float]:
     if statistic == "accuracy":
         y_s = people.mean(y)
         i, j = list_pairs(people)
+        dy = y_s[i] - y_s[j]
+        tied = abs(dy) < 1e-12
         if len(i):
 
             def accuracy(x: Array) -> float:
-                pairs, _ = find_pairs(people.mean(x), y_s, people)
-                assert pairs is not None
-                return float(pairs.right.sum() / pairs.all.sum())
+                x_s = people.mean(x)
+                return float(hit(x_s[i] - x_s[j], dy, tied, 0.0).mean())
 
             return accuracy
     if statistic == "pearson":

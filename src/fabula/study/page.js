@@ -156,7 +156,7 @@ async function question(place, state) {
     next.disabled = !playable || !answer();
     const chosen = Object.fromEntries([...main.querySelectorAll("input:checked")].map((i) => [i.name, Number(i.value)]));
     if (Object.keys(chosen).length) sessionStorage.setItem(keep(place), JSON.stringify(chosen));
-    if (told.distinct && playable && Object.keys(chosen).length === groups.length && !answer()) say("Each place is given once.");
+    if (told.distinct && playable) say(Object.keys(chosen).length === groups.length && !answer() ? "Each place is given once." : "");
   }
 
   async function watched() {

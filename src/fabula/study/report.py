@@ -14,8 +14,8 @@ from fabula.study.results import Line, Results
 STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:64rem;margin:2rem auto;padding:0 1rem;color:#1d2329;background:#fdfdfb}
 h1{font-size:1.7rem;margin:0 0 .3rem}h2{font-size:1.2rem;margin:2.2rem 0 .5rem}.meta{color:#545f69;font-size:.92rem}
 table{border-collapse:collapse;margin:.6rem 0}th,td{padding:.3rem .9rem .3rem 0;text-align:right;border-bottom:1px solid #dde1e4}
-th:first-child,td:first-child,td.l,th.l{text-align:left}td.n{font-variant-numeric:tabular-nums}.wide{overflow-x:auto}
-svg{display:block;max-width:100%;height:auto;margin:.6rem 0}svg text{font:13px system-ui,sans-serif;fill:#1d2329}
+th:first-child,td:first-child,td.l,th.l{text-align:left}td.n{font-variant-numeric:tabular-nums;white-space:nowrap}.wide{overflow-x:auto}
+svg{display:block;height:auto;margin:.6rem 0}svg text{font:13px system-ui,sans-serif;fill:#1d2329}
 svg .soft{fill:#545f69}.dot{fill:#00639c}.whisker{stroke:#00639c;stroke-width:2}.axis{stroke:#c9cfd4}.null{stroke:#a63c00}
 .fill{fill:#59b4e6}.warn{border-left:3px solid #a63c00;padding:.4rem .9rem;background:#f4f5f3}
 pre{overflow-x:auto;background:#f4f5f3;padding:.8rem;border-radius:6px;font-size:.85rem}
@@ -26,7 +26,8 @@ svg text{fill:#e6e9eb}svg .soft{fill:#9aa5ae}.dot{fill:#59b4e6}.whisker{stroke:#
 def number(x: float | None, share: bool, sign: bool = False) -> str:
     if x is None or x != x:
         return "–"
-    return f"{x * (100 if share else 1):{'+' if sign else ''}.{1 if share else 2}f}"
+    digits = 1 if share else 2
+    return f"{round(x * (100 if share else 1), digits) + 0.0:{'+' if sign else ''}.{digits}f}"  # + 0.0: no -0.00
 
 
 def bounds(e: Estimate, share: bool, sign: bool = False) -> str:
@@ -164,8 +165,8 @@ def draw_intervals(lines: Sequence[tuple[str, Estimate]], low: float, high: floa
         parts.append(f'<circle class="dot" cx="{x(e.value):.1f}" cy="{y}" r="5"/>')
     told = "; ".join(f"{name}: {e.value:.2f}" for name, e in lines)
     return (
-        f'<svg viewBox="0 0 {left + wide + 40} {height}" width="{left + wide + 40}" role="img" '
-        f'aria-label="{escape_text(told)}">{"".join(parts)}</svg>'
+        f'<div class="wide"><svg viewBox="0 0 {left + wide + 40} {height}" width="{left + wide + 40}" role="img" '
+        f'aria-label="{escape_text(told)}">{"".join(parts)}</svg></div>'
     )
 
 
@@ -187,7 +188,8 @@ def draw_marks(r: Results, measure: str) -> str:
     y = 8 + step * len(r.systems) + 16
     parts += [f'<text class="soft" x="{left + cell * (s - 1) + 20}" y="{y}" text-anchor="middle">{s}</text>' for s in steps]
     wide = left + cell * 5
-    return f'<svg viewBox="0 0 {wide} {y + 8}" width="{wide}" role="img" aria-label="Marks of each system">{"".join(parts)}</svg>'
+    drawn = f'<svg viewBox="0 0 {wide} {y + 8}" width="{wide}" role="img" aria-label="Marks of each system">{"".join(parts)}</svg>'
+    return f'<p>How often each mark was given ({escape_text(measure)}):</p><div class="wide">{drawn}</div>'
 
 
 def page(r: Results) -> str:
@@ -199,7 +201,7 @@ def page(r: Results) -> str:
     parts += [f'<p class="warn">{escape_text(w)}</p>' for w in r.warnings]
     shares = [x for x in r.lines if x.share]
     marks = [x for x in r.lines if not x.share]
-    parts.append("<h2>What people said</h2>")
+    parts.append("<h2>What the raters said</h2>")
     parts.append(
         table(
             ["measure", "system", "items", "value", "interval", "answers"],
@@ -233,7 +235,7 @@ def page(r: Results) -> str:
             ["measure", "nominal", "ordinal", "interval (ordinal)", "items"],
             [
                 [a.measure, number(a.nominal, False), number(a.ordinal, False),
-                 "–" if a.interval is None else f"{a.interval[0]:.2f} to {a.interval[1]:.2f}", str(a.items)]
+                 "–" if a.interval is None else " to ".join(number(v, False) for v in a.interval), str(a.items)]
                 for a in r.agreement
             ],
         )
