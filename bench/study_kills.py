@@ -1,6 +1,6 @@
 """Raters in real browsers, all at once, while their server is killed again and again: is an answer lost, or doubled?
 
-    python bench/study_kills.py --clips ../shared/data/videos [--raters 3] [--questions 30] [--kills 10] [--pictures DIR]
+    python bench/study_kills.py --clips ../shared/data/videos [--raters 3] [--questions 30] [--kills 10]
 
 Each rater is a Chromium of its own that plays every clip and answers by clicking, at 1,280 or 400 pixels. What was
 clicked is kept here; at the end it must be what the store holds: one answer a place, the same values, none more.
@@ -47,7 +47,7 @@ def make_plan(folder: Path, clips: Path, questions: int, raters: int, length: fl
             "kind": ("static", "dynamic")[i % 2],
             "descriptions": {
                 "coarse": f"Somebody does something, number {i}.",
-                "fine": f"Somebody in a dark coat turns to the left, lifts one hand and puts it down again, number {i}.",
+                "fine": f"Somebody in a dark coat turns to the left, lifts a hand and puts it down again, number {i}.",
             },
         }
         for i in range(questions)
@@ -147,7 +147,9 @@ class Rater:
             self.until(f"return document.querySelector('#main h1').textContent.startsWith('Question {place + 1} ')")
             if place == 0:
                 self.picture("closed")
-            assert self.js("return document.querySelector('fieldset').disabled && document.getElementById('next').disabled")
+            assert self.js(
+                "return document.querySelector('fieldset').disabled && document.getElementById('next').disabled"
+            )
             self.play()
             self.answer(place)
             if place == 0:
@@ -162,7 +164,9 @@ class Rater:
     def play(self) -> None:
         begun = time.monotonic()
         while time.monotonic() - begun < PATIENCE:
-            self.js("const v = document.querySelector('video'); v.muted = true; if (v.paused) v.play().catch(() => {});")
+            self.js(
+                "const v = document.querySelector('video'); v.muted = true; if (v.paused) v.play().catch(() => {});"
+            )
             for _ in range(40):
                 if self.js("return !document.querySelector('fieldset').disabled"):
                     return
@@ -173,16 +177,22 @@ class Rater:
         names = self.js("return [...new Set([...document.querySelectorAll('input')].map((i) => i.name))]")
         chosen = {}
         for name in names:
-            values = self.js("return [...document.querySelectorAll(`input[name='${arguments[0]}']`)].map((i) => i.value)", name)
+            values = self.js(
+                "return [...document.querySelectorAll(`input[name='${arguments[0]}']`)].map((i) => i.value)", name
+            )
             value = self.rng.choice(values)
-            self.js("document.querySelector(`input[name='${arguments[0]}'][value='${arguments[1]}']`).click()", name, value)
+            self.js(
+                "document.querySelector(`input[name='${arguments[0]}'][value='${arguments[1]}']`).click()", name, value
+            )
             chosen[name] = int(value)
         self.clicked[place] = chosen
 
     def go_back(self, place: int) -> None:
         self.js("document.getElementById('back').click()")
         self.until(f"return document.querySelector('#main h1').textContent.startsWith('Question {place} ')")
-        kept = self.js("return Object.fromEntries([...document.querySelectorAll('input:checked')].map((i) => [i.name, +i.value]))")
+        kept = self.js(
+            "return Object.fromEntries([...document.querySelectorAll('input:checked')].map((i) => [i.name, +i.value]))"
+        )
         assert kept == self.clicked[place - 1], (kept, self.clicked[place - 1])
         self.answer(place - 1)
         self.js("document.getElementById('next').click()")
@@ -260,7 +270,14 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         for rater in people:
             rater.close()
         server.stop()
-    return {"raters": len(people), "kills": kills, "seconds": round(seconds, 1), "codes": codes, "faults": faults, **found}
+    return {
+        "raters": len(people),
+        "kills": kills,
+        "seconds": round(seconds, 1),
+        "codes": codes,
+        "faults": faults,
+        **found,
+    }
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 
     python bench/study_load.py [--raters 200] [--questions 30] [--length 5] [--think 5]
 
-Each rater opens her link, agrees, and for every question fetches question and clip, waits as long as the clip plays, marks
-it played, thinks and answers; all at once, from one process. Every answer is compared with what the store holds in the end.
+Each rater opens her link, agrees, and for every question fetches question and clip, waits as long as the clip plays,
+marks it played, thinks and answers; all at once, from one process. Every answer is compared with what the store holds.
 The clip is made here, where there is PyAV; else it is bytes that nobody looks at.
 """
 
@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parent))
-from study_kills import Server, free_port  # noqa: E402
+from study_kills import Server, free_port
 
 
 def make_plan(folder: Path, raters: int, questions: int, length: float) -> Path:
@@ -87,7 +87,9 @@ class Watch:
         self.seconds: dict[str, list[float]] = {}
         self.faults: Counter[str] = Counter()
 
-    async def call(self, line: Line, kind: str, method: str, path: str, body: Any = None, more: str = "") -> tuple[int, Any]:
+    async def call(
+        self, line: Line, kind: str, method: str, path: str, body: Any = None, more: str = ""
+    ) -> tuple[int, Any]:
         begun = time.perf_counter()
         try:
             status, headers, told = await line.ask(method, path, body, more)
@@ -146,7 +148,13 @@ def check(study: Path, sent: Sent) -> dict[str, Any]:
     held = {(r, p): json.loads(a) for r, p, a in rows}
     whole = db.execute("PRAGMA integrity_check").fetchone()[0]
     wrong = sum(held.get(key) != answer for key, answer in sent.items())
-    return {"integrity": whole, "sent": len(sent), "rows": len(rows), "wrong or lost": wrong, "beyond": len(held) - len(sent)}
+    return {
+        "integrity": whole,
+        "sent": len(sent),
+        "rows": len(rows),
+        "wrong or lost": wrong,
+        "beyond": len(held) - len(sent),
+    }
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
@@ -166,7 +174,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         for kind, some in {**watch.seconds, "all": [s for some in watch.seconds.values() for s in some]}.items()
     }
     calls = sum(map(len, watch.seconds.values()))
-    return {"raters": len(tokens), "calls": calls, "seconds": round(seconds, 1), "calls a second": round(calls / seconds),
+    rate = round(calls / seconds)
+    return {"raters": len(tokens), "calls": calls, "seconds": round(seconds, 1), "calls a second": rate,
             "errors": dict(watch.faults), "milliseconds": times, **found}  # fmt: skip
 
 

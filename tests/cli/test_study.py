@@ -129,7 +129,11 @@ def test_answers_of_another_study(fabula, plan, tmp_path):
     with (tmp_path / "scores.csv").open("w", newline="") as out:
         rows = csv.writer(out)
         rows.writerows([["id", "system", "METEOR"], *(["elsewhere", s, 0.5] for s in ("coarse", "fine"))])
-    refused(fabula("meta", "scores.csv", "answers.csv", "--measure", "accuracy"), "not one judged item has scores", "same study?")
+    refused(
+        fabula("meta", "scores.csv", "answers.csv", "--measure", "accuracy"),
+        "not one judged item has scores",
+        "same study?",
+    )
 
 
 def test_meta_of_a_study(fabula, tmp_path):

@@ -1,4 +1,4 @@
-"""Krippendorff's α against its author's worked example and by brute force; Cohen's κ by pencil and by other formulas."""
+"""Krippendorff's α against its author's worked example and by brute force; Cohen's κ by pencil and other formulas."""
 
 import math
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from fabula.core.errors import SpecError
 from fabula.stats.agreement import alpha, alpha_interval, kappa
 
-# K. Krippendorff, "Computing Krippendorff's Alpha-Reliability" (2011), section C: four observers, twelve units, values missing
+# K. Krippendorff, "Computing Krippendorff's Alpha-Reliability" (2011), section C: four observers, values missing
 OBSERVERS = [
     [1, 2, 3, 3, 2, 1, 4, 1, 2, None, None, None],
     [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, None, 3],
@@ -26,7 +26,7 @@ def test_the_published_example(level, published):
 
 
 def test_two_observers_by_pencil():
-    """Units (a,a), (a,b), (b,b): o_aa = 2, o_ab = o_ba = 1, o_bb = 2; n = 6, n_a = n_b = 3. α = 1 − 5·2/(2·3·3) = 4/9."""
+    """Units (a,a), (a,b), (b,b): o_aa = 2, o_ab = o_ba = 1, o_bb = 2; n = 6, n_a = n_b = 3. α = 1 − 5·2/18 = 4/9."""
     assert alpha([[0, 0], [0, 1], [1, 1]], "nominal") == pytest.approx(4 / 9)
 
 
@@ -91,12 +91,14 @@ def test_kappa_by_pencil():
 
 @given(st.lists(st.tuples(st.integers(1, 4), st.integers(1, 4)), min_size=3, max_size=40))
 def test_weighted_kappa_by_other_formulas(pairs):
-    """Quadratic κ = 2·cov / (var a + var b + (mean a − mean b)²) (Fleiss & Cohen 1973); linear from expected distances."""
+    """Quadratic κ = 2·cov / (var a + var b + (mean a − mean b)²) (Fleiss & Cohen 1973); linear by distances."""
     a, b = (np.array(x, dtype=float) for x in zip(*pairs, strict=True))
     below = a.var() + b.var() + (a.mean() - b.mean()) ** 2
     if below == 0:
         assert math.isnan(kappa(a.tolist(), b.tolist(), "quadratic"))
         return
-    assert kappa(a.tolist(), b.tolist(), "quadratic") == pytest.approx(2 * ((a * b).mean() - a.mean() * b.mean()) / below)
+    assert kappa(a.tolist(), b.tolist(), "quadratic") == pytest.approx(
+        2 * ((a * b).mean() - a.mean() * b.mean()) / below
+    )
     expected = np.abs(a[:, None] - b[None, :]).mean()
     assert kappa(a.tolist(), b.tolist(), "linear") == pytest.approx(1 - np.abs(a - b).mean() / expected)

@@ -51,8 +51,8 @@ def test_equal_metrics_are_seldom_told_apart_and_unequal_ones_are(test):
 
 
 def test_systems_by_pencil():
-    """Three systems whose means people order 1 < 2 < 3; the metric takes the first two for each other: 2 of 3 pairs right,
-    τ = 1/3, ρ = ½."""
+    """Three systems whose means people order 1 < 2 < 3; the metric takes the first two for each other: 2 of 3 pairs
+    right, τ = 1/3, ρ = ½."""
     items, systems = [0, 0, 0, 1, 1, 1], ["p", "q", "r"] * 2
     y = [1, 2, 4, 1, 3, 4]
     x = [0.3, 0.2, 0.9, 0.3, 0.1, 0.8]
@@ -66,8 +66,8 @@ def test_systems_by_pencil():
 
 
 def test_ties_are_rewarded_within_items():
-    """People tie two of three pairs; a metric that differs there by .1 or less, and by .5 where they do not, gets one, and
-    all of them if it ties up to .1."""
+    """People tie two of three pairs; a metric that differs there by .1 or less, and by .5 where they do not, gets one,
+    and all of them if it ties up to .1."""
     people = People.of([2, 2, 2, 2, 1, 3], [0, 0, 1, 1, 2, 2], [0, 0, 1, 1, 2, 2], ["a", "b"] * 3)
     line = weigh({"m": [0.5, 0.6, 0.7, 0.65, 0.1, 0.6]}, people, PairedTest(resamples=10, test="bootstrap")).lines[0]
     assert line.segment["accuracy"].value == pytest.approx(1 / 3)

@@ -1,4 +1,4 @@
-"""Means over answers that share raters and items: by pencil, at their edges, and whether intervals cover; t against scipy."""
+"""Means over answers that share raters and items: by pencil, at their edges, do intervals cover; t against scipy."""
 
 import math
 
@@ -31,7 +31,9 @@ def test_edges():
         mean_of([], [], [])
 
 
-@pytest.mark.parametrize(("raters", "items", "rater", "item"), [(3, 30, 0.05, 0.2), (10, 100, 0.05, 0.2), (10, 60, 0.0, 0.0)])
+@pytest.mark.parametrize(
+    ("raters", "items", "rater", "item"), [(3, 30, 0.05, 0.2), (10, 100, 0.05, 0.2), (10, 60, 0.0, 0.0)]
+)
 def test_intervals_cover(raters, items, rater, item):
     """±1 choices, three raters an item; 400 studies, 95 % intervals: 0 lies in 92 to 99 of a hundred."""
     rng = np.random.default_rng(5)

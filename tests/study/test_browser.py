@@ -1,4 +1,4 @@
-"""The rater's page in a real browser: the clip plays and opens the answers, keys work, scripts in descriptions are words."""
+"""The rater's page in a real browser: the clip opens the answers, keys work, scripts in descriptions are words."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ pytest.importorskip("fastapi", reason="the server needs fabula[web]")
 pytest.importorskip("uvicorn", reason="the server needs fabula[web]")
 pytest.importorskip("httpx", reason="scripted raters need fabula[llm]")
 
-from tests.study.made import EVIL, make_study, serving  # noqa: E402
+from tests.study.made import EVIL, make_study, serving
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("av") is None, reason="clips are made with fabula[features]")
 
@@ -39,7 +39,9 @@ class Page:
         raise AssertionError(f"{code}: {self.js('return document.body.innerText')[:400]}")
 
     def at(self, number):
-        self.until(f"const h = document.querySelector('#main h1'); return h && h.textContent.startsWith('Question {number} ')")
+        self.until(
+            f"const h = document.querySelector('#main h1'); return h && h.textContent.startsWith('Question {number} ')"
+        )
 
     def begin(self):
         self.until("return !!document.querySelector('button.main')")

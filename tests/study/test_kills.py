@@ -119,4 +119,6 @@ def test_no_answer_is_lost_and_none_doubled(tmp_path):
     rows = db.execute("SELECT rater, place, answer FROM answers").fetchall()
     db.close()
     assert len(rows) == 24  # one a place, none more
-    assert {(r, p): json.loads(a) for r, p, a in rows} == {(x.number, p): a for x in people for p, a in x.acknowledged.items()}
+    assert {(r, p): json.loads(a) for r, p, a in rows} == {
+        (x.number, p): a for x in people for p, a in x.acknowledged.items()
+    }

@@ -1,5 +1,5 @@
-"""Simulated raters: position bias cancels where positions are balanced and only there; the rule finds those who click at
-random; the power by formula is that of the simulation."""
+"""Simulated raters: position bias cancels where positions are balanced and only there; the rule finds those who click
+at random; the power by formula is that of the simulation."""
 
 from __future__ import annotations
 
@@ -47,7 +47,9 @@ def test_position_bias_cancels_only_where_it_is_balanced(form):
     assert found[False] == pytest.approx(0.3, abs=0.03)  # the target stood second: ½ − ½·0.4
 
 
-@pytest.mark.parametrize(("form", "least"), [("richer", 0.99), ("scale", 0.9), ("preference", 0.85), ("rank", 0.95), ("true", 0.6)])
+@pytest.mark.parametrize(
+    ("form", "least"), [("richer", 0.99), ("scale", 0.9), ("preference", 0.85), ("rank", 0.95), ("true", 0.6)]
+)
 def test_the_rule_finds_random_clickers(form, least):
     """Rates over a hundred raters of each kind or so; who is careful stays."""
     systems = ("a", "b", "c") if form == "rank" else ("a", "b")
@@ -61,7 +63,10 @@ def test_the_rule_finds_random_clickers(form, least):
     assert mean(seen["careful"]) <= 0.05, mean(seen["careful"])
 
 
-@pytest.mark.parametrize(("form", "count", "effect"), [("preference", 100, 0.25), ("richer", 60, 0.35), ("scale", 60, 0.4), ("true", 100, 0.3)])
+@pytest.mark.parametrize(
+    ("form", "count", "effect"),
+    [("preference", 100, 0.25), ("richer", 60, 0.35), ("scale", 60, 0.4), ("true", 100, 0.3)],
+)
 def test_power_is_that_of_the_simulation(form, count, effect):
     plan, design = make(form, count, checks=0)
     reached = reach(plan, design)
@@ -92,7 +97,11 @@ def test_kinds_are_dealt_by_largest_remainder():
     kinds = deal_kinds(10, {"careful": 2, "random": 1}, rng)
     assert (kinds.count("careful"), kinds.count("random")) == (7, 3)
     assert sorted(deal_kinds(4, dict.fromkeys(KINDS, 1.0), rng)) == sorted(KINDS)
-    for mix, said in (({"lazy": 1}, "no rater is called 'lazy'"), ({"careful": 0}, "empty"), ({"careful": -1}, "a share")):
+    for mix, said in (
+        ({"lazy": 1}, "no rater is called 'lazy'"),
+        ({"careful": 0}, "empty"),
+        ({"careful": -1}, "a share"),
+    ):
         with pytest.raises(SpecError, match=said):
             deal_kinds(4, mix, rng)
 

@@ -40,8 +40,11 @@ def careful(slot, form, rng):
 def by_hand(study, without=()):
     """R_s, R_d and S from the database alone: for each row, which description was fine's?"""
     db = sqlite3.connect(study / "study.sqlite")
-    question = "SELECT s.rater, s.shown, s.item, a.answer FROM answers a JOIN slots s USING (rater, place) WHERE role = 'question'"
-    kinds = [item["kind"] for item in json.loads(db.execute("SELECT value FROM study WHERE key = 'items'").fetchone()[0])]
+    question = "SELECT s.rater, s.shown, s.item, a.answer FROM answers a JOIN slots s USING (rater, place)"
+    question += " WHERE role = 'question'"
+    kinds = [
+        item["kind"] for item in json.loads(db.execute("SELECT value FROM study WHERE key = 'items'").fetchone()[0])
+    ]
     table: dict[tuple[str, str], list[float]] = {}
     for rater, shown, item, text in db.execute(question).fetchall():
         if rater in without:
@@ -100,7 +103,9 @@ def test_the_last_answer_counts_and_the_first_one_is_timed(tmp_path):
     with Store(study, work=True) as store, store.together():
         answer = json.dumps({"static": 0, "dynamic": 0, "accuracy_1": 1, "accuracy_2": 1})
         values = (0, 3, "f" * 32, answer, 1.0, 2e9)  # later and sooner
-        store.db.execute("INSERT INTO answers (rater, place, nonce, answer, seconds, at) VALUES (?, ?, ?, ?, ?, ?)", values)
+        store.db.execute(
+            "INSERT INTO answers (rater, place, nonce, answer, seconds, at) VALUES (?, ?, ?, ?, ?, ?)", values
+        )
     with Store(study) as store:
         given = Answers.of(store).given[0][3]
     assert given.answer["accuracy_1"] == 1 and given.seconds == 9.0
@@ -153,7 +158,11 @@ def test_gold_questions(tmp_path):
 
     fill(study, choose)
     found = api.results(study)
-    assert [c.passed for c in found.conduct] == [0, 1, 1] and [c.excluded for c in found.conduct] == [True, False, False]
+    assert [c.passed for c in found.conduct] == [0, 1, 1] and [c.excluded for c in found.conduct] == [
+        True,
+        False,
+        False,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -179,9 +188,11 @@ def test_the_other_forms(tmp_path, form, systems, measures):
     fill(study, choose)
     found = api.results(study)
     assert {x.measure for x in found.lines} == measures
-    rows = [t for t in found.table]
+    rows = list(found.table)
     for line in found.lines:
-        own = [t.value for t in rows if (t.measure, t.system) == (line.measure, line.system) and line.kind in ("", t.kind)]
+        own = [
+            t.value for t in rows if (t.measure, t.system) == (line.measure, line.system) and line.kind in ("", t.kind)
+        ]
         assert line.estimate.value == pytest.approx(mean(own))
     if form == "rank":
         assert mean(x.estimate.value for x in found.lines if not x.kind) == pytest.approx(2)
@@ -240,7 +251,9 @@ def test_answers_of_copies_are_added_and_of_others_refused(tmp_path):
     fill(other, careful)
     plain = api.results(study)
     assert to_dict(api.results(study, [copy])) == to_dict(plain)  # a copy from before adds nothing
-    assert to_dict(api.results(copy, [study]))["measures"] == to_dict(plain)["measures"]  # and is made whole by the other
+    assert (
+        to_dict(api.results(copy, [study]))["measures"] == to_dict(plain)["measures"]
+    )  # and is made whole by the other
     with pytest.raises(InputError, match="holds answers of another study"):
         api.results(study, [other])
     assert to_dict(api.results(study)) == to_dict(plain)  # nothing was lost

@@ -179,8 +179,15 @@ def test_other_sites(place, clock):
         assert rater.http.request(method, "/api/answer").status_code == 405
     assert store.answers() == []
     page = rater.get("/")
-    assert "script-src 'self'" in page.headers["content-security-policy"] and "unsafe" not in page.headers["content-security-policy"]
-    for name, value in {"x-frame-options": "DENY", "x-content-type-options": "nosniff", "referrer-policy": "no-referrer"}.items():
+    assert (
+        "script-src 'self'" in page.headers["content-security-policy"]
+        and "unsafe" not in page.headers["content-security-policy"]
+    )
+    for name, value in {
+        "x-frame-options": "DENY",
+        "x-content-type-options": "nosniff",
+        "referrer-policy": "no-referrer",
+    }.items():
         assert page.headers[name] == value
     cookie = httpx.get(f"{address}/start?token={tokens[0]}").headers["set-cookie"].lower()
     assert "httponly" in cookie and "samesite=lax" in cookie
@@ -188,7 +195,7 @@ def test_other_sites(place, clock):
 
 
 def test_too_much(place, clock):
-    address, tokens, store = place
+    address, tokens, _store = place
     rater = Rater(address, tokens[0], clock).agree()
     assert rater.post("/api/answer", {"place": 0, "x": "y" * 70_000}).status_code == 413
 
@@ -245,7 +252,12 @@ def test_parts_of_a_file(place, clock):
     size = len(whole.content)
     assert whole.status_code == 200 and whole.headers["accept-ranges"] == "bytes"
     assert whole.content == (store.clips / store.items[store.slots(0)[0].item].clip).read_bytes()
-    for asked, first, last in (("0-9", 0, 9), ("5-", 5, size - 1), ("-7", size - 7, size - 1), (f"3-{10**15}", 3, size - 1)):
+    for asked, first, last in (
+        ("0-9", 0, 9),
+        ("5-", 5, size - 1),
+        ("-7", size - 7, size - 1),
+        (f"3-{10**15}", 3, size - 1),
+    ):
         part = rater.get("/media/0", headers={"Range": f"bytes={asked}"})
         assert part.status_code == 206 and part.content == whole.content[first : last + 1]
         assert part.headers["content-range"] == f"bytes {first}-{last}/{size}"
@@ -262,7 +274,10 @@ def test_the_store_only_grows(place, clock, tmp_path):
     rater.answer(0, GOOD)
     db = sqlite3.connect(tmp_path / "study" / "study.sqlite")
     for table in ("answers", "events", "study", "raters", "slots"):
-        for change in (f"DELETE FROM {table}", f"UPDATE {table} SET rowid = rowid" if table in ("answers", "events") else ""):
+        for change in (
+            f"DELETE FROM {table}",
+            f"UPDATE {table} SET rowid = rowid" if table in ("answers", "events") else "",
+        ):
             if change:
                 with pytest.raises(sqlite3.IntegrityError, match="only ever added"):
                     db.execute(change)
@@ -279,7 +294,14 @@ def test_the_store_only_grows(place, clock, tmp_path):
 def test_elsewhere_only_under_a_stated_origin(tmp_path, clock):
     with pytest.raises(SpecError, match="say --origin"):
         Binding(host="0.0.0.0")
-    for origin in ("http://study.example.org", "study.example.org", "https://", "https://a.b/c", "https://u:p@a.b", "https://a:x"):
+    for origin in (
+        "http://study.example.org",
+        "study.example.org",
+        "https://",
+        "https://a.b/c",
+        "https://u:p@a.b",
+        "https://a:x",
+    ):
         with pytest.raises(SpecError, match="--origin"):
             Binding(host="0.0.0.0", origin=origin)
     study, tokens = make_study(tmp_path, count=3, questions=3)

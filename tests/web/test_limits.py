@@ -64,8 +64,12 @@ def test_origins():
     assert check_origin("HTTPS://Study.Example.org:443/") == "https://study.example.org"
     assert check_origin("http://localhost:8000") == "http://localhost:8000"
     here = Binding()
-    assert here.allows_host("localhost:9") and here.allows_host("127.0.0.1") and not here.allows_host("127.0.0.1.evil.org")
-    assert here.allows_origin("http://127.0.0.1:9", "127.0.0.1:9") and not here.allows_origin("http://localhost:9", "127.0.0.1:9")
+    assert (
+        here.allows_host("localhost:9") and here.allows_host("127.0.0.1") and not here.allows_host("127.0.0.1.evil.org")
+    )
+    assert here.allows_origin("http://127.0.0.1:9", "127.0.0.1:9") and not here.allows_origin(
+        "http://localhost:9", "127.0.0.1:9"
+    )
     with pytest.raises(SpecError, match="unencrypted"):
         check_origin("http://study.example.org")
 

@@ -44,8 +44,9 @@ def meta(
 ) -> Meta:
     """Correlations of scores with people's answers, at the level of segments and of systems, and tests between metrics.
 
-    `scores`: a table (`fabula score --rows`), or a mapping of one a system. `answers`: `fabula study results --table`, or any
-    table with item and value. `flickr8k`: the folder of Flickr8k's judgements instead, scored here; `crowd` for CrowdFlower's.
+    `scores`: a table (`fabula score --rows`), or a mapping of one a system. `answers`: that of `study results --table`,
+    or any table with item and value. `flickr8k`: the folder of Flickr8k's judgements instead, scored here; with `crowd`
+    those of CrowdFlower.
     """
     options = deal("meta", given, options or MetaOptions())[0]
     if flickr8k is not None:

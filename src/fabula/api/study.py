@@ -35,7 +35,9 @@ class NewOptions(Options):
 class SimulateOptions(Options):
     """Simulated raters, and how many studies of them."""
 
-    mix: str = option("careful=1", "Kinds of raters and their shares: careful=8,hasty=1,random=1,left=2.", shows_default=True)
+    mix: str = option(
+        "careful=1", "Kinds of raters and their shares: careful=8,hasty=1,random=1,left=2.", shows_default=True
+    )
     effect: float = option(0.5, "How far the target is ahead, in standard deviations.", shows_default=True)
     bias: float = option(0.4, "How often a rater who leans left takes the first description.", shows_default=True)
     studies: int = option(100, "Studies to simulate.", shows_default=True, at_least=1, at_most=100_000)
@@ -167,7 +169,9 @@ def read_mix(text: str) -> dict[str, float]:
     return found
 
 
-def simulate(plan: str | Path, *, options: SimulateOptions | None = None, progress: Progress = silent) -> dict[str, Any]:
+def simulate(
+    plan: str | Path, *, options: SimulateOptions | None = None, progress: Progress = silent
+) -> dict[str, Any]:
     """Many simulated studies of a plan: what it finds, whom its rule leaves out, whether places matter."""
     from fabula.study.power import reach
     from fabula.study.raters import World
@@ -192,7 +196,9 @@ def simulate(plan: str | Path, *, options: SimulateOptions | None = None, progre
             continue
         for c in found.conduct:
             seen.setdefault(kinds[c.rater], []).append(int(c.excluded))
-        line = [x for x in found.lines if x.measure == read.primary and x.system == design.systems[-1] and not x.kind][0]
+        line = next(
+            x for x in found.lines if x.measure == read.primary and x.system == design.systems[-1] and not x.kind
+        )
         values.append(line.estimate.value)
         firsts += [s.estimate.value for s in found.sides if s.measure == read.primary]
         duels = [d for d in found.duels if d.measure == read.primary and d.b == design.systems[-1]]
@@ -231,7 +237,7 @@ def write_simulated(
             for g in given:
                 store.db.execute(
                     "INSERT INTO answers (rater, place, nonce, answer, seconds, at) VALUES (?, ?, ?, ?, ?, ?)",
-                    (g.slot.rater, g.slot.place, f"{rng.getrandbits(128):032x}", json.dumps(dict(g.answer), sort_keys=True), g.seconds,
+                    (g.slot.rater, g.slot.place, f"{rng.getrandbits(128):032x}", json.dumps(dict(g.answer)), g.seconds,
                      store.made + g.at),
                 )  # fmt: skip
 

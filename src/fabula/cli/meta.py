@@ -40,7 +40,7 @@ def command(files: tuple[Path, ...], options: MetaOptions, outputs: Outputs) -> 
     FILES are one table of scores or more, one a system, and the table of people's answers last.
 
     \b
-    fabula meta scores.parquet answers.parquet                      what fabula score --rows and study results --table wrote
+    fabula meta scores.parquet answers.parquet                      of fabula score --rows and study results --table
     fabula meta blip.parquet pdvc.parquet answers.parquet           a file of scores a system, named as the systems are
     fabula meta --flickr8k DATA/flickr8k_human --statistic tau_c    a published example, scored here
     """

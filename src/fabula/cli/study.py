@@ -56,12 +56,12 @@ def command() -> None:
 @path_argument("plan")
 @flags(api.NewOptions, into="options")
 def new(plan: Path, options: api.NewOptions) -> None:
-    """Make a study of PLAN: clips found, questions dealt out, links for the raters. What it says is fixed from then on."""
+    """Make a study of PLAN: clips found, questions dealt out, links for the raters. It is fixed from then on."""
     made, design = api.new(plan, out=options.out)
     asked = sum(slot.role == "question" for slot in design.slots)
     print_note(
-        f"study {made.id} in {options.out}/: {len(design.questions)} questions, {design.raters} raters, {asked} answers; "
-        f"links.csv holds a link for each rater"
+        f"study {made.id} in {options.out}/: {len(design.questions)} questions, {design.raters} raters, {asked} answers"
+        f"; links.csv holds a link for each rater"
     )
 
 

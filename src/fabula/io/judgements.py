@@ -5,8 +5,9 @@
     scores       item (or id, video); system where there are several; every other column of numbers is a metric
                  (what `fabula score --rows` writes; rows of several reference sets are averaged)
 
-Flickr8k (Hodosh, Young & Hockenmaier, JAIR 2013): ExpertAnnotations.txt, three experts with 1–4; CrowdFlowerAnnotations.txt,
-the share of people who said yes. A pair whose caption is one of the image's own five is left out, as everybody does.
+Flickr8k (Hodosh, Young & Hockenmaier, JAIR 2013): ExpertAnnotations.txt, three experts with 1–4, and
+CrowdFlowerAnnotations.txt, the share of people who said yes. A pair whose caption is one of the image's own five is
+left out, as everybody does.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from fabula.core.errors import InputError, SpecError, shown
-from fabula.io.files import decode_text
 from fabula.io.door import read_bytes
+from fabula.io.files import decode_text
 from fabula.io.tables import as_number, read_table
 
 KEYS = ("item", "id", "video")
@@ -48,7 +49,9 @@ def find_key(row: dict[str, Any], path: Path) -> str:
     for key in KEYS:
         if key in row:
             return key
-    raise InputError(f"has none of the columns {', '.join(KEYS)}", file=path, hint="name one of them: rows are met by it")
+    raise InputError(
+        f"has none of the columns {', '.join(KEYS)}", file=path, hint="name one of them: rows are met by it"
+    )
 
 
 def read_judgements(path: Path, measure: str | None = None) -> tuple[list[Judgement], list[str]]:
@@ -61,7 +64,9 @@ def read_judgements(path: Path, measure: str | None = None) -> tuple[list[Judgem
     if measure is None and len(measures) > 1:
         raise SpecError(f"{path.name} holds {', '.join(measures)}; say which with --measure")
     if measure is not None and measure not in measures:
-        raise SpecError(f"{path.name} holds no measure {measure!r}; there are: {', '.join(m for m in measures if m) or 'none'}")
+        raise SpecError(
+            f"{path.name} holds no measure {measure!r}; there are: {', '.join(m for m in measures if m) or 'none'}"
+        )
     kept, out, simulated = [], 0, 0
     sign = -1.0 if (measure or measures[0]) in REVERSED else 1.0
     for number, row in enumerate(rows, 1):
@@ -133,7 +138,9 @@ def meet(
     named = {system for _, system in scores}
     if named == {""} and len(told) > 1:
         seen = ", ".join(sorted(told)[:6])
-        raise SpecError(f"people judged {seen}, and the scores name no system; give one file of scores a system, or a column")
+        raise SpecError(
+            f"people judged {seen}, and the scores name no system; give one file of scores a system, or a column"
+        )
     alone = named == {""} or told == {""}
     found = Judged([], {name: [] for name in chosen}, list(notes))
     lacking = 0
@@ -169,7 +176,9 @@ def read_flickr8k(folder: Path, who: str = "expert") -> tuple[list[dict[str, Any
     captions: dict[str, str] = {}
     for number, cells in read_tabs(folder / CAPTIONS, 2):
         if len(cells) != 2:
-            raise InputError(f"{len(cells)} cells", file=folder / CAPTIONS, field=f"line {number}", hint="two are needed")
+            raise InputError(
+                f"{len(cells)} cells", file=folder / CAPTIONS, field=f"line {number}", hint="two are needed"
+            )
         captions[cells[0]] = cells[1]
     path = folder / (EXPERT if who == "expert" else CROWD)
     items: list[dict[str, Any]] = []

@@ -64,5 +64,7 @@ def as_number(value: Any, path: Path, column: str, row: int) -> float:
     except (TypeError, ValueError):
         found = float("nan")
     if not abs(found) < 1e300:
-        raise InputError(f"saw {shown(value)}", file=path, field=f"row {row}, {column}", hint="a finite number is needed")
+        raise InputError(
+            f"saw {shown(value)}", file=path, field=f"row {row}, {column}", hint="a finite number is needed"
+        )
     return found

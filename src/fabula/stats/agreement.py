@@ -44,7 +44,8 @@ def coincidences(n: Array) -> Array:
     pairs: Array = n[:, :, None] * n[:, None, :]
     C = n.shape[1]
     pairs[:, np.arange(C), np.arange(C)] -= n
-    return pairs / (n.sum(axis=1) - 1)[:, None, None]
+    pairs /= (n.sum(axis=1) - 1)[:, None, None]
+    return pairs
 
 
 def distances(values: Array, n_c: Array, level: Level) -> Array:
@@ -81,9 +82,7 @@ def alpha_interval(
     if len(n) < 2:
         return None
     o, C = coincidences(n).reshape(len(n), -1), len(values)
-    found = [
-        alpha_of(line.reshape(C, C), values, level) for W in draws(len(n), resamples, seed) for line in W @ o
-    ]
+    found = [alpha_of(line.reshape(C, C), values, level) for W in draws(len(n), resamples, seed) for line in W @ o]
     told = np.array([a for a in found if a == a])
     return percentile(told, wide) if len(told) else None
 
@@ -92,7 +91,7 @@ def kappa(a: Sequence[Hashable], b: Sequence[Hashable], weights: Weights = "none
     """Cohen's κ of two raters' values, in the same order of units; weighted ones take numbers."""
     if len(a) != len(b) or not len(a):
         raise SpecError(f"κ needs two lists of equal length, not {len(a)} and {len(b)} values")
-    known: list[Hashable] = sorted({*a, *b}, key=lambda v: (str(type(v)), v))  # type: ignore[type-var]
+    known: list[Hashable] = sorted({*a, *b}, key=lambda v: (str(type(v)), v))
     place = {value: c for c, value in enumerate(known)}
     p = np.zeros((len(known), len(known)))
     for x, y in zip(a, b, strict=True):

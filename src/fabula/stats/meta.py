@@ -1,14 +1,15 @@
 """Which metric agrees with people? Correlations with intervals, and paired tests between metrics.
 
-    segment   τ-b, τ-c, ρ (Spearman), r (Pearson) over all judgements; accuracy over pairs of one cluster's segments, whose
-              judgements are averaged first (where clusters hold one segment each: over all pairs); a tie is right where both
-              tie. `calibrated`: the accuracy if the metric ties where it differs by ε or less, at the best ε (Deutsch, Foster &
-              Freitag, EMNLP 2023). Chosen on the same pairs ε flatters: it has no interval, for none covered in simulation
+    segment   τ-b, τ-c, ρ (Spearman), r (Pearson) over all judgements; accuracy over pairs of one cluster's segments,
+              whose judgements are averaged first (where clusters hold one segment each: over all pairs); a tie is right
+              where both tie. `calibrated`: the accuracy if the metric ties where it differs by ε or less, at the best ε
+              (Deutsch, Foster & Freitag, EMNLP 2023). Chosen on the same pairs, ε flatters: there is no interval, for
+              none covered in simulation
     system    the same over systems' means; accuracy is that of pairs of systems (Kocmi et al., WMT 2021)
 
 Clusters (items, images) are drawn with replacement: judgements of one are not independent. The test between two metrics
-exchanges their scores, brought to one scale, in a random half of the clusters (PERM-BOTH's inputs; Deutsch, Dror & Roth, TACL 2021), or is
-the paired bootstrap; Holm over pairs.
+exchanges their scores, brought to one scale, in a random half of the clusters (permuted inputs: Deutsch, Dror &
+Roth, TACL 2021), or is the paired bootstrap; Holm over pairs.
 
     κ         where a score is a verdict with the same values as people's: Cohen's κ with each judgement
 """
@@ -104,13 +105,21 @@ class People:
     clusters: int
 
     @classmethod
-    def of(cls, y: Sequence[float], segments: Sequence[object], clusters: Sequence[object], systems: Sequence[object]) -> People:
+    def of(
+        cls, y: Sequence[float], segments: Sequence[object], clusters: Sequence[object], systems: Sequence[object]
+    ) -> People:
         segment, cluster, system = (number(x) for x in (list(zip(segments, systems, strict=True)), clusters, systems))
         S = int(segment.max()) + 1
         of_segment, own = np.zeros(S, dtype=np.int64), np.zeros(S, dtype=np.int64)
         of_segment[segment], own[segment] = cluster, system
         return cls(
-            np.asarray(y, dtype=np.float64), segment, cluster, of_segment, own, int(system.max()) + 1, int(cluster.max()) + 1
+            np.asarray(y, dtype=np.float64),
+            segment,
+            cluster,
+            of_segment,
+            own,
+            int(system.max()) + 1,
+            int(cluster.max()) + 1,
         )
 
     def mean(self, values: Array) -> Array:
@@ -148,12 +157,14 @@ def weigh(
         notes.append("one cluster: no interval can be told")
     lines = []
     for name in x:
-        flat = {key: Statistic(value, bounds(thetas[name].get(key), how)) for key, value in drawn[name].values().items()}
+        flat = {
+            key: Statistic(value, bounds(thetas[name].get(key), how)) for key, value in drawn[name].values().items()
+        }
         segment = {key: flat[key] for key in STATISTICS}
         system = {key.removeprefix("system "): s for key, s in flat.items() if key.startswith("system ")}
         tie = drawn[name].pairs
-        best = (None, None) if tie is None else (tie.epsilon, tie.calibrated)
-        lines.append(Agreed(name, segment, system, *best, find_kappa(x[name], people, how)))
+        epsilon, calibrated = (None, None) if tie is None else (tie.epsilon, tie.calibrated)
+        lines.append(Agreed(name, segment, system, epsilon, calibrated, find_kappa(x[name], people, how)))
     contests = []
     if people.clusters > 1:
         made = []
@@ -168,9 +179,16 @@ def weigh(
         corrected = holm([p for *_, p in made])
         contests = [Contest(*one, q) for one, q in zip(made, corrected, strict=True)]
     return Meta(
-        statistic, tuple(lines), tuple(contests), len(people.y), len(people.system), people.clusters, people.systems, how,
+        statistic,
+        tuple(lines),
+        tuple(contests),
+        len(people.y),
+        len(people.system),
+        people.clusters,
+        people.systems,
+        how,
         tuple(notes),
-    )  # fmt: skip
+    )
 
 
 def lines_value(lines: Sequence[Agreed], name: str, statistic: str) -> float:
@@ -259,8 +277,8 @@ def find_pairs(x: Array, y: Array, people: People) -> Pairs | None:
     tied = abs(dy) < 1e-12
     at = people.of_segment[i]
     epsilon = best_epsilon(dx, dy, tied)
-    right, best = (hit(dx, dy, tied, limit) for limit in (0.0, epsilon))
-    right, every = (np.bincount(at, v, minlength=people.clusters) for v in (right, np.ones(len(i))))
+    plain, best = (hit(dx, dy, tied, limit) for limit in (0.0, epsilon))
+    right, every = (np.bincount(at, v, people.clusters).astype(np.float64) for v in (plain, np.ones(len(i))))
     return Pairs(right, every, epsilon, float(best.mean()))
 
 
@@ -366,9 +384,11 @@ def exchange(a: Array, b: Array, people: People, statistic: str, how: PairedTest
 def standardise(x: Array, statistic: str) -> Array:
     """On one scale: ranks where ranks are all that counts, else zero mean and unit variance."""
     if statistic in ("tau_b", "tau_c", "spearman"):
-        return midranks(np.ones((1, len(x))), np.unique(x, return_inverse=True)[1])[0]
+        ranks: Array = midranks(np.ones((1, len(x))), np.unique(x, return_inverse=True)[1])[0]
+        return ranks
+    centred: Array = x - x.mean()
     spread = float(x.std())
-    return (x - x.mean()) / spread if spread > 0 else x - x.mean()
+    return centred / spread if spread > 0 else centred
 
 
 def by_statistic(statistic: str, people: People) -> Callable[[Array], float]:

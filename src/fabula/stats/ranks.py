@@ -1,7 +1,7 @@
-"""Rank correlations under weights: Kendall's τ-b and τ-c (Kendall 1938, 1945; Stuart 1953), Spearman's ρ, accuracy of pairs.
+"""Rank correlations under weights: Kendall's τ-b and τ-c (Kendall 1938, 1945; Stuart 1953), Spearman's ρ, pairs right.
 
-A resample is a weight w_i for each pair of numbers (x_i, y_i): how often it was drawn. Over all pairs i, j of draws, C of
-them ordered alike, D ordered otherwise, n₀ = N(N − 1)/2, n₁ tied in x, n₂ in y, n₃ in both, N = Σ w_i:
+A resample is a weight w_i for each pair of numbers (x_i, y_i): how often it was drawn. Over all pairs i, j of draws, C
+of them ordered alike, D ordered otherwise, n₀ = N(N − 1)/2, n₁ tied in x, n₂ in y, n₃ in both, N = Σ w_i:
 
     τ-b = (C − D) / √((n₀ − n₁)(n₀ − n₂))
     τ-c = 2(C − D) / (N²·(m − 1)/m)              m: the distinct values of x or of y, whichever are fewer
@@ -29,7 +29,7 @@ Index = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """One round: the numbers in order of y within each block of 2s, which of them came from the left, where blocks begin."""
+    """One round: the numbers in order of y within each block, which of them came from the left, where blocks begin."""
 
     order: Index  # [n]
     left: NDArray[np.bool_]  # [n]
@@ -51,7 +51,9 @@ class Ranks:
     def of(cls, x: Sequence[float] | Array, y: Sequence[float] | Array) -> Ranks:
         x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
         if x.shape != y.shape or x.ndim != 1 or len(x) < 2:
-            raise SpecError(f"a correlation needs two lists of equal length, two numbers or more; not {len(x)}, {len(y)}")
+            raise SpecError(
+                f"a correlation needs two lists of equal length, two numbers or more; not {len(x)}, {len(y)}"
+            )
         if not (np.isfinite(x).all() and np.isfinite(y).all()):
             raise SpecError("a correlation needs finite numbers")
         x_at = np.unique(x, return_inverse=True)[1]
@@ -122,7 +124,8 @@ def group(W: Array, at: Index) -> Array:
     """The weight of each distinct value. [B, n] → [B, G]"""
     B, G = len(W), int(at.max()) + 1
     places = (np.arange(B)[:, None] * G + at[None, :]).ravel()
-    return np.bincount(places, W.ravel(), minlength=B * G).reshape(B, G)
+    sums: Array = np.bincount(places, W.ravel(), minlength=B * G).astype(np.float64)
+    return sums.reshape(B, G)
 
 
 def midranks(W: Array, at: Index) -> Array:

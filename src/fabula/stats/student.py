@@ -1,7 +1,7 @@
 """Student's t without scipy: distribution, quantiles, and the power of a t-test (Student, Biometrika 1908).
 
-    P(|T| ≥ t) = I_x(ν/2, ½),  x = ν / (ν + t²)        I: the regularised incomplete beta function (continued fraction)
-    power      = P(|T'| ≥ t*)                          T' = (Z + δ) / √(χ²_ν / ν): the non-central t, by quadrature
+P(|T| ≥ t) = I_x(ν/2, ½),  x = ν / (ν + t²)        I: the regularised incomplete beta function (continued fraction)
+power      = P(|T'| ≥ t*)                          T' = (Z + δ) / √(χ²_ν / ν): the non-central t, by quadrature
 """
 
 from __future__ import annotations

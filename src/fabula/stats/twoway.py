@@ -3,13 +3,13 @@
 Answers of one rater lean one way, answers to one item too; taking them for independent makes intervals too short.
 With e_j = y_j − ȳ, N answers, R raters and I items:
 
-    V = V_R + V_I − V_RI        V_G = (G/(G − 1)) · Σ_g (Σ_{j ∈ g} e_j)² / N²        max(V_R, V_I) where that is not above 0
+    V = V_R + V_I − V_RI        V_G = (G/(G − 1)) · Σ_g (Σ_{j ∈ g} e_j)² / N²        max(V_R, V_I) where that is not > 0
     interval: ȳ ± t_ν·√V        ν = V² / (V_R²/(R − 1) + V_I²/(I − 1) + V_RI²/(N − R − I + 1)), at least min(R, I) − 1
 
 ν is Satterthwaite's (1946): with few raters V_R is known badly, and how much that matters depends on its part of V.
 
-A share near 0 or 1 has Wilson's interval (JASA 1927) instead, with the answers that it is worth: p(1 − p)/V of them; where
-all answers are the same, as many as there are items.
+A share has Wilson's interval (JASA 1927) instead, with the answers that it is worth: p(1 − p)/V of them; where all
+answers are the same, as many as there are items.
 """
 
 from __future__ import annotations

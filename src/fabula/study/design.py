@@ -1,15 +1,15 @@
 """Who is asked what, and in which order: balanced over questions, systems and positions, drawn with the plan's seed.
 
-    questions   an item with the systems shown together: every pair of them, all of them, or one at a time
-    booklets    one a rater: each question goes to r raters, no rater sees one twice; each booklet takes the questions that
-                lack most raters (so a design that exists is found: Gale 1957, Ryser 1957), among equals the items and
-                systems that the rater has seen least
-    positions   of two: raters and questions are the two sides of a graph whose edges are answers. Walks that use every edge
-                once, back and forth, leave each rater and each question with as many edges forth as back, one at most over:
-                which description is 1 is balanced for both at once (de Werra 1971)
-                of k: each rater's booklet holds every rotation of one order equally often, one at most over; every other
-                rater has that order backwards
-    checks      spread over the booklet, never first
+questions   an item with the systems shown together: every pair of them, all of them, or one at a time
+booklets    one a rater: each question goes to r raters, no rater sees one twice; each booklet takes the questions that
+            lack most raters (so a design that exists is found: Gale 1957, Ryser 1957), among equals the items and
+            systems that the rater has seen least
+positions   of two: raters and questions are the two sides of a graph whose edges are answers. Walks that use every edge
+            once, back and forth, leave each rater and each question with as many edges forth as back, one at most over:
+            which description is 1 is balanced for both at once (de Werra 1971)
+            of k: each rater's booklet holds every rotation of one order equally often, one at most over; every other
+            rater has that order backwards
+checks      spread over the booklet, never first
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def name_systems(plan: Plan, items: Sequence[Item]) -> tuple[str, ...]:
         systems = (*(s for s in systems if s != plan.target), plan.target)
     form = plan.make_form()
     if form.shown != 1 and len(systems) < 2:
-        raise SpecError(f"the form {plan.form} compares systems, and there is one: {systems[0]}; try form = \"scale\"")
+        raise SpecError(f'the form {plan.form} compares systems, and there is one: {systems[0]}; try form = "scale"')
     if form.name == "rank" and len(systems) > 9:
         raise SpecError(f"{len(systems)} systems; nobody ranks more than 9")
     return systems
@@ -119,7 +119,7 @@ def draw_items(items: Sequence[Item], sample: int, seed: int) -> list[Item]:
 
 
 def list_questions(form: Form, items: Sequence[Item], systems: tuple[str, ...]) -> list[Question]:
-    shown = {0: [systems], 1: [(s,) for s in systems], 2: list(combinations(systems, 2))}[form.shown]
+    shown: list[tuple[str, ...]] = [systems] if not form.shown else list(combinations(systems, form.shown))
     return [
         Question(item.id if len(shown) == 1 else f"{item.id} · {' / '.join(some)}", k, some)
         for k, item in enumerate(items)
@@ -185,7 +185,7 @@ def draw_orders(
             pairs.setdefault(questions[edge[1]].systems, []).append(edge)
         forth = {edge: side for some in pairs.values() for edge, side in split_evenly(some, rng).items()}
         return {edge: questions[edge[1]].systems[:: 1 if forth[edge] else -1] for edge in edges}
-    found = {}
+    found: dict[tuple[int, int], tuple[str, ...]] = {}
     base = rng.sample(questions[0].systems, len(questions[0].systems))
     for rater, booklet in enumerate(booklets):
         row = base[:: 1 if rater % 2 else -1]
@@ -257,7 +257,7 @@ def lay_out(
     ]
     width = len(rows[0][3])
     systems = questions[0].systems
-    extra = []
+    extra: list[tuple[str, str, int, tuple[str, ...], dict[str, Any] | None]] = []
     for c in range(plan.checks):
         item = min((parts.items[questions[k].item].length, questions[k].item) for k in rng.sample(list(booklet), 1))[1]
         fields = parts.form.fields(width)

@@ -46,7 +46,7 @@ STATIC = (
 )
 DYNAMIC = (
     "Which tells more of what happens?",
-    "Movements, changes, what comes or goes, who does what with whom, in which direction: what only the running clip shows.",
+    "Movements, changes, what comes or goes, who does what with whom, in which direction: what only the clip shows.",
 )
 
 
@@ -101,11 +101,15 @@ class Form:
             legend, help, steps = SCALES[measure]
             for p in range(1, count + 1):
                 whose = f"Description {p}: {legend[0].lower()}{legend[1:]}" if count > 1 else legend
-                yield Field(f"{measure}_{p}", measure, p, whose, help, tuple((v, f"{v}: {t}") for v, t in steps.items()))
+                yield Field(
+                    f"{measure}_{p}", measure, p, whose, help, tuple((v, f"{v}: {t}") for v, t in steps.items())
+                )
         if self.name == "rank":
             places = tuple((v, "best" if v == 1 else "last" if v == count else str(v)) for v in range(1, count + 1))
             for p in range(1, count + 1):
-                yield Field(f"rank_{p}", "rank", p, f"Description {p}: which place?", "Each place is given once.", places)
+                yield Field(
+                    f"rank_{p}", "rank", p, f"Description {p}: which place?", "Each place is given once.", places
+                )
         if self.name == "true":
             options = [(1, "Yes, all it says is true of this clip"), (0, "No, something it says is not")]
             yield Field("true_1", "true", 1, "Is the description true?", "", tuple(options))
@@ -162,7 +166,9 @@ def make_form(name: str, scales: Sequence[str] = (), ties: bool = True) -> Form:
 
 
 FORMS = {
-    "richer": Form("richer", 2, "Watch the clip, then compare the two descriptions.", ("static", "dynamic"), ("accuracy",)),
+    "richer": Form(
+        "richer", 2, "Watch the clip, then compare the two descriptions.", ("static", "dynamic"), ("accuracy",)
+    ),
     "preference": Form("preference", 2, "Watch the clip, then say which description is better.", ("better",)),
     "rank": Form("rank", 0, "Watch the clip, then put the descriptions in order, the best first."),
     "scale": Form("scale", 1, "Watch the clip, then judge the description.", (), ("accuracy",)),

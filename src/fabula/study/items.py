@@ -2,11 +2,11 @@
 
     items       {"id", "video", "time": [start, end], "descriptions": {system: text}, "kind"?, "duration"?} a line
     benchmark   VERIFIED's released lines: cog_desc is the system `coarse`, fig_desc the system `fine`
-    [systems]   a file each: lines {"id", "video", "time", "caption"} met by id, or any file of stories that `fabula score`
-                reads: one item a video, its story told event by event
+    [systems]   a file each: lines {"id", "video", "time", "caption"} met by id, or any file of stories that
+                `fabula score` reads: one item a video, its story told event by event
     gold        items with "expect": {"static": "fine", "accuracy": {"fine": [4, 5]}}
 
-Without `time` the whole clip is meant; its length is then looked up in the file (extra `features`) or given by "duration".
+Without `time` the whole clip is meant; its length is looked up in the file (extra `features`) or is "duration".
 """
 
 from __future__ import annotations
@@ -58,7 +58,9 @@ def read_items(plan: Plan, folder: Path) -> list[Item]:
     else:
         found = read_systems({name: folder / file for name, file in plan.systems.items()})
     if not found:
-        raise InputError("holds no item", file=folder / (plan.items or plan.benchmark or next(iter(plan.systems.values()))))
+        raise InputError(
+            "holds no item", file=folder / (plan.items or plan.benchmark or next(iter(plan.systems.values())))
+        )
     return found
 
 
@@ -125,7 +127,8 @@ def read_benchmark(path: Path) -> Iterator[Item]:
         id = read_id(line.get("desc_id", number), path, seen)
         start, end = read_span(line, path, id)
         texts = {
-            name: read_text(line.get(key), path, id, key) for name, key in (("coarse", "cog_desc"), ("fine", "fig_desc"))
+            name: read_text(line.get(key), path, id, key)
+            for name, key in (("coarse", "cog_desc"), ("fine", "fig_desc"))
         }
         yield Item(id, read_video(line, path, id), start, end, texts, str(line.get("branch", line.get("kind", ""))))
 
@@ -148,7 +151,9 @@ def read_systems(files: dict[str, Path]) -> list[Item]:
         for name in others:
             other = of_system[name][id]
             if (other.video, other.start, other.end) != (item.video, item.start, item.end):
-                raise wrong(files[name], id, f"is another span than in {files[first].name}", "ids must mean the same clip")
+                raise wrong(
+                    files[name], id, f"is another span than in {files[first].name}", "ids must mean the same clip"
+                )
         texts = {name: of_system[name][id].descriptions[""] for name in of_system}
         items.append(Item(id, item.video, item.start, item.end, texts, item.kind))
     return items
@@ -162,7 +167,7 @@ def read_system(path: Path) -> dict[str, Item]:
     from fabula.io import read
 
     found = {}
-    for story in read(path).values():
+    for story in read(path)[0].values():
         told = [e for e in story.events if (e.caption or "").strip()]
         if not told:
             raise wrong(path, story.id, "tells nothing", "a description needs words; leave the video out")
@@ -244,7 +249,10 @@ def find_clips(items: list[Item], clips: Path) -> list[Item]:
             )  # fmt: skip
         if length and item.start >= length:
             raise InputError(
-                f"begins at {item.start:g} s; the clip has {length:.1f} s", file=clips / name, video=item.id, noun="item"
+                f"begins at {item.start:g} s; the clip has {length:.1f} s",
+                file=clips / name,
+                video=item.id,
+                noun="item",
             )
         if length and end > length:
             if end > length + max(SLACK, 0.1 * length) and item.end:
@@ -267,7 +275,9 @@ def find_clip(item: Item, clips: Path) -> Path:
             return path
     if named.is_file():
         raise InputError(
-            f"browsers do not play {named.suffix or 'a file without an ending'}", file=named, hint="convert it to .mp4 (H.264)"
+            f"browsers do not play {named.suffix or 'a file without an ending'}",
+            file=named,
+            hint="convert it to .mp4 (H.264)",
         )
     endings = ", ".join(KINDS)
     raise InputError(f"no clip of it in {clips}", video=item.id, noun="item", field=f"video {shown(item.video)}",

@@ -1,7 +1,8 @@
 """What a plan can find: the power of its test, and the smallest effect that it finds four times in five.
 
 The test is that of the results: the mean of d = b − a over answers that share raters and items, divided by its standard
-error, against t with Satterthwaite's degrees of freedom (stats/twoway.py). With var d = σ², of which ρ_r is the raters' and ρ_q the questions':
+error, against t with Satterthwaite's degrees of freedom (stats/twoway.py). With var d = σ², of which ρ_r is the raters'
+and ρ_q the questions':
 
     shown together      se² = σ²·(ρ_r/R + ρ_q/I + (1 − ρ_r − ρ_q)/N)        N answers about one pair of systems
     one at a time       se² = σ²·(ρ_q/I + (1 − ρ_r − ρ_q)/n)·2              n answers a system; raters meet both alike

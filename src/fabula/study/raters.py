@@ -2,7 +2,7 @@
 
 The world: of two systems shown together the later one (the target is the last) is ahead by
 
-    d = δ + a_r + b_q + e        δ: the effect;  a_r, b_q: what rater r and question q add, of variance ρ_r and ρ_q;  var d = 1
+    d = δ + a_r + b_q + e        δ: the effect;  a_r, b_q: what rater and question add, variance ρ_r, ρ_q;  var d = 1
 
 A choice falls on the later system with probability (1 + δ + a_r + b_q)/2; marks stand d apart around 3½; ranks follow
 qualities that lie δ apart. Then the raters:
@@ -72,7 +72,9 @@ def deal_kinds(raters: int, mix: Mapping[str, float], rng: random.Random) -> lis
     return kinds
 
 
-def simulate(plan: Plan, design: Design, mix: Mapping[str, float], world: World, seed: int) -> tuple[Answers, list[str]]:
+def simulate(
+    plan: Plan, design: Design, mix: Mapping[str, float], world: World, seed: int
+) -> tuple[Answers, list[str]]:
     """Answers to a whole design, and of which kind each rater is."""
     rng = random.Random(f"raters {seed}")
     form = plan.make_form()

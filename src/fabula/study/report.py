@@ -5,22 +5,14 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from importlib.resources import files
 
 from fabula.report.compare import p_value, tex
 from fabula.report.html import draw_head, escape_text, hash_source
 from fabula.stats.twoway import Estimate
 from fabula.study.results import Line, Results
 
-STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:64rem;margin:2rem auto;padding:0 1rem;color:#1d2329;background:#fdfdfb}
-h1{font-size:1.7rem;margin:0 0 .3rem}h2{font-size:1.2rem;margin:2.2rem 0 .5rem}.meta{color:#545f69;font-size:.92rem}
-table{border-collapse:collapse;margin:.6rem 0}th,td{padding:.3rem .9rem .3rem 0;text-align:right;border-bottom:1px solid #dde1e4}
-th:first-child,td:first-child,td.l,th.l{text-align:left}td.n{font-variant-numeric:tabular-nums;white-space:nowrap}.wide{overflow-x:auto}
-svg{display:block;height:auto;margin:.6rem 0}svg text{font:13px system-ui,sans-serif;fill:#1d2329}
-svg .soft{fill:#545f69}.dot{fill:#00639c}.whisker{stroke:#00639c;stroke-width:2}.axis{stroke:#c9cfd4}.null{stroke:#a63c00}
-.fill{fill:#59b4e6}.warn{border-left:3px solid #a63c00;padding:.4rem .9rem;background:#f4f5f3}
-pre{overflow-x:auto;background:#f4f5f3;padding:.8rem;border-radius:6px;font-size:.85rem}
-@media (prefers-color-scheme:dark){body{color:#e6e9eb;background:#14181c}th,td{border-color:#30383f}.meta,svg .soft{color:#9aa5ae}
-svg text{fill:#e6e9eb}svg .soft{fill:#9aa5ae}.dot{fill:#59b4e6}.whisker{stroke:#59b4e6}.axis{stroke:#3b454d}.warn,pre{background:#1b2126}}"""
+STYLE = files("fabula.study").joinpath("results.css").read_text("utf-8")
 
 
 def number(x: float | None, share: bool, sign: bool = False) -> str:
@@ -43,17 +35,18 @@ def name_of(line: Line) -> str:
 def rule(r: Results) -> str:
     x = r.plan.exclude
     return (
-        f"left out is who passes fewer than {x.checks:.0%} of the checks, gives more than {x.hurried:.0%} of the answers within "
-        f"{r.plan.shortest:g} s of the clip's end, or gives the same answer more than {x.same:.0%} of the time"
+        f"left out is who passes fewer than {x.checks:.0%} of the checks, gives more than {x.hurried:.0%} of the "
+        f"answers within {r.plan.shortest:g} s of the clip's end, or gives the same answer more than {x.same:.0%} "
+        f"of the time"
     )
 
 
 def analysis(r: Results) -> str:
     a = r.plan.analysis
     return (
-        f"primary measure {r.plan.primary}; means clustered by rater and item, {a.level:.0%} intervals (t with Satterthwaite's "
-        f"degrees of freedom; Wilson for shares); differences tested two-sided, Holm over pairs, α = {a.alpha:g}; "
-        f"Krippendorff's α with {a.resamples:,} draws of items"
+        f"primary measure {r.plan.primary}; means clustered by rater and item, {a.level:.0%} intervals (t with "
+        f"Satterthwaite's degrees of freedom; Wilson for shares); differences tested two-sided, Holm over pairs, "
+        f"α = {a.alpha:g}; Krippendorff's α with {a.resamples:,} draws of items"
     )
 
 
@@ -122,7 +115,11 @@ def latex(r: Results) -> Iterator[str]:
                 cells.append("--")
                 continue
             e = x.estimate
-            small = "" if e.interval is None else rf" {{\scriptsize [{number(e.interval.low, x.share)}, {number(e.interval.high, x.share)}]}}"
+            small = (
+                ""
+                if e.interval is None
+                else rf" {{\scriptsize [{number(e.interval.low, x.share)}, {number(e.interval.high, x.share)}]}}"
+            )
             cells.append(number(e.value, x.share) + small)
         yield " & ".join([tex(system), *cells]) + r" \\"
     yield r"\bottomrule"
@@ -134,14 +131,17 @@ def latex(r: Results) -> Iterator[str]:
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     top = "".join(f'<th scope="col">{escape_text(h)}</th>' for h in head)
-    body = "".join(
-        "<tr>" + f'<th scope="row" class="l">{escape_text(row[0])}</th>' + "".join(f'<td class="n">{escape_text(c)}</td>' for c in row[1:])
-        + "</tr>" for row in rows
-    )  # fmt: skip
+    lines = []
+    for first, *rest in rows:
+        cells = "".join(f'<td class="n">{escape_text(cell)}</td>' for cell in rest)
+        lines.append(f'<tr><th scope="row" class="l">{escape_text(first)}</th>{cells}</tr>')
+    body = "".join(lines)
     return f'<div class="wide"><table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
-def draw_intervals(lines: Sequence[tuple[str, Estimate]], low: float, high: float, unit: str, null: float | None) -> str:
+def draw_intervals(
+    lines: Sequence[tuple[str, Estimate]], low: float, high: float, unit: str, null: float | None
+) -> str:
     """Dots with whiskers between `low` and `high`."""
     left, wide, step = 260, 420, 30
     height = step * len(lines) + 30
@@ -186,9 +186,12 @@ def draw_marks(r: Results, measure: str) -> str:
             parts.append(f'<rect class="fill" x="{at}" y="{y + 26 - tall:.1f}" width="40" height="{tall:.1f}"/>')
             parts.append(f'<text class="soft" x="{at + 44}" y="{y + 24}">{held[s]}</text>')
     y = 8 + step * len(r.systems) + 16
-    parts += [f'<text class="soft" x="{left + cell * (s - 1) + 20}" y="{y}" text-anchor="middle">{s}</text>' for s in steps]
+    parts += [
+        f'<text class="soft" x="{left + cell * (s - 1) + 20}" y="{y}" text-anchor="middle">{s}</text>' for s in steps
+    ]
     wide = left + cell * 5
-    drawn = f'<svg viewBox="0 0 {wide} {y + 8}" width="{wide}" role="img" aria-label="Marks of each system">{"".join(parts)}</svg>'
+    label = 'role="img" aria-label="Marks of each system"'
+    drawn = f'<svg viewBox="0 0 {wide} {y + 8}" width="{wide}" {label}>{"".join(parts)}</svg>'
     return f'<p>How often each mark was given ({escape_text(measure)}):</p><div class="wide">{drawn}</div>'
 
 
@@ -196,7 +199,8 @@ def page(r: Results) -> str:
     """One file, nothing from outside, every text escaped."""
     c = r.counts
     parts = [f"<h1>{escape_text(r.plan.title)}</h1>"]
-    lead = f"{c['raters']} raters ({c['left out']} left out), {c['questions']} questions, {c['answers']} answers; study {r.id}"
+    lead = f"{c['raters']} raters ({c['left out']} left out), {c['questions']} questions, {c['answers']} answers"
+    lead += f"; study {r.id}"
     parts.append(f'<p class="meta">{escape_text(lead)}</p>')
     parts += [f'<p class="warn">{escape_text(w)}</p>' for w in r.warnings]
     shares = [x for x in r.lines if x.share]
@@ -226,9 +230,14 @@ def page(r: Results) -> str:
     for d in r.duels:
         share = any(x.share and x.measure == d.measure for x in r.lines)
         ps = ["–" if p is None else p_value(p) for p in (d.p, d.p_holm)]
-        rows.append([f"{d.measure}: {d.b} − {d.a}", number(d.estimate.value, share, True), bounds(d.estimate, share, True), *ps])
+        rows.append(
+            [f"{d.measure}: {d.b} − {d.a}", number(d.estimate.value, share, True), bounds(d.estimate, share, True), *ps]
+        )
     if rows:
-        parts += ["<h2>Differences between systems</h2>", table(["difference", "delta", "interval", "p", "p (Holm)"], rows)]
+        parts += [
+            "<h2>Differences between systems</h2>",
+            table(["difference", "delta", "interval", "p", "p (Holm)"], rows),
+        ]
     parts.append("<h2>Agreement (Krippendorff's α)</h2>")
     parts.append(
         table(
@@ -241,7 +250,9 @@ def page(r: Results) -> str:
         )
     )  # fmt: skip
     if r.sides:
-        parts.append("<h2>Does the place matter?</h2><p>How often the first description came off better; ½ if it does not matter.</p>")
+        parts.append(
+            "<h2>Does the place matter?</h2><p>How often the first description came off better: ½ if it does not.</p>"
+        )
         parts.append(draw_intervals([(s.measure, s.estimate) for s in r.sides], 0, 1, "", 0.5))
     parts.append("<h2>Raters</h2>")
     parts.append(

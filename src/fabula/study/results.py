@@ -3,9 +3,9 @@
     R_s, R_d   the share of answers that name the target's description the one with more static, or dynamic, detail
     S          the mean accuracy of a system's descriptions, 1–5
 
-Every mean stands on answers that share raters and items, and its interval knows it (stats/twoway.py). Systems are compared
-by the difference within each answer where both were shown together, else within rater and item as far as the same rater
-judged both, else between their means; p-values are corrected over pairs of systems (Holm).
+Every mean stands on answers that share raters and items, and its interval knows it (stats/twoway.py). Systems are
+compared by the difference within each answer where both were shown together, else within rater and item as far as the
+same rater judged both, else between their means; p-values are corrected over pairs of systems (Holm).
 """
 
 from __future__ import annotations
@@ -171,7 +171,9 @@ def find_results(answers: Answers) -> Results:
     asked = [g for g in kept if g.slot.role == "question"]
     if not asked:
         raise InputError(
-            f"all {len(out)} raters are left out by the plan's rule", file=plan.title, hint="ask others; the rule stands"
+            f"all {len(out)} raters are left out by the plan's rule",
+            file=plan.title,
+            hint="ask others; the rule stands",
         )
     table = tuple(tell(answers, out))
     used = [t for t in table if not t.excluded]
@@ -224,7 +226,7 @@ def tell(answers: Answers, out: set[int]) -> list[Told]:
 
 
 def list_lines(form: Form, systems: Sequence[str], used: Sequence[Told], level: float) -> list[Line]:
-    """Each measure of each system, over all items and over each kind; of two systems a choice says all by the target."""
+    """Each measure of each system, over all items and by kind; of two systems a choice says all by the target."""
     kinds = sorted({t.kind for t in used})
     found = []
     for measure in form.measures:
@@ -258,17 +260,14 @@ def list_duels(form: Form, systems: Sequence[str], used: Sequence[Told], plan: P
 
 def differ(a: Sequence[Told], b: Sequence[Told], level: float) -> Estimate | None:
     """b − a: within an answer, within rater and item, or within an item."""
-    for key in (
-        lambda t: (t.rater, t.question),
-        lambda t: (t.rater, t.item),
-    ):
-        first = {key(t): t for t in a}
-        pairs = [(first[key(t)], t) for t in b if key(t) in first]
+    if not a or not b:
+        return None
+    for name in ("question", "item"):
+        first = {(t.rater, getattr(t, name)): t for t in a}
+        pairs = [(first[t.rater, getattr(t, name)], t) for t in b if (t.rater, getattr(t, name)) in first]
         if len(pairs) >= min(len(a), len(b)) / 2:
             values = [y.value - x.value for x, y in pairs]
             return mean_of(values, [y.rater for _, y in pairs], [y.item for _, y in pairs], level)
-    if not a or not b:
-        return None
     # two means over other answers: the difference is the mean of ±2·value/share, centred within its system
     n, m = len(a), len(b)
     means = [sum(t.value for t in some) / len(some) for some in (a, b)]
@@ -356,7 +355,8 @@ def to_dict(r: Results) -> dict[str, Any]:
         "counts": r.counts,
         "median seconds": r.seconds,
         "measures": [
-            {"measure": x.measure, "letter": x.letter, "system": x.system, "kind": x.kind} | told(x.estimate) for x in r.lines
+            {"measure": x.measure, "letter": x.letter, "system": x.system, "kind": x.kind} | told(x.estimate)
+            for x in r.lines
         ],
         "differences": [
             {"measure": d.measure, "a": d.a, "b": d.b, "p": d.p, "p_holm": d.p_holm} | told(d.estimate) for d in r.duels

@@ -1,9 +1,9 @@
 """Who is left out, and why: the plan's rule, applied to each rater by what she answered, never by whether it pleases.
 
-    checks    the share of attention checks and gold questions passed
-    hurried   the share of answers given sooner after the clip's end than the plan's `shortest`
-    same      the share of choices that fall on one side, or of marks that are one value, over 10 or more of them;
-              sides are counter-balanced, so that what always falls on one of them is no opinion of the systems
+checks    the share of attention checks and gold questions passed
+hurried   the share of answers given sooner after the clip's end than the plan's `shortest`
+same      the share of choices that fall on one side, or of marks that are one value, over 10 or more of them;
+          sides are counter-balanced, so that what always falls on one of them is no opinion of the systems
 """
 
 from __future__ import annotations
@@ -71,11 +71,10 @@ def sameness(form: Form, given: Sequence[Given]) -> float:
         return 0.0
     shares = []
     for measure in form.measures:
-        values = Counter(
-            value for g in given for name, value in g.answer.items() if name == measure or name.startswith(f"{measure}_")
-        )
-        if measure == "rank" and given[0].slot.order:
-            values = Counter(tuple(g.answer[f"rank_{p}"] for p in range(1, len(g.slot.order) + 1)) for g in given)
+        values: Counter[object] = Counter()
+        for g in given:
+            own = [value for name, value in g.answer.items() if name == measure or name.startswith(f"{measure}_")]
+            values.update([tuple(own)] if measure == "rank" else own)
         shares.append(max(values.values()) / sum(values.values()))
     return min(shares)  # one field may really have one answer; all of them cannot
 

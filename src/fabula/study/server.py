@@ -38,7 +38,11 @@ SKIPPED = 0.1  # … and of her booklet, that may be passed over
 NONCE = re.compile(r"[0-9a-f]{32}", re.ASCII)
 RATE, BURST = 20.0, 60  # calls of one rater
 WRONG_RATE, WRONG_BURST = 0.2, 20  # wrong tokens from one address
-ASSETS = {"/": ("page.html", "text/html"), "/page.js": ("page.js", "text/javascript"), "/page.css": ("page.css", "text/css")}
+ASSETS = {
+    "/": ("page.html", "text/html"),
+    "/page.js": ("page.js", "text/javascript"),
+    "/page.css": ("page.css", "text/css"),
+}
 
 
 class Desk:

@@ -7,7 +7,8 @@
     answers   one row an answer; a changed mind is a further row, and the last one counts
 
 Rows are only ever added: the file itself refuses to change or delete one. Each answer is on the disk before it is
-acknowledged (synchronous = FULL), events soon after: a power cut may cost a rater a second look at a clip. An answer carries a nonce of the page that sent it: sent twice, it is written once.
+acknowledged (synchronous = FULL), events soon after: a power cut may cost a rater a second look at a clip. An answer
+carries a nonce of the page that sent it: sent twice, it is written once.
 """
 
 from __future__ import annotations
@@ -163,9 +164,13 @@ class Store:
             made = [db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")]
             if made != [APPLICATION, VERSION]:
                 db.close()
-                raise InputError("is no study, or of another version", file=self.path, hint="fabula study new makes one")
+                raise InputError(
+                    "is no study, or of another version", file=self.path, hint="fabula study new makes one"
+                )
         except sqlite3.Error as error:
-            raise InputError(f"cannot be used as a study ({error})", file=self.path, hint="take a backup of it") from None
+            raise InputError(
+                f"cannot be used as a study ({error})", file=self.path, hint="take a backup of it"
+            ) from None
         return db
 
     def read_plan(self) -> None:

@@ -82,7 +82,8 @@ def open_socket(binding: Binding) -> socket.socket:
         found.listen(CONNECTIONS)
     except OSError as error:
         raise InputError(
-            f"port {binding.port} of {binding.host} cannot be had ({error.strerror})", hint="choose another, or --port 0"
+            f"port {binding.port} of {binding.host} cannot be had ({error.strerror})",
+            hint="choose another, or --port 0",
         ) from None
     return found
 

@@ -1,11 +1,11 @@
 """What is asked of every request before anybody looks at it, and what is said with every answer.
 
-    Host            must be a name of ours: no other site can point its own name here and read (DNS rebinding)
-    Origin          of whatever changes something: our own page, said by the browser, which no page of another site can forge
-    Sec-Fetch-Site  where a browser sends it: another site may link to our doors, and ask for nothing else
-    Content-Type    of what is sent: JSON, which a form of another site cannot send
-    size            of what is sent: small
-    Content-Security-Policy and its like: nothing from elsewhere, no frames, no scripts but ours
+Host            must be a name of ours: no other site can point its own name here and read (DNS rebinding)
+Origin          of whatever changes something: our own page's, told by the browser: no page of another site forges it
+Sec-Fetch-Site  where a browser sends it: another site may link to our doors, and ask for nothing else
+Content-Type    of what is sent: JSON, which a form of another site cannot send
+size            of what is sent: small
+Content-Security-Policy and its like: nothing from elsewhere, no frames, no scripts but ours
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A file sent in parts (RFC 9110 §14): players ask for ranges. Which file is never the asker's to say: callers hand a path."""
+"""A file sent in parts (RFC 9110 §14): players ask for ranges. Which file is never the asker's to say."""
 
 from __future__ import annotations
 
