@@ -46,7 +46,7 @@ def test_a_benchmark_of_coarse_and_fine(folder):
     assert design.systems == ("coarse", "fine") and design.raters == 3
     assert all(slot.item < 6 for slot in design.slots)
     write(folder / "fig.jsonl", [fig(0, fig_desc=None)])
-    with pytest.raises(InputError, match="item 0|item '0'"):
+    with pytest.raises(InputError, match=r"item 0|item '0'"):
         read_items(Plan(title="t", benchmark="fig.jsonl"), folder)
 
 
@@ -63,7 +63,7 @@ def test_a_file_a_system(folder):
     with pytest.raises(InputError, match=r"is told by one alone \(1 such items\)"):
         read_items(plan, folder)
     write(folder / "two.jsonl", [{"id": n, "video": "b", "time": [0, 1], "caption": "x"} for n in range(4)])
-    with pytest.raises(InputError, match="is another span than in one.jsonl"):
+    with pytest.raises(InputError, match=r"is another span than in one\.jsonl"):
         read_items(plan, folder)
 
 
@@ -92,7 +92,7 @@ def test_clips_are_looked_into(folder):
 
     assert make("whole").items[0].end == pytest.approx(2.0, abs=0.15)  # the file's own length
     assert make("rounded", time=[0.5, 2.6]).items[0].end == pytest.approx(2.0, abs=0.15)  # annotations are rounded
-    with pytest.raises(InputError, match="ends at 9 s; the clip has 2.0 s"):
+    with pytest.raises(InputError, match=r"ends at 9 s; the clip has 2\.0 s"):
         make("late", time=[0, 9])
     with pytest.raises(InputError, match="begins at 5 s"):
         make("after", time=[5, 6])
