@@ -41,6 +41,7 @@ def test_every_verb_of_the_command_line_is_a_library_call():
         "people",
         "serve",
         "simulate",
+        "study",
     }  # for a person, or of a leaf
     for verb in VERBS:
         assert callable(getattr(fabula, verb))

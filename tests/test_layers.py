@@ -33,6 +33,7 @@ LEAVES = {
     "features",
     "annotate",
     "search",
+    "study",
     "web",
     "demo",
 }  # behind everything; only api and cli open their doors

@@ -16,6 +16,7 @@ __all__ = [
     "diagnose",
     "lint",
     "match",
+    "meta",
     "metric",
     "moments",
     "parse",
@@ -38,6 +39,7 @@ _HOMES = {
     "baseline": "fabula.api.baseline",
     "compare": "fabula.api.compare",
     "convert": "fabula.api.convert",
+    "meta": "fabula.api.meta",
     "metric": "fabula.metrics",
     "moments": "fabula.api.moments",
     "parse": "fabula.api.parse",
@@ -61,6 +63,7 @@ if TYPE_CHECKING:
     from fabula.api.convert import convert
     from fabula.api.diagnose import diagnose
     from fabula.api.lint import lint
+    from fabula.api.meta import meta
     from fabula.api.moments import moments
     from fabula.api.parse import parse
     from fabula.api.predict import predict
