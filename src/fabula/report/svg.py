@@ -61,7 +61,8 @@ def mark(kind: int, x: float, y: float, size: float = 2.0, **attributes: object)
     if name == "square":
         return tag("rect", x=x - 0.9 * s, y=y - 0.9 * s, width=1.8 * s, height=1.8 * s, **attributes)
     if name == "cross":
-        path = f"M{write(x - s)},{write(y - s)}l{write(2 * s)},{write(2 * s)}m0,{write(-2 * s)}l{write(-2 * s)},{write(2 * s)}"
+        d = write(2 * s)
+        path = f"M{write(x - s)},{write(y - s)}l{d},{d}m0,-{d}l-{d},{d}"
         return tag("path", d=path, **(attributes | {"fill": "none", "stroke": attributes.get("fill", INK)}))
     corners = (
         [(0.0, -1.2), (1.1, 0.8), (-1.1, 0.8)]
