@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fabula.metrics.identity import fitb
     from fabula.metrics.regions import RegionMetric
 
-FIRST = 20  # answers of a query
+FIRST = 10  # answers of a query
 SUREST = 100  # detections of an image
 REACHED = 0.5  # IoU from which an answer is called right, where nothing else says so
 
