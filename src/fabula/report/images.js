@@ -98,9 +98,9 @@ function sheet(row, s) {
       + "not know it.";
     status.classList.add("fault");
   });
-  const crowd = found.filter((k) => k === "extra").length > 12;
-  const groups = [["matched", "pairs", true], ["missed", "missed references", true],
-    ["extra", "unmatched detections", !crowd]];
+  const few = (group) => drawn.filter((node) => node.group === group).length <= CROWDED;
+  const groups = [["matched", "pairs", true], ["missed", "missed references", few("missed")],
+    ["extra", "unmatched detections", few("extra")]];
   const shows = (group, on) => drawn.forEach((node) => node.group === group && node.classList.toggle("hidden", !on));
   const switches = groups.filter(([group]) => drawn.some((node) => node.group === group)).map(([group, words, on]) => {
     shows(group, on);
@@ -116,10 +116,12 @@ function sheet(row, s) {
   const kindOf = { paired: "paired", low: "mislocated", missed: "missed", extra: "unmatched" };
   const tag = (kind) => el("td", {}, el("span", { class: `tag ${kind === "paired" ? "right" : kind}` }, kindOf[kind]));
   const told = (words) => el("td", { class: "caption" }, words);
+  const merged = (captions) => el("td", { class: "caption", title: captions.join(" / ") }, captions.slice(0, 2).join(" / "),
+    captions.length > 2 ? el("small", { class: "meta" }, ` and ${captions.length - 2} more`) : null);
   const order = row[3].map((_, j) => j).sort((a, b) => RANK[refs[a][0]] - RANK[refs[b][0]]);
   const first = order.map((j) => {
     const d = said[refs[j][1]];
-    return line(golds[j], [told(row[3][j][1].join(" / ")), told(d ? d[1] : "–"), el("td", {}, d ? shown(d[4]) : "–"),
+    return line(golds[j], [merged(row[3][j][1]), told(d ? d[1] : "–"), el("td", {}, d ? shown(d[4]) : "–"),
       el("td", {}, d && d[6] !== null ? shown(d[6], 100) : "–"), tag(refs[j][0])]);
   });
   const extra = said.map((d, i) => i).filter((i) => found[i] === "extra");
@@ -137,6 +139,7 @@ function sheet(row, s) {
         grid("Surest first", ["Caption", "Score", "IoU", "Why"], second)) : null));
 }
 
+const CROWDED = 20; // boxes of a kind that are shown unasked
 const RANK = { missed: 0, low: 1, paired: 2 };
 
 function measure(source, then) {

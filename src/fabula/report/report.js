@@ -76,7 +76,7 @@ function drawOpen() {
 /** As wide as its head, within bounds: a head may take two lines. */
 function fit(head, least, most) {
   const longest = Math.max(...head.split(/(?<=[ _,=(-])/).map((part) => part.length), head.length / 2);
-  return Math.round(Math.min(most, Math.max(least, 44 + 7.8 * longest)));
+  return Math.round(Math.min(most, Math.max(least, 54 + 7.8 * longest)));
 }
 
 /** A column: its head, its width, what sorts it, what it shows. The chosen metric stands first. */
@@ -159,6 +159,8 @@ function drawHead() {
 }
 
 function drawRows() {
+  const beyond = table.box.scrollWidth - table.box.clientWidth - table.box.scrollLeft > 4;
+  table.box.parentNode?.classList.toggle("more", beyond); // columns to the right
   const n = table.view.length;
   const first = table.all ? 0 : Math.max(0, Math.floor(table.box.scrollTop / ROW) - 8);
   const last = table.all ? Math.min(n, PRINTED) : Math.min(n, first + Math.ceil(table.box.clientHeight / ROW) + 16);
@@ -305,7 +307,7 @@ function build(app) {
     el("div", { class: "bar tools" },
       el("label", {}, "Search ", el("input", { type: "search", placeholder, input: search })),
       choices.length ? el("label", {}, "Metric ", el("select", { change: pick }, choices)) : null),
-    figure, table.status, table.box, current.el);
+    figure, table.status, el("div", { class: "frame" }, table.box), current.el);
   refresh();
   const paper = (printing) => {
     table.all = printing;
