@@ -18,6 +18,7 @@ __all__ = [
     "metric",
     "moments",
     "parse",
+    "plot",
     "predict",
     "protocol",
     "protocols",
@@ -39,6 +40,7 @@ _HOMES = {
     "metric": "fabula.metrics",
     "moments": "fabula.api.moments",
     "parse": "fabula.api.parse",
+    "plot": "fabula.api.plot",
     "predict": "fabula.api.predict",
     "protocol": "fabula.protocols",
     "read": "fabula.io",
@@ -60,6 +62,7 @@ if TYPE_CHECKING:
     from fabula.api.lint import lint
     from fabula.api.moments import moments
     from fabula.api.parse import parse
+    from fabula.api.plot import plot
     from fabula.api.predict import predict
     from fabula.api.protocols import protocols
     from fabula.api.reward import reward

@@ -134,11 +134,11 @@ class Frame:
     x: Scale
     y: Scale
 
-    def draw(self, x_label: str, y_label: str, grid: bool = True) -> list[str]:
-        """Axes with ticks and names, thin lines behind."""
+    def draw(self, x_label: str, y_label: str, grid: bool = True, at_x: Sequence[float] = ()) -> list[str]:
+        """Axes with ticks (those of x where they are said) and names, thin lines behind."""
         left, right, bottom, top = self.x.start, self.x.end, self.y.start, self.y.end
         parts = []
-        for value in self.x.ticks():
+        for value in at_x or self.x.ticks():
             at = self.x(value)
             parts += [line([(at, bottom), (at, top)], stroke=RULE, stroke_width=0.5)] if grid else []
             parts.append(line([(at, bottom), (at, bottom + 3)], stroke=INK, stroke_width=0.6))
@@ -157,8 +157,8 @@ class Frame:
 
 
 def width_of(words: str, size: float = SIZE) -> float:
-    """About how wide words are in Helvetica: half their size a character, rather too much than too little."""
-    return 0.54 * size * len(words)
+    """About how wide words are: more than half their size a character, rather too much than too little."""
+    return 0.6 * size * len(words)
 
 
 def cut(words: str, most: int) -> str:
