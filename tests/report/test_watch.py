@@ -12,7 +12,7 @@ import pytest
 
 from fabula.core.errors import InputError
 from fabula.core.nouns import Event, Segment, Story
-from fabula.io.media import link_file
+from fabula.report.links import link_file
 from fabula.report.watch import watch_page
 from tests.report.test_browser import EVIL, Page
 

@@ -87,7 +87,8 @@ def write_page(
     images: Path | None = None,
 ) -> None:
     """The results as a page, where it can show them, with the films or images of a folder."""
-    from fabula.report.pages import check_page, find_beside, make_page
+    from fabula.api.beside import find_beside
+    from fabula.report.pages import check_page, make_page
 
     check_page(results[0])
     beside = find_beside(results[0], videos, images)

@@ -5,10 +5,8 @@ An id that names its file with an ending (`kite.mp4`) means that file, or one of
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePath
-from urllib.parse import quote
 
 from fabula.core.errors import InputError, shown
 from fabula.io.files import check_path
@@ -51,14 +49,3 @@ def spell(id: str, endings: Sequence[str]) -> list[str]:
     plain = PurePath(id.replace("\\", "/")).name
     stem = PurePath(plain).stem if PurePath(plain).suffix.lower() in endings else plain
     return [plain, stem, *respell_id(stem)]
-
-
-def link_file(path: str | Path | None, place: Path) -> str | None:
-    """The address of a file, relative to the page where both lie on one disk."""
-    if path is None:
-        return None
-    real = Path(os.path.realpath(path))
-    try:
-        return quote(os.path.relpath(real, os.path.realpath(place)).replace(os.sep, "/"))
-    except ValueError:  # another drive
-        return real.as_uri()

@@ -116,8 +116,8 @@ function sheet(row, s) {
   const kindOf = { paired: "paired", low: "mislocated", missed: "missed", extra: "unmatched" };
   const tag = (kind) => el("td", {}, el("span", { class: `tag ${kind === "paired" ? "right" : kind}` }, kindOf[kind]));
   const told = (words) => el("td", { class: "caption" }, words);
-  const merged = (captions) => el("td", { class: "caption", title: captions.join(" / ") }, captions.slice(0, 2).join(" / "),
-    captions.length > 2 ? el("small", { class: "meta" }, ` and ${captions.length - 2} more`) : null);
+  const merged = (captions) => el("td", { class: "caption", title: captions.join(" / ") },
+    captions.slice(0, 2).join(" / "), captions.length > 2 ? el("small", { class: "meta" }, ` and ${captions.length - 2} more`) : null);
   const order = row[3].map((_, j) => j).sort((a, b) => RANK[refs[a][0]] - RANK[refs[b][0]]);
   const first = order.map((j) => {
     const d = said[refs[j][1]];

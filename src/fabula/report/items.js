@@ -72,7 +72,8 @@ function blanksOf(blanks, system) {
     const mine = votes.get(said) ?? votes.set(said, new Map()).get(said);
     mine.set(who, (mine.get(who) ?? 0) + 1);
   }
-  const meant = (said) => [...votes.get(said)].reduce((a, b) => (b[1] > a[1] ? b : a))[0];
+  const more = (said) => (a, b) => (b[1] > a[1] || (b[1] === a[1] && b[0] === said) ? b : a); // of equals its own name
+  const meant = (said) => [...votes.get(said)].reduce(more(said))[0];
   const colour = (who) => `person p${people.indexOf(who) % PEOPLE}`;
   const chip = (name, who) => el("span", { class: colour(who) }, name);
   const lines = blanks.map(([clip, who, said, right, pairs], k) => el("tr", { class: right < pairs ? "wrong" : null },

@@ -12,10 +12,10 @@ from pathlib import Path
 
 from fabula.core.errors import InputError
 from fabula.core.nouns import Story
-from fabula.io.media import link_file
 from fabula.report._data import pack_data
 from fabula.report._events import list_events
 from fabula.report.html import draw_head, escape_text, hash_source, read_asset
+from fabula.report.links import link_file
 
 
 def watch_page(
