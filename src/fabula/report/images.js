@@ -117,7 +117,8 @@ function sheet(row, s) {
   const tag = (kind) => el("td", {}, el("span", { class: `tag ${kind === "paired" ? "right" : kind}` }, kindOf[kind]));
   const told = (words) => el("td", { class: "caption" }, words);
   const merged = (captions) => el("td", { class: "caption", title: captions.join(" / ") },
-    captions.slice(0, 2).join(" / "), captions.length > 2 ? el("small", { class: "meta" }, ` and ${captions.length - 2} more`) : null);
+    captions.slice(0, MERGED).join(" / "),
+    captions.length > MERGED ? el("small", { class: "meta" }, ` and ${captions.length - MERGED} more`) : null);
   const order = row[3].map((_, j) => j).sort((a, b) => RANK[refs[a][0]] - RANK[refs[b][0]]);
   const first = order.map((j) => {
     const d = said[refs[j][1]];
@@ -139,6 +140,7 @@ function sheet(row, s) {
         grid("Surest first", ["Caption", "Score", "IoU", "Why"], second)) : null));
 }
 
+const MERGED = 2; // captions of a merged reference in a line
 const CROWDED = 20; // boxes of a kind that are shown unasked
 const RANK = { missed: 0, low: 1, paired: 2 };
 

@@ -81,9 +81,10 @@ function blanksOf(blanks, system) {
     el("td", {}, chip(who, who)),
     el("td", {}, said === null ? el("span", { class: "tag missed" }, "nobody") : chip(said, meant(said))),
     el("td", {}, `${right} of ${pairs} `, right < pairs ? el("span", { class: "tag extra" }, "in doubt") : null)));
+  const many = people.length === 1 ? "one person" : `${people.length} people`;
   const heads = ["Clip", "Who it is", `Who ${system} says`, "Pairs that agree"];
   const table = el("div", { class: "wide" }, el("table", { class: "blanks" },
-    el("caption", {}, `${count(blanks.length, "blank")}, ${people.length} ${people.length === 1 ? "person" : "people"}; `
+    el("caption", {}, `${count(blanks.length, "blank")}, ${many}; `
       + "a colour is a person, and a given name has that of whom it meets most often"),
     el("thead", {}, el("tr", {}, heads.map((h) => el("th", { scope: "col" }, h)))), el("tbody", {}, lines)));
   return el("div", { class: "who" }, table, blanks.length <= 40 ? pairGrid(blanks) : null);

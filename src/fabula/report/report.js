@@ -76,7 +76,7 @@ function drawOpen() {
 /** As wide as its head, within bounds: a head may take two lines. */
 function fit(head, least, most) {
   const longest = Math.max(...head.split(/(?<=[ _,=(-])/).map((part) => part.length), head.length / 2);
-  return Math.round(Math.min(most, Math.max(least, 54 + 7.8 * longest)));
+  return Math.round(Math.min(most, Math.max(least, 54 + 8.4 * longest)));
 }
 
 /** A column: its head, its width, what sorts it, what it shows. The chosen metric stands first. */

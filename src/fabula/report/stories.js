@@ -183,7 +183,8 @@ function timeline(row, { strips, links }, card, clip) {
   }
   let first = true;
   strips.forEach((strip, n) => {
-    parts.push(svg("text", { class: "name", x: -14, y: strip.y + 16 }, brief(strip.name, narrow() ? 10 : 16), svg("title", {}, strip.name)),
+    const name = brief(strip.name, narrow() ? 10 : 16);
+    parts.push(svg("text", { class: "name", x: -14, y: strip.y + 16 }, name, svg("title", {}, strip.name)),
       svg("text", { class: "role", x: -14, y: strip.y + 30 }, strip.role === "other" ? "reference" : strip.role));
     strip.events.forEach((event, i) => {
       const kind = strip.kinds.get(i), mine = strip.links.get(i) ?? [];
