@@ -18,6 +18,7 @@ import pytest
 import fabula
 from fabula import demo
 from fabula.api.beside import find_beside
+from fabula.core.errors import SpecError
 from fabula.core.result import Result
 from fabula.report.html import page
 from fabula.report.pages import make_page
@@ -240,6 +241,7 @@ def test_highlights(browser, results):
     heights = browser.js("return [...document.querySelectorAll('.salient')].map((n) => +n.getAttribute('height'))")
     assert heights.index(max(heights)) == 3 and heights.index(min(heights)) == 9
     assert browser.one(".event.prediction").accessible_name.endswith("IoU 0.83")
+    browser.picture("highlights", "#open")
 
 
 def test_regions_on_an_empty_sheet(browser, results):
@@ -302,6 +304,18 @@ def test_identity(browser, results):
     by_id = dict(zip(browser.ids(), browser.column("Blanks in doubt"), strict=True))
     assert by_id["film_a"] == "0" and by_id["film_b"] == "3"
     assert browser.ids()[-1] == "<b>" and by_id["<b>"] == "3"
+    browser.picture("identity", "#open")
+
+
+@pytest.mark.parametrize("kind", ["moments", "regions", "identity"])
+def test_other_references_are_refused(results, tmp_path, kind):
+    other = KINDS[kind](tmp_path)
+    assert page(results[kind], "T", other=other)
+    path = next(p for p in (tmp_path / "q.jsonl", tmp_path / "r.jsonl") if p.exists())
+    path.write_text(path.read_text().splitlines()[0] + "\n")
+    fewer = fabula.score(next(tmp_path.glob("p.json*")), path, task=kind, metrics=list(other.metrics.values()))
+    with pytest.raises(SpecError, match="same references"):
+        page(results[kind], "T", other=fewer)
 
 
 def test_blanks_alone(browser, tmp_path, shared_data):

@@ -174,8 +174,18 @@ def check_comparable(a: Result, b: Result) -> None:
     if (a.task, a.protocol, list(a.scores)) != (b.task, b.protocol, list(b.scores)):
         seen = " and ".join(f"{r.task}, {r.protocol}: {', '.join(r.scores)}" for r in (a, b))
         raise SpecError(f"the two results do not hold the same metrics ({seen}); score both with the same options")
-    if [ref.stories for ref in a.refs] != [ref.stories for ref in b.refs]:
+    if [ref.stories for ref in a.refs] != [ref.stories for ref in b.refs] or list_kept(a) != list_kept(b):
         raise SpecError("the two results do not have the same references; score both against the same files")
+
+
+def list_kept(result: Result) -> list[Any]:
+    """The queries, images or sets that a result compared with."""
+    kept = result.kept
+    if isinstance(kept, Answers):
+        return list(kept.queries.values())
+    if isinstance(kept, Described):
+        return list(kept.refs)
+    return [] if kept is None else list(kept.sets)
 
 
 def show_number(value: float | None, score: Score, sign: str = "") -> str:

@@ -51,7 +51,7 @@ function sheet(row, s) {
   const boxes = [...row[3].map((r) => r[0]), ...said.map((d) => d[0])];
   const reach = (side) => boxes.reduce((far, b) => Math.max(far, b[side]), 1);
   let [width, height] = row[2] ?? [reach(2), reach(3)];
-  const stroke = () => Math.max(width, height) / 320;
+  const stroke = () => Math.max(width, height) / 260;
   const drawn = [];
   const box = (at, kind, words, group) => {
     const node = svg("rect", { class: `region ${kind}`, x: at[0], y: at[1], width: Math.max(0, at[2] - at[0]),
@@ -74,7 +74,7 @@ function sheet(row, s) {
   const picture = source ? svg("image", { href: source, width, height, preserveAspectRatio: "none" }) : null;
   const status = el("p", { class: "meta", role: "status" },
     source ? null : "The image was not given: boxes are on an empty sheet.");
-  const root = svg("svg", { class: "sheet", viewBox: `0 0 ${width} ${height}`, role: "group",
+  const root = svg("svg", { class: source ? "sheet pictorial" : "sheet", viewBox: `0 0 ${width} ${height}`, role: "group",
     "aria-label": `Image ${row[0]}: ${count(row[3].length, "reference")}, ${count(said.length, "detection")}`,
     keydown: (e) => walkStops(e, root) }, svg("rect", { class: "ground", width, height }), picture, golds, guesses);
   root.style.aspectRatio = `${width} / ${height}`;

@@ -73,9 +73,12 @@ function drawOpen() {
 
 // --- columns ---------------------------------------------------------------------------------------------------------
 
+const JOINTS = /(?<=[ _,=(-])/; // where a name may go on in the next line
+const breakable = (name) => name.split(JOINTS).flatMap((part, k) => (k ? [el("wbr"), part] : [part]));
+
 /** As wide as its head, within bounds: a head may take two lines. */
 function fit(head, least, most) {
-  const longest = Math.max(...head.split(/(?<=[ _,=(-])/).map((part) => part.length), head.length / 2);
+  const longest = Math.max(...head.split(JOINTS).map((part) => part.length), head.length / 2);
   return Math.round(Math.min(most, Math.max(least, 54 + 8.4 * longest)));
 }
 
@@ -151,7 +154,7 @@ function drawHead() {
     };
     return el("th", { scope: "col", "aria-sort": sorted, "data-key": c.key, class: c.words ? "words" : "" },
       el("button", { type: "button", title: c.about ?? c.head, click: press },
-        c.kind ? el("i", { class: `dot ${c.kind}` }) : null, el("span", {}, c.head)));
+        c.kind ? el("i", { class: `dot ${c.kind}` }) : null, el("span", {}, breakable(c.head))));
   })));
   table.cols.replaceChildren(...table.columns.map((c) => el("col", { width: c.width })));
   table.el.style.minWidth = `${table.columns.reduce((sum, c) => sum + c.width, 0)}px`;
