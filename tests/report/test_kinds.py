@@ -233,6 +233,21 @@ def test_moments(browser, results):
     browser.until("return document.querySelector('#status').textContent.startsWith('1 of 4')")
 
 
+def test_answers_in_words(browser, tmp_path):
+    refs = [{"id": k, "video": "v", "windows": [[0, 10]], "duration": 30, "text": f"q{k}"} for k in range(3)]
+    said = {0: "It happens from 0 to 9 seconds.", 1: f"{EVIL} I cannot tell."}
+    preds = lines(tmp_path / "p.jsonl", [{"id": k, "answer": words} for k, words in said.items()])
+    result = fabula.score(preds, lines(tmp_path / "q.jsonl", refs), task="grounding")
+    browser.open(page(result, "Words"), "#query=0")
+    assert said[0] in browser.one(".quoted").text and "0.90" in browser.one(".answers").text
+    browser.js("location.hash = '#query=1'")
+    browser.until("return document.querySelector('#open h3').firstChild.data === '1'")
+    assert "no window was read in it" in browser.one(".quoted").text and EVIL in browser.texts(".quoted")[0]
+    assert browser.ids()[-1] == "2"
+    browser.one("input[type=search]").send_keys("cannot")
+    browser.until("return document.querySelector('#status').textContent.startsWith('1 of 3')")
+
+
 def test_highlights(browser, results):
     browser.open(page(results["highlights"], "Highlights"), "#query=1")
     assert len(browser.all(".heat")) == 8  # marks above 0, of three annotators

@@ -12,6 +12,7 @@ from fabula.report._data import list_metrics, list_numbers, read_values, round_n
 from fabula.report._events import round_seconds
 from fabula.score.kept import FIRST, REACHED, Answer, Answers
 
+WORDS = 2000  # letters of an answer
 LISTS = ("VCMR", "SVMR", "VR")  # the order in which lists are shown
 
 
@@ -35,6 +36,7 @@ def list_queries(results: Sequence[Result], systems: Sequence[str]) -> dict[str,
             list_marks(query),
             list_saliency(kept, query, shown),
             query.type,
+            [find_words(each, query, shown) for each in kept],
         ]
         for id, query in kept[0].queries.items()
     ]
@@ -73,6 +75,13 @@ def list_answer(answer: Answer) -> list[Any]:
     ends = [round_seconds(t) if math.isfinite(t) else str(t) for t in (answer.start, answer.end)]
     told = [*ends, round(answer.iou, 4), round_number(answer.score), answer.window]
     return told if answer.video is None else [*told, answer.video]
+
+
+def find_words(kept: Answers, query: Query, lists: Sequence[str]) -> str | None:
+    """What a language model said, where windows were read from its words; no more than a page can hold."""
+    found = (kept.find(name, query.id) for name in lists if name in kept.lists)
+    words = next((ranking.answer for ranking in found if ranking is not None and ranking.answer is not None), None)
+    return words if words is None or len(words) <= WORDS else f"{words[:WORDS]} …"
 
 
 def list_marks(query: Query) -> list[Any] | None:

@@ -10,7 +10,7 @@
    A row of items:   [id, numbers per system, candidate per system, references, scene graphs per system or null,
                       with blanks: per system [clip, who it is, who was said, right pairs, pairs] each, or null]
    A row of queries: [id, numbers per system, sentence, video, seconds, windows, per system a list of answers per list,
-                      marks of clips or null, per system saliency or null, type or null]
+                      marks of clips or null, per system saliency or null, type or null, per system words or null]
                       an answer: [start, end, IoU, score, which window, video where it is another]
    A row of images:  [id, numbers per system, [width, height] or null, references, per system detections or null]
                       a reference: [box, captions]; a detection: [box, caption, score, reference, IoU, first, METEOR]

@@ -74,7 +74,8 @@ function sheet(row, s) {
   const picture = source ? svg("image", { href: source, width, height, preserveAspectRatio: "none" }) : null;
   const status = el("p", { class: "meta", role: "status" },
     source ? null : "The image was not given: boxes are on an empty sheet.");
-  const root = svg("svg", { class: source ? "sheet pictorial" : "sheet", viewBox: `0 0 ${width} ${height}`, role: "group",
+  const root = svg("svg", { class: source ? "sheet pictorial" : "sheet", viewBox: `0 0 ${width} ${height}`,
+    role: "group",
     "aria-label": `Image ${row[0]}: ${count(row[3].length, "reference")}, ${count(said.length, "detection")}`,
     keydown: (e) => walkStops(e, root) }, svg("rect", { class: "ground", width, height }), picture, golds, guesses);
   root.style.aspectRatio = `${width} / ${height}`;

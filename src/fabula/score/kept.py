@@ -18,10 +18,12 @@ from fabula.core.moments import Id, Query, Ranking, Rankings, VideoNumbers
 from fabula.core.regions import Picture
 from fabula.core.result import Result
 from fabula.core.rows import group_keys
+from fabula.metrics.moments import Block
 from fabula.pair.tiou import hull_iou
 
 if TYPE_CHECKING:
     from fabula.metrics.identity import fitb
+    from fabula.metrics.moments import MomentMetric
     from fabula.metrics.regions import RegionMetric
 
 FIRST = 10  # answers of a query
@@ -67,6 +69,7 @@ class Answers:
 
     queries: Mapping[Id, Query]
     numbers: VideoNumbers
+    metric: MomentMetric | None = None  # whose reader finds windows in answers that are words
     lists: dict[str, dict[Id, Ranking]] = field(default_factory=dict)
     names: dict[int, str] | None = None
 
@@ -87,7 +90,9 @@ class Answers:
         return kept.get(twin) if str(twin) == str(id) else None
 
     def judge(self, query: Query, ranking: Ranking) -> list[Answer]:
-        """Each answer with its overlap."""
+        """Each answer with its overlap; of an answer in words, the windows that the metric reads in it."""
+        if ranking.answer is not None and self.metric is not None:
+            ranking = Ranking(query.id, self.metric.read(Block.of_rankings([query], [ranking], self.numbers)).spans)
         if self.names is None:
             self.names = {number: video for video, number in self.numbers.items()}
         own = self.numbers.get(query.video)

@@ -35,7 +35,8 @@ def run(request: Request, task: str) -> Result:
         absent = {m: "the references have no marks of clips" for m in chosen if m.needs == "saliency"}
     numbers = VideoNumbers(strangers=all(m.param("unlisted") == "wrong" for m in chosen))
     stream, _ = files.read_rankings(predictions, numbers, notes, options.format)
-    able, kept = [m for m in chosen if m not in absent], Answers(queries, numbers)
+    able = [m for m in chosen if m not in absent]
+    kept = Answers(queries, numbers, next(iter(able), None))
     with pause_collector():  # rankings hold no cycles
         scored = moment_rows(able, queries, kept.tap(stream), Reading(numbers, notes, options.strict, request.progress))
     absent |= scored.absent
