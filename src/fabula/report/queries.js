@@ -10,7 +10,8 @@ PAGES.queries = {
   head: "Query",
   placeholder: "ids, sentences and videos",
   words: (row) => [row[2], row[3], row[9], ...row[10]],
-  said: (row) => row[10].some((words) => words !== null) || row[6].some((lists) => lists?.some((answers) => answers.length)) || Boolean(row[8]?.some(Boolean)),
+  said: (row) => row[10].some((words) => words !== null) || Boolean(row[8]?.some(Boolean))
+    || row[6].some((lists) => lists?.some((answers) => answers.length)),
   telling: (row) => row[6].some((lists) => lists?.some((answers) => answers.some((a) => a[2] > 0))) || Boolean(row[8]),
   about: (row) => row[3],
   prepare(row) {
@@ -56,7 +57,8 @@ function queryOf(row) {
   const parts = [el("p", { class: "said" }, row[2] ?? "(no sentence)")];
   row[6].forEach((lists, s) => {
     if (row[10][s] !== null) {
-      const none = lists?.some((a) => a.length) ? null : el("span", { class: "tag missed" }, "no window was read in it");
+      const none = lists?.some((a) => a.length) ? null
+        : el("span", { class: "tag missed" }, "no window was read in it");
       parts.push(el("p", { class: "quoted" }, el("small", {}, `${data.systems[s]} says `), row[10][s], " ", none));
     } else if (!lists?.some((a) => a.length) && !row[8]?.[s]) {
       parts.push(el("p", { class: "fault" },
