@@ -35,9 +35,10 @@ def find_media(folder: Path, ids: Iterable[str | int], endings: Sequence[str]) -
     found: dict[str, Path] = {}
     wanted = list(dict.fromkeys(map(str, ids)))
     for id in wanted:
-        path = next((named[name] for name in spell(id, endings) if name in named), None)
-        if path is not None:
-            found[id] = path
+        for name in spell(id, endings):
+            if name in named:
+                found[id] = named[name]
+                break
     if wanted and not found:
         both = f"there is {shown(there[0].name)}, and the rows have {shown(wanted[0])}"
         raise InputError("no file has the name of a row", file=folder, hint=f"compare the ids: {both}")
