@@ -29,6 +29,6 @@ def command(kind: Kind, systems: tuple[Path, ...], options: PlotOptions, out: Pa
     """
     if out.suffix.lower() != ".svg":
         raise SpecError(f"{out}: plots are SVG; name a file that ends in .svg")
-    check_outputs(systems, **{"--out": out})
+    check_outputs(systems, None, **{"--out": out})
     write_text(out, [plot(kind, *systems, options=options)])
     print_note(f"{out}: {kind} of {', '.join(path.name for path in systems)}")
