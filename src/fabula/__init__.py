@@ -20,6 +20,7 @@ __all__ = [
     "metric",
     "moments",
     "parse",
+    "plot",
     "predict",
     "protocol",
     "protocols",
@@ -43,6 +44,7 @@ _HOMES = {
     "metric": "fabula.metrics",
     "moments": "fabula.api.moments",
     "parse": "fabula.api.parse",
+    "plot": "fabula.api.plot",
     "predict": "fabula.api.predict",
     "protocol": "fabula.protocols",
     "read": "fabula.io",
@@ -66,6 +68,7 @@ if TYPE_CHECKING:
     from fabula.api.meta import meta
     from fabula.api.moments import moments
     from fabula.api.parse import parse
+    from fabula.api.plot import plot
     from fabula.api.predict import predict
     from fabula.api.protocols import protocols
     from fabula.api.reward import reward

@@ -77,12 +77,24 @@ def make_folder(path: Path) -> None:
         raise InputError(f"cannot be made ({error.strerror})", file=path, hint="choose another --out") from None
 
 
-def write_page(path: Path, results: Sequence[Result], systems: Sequence[Path], title: str | None = None) -> None:
-    """The results as a page, where it can show them."""
+def write_page(
+    path: Path,
+    results: Sequence[Result],
+    systems: Sequence[Path],
+    title: str | None = None,
+    *,
+    videos: Path | None = None,
+    images: Path | None = None,
+) -> None:
+    """The results as a page, where it can show them, with the films or images of a folder."""
+    from fabula.api.beside import find_beside
     from fabula.report.pages import check_page, make_page
 
     check_page(results[0])
-    write_text(path, [make_page(results, systems, title)])
+    beside = find_beside(results[0], videos, images)
+    for line in beside.notes:
+        warn(line)
+    write_text(path, [make_page(results, systems, title, beside=beside, folder=path.parent)])
 
 
 def write_json(path: Path | None, document: Callable[[], Any]) -> bool:

@@ -26,6 +26,8 @@ class Outputs(Options):
     rows: Path | None = option(None, "Write a row per video (.jsonl, .jsonl.gz, .parquet).", writes=True)
     html: Path | None = option(None, "Write the report as one self-contained page.", writes=True)
     against: Path | None = option(None, "A second system's predictions, compared in --html.")
+    videos: Path | None = option(None, "A folder of films, played beside the timelines of --html.")
+    images: Path | None = option(None, "A folder of images, under the boxes of --html.")
     thresholds: bool = option(False, "Show numbers at each tIoU too, where a score is the mean over several.")
     ci: bool = option(False, "Give every primary number an interval: a bootstrap over videos.")
 
@@ -45,6 +47,7 @@ def command(
     fabula score preds.json --refs val_1.json val_2.json
     fabula score preds.json --refs val_1.json --protocol soda-2021 --metrics SODA_c --json out.json
     fabula score a.json --refs val_1.json --html report.html --against b.json
+    fabula score a.json --refs val_1.json --html report.html --videos clips/
     fabula score caps.json --refs coco_annotations.json --task captions
     fabula score pairs.jsonl --task captions --rows rows.jsonl
     fabula score preds.json --refs val_1.json --ci --seed 1
@@ -57,7 +60,7 @@ def command(
         ci = how if outputs.ci else False
         results = [score(path, refs, options=options, ci=ci, progress=progress) for path in systems]
     if outputs.html:
-        write_page(outputs.html, results, systems)
+        write_page(outputs.html, results, systems, videos=outputs.videos, images=outputs.images)
     result = results[0]
     if outputs.rows:
         from fabula.io.rows import write_rows
@@ -84,3 +87,6 @@ def check_asked(outputs: Outputs, resampling: list[str]) -> None:
         raise SpecError(f"without --ci there are no intervals, and {named} would not be heeded; add --ci")
     if outputs.against and not outputs.html:
         raise SpecError("--against puts a second system on the page; say where with --html")
+    for flag, folder in {"--videos": outputs.videos, "--images": outputs.images}.items():
+        if folder and not outputs.html:
+            raise SpecError(f"{flag} lie beside the page; say where with --html")

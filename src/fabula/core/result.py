@@ -65,6 +65,7 @@ class Result:
     predictions: Corpus | None = None
     items: tuple[Item, ...] = ()  # the same for single captions
     read: Mapping[str, Any] = field(default_factory=dict)  # metric → the items as it read them, where not as they are
+    kept: Any = None  # the same for queries, images and sets of clips (score/kept.py)
 
     def __getitem__(self, metric: str) -> Score:
         return self.scores[metric]

@@ -7,17 +7,16 @@ Only our script and style may run; media may come from the page's own place.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from fabula.core.errors import InputError
 from fabula.core.nouns import Story
 from fabula.report._data import pack_data
 from fabula.report._events import list_events
 from fabula.report.html import draw_head, escape_text, hash_source, read_asset
+from fabula.report.links import link_file
 
 
 def watch_page(
@@ -36,7 +35,7 @@ def watch_page(
         raise InputError("no story to show", hint="predict at least one video")
     place = Path(folder or ".")
     rows = [
-        [id, story.duration or 0, list_events(story), link_video((videos or {}).get(id), place)]
+        [id, story.duration or 0, list_events(story), link_file((videos or {}).get(id), place)]
         for id, story in stories.items()
     ]
     events = sum(len(story) for story in stories.values())
@@ -66,14 +65,3 @@ def draw_watch(rows: Sequence[Sequence[Any]], title: str, lead: str, notes: Sequ
 </body>
 </html>
 """
-
-
-def link_video(path: str | Path | None, place: Path) -> str | None:
-    """The address of a file, relative to the page where both lie on one disk."""
-    if path is None:
-        return None
-    real = Path(os.path.realpath(path))
-    try:
-        return quote(os.path.relpath(real, os.path.realpath(place)).replace(os.sep, "/"))
-    except ValueError:  # another drive
-        return real.as_uri()
