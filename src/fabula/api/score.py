@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fabula import metrics as metric_room
+from fabula.api.inputs import take_both, take_sets
 from fabula.core import spec
 from fabula.core.errors import SpecError
 from fabula.core.notes import Progress, silent
@@ -27,15 +27,18 @@ if TYPE_CHECKING:
 
 @takes(ScoreOptions)
 def score(
-    predictions: Readable,
-    refs: Readable | Sequence[Readable] = (),
+    predictions: Any,
+    refs: Any = (),
     *,
     options: ScoreOptions | None = None,
     ci: bool | Resampling = False,
     progress: Progress = silent,
     **given: Any,
 ) -> Result:
-    """Score predictions against one or more reference sets.
+    """Score predictions against one or more reference sets: files, or what a notebook has of the same shape.
+
+    Dicts, lists, iterators, frames, what `fabula.read` returns; captions also as plain lists, one of candidates and one
+    of references (docs/python.md).
 
     With a protocol, the published evaluator's numbers; without, the corrected ones. `metrics` chooses among them:
     names or specs such as "SODA_c(refs=best)". `ci` gives each primary number an interval: True, or a Resampling that
@@ -43,7 +46,9 @@ def score(
     goes on with the run of a work folder (docs/engines.md). Options are given one by one, or as one object.
     """
     (options,) = deal("score", given, options or ScoreOptions())
-    result = run_request(make_request(predictions, list_refs(refs), options, progress))
+    options = take_sets(options)
+    given_predictions, several = take_both(predictions, refs, options)
+    result = run_request(make_request(given_predictions, several, options, progress))
     if not ci:
         return result
     from fabula.api.intervals import with_intervals
@@ -53,16 +58,24 @@ def score(
 
 
 def run_request(request: Request) -> Result:
-    """The task that was named, or that all agree on."""
+    """The task that was named, that all agree on, or that the files are known to be for."""
     agreed = agree_task(request)
+    if agreed is None:
+        found = infer_task(request.predictions, request.refs, request.options.format)
+        agreed = found if all(found in m.tasks for m in request.metrics or ()) else None
     check_request(request, agreed)
     result = task(agreed).run(request) if agreed else stories.run(request, None)
     check_parser(result.metrics.values(), request.options.spice)
     return result
 
 
-def list_refs(refs: Readable | Sequence[Readable]) -> Sequence[Readable]:
-    return [refs] if isinstance(refs, str | Path | Corpus) else refs
+def infer_task(predictions: Readable, refs: Sequence[Readable], format: str | None) -> str | None:
+    """By the shape of the files; None: stories, which tell by having captions or not."""
+    if isinstance(predictions, Corpus):
+        return None
+    from fabula.io import kinds
+
+    return kinds.infer_task(predictions, [ref for ref in refs if not isinstance(ref, Corpus)], format)
 
 
 def make_request(predictions: Readable, refs: Sequence[Readable], options: ScoreOptions, progress: Progress) -> Request:

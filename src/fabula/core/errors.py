@@ -34,6 +34,8 @@ class InputError(FabulaError):
         hint: str | None = None,
         noun: str = "video",
     ) -> None:
+        if (rename := getattr(file, "rename_place", None)) is not None:  # what was given in memory has no lines
+            field = rename(field)
         self.problem, self.file, self.video, self.field, self.hint = problem, file, video, field, hint
         whose = [f"{noun} {shown(video)}"] if video is not None else []
         named = [] if file is None else [str(file)]

@@ -90,7 +90,7 @@ class Request:
         everything = [self.predictions, *self.refs]
         if any(isinstance(r, Corpus) for r in everything):
             raise SpecError(f"the task {task} reads files, not story corpora")
-        first, *rest = (Path(str(r)) for r in everything)
+        first, *rest = (r if isinstance(r, Path) else Path(str(r)) for r in everything)
         return first, rest
 
     def need_refs(self) -> None:
