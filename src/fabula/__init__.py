@@ -10,6 +10,7 @@ __all__ = [
     "FabulaError",
     "__version__",
     "baseline",
+    "cite",
     "compare",
     "convert",
     "diagnose",
@@ -34,6 +35,7 @@ __all__ = [
 _HOMES = {
     "FabulaError": "fabula.core.errors",
     "baseline": "fabula.api.baseline",
+    "cite": "fabula.api.cite",
     "compare": "fabula.api.compare",
     "convert": "fabula.api.convert",
     "metric": "fabula.metrics",
@@ -54,6 +56,7 @@ _ROOMS = ("diagnose", "lint", "match", "protocols", "score")
 if TYPE_CHECKING:
     from fabula import match
     from fabula.api.baseline import baseline
+    from fabula.api.cite import cite
     from fabula.api.compare import compare
     from fabula.api.convert import convert
     from fabula.api.diagnose import diagnose

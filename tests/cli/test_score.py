@@ -25,7 +25,7 @@ def test_json_has_the_published_keys(fabula, tmp_path):
     assert list(result) == ["fabula", "task", "protocol", "scores", "counts", "warnings"]
     assert result["task"] == "dense" and result["protocol"] == "default"
     score = result["scores"]["SODA_d"]
-    assert list(score) == ["precision", "recall", "f1", "value", "signature", "ci"]
+    assert list(score) == ["precision", "recall", "f1", "value", "signature", "short", "ci"]
     assert score["value"] == score["f1"] and score["signature"].startswith("SODA_d(refs=mean,missing=zero")
     assert result["counts"] == {
         "videos": 2, "missing": 0, "unparsed": 0, "unknown": 0, "references": 5, "predictions": 3,

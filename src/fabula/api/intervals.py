@@ -18,6 +18,7 @@ def with_intervals(result: Result, how: Resampling) -> Result:
             result[name],
             ci={result[name].primary: (found.low, found.high)},
             signature=f"{result[name].signature}|ci:{how}",
+            short=f"{result[name].short}|ci:{how}" if result[name].short else "",
         )
         for name, found in each_interval(some, how).items()
     }

@@ -27,6 +27,9 @@ class Outputs(Options):
     html: Path | None = option(None, "Write the report as one self-contained page.", writes=True)
     against: Path | None = option(None, "A second system's predictions, compared in --html.")
     thresholds: bool = option(False, "Show numbers at each tIoU too, where a score is the mean over several.")
+    signatures: str = option(
+        "short", "What a terminal shows of signatures: full, or short (defaults left out).", choices=("short", "full")
+    )
     ci: bool = option(False, "Give every primary number an interval: a bootstrap over videos.")
 
 
@@ -67,7 +70,7 @@ def command(
     shown = Shown(
         document=result.to_dict,
         lines=lambda: table.plain_lines(result, outputs.thresholds),
-        drawn=lambda: table.rich_table(result, title, outputs.thresholds),
+        drawn=lambda: table.rich_table(result, title, outputs.thresholds, outputs.signatures == "full"),
         warnings=result.warnings,
     )
     show(shown, outputs.json_)

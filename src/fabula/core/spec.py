@@ -104,6 +104,10 @@ class Spec:
         set_fields = {k: getattr(self, k) for k in defaults}
         return self._print({k: v for k, v in set_fields.items() if v != defaults[k] or k == self.at})
 
+    def brief(self) -> str:
+        """What departs from the defaults, and nothing else."""
+        return self._print({k: getattr(self, k) for k, v in self.defaults().items() if getattr(self, k) != v})
+
     def full(self) -> str:
         """Every choice, defaults too; of late fields only what departs, so that older signatures stay as they were."""
         kept = {k: v for k, v in self.defaults().items() if k not in self.late or getattr(self, k) != v}

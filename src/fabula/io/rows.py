@@ -9,23 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from fabula.core.errors import SpecError
-from fabula.core.rows import Rows
+from fabula.core.rows import Rows, wide
 from fabula.io.files import write_bytes, write_text
 from fabula.io.parquet import import_arrow
 
 SUFFIXES = (".jsonl", ".jsonl.gz", ".parquet")
-
-
-def wide(rows: Mapping[str, Rows]) -> list[dict[str, Any]]:
-    """All metrics side by side: {"video", "refset", "SODA_c.f1": …, "mIoU": …}; absent where there is no such row."""
-    table: dict[tuple[str | int, int], dict[str, Any]] = {}
-    for metric, part in rows.items():
-        for row in part.dicts():
-            key, refset = row.pop(part.unit), row.pop("refset")
-            whose = {part.unit: key} if part.unit == "id" else {part.unit: key, "refset": refset}
-            place = table.setdefault((key, refset), whose)
-            place |= {metric if c == "value" else f"{metric}.{c}": number for c, number in row.items()}
-    return list(table.values())
 
 
 def check_suffix(path: Path) -> None:

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from fabula.core.errors import FabulaError, InputError
+from fabula.core.notes import Notes
 from fabula.core.nouns import Corpus, Item, Story
 from fabula.io.given.frames import is_frame, list_entries
 from fabula.io.given.path import Given, keep
@@ -43,8 +44,8 @@ class Hint:
 
 def unpack(value: Any) -> Any:
     """What `fabula.read` returns is a corpus and its notes; the corpus is what is meant."""
-    is_read = isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], Corpus)
-    return value[0] if is_read else value
+    is_read = isinstance(value, tuple) and len(value) == 2 and isinstance(value[1], Notes)
+    return value[0] if is_read and isinstance(value[0], Corpus) else value
 
 
 def is_one(value: Any) -> bool:
