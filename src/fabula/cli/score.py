@@ -7,13 +7,11 @@ from pathlib import Path
 
 import click
 
-from fabula.api.score import score
 from fabula.cli._console import Several, show_progress
 from fabula.cli._options import flags, path_argument, refs_option, typed
 from fabula.cli._out import Shown, check_outputs, show, write_page
 from fabula.core.errors import SpecError
 from fabula.core.options import Options, option
-from fabula.report import table
 from fabula.score.options import ScoreOptions
 from fabula.stats.resampling import Resampling
 
@@ -53,6 +51,9 @@ def command(
     fabula score preds.json --refs val_1.json --ci --seed 1
     fabula score sets.jsonl --refs truth.jsonl --task identity --html report.html
     """
+    from fabula.api.score import score
+    from fabula.report import table
+
     check_asked(outputs, typed(Resampling))
     check_outputs([predictions, *refs, outputs.against, options.sets], outputs)
     systems = [path for path in (predictions, outputs.against) if path]

@@ -26,7 +26,7 @@ WANTED: dict[Any, str] = {
 }
 HINTS: dict[type, dict[str, Any]] = {}  # resolving annotations is slow: once per class
 DEFAULTS: dict[type, Mapping[str, Any]] = {}
-GRAMMAR = re.compile(r"\s*([A-Za-z][\w-]*)\s*(?:\(([^()|]*)\))?\s*(?:@\s*([^\s|]+))?\s*(?:\|.*)?")
+GRAMMAR = r"\s*([A-Za-z][\w-]*)\s*(?:\(([^()|]*)\))?\s*(?:@\s*([^\s|]+))?\s*(?:\|.*)?"  # compiled when it is used
 
 
 def split(text: str) -> list[str]:
@@ -36,7 +36,7 @@ def split(text: str) -> list[str]:
 
 def parse(text: str) -> tuple[str, dict[str, str]]:
     """`Name(a=1)@x` → (Name, {"a": "1", "@": "x"}); values are still text."""
-    match = GRAMMAR.fullmatch(text)
+    match = re.fullmatch(GRAMMAR, text)
     if match is None:
         raise SpecError(f"cannot read {text!r}; write Name, Name(param=value,…) or Name@value")
     name, inside, at = match.groups()
