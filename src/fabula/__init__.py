@@ -19,6 +19,7 @@ __all__ = [
     "metric",
     "moments",
     "parse",
+    "power",
     "predict",
     "protocol",
     "protocols",
@@ -41,6 +42,7 @@ _HOMES = {
     "metric": "fabula.metrics",
     "moments": "fabula.api.moments",
     "parse": "fabula.api.parse",
+    "power": "fabula.api.power",
     "predict": "fabula.api.predict",
     "protocol": "fabula.protocols",
     "read": "fabula.io",
@@ -63,6 +65,7 @@ if TYPE_CHECKING:
     from fabula.api.lint import lint
     from fabula.api.moments import moments
     from fabula.api.parse import parse
+    from fabula.api.power import power
     from fabula.api.predict import predict
     from fabula.api.protocols import protocols
     from fabula.api.reward import reward

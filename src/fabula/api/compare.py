@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from fabula.api.clusters import cluster_results
+from fabula.api.clusters import name as name_groups
 from fabula.api.inputs import take_both, take_refs, take_sets, take_systems
 from fabula.api.score import make_request, run_request
 from fabula.core.errors import SpecError
@@ -16,12 +18,12 @@ from fabula.score.base import Shelf
 from fabula.score.options import ScoreOptions
 from fabula.stats.compare import Comparison
 from fabula.stats.compare import compare as compare_rows
-from fabula.stats.resampling import PairedTest
+from fabula.stats.resampling import Clusters, PairedTest
 
 WITHOUT = ("work", "resume")  # of ScoreOptions: a folder holds one run, and here are several
 
 
-@takes(PairedTest, ScoreOptions, without=WITHOUT)
+@takes(PairedTest, Clusters, ScoreOptions, without=WITHOUT)
 def compare(
     systems: Mapping[str, Any] | Sequence[Any],
     refs: Any = (),
@@ -37,7 +39,8 @@ def compare(
     is marked where its p-value, corrected over all pairs of systems (Holm), is below `alpha`. Options are given one by
     one, or as objects.
     """
-    testing, options = deal("compare", given, testing or PairedTest(), options or ScoreOptions(), without=WITHOUT)
+    hands = (testing or PairedTest(), Clusters(), options or ScoreOptions())
+    testing, grouped, options = deal("compare", given, *hands, without=WITHOUT)
     options, named = take_sets(options), take_systems(systems)
     if len(named) < 2:
         raise SpecError("one system is no comparison; name two or more prediction files")
@@ -52,6 +55,10 @@ def compare(
             raise SpecError(
                 f"{name} was read as {result.task}, {next(iter(results))} as {first.task}; say which: --task"
             )
+    by, drawn = grouped.cluster, ""
+    if by is not None:
+        results, n = cluster_results(results, by, [p for p, _ in both.values()], next(iter(both.values()))[1])
+        first, drawn = next(iter(results.values())), f"{name_groups(by)}:{n}"
     tables = {
         label: {name: (r.rows[label], first.metrics[label]) for name, r in results.items()} for label in first.scores
     }
@@ -61,4 +68,6 @@ def compare(
         signatures={label: s.signature for label, s in first.scores.items()},
         how=testing,
     )
-    return replace(seen, warnings=tuple(f"{name}: {w}" for name, r in results.items() for w in r.warnings))
+    return replace(
+        seen, clusters=drawn, warnings=tuple(f"{name}: {w}" for name, r in results.items() for w in r.warnings)
+    )

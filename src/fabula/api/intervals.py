@@ -10,15 +10,15 @@ from fabula.stats.resampling import Resampling
 from fabula.stats.sample import Sample
 
 
-def with_intervals(result: Result, how: Resampling) -> Result:
-    """The result with the interval of every primary number; its signature says how it was made."""
+def with_intervals(result: Result, how: Resampling, more: str = "") -> Result:
+    """The result with the interval of every primary number; its signature says how it was made, and what `more` says."""
     some = {name: Sample.of(result.rows[name], metric) for name, metric in result.metrics.items()}
     scores = {
         name: replace(
             result[name],
             ci={result[name].primary: (found.low, found.high)},
-            signature=f"{result[name].signature}|ci:{how}",
-            short=f"{result[name].short}|ci:{how}" if result[name].short else "",
+            signature=f"{result[name].signature}|ci:{how}{more}",
+            short=f"{result[name].short}|ci:{how}{more}" if result[name].short else "",
         )
         for name, found in each_interval(some, how).items()
     }

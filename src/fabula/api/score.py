@@ -18,6 +18,7 @@ from fabula.metrics import Metric, Wanted, check_choice, check_parser, names_of
 from fabula.score import room, stories, task
 from fabula.score.base import Readable, Request
 from fabula.score.options import STORIES, ScoreOptions
+from fabula.stats.resampling import Clusters
 
 if TYPE_CHECKING:
     from fabula.jobs.runner import Runner
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from fabula.stats.resampling import Resampling
 
 
-@takes(ScoreOptions)
+@takes(ScoreOptions, Clusters)
 def score(
     predictions: Any,
     refs: Any = (),
@@ -42,10 +43,12 @@ def score(
 
     With a protocol, the published evaluator's numbers; without, the corrected ones. `metrics` chooses among them:
     names or specs such as "SODA_c(refs=best)". `ci` gives each primary number an interval: True, or a Resampling that
-    says how. With `engine="ray"` or a `work` folder, stories are scored shard by shard, with the same numbers; `resume`
+    says how; `cluster` draws groups of videos. With `engine="ray"` or a `work` folder, stories are scored shard by shard, with the same numbers; `resume`
     goes on with the run of a work folder (docs/engines.md). Options are given one by one, or as one object.
     """
-    (options,) = deal("score", given, options or ScoreOptions())
+    options, grouped = deal("score", given, options or ScoreOptions(), Clusters())
+    if grouped.cluster is not None and not ci:
+        raise SpecError("without --ci nothing is drawn, and --cluster would not be heeded; add --ci")
     options = take_sets(options)
     given_predictions, several = take_both(predictions, refs, options)
     result = run_request(make_request(given_predictions, several, options, progress))
@@ -54,7 +57,13 @@ def score(
     from fabula.api.intervals import with_intervals
     from fabula.stats.resampling import Resampling as Default
 
-    return with_intervals(result, Default() if ci is True else ci)
+    how = Default() if ci is True else ci
+    if grouped.cluster is None:
+        return with_intervals(result, how)
+    from fabula.api.clusters import cluster_results, name
+
+    found, n = cluster_results({"": result}, grouped.cluster, [given_predictions], several)
+    return with_intervals(found[""], how, f"|clusters:{name(grouped.cluster)}:{n}")
 
 
 def run_request(request: Request) -> Result:

@@ -17,6 +17,8 @@ UNSEEN = (
     "\x00-\x1f\x7f-\x9f\xad\u061c\u070f\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
     "\ud800-\udfff\ufdd0-\ufdef\ufeff\ufff0-\ufffc\ufffe\uffff\U000e0000-\U0010ffff"
 )
+
+
 @lru_cache(1)
 def harmful() -> re.Pattern[str]:
     """Made when a text first needs it: to begin is quicker without."""
