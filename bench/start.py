@@ -24,7 +24,7 @@ RUNS = {
 
 
 def measure(rounds: int) -> dict[str, tuple[float, float]]:
-    """Median seconds of each, on the clock and of the processor; the first round, which fills caches, does not count."""
+    """Median seconds of each, on the clock and of the processor; the first round, which fills caches, is left out."""
     kept = tempfile.mkdtemp()
     env = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"} | {"PYTHONPYCACHEPREFIX": kept}
     took: dict[str, list[tuple[float, float]]] = {name: [] for name in RUNS}

@@ -2,10 +2,11 @@
 
     python reproduce/calibration.py [data sets]
 
-SIMULATED: a video's score is μ + the effect of its group + its own; groups have 1 to 9 videos, effects are normal or skewed
-(a shifted exponential). An interval of 95 % should hold μ in 95 of 100 data sets; a test at .05 should find a difference that is
-not there in 5 of 100. For power, σ is estimated from a pilot of so many videos, n is what `Power.needed` names, and a test over n
-fresh videos should find the difference in 80 of 100 data sets. Prints the tables of docs/compare.md.
+SIMULATED: a video's score is μ + the effect of its group + its own; groups have 1 to 9 videos, effects are normal or
+skewed (a shifted exponential). An interval of 95 % should hold μ in 95 of 100 data sets; a test at .05 should find a
+difference that is not there in 5 of 100. For power, σ is estimated from a pilot of so many videos, n is what
+`Power.needed` names, and a test over n fresh videos should find the difference in 80 of 100 data sets. Prints the
+tables of docs/compare.md.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 
 from fabula.core.rows import Rows
 from fabula.stats.bootstrap import interval
+from fabula.stats.few import widen_level
 from fabula.stats.paired import randomisation
 from fabula.stats.power import power_of_pair, power_of_pilot
 from fabula.stats.sample import Mean, Sample, samples
@@ -42,14 +44,22 @@ def grouped(rng: np.random.Generator, groups: int, share: float, skewed: bool) -
     return MU + 0.1 * own, of
 
 
+KINDS = {  # what is drawn, how the interval is made, and whether it is widened as --cluster does
+    "clusters, BCa": (True, "bca", True),
+    "clusters, percentile": (True, "percentile", True),
+    "clusters, BCa, not widened": (True, "bca", False),
+    "videos alone, BCa": (False, "bca", False),
+}
+
+
 def coverage(sets: int, groups: int, share: float, skewed: bool, seed: int) -> dict[str, float]:
-    rng, held = np.random.default_rng(seed), dict.fromkeys(("clusters bca", "clusters percentile", "videos bca"), 0)
+    rng, held = np.random.default_rng(seed), dict.fromkeys(KINDS, 0)
     for n in range(sets):
         scores, of = grouped(rng, groups, share, skewed)
-        for name in held:
-            what, method = name.split()
-            rows = make_rows(scores, of if what == "clusters" else None)
-            low, high = interval(Sample.of(rows, VALUE), method=method, resamples=DRAWS, seed=n)
+        for name, (clustered, method, wide) in KINDS.items():
+            rows = make_rows(scores, of if clustered else None)
+            level = widen_level(0.95, groups) if wide else 0.95
+            low, high = interval(Sample.of(rows, VALUE), level=level, method=method, resamples=DRAWS, seed=n)
             held[name] += low <= MU <= high
     return {name: count / sets for name, count in held.items()}
 
@@ -86,32 +96,36 @@ def power(sets: int, pilot: int, d: float, skewed: bool, alone: bool, seed: int)
     return float(np.mean(named)), found / sets
 
 
+def row(*cells: object) -> None:
+    print("| " + " | ".join(map(str, cells)) + " |", flush=True)
+
+
+def head(*cells: str) -> None:
+    print()
+    row(*cells)
+    row(*("---" for _ in cells))
+
+
 def main() -> None:
     sets = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
-    print(
-        f"SIMULATED, {sets} data sets a line, {DRAWS} draws; standard error about {100 * np.sqrt(0.05 * 0.95 / sets):.1f} points"
-    )
-    print(
-        "\n| groups | variance of the groups | effects | clusters, BCa | clusters, percentile | videos alone, BCa |\n|---|---|---|---|---|---|"
-    )
+    error = 100 * np.sqrt(0.05 * 0.95 / sets)
+    print(f"SIMULATED, {sets} data sets a line, {DRAWS} draws; standard error about {error:.1f} points")
+    head("groups", "their share of the variance", "effects", *KINDS)
     for groups in (5, 10, 20, 50):
         for share, skewed in ((0.5, False), (0.5, True), (0.0, False)):
             told = coverage(sets, groups, share, skewed, groups)
-            cells = " | ".join(f"{100 * x:.1f} %" for x in told.values())
-            print(f"| {groups} | {share:.0%} | {'skewed' if skewed else 'normal'} | {cells} |", flush=True)
-    print("\n| groups | found though not there: clusters | videos alone |\n|---|---|---|")
+            row(groups, f"{share:.0%}", "skewed" if skewed else "normal", *(f"{100 * x:.1f} %" for x in told.values()))
+    head("groups", "found though not there: clusters", "videos alone")
     for groups in (5, 10, 20, 50):
         told = size(sets, groups, 0.5, groups)
-        print(f"| {groups} | {100 * told['clusters']:.1f} % | {100 * told['videos']:.1f} % |", flush=True)
-    print("\n| from | difference | effects | videos named (mean) | found |\n|---|---|---|---|---|")
+        row(groups, f"{100 * told['clusters']:.1f} %", f"{100 * told['videos']:.1f} %")
+    head("from", "difference", "effects", "videos named (mean)", "found")
     for pilot, alone in ((30, False), (100, False), (100, True)):
         for d in (0.01, 0.02):
             for skewed in (False, True):
                 n, share = power(sets // 2, pilot, d, skewed, alone, pilot)
                 of = f"a pilot of {pilot}, ρ = .75" if alone else f"two systems, {pilot} videos"
-                print(
-                    f"| {of} | {d:g} | {'skewed' if skewed else 'normal'} | {n:.0f} | {100 * share:.1f} % |", flush=True
-                )
+                row(of, d, "skewed" if skewed else "normal", f"{n:.0f}", f"{100 * share:.1f} %")
 
 
 if __name__ == "__main__":

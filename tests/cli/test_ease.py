@@ -1,4 +1,4 @@
-"""What makes typing easy: several names behind an option, endings that say a format, lists, completion, a quick start."""
+"""What makes typing easy: several names behind an option, endings that say a format, lists, completion, a start."""
 
 import csv
 import json

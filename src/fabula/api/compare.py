@@ -18,6 +18,7 @@ from fabula.score.base import Shelf
 from fabula.score.options import ScoreOptions
 from fabula.stats.compare import Comparison
 from fabula.stats.compare import compare as compare_rows
+from fabula.stats.few import widen_level
 from fabula.stats.resampling import Clusters, PairedTest
 
 WITHOUT = ("work", "resume")  # of ScoreOptions: a folder holds one run, and here are several
@@ -55,10 +56,11 @@ def compare(
             raise SpecError(
                 f"{name} was read as {result.task}, {next(iter(results))} as {first.task}; say which: --task"
             )
-    by, drawn = grouped.cluster, ""
+    by, drawn, how = grouped.cluster, "", testing
     if by is not None:
         results, n = cluster_results(results, by, [p for p, _ in both.values()], next(iter(both.values()))[1])
         first, drawn = next(iter(results.values())), f"{name_groups(by)}:{n}"
+        how = replace(testing, level=widen_level(testing.level, n))
     tables = {
         label: {name: (r.rows[label], first.metrics[label]) for name, r in results.items()} for label in first.scores
     }
@@ -66,8 +68,11 @@ def compare(
         tables,
         scales={label: s.scale for label, s in first.scores.items()},
         signatures={label: s.signature for label, s in first.scores.items()},
-        how=testing,
+        how=how,
     )
     return replace(
-        seen, clusters=drawn, warnings=tuple(f"{name}: {w}" for name, r in results.items() for w in r.warnings)
+        seen,
+        testing=testing,
+        clusters=drawn,
+        warnings=tuple(f"{name}: {w}" for name, r in results.items() for w in r.warnings),
     )

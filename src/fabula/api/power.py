@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +27,7 @@ WITHOUT = WHERE
 class PowerOptions(Options):
     """What is to be shown, and how surely."""
 
-    difference: float | None = option(
-        None, "The difference to be shown, as a fraction: .01. Default: the observed one."
-    )
+    difference: float | None = option(None, "The difference to be shown, a fraction: .01. Default: the observed one.")
     power: float = option(0.8, "How likely it is to be shown.", shows_default=True)
     alpha: float = option(0.05, "The level of the two-sided test.", shows_default=True)
     correlation: float | None = option(None, "Of one system: how alike two systems score a video, such as .8.")
@@ -206,8 +204,3 @@ def to_number(cell: str | None) -> float | str | None:
         return float(cell or "")
     except ValueError:
         return cell
-
-
-def replace_difference(powers: Powers, difference: float) -> Powers:
-    """The same, asked about another difference."""
-    return replace(powers, options=replace(powers.options, difference=difference))

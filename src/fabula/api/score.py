@@ -43,8 +43,9 @@ def score(
 
     With a protocol, the published evaluator's numbers; without, the corrected ones. `metrics` chooses among them:
     names or specs such as "SODA_c(refs=best)". `ci` gives each primary number an interval: True, or a Resampling that
-    says how; `cluster` draws groups of videos. With `engine="ray"` or a `work` folder, stories are scored shard by shard, with the same numbers; `resume`
-    goes on with the run of a work folder (docs/engines.md). Options are given one by one, or as one object.
+    says how; `cluster` draws groups of videos. With `engine="ray"` or a `work` folder, stories are scored shard by
+    shard, with the same numbers; `resume` goes on with the run of a work folder (docs/engines.md). Options are given
+    one by one, or as one object.
     """
     options, grouped = deal("score", given, options or ScoreOptions(), Clusters())
     if grouped.cluster is not None and not ci:
@@ -63,7 +64,7 @@ def score(
     from fabula.api.clusters import cluster_results, name
 
     found, n = cluster_results({"": result}, grouped.cluster, [given_predictions], several)
-    return with_intervals(found[""], how, f"|clusters:{name(grouped.cluster)}:{n}")
+    return with_intervals(found[""], how, f"|clusters:{name(grouped.cluster)}:{n}", n)
 
 
 def run_request(request: Request) -> Result:

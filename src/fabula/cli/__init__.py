@@ -125,7 +125,7 @@ def main() -> None:
 
 
 def run() -> None:
-    """What a user can mend costs one line and exit code 2, a gate that is not passed 3; anything else is a fault of ours and shows where it is."""
+    """What a user can mend costs one line and exit code 2, a gate that is not passed 3; else it is a fault of ours."""
     try:
         fabula.main(standalone_mode=False)
     except GateError as error:

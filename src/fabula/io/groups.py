@@ -50,9 +50,7 @@ def choose(by: str | Mapping[Any, Any], files: Sequence[str | Path]) -> tuple[Ca
         read_field(check_path(file), by, known)
     if not known:
         hint = "name a field of the references, a file of ids and groups, or a /pattern/ of ids"
-        raise SpecError(
-            f"--cluster {by}: no entry of the references has such a field, and there is no such file; {hint}"
-        )
+        raise SpecError(f"--cluster {by}: no entry of the references has such a field, no file has the name; {hint}")
     return look_up(known), f"its entry has no field {by!r}"
 
 
