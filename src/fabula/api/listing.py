@@ -1,4 +1,4 @@
-"""What there is, as tables: metrics, protocols, formats, tasks, caption scorers, extractors; off the registry."""
+"""What there is, as tables: metrics, protocols, formats, tasks, scorers, extractors, readers; off the registry."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from fabula import metrics, text
 from fabula.io import all_formats
+from fabula.io.answers.readers import READERS
 from fabula.protocols import room as protocol_room
 from fabula.score import room as task_room
 
@@ -70,6 +71,11 @@ def extractor_table() -> Table:
     return ("extractor", "weights", "licence of the weights", "what it is"), rows
 
 
+def reader_table() -> Table:
+    rows = [[r.name, r.about, r.repository or "ours", r.commit] for r in READERS.all()]
+    return ("reader", "what it reads as a window", "repository", "commit"), rows
+
+
 TABLES: dict[str, Callable[[], Table]] = {
     "metrics": metric_table,
     "protocols": protocol_table,
@@ -77,6 +83,7 @@ TABLES: dict[str, Callable[[], Table]] = {
     "scorers": scorer_table,
     "tasks": task_table,
     "extractors": extractor_table,
+    "readers": reader_table,
 }
 
 
