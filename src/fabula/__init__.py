@@ -11,6 +11,7 @@ __all__ = [
     "__version__",
     "analyse",
     "baseline",
+    "cite",
     "compare",
     "convert",
     "diagnose",
@@ -21,6 +22,7 @@ __all__ = [
     "moments",
     "parse",
     "plot",
+    "power",
     "predict",
     "protocol",
     "protocols",
@@ -38,6 +40,7 @@ _HOMES = {
     "FabulaError": "fabula.core.errors",
     "analyse": "fabula.api.analyse",
     "baseline": "fabula.api.baseline",
+    "cite": "fabula.api.cite",
     "compare": "fabula.api.compare",
     "convert": "fabula.api.convert",
     "meta": "fabula.api.meta",
@@ -45,6 +48,7 @@ _HOMES = {
     "moments": "fabula.api.moments",
     "parse": "fabula.api.parse",
     "plot": "fabula.api.plot",
+    "power": "fabula.api.power",
     "predict": "fabula.api.predict",
     "protocol": "fabula.protocols",
     "read": "fabula.io",
@@ -61,6 +65,7 @@ if TYPE_CHECKING:
     from fabula import match
     from fabula.api.analyse import analyse
     from fabula.api.baseline import baseline
+    from fabula.api.cite import cite
     from fabula.api.compare import compare
     from fabula.api.convert import convert
     from fabula.api.diagnose import diagnose
@@ -69,6 +74,7 @@ if TYPE_CHECKING:
     from fabula.api.moments import moments
     from fabula.api.parse import parse
     from fabula.api.plot import plot
+    from fabula.api.power import power
     from fabula.api.predict import predict
     from fabula.api.protocols import protocols
     from fabula.api.reward import reward

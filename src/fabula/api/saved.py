@@ -38,7 +38,8 @@ def load_score(name: str, given: dict[str, Any]) -> Score:
     ci = {metric.primary: (float(low_high[0]), float(low_high[1]))} if low_high else None
     at = {str(t): load_numbers(numbers) for t, numbers in given.get("by_threshold", {}).items()}
     types = {str(t): load_numbers(numbers) for t, numbers in given.get("by_type", {}).items()}
-    return Score(name, values, metric.primary, given["signature"], ci, metric.scale, types, at)
+    short = str(given.get("short", ""))
+    return Score(name, values, metric.primary, given["signature"], ci, metric.scale, types, at, short=short)
 
 
 def load_numbers(given: dict[str, Any]) -> dict[str, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ def simulate(
 ) -> int:
     """Write SIMULATED frame features of the videos of these annotations; returns how many videos there are."""
     (options,) = deal("simulate", given, options or SimulateOptions)
+    annotations = [file for path in annotations for file in list_splits(Path(path))]
     if is_verified(annotations, options.format):
         return simulate_moments(annotations, options, warn)
     from fabula.learn.simulate import Recipe
@@ -47,6 +49,20 @@ def simulate_world(
         raise SpecError(f"the task {task.name!r} has no simulated world")
     (options,) = deal("simulate", given, options or task.Simulate)
     return task.simulate(options, Path(out), overwrite)
+
+
+def list_splits(path: Path) -> list[Path]:
+    """The files of a folder of splits, as `train --data` takes it; a file itself."""
+    if not path.is_dir():
+        return [path]
+    files = [f for f in sorted(path.glob("*.json*")) if SPLITS & set(re.split(r"[^a-z0-9]+", f.name.lower()))]
+    if not files:
+        hint = "name the files themselves, or keep files with train, val or test in their names"
+        raise InputError("no file of a split", file=path, hint=hint)
+    return files
+
+
+SPLITS = {"train", "val", "test"}
 
 
 def is_verified(annotations: Sequence[Path], format: str | None) -> bool:

@@ -66,7 +66,8 @@ def command(annotations: tuple[Path, ...], options: SimulateOptions) -> None:
     A task that has a world of its own makes all of it: captions, faces, features.
 
     \b
-    fabula simulate yc2/yc2_my_train.json yc2/yc2_my_val.json --embedder minilm -o simulated.safetensors
+    fabula simulate yc2/ --embedder minilm -o simulated.safetensors
+    fabula simulate yc2/yc2_my_train.json yc2/yc2_my_val.json -o simulated.safetensors
     fabula simulate micap -o world/ --difficulty hard        (its own options: fabula simulate micap --help)
     """
     count = simulate(annotations, options=options, warn=warn)

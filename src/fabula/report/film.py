@@ -15,7 +15,8 @@ from typing import Any
 
 from fabula.core.errors import InputError
 from fabula.report._events import round_seconds
-from fabula.report.watch import draw_watch, link_video
+from fabula.report.links import link_file
+from fabula.report.watch import draw_watch
 
 MOST = 24  # people of a film that are shown; of further ones the number is told
 
@@ -78,7 +79,7 @@ def row_of(film: Film, place: Path) -> list[Any]:
         ]
         for person in shown
     ]
-    return [film.id, film.duration, events, link_video(film.video, place), people, len(film.people) - len(shown)]
+    return [film.id, film.duration, events, link_file(film.video, place), people, len(film.people) - len(shown)]
 
 
 ID = re.compile(r"\bP(\d+)\b")
