@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from fabula.cli._console import warn
 from fabula.core.registry import close_to
 from fabula.learn.tasks import room
 from fabula.learn.tasks.base import Task
@@ -18,7 +19,9 @@ class Tasks(click.Group):
     make: Callable[[Task], click.Command]
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted({module.replace("_", "-") for module in room.modules()} | set(room.outside()))
+        """Ours by file name; those of other packages are looked at, and one that cannot be used costs a warning."""
+        outside = {plugin.name for plugin, _ in room.others(warn)}
+        return sorted({module.replace("_", "-") for module in room.modules()} | outside)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         found = room.find(name)

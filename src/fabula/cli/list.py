@@ -12,6 +12,8 @@ from fabula.report.table import plain_rows
 @click.command("list")
 @click.argument("what", type=click.Choice(list(TABLES)))
 def command(what: str) -> None:
-    """List metrics, protocols, formats, tasks, caption scorers or extractors."""
-    table = TABLES[what]()
-    show(Shown(document=lambda: table, lines=lambda: plain_rows(*table), drawn=lambda: rich_table(table)))
+    """List metrics, protocols, formats, tasks, caption scorers, extractors, training tasks or models."""
+    warnings: list[str] = []
+    table = TABLES[what](warnings.append)
+    lines = lambda: plain_rows(*table)  # noqa: E731
+    show(Shown(document=lambda: table, lines=lines, drawn=lambda: rich_table(table), warnings=warnings))

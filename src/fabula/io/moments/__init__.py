@@ -105,6 +105,7 @@ SHELF = Shelf(
         Rule("verified-fig", is_verified_fig, "*.jsonl", "references"),
     ),
     patterns=("*.jsonl", "*.txt"),
+    readers=("read_queries", "read_rankings"),
 )
 
 

@@ -77,4 +77,5 @@ SHELF = Shelf(
         Rule("timechat", is_timechat),
         Rule("youcook2", is_youcook2, holds="references"),
     ),
+    readers=("read_stories",),
 )
