@@ -6,7 +6,7 @@
 
 A ```console block holds commands, each behind `$ ` (a line that ends in \\ goes on), and below each what a terminal of
 WIDTH columns shows of it; a line … cuts it after as many lines as stand above. `cd` lasts to the end of the page. A
-```pycon block is a Python session in the same folder. Decimal numbers in the page's sentences must stand in some output.
+```pycon block is a Python session in the same folder. Decimal numbers in the sentences must stand in some output.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ def tell_progress() -> Watch:
 
 @contextmanager
 def show_training(talks: bool = True) -> Iterator[Watch]:
-    """A bar whose text changes (epoch, losses), lines where there is no terminal; nothing in a process that is quiet."""
+    """A bar whose text changes (epoch, losses), lines where there is no terminal; nothing where `talks` is False."""
     if not talks or not sys.stderr.isatty():
         yield tell_progress() if talks else silent
         return
