@@ -35,6 +35,7 @@ LEAVES = {
     "search",
     "web",
     "demo",
+    "hosts",
 }  # behind everything; only api and cli open their doors
 HEAVY = {"torch", "lightning", "transformers"}  # learn and features alone
 
