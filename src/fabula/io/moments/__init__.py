@@ -17,6 +17,7 @@ from fabula.core.nouns import Event, Segment
 from fabula.core.registry import close_to
 from fabula.io.fields import Source
 from fabula.io.files import check_path, pause_collector, write_text
+from fabula.io.files import is_table as is_table_file
 from fabula.io.format import Format
 from fabula.io.head import Head
 from fabula.io.segments import REPAIRS, find_fault, mend_event
@@ -42,6 +43,15 @@ def is_didemo(head: Head) -> bool:
     return LIST.match(head.text) is not None and '"times"' in head.text and '"annotation_id"' in head.text
 
 
+def is_lmms_grounding(head: Head) -> bool:
+    """A line of lmms-eval's log that holds the truth."""
+    if "doc_id" not in head.first_object or "filtered_resps" not in head.first_object:
+        return False
+    from fabula.io.answers.hosts import sample_truth
+
+    return sample_truth(dict(head.first_object)) is not None
+
+
 def is_moment_lines(head: Head) -> bool:
     first = head.first_object
     return "id" in first and ("windows" in first or "saliency" in first)
@@ -62,6 +72,11 @@ def is_rvmr(head: Head) -> bool:
 
 def is_rvmr_predictions(head: Head) -> bool:
     return RVMR.match(head.text) is not None and '"video_name"' in head.text and '"relevance"' not in head.text
+
+
+def is_table(head: Head) -> bool:
+    """By its ending alone."""
+    return is_table_file(head.path)
 
 
 def is_timechat(head: Head) -> bool:
@@ -93,6 +108,7 @@ SHELF = Shelf(
         Rule("charades-sta", is_charades, "*.txt", "references"),
         Rule("didemo", is_didemo, "*.json", "references"),
         Rule("moment-lines", is_moment_lines, "*.jsonl", module="lines"),
+        Rule("lmms-grounding", is_lmms_grounding, "*.jsonl"),
         Rule("qvhighlights", is_qvhighlights, "*.jsonl", "references"),
         Rule("qvhighlights-predictions", is_qvhighlights_predictions, "*.jsonl", "predictions"),
         Rule("rvmr", is_rvmr, "*.json", "references"),
@@ -103,8 +119,9 @@ SHELF = Shelf(
         Rule("tvr-predictions", is_tvr_predictions, "*.json", "predictions"),
         Rule("verified-cog", None, "*.jsonl", "references"),
         Rule("verified-fig", is_verified_fig, "*.jsonl", "references"),
+        Rule("vlmevalkit-grounding", is_table, "*.csv, *.tsv, *.xlsx"),
     ),
-    patterns=("*.jsonl", "*.txt"),
+    patterns=("*.jsonl", "*.txt", "*.xlsx", "*.tsv", "*.csv"),
     readers=("read_queries", "read_rankings"),
 )
 
@@ -181,6 +198,8 @@ def choose_format(head: Head, name: str | None, role: Role) -> Format:
         if format.holds not in (role, "either"):
             raise SpecError(f"the format {format.name!r} holds {format.holds}, not {role}")
         return format
+    if is_table_file(head.path) and (found := SHELF.sniff(head, role)) is not None:
+        return found
     text = head.text.lstrip()
     if not text:
         hint = f"it should hold {role}"
