@@ -56,8 +56,8 @@ def test_every_function_that_a_task_names_is_there(utils, task):
 
 def log_of(results: list[dict[str, object]], path: Path) -> Path:
     """As `--log_samples` of 0.7.3 writes it: without doc and arguments."""
-    lines = [{"doc_id": i, "target": "", "filtered_resps": SAID, "token_counts": [None], "doc_hash": "ab", **r, "input": "?"}
-             for i, r in enumerate(results)]  # fmt: skip
+    common = {"target": "", "filtered_resps": SAID, "token_counts": [None], "doc_hash": "ab", "input": "?"}
+    lines = [{"doc_id": i, **common, **r} for i, r in enumerate(results)]
     path.write_text("\n".join(json.dumps(line) for line in lines) + "\n")
     return path
 

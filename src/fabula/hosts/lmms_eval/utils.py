@@ -1,7 +1,7 @@
 """Tasks for lmms-eval (0.7.3): dense captions and grounding, answers read and scored by Fabula.
 
-lmms-eval loads this file by its path. A document is a line of dense.jsonl or grounding.jsonl beside it; videos are looked
-for in FABULA_VIDEOS. What `process_results` returns is kept by --log_samples, so that a run can be scored again.
+lmms-eval loads this file by its path. A document is a line of dense.jsonl or grounding.jsonl beside it; videos are
+looked for in FABULA_VIDEOS. What `process_results` returns is kept by --log_samples: a run can be scored again.
 """
 
 from __future__ import annotations
