@@ -52,7 +52,7 @@ def clip(path, reader):
     return list(fillin.read_references(path, Notes()).values()) == [("[PERSON1]", "[PERSON2]")]
 
 
-LOOK = {"dense": story, "moments": moment, "regions": region, "captions": item, "identity": clip}
+LOOK = {"dense": story, "moments": moment, "grounding": moment, "regions": region, "captions": item, "identity": clip}
 
 
 @pytest.mark.parametrize("reader", READERS, ids=lambda r: f"{r.tasks[0]}-{r.name}")

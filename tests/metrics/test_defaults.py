@@ -40,7 +40,7 @@ FULL = [
     f"DVC_ROUGE_L({WORDS}){TIOU}",
     f"DVC_SPICE({WORDS},spice=native){TIOU}",
     "FITB(labels=clean,short=zero)",
-    "Grounding(missing=zero,iou=0.3/0.5/0.7,cmp=>=,order=file)",
+    "Grounding(missing=zero,iou=0.3/0.5/0.7,cmp=>=,order=file,reader=fabula)",
     "HL_Hit1(missing=zero,clip=2)",
     "HL_mAP(missing=zero,clip=2,steps=recall)",
     f"iSPICE(tok=none,{CAPTION},ids=11,boundary=word,skip_empty=no,spice=native)",

@@ -368,14 +368,67 @@ def rvmr(rng: Random, some: list[Query]) -> tuple[Doc, Doc]:
     return Doc("pred.json", "json", preds), Doc("ref0.json", "json", refs)
 
 
-MOMENTS = (qvhighlights, moment_lines, tvr, timechat_tvg, verified_fig, didemo, charades, rvmr)
+def words(rng: Random, q: Query) -> str:
+    """A window as a video LLM would tell it, or nearly."""
+    a, b = near(rng, q)[0][:2]
+    shapes = (
+        "{} - {}",
+        "from {} to {} seconds",
+        "It starts at {} and ends at {}.",
+        "<think>{} to 3</think>{} s",
+        "[{}, {}]",
+    )
+    return rng.choice((*shapes, "between {}s and {}s", "<answer>0:{:02.0f} - 1:{:02.0f}</answer>", "no idea")).format(
+        a, b
+    )
+
+
+def answer_lines(rng: Random, some: list[Query]) -> tuple[Doc, Doc]:
+    preds = [{"id": q.id, "answer": words(rng, q)} for q in some]
+    return Doc("pred.jsonl", "lines", preds), moment_lines(rng, some)[1]
+
+
+def keyed_answers(rng: Random, some: list[Query]) -> tuple[Doc, Doc]:
+    keys = [f"{q.video}>>>{q.text}>>>{rng.choice((q.windows[0], q.windows))}" for q in some]
+    told = [rng.choice((words(rng, q), {"answers": words(rng, q)}, {"timestamps": [q.windows[0]]})) for q in some]
+    tree = dict(zip(keys, told, strict=True))
+    return Doc("pred.json", "json", tree), Doc("ref0.json", "json", dict(tree))
+
+
+def ego4d_nlq(rng: Random, some: list[Query]) -> tuple[Doc, Doc]:
+    asked = [{"clip_start_sec": q.windows[0][0], "clip_end_sec": q.windows[0][1], "query": q.text} for q in some]
+    clip = {"clip_uid": "c", "annotations": [{"annotation_uid": "a", "language_queries": asked}]}
+    results = [
+        {"clip_uid": "c", "annotation_uid": "a", "query_idx": i, "predicted_times": [r[:2] for r in near(rng, q)]}
+        for i, q in enumerate(some)
+    ]
+    preds = {"version": "1.0", "challenge": "ego4d_nlq_challenge", "results": results}
+    return Doc("pred.json", "json", preds), Doc("ref0.json", "json", {"videos": [{"clips": [clip]}]})
+
+
+def omtg(rng: Random, some: list[Query]) -> tuple[Doc, Doc]:
+    rows = [
+        {
+            "index": q.id,
+            "video": q.video,
+            "question": q.text,
+            "answer": " and ".join(f"{a} - {b}" for a, b in q.windows),
+            "prediction": words(rng, q),
+        }
+        for q in some
+    ]
+    return Doc("pred.json", "json", rows), Doc("ref0.json", "json", [dict(row) for row in rows])
+
+
+SPOKEN = (answer_lines, keyed_answers, ego4d_nlq, omtg)
+MOMENTS = (qvhighlights, moment_lines, tvr, timechat_tvg, verified_fig, didemo, charades, rvmr, *SPOKEN)
 
 
 def moments(rng: Random, task: str = "") -> tuple[Doc, list[Doc]]:
     ways = {
         "highlights": (qvhighlights, qvhighlights, moment_lines),
         "moments": (tvr, tvr, verified_fig, moment_lines, rvmr),
-        "grounding": (timechat_tvg, timechat_tvg, charades, didemo, moment_lines),
+        "grounding": (timechat_tvg, timechat_tvg, charades, didemo, moment_lines, *SPOKEN),
     }.get(task, MOMENTS)
     pred, ref = rng.choice(ways)(rng, draw_queries(rng))
     return pred, [ref]

@@ -1,4 +1,4 @@
-"""What there is, as tables: metrics, protocols, formats, tasks, caption scorers, extractors, models; off the registry.
+"""What there is, as tables: metrics, protocols, formats, tasks, scorers, extractors, readers, models; off the registry.
 
 What other packages offer stands behind ours, with the package's name; of what cannot be used, a warning says why.
 """
@@ -14,6 +14,7 @@ from fabula import metrics, text
 from fabula.core.notes import ignore
 from fabula.core.registry import Room, key
 from fabula.io import all_formats, moments, regions, stories
+from fabula.io.answers.readers import READERS
 from fabula.io.format import Format
 from fabula.protocols import room as protocol_room
 from fabula.score import room as task_room
@@ -97,6 +98,11 @@ def extractor_table(warn: Warn = ignore) -> Table:
     return ("extractor", "weights", "licence of the weights", "what it is"), rows
 
 
+def reader_table(warn: Warn = ignore) -> Table:
+    rows = [[r.name, r.about + whose, r.repository or "ours", r.commit] for r, whose in everything(READERS, warn)]
+    return ("reader", "what it reads as a window", "repository", "commit"), rows
+
+
 def training_table(warn: Warn = ignore) -> Table:
     from fabula.learn.tasks import room
 
@@ -135,6 +141,7 @@ TABLES: dict[str, Callable[[Warn], Table]] = {
     "scorers": scorer_table,
     "tasks": task_table,
     "extractors": extractor_table,
+    "readers": reader_table,
     "training": training_table,
     "models": model_table,
 }

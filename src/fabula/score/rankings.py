@@ -88,8 +88,9 @@ def moment_rows(
 
     def take(listed: Listed, at: Sequence[int], block: Block) -> None:
         score_block(listed, at, block, reading)
-        out.answers += len(block.spans)
-        out.empty += int((block.counts == 0).sum())
+        read = listed.metrics[0].read(block)
+        out.answers += len(read.spans)
+        out.empty += int((read.counts == 0).sum())
         done[listed.name] = done.get(listed.name, 0) + len(block)
         progress(what, max(done.values()), len(order))
 
@@ -200,9 +201,9 @@ def find_twin(id: Id, places: Mapping[Id, int], notes: Notes) -> int | None:
 
 def score_block(listed: Listed, at: Sequence[int], block: Block, reading: Reading) -> None:
     """A block of queries, whose places are `at`, through every metric of the list."""
-    listed.windows |= len(block.spans) > 0
+    listed.windows |= len(block.spans) > 0 or block.texts is not None
     if any(m.needs == "windows" for m in listed.metrics):
-        note_oddities(block, listed, reading)
+        note_oddities(listed.metrics[0].read(block), listed, reading)
     for metric in listed.metrics:
         listed.parts[metric].append((at, metric.rows(block, None)))
 

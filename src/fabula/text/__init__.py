@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from fabula.core.errors import SpecError
 from fabula.core.registry import Room
 
 if TYPE_CHECKING:
@@ -26,9 +28,22 @@ room = Room(__name__, "SCORER", "caption scorer", group="fabula.scorers", check=
 
 
 def scorer(name: str) -> Scorer:
-    """A caption scorer by name: what `SODA_c(text=…)` may say."""
-    found: Scorer = room.get(name)
-    return found
+    """A caption scorer by name: what `SODA_c(text=…)` may say; after a colon, whose weights it uses: `embed:minilm`."""
+    head, colon, model = name.partition(":")
+    found: Scorer = room.get(head)
+    needs = hasattr(found, "of")
+    if needs and not model:
+        raise SpecError(f"the caption scorer {head} needs a model: {head}:minilm, or {head}:FOLDER")
+    if colon and not needs:
+        raise SpecError(f"the caption scorer {head} takes no model; leave {colon}{model} out")
+    return opened(head, model) if needs else found
+
+
+@functools.lru_cache(maxsize=4)
+def opened(head: str, model: str) -> Scorer:
+    """A scorer with its weights: the same object for the same names, so that what it keeps of sentences is shared."""
+    made: Scorer = room.get(head).of(model)
+    return made
 
 
 def tokenize_all(sentences: Sequence[str], tok: str, ascii_only: bool = False) -> list[str]:

@@ -35,6 +35,18 @@ RVMR = re.compile(r'\s*\{\s*"[^"]*"\s*:\s*\[\s*\{\s*"(video_name|timestamp|relev
 TVR = re.compile(r'\s*\{\s*"(video2idx|VCMR|SVMR|VR)"\s*:')
 
 
+ANSWER_IDS = ("id", "qid", "desc_id", "query_id", "annotation_uid")  # what files of answers call a query
+EGO4D = re.compile(r'\s*\{(?:\s*"(?:version|date|description|manifest)"\s*:\s*"[^"]*"\s*,)*\s*"videos"\s*:\s*\[')
+OMTG = re.compile(r'\s*\[\s*\{(?=[^{}]*"index"\s*:)(?=[^{}]*"answer"\s*:)(?=[^{}]*"prediction"\s*:)')
+KEYED = re.compile(r'\s*(?:\[\s*)?\{\s*"[^"]*>>>[^"]*"\s*:')
+
+
+def is_answer_lines(head: Head) -> bool:
+    first = head.first_object
+    said = any(isinstance(first.get(key), str) for key in ("answer", "text", "output", "response", "prediction"))
+    return said and any(key in first for key in ANSWER_IDS) and not {"windows", "video", "vid_name"} & set(first)
+
+
 def is_charades(head: Head) -> bool:
     return CHARADES.match(head.text.lstrip()) is not None
 
@@ -50,6 +62,22 @@ def is_lmms_grounding(head: Head) -> bool:
     from fabula.io.answers.hosts import sample_truth
 
     return sample_truth(dict(head.first_object)) is not None
+
+
+def is_ego4d(head: Head) -> bool:
+    return EGO4D.match(head.text) is not None and '"clips"' in head.text
+
+
+def is_ego4d_predictions(head: Head) -> bool:
+    return "ego4d_nlq_challenge" in head.text or ('"query_idx"' in head.text and '"predicted_times"' in head.text)
+
+
+def is_keyed(head: Head) -> bool:
+    return KEYED.match(head.text) is not None
+
+
+def is_omtg(head: Head) -> bool:
+    return {"index", "answer", "prediction"} <= set(head.first_object) or OMTG.match(head.text) is not None
 
 
 def is_moment_lines(head: Head) -> bool:
@@ -105,10 +133,15 @@ def is_verified_fig(head: Head) -> bool:
 SHELF = Shelf(
     __name__,
     (
+        Rule("answer-lines", is_answer_lines, "*.jsonl", "predictions"),
         Rule("charades-sta", is_charades, "*.txt", "references"),
         Rule("didemo", is_didemo, "*.json", "references"),
+        Rule("ego4d-nlq", is_ego4d, "*.json", "references"),
+        Rule("ego4d-nlq-predictions", is_ego4d_predictions, "*.json", "predictions", module="ego4d_nlq"),
+        Rule("keyed-answers", is_keyed, "*.json, *.jsonl"),
         Rule("moment-lines", is_moment_lines, "*.jsonl", module="lines"),
         Rule("lmms-grounding", is_lmms_grounding, "*.jsonl"),
+        Rule("omtg", is_omtg, "*.json, *.jsonl"),
         Rule("qvhighlights", is_qvhighlights, "*.jsonl", "references"),
         Rule("qvhighlights-predictions", is_qvhighlights_predictions, "*.jsonl", "predictions"),
         Rule("rvmr", is_rvmr, "*.json", "references"),

@@ -9,8 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fabula.core.moments import Id, Queries, Query, Span
+from fabula.core.notes import name_id
 from fabula.io.fields import VAST, Source, describe_value, plain_caption
 from fabula.io.records import Odd, Shape, Table, parse_odd_line, read_line_objects, read_line_records
+
+LONGEST_ANSWER = 20_000  # characters
 
 
 def read_id(entry: dict[str, Any], key: str, at: str, source: Source) -> Id:
@@ -48,6 +51,15 @@ def read_duration(entry: Mapping[str, Any], id: Id, source: Source) -> float | N
 def read_text(entry: Mapping[str, Any], key: str, id: Id, source: Source) -> str | None:
     value = entry.get(key)
     return value if value is None else plain_caption(value) or source.caption(value, key, id)
+
+
+def read_words(value: Any, at: str, id: Id, source: Source) -> str:
+    """An answer in words; one that is too long is "", for the expressions of evaluators would take for ever."""
+    text = source.text(value, at, id)
+    if len(text) > LONGEST_ANSWER:
+        source.notes.add(f"{{n}} answers of more than {LONGEST_ANSWER:,} characters are not read", name_id(id))
+        return ""
+    return text
 
 
 def read_type(entry: Mapping[str, Any]) -> str | None:

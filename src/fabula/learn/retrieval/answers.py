@@ -52,8 +52,8 @@ def rank_found(id: Id, found: Found | None, q: int) -> Ranking | None:
     if found is None:
         return None
     n = int((found.score[q] > 0).sum())
-    arrays = (t[q, :n].numpy() for t in (found.span, found.score.double(), found.video))
-    return Ranking(id, *(np.array(a) for a in arrays))
+    span, score, video = (np.array(t[q, :n].numpy()) for t in (found.span, found.score.double(), found.video))
+    return Ranking(id, span, score, video)
 
 
 def rank_videos(id: Id, videos: Tensor | None, weights: Tensor | None, q: int) -> Ranking | None:

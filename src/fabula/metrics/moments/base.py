@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from fabula.core.moments import Query, Ranking, Rankings, VideoNumbers
 from fabula.core.rows import Rows
+from fabula.io.answers.readers import READERS
 from fabula.metrics.base import Metric, Values
 
 Floats = NDArray[np.float64]
@@ -40,6 +41,7 @@ class Block:
     own: Ints  # [Q] the video of each query
     answered: NDArray[np.bool_]  # [Q] False where the predictions do not name the query
     saliency: Sequence[Floats | None]  # [Q] one number per clip, where there is one
+    texts: Sequence[str | None] | None = None  # [Q] answers in words; None: no query has one
     numbers: VideoNumbers = dataclasses.field(default_factory=VideoNumbers, repr=False)  # of videos that answers name
     made: dict[str, Any] = dataclasses.field(default_factory=dict, repr=False)  # what metrics made of it and share
 
@@ -68,6 +70,7 @@ class Block:
     def of_rankings(cls, queries: Sequence[Query], rankings: Sequence[Ranking | None], numbers: VideoNumbers) -> Block:
         """From one ranking per query; None: the predictions do not name it."""
         counts = np.array([0 if r is None else len(r.spans) for r in rankings], dtype=np.int64)
+        texts = [None if r is None else r.answer for r in rankings]
         given = [(q, r, len(r.spans)) for q, r in zip(queries, rankings, strict=True) if r is not None and len(r.spans)]
         spans = np.concatenate([r.spans for _, r, _ in given]) if given else EMPTY
         scores = [np.full(n, np.nan) if r.scores is None else r.scores for _, r, n in given]
@@ -81,6 +84,7 @@ class Block:
             number_videos(queries, numbers),
             np.array([r is not None for r in rankings], dtype=bool),
             [None if r is None else r.saliency for r in rankings],
+            texts if any(text is not None for text in texts) else None,
             numbers,
         )
 
@@ -89,10 +93,31 @@ class Block:
         """From answers that are end to end already."""
         own, n = number_videos(queries, numbers), len(queries)
         parts = answers.counts, answers.spans, answers.scores, answers.videos
-        return cls(queries, *parts, own, np.ones(n, dtype=bool), [None] * n, numbers)
+        return cls(queries, *parts, own, np.ones(n, dtype=bool), [None] * n, None, numbers)
 
     def __len__(self) -> int:
         return len(self.queries)
+
+    def read_by(self, name: str) -> Block:
+        """The block with the windows that a reader finds in answers given in words; as it is where there are none."""
+        if self.texts is None:
+            return self
+        if (made := self.made.get(f"read by {name}")) is None:
+            read = READERS.get(name).read
+            found = [
+                Ranking(q.id, np.array(read(text), dtype=np.float64).reshape(-1, 2)) if text is not None else None
+                for q, text in zip(self.queries, self.texts, strict=True)
+            ]
+            starts = np.cumsum(self.counts) - self.counts
+            rankings = [
+                Ranking(q.id, self.spans[at : at + n]) if ranking is None and answered else ranking
+                for q, ranking, at, n, answered in zip(
+                    self.queries, found, starts.tolist(), self.counts.tolist(), self.answered.tolist(), strict=True
+                )
+            ]
+            made = self.made[f"read by {name}"] = Block.of_rankings(self.queries, rankings, self.numbers)
+        block: Block = made
+        return block
 
     @cached_property
     def listed_windows(self) -> tuple[Floats, Ints]:
@@ -184,9 +209,14 @@ class MomentMetric(Metric):
         """One number per query and column. A query without a ranking counts as one with an empty ranking."""
 
     def rows(self, block: Block, ctx: Any) -> Rows:
+        block = self.read(block)
         keys = tuple(q.id for q in block.queries)
         videos = tuple(q.video for q in block.queries)  # queries of one video are not independent
         return Rows(keys, np.zeros(len(keys), dtype=np.int64), self.units(block), unit="query", clusters=videos)
+
+    def read(self, block: Block) -> Block:
+        """Windows in place of words, by the metric's own reader where it has one."""
+        return block.read_by(self.param("reader") or "fabula")
 
     def combine(self, rows: Rows) -> Values:
         """The mean of each field; over the queries of weight 1 where the rows have a weight `n …` for it."""

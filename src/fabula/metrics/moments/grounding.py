@@ -2,6 +2,7 @@
 
 R@1, τ = share of queries whose first answer has IoU ≥ τ      mIoU = mean IoU of first answers
 An answer that could not be read has no window: it is a miss. With several reference windows the best one counts.
+Answers in words are read by `reader`, ours or a published evaluator's (`fabula list readers`).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from fabula.core.spec import show
+from fabula.io.answers.readers import READERS
 from fabula.metrics.moments.base import Block, Columns, MomentMetric
 from fabula.pair.tiou import hull_iou
 
@@ -29,6 +31,11 @@ class Metric(MomentMetric):
     iou: tuple[float, ...] = (0.3, 0.5, 0.7)
     cmp: Literal[">=", ">"] = ">="
     order: Literal["file", "score"] = "file"
+    reader: str = "fabula"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "reader", READERS.get(self.reader).name)
 
     def names(self) -> tuple[str, ...]:
         return (*(f"r1@{show(t)}" for t in self.iou), "miou")

@@ -1,0 +1,153 @@
+"""Our own reader of windows: in the answer itself, not in the thoughts before it, every way to name two ends of a time.
+
+what counts     text outside <think>…</think>, and of it the last <answer>…</answer> where there is one
+a time          12, 12.5, 12,5 · 0:12, 1:02:03.5 · with s, sec, minutes, h; an end without a unit has the other's
+a window        a - b, a ~ b, a to b, a until b · between a and b · [a, b], (a, b) · starts … a … ends … b, so too JSON
+which           all, in the order told, ends in order; where some say that they are times (a unit, a clock, a tag,
+                brackets, "from", "happens in", …) the others are not: 2-3 people. Hundredths and frames are no times
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from fabula.core.patterns import lazy
+from fabula.io.answers.readers.base import Reader, Window, put_forward
+from fabula.io.answers.times import PLAIN
+
+N = r"\d{1,9}(?:\.\d{1,9})?"
+PLAINEST = lazy(rf"[^\d<\[({{%]{{0,80}}?(?<![\w.:-])({N}) ?(?:-| to) ?({N})(?: ?s(?:ec(?:ond)?s?)?)?[\s.!]{{0,3}}\Z")
+THOUGHT = lazy(r"<think>.*?(?:</think>|\Z)", re.DOTALL | re.IGNORECASE)
+ANSWER = lazy(r"<answer>(.*?)(?:</answer>|\Z)", re.DOTALL | re.IGNORECASE)
+BESIDE = r"(?=\s*(?:-|~|to\b|s\b|sec|\Z))"  # a dash or a unit comes next
+TIME = lazy(
+    rf"""(?:(?<![\w.:])|(?<=\dto))(?:
+        (?P<clock>\d{{1,3}}:\d{{2}}(?::\d{{2}})?(?:[.,]\d{{1,9}})?)(?![\d:])
+      | (?P<comma>\d{{1,6}},\d{{1,2}}){BESIDE}
+      | (?P<thousands>\d{{1,3}}(?:,\d{{3}})+(?:\.\d{{1,9}})?){BESIDE}
+      | (?P<number>{N})\.?(?!\d)
+    )(?:\s?(?P<unit>milliseconds?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|%|percent|frames?)(?![a-z]))?""",
+    re.IGNORECASE | re.VERBOSE,
+)
+UNITS = {
+    "ms": 0.001,
+    "mil": 0.001,
+    "s": 1.0,
+    "sec": 1.0,
+    "m": 60.0,
+    "min": 60.0,
+    "h": 3600.0,
+    "hou": 3600.0,
+    "hr": 3600.0,
+}
+RANGE = lazy(
+    r"\s*(?:mark\s*)?(?:--?>?|~|to|until|till|through|thru)\s*(?:(?:about|around|the|at|second)\s+){0,2}", re.IGNORECASE
+)
+COMMA = lazy(r"\s*[,;]\s*")
+AND = lazy(r"\s*(?:and|&)\s*", re.IGNORECASE)
+LISTED = lazy(r"\s*(?:[,;]|and|&)?\s*(?:and)?\s*", re.IGNORECASE)  # from window to window
+BETWEEN = lazy(r"between\s+(?:(?:about|around|the|seconds?)\s+){0,2}\Z", re.IGNORECASE)
+CUE = lazy(
+    r"(?:<time>|\b(?:from|between|at|in|during|happen\w*|occur\w*|time\w*|interval|moment|segment|window|span|answer)\b)"
+    r"[^.!?\n]{0,24}\Z",
+    re.IGNORECASE,
+)
+FRAMES = lazy(r"\bframes?[\s#:]{0,3}\Z", re.IGNORECASE)
+STARTS = lazy(r"start|begin|from", re.IGNORECASE)
+ENDS = lazy(r"\bend|stop|finish|until", re.IGNORECASE)
+
+
+class Time(NamedTuple):
+    value: float
+    scale: float | None  # seconds of its unit; None: a number alone
+    start: int
+    end: int
+
+
+def read(text: str) -> list[Window]:
+    """Plain answers, which most are, by one expression; all others by `read_all`, which reads these too."""
+    plain = PLAINEST.match(text)
+    if plain and "rame" not in text:
+        return [put_forward((float(plain[1]), float(plain[2])))]
+    return read_all(text)
+
+
+def read_all(text: str) -> list[Window]:
+    """The same for any answer."""
+    if not text.isascii():
+        text = text.translate(PLAIN)
+    if "<" in text:
+        text = THOUGHT.sub(" ", text).rpartition("</think>")[2]
+        text = next(reversed(ANSWER.findall(text)), text)
+    times = scan(text)
+    found: list[list[tuple[Window, bool]]] = []  # windows of one list, and whether they say that they are times
+    i, told = 0, 0  # the next time, and where the last window ended
+    while i + 1 < len(times):
+        a, b = times[i], times[i + 1]
+        form = join(text, told, a, b)
+        i += 1
+        if not form:
+            continue
+        says = form == "sure" or a.scale is not None or b.scale is not None or CUE.search(text[told : a.start])
+        if not (found and LISTED.fullmatch(text, told, a.start)):
+            found.append([])
+        found[-1].append((put_forward(seconds(a, b)), bool(says)))
+        i, told = i + 1, b.end
+    lists = [([window for window, _ in some], any(says for _, says in some)) for some in found]
+    sure = any(says for _, says in lists)
+    return [window for windows, says in lists if says or not sure for window in windows]
+
+
+def scan(text: str) -> list[Time]:
+    """The times of a text in order; hours, minutes and seconds side by side are one."""
+    out: list[Time] = []
+    for match in TIME.finditer(text):
+        clock, comma, thousands, number, unit = match.groups()
+        start, end = match.span()
+        if clock:
+            out.append(Time(clock_value(clock), 1.0, start, end))
+            continue
+        value = float(number or (comma.replace(",", ".") if comma else thousands.replace(",", "")))
+        if unit is None:
+            if not FRAMES.search(text, max(0, start - 10), start):
+                out.append(Time(value, None, start, end))
+            continue
+        scale = UNITS.get(unit[:3].lower()) or UNITS.get(unit[:1].lower())
+        if scale is None:  # hundredths, frames
+            continue
+        before = out[-1] if out else None
+        if before and before.scale and before.scale > scale >= 1 and LISTED.fullmatch(text, before.end, start):
+            out[-1] = Time(before.value * before.scale / scale + value, scale, before.start, end)
+        else:
+            out.append(Time(value, scale, start, end))
+    return out
+
+
+def clock_value(clock: str) -> float:
+    parts = clock.replace(",", ".").split(":")
+    return sum(float(part) * 60.0**k for k, part in enumerate(reversed(parts)))
+
+
+def join(text: str, told: int, a: Time, b: Time) -> str:
+    """'sure' where the two are a window by their form alone, 'maybe' where a dash or a "to" joins them, else ''."""
+    if RANGE.fullmatch(text, a.end, b.start):
+        return "maybe"
+    if COMMA.fullmatch(text, a.end, b.start):
+        pair = text[told : a.start].rstrip()[-1:] + text[b.end : b.end + 8].lstrip()[:1]
+        return "sure" if pair in ("[]", "()") else ""
+    if AND.fullmatch(text, a.end, b.start):
+        return "sure" if BETWEEN.search(text[told : a.start]) else ""
+    return "sure" if ENDS.search(text, a.end, b.start) and STARTS.search(text, told, a.start) else ""
+
+
+def seconds(a: Time, b: Time) -> Window:
+    """A bare end has the unit of the other: from 1 to 2 minutes."""
+    return a.value * (a.scale or b.scale or 1.0), b.value * (b.scale or a.scale or 1.0)
+
+
+READER = Reader(
+    name="fabula",
+    about="after all thought, in <answer>: clocks, units, dashes, 'to', 'until', 'between', brackets, starts … ends",
+    read=read,
+)

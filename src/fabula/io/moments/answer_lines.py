@@ -1,0 +1,43 @@
+"""Answers of a language model about moments, in its own words: {"id": query, "answer": text}, a line each.
+
+Which window an answer names is for the metric's reader to say: `Grounding(reader=…)`. An answer of null is none: the
+query counts as unanswered.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fabula.core.moments import Ranking, VideoNumbers
+from fabula.io.fields import Source
+from fabula.io.format import Format
+from fabula.io.moments import ANSWER_IDS, Answers
+from fabula.io.moments.fields import check_object, read_id, read_words
+from fabula.io.records import read_line_objects
+from fabula.io.stories import TEXTS
+
+ENTRY = '{"id": query, "answer": text}'
+NOTHING = np.zeros((0, 2))
+
+
+def read_rankings(source: Source, numbers: VideoNumbers) -> Answers:
+    for number, entry in read_line_objects(source.path):
+        at = f"line {number}"
+        entry = check_object(entry, at, source, ENTRY)
+        id = read_id(entry, next((key for key in ANSWER_IDS if key in entry), "id"), at, source)
+        words = next((key for key in TEXTS if key in entry), "answer")
+        text = source.entry(entry, words, id, at)
+        source.unused(entry, {*ANSWER_IDS, *TEXTS}, "predictions")
+        if text is not None:
+            yield "", Ranking(id, NOTHING, answer=read_words(text, words, id, source))
+
+
+FORMAT = Format(
+    name="answer-lines",
+    about="a language model's own words, a line a query: {id, answer}; the metric's reader finds the window",
+    holds="predictions",
+    tasks=("grounding",),
+    pattern="*.jsonl",
+    read_rankings=read_rankings,
+    example='{"id": 1, "answer": "It happens from 0 to 10.5 seconds."}',
+)

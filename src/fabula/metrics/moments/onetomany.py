@@ -1,0 +1,108 @@
+"""OneToMany (OMTG-Bench, 2025): a query with several windows, all of which an answer must name, and no more.
+
+count    1 where the answer names as many windows as there are
+tiou     |∪ answer ∩ ∪ windows| / |∪ answer ∪ ∪ windows|
+p, r, f1 of the one-to-one matching of largest Σ IoU (Kuhn 1955): pairs with IoU ≥ τ, of the answer's, of the query's
+etf1     count × mean over τ of f1
+
+Where both sides are empty everything is 1. Every number is a mean over queries.
+merge    copied · in-place: the union is made of the very windows that are matched afterwards, so that those which
+         touch or overlap are longer there, as in the published program; both sides empty: tiou 0
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from fabula.core.spec import show
+from fabula.io.answers.readers import READERS
+from fabula.match.hungarian import hungarian
+from fabula.metrics.moments.base import Block, Columns, Floats, MomentMetric
+from fabula.pair.tiou import area_iou
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric(MomentMetric):
+    name: ClassVar[str] = "OneToMany"
+    below_one: ClassVar[str] = ""
+    paper: ClassVar[str] = "OMTG-Bench, 2025"
+    tasks: ClassVar[tuple[str, ...]] = ()  # where it is asked for
+    answers: ClassVar[str] = "SVMR"
+    fields: ClassVar[tuple[str, ...]] = (
+        *("etf1", "count", "tiou"),
+        *(f"{part}@{t}" for t in (0.3, 0.5, 0.7) for part in ("p", "r", "f1")),
+    )
+    primary: ClassVar[str] = "etf1"
+    rules: ClassVar[Mapping[str, str]] = {
+        "merge=copied": "windows are matched as they were given",
+        "merge=in-place": "windows that touch or overlap are matched as their union has lengthened them",
+    }
+
+    iou: tuple[float, ...] = (0.3, 0.5, 0.7)
+    merge: Literal["copied", "in-place"] = "copied"
+    reader: str = "fabula"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "reader", READERS.get(self.reader).name)
+
+    def names(self) -> tuple[str, ...]:
+        return ("etf1", "count", "tiou", *(f"{part}@{show(t)}" for t in self.iou for part in ("p", "r", "f1")))
+
+    def units(self, block: Block) -> Columns:
+        out: Columns = {name: np.zeros(len(block)) for name in self.names()}
+        at, _ = block.ranked("file", None, right=True)
+        bounds = np.searchsorted(block.of[at], np.arange(len(block) + 1))
+        for q, query in enumerate(block.queries):
+            answer = block.spans[at[bounds[q] : bounds[q + 1]]]
+            wanted = np.array(query.windows, dtype=np.float64).reshape(-1, 2)
+            for name, value in self.one(answer, wanted).items():
+                out[name][q] = value
+        return out
+
+    def one(self, answer: Floats, wanted: Floats) -> dict[str, float]:
+        """The numbers of one query: answer [P, 2], wanted [G, 2]."""
+        count = float(len(answer) == len(wanted))
+        joined = join(answer), join(wanted)
+        out = {"count": count, "tiou": union_iou(joined[0][0], joined[1][0])}
+        if not len(answer) and not len(wanted) and self.merge == "copied":
+            out["tiou"] = 1.0
+        if self.merge == "in-place":
+            answer, wanted = joined[0][1], joined[1][1]
+        hits = [count] * len(self.iou)  # where a side is empty: 1 or 0
+        sides = 1, 1
+        if len(answer) and len(wanted):
+            matched = area_iou(answer[:, None], wanted)  # [P, G]
+            pairs = np.array([matched[i, j] for i, j in hungarian(matched)[1]])
+            hits = [float((pairs >= t).sum()) for t in self.iou]
+            sides = len(answer), len(wanted)
+        f1s = []
+        for t, hit in zip(self.iou, hits, strict=True):
+            p, r = hit / sides[0], hit / sides[1]
+            f1s.append(2 * p * r / (p + r) if p + r > 0 else 0.0)
+            out |= {f"p@{show(t)}": p, f"r@{show(t)}": r, f"f1@{show(t)}": f1s[-1]}
+        return out | {"etf1": count * float(np.mean(f1s))}
+
+
+def join(windows: Floats) -> tuple[Floats, Floats]:
+    """What windows cover together [U, 2]; and the windows, the first of each stretch drawn out to its end."""
+    drawn = windows.copy()
+    heads: list[int] = []
+    for i in np.argsort(windows[:, 0], kind="stable").tolist():
+        if heads and windows[i, 0] <= drawn[heads[-1], 1]:
+            drawn[heads[-1], 1] = max(drawn[heads[-1], 1], windows[i, 1])
+        else:
+            heads.append(i)
+    return drawn[heads].reshape(-1, 2), drawn
+
+
+def union_iou(a: Floats, b: Floats) -> float:
+    """IoU of what two lists of disjoint stretches cover."""
+    shared = np.minimum(a[:, None, 1], b[:, 1]) - np.maximum(a[:, None, 0], b[:, 0])
+    inter = float(np.maximum(shared, 0.0).sum())
+    union = float((a[:, 1] - a[:, 0]).sum() + (b[:, 1] - b[:, 0]).sum()) - inter
+    return inter / union if union > 0 else 0.0

@@ -1,0 +1,57 @@
+"""Sentence similarity (Reimers & Gurevych, EMNLP 2019): the cosine of two sentences' mean vectors, negative ones 0.
+
+cos(mean_t x_t, mean_t y_t), the mean over all tokens of the encoder's last layer, both ends included
+
+`SODA_c(text=embed:minilm)`, `embed:FOLDER`: a folder of a sentence encoder that pools by the mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fabula.text._scorer import OneByOne
+
+KEPT = 1 << 16  # sentences whose vectors are kept
+
+
+class Embed(OneByOne):
+    def __init__(self, model: str = "") -> None:
+        self.model, self.name = model, "embed" + (f":{model}" if model else "")
+        self.kept: dict[str, NDArray[np.float32]] = {}
+
+    def of(self, model: str) -> Embed:
+        """The same by this encoder."""
+        return Embed(model)
+
+    @property
+    def version(self) -> str:
+        if not self.model:
+            return "as its model"
+        from fabula.text.neural.model import digest
+
+        return f"cosine,mean,weights={digest(self.model)}"
+
+    def pairs(self, candidates: Sequence[str], references: Sequence[str]) -> NDArray[np.float64]:
+        a, b = self.vectors(candidates), self.vectors(references)
+        return np.maximum(0.0, (a @ b.T).astype(np.float64)).reshape(len(candidates), len(references))
+
+    def vectors(self, sentences: Sequence[str]) -> NDArray[np.float32]:
+        """[N, C], each of length 1."""
+        from fabula.text.neural.model import open_model
+
+        encoder = open_model(self.model)
+        new = list(dict.fromkeys(s for s in sentences if s not in self.kept))
+        if len(self.kept) + len(new) > KEPT:
+            self.kept.clear()
+            new = list(dict.fromkeys(sentences))
+        if new:
+            for sentence, tokens in zip(new, encoder.encode(encoder.tokens(new)), strict=True):
+                mean = tokens.mean(axis=0)
+                self.kept[sentence] = mean / max(float(np.linalg.norm(mean)), 1e-12)
+        return np.array([self.kept[s] for s in sentences], np.float32).reshape(-1, encoder.shape.width)
+
+
+SCORER = Embed()
