@@ -36,6 +36,7 @@ LEAVES = {
     "study",
     "web",
     "demo",
+    "hosts",
 }  # behind everything; only api and cli open their doors
 HEAVY = {"torch", "lightning", "transformers"}  # learn and features alone
 

@@ -19,6 +19,7 @@ import click
 from fabula import __version__
 from fabula.cli._console import print_note
 from fabula.core.errors import FabulaError, GateError
+from fabula.core.notes import listeners
 from fabula.core.printable import one_line
 from fabula.core.registry import close_to
 
@@ -113,6 +114,7 @@ def main() -> None:
     """The command line. Where nobody reads what it writes, it ends as a program does that SIGPIPE ends, quietly."""
     gc.set_threshold(*SELDOM)
     open_streams()
+    listeners.append(print_note)
     try:
         run()
     except (UnreadError, BrokenPipeError):

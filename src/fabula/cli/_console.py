@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 PATIENCE = 1.0  # seconds before a progress bar shows itself
+EVERY = 10.0  # seconds between two lines where there is no terminal
 WIDEST = 60  # characters of what a bar says
 
 Watch = Callable[[str, int, int], None]  # what is being done, how far, of how many
@@ -42,9 +43,9 @@ def print_lines(lines: Iterable[str]) -> None:
 
 @contextmanager
 def show_progress() -> Iterator[Watch]:
-    """A progress callback. Only for a terminal, and only when it takes more than a second."""
+    """A progress callback: a bar on a terminal when it takes more than a second; elsewhere a line every ten."""
     if not sys.stderr.isatty():
-        yield silent
+        yield tell_progress()
         return
     progress = make_bar()
     started, tasks = time.monotonic(), dict[str, Any]()
@@ -62,11 +63,26 @@ def show_progress() -> Iterator[Watch]:
         progress.stop()
 
 
+def tell_progress() -> Watch:
+    """How far it is, in a line, whenever ten seconds have gone by since the last one."""
+    last = time.monotonic()
+
+    def tell(what: str, done: int, total: int) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= EVERY:
+            last = now
+            share = f" ({100 * done // total} %)" if total else ""
+            print_note(f"{what}: {done} of {total}{share}")
+
+    return tell
+
+
 @contextmanager
 def show_training(talks: bool = True) -> Iterator[Watch]:
-    """A bar whose text changes (epoch, losses); nothing where there is no terminal, nor in a process that is quiet."""
+    """A bar whose text changes (epoch, losses), lines where there is no terminal; nothing where `talks` is False."""
     if not talks or not sys.stderr.isatty():
-        yield silent
+        yield tell_progress() if talks else silent
         return
     with make_bar() as progress:
         task = progress.add_task("starting", total=None)

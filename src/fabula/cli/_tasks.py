@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from fabula.cli._console import warn
 from fabula.core.registry import close_to
 from fabula.learn.tasks import room
 from fabula.learn.tasks.base import Task
@@ -19,7 +20,9 @@ class Tasks(click.Group):
     offers: Callable[[Task], bool] | None = None  # which tasks have the verb; None: all
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        every = sorted({module.replace("_", "-") for module in room.modules()} | set(room.outside()))
+        """Ours by file name; those of other packages are looked at, and one that cannot be used costs a warning."""
+        outside = {plugin.name for plugin, _ in room.others(warn)}
+        every = sorted({module.replace("_", "-") for module in room.modules()} | outside)
         return [name for name in every if self.has(name)] if self.offers else every
 
     def has(self, name: str) -> bool:

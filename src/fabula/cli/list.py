@@ -12,9 +12,11 @@ from fabula.report.table import plain_rows
 @click.command("list")
 @click.argument("what", type=click.Choice(list(TABLES)), required=False)
 def command(what: str | None) -> None:
-    """List metrics, protocols, formats, tasks, caption scorers, extractors, face adapters or readers of answers.
+    """List metrics, protocols, formats, tasks, scorers, extractors, faces, readers of answers, training tasks or models.
 
     Without a word, the names of all.
     """
-    table = TABLES[what]() if what else overview()
-    show(Shown(document=lambda: table, lines=lambda: plain_rows(*table), drawn=lambda: rich_table(table)))
+    warnings: list[str] = []
+    table = TABLES[what](warnings.append) if what else overview(warnings.append)
+    lines = lambda: plain_rows(*table)  # noqa: E731
+    show(Shown(document=lambda: table, lines=lines, drawn=lambda: rich_table(table), warnings=warnings))

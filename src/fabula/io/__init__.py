@@ -28,6 +28,7 @@ from fabula.io.files import (
     check_path,
     find_parts,
     has_lines,
+    is_table,
     load_json,
     name_unit,
     parse_document,
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 __all__ = ["Format", "all_formats", "cut_pieces", "find", "formats", "read", "read_piece", "write"]
 
 OWN = "fabula"  # the format of Parquet, of folders, and of pieces
+TABLE = "vlmevalkit"  # the format of .xlsx, .tsv and .csv
 
 
 def formats() -> list[Format]:
@@ -216,6 +218,10 @@ def open_document(path: Path, chosen: Format | None) -> tuple[Any, Format]:
         if chosen is not None and chosen.name != OWN:
             raise SpecError(f"{path}: Parquet holds the format 'fabula', not {chosen.name!r}")
         return parquet.read_rows(path, path), chosen or find(OWN)[0]
+    if chosen is None and is_table(path):
+        chosen = find(TABLE)[0]
+    if chosen and chosen.opens:
+        return chosen.opens(path), chosen
     if chosen:
         if chosen.lines and (has_lines(path) or not chosen.whole):
             return open_lines(path, chosen) or read_objects(path), chosen

@@ -23,6 +23,7 @@ from fabula.core.errors import FabulaError, InputError, shown
 from fabula.io.door import STREAM, check_decoded, check_held, check_parsed, name_failures, open_bytes, read_bytes
 
 LINES = (".jsonl", ".jsonl.gz")  # how files of JSON Lines end
+TABLES = (".csv", ".tsv", ".xlsx")
 PARQUET = ".parquet"
 PARTS = (*LINES, PARQUET)  # what the files of a folder may be
 PIECE = 1 << 20  # bytes of a stream read at a time
@@ -422,6 +423,11 @@ def dump_json(path: Path, document: Any, indent: int | None = None) -> None:
 
 def name_unit(path: Path) -> str:
     return "row" if path.suffix == PARQUET else "line"
+
+
+def is_table(path: Path) -> bool:
+    """A table with a head (io/sheets.py)."""
+    return path.suffix.lower() in TABLES
 
 
 def holds_only_stories(path: Path) -> bool:

@@ -41,4 +41,13 @@ from fabula.core.registry import Room
 
 __all__ = ["room"]
 
-room = Room(__name__, "Task", "task", group="fabula.tasks")
+
+def check_task(thing: object) -> str | None:
+    """What is wrong with a task of another package."""
+    from fabula.core.plugins import check_class
+    from fabula.learn.tasks.base import Task
+
+    return check_class(thing, Task, "task")
+
+
+room = Room(__name__, "Task", "task", group="fabula.tasks", check=check_task)

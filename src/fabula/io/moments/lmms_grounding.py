@@ -1,0 +1,58 @@
+"""lmms-eval's --log_samples of grounding (charades_sta, timelens, extremewhenbench; 0.7.3): truth and answer in a line.
+
+The id of a query is its `doc_id`. A log scores against itself: fabula score x.jsonl --refs x.jsonl --task grounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from fabula.core.moments import Query, Ranking, VideoNumbers
+from fabula.io.answers.hosts import read_answer, sample_text, sample_truth
+from fabula.io.answers.times import Options
+from fabula.io.fields import Source
+from fabula.io.files import read_objects
+from fabula.io.format import MOMENTS, Format
+from fabula.io.moments import Answers
+from fabula.io.moments.fields import check_object, read_id
+
+SHAPE = '{"doc_id", "filtered_resps", a metric: {"video>>>sentence>>>[start, end]": answer} or {"gt": [start, end]}}'
+
+
+def list_samples(source: Source) -> Iterator[tuple[str, dict[str, Any]]]:
+    for number, entry in read_objects(source.path):
+        yield f"line {number}", check_object(entry, f"line {number}", source, SHAPE)
+
+
+def read_queries(source: Source) -> Iterator[Query]:
+    for at, entry in list_samples(source):
+        id = read_id(entry, "doc_id", at, source)
+        truth = sample_truth(entry)
+        if truth is None:
+            raise source.wrong("the line does not hold the truth", id, at, "name the data set's own file with --refs")
+        video, text, windows = truth
+        yield Query(id, video, windows, None, text)
+
+
+def read_rankings(source: Source, numbers: VideoNumbers) -> Answers:
+    for at, entry in list_samples(source):
+        id = read_id(entry, "doc_id", at, source)
+        events = read_answer(sample_text(entry, at, source), Options(), id, source).events
+        spans = np.array([(e.segment.start, e.segment.end) for e in events], np.float64).reshape(-1, 2)
+        yield "", Ranking(id, spans)
+
+
+FORMAT = Format(
+    name="lmms-grounding",
+    about="lmms-eval's --log_samples of grounding: {doc_id, filtered_resps, metric: {video>>>text>>>window: answer}}",
+    holds="either",
+    tasks=MOMENTS,
+    pattern="*.jsonl",
+    read_queries=read_queries,
+    read_rankings=read_rankings,
+    example='{"doc_id": 0, "filtered_resps": "It happens in 0 - 9 seconds.", '
+    '"charades_sta_mIOU": {"kite.mp4>>>a kite rises>>>[0.0, 10.5]": "It happens in 0 - 9 seconds."}}',
+)
