@@ -54,6 +54,9 @@ PAPERS = {
     "Gao et al., ICCV 2017": Paper(
         "gao2017tall", "Gao, Jiyang and Sun, Chen and Yang, Zhenheng and Nevatia, Ram",
         "TALL: Temporal Activity Localization via Language Query", ICCV, 2017),
+    "Grauman et al., CVPR 2022": Paper(
+        "grauman2022ego4d", "Grauman, Kristen and others",
+        "Ego4D: Around the World in 3,000 Hours of Egocentric Video", CVPR, 2022),
     "Guo et al., ICLR 2025": Paper(
         "guo2025trace",
         "Guo, Yongxin and Liu, Jingyu and Li, Mingda and Tang, Xiaoying and Liu, Qingbin and Chen, Xi",
@@ -107,6 +110,13 @@ PAPERS = {
     "Vedantam et al., CVPR 2015": Paper(
         "vedantam2015cider", "Vedantam, Ramakrishna and Zitnick, C. Lawrence and Parikh, Devi",
         "CIDEr: Consensus-based Image Description Evaluation", CVPR, 2015),
+    "Wang et al., Time-R1, 2025": Paper(
+        "wang2025timer1",
+        "Wang, Ye and Wang, Ziheng and Xu, Boshen and Du, Yang and Lin, Kejun and Xiao, Zihan and Yue, Zihao and "
+        "Ju, Jianzhong and Zhang, Liang and Yang, Dingyi and Fang, Xiangnan and He, Zewen and Luo, Zhenbo and "
+        "Wang, Wenxuan and Lin, Junqi and Luan, Jian and Jin, Qin",
+        "Time-R1: Post-Training Large Vision Language Model for Temporal Video Grounding",
+        "arXiv", 2025, "misc", "2503.13377"),
     "Wang et al., ICCV 2021": Paper(
         "wang2021pdvc",
         "Wang, Teng and Zhang, Ruimao and Lu, Zhichao and Zheng, Feng and Cheng, Ran and Luo, Ping",
@@ -120,6 +130,15 @@ PAPERS = {
         "yang2023vidchapters",
         "Yang, Antoine and Nagrani, Arsha and Laptev, Ivan and Sivic, Josef and Schmid, Cordelia",
         "VidChapters-7M: Video Chapters at Scale", NEURIPS, 2023),
+    "Zhang et al., TimeLens, 2025": Paper(
+        "zhang2025timelens",
+        "Zhang, Jun and Wang, Teng and Ge, Yuying and Ge, Yixiao and Li, Xinhao and Shan, Ying and Wang, Limin",
+        "TimeLens: Rethinking Video Temporal Grounding with Multimodal LLMs", "arXiv", 2025, "misc", "2512.14698"),
+    "Zhang et al., lmms-eval, 2024": Paper(
+        "zhang2024lmmseval",
+        "Zhang, Kaichen and Li, Bo and Zhang, Peiyuan and Pu, Fanyi and Cahyono, Joshua Adrian and Hu, Kairui and "
+        "Liu, Shuai and Zhang, Yuanhan and Yang, Jingkang and Li, Chunyuan and Liu, Ziwei",
+        "LMMs-Eval: Reality Check on the Evaluation of Large Multimodal Models", "arXiv", 2024, "misc", "2407.12772"),
     "Zhang et al., SIGIR 2021": Paper(
         "zhang2021reloclnet",
         "Zhang, Hao and Sun, Aixin and Jing, Wei and Nan, Guoshun and Zhen, Liangli and Zhou, Joey Tianyi and "

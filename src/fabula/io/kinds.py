@@ -20,6 +20,10 @@ MOMENTS = ("moments", "highlights", "grounding")
 ASKED = {
     "charades-sta": "grounding",
     "didemo": "moments",
+    "ego4d-nlq": "grounding",
+    "ego4d-nlq-predictions": "grounding",
+    "keyed-answers": "grounding",
+    "omtg": "grounding",
     "qvhighlights": "highlights",
     "qvhighlights-predictions": "highlights",
     "rvmr": "moments",
@@ -41,6 +45,8 @@ def infer_task(predictions: str | Path, refs: Sequence[str | Path], format: str 
     if holds_only_stories(path):
         return None
     kind = name_kind(path, format)
+    if kind is None and format is None and answers_queries(path, refs):
+        kind = "moments"
     if kind != "moments":
         return kind
     asked = [find_asked(path, "predictions", format), *(find_asked(check_path(ref), "references") for ref in refs)]
@@ -49,6 +55,16 @@ def infer_task(predictions: str | Path, refs: Sequence[str | Path], format: str 
         several = ", ".join(f"--task {task}" for task in MOMENTS)
         raise SpecError(f"{path} holds windows of queries, which several tasks score; say which: {several}")
     return found
+
+
+def answers_queries(path: Path, refs: Sequence[str | Path]) -> bool:
+    """Answers in a model's own words tell of stories, or of the queries that the references ask."""
+    head = Head(path)
+    if not (head.lines and moments.is_answer_lines(head)):
+        return False
+    files = [check_path(ref) for ref in refs]
+    heads = [Head(file) for file in files if not holds_only_stories(file)]
+    return any(moments.SHELF.sniff(head, "references") is not None for head in heads)
 
 
 def name_kind(path: Path, format: str | None = None) -> str | None:
@@ -63,12 +79,15 @@ def name_kind(path: Path, format: str | None = None) -> str | None:
         return "identity" if "\t" in text.partition("\n")[0] else None
     if text[:1] == "[":
         keys = set(head.root[1])
+        if moments.is_omtg(head) or moments.is_keyed(head):
+            return "moments"
         if "bbox" in keys or "regions" in keys:
             return "regions"
         if {"image_id", "caption"} <= keys or "refs" in keys:
             return "captions"
         return "identity" if {"captions", "blanks"} & keys else None
-    if moments.is_tvr_predictions(head) or moments.is_rvmr_predictions(head) or ANSWERED.match(text):
+    known = (moments.is_tvr_predictions, moments.is_rvmr_predictions, moments.is_keyed, moments.is_ego4d_predictions)
+    if ANSWERED.match(text) or any(knows(head) for knows in known):
         return "moments"
     return "regions" if DETECTED.match(text) else None
 
@@ -81,7 +100,9 @@ def name_line_kind(head: Head) -> str | None:
         return "identity"
     if "boxes" in keys:
         return "regions"
-    return "moments" if "events" not in keys and moments.SHELF.sniff(head, "predictions") else None
+    if "events" in keys or (moments.is_answer_lines(head) and not moments.is_omtg(head)):
+        return None
+    return "moments" if moments.SHELF.sniff(head, "predictions") else None
 
 
 def name_format_kind(format: str) -> str | None:
@@ -105,4 +126,6 @@ def find_asked(path: Path, role: moments.Role, format: str | None = None) -> str
     keys = head.first_object.keys()
     if found.name == "moment-lines":
         return "highlights" if keys & {"saliency", "marks"} else "moments" if keys & {"videos", "graded"} else None
+    if found.name == "answer-lines":  # one window a query, unless the references ask for something else
+        return None if role == "references" else "grounding"
     return ASKED.get(found.name)
