@@ -12,7 +12,7 @@ from fabula.report.table import plain_rows
 @click.command("list")
 @click.argument("what", type=click.Choice(list(TABLES)))
 def command(what: str) -> None:
-    """List metrics, protocols, formats, tasks, caption scorers, extractors, readers of answers, training tasks or models."""
+    """List metrics, protocols, formats, tasks, scorers, extractors, readers of answers, training tasks or models."""
     warnings: list[str] = []
     table = TABLES[what](warnings.append)
     lines = lambda: plain_rows(*table)  # noqa: E731
