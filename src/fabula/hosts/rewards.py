@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from fabula.api.reward import reward
-from fabula.core.moments import Query, Ranking
+from fabula.core.moments import Id, Query, Ranking
 from fabula.core.notes import announce
 from fabula.io.answers import Options, parse
 from fabula.metrics import Metric
@@ -129,7 +129,7 @@ class RewardFunction:
                 log_metric(f"{self.__name__}/{what}", new[what] / new["seen"])
 
     def score_windows(self, answers: list[Any], truths: list[Any]) -> list[float]:
-        queries = {i: Query(i, "v", windows) for i, windows in enumerate(truths)}
+        queries: dict[Id, Query] = {i: Query(i, "v", windows) for i, windows in enumerate(truths)}
         rankings = (("", Ranking(i, np.array([window], np.float64))) for i, window in enumerate(answers))
         (rows,) = moment_rows([self.metric], queries, rankings).rows.values()  # type: ignore[list-item]
         field = "miou" if "miou" in rows.columns else self.metric.primary
