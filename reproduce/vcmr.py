@@ -325,7 +325,8 @@ word that ends in -ing or -ly or says when or where to (dynamic), {static} do no
   an even hash, the first {test_videos} of them; no score on them was seen before this run, and nothing was changed
   after it. (The command was tried out, with one epoch, on five videos whose hash is odd.)
 - **Clips**: {recipe}.
-- **Cost**: {cpu} minutes of processor time for all runs, one thread each. {versions}.
+- **Cost**: {cpu} minutes of processor time for all runs, one thread each; one that was resumed counts from there.
+  {versions}.
 
 The paper reports, train fig / test fig, VCMR .5/r1: HERO .11, XML 1.05, ReLoCLNet .78 on 1,334 videos.
 """
