@@ -1,4 +1,4 @@
-"""What there is, as tables: metrics, protocols, formats, tasks, scorers, extractors, readers; off the registry."""
+"""What there is, as tables: metrics, protocols, formats, tasks, scorers, extractors, faces, readers; the registry."""
 
 from __future__ import annotations
 
@@ -71,6 +71,16 @@ def extractor_table() -> Table:
     return ("extractor", "weights", "licence of the weights", "what it is"), rows
 
 
+def face_table() -> Table:
+    from fabula.features.people.detectors import room as detectors
+    from fabula.features.people.embedders import room as embedders
+
+    rows = [
+        [one.name, room.noun, one.licence, first_line(one)] for room in (detectors, embedders) for one in room.all()
+    ]
+    return ("name", "kind", "licence of the weights", "what it is"), rows
+
+
 def reader_table() -> Table:
     rows = [[r.name, r.about, r.repository or "ours", r.commit] for r in READERS.all()]
     return ("reader", "what it reads as a window", "repository", "commit"), rows
@@ -83,6 +93,7 @@ TABLES: dict[str, Callable[[], Table]] = {
     "scorers": scorer_table,
     "tasks": task_table,
     "extractors": extractor_table,
+    "faces": face_table,
     "readers": reader_table,
 }
 

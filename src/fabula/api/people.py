@@ -128,7 +128,7 @@ def page_of(store: str | Path, title: str | None = None, warn: Callable[[str], N
     """The people of a store as one HTML document."""
     from fabula.features.people.page import people_page
 
-    return people_page(load_cast(store, warn), title or f"People of {Path(store).stem}", str(store))
+    return people_page(load_cast(store, warn), title or f"People: {Path(store).stem}", str(store))
 
 
 def merge_people(store: str | Path, people: Sequence[int]) -> Cast:

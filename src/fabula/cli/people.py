@@ -57,7 +57,7 @@ def show_(store: Path, page: Path, title: str | None) -> None:
     \b
     fabula people show people.npz --page people.html
     """
-    check_outputs([store], **{"--page": page})
+    check_outputs([store], None, **{"--page": page})
     write_text(page, [api.page_of(store, title, warn)])
     print_note(f"→ {page}")
 

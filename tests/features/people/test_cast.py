@@ -1,4 +1,4 @@
-"""From films to people: painted marks whose truth is known, runs that are killed, stores, and the streams MICap reads."""
+"""From films to people: painted marks whose truth is known, runs that are killed, stores, streams that MICap reads."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fabula.features.people.cast import join_casts
 from fabula.features.people.find import Plan
 from fabula.jobs.processes import Processes
 from tests.features.conftest import grey, write_sound, write_video
-from tests.features.people.conftest import H, MARKS, W, film
+from tests.features.people.conftest import MARKS, H, W, film
 
 
 def run(*arguments: object, **more) -> subprocess.CompletedProcess[str]:
@@ -32,7 +32,9 @@ def test_who_is_where(cast):
     f = cast.faces
     assert [v.id for v in cast.videos] == ["a", "b"] and [len(v.shots) for v in cast.videos] == [3, 2]
     assert len(cast) == 10 * 7 and len(set(f.track.tolist())) == 7
-    seen = [sorted(set(cast.person[(f.video == v) & (f.shot == s)].tolist())) for v, s in ((0, 0), (0, 1), (0, 2), (1, 0))]
+    seen = [
+        sorted(set(cast.person[(f.video == v) & (f.shot == s)].tolist())) for v, s in ((0, 0), (0, 1), (0, 2), (1, 0))
+    ]
     assert seen == [[0, 1], [0, 2], [1], [0, 2]]
     assert cast.people() == [0, 1, 2] and cast.impossible() == 0
     assert f.time[:4].tolist() == [0.1, 0.1, 0.3, 0.3]  # (i + ½)/fps, from left to right
@@ -298,7 +300,9 @@ def test_cut_by_a_file(cast, tmp_path):
     store = tmp_path / "people.npz"
     cast.save(store)
     clips = tmp_path / "clips.jsonl"
-    clips.write_text('{"id": "one", "video": "a", "start": 0.5, "end": 1.5}\n{"id": "two", "video": "b", "start": 3, "end": 4}\n')
+    clips.write_text(
+        '{"id": "one", "video": "a", "start": 0.5, "end": 1.5}\n{"id": "two", "video": "b", "start": 3, "end": 4}\n'
+    )
     done = run("cut", store, "--clips", clips, "-o", tmp_path / "streams", "--kind", "folder")
     assert done.returncode == 0 and "10 faces in 1 clips, 1 clips without one" in done.stderr
     assert np.load(tmp_path / "streams" / "box" / "one.npy").shape == (10, 6)
@@ -319,7 +323,7 @@ def test_ten_thousand_faces_in_a_set(tmp_path):
     from fabula.features.people.cast import Seen
 
     faces = replace(
-        base, video=np.zeros(n, np.int64), frame=np.arange(n), time=(np.arange(n) + 0.5) / 5, shot=np.zeros(n, np.int64),
+        base, video=np.zeros(n, np.int64), shot=np.zeros(n, np.int64), frame=np.arange(n), time=np.arange(n) / 5 + 0.1,
         track=np.arange(n) // 10, box=np.tile(np.array([[1, 2, 30, 40]], np.float32), (n, 1)),
         score=np.ones(n, np.float32), embedding=unit(x),
     )  # fmt: skip

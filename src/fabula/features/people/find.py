@@ -8,6 +8,7 @@ are looked at without those that were. Then all faces are grouped at once: peopl
 from __future__ import annotations
 
 import io
+import math
 import shutil
 import tempfile
 import time
@@ -192,7 +193,7 @@ class Work:
 
     def detect(self, name: str, path: Path, frames: Iterator[tuple[int, float, Pictures]]) -> None:
         """The faces of a stretch, each with its small picture."""
-        rows: dict[str, list[Any]] = {key: [] for key in ("frame", "time", "box", "score", "embedding", "area")}
+        rows: dict[str, list[Any]] = {key: [] for key in ("frame", "time", "box", "score", "embedding")}
         small: list[bytes] = []
         passed = pictures = 0
         for frame, t, picture in frames:
@@ -211,12 +212,11 @@ class Work:
             small += [shrink(picture, box) for box in found.box]
         dim = self.model.embedder.dim
         empty = {"box": np.zeros((0, 4), np.float32), "embedding": np.zeros((0, dim), np.float32)}
-        columns = {
+        columns: dict[str, Any] = {
             key: np.concatenate(some)
             if some
             else empty.get(key, np.zeros(0, np.int64 if key == "frame" else np.float64))
             for key, some in rows.items()
-            if key != "area"
         }
         if not np.isfinite(columns["embedding"]).all():
             seen = "the embedder gives numbers that are not finite"
@@ -291,7 +291,8 @@ def measure(video: Video, frame: Any) -> tuple[int, int]:
 
 def rate(box: Floats, score: float) -> float:
     """How well a face can be seen: sure and large."""
-    return score * float(max(0.0, (box[2] - box[0]) * (box[3] - box[1]))) ** 0.5
+    width, height = (max(0.0, float(side)) for side in box[2:] - box[:2])
+    return score * math.sqrt(width * height)
 
 
 def shrink(picture: Pictures, box: Floats) -> bytes:

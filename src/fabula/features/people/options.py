@@ -15,7 +15,9 @@ class FindOptions(Options):
     """Which people are found in videos, and where they go."""
 
     out: Path = option(MUST, "Store to write: a file that ends in .npz.", "-o")
-    detector: str = option("scrfd", "Face detector: scrfd, scrfd:FILE.onnx, yunet:FILE.onnx.", shows_default=True)
+    detector: str = option(
+        "scrfd", "Face detector: scrfd, scrfd:FILE.onnx, retinaface:FILE.onnx, yunet:FILE.onnx.", shows_default=True
+    )
     embedder: str = option("arcface", "Face embedder: arcface, arcface:FILE.onnx, sface:FILE.onnx.", shows_default=True)
     cluster: str = option(
         "linked",

@@ -82,7 +82,8 @@ again.</p>
 def list_licences(cast: Cast) -> Iterator[str]:
     told = cast.metadata.get("licence")
     if isinstance(told, dict):
-        yield from (f"Weights of {name}: {said}" for name, said in told.items())
+        for said in dict.fromkeys(told.values()):
+            yield f"Weights of {' and '.join(name for name in told if told[name] == said)}: {said}"
     elif told:
         yield f"Weights: {told}"
 
@@ -105,7 +106,7 @@ def draw_person(cast: Cast, person: int, found: dict[int, dict[str, Any]]) -> st
     more = f'<p class="meta">and {len(own) - TRACKS:,} more tracks</p>' if len(own) > TRACKS else ""
     strips = "".join(draw_strip(cast, k, rows) for k in np.unique(cast.faces.video[rows]).tolist()[:8])
     return (
-        f'<section class="person" id="person-{person}"><h3>{head}<small>{about}</small></h3>'
+        f'<section class="person" id="person-{person}"><h3>{head} <small>{about}</small></h3>'
         f'<div class="where">{strips}</div><ul class="faces">{shown}</ul>{more}</section>\n'
     )
 
@@ -118,7 +119,7 @@ def draw_seldom(cast: Cast, people: list[int], found: dict[int, dict[str, Any]])
         shown.append(draw_track(cast, track, found[track], f"person {person}, "))
     more = f'<p class="meta">and {len(people) - PEOPLE:,} more</p>' if len(people) > PEOPLE else ""
     return (
-        f'<section class="person" id="seldom"><h3>Hardly seen<small>{len(people):,} people of at most {SELDOM} faces'
+        f'<section class="person" id="seldom"><h3>Hardly seen <small>{len(people):,} people of at most {SELDOM} faces'
         f'</small></h3><ul class="faces">{"".join(shown)}</ul>{more}</section>\n'
     )
 
@@ -127,7 +128,7 @@ def draw_track(cast: Cast, track: int, about: dict[str, Any], before: str = "") 
     raw = cast.thumbs.get(track, b"")
     row = about["row"]
     video, t = cast.videos[int(cast.faces.video[row])].id, float(cast.faces.time[row])
-    lines = [f"{before}track {track}", f"{about['faces']} × · {t:.1f} s", video]
+    lines = [f"{before}track {track}", f"{about['faces']}×, {t:.1f} s", video]
     label = ", ".join(lines)
     picture = '<span class="none"></span>'
     if raw.startswith(JPEG):

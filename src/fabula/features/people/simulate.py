@@ -56,7 +56,8 @@ def simulate(recipe: Recipe, seed: int) -> Simulated:
 
     def directions(*shape: int) -> NDArray[np.float64]:
         x = rng.standard_normal((*shape, r.dim))
-        return x / np.linalg.norm(x, axis=-1, keepdims=True)
+        made: NDArray[np.float64] = x / np.linalg.norm(x, axis=-1, keepdims=True)
+        return made
 
     person = directions(r.people)
     for k in range(1, r.people):

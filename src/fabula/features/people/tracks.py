@@ -50,7 +50,7 @@ class Tracker:
                 one = self.open[i]
                 made[j], one.time, one.box = one.number, time, found.box[j]
                 one.seen = [*one.seen[1 - LAST :], x[j]]
-        for j in np.flatnonzero(made < 0):
+        for j in np.flatnonzero(made < 0).tolist():
             made[j] = self.count
             self.open.append(Open(self.count, time, found.box[j], [x[j]]))
             self.count += 1

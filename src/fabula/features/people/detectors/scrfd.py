@@ -43,21 +43,14 @@ class Detector(base.Detector):
         path = self.weights_file()
         session = open_session(path, self.threads, self.device)
         given = session.get_inputs()[0]
-        x, scale = fit(picture, self.size, given.shape)
-        try:
-            outputs = session.run(None, {given.name: x})
-        except Exception as error:  # its own classes, one for each code
-            seen = f"the network refuses a picture of shape {x.shape} ({say(error)})"
-            raise InputError(
-                seen, file=path, hint="it takes [1, 3, H, W], as SCRFD of InsightFace's zoo does"
-            ) from None
-        found = decode(outputs, x.shape[2:], self.score, path)
-        kept = suppress(found, self.overlap)
+        full, scale = fit(picture, self.size, given.shape)
+        x = np.ascontiguousarray(((full - MEAN) / STD).transpose(2, 0, 1)[None])
+        kept = suppress(decode(ask(session, x, path), x.shape[2:], self.score, path), self.overlap)
         return Found(kept.box / scale, kept.score, kept.points / scale)
 
 
 def fit(picture: Pictures, size: int, shape: list[Any]) -> tuple[NDArray[np.float32], float]:
-    """The picture with its longer side brought to `size` (or into the network's own), black around; and the scale."""
+    """The picture, its longer side brought to `size` (or into the network's own), black around: [H, W, 3] and scale."""
     cv2 = import_cv2()
     H, W = picture.shape[:2]
     fixed = [side for side in shape[2:] if isinstance(side, int) and side > 0]
@@ -69,8 +62,17 @@ def fit(picture: Pictures, size: int, shape: list[Any]) -> tuple[NDArray[np.floa
         height, width = (-(-side // STEP) * STEP for side in (h, w))
     full = np.zeros((height, width, 3), np.float32)
     full[:h, :w] = small
-    full = (full - MEAN) / STD
-    return np.ascontiguousarray(full.transpose(2, 0, 1)[None]), scale
+    return full, scale
+
+
+def ask(session: Any, x: NDArray[np.float32], path: Path) -> list[NDArray[Any]]:
+    """All outputs of a network for [1, 3, H, W]."""
+    try:
+        made: list[NDArray[Any]] = session.run(None, {session.get_inputs()[0].name: x})
+    except Exception as error:  # its own classes, one for each code
+        seen = f"the network refuses a picture of shape {x.shape} ({say(error)})"
+        raise InputError(seen, file=path, hint="a face detector takes [1, 3, H, W]") from None
+    return made
 
 
 def decode(outputs: list[NDArray[Any]], shape: tuple[int, ...], least: float, path: Path) -> Found:

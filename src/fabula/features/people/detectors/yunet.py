@@ -15,7 +15,7 @@ import numpy as np
 from fabula.core.errors import InputError, SpecError
 from fabula.features.base import Pictures
 from fabula.features.people import base
-from fabula.features.people.base import Found, import_cv2
+from fabula.features.people.base import Found, import_cv2, quiet_opencv
 
 MOST = 5000  # faces before suppression
 
@@ -45,17 +45,18 @@ class Detector(base.Detector):
                              hint="name OpenCV's face_detection_yunet_*.onnx") from None  # fmt: skip
         if rows is None:
             return Found.none()
-        rows = np.asarray(rows, np.float32) / np.float32(1)
+        rows = np.asarray(rows, np.float32)
         rows = rows[np.argsort(-rows[:, 14], kind="stable")]
-        box = np.concatenate([rows[:, :2], rows[:, :2] + rows[:, 2:4]], 1) / scale
-        return Found(box, rows[:, 14], rows[:, 4:14].reshape(-1, 5, 2) / np.float32(scale))
+        places = (rows[:, :14] / scale).astype(np.float32)
+        box = np.concatenate([places[:, :2], places[:, :2] + places[:, 2:4]], 1)
+        return Found(box, rows[:, 14], places[:, 4:].reshape(-1, 5, 2))
 
 
 @functools.lru_cache(maxsize=2)
 def open_net(path: Path, score: float, overlap: float) -> Any:
-    cv2 = import_cv2()
     try:
-        return cv2.FaceDetectorYN.create(str(path), "", (320, 320), score, overlap, MOST)
-    except cv2.error as error:
+        with quiet_opencv() as cv2:
+            return cv2.FaceDetectorYN.create(str(path), "", (320, 320), score, overlap, MOST)
+    except import_cv2().error as error:
         seen = f"not a network that OpenCV reads ({' '.join(str(error).split())[:120]})"
         raise InputError(seen, file=path, hint="name OpenCV's face_detection_yunet_*.onnx") from None

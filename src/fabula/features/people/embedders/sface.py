@@ -17,7 +17,7 @@ import numpy as np
 from fabula.core.errors import InputError, SpecError
 from fabula.features.base import Pictures
 from fabula.features.people import base
-from fabula.features.people.base import Floats, import_cv2, unit
+from fabula.features.people.base import Floats, import_cv2, quiet_opencv, unit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,9 +46,9 @@ class Embedder(base.Embedder):
 
 @functools.lru_cache(maxsize=2)
 def open_net(path: Path) -> Any:
-    cv2 = import_cv2()
     try:
-        return cv2.FaceRecognizerSF.create(str(path), "")
-    except cv2.error as error:
+        with quiet_opencv() as cv2:
+            return cv2.FaceRecognizerSF.create(str(path), "")
+    except import_cv2().error as error:
         seen = f"not a network that OpenCV reads ({' '.join(str(error).split())[:120]})"
         raise InputError(seen, file=path, hint="name OpenCV's face_recognition_sface_*.onnx") from None
