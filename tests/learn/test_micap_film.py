@@ -10,15 +10,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 torch = pytest.importorskip("torch", reason="models need fabula[learn]")
 for module in ("lightning_fabric", "safetensors", "tokenizers"):
     pytest.importorskip(module, reason="training needs fabula[learn]")
 
 import fabula  # noqa: E402
+from fabula.cli import fabula as command  # noqa: E402
 from fabula.core.errors import FabulaError, InputError, SpecError  # noqa: E402
-from fabula.learn.features import write_features  # noqa: E402
-from fabula.learn.identity.film import cut_features  # noqa: E402
+from fabula.features.cut import cut_features  # noqa: E402
+from fabula.learn.features import Features, write_features  # noqa: E402
 from fabula.report.film import Film, Person, film_page, put_names, row_of  # noqa: E402
 from tests.learn.test_micap_task import FAST, SHAPE, run, world  # noqa: E402, F401
 
@@ -31,6 +33,24 @@ def test_features_of_a_clip() -> None:
     assert cut_features(x, 2, 1.0, 1.1)[:, 0].tolist() == [2]  # no middle in it: the stretch that it lies in
     assert cut_features(x, 2, 0.0, 99)[:, 0].tolist() == list(range(10))
     assert cut_features(x, 2, 7.0, 8.0)[:, 0].tolist() == [9]  # behind the end
+
+
+def test_a_store_of_films_is_cut(tmp_path: Path) -> None:
+    x = np.arange(10, dtype=np.float32)[:, None]
+    told = {"recipe": {"extractor": "toy", "fps": 4.0, "stride": 2}, "durations": {"film": 5.0}}
+    write_features(tmp_path / "films.safetensors", [("film", x)], told)
+    lines = [{"id": "a", "video": "film", "start": 0, "end": 1}, {"id": "b", "video": "film", "start": 1, "end": 4.5}]
+    (tmp_path / "clips.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    words = ["features", "cut", str(tmp_path / "films.safetensors"), "--clips", str(tmp_path / "clips.jsonl"), "-o"]
+    done = CliRunner().invoke(command, [*words, str(tmp_path / "frame.safetensors")])
+    assert done.exit_code == 0, done.output
+    store = Features(tmp_path / "frame.safetensors")
+    assert store["a"][:, 0].tolist() == [0, 1] and store["b"][:, 0].tolist() == [2, 3, 4, 5, 6, 7, 8]
+    assert store.recipe == told["recipe"] and store.metadata["durations"] == {"a": 1.0, "b": 3.5}
+    (tmp_path / "clips.jsonl").write_text('{"id": "c", "video": "film", "start": 5, "end": 6}\n')
+    late = CliRunner().invoke(command, [*words, str(tmp_path / "late.safetensors")])
+    assert isinstance(late.exception, InputError) and "its film has 5 s" in str(late.exception)
+    assert not (tmp_path / "late.safetensors").exists()
 
 
 def test_names_stand_in_captions() -> None:

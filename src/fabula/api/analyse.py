@@ -38,7 +38,9 @@ def analyse(
 
     made = look_into(task, checkpoint, options, callbacks)
     if out is not None:
-        from fabula.report.analysis import write_analysis
+        from fabula.io.files import write_text
+        from fabula.report.analysis import as_files
 
-        write_analysis(made, Path(out))
+        for file, text in as_files(made).items():
+            write_text(Path(out) / file, [text])
     return made

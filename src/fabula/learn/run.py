@@ -74,7 +74,7 @@ def fit(
         take_weights(model, weights(chosen), options)
     data, held = task.data(source, chosen), task.held(source, chosen)
     for some in (data, held):
-        for line in some.notes.lines() if isinstance(getattr(some, "notes", None), Notes) else ():
+        for line in getattr(some, "notes", Notes()).lines():
             callbacks.warn(line)
     validation = None
     if held is not None:

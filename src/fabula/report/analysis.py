@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from fabula.report.figures import Figure, as_file, as_inline
@@ -51,10 +50,3 @@ def as_files(analysis: Analysis) -> dict[str, str]:
         **{f"{figure.name}.svg": as_file(figure) for figure in analysis.figures},
         "analysis.json": json.dumps(told, ensure_ascii=False, indent=1, allow_nan=False) + "\n",
     }
-
-
-def write_analysis(analysis: Analysis, folder: Path) -> None:
-    from fabula.io.files import write_text
-
-    for name, made in as_files(analysis).items():
-        write_text(folder / name, [made])

@@ -66,15 +66,6 @@ class Films:
         return {film: SetText(None, clips=tuple(clip.id for clip in some)) for film, some in self.clips.items()}
 
 
-def cut_features(x: Floats, rate: float, start: float, end: float) -> Floats:
-    """The features of a clip: feature k stands for [k/rate, (k + 1)/rate). [T, C] → [n, C], n at least 1"""
-    middle = (np.arange(len(x)) + 0.5) / rate
-    inside = (start <= middle) & (middle < end)
-    if not inside.any():
-        inside[min(int((start + end) / 2 * rate), len(x) - 1)] = True
-    return x[inside]
-
-
 def look_at_films(
     paths: Sequence[Path],
     recipes: Mapping[str, Any],
@@ -97,6 +88,7 @@ def look_at_films(
                 "train on stores of fabula features and fabula people, or give --data and --features"
             )
     from fabula.features import extract_one, rebuild  # only where films are looked at
+    from fabula.features.cut import cut_features
     from fabula.features.people import cut_cast, shots_as_clips
 
     files = {path.stem: path for path in paths}

@@ -306,18 +306,19 @@ class Task(base.Task):
             raise SpecError("a raw film has no captions whose blanks could be filled; say --task caption")
         if options.features is not None:
             raise SpecError("--features says nothing about raw films: theirs are made now")
-        config, about = model.config, model.about
+        config: Any = model.config
+        about: Any = model.about
         films = look_at_films(
             options.videos,
-            about.get("recipes") or {},  # type: ignore[operator]
-            config.seen,  # type: ignore[union-attr, arg-type]
+            about.get("recipes") or {},
+            config.seen,
             people=options.cast,
             longest=options.longest,
             weights=read_weights(options.weights),
             notes=notes,
             watch=self.watch,
         )
-        data = Videosets(films.sets(), films.streams, config, "caption")  # type: ignore[arg-type]
+        data = Videosets(films.sets(), films.streams, config, "caption")
         data.people, data.films = options.people, films
         return data
 
