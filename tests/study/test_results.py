@@ -259,3 +259,24 @@ def test_answers_of_copies_are_added_and_of_others_refused(tmp_path):
     assert to_dict(api.results(study)) == to_dict(plain)  # nothing was lost
     with Store(study) as store:
         assert find_results(Answers.of(store)).id == store.id
+
+
+def test_one_opinion_throughout_may_be_honest(tmp_path):
+    """Who always takes the target's side changes sides with it; who finds everything true, or neither richer, stays."""
+    always = {
+        "richer": lambda slot: (
+            dict.fromkeys(("static", "dynamic"), slot.order.index("fine") + 1) | {"accuracy_1": 5, "accuracy_2": 5}
+        ),
+        "true": lambda slot: {"true_1": 1},
+        "scale": lambda slot: {"accuracy_1": 5},
+        "preference": lambda slot: {"better": 0},
+    }
+    for form, choose in always.items():
+        (tmp_path / form).mkdir()
+        study, _ = make_study(tmp_path / form, count=30, form=form)
+        fill(study, lambda slot, form_, rng, choose=choose: choose(slot))
+        assert not any(c.excluded for c in api.results(study).conduct), form
+    (tmp_path / "fixed").mkdir()
+    study, _ = make_study(tmp_path / "fixed", count=30, balance=False)
+    fill(study, lambda slot, form_, rng: always["richer"](slot))  # the second description, always
+    assert not any(c.excluded for c in api.results(study).conduct)
