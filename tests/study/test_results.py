@@ -128,7 +128,7 @@ def test_the_rule_leaves_out_by_name(tmp_path):
     why = {c.rater: c.why for c in found.conduct}
     assert "passed 0 of 4 checks, fewer than 75%" in why[0][0]
     assert "of answers within 2 s, more than 20%" in why[1][0]
-    assert "100% of answers the same, more than 95%" in why[2][0]
+    assert "100% of choices on one side, more than 95%" in why[2][0]
     assert why[3] == why[4] == ()
     assert found.counts["left out"] == 3 and found.counts["answers"] == 60
     table = by_hand(study, without={0, 1, 2})
