@@ -68,7 +68,7 @@ def passes(form: Form, slot: Slot, answer: Mapping[str, int]) -> bool:
 
 
 def sameness(form: Form, given: Sequence[Given]) -> float:
-    """The largest share that one side, or one ranking, has; of several fields the smallest, for one may be an accident."""
+    """The largest share that one side, or one ranking, has; of several fields the smallest: one may be an accident."""
     if len(given) < FEWEST:
         return 0.0
     if form.name == "rank":
