@@ -1,6 +1,7 @@
 """Raters in real browsers, all at once, while their server is killed again and again: is an answer lost, or doubled?
 
     python bench/study_kills.py --clips ../shared/data/videos [--raters 3] [--questions 30] [--kills 10]
+                                 [--pictures DIR]
 
 Each rater is a Chromium of its own that plays every clip and answers by clicking, at 1,280 or 400 pixels. What was
 clicked is kept here; at the end it must be what the store holds: one answer a place, the same values, none more.
@@ -226,6 +227,9 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=10)
     parser.add_argument("--pictures", type=Path)
     args = parser.parse_args()
+    if not shutil.which("chromium") or not shutil.which("chromedriver") or not args.clips.is_dir():
+        print(f"needs chromium, chromedriver and clips in {args.clips}; nothing was measured")
+        return
     print(json.dumps(run(args), indent=2))
 
 

@@ -128,7 +128,7 @@ def test_the_rule_leaves_out_by_name(tmp_path):
     why = {c.rater: c.why for c in found.conduct}
     assert "passed 0 of 4 checks, fewer than 75%" in why[0][0]
     assert "of answers within 2 s, more than 20%" in why[1][0]
-    assert "100% of answers the same, more than 95%" in why[2][0]
+    assert "100% of choices on one side, more than 95%" in why[2][0]
     assert why[3] == why[4] == ()
     assert found.counts["left out"] == 3 and found.counts["answers"] == 60
     table = by_hand(study, without={0, 1, 2})
@@ -259,3 +259,24 @@ def test_answers_of_copies_are_added_and_of_others_refused(tmp_path):
     assert to_dict(api.results(study)) == to_dict(plain)  # nothing was lost
     with Store(study) as store:
         assert find_results(Answers.of(store)).id == store.id
+
+
+def test_one_opinion_throughout_may_be_honest(tmp_path):
+    """Who always takes the target's side changes sides with it; who finds everything true, or neither richer, stays."""
+    always = {
+        "richer": lambda slot: (
+            dict.fromkeys(("static", "dynamic"), slot.order.index("fine") + 1) | {"accuracy_1": 5, "accuracy_2": 5}
+        ),
+        "true": lambda slot: {"true_1": 1},
+        "scale": lambda slot: {"accuracy_1": 5},
+        "preference": lambda slot: {"better": 0},
+    }
+    for form, choose in always.items():
+        (tmp_path / form).mkdir()
+        study, _ = make_study(tmp_path / form, count=30, form=form)
+        fill(study, lambda slot, form_, rng, choose=choose: choose(slot))
+        assert not any(c.excluded for c in api.results(study).conduct), form
+    (tmp_path / "fixed").mkdir()
+    study, _ = make_study(tmp_path / "fixed", count=30, balance=False)
+    fill(study, lambda slot, form_, rng: always["richer"](slot))  # the second description, always
+    assert not any(c.excluded for c in api.results(study).conduct)

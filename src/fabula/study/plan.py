@@ -34,7 +34,7 @@ class Exclude:
 
     checks: float = 0.75  # at least this share of checks and gold questions passed
     hurried: float = 0.2  # at most this share of answers sooner than `shortest`
-    same: float = 0.95  # at most this share of choices on one side, or of marks with one value, over 10 or more
+    same: float = 0.95  # at most this share of choices on one side, or of rankings that are the same, over 10 or more
 
     def __post_init__(self) -> None:
         for name in ("checks", "hurried", "same"):

@@ -36,7 +36,7 @@ def rule(r: Results) -> str:
     x = r.plan.exclude
     return (
         f"left out is who passes fewer than {x.checks:.0%} of the checks, gives more than {x.hurried:.0%} of the "
-        f"answers within {r.plan.shortest:g} s of the clip's end, or gives the same answer more than {x.same:.0%} "
+        f"answers within {r.plan.shortest:g} s of the clip's end, or takes the same side more than {x.same:.0%} "
         f"of the time"
     )
 

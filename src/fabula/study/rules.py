@@ -1,9 +1,11 @@
-"""Who is left out, and why: the plan's rule, applied to each rater by what she answered, never by whether it pleases.
+"""Who is left out, and why: the plan's rule, applied to each rater by how she answered, never by whether it pleases.
 
-checks    the share of attention checks and gold questions passed
-hurried   the share of answers given sooner after the clip's end than the plan's `shortest`
-same      the share of choices that fall on one side, or of marks that are one value, over 10 or more of them;
-          sides are counter-balanced, so that what always falls on one of them is no opinion of the systems
+    checks    the share of attention checks and gold questions passed
+    hurried   the share of answers given sooner after the clip's end than the plan's `shortest`
+    same      the share of choices that fall on one side, or of rankings that are one and the same, over 10 or more
+
+Sides are counter-balanced, so that what always falls on one of them is no opinion of the systems. Marks have no such
+rule, nor have designs without balance: there one answer throughout may be what somebody thinks.
 """
 
 from __future__ import annotations
@@ -66,17 +68,14 @@ def passes(form: Form, slot: Slot, answer: Mapping[str, int]) -> bool:
 
 
 def sameness(form: Form, given: Sequence[Given]) -> float:
-    """The largest share that one side, or one value, has of all of a field's answers; 0 where they are few."""
+    """The largest share that one side, or one ranking, has; of several fields the smallest: one may be an accident."""
     if len(given) < FEWEST:
         return 0.0
-    shares = []
-    for measure in form.measures:
-        values: Counter[object] = Counter()
-        for g in given:
-            own = [value for name, value in g.answer.items() if name == measure or name.startswith(f"{measure}_")]
-            values.update([tuple(own)] if measure == "rank" else own)
-        shares.append(max(values.values()) / sum(values.values()))
-    return min(shares)  # one field may really have one answer; all of them cannot
+    if form.name == "rank":
+        orders = Counter(tuple(sorted(g.answer.items())) for g in given)
+        return max(orders.values()) / len(given)
+    sides = [Counter(g.answer[measure] for g in given) for measure in form.choices]
+    return min((max(side[1], side[2]) / len(given) for side in sides), default=0.0)
 
 
 def judge(plan: Plan, form: Form, rater: int, given: Sequence[Given]) -> Conduct:
@@ -85,12 +84,12 @@ def judge(plan: Plan, form: Form, rater: int, given: Sequence[Given]) -> Conduct
     tests = [g for g in given if g.slot.role != "question"]
     passed = sum(passes(form, g.slot, g.answer) for g in tests)
     hurried = sum(g.seconds < plan.shortest for g in given) / max(1, len(given))
-    same = sameness(form, asked)
+    same = sameness(form, asked) if plan.balance else 0.0
     why = []
     if tests and passed / len(tests) < plan.exclude.checks:
         why.append(f"passed {passed} of {len(tests)} checks, fewer than {plan.exclude.checks:.0%}")
     if given and hurried > plan.exclude.hurried:
         why.append(f"{hurried:.0%} of answers within {plan.shortest:g} s, more than {plan.exclude.hurried:.0%}")
     if same > plan.exclude.same:
-        why.append(f"{same:.0%} of answers the same, more than {plan.exclude.same:.0%}")
+        why.append(f"{same:.0%} of choices on one side, more than {plan.exclude.same:.0%}")
     return Conduct(rater, len(asked), len(tests), passed, hurried, same, tuple(why))
