@@ -84,7 +84,6 @@ def fit(
             best_by=task.best_by(chosen),
         )
     about = {"task": task.name, **task.told(source)}
-    tell_new(notes, callbacks)
     return train(model, data, looped, run, validation=validation, about=about, callbacks=callbacks)
 
 

@@ -37,8 +37,12 @@ class OneByOne:
     """`pairs_many` for a scorer that gains nothing from seeing many blocks together."""
 
     name: str
-    version: str
     alone = True
+
+    @property
+    def version(self) -> str:
+        """What the signature says of it; a scorer that is the same for all has it as an attribute."""
+        raise NotImplementedError
 
     @abstractmethod
     def pairs(self, candidates: Sequence[str], references: Sequence[str]) -> NDArray[np.float64]: ...
