@@ -1,1 +1,0 @@
-"""What draws on a terminal."""
