@@ -194,7 +194,7 @@ def people_of_film(
     }
     number = pair_off({pair: share for pair, share in shares.items() if share >= LEAST_SHARE})
     told = {who: p for p, who in number.items()}
-    some = []
+    some: list[dict[str, Any]] = []
     for who in cast.people():
         mine = here & (cast.person == who)
         if not mine.any():
