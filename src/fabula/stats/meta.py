@@ -7,9 +7,10 @@
               none covered in simulation
     system    the same over systems' means; accuracy is that of pairs of systems (Kocmi et al., WMT 2021)
 
-Clusters (items, images) are drawn with replacement: judgements of one are not independent. The test between two metrics
-exchanges their scores, brought to one scale, in a random half of the clusters (permuted inputs: Deutsch, Dror &
-Roth, TACL 2021), or is the paired bootstrap; Holm over pairs.
+Clusters (items, images) are drawn with replacement: judgements of one are not independent. Few clusters make
+percentiles too narrow; they are taken further out, at Φ(±√(V/(V − 1))·t_{V−1}) (Hesterberg, American Statistician 2015).
+The test between two metrics exchanges their scores, brought to one scale, in a random half of the clusters (permuted
+inputs: Deutsch, Dror & Roth, TACL 2021), or is the paired bootstrap; Holm over pairs.
 
     κ         where a score is a verdict with the same values as people's: Cohen's κ with each judgement
 """
@@ -32,6 +33,7 @@ from fabula.stats.paired import SLACK, bootstrap_p
 from fabula.stats.ranks import Ranks, midranks, pearson, ratio
 from fabula.stats.resampling import PairedTest
 from fabula.stats.sample import Array
+from fabula.stats.student import NORMAL, t_quantile
 
 STATISTICS = ("tau_b", "tau_c", "spearman", "pearson", "accuracy")
 CELLS = 1 << 20
@@ -87,7 +89,7 @@ class Meta:
         t = self.how
         return (
             f"{self.statistic}|judgements:{self.judgements}|segments:{self.segments}|clusters:{self.clusters}"
-            f"|systems:{self.systems}|ci:percentile-{t.level:g}|test:{t.test}|resamples:{t.resamples}|seed:{t.seed}"
+            f"|systems:{self.systems}|ci:expanded-percentile-{t.level:g}|test:{t.test}|resamples:{t.resamples}|seed:{t.seed}"
             f"|correction:holm"
         )
 
@@ -158,7 +160,8 @@ def weigh(
     lines = []
     for name in x:
         flat = {
-            key: Statistic(value, bounds(thetas[name].get(key), how)) for key, value in drawn[name].values().items()
+            key: Statistic(value, bounds(thetas[name].get(key), how, people.clusters))
+            for key, value in drawn[name].values().items()
         }
         segment = {key: flat[key] for key in STATISTICS}
         system = {key.removeprefix("system "): s for key, s in flat.items() if key.startswith("system ")}
@@ -175,7 +178,7 @@ def weigh(
                 p = bootstrap_p(deltas[~np.isnan(deltas)], delta)
             else:
                 p = exchange(x[a], x[b], people, statistic, how, delta)
-            made.append((a, b, delta, percentile(deltas[~np.isnan(deltas)], how.level), p))
+            made.append((a, b, delta, bounds(deltas, how, people.clusters) or Interval(delta, delta), p))
         corrected = holm([p for *_, p in made])
         contests = [Contest(*one, q) for one, q in zip(made, corrected, strict=True)]
     return Meta(
@@ -195,10 +198,13 @@ def lines_value(lines: Sequence[Agreed], name: str, statistic: str) -> float:
     return next(line for line in lines if line.metric == name).segment[statistic].value
 
 
-def bounds(theta: Array | None, how: PairedTest) -> Interval | None:
+def bounds(theta: Array | None, how: PairedTest, clusters: int) -> Interval | None:
+    """The expanded percentiles of the draws."""
     if theta is None or np.isnan(theta).all():
         return None
-    return percentile(theta[~np.isnan(theta)], how.level)
+    V = clusters
+    z = (V / (V - 1)) ** 0.5 * t_quantile((1 + how.level) / 2, V - 1)
+    return percentile(theta[~np.isnan(theta)], 2 * NORMAL.cdf(z) - 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,7 +359,7 @@ def find_kappa(x: Array, people: People, how: PairedTest) -> dict[str, Statistic
         theta = None
         if people.clusters > 1:
             theta = np.concatenate([kappas(W @ cells, v) for W in draws(people.clusters, how.resamples, how.seed)])
-        found[kind] = Statistic(value, bounds(theta, how))
+        found[kind] = Statistic(value, bounds(theta, how, people.clusters))
     return found
 
 
