@@ -15,7 +15,7 @@ from fabula.core.options import Options, deal, option, takes
 from fabula.core.registry import close_to
 from fabula.core.result import Result, Score
 from fabula.io.files import check_path
-from fabula.io.rows import Table, gather, read_table, wide
+from fabula.io.rows import Table, gather, read_table
 from fabula.report.plots import Curves, Interval, Intervals, Scatter, draw_curves, draw_intervals, draw_scatter
 from fabula.report.svg import COLUMN, PAGE
 
