@@ -13,7 +13,9 @@ from fabula.api.saved import load_result
 from fabula.core.errors import InputError, SpecError, shown
 from fabula.core.options import Options, deal, option, takes
 from fabula.core.registry import close_to
-from fabula.core.result import Result, Score
+from fabula.core.result import Result
+from fabula.core.rows import Score
+from fabula.core.rows import wide as lay_wide
 from fabula.io.files import check_path
 from fabula.io.rows import Table, gather, read_table
 from fabula.report.plots import Curves, Interval, Intervals, Scatter, draw_curves, draw_intervals, draw_scatter
@@ -116,7 +118,7 @@ def make_scatter(systems: Sequence[Given], names: Sequence[str], options: PlotOp
 def read_rows(given: Given) -> tuple[Table, str]:
     """Numbers by video, and what a row is."""
     if isinstance(given, Result):
-        return gather(wide(given.rows), "the result")
+        return gather(lay_wide(given.rows), "the result")
     return read_table(check_path(given))
 
 
