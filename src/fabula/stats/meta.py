@@ -8,7 +8,7 @@
     system    the same over systems' means; accuracy is that of pairs of systems (Kocmi et al., WMT 2021)
 
 Clusters (items, images) are drawn with replacement: judgements of one are not independent. Few clusters make
-percentiles too narrow; they are taken further out, at Φ(±√(V/(V − 1))·t_{V−1}) (Hesterberg, American Statistician 2015).
+percentiles too narrow; they are taken further out, at Φ(±√(V/(V − 1))·t_{V−1}) (Hesterberg, Am. Statistician 2015).
 The test between two metrics exchanges their scores, brought to one scale, in a random half of the clusters (permuted
 inputs: Deutsch, Dror & Roth, TACL 2021), or is the paired bootstrap; Holm over pairs.
 
