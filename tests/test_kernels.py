@@ -314,3 +314,18 @@ def test_threads_that_cannot_start_are_done_without():
     if "could start" in run.stdout:
         pytest.skip("threads start here whatever the size of their stacks")
     assert (run.stdout, run.stderr) == ("done alone\n", "")
+
+
+HELD = """
+import ctypes
+from fabula._kernels import NATIVE
+ctypes.pythonapi.Py_IncRef(ctypes.py_object(NATIVE.count_draws))  # as a library does that never lets go
+"""
+
+
+@pytest.mark.skipif(_kernels.NATIVE is None, reason="no compiled kernels")
+def test_a_function_that_somebody_still_holds_at_the_end_is_no_wall_of_words():
+    """torch's compiler holds functions until the process is over; nanobind called that a leak, line by line."""
+    for more, said in (({}, False), ({"FABULA_LEAKS": "1"}, True)):
+        ran = subprocess.run([sys.executable, "-c", HELD], capture_output=True, text=True, env=os.environ | more)
+        assert ran.returncode == 0 and ("nanobind: leaked" in ran.stderr) == said, ran.stderr

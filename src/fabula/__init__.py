@@ -10,6 +10,7 @@ __all__ = [
     "FabulaError",
     "__version__",
     "baseline",
+    "cite",
     "compare",
     "convert",
     "diagnose",
@@ -18,6 +19,7 @@ __all__ = [
     "metric",
     "moments",
     "parse",
+    "power",
     "predict",
     "protocol",
     "protocols",
@@ -34,11 +36,13 @@ __all__ = [
 _HOMES = {
     "FabulaError": "fabula.core.errors",
     "baseline": "fabula.api.baseline",
+    "cite": "fabula.api.cite",
     "compare": "fabula.api.compare",
     "convert": "fabula.api.convert",
     "metric": "fabula.metrics",
     "moments": "fabula.api.moments",
     "parse": "fabula.api.parse",
+    "power": "fabula.api.power",
     "predict": "fabula.api.predict",
     "protocol": "fabula.protocols",
     "read": "fabula.io",
@@ -54,12 +58,14 @@ _ROOMS = ("diagnose", "lint", "match", "protocols", "score")
 if TYPE_CHECKING:
     from fabula import match
     from fabula.api.baseline import baseline
+    from fabula.api.cite import cite
     from fabula.api.compare import compare
     from fabula.api.convert import convert
     from fabula.api.diagnose import diagnose
     from fabula.api.lint import lint
     from fabula.api.moments import moments
     from fabula.api.parse import parse
+    from fabula.api.power import power
     from fabula.api.predict import predict
     from fabula.api.protocols import protocols
     from fabula.api.reward import reward

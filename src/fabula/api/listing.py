@@ -147,6 +147,15 @@ TABLES: dict[str, Callable[[Warn], Table]] = {
 }
 
 
+def overview(warn: Warn = ignore) -> Table:
+    """What can be listed, how many there are, and what they are called."""
+    rows = []
+    for what, make in TABLES.items():
+        names = list(dict.fromkeys(row[0].partition("@")[0] for row in make(warn)[1]))
+        rows.append([what, str(len(names)), ", ".join(names)])
+    return ("fabula list …", "how many", "names"), rows
+
+
 def rich_table(table: Table) -> RichTable:
     """For a terminal. An example, too wide for a column of its own, stands below what it shows."""
     from rich.table import Table as RichTable

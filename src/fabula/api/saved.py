@@ -36,4 +36,5 @@ def load_score(name: str, given: dict[str, Any]) -> Score:
     values = {field: math.nan if given[field] is None else float(given[field]) for field in metric.fields}
     low_high = given.get("ci")
     ci = {metric.primary: (float(low_high[0]), float(low_high[1]))} if low_high else None
-    return Score(name, values, metric.primary, given["signature"], ci, metric.scale)
+    short = str(given.get("short", ""))
+    return Score(name, values, metric.primary, given["signature"], ci, metric.scale, short=short)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ def simulate(
 ) -> int:
     """Write SIMULATED frame features of the videos of these annotations; returns how many videos there are."""
     (options,) = deal("simulate", given, options or SimulateOptions)
+    annotations = [file for path in annotations for file in list_splits(Path(path))]
     if is_verified(annotations, options.format):
         return simulate_moments(annotations, options, warn)
     from fabula.learn.simulate import Recipe
@@ -32,6 +34,20 @@ def simulate(
     corpus = read_annotations(annotations, options.format, warn)
     recipe = Recipe(rate=options.rate, seed=options.seed)
     return write_features(corpus, options.out, options.embedder, recipe, options.overwrite)
+
+
+def list_splits(path: Path) -> list[Path]:
+    """The files of a folder of splits, as `train --data` takes it; a file itself."""
+    if not path.is_dir():
+        return [path]
+    files = [f for f in sorted(path.glob("*.json*")) if SPLITS & set(re.split(r"[^a-z0-9]+", f.name.lower()))]
+    if not files:
+        hint = "name the files themselves, or keep files with train, val or test in their names"
+        raise InputError("no file of a split", file=path, hint=hint)
+    return files
+
+
+SPLITS = {"train", "val", "test"}
 
 
 def is_verified(annotations: Sequence[Path], format: str | None) -> bool:

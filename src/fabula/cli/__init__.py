@@ -18,7 +18,7 @@ import click
 
 from fabula import __version__
 from fabula.cli._console import print_note
-from fabula.core.errors import FabulaError
+from fabula.core.errors import FabulaError, GateError
 from fabula.core.notes import listeners
 from fabula.core.printable import one_line
 from fabula.core.registry import close_to
@@ -127,9 +127,11 @@ def main() -> None:
 
 
 def run() -> None:
-    """What a user can mend costs one line and exit code 2; anything else is a fault of ours and shows where it is."""
+    """What a user can mend costs one line and exit code 2, a gate that is not passed 3; else it is a fault of ours."""
     try:
         fabula.main(standalone_mode=False)
+    except GateError as error:
+        end_with(str(error), 3)
     except FabulaError as error:
         end_with(str(error))
     except click.ClickException as error:
@@ -157,6 +159,6 @@ def describe_failure(error: OSError) -> str:
     return f"the system refused something ({error.strerror or error}); check disk, memory and limits (ulimit -a)"
 
 
-def end_with(problem: str) -> NoReturn:
-    print_note(f"error: {problem}", style="red")
-    sys.exit(2)
+def end_with(problem: str, code: int = 2) -> NoReturn:
+    print_note(f"{'error' if code == 2 else 'gate'}: {problem}", style="red")
+    sys.exit(code)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -103,15 +104,25 @@ def make_bar() -> Progress:
 
 
 class Repeatable(click.Option):
-    """An option that may be said again, one word each time: `--only a --only b` is `--only a,b`."""
+    """An option of names: `--only a b`, `--only a,b` and `--only a --only b` are the same."""
+
+
+NAME = r"[A-Za-z_][\w-]*(?:\([^()]*\))?(?:@[\d./]+)?(?:/\w+)?(?:=[-+\d.e]+)?"
+NAMES = rf"\s*{NAME}(?:\s*,\s*{NAME})*\s*"
+
+
+def is_name(word: str) -> bool:
+    """A word that may be a metric or a protocol, and no file: `--metrics mIoU preds.json` names one metric."""
+    return re.fullmatch(NAMES, word) is not None and not os.path.exists(word)  # noqa: PTH110  (begins quicker)
 
 
 class Several(click.Command):
-    """A command whose `--refs A B C` takes every following word up to the next option."""
+    """A command whose `--refs A B C` takes every following word up to the next option; `--metrics a b` every name."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        options = [p for p in self.params if isinstance(p, click.Option) and not isinstance(p, Repeatable)]
-        many = {o for p in options if p.multiple for o in p.opts}
+        options = [p for p in self.params if isinstance(p, click.Option) and p.multiple]
+        many = {o for p in options for o in p.opts}
+        names = {o for p in options if isinstance(p, Repeatable) for o in p.opts}
         flat: list[str] = []
         open_option: str | None = None
         fresh = False  # the option has not had a value yet
@@ -125,9 +136,10 @@ class Several(click.Command):
             elif arg.startswith("-") and len(arg) > 1:
                 open_option = None
                 flat.append(arg)
-            elif open_option and not fresh:
+            elif open_option and not fresh and (open_option not in names or is_name(arg)):
                 flat += [open_option, arg]
             else:
+                open_option = None if not fresh and open_option in names else open_option
                 fresh = False
                 flat.append(arg)
         return super().parse_args(ctx, flat)

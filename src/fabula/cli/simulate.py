@@ -19,7 +19,8 @@ def command(annotations: tuple[Path, ...], options: SimulateOptions) -> None:
     """Make SIMULATED frame features from annotations: no video is seen, and the store says so.
 
     \b
-    fabula simulate yc2/yc2_my_train.json yc2/yc2_my_val.json --embedder minilm -o simulated.safetensors
+    fabula simulate yc2/ --embedder minilm -o simulated.safetensors
+    fabula simulate yc2/yc2_my_train.json yc2/yc2_my_val.json -o simulated.safetensors
     """
     count = simulate(annotations, options=options, warn=warn)
     print_note(f"{count:,} videos, simulated from annotations with {options.embedder} → {options.out}")

@@ -78,12 +78,16 @@ def find(name: str) -> tuple[Format, str | None]:
     return format, argument or None
 
 
-def read(path: str | Path, format: str | None = None) -> tuple[Corpus, Notes]:
-    """A file, or a folder of them, as a corpus, and what the reader noticed.
+def read(path: Any, format: str | None = None) -> tuple[Corpus, Notes]:
+    """A file, or a folder of them, as a corpus, and what the reader noticed; or an object of the same shape.
 
     The format is known by its shape unless it is named. The files of a folder (.jsonl, .jsonl.gz, .parquet) are one
-    corpus, in the order of their names.
+    corpus, in the order of their names. Objects: dicts, lists, iterators, frames (io/given/).
     """
+    if not isinstance(path, str | Path):
+        from fabula.io.given import Hint, hold
+
+        path = hold(path, Hint("stories", format=format))
     path = check_path(path)
     chosen, argument = find(format) if format else (None, None)
     whole = Source(path, argument=argument)

@@ -39,7 +39,11 @@ def check_path(path: str | Path) -> Path:
     """The path, unless no file can have it."""
     if "\0" in str(path):
         raise InputError("a path cannot hold a NUL character", file=shown(str(path)), hint="check the path")
-    return Path(path)
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:
+        raise InputError("half a character in a path", file=shown(str(path)), hint="check the path") from None
+    return path if isinstance(path, Path) else Path(path)
 
 
 def has_lines(path: Path) -> bool:

@@ -1,4 +1,4 @@
-"""The rows of a result as a file, one line per video and reference set: .jsonl(.gz), or .parquet through Arrow."""
+"""The rows of a result as a file, one line per video and reference set: .jsonl(.gz), .csv, or .parquet by Arrow."""
 
 from __future__ import annotations
 
@@ -9,23 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from fabula.core.errors import SpecError
-from fabula.core.rows import Rows
+from fabula.core.rows import Rows, wide
 from fabula.io.files import write_bytes, write_text
 from fabula.io.parquet import import_arrow
 
-SUFFIXES = (".jsonl", ".jsonl.gz", ".parquet")
-
-
-def wide(rows: Mapping[str, Rows]) -> list[dict[str, Any]]:
-    """All metrics side by side: {"video", "refset", "SODA_c.f1": …, "mIoU": …}; absent where there is no such row."""
-    table: dict[tuple[str | int, int], dict[str, Any]] = {}
-    for metric, part in rows.items():
-        for row in part.dicts():
-            key, refset = row.pop(part.unit), row.pop("refset")
-            whose = {part.unit: key} if part.unit == "id" else {part.unit: key, "refset": refset}
-            place = table.setdefault((key, refset), whose)
-            place |= {metric if c == "value" else f"{metric}.{c}": number for c, number in row.items()}
-    return list(table.values())
+SUFFIXES = (".jsonl", ".jsonl.gz", ".csv", ".parquet")
 
 
 def check_suffix(path: Path) -> None:
@@ -40,7 +28,7 @@ def write_rows(rows: Mapping[str, Rows], path: Path) -> None:
     check_suffix(path)
     table = wide(rows)
     if path.suffix != ".parquet":
-        write_text(path, lines(table))
+        write_text(path, csv_lines(table) if path.suffix == ".csv" else lines(table))
         return
     pa, parquet = import_arrow("writing")
     names = list(dict.fromkeys(name for row in table for name in row))
@@ -52,3 +40,17 @@ def write_rows(rows: Mapping[str, Rows], path: Path) -> None:
 def lines(table: list[dict[str, Any]]) -> Iterator[str]:
     for row in table:
         yield json.dumps(row, ensure_ascii=False) + "\n"
+
+
+def csv_lines(table: list[dict[str, Any]]) -> Iterator[str]:
+    """A cell is empty where a row has no such number; a list of statistics is JSON."""
+    import csv
+
+    names = list(dict.fromkeys(name for row in table for name in row))
+    held = io.StringIO()
+    written = csv.writer(held, lineterminator="\n")
+    for cells in ([*names], *([row.get(name, "") for name in names] for row in table)):
+        written.writerow([json.dumps(cell) if isinstance(cell, list) else cell for cell in cells])
+        yield held.getvalue()
+        held.seek(0)
+        held.truncate()

@@ -15,12 +15,13 @@ from fabula.core.moments import Id, Queries, Query, Ranking, Rankings, VideoNumb
 from fabula.core.notes import Notes, name_id
 from fabula.core.nouns import Event, Segment
 from fabula.core.registry import close_to
+from fabula.core.repairs import REPAIRS
 from fabula.io.fields import Source
 from fabula.io.files import check_path, pause_collector, write_text
 from fabula.io.files import is_table as is_table_file
 from fabula.io.format import Format
 from fabula.io.head import Head
-from fabula.io.segments import REPAIRS, find_fault, mend_event
+from fabula.io.segments import find_fault, mend_event
 from fabula.io.shelf import Rule, Shelf, fits, list_known
 
 Role = Literal["references", "predictions"]
