@@ -25,7 +25,7 @@ import numpy as np
 
 from fabula.api.reward import check_lengths, make_sets, make_story
 from fabula.core.errors import InputError, MissingExtra, SpecError, shown
-from fabula.core.moments import Query, Ranking
+from fabula.core.moments import Id, Query, Ranking
 from fabula.core.nouns import Corpus, Item
 from fabula.metrics import Metric as Measure
 from fabula.metrics import metric
@@ -215,7 +215,9 @@ class MomentScore(Summed):
         check_lengths(preds, refs)
         if not len(preds):
             return
-        queries = {i: Query(i, "v", make_windows(true, i, empty=False)) for i, true in enumerate(refs)}
+        queries: dict[Id, Query] = {}
+        for i, true in enumerate(refs):
+            queries[i] = Query(i, "v", make_windows(true, i, empty=False))
         spans = [np.array(make_windows(told, i, empty=True), np.float64).reshape(-1, 2) for i, told in enumerate(preds)]
         rankings = [("", Ranking(i, span)) for i, span in enumerate(spans)]
         rows = moment_rows([self.measure], queries, rankings).rows[self.measure]
