@@ -59,8 +59,8 @@ def test_rows_by_suffix(fabula, tmp_path, name):
 
 
 def test_rows_suffix_is_checked_before_work(fabula):
-    ran = fabula("score", "preds.json", "--refs", "refs.json", *SODA_D, "--rows", "rows.csv")
-    assert ran.code == 2 and ".jsonl, .jsonl.gz, .parquet" in ran.err and ran.err.count("\n") == 1
+    ran = fabula("score", "preds.json", "--refs", "refs.json", *SODA_D, "--rows", "rows.txt")
+    assert ran.code == 2 and ".jsonl, .jsonl.gz, .csv, .parquet" in ran.err and ran.err.count("\n") == 1
 
 
 def test_html_is_written(fabula, tmp_path):

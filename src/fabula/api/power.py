@@ -107,11 +107,12 @@ def power(
     lines = []
     for metric, some in tables.items():
         made = samples(some)
-        own = {"alpha": asked.alpha, "power": asked.power, "scale": scales.get(metric, 100.0)}
+        scale = scales.get(metric, 100.0)
         if len(made) == 2:
-            lines.append(power_of_pair(metric, *made, **own))
+            lines.append(power_of_pair(metric, made[0], made[1], asked.alpha, asked.power, scale))
         else:
-            lines.append(power_of_pilot(metric, made[0], asked.correlation or 0.0, **own))
+            rho = asked.correlation or 0.0
+            lines.append(power_of_pilot(metric, made[0], rho, asked.alpha, asked.power, scale))
     return Powers(tuple(lines), asked, unit, warnings)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +38,7 @@ def reward(metric: str | Metric, *, corpus: Sequence[Any] | None = None) -> Rewa
         raise SpecError(f"{made.name} counts no document frequencies; leave corpus out")
     if counts:
         held = None if corpus is None else count_corpus(made, corpus)
-        return Counting(made if held is None else replace(made, idf=f"file:{held.__fspath__()}"), held)
+        return Counting(made if held is None else made.with_params({"idf": f"file:{held.__fspath__()}"}), held)
     if made.reads == "captions":
         return lambda candidates, references: reward_captions(made, candidates, references)
     if made.reads == "stories" and "refs" in made.defaults():  # not of paragraphs, which are folded over the corpus

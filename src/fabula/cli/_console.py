@@ -96,7 +96,7 @@ def show_training(talks: bool = True) -> Iterator[Watch]:
 def make_bar() -> Progress:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from fabula.cli._screen import Screen
+    from fabula.cli._shared.screen import Screen
 
     words = TextColumn("{task.description}", markup=False)
     columns = (words, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())

@@ -119,7 +119,7 @@ def show(shown: Shown, json_: Path | None = None) -> None:
     if write_json(json_, shown.document):
         return
     if shown.drawn is not None and sys.stdout.isatty():
-        from fabula.cli._screen import Screen
+        from fabula.cli._shared.screen import Screen
 
         Screen().print(shown.drawn())
     else:

@@ -9,9 +9,9 @@ import click
 
 from fabula.api.compare import WITHOUT, compare
 from fabula.cli._console import Several, show_progress
-from fabula.cli._gates import check_worse
 from fabula.cli._options import flags, path_argument, refs_option
 from fabula.cli._out import Shown, check_outputs, show
+from fabula.cli._shared.gates import check_worse
 from fabula.core.errors import SpecError
 from fabula.core.options import Options, option
 from fabula.report import compare as report

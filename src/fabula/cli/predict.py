@@ -11,7 +11,7 @@ from fabula.api.predict import predict
 from fabula.cli._console import print_note, show_training, warn
 from fabula.cli._options import flags, path_argument
 from fabula.cli._out import check_new, check_outputs
-from fabula.cli._tasks import help_of, task_group
+from fabula.cli._shared.tasks import help_of, task_group
 from fabula.core.options import MUST, Options, option
 from fabula.learn.options import Callbacks, PredictOptions
 from fabula.learn.tasks.base import Task

@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 
 from fabula.cli._console import Several, show_progress
-from fabula.cli._gates import check_floors, read_floors
 from fabula.cli._options import flags, path_argument, refs_option, typed
 from fabula.cli._out import Shown, check_outputs, show, write_page
+from fabula.cli._shared.gates import check_floors, read_floors
 from fabula.core.errors import SpecError
 from fabula.core.options import Options, option
 from fabula.score.options import ScoreOptions

@@ -142,8 +142,9 @@ def measure(
         signature, short = metric.signature(run_facts), metric.short_signature(run_facts)
         at = metric.by_threshold(table)
         numbers = metric.fold(table)
-        own = {"scale": metric.scale, "by_threshold": at, "short": short}
-        scores[name] = Score(metric.title, numbers, metric.primary, signature, **own)
+        scores[name] = Score(
+            metric.title, numbers, metric.primary, signature, scale=metric.scale, by_threshold=at, short=short
+        )
         rows[name], named[name] = table, metric
     protocol = request.protocol.name if request.protocol else "default"
     lines = tuple(tally.notes.lines())
