@@ -12,7 +12,7 @@ from pathlib import Path
 from fabula.core.errors import SpecError
 from fabula.core.regions import FORMS
 from fabula.io import captions, identity, moments, regions
-from fabula.io.files import check_path, holds_only_stories
+from fabula.io.files import check_path, holds_only_stories, is_table
 from fabula.io.head import Head
 
 MOMENTS = ("moments", "highlights", "grounding")
@@ -23,6 +23,7 @@ ASKED = {
     "ego4d-nlq": "grounding",
     "ego4d-nlq-predictions": "grounding",
     "keyed-answers": "grounding",
+    "lmms-grounding": "grounding",
     "omtg": "grounding",
     "qvhighlights": "highlights",
     "qvhighlights-predictions": "highlights",
@@ -34,6 +35,7 @@ ASKED = {
     "tvr-predictions": "moments",
     "verified-cog": "moments",
     "verified-fig": "moments",
+    "vlmevalkit-grounding": "grounding",
 }
 ANSWERED = re.compile(r'\s*\{\s*"[^"]*"\s*:\s*\{[^{}\[]*"timestamp"\s*:')  # of timechat-tvg: a window by its id
 DETECTED = re.compile(r'\s*\{\s*"(?:opt|results)"\s*:\s*(?:\[|\{[^{}]*\}\s*,\s*"results"\s*:\s*\[)')
@@ -71,8 +73,12 @@ def name_kind(path: Path, format: str | None = None) -> str | None:
     """captions, identity, regions, or moments for all tasks about queries; None: stories, or nothing known."""
     if format is not None:
         return name_format_kind(format)
+    if path.suffix.lower() == ".xlsx":
+        return None
     head = Head(path)
     text = head.text.lstrip()
+    if is_table(path) and "prediction" in text.partition("\n")[0].replace("\t", ",").split(","):
+        return None  # VLMEvalKit's; of grounding they are when somebody says so
     if head.lines:
         return name_line_kind(head)
     if identity.is_table(path) and text and text[0] not in "[{":
