@@ -272,10 +272,12 @@ def as_tvr(fixed: Sequence[tuple[str, Ranking]], numbers: VideoNumbers, target: 
 
 
 def knows(head: Head) -> bool:
+    if files.is_ego4d_predictions(head):
+        return True
     if files.SHELF.pattern_of(head.path) == "*.json" and any(word in head.text for word in STORIES):
         return False
-    if head.lines and files.is_answer_lines(head) and not files.is_omtg(head):
-        return False  # free-form answers tell of stories, unless --task says otherwise
+    if head.lines and files.is_answer_lines(head) and isinstance(head.first_object.get("id"), str):
+        return False  # an answer about a video, which text names; queries have numbers, or --task says so
     try:
         return bool(find_role(head, None))
     except (InputError, SpecError):
