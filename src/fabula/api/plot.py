@@ -13,8 +13,7 @@ from fabula.api.saved import load_result
 from fabula.core.errors import InputError, SpecError, shown
 from fabula.core.options import Options, deal, option, takes
 from fabula.core.registry import close_to
-from fabula.core.result import Result
-from fabula.core.rows import Score
+from fabula.core.result import Result, Score
 from fabula.core.rows import wide as lay_wide
 from fabula.io.files import check_path
 from fabula.io.rows import Table, gather, read_table

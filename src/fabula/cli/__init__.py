@@ -123,6 +123,7 @@ def main() -> None:
             os.dup2(nowhere, stream.fileno())  # what is not written yet would break the pipe once more
         sys.exit(141)
     finally:
+        listeners.remove(print_note)
         gc.freeze()  # the process ends: nobody needs to look once more for cycles in what is left
 
 

@@ -74,8 +74,9 @@ def fit(
         take_weights(model, weights(chosen), options)
     data, held = task.data(source, chosen), task.held(source, chosen)
     for some in (data, held):
-        for line in getattr(some, "notes", Notes()).lines():
-            callbacks.warn(line)
+        if (own := getattr(some, "notes", notes)) is not notes:
+            notes.extend(own)
+    tell_new(notes, callbacks)
     validation = None
     if held is not None:
         validation = Validation(

@@ -8,16 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
 from fabula.core.moments import Query, Ranking, VideoNumbers
-from fabula.io.answers.hosts import read_answer, sample_text, sample_truth
-from fabula.io.answers.times import Options
+from fabula.io.answers.hosts import note_failed, sample_text, sample_truth
 from fabula.io.fields import Source
 from fabula.io.files import read_objects
 from fabula.io.format import MOMENTS, Format
 from fabula.io.moments import Answers
-from fabula.io.moments.fields import check_object, read_id
+from fabula.io.moments.fields import NO_WINDOWS, check_object, read_id, read_words
 
 SHAPE = '{"doc_id", "filtered_resps", a metric: {"video>>>sentence>>>[start, end]": answer} or {"gt": [start, end]}}'
 
@@ -40,9 +37,14 @@ def read_queries(source: Source) -> Iterator[Query]:
 def read_rankings(source: Source, numbers: VideoNumbers) -> Answers:
     for at, entry in list_samples(source):
         id = read_id(entry, "doc_id", at, source)
-        events = read_answer(sample_text(entry, at, source), Options(), id, source).events
-        spans = np.array([(e.segment.start, e.segment.end) for e in events], np.float64).reshape(-1, 2)
-        yield "", Ranking(id, spans)
+        yield (
+            "",
+            Ranking(
+                id,
+                NO_WINDOWS,
+                answer=note_failed(read_words(sample_text(entry, at, source), at, id, source), id, source),
+            ),
+        )
 
 
 FORMAT = Format(

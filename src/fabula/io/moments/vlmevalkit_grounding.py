@@ -8,15 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
 from fabula.core.moments import Id, Query, Ranking, VideoNumbers
 from fabula.io.answers.answer import parse
-from fabula.io.answers.hosts import read_answer, read_windows
-from fabula.io.answers.times import Options
+from fabula.io.answers.hosts import note_failed, read_windows
 from fabula.io.fields import Source
 from fabula.io.format import MOMENTS, Format
 from fabula.io.moments import Answers
+from fabula.io.moments.fields import NO_WINDOWS, read_words
 from fabula.io.sheets import Row, read_table
 
 
@@ -53,9 +51,8 @@ def read_queries(source: Source) -> Iterator[Query]:
 def read_rankings(source: Source, numbers: VideoNumbers) -> Answers:
     for id, at, row in list_rows(source):
         said = source.entry(row, "prediction", id, at)
-        events = read_answer("" if said is None else str(said), Options(), id, source).events
-        spans = np.array([(e.segment.start, e.segment.end) for e in events], np.float64).reshape(-1, 2)
-        yield "", Ranking(id, spans)
+        words = read_words("" if said is None else str(said), at, id, source)
+        yield "", Ranking(id, NO_WINDOWS, answer=note_failed(words, id, source))
 
 
 FORMAT = Format(
