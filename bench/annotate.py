@@ -173,10 +173,22 @@ with serving(server):
 
 
 def run_rate(folder: Path) -> None:
-    print_row("server's own limit", "asked", "answered a second", "of the limit", "most at once", "429")
+    print_row(
+        "server's own limit",
+        "asked",
+        "answered a second",
+        "of the limit",
+        "most at once",
+        "429",
+        "CPU a call",
+        "bare sockets",
+    )
     cases = [
         ({"seconds": 1.0, "slots": 50}, 50.0, {}, 2000),  # 50 wait while 50 are worked on
         ({"seconds": 0.5, "rate": 50.0}, 50.0, {"rpm": 50 * 60}, 2000),
+        ({"seconds": 0.5, "slots": 50}, 100.0, {}, 3000),
+        ({"seconds": 0.5, "rate": 100.0}, 100.0, {"rpm": 100 * 60}, 3000),
+        ({"seconds": 0.25, "slots": 50}, 200.0, {}, 4000),
     ]
     for settings, limit, options, n in cases:
         process = subprocess.Popen(
@@ -184,17 +196,39 @@ def run_rate(folder: Path) -> None:
         )
         assert process.stdin and process.stdout
         port = int(process.stdout.readline())
+        bare = asyncio.run(ask_barely(port, n // 2, 100)) if "slots" in settings else None
         calls = [Call("m", f"question {i}") for i in range(n)]
         asked = EndpointOptions(url=f"http://127.0.0.1:{port}/v1", concurrency=100, **options)
-        began = time.monotonic()
+        began, worked = time.monotonic(), time.process_time()
         found = asyncio.run(answer_all(calls, asked, forget, echo))
-        taken = time.monotonic() - began
+        taken, worked = time.monotonic() - began, time.process_time() - worked
         process.stdin.close()
         most, fine, busy = map(int, process.stdout.read().split())
         process.wait()
         rate = len(found) / taken
-        print_row(f"{limit:g}/s", n, f"{rate:.1f}", f"{rate / limit:.1%}", most, busy)
+        fine -= n // 2 if bare else 0
+        print_row(f"{limit:g}/s", n, f"{rate:.1f}", f"{rate / limit:.1%}", most, busy, f"{1000 * worked / n:.2f} ms",
+                  f"{bare:.1f}" if bare else "-")  # fmt: skip
         assert fine == n and most <= 100
+
+
+async def ask_barely(port: int, n: int, width: int) -> float:
+    """Answers a second of the same server to bytes written and read: what the machine's load leaves of its limit."""
+    body = json.dumps(Call("m", "question").body()).encode()
+    head = f"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: {len(body)}\r\n\r\n".encode()
+    left = iter(range(n))
+
+    async def work() -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        for _ in left:
+            writer.write(head + body)
+            told = (await reader.readuntil(b"\r\n\r\n")).lower()
+            await reader.readexactly(int(told.partition(b"content-length:")[2].split(b"\r\n")[0]))
+        writer.close()
+
+    began = time.monotonic()
+    await asyncio.gather(*(work() for _ in range(width)))
+    return n / (time.monotonic() - began)
 
 
 # ── a million ──────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -37,9 +37,13 @@ def test_every_verb_of_the_command_line_is_a_library_call():
         "demo",
         "doctor",
         "features",
+        "host",
         "list",
+        "people",
         "serve",
         "simulate",
+        "study",
+        "where",
     }  # for a person, or of a leaf
     for verb in VERBS:
         assert callable(getattr(fabula, verb))

@@ -33,8 +33,10 @@ LEAVES = {
     "features",
     "annotate",
     "search",
+    "study",
     "web",
     "demo",
+    "hosts",
 }  # behind everything; only api and cli open their doors
 HEAVY = {"torch", "lightning", "transformers"}  # learn and features alone
 

@@ -9,15 +9,20 @@ __version__ = "0.1.0"
 __all__ = [
     "FabulaError",
     "__version__",
+    "analyse",
     "baseline",
+    "cite",
     "compare",
     "convert",
     "diagnose",
     "lint",
     "match",
+    "meta",
     "metric",
     "moments",
     "parse",
+    "plot",
+    "power",
     "predict",
     "protocol",
     "protocols",
@@ -33,12 +38,17 @@ __all__ = [
 # Names are loaded when they are first used: `import fabula` costs little more than Python itself.
 _HOMES = {
     "FabulaError": "fabula.core.errors",
+    "analyse": "fabula.api.analyse",
     "baseline": "fabula.api.baseline",
+    "cite": "fabula.api.cite",
     "compare": "fabula.api.compare",
     "convert": "fabula.api.convert",
+    "meta": "fabula.api.meta",
     "metric": "fabula.metrics",
     "moments": "fabula.api.moments",
     "parse": "fabula.api.parse",
+    "plot": "fabula.api.plot",
+    "power": "fabula.api.power",
     "predict": "fabula.api.predict",
     "protocol": "fabula.protocols",
     "read": "fabula.io",
@@ -53,13 +63,18 @@ _ROOMS = ("diagnose", "lint", "match", "protocols", "score")
 
 if TYPE_CHECKING:
     from fabula import match
+    from fabula.api.analyse import analyse
     from fabula.api.baseline import baseline
+    from fabula.api.cite import cite
     from fabula.api.compare import compare
     from fabula.api.convert import convert
     from fabula.api.diagnose import diagnose
     from fabula.api.lint import lint
+    from fabula.api.meta import meta
     from fabula.api.moments import moments
     from fabula.api.parse import parse
+    from fabula.api.plot import plot
+    from fabula.api.power import power
     from fabula.api.predict import predict
     from fabula.api.protocols import protocols
     from fabula.api.reward import reward

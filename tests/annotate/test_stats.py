@@ -97,6 +97,7 @@ def test_the_page_escapes_what_it_shows(tmp_path):
     assert told["distinct"]["a<b>.jsonl"]["fine"] == {"classes": 1, "instances": 6, "unique": 1}
     page = make_page(told)
     assert "<script" not in page and "a&lt;b&gt;.jsonl" in page and page.count("<svg") == 1
+    assert page.count("<table") == page.count('<div class="wide">')  # a narrow screen scrolls the table, not the page
 
 
 def test_new_words_by_part_of_speech(tmp_path):

@@ -115,7 +115,10 @@ def test_prefixes_are_reconciled_and_counted():
     result = score(pred)
     assert result["SODA_d"].value == score()["SODA_d"].value
     assert result.counts["missing"] == result.counts["unknown"] == 0
-    assert result.warnings == ("2 video ids of pred.json were matched with or without the prefix 'v_': 'v_v1', 'v_v2'",)
+    assert result.warnings == (
+        "2 video ids of pred.json were matched with or without the prefix 'v_' or an ending such as .mp4: "
+        "'v_v1', 'v_v2'",
+    )
 
 
 def test_prefixes_the_other_way_and_between_reference_sets():

@@ -83,7 +83,7 @@ def test_convert(files):
     done = fabula.convert(files / "refs.json", files / "lines.jsonl", to="fabula")
     assert done.warnings == [] and fabula.read(files / "lines.jsonl")[0].stories == done.corpus.stories
     assert "duration" in fabula.convert(files / "refs.json", files / "p.json", to="submission").warnings[0]
-    with pytest.raises(TypeError, match=r"convert\(\) needs the keyword argument 'to'"):
+    with pytest.raises(SpecError, match=r"may be of several formats; say which: --to activitynet"):
         fabula.convert(files / "refs.json", files / "p.json")
 
 

@@ -25,7 +25,7 @@ def test_json_has_the_published_keys(fabula, tmp_path):
     assert list(result) == ["fabula", "task", "protocol", "scores", "counts", "warnings"]
     assert result["task"] == "dense" and result["protocol"] == "default"
     score = result["scores"]["SODA_d"]
-    assert list(score) == ["precision", "recall", "f1", "value", "signature", "ci"]
+    assert list(score) == ["precision", "recall", "f1", "value", "signature", "short", "ci"]
     assert score["value"] == score["f1"] and score["signature"].startswith("SODA_d(refs=mean,missing=zero")
     assert result["counts"] == {
         "videos": 2, "missing": 0, "unparsed": 0, "unknown": 0, "references": 5, "predictions": 3,
@@ -59,8 +59,8 @@ def test_rows_by_suffix(fabula, tmp_path, name):
 
 
 def test_rows_suffix_is_checked_before_work(fabula):
-    ran = fabula("score", "preds.json", "--refs", "refs.json", *SODA_D, "--rows", "rows.csv")
-    assert ran.code == 2 and ".jsonl, .jsonl.gz, .parquet" in ran.err and ran.err.count("\n") == 1
+    ran = fabula("score", "preds.json", "--refs", "refs.json", *SODA_D, "--rows", "rows.txt")
+    assert ran.code == 2 and ".jsonl, .jsonl.gz, .csv, .parquet" in ran.err and ran.err.count("\n") == 1
 
 
 def test_html_is_written(fabula, tmp_path):
@@ -184,6 +184,10 @@ def test_a_name_that_two_tasks_share_is_told_by_the_file(fabula, tmp_path):
 
 def test_moments_without_their_task_are_told_which(fabula, tmp_path):
     (tmp_path / "queries.jsonl").write_text('{"id": 1, "video": "a", "windows": [[1, 2]], "text": "she sings"}\n')
+    (tmp_path / "answers.jsonl").write_text('{"id": 1, "windows": [[1, 2]]}\n')
+    ran = fabula("score", "answers.jsonl", "--refs", "queries.jsonl")
+    assert ran.code == 2 and ran.err.count("\n") == 1
+    assert "say which: --task moments, --task highlights, --task grounding" in ran.err
     (tmp_path / "answers.jsonl").write_text('{"id": 1, "windows": [[1, 2]], "videos": ["a"]}\n')
     ran = fabula("score", "answers.jsonl", "--refs", "queries.jsonl")
-    assert ran.code == 2 and "--task moments, highlights or grounding" in ran.err and ran.err.count("\n") == 1
+    assert ran.code == 0 and "VCMR" in ran.out

@@ -49,3 +49,24 @@ def test_no_color_means_none(monkeypatch, capfd):
     monkeypatch.setattr("click.utils.should_strip_ansi", lambda stream=None, color=None: color is False)
     print_note("error: x", style="red")
     assert capfd.readouterr().err == "fabula: error: x\n"
+
+
+def test_lines_of_progress_where_there_is_no_terminal(monkeypatch, capsys):
+    from fabula.cli import _console
+
+    now = [100.0]
+    monkeypatch.setattr(_console.time, "monotonic", lambda: now[0])
+    with _console.show_progress() as progress:
+        for i in range(61):  # a step a second
+            progress("SODA_c", i, 60)
+            now[0] += 1
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == [f"fabula: SODA_c: {i} of 60 ({100 * i // 60} %)" for i in (10, 20, 30, 40, 50, 60)]
+    with _console.show_training(talks=False) as watch:
+        now[0] += 100
+        watch("epoch 1", 1, 2)
+    with _console.show_training() as watch:
+        watch("epoch 1: loss 2.0", 0, 0)
+        now[0] += 11
+        watch("epoch 1: loss 1.5", 3, 0)
+    assert capsys.readouterr().err.splitlines() == ["fabula: epoch 1: loss 1.5: 3 of 0"]

@@ -28,7 +28,7 @@ def test_the_installed_command_is_this_one():
     command = [sys.executable, "-c", "from fabula.cli import main; main()", "score", "nothing.json", "--refs", "none"]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert ran.returncode == 2 and ran.stdout == ""
-    assert ran.stderr == "fabula: error: none: no such file; check the path\n"
+    assert ran.stderr == "fabula: error: nothing.json: no such file; check the path\n"
 
 
 @pytest.mark.parametrize("typed", [("list", "protocols"), ("--help",), ("score", "--help")], ids=" ".join)

@@ -1,7 +1,11 @@
 """Score and Result: the published JSON."""
 
 import json
+import sys
 
+import pytest
+
+from fabula.core.errors import MissingExtra
 from fabula.core.result import Result, Score
 
 SCORE = Score("PRF", {"precision": 0.5, "recall": 1.0, "f1": 2 / 3}, "f1", "PRF@0.5|sets:1")
@@ -43,3 +47,72 @@ def test_the_mean_of_nothing_is_null_in_the_json():
     score = Score("iSPICE", {"value": float("nan")}, "value", "iSPICE", ci={"value": (float("nan"), 1.0)})
     assert json.loads(json.dumps(score.to_dict(), allow_nan=False))["value"] is None
     assert score.to_dict()["ci"] == [None, 1.0]
+
+
+def scored(name, metric, short):
+    return Score(name, {"precision": 0.5, "recall": 1.0, "f1": 2 / 3}, "f1", f"{metric}|videos:3|fabula:0", short=short)
+
+
+TWO = Result(
+    "0",
+    "dense",
+    "default",
+    {
+        "A": scored("A", "A(x=1,y=2)", "A(y=2)|videos:3|fabula:0"),
+        "B": scored("B", "B(x=1,y=2)", "B(y=2,z=3)@0.5|videos:3|meteor:1.5|fabula:0"),
+        "mIoU": Score("mIoU", {"value": 0.25}, "value", "mIoU|videos:3", {"value": (0.125, 0.5)}, short="mIoU|y=2"),
+    },
+    {"videos": 3, "missing": 0},
+    ("careful",),
+)
+
+
+def test_a_result_is_printed_in_a_few_lines():
+    two = Result(TWO.fabula, TWO.task, TWO.protocol, {n: TWO[n] for n in "AB"}, TWO.counts, TWO.warnings)
+    assert (
+        repr(two).splitlines()
+        == str(two).splitlines()
+        == [
+            "dense · protocol default · ×100 · 3 videos",
+            "metric      P       R     F1",
+            "A       50.00  100.00  66.67",
+            "B       50.00  100.00  66.67",
+            "all: y=2|videos:3|fabula:0",
+            "B: z=3|@0.5|meteor:1.5",
+            "1 warning in .warnings",
+        ]
+    )
+    html = two._repr_html_()
+    assert "<table>" in html and "66.67" in html and "<code>B: z=3|@0.5|meteor:1.5</code>" in html
+
+
+def test_names_in_html_are_text():
+    evil = Result("0", "<b>", "x", {"<script>": SCORE}, {})
+    assert "<script>" not in evil._repr_html_() and "<b>" not in evil._repr_html_()
+
+
+def test_one_number_a_name():
+    assert TWO.flat() == {
+        "A/precision": 0.5,
+        "A/recall": 1.0,
+        "A/f1": 2 / 3,
+        "B/precision": 0.5,
+        "B/recall": 1.0,
+        "B/f1": 2 / 3,
+        "mIoU": 0.25,
+        "mIoU.low": 0.125,
+        "mIoU.high": 0.5,
+    }
+
+
+def test_a_result_as_a_frame():
+    pytest.importorskip("pandas")
+    frame = TWO.to_pandas()
+    assert list(frame["metric"]) == ["A", "A", "A", "B", "B", "B", "mIoU"] and list(frame["high"])[-1] == 0.5
+    assert frame[frame["primary"]]["number"].tolist() == ["f1", "f1", "value"]
+
+
+def test_without_pandas_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(MissingExtra, match=r"fabula\[pandas\]"):
+        TWO.to_pandas()

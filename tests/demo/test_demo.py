@@ -6,9 +6,12 @@ import json
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import fabula
 from fabula import demo
+from fabula.cli import fabula as command
+from fabula.core.errors import InputError
 from fabula.core.result import Result
 from fabula.text._scorer import OneByOne
 
@@ -104,3 +107,18 @@ def test_the_words_of_out_of_order_are_right():
 def test_submissions_have_the_challenge_shape():
     for path in demo.SYSTEMS.values():
         assert json.loads(path.read_text("utf-8")).keys() == {"version", "results", "external_data"}
+
+
+def test_the_inputs_as_files_of_ones_own(tmp_path):
+    folder = tmp_path / "tour"
+    done = CliRunner().invoke(command, ["demo", "--copy", str(folder)])
+    assert done.exit_code == 0 and "6 files" in done.stderr and not done.stdout
+    assert {path.name for path in folder.iterdir()} == {path.name for path in demo.inputs()}
+    for path in demo.inputs():
+        assert (folder / path.name).read_bytes() == path.read_bytes()
+    assert CliRunner().invoke(command, ["demo", "--copy", str(folder)]).exit_code == 0  # the same again
+    (folder / "out_of_order.json").write_text("mine")
+    (folder / "good.json").unlink()
+    done = CliRunner().invoke(command, ["demo", "--copy", str(folder)])
+    assert isinstance(done.exception, InputError) and "exists already, and is not the demo's" in str(done.exception)
+    assert (folder / "out_of_order.json").read_text() == "mine" and not (folder / "good.json").exists()

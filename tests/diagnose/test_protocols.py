@@ -241,7 +241,7 @@ def test_moments(tmp_path):
     lists = {1: repeated, 2: [[1, 0, 10, 1.0]]}
     pred = tvr_predictions(tmp_path / "p.json", VCMR=lists, SVMR=lists, VR=lists)
     seen = overview(pred, [refs], task="moments")
-    assert [c.name for c in seen.columns] == ["default", "reloclnet", "tvr"]
+    assert [c.name for c in seen.columns] == ["default", "reloclnet", "rvmr", "tvr"]
     reason = only(seen, "tvr", "VR r5")
     assert (reason.there, reason.here) == (1, 1 / 2) and acts(reason) == {"repeats": ["1"]} and reason.unit == "queries"
     assert seen.reasons("reloclnet") == []  # it reports no R@5

@@ -82,6 +82,16 @@ DOCUMENTS["answers"] = [
     {"id": "v_kite", "answer": "From 0 to 10.5 seconds, a kite rises.\n12s - 30s: It falls.", "duration": 30.5},
     {"video": "v_soup", "output": '[{"start": 1, "end": 2, "caption": "Soup boils."}]'},
 ]
+DOCUMENTS["lmms-samples"] = [
+    {"doc_id": 0, "target": "", "filtered_resps": "From 0 to 10.5 seconds, a kite rises.\n12s - 30s: It falls.",
+     "fabula_dense": {"id": "v_kite", "duration": 30.5}},
+    {"doc_id": 1, "target": "", "filtered_resps": "1 - 2 seconds: Soup boils.", "doc": {"video": "v_soup"}},
+]  # fmt: skip
+DOCUMENTS["vlmevalkit"] = (
+    "index,video,question,prediction\n"
+    '0,v_kite,What happens?,"From 0 to 10.5 seconds, a kite rises.\n12s - 30s: It falls."\n'
+    "1,v_soup,What happens?,1 - 2 seconds: Soup boils.\n"
+)
 DOCUMENTS["timechat"] = {
     "kite.mp4": [
         {"timestamp": [0.0, 10.5], "caption": "A kite rises."},

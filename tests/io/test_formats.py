@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from fabula.core.nouns import Corpus, Story
 from tests.io.story_toys import DOCUMENTS, anything, corpus_of, seconds, stories, words
 
 PAGES = Path(__file__).parents[2] / "docs" / "formats"
+ENDINGS = {"fabula": "jsonl", "lmms-samples": "jsonl", "vlmevalkit": "csv"}  # the others: json
 WRITERS = [f.name for f in io.formats() if f.write]
 
 
@@ -30,8 +32,9 @@ def test_every_format_has_a_page() -> None:
 
 @pytest.mark.parametrize("name", sorted(DOCUMENTS))
 def test_the_sample_of_its_page_is_read(name: str, put: Callable[..., Path]) -> None:
-    sample = (PAGES / f"{name}.md").read_text().split("```json\n")[1].split("```")[0]
-    assert io.read(put(sample), name)[0].events > 0
+    sample = re.split(r"```(?:json|csv)\n", (PAGES / f"{name}.md").read_text())[1].split("```")[0]
+    ending = ENDINGS.get(name, "json")
+    assert io.read(put(sample, f"file.{'json' if name == 'fabula' else ending}"), name)[0].events > 0
 
 
 @pytest.mark.parametrize("format", io.formats(), ids=lambda f: f.name)
@@ -42,9 +45,9 @@ def test_formats_say_what_they_are(format: io.Format) -> None:
 
 @pytest.mark.parametrize("name", [f.name for f in io.formats() if f.guess])
 def test_known_by_shape(name: str, put: Callable[..., Path]) -> None:
-    document = DOCUMENTS[name]
-    text = "".join(json.dumps(line) + "\n" for line in document) if name == "fabula" else document
-    assert io.read(put(text, "file.jsonl" if name == "fabula" else "file.json"))[0].format == name
+    document, ending = DOCUMENTS[name], ENDINGS.get(name, "json")
+    text = "".join(json.dumps(line) + "\n" for line in document) if ending == "jsonl" else document
+    assert io.read(put(text, f"file.{ending}"))[0].format == name
 
 
 def test_names_whatever_their_case() -> None:
@@ -55,7 +58,10 @@ def test_names_whatever_their_case() -> None:
     ("name", "seen"),
     [
         ("youcook", "no format is called 'youcook'; did you mean 'youcook2'?"),
-        ("srt", "there are: activitynet, answers, fabula, pdvc, pss, submission, tasty, timechat, youcook2"),
+        (
+            "srt",
+            "there are: activitynet, answers, fabula, lmms-samples, pdvc, pss, submission, tasty, timechat, vlmevalkit",
+        ),
         ("pss:train", "the format 'pss' takes no argument; leave ':train' out"),
         ("youcook2:", "nothing follows the colon; it may be one subset"),
     ],

@@ -89,7 +89,7 @@ def broken(draw: st.DrawFn, data: bytes) -> bytes:
 
 
 def serialised(name: str, document: Any) -> bytes:
-    if name == "fabula" and isinstance(document, list):
+    if name in ("fabula", "lmms-samples") and isinstance(document, list):
         return "".join(json.dumps(line) + "\n" for line in document).encode()
     return json.dumps(document).encode()
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from fabula.core.notes import Notes
 from fabula.core.nouns import Corpus, Event, Segment, Story
-from fabula.io.ids import reconcile, respell_id
+from fabula.io.ids import reconcile, respell_id, stem
 
 
 def corpus(*ids: str) -> Corpus:
@@ -15,7 +15,15 @@ def corpus(*ids: str) -> Corpus:
 
 
 def test_the_other_spellings() -> None:
-    assert (respell_id("v_a"), respell_id("a")) == (["v_v_a", "a"], ["v_a"])
+    assert (respell_id("v_a")[:2], respell_id("a")[:1]) == (["v_v_a", "a"], ["v_a"])
+    assert respell_id("v_a.mp4") == ["v_v_a.mp4", "a.mp4", "v_a", "v_v_a", "a"]
+    assert {"a.mp4", "v_a.mp4", "a.mkv"} <= set(respell_id("a"))
+
+
+def test_an_ending_of_a_file() -> None:
+    assert list(reconcile(corpus("a.mp4", "v_b.MKV", "c"), ["a", "b", "v_c.webm"], Notes())) == ["a", "b", "v_c.webm"]
+    assert list(reconcile(corpus("a"), ["a.mp4", "a.mkv"], Notes())) == ["a"]  # which of the two?
+    assert len({stem(id) for id in ("x", "v_x", "x.mp4", "v_v_x.mkv", "x.MOV")}) == 1
 
 
 def test_an_id_that_itself_begins_with_the_prefix() -> None:
@@ -30,7 +38,8 @@ def test_an_id_that_could_be_two_videos_stays() -> None:
 def test_ids_are_matched_with_a_note() -> None:
     notes = Notes()
     assert list(reconcile(corpus("v_a", "b", "c"), ["a", "v_b", "c"], notes)) == ["a", "v_b", "c"]
-    assert notes.lines() == ["2 video ids of f.json were matched with or without the prefix 'v_': 'v_a', 'b'"]
+    said = "2 video ids of f.json were matched with or without the prefix 'v_' or an ending such as .mp4: 'v_a', 'b'"
+    assert notes.lines() == [said]
 
 
 def test_ids_that_fit_or_are_unknown_stay() -> None:
@@ -47,7 +56,9 @@ def test_two_ids_that_lead_to_one_name_are_both_kept() -> None:
     assert list(reconcile(corpus("a", "v_v_a"), ["v_a"], Notes())) == ["v_a", "v_v_a"]
 
 
-names = st.lists(st.sampled_from(["a", "v_a", "v_v_a", "v_v_v_a", "b", "v_b", "v_"]), unique=True)
+names = st.lists(
+    st.sampled_from(["a", "v_a", "v_v_a", "a.mp4", "v_a.mp4", "v_v_v_a", "b", "v_b", "v_", ".mp4"]), unique=True
+)
 
 
 @given(names, names)

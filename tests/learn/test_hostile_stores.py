@@ -93,6 +93,7 @@ def test_a_pipe_is_not_waited_for(tmp_path):
 
 def test_features_larger_than_the_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(features, "available", lambda: 100)
+    monkeypatch.setattr(features, "LITTLE", 0)
     np.save(tmp_path / "a.npy", GOOD)
     assert "take 0.0 GB of memory, 0.0 GB are free" in said(tmp_path)
 

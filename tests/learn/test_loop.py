@@ -22,6 +22,7 @@ from fabula.learn.loop.loader import seed_of  # noqa: E402
 from fabula.learn.loop.logs import check_trackers, open_trackers  # noqa: E402
 from fabula.learn.loop.schedule import lr_at, make_optimizer, set_rate  # noqa: E402
 from fabula.learn.options import Run, Settings, Share  # noqa: E402
+from fabula.learn.train import mean_values  # noqa: E402
 
 
 def test_schedules_by_pencil():
@@ -94,10 +95,8 @@ def test_shares():
     units = list(range(7))
     assert [list(Share(r, 3).of(7)) for r in range(3)] == [[0, 3, 6], [1, 4], [2, 5]]
     assert processes.deal_back([[units[i] for i in Share(r, 3).of(7)] for r in range(3)]) == units
-    assert processes.gather("x") == ["x"] and processes.said_anywhere([True, False], torch.device("cpu")) == [
-        True,
-        False,
-    ]
+    assert processes.gather("x") == ["x"]
+    assert mean_values([{"a": 1.0, "b": 2.0}, {"a": 2.0}]) == {"a": 1.5, "b": 2.0}
     assert len({seed_of(s, e, i) for s in range(3) for e in range(3) for i in range(9)}) == 81
 
 

@@ -183,6 +183,20 @@ def test_beams_find_what_enumeration_finds() -> None:
     assert greedy[0] == one[0] == config.start
 
 
+@pytest.mark.parametrize("beam", [1, 3])
+def test_a_captionset_goes_on_as_it_began(batch: Batch, beam: int) -> None:
+    """What is given stands; begun as it would be said anyway, the rest is the same."""
+    model = made(replace(SMALL, beam=beam))
+    said = model.tell(batch)
+    again = model.tell(batch, [row[: 1 + len(row) // 2] for row in said])
+    for row, whole in zip(again, said, strict=True):
+        assert row == whole if beam == 1 else row[: len(whole) // 2] == whole[: len(whole) // 2]
+    n = min(map(len, said)) - 1  # begun alike long, they are read at once
+    assert model.tell(batch, [row[:n] for row in said]) == said or beam > 1
+    other = [(model.config.start, 7, model.config.sep)] * len(said)
+    assert all(row[:3] == other[0] for row in model.tell(batch, other))
+
+
 def test_configurations_of_the_tables(batch: Batch) -> None:
     for changes in ({"streams": "text", "task": "fitb"}, {"encoder": False}, {"task": "fitb"}, {"task": "caption"},
                     {"streams": "action,face"}, {"caption_loss": "mean"}, {"face_clusters": "clip"}):  # fmt: skip

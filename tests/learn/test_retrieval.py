@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ from fabula.learn.retrieval.decode import (  # noqa: E402
     score_spans,
     suppress_spans,
 )
-from fabula.learn.retrieval.search import cut_windows, encode_corpus, search_corpus  # noqa: E402
+from fabula.learn.retrieval.search import cut_windows, encode_corpus, rows_of, search_corpus  # noqa: E402
 from fabula.learn.retrieval.simulate import Recipe, simulate_moments  # noqa: E402
 from fabula.match.nms import nms  # noqa: E402
 
@@ -337,6 +338,14 @@ def test_blocks_do_not_change_what_is_found(module: Any) -> None:
             joined = torch.cat([getattr(a, name)[i] for _, a in parts])
             torch.testing.assert_close(joined, tensor, rtol=1e-4, atol=0)
     assert torch.equal(torch.cat([a.vr_videos for _, a in parts]), whole.vr_videos)
+
+
+def test_rows_of_videos_are_their_own_and_no_more() -> None:
+    counts = torch.tensor([1, 4, 1, 2])
+    corpus: Any = SimpleNamespace(counts=counts, firsts=counts.cumsum(0) - counts)
+    at, there = rows_of(torch.tensor([[3, 0], [1, 2], [0, 2]]), corpus)
+    assert at.shape == (3, 5)
+    assert [row[mask].tolist() for row, mask in zip(at, there, strict=True)] == [[6, 7, 0], [1, 2, 3, 4, 5], [0, 5]]
 
 
 def test_windows_cover_a_video_and_hold_every_short_moment_whole() -> None:

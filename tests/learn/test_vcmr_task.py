@@ -148,8 +148,15 @@ def test_bad_input_of_a_question(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="5 channels; the model takes 16"):
         ask(features=(str(tmp_path / "wide.safetensors"),))
     write_features(tmp_path / "few.safetensors", [("v100", np.ones((20, 16), np.float32))], {})
-    with pytest.raises(InputError, match="no features of this video"):
+    with pytest.raises(InputError, match="cannot be compared"):
         ask(features=(str(tmp_path / "few.safetensors"),))
+    with pytest.raises(InputError, match="no features of this video"):
+        ask(features=(str(tmp_path / "few.safetensors"),), other_features=True)
+    clips = Features(folder / "clips.safetensors")
+    other = {**clips.metadata, "recipe": {**clips.metadata["recipe"], "noise": 0.7}}
+    write_features(tmp_path / "other.safetensors", clips.items(), other)
+    with pytest.raises(InputError, match="another way than the run's: noise"):
+        ask(features=(str(tmp_path / "other.safetensors"),))
     silent = tmp_path / "silent.jsonl"
     silent.write_text(json.dumps({**rows_of(1, 100)[0], "fig_desc": "…"}) + "\n")
     with pytest.raises(InputError, match="without words"):

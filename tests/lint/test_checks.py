@@ -93,7 +93,9 @@ def test_ids_against_references() -> None:
     told = found(examine(preds, [SOUND]))
     assert told["unknown-id"] == ["'z'"]  # 'a' is 'v_a'
     assert told["missing-id"] == ["'v_b'"]
-    assert told["reader"] == ["1 video ids of  were matched with or without the prefix 'v_': 'a'"]
+    assert told["reader"] == [
+        "1 video ids of  were matched with or without the prefix 'v_' or an ending such as .mp4: 'a'"
+    ]
     assert examine(preds, [SOUND]).numbers == {
         "videos": 2, "events": 2, "with_duration": 1, "told": 0.5, "references": 2, "found": 1
     }  # fmt: skip

@@ -12,7 +12,8 @@ import pytest
 
 from fabula.core.errors import InputError
 from fabula.core.nouns import Event, Segment, Story
-from fabula.report.watch import link_video, watch_page
+from fabula.report.links import link_file
+from fabula.report.watch import watch_page
 from tests.report.test_browser import EVIL, Page
 
 SPANS = [(0.5, 1.2, "crack two eggs"), (1.0, 2.0, "whisk them"), (2.5, 3.5, "pour into the pan")]
@@ -93,9 +94,9 @@ def test_a_video_that_cannot_be_played_is_said(chromium, tmp_path, screenshots):
 
 
 def test_addresses_are_relative_to_the_page(tmp_path):
-    assert link_video(None, tmp_path) is None
+    assert link_file(None, tmp_path) is None
     (tmp_path / "pages").mkdir()
-    assert link_video(tmp_path / "a b#c?.mp4", tmp_path / "pages") == "../a%20b%23c%3F.mp4"
+    assert link_file(tmp_path / "a b#c?.mp4", tmp_path / "pages") == "../a%20b%23c%3F.mp4"
     page = watch_page({"omelette": STORY}, "t", videos={"omelette": tmp_path / "v.mp4"}, folder=tmp_path)
     assert str(tmp_path) not in page
     with pytest.raises(InputError, match="no story to show"):

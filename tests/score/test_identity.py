@@ -115,8 +115,8 @@ def test_baselines_from_the_command_line(command, tmp_path):  # noqa: F811
         found = json.loads(ran.out)["scores"]["FITB"]
         assert [found[f] for f in ("instance", "same", "different", "class")] == pytest.approx(expected)
     assert command("baseline", "same-id", "--refs", "nothing.csv", "-o", "o.csv").code == 2
-    ran = command("score", "out.csv", *arguments[:-2], "--html", "page.html")
-    assert ran.code == 2 and "draws stories" in ran.err and not (tmp_path / "page.html").exists()
+    assert command("score", "out.csv", *arguments[:-2], "--html", "page.html").code == 0
+    assert "FITB" in (tmp_path / "page.html").read_text()
     assert command("score", "out.csv", *arguments[:-2], "--rows", "rows.parquet").code == 0
 
 

@@ -194,9 +194,12 @@ def test_killed_builders_leave_no_wrong_index(larger: tuple[Tables, int], tmp_pa
 def test_four_processes_at_once_build_one_index(larger: tuple[Tables, int], tmp_path: Path) -> None:
     tables, entries = larger
     processes = [builder(tables, tmp_path / "cache") for _ in range(4)]
+    said = ""
     for process in processes:
         out, err = process.communicate(timeout=120)
-        assert (out, err) == (f"{entries}\n", "")
+        assert out == f"{entries}\n"
+        said += err
+    assert said.count("METEOR's tables are compiled") == said.count("\n") == 1  # by the one that builds
     assert sorted(path.suffix for path in (tmp_path / "cache").iterdir()) == [".index", ".lock"]
 
 
@@ -306,3 +309,16 @@ def test_a_sound_index_of_other_numbers_is_not_the_known_one(
     monkeypatch.setitem(meteor_index.KNOWN, tables.fingerprint().hex(), known)
     assert load(index.path, tables.fingerprint()) is None
     assert load_or_build(tables, tmp_path).path.read_bytes() == good
+
+
+def test_the_one_time_build_announces_itself(tmp_path, caplog, monkeypatch):
+    tables = write_tables(tmp_path / "t")
+    with caplog.at_level("WARNING", "fabula"):
+        load_or_build(tables, tmp_path / "c")
+        load_or_build(tables, tmp_path / "c")  # it is there
+    (said,) = [record.getMessage() for record in caplog.records]
+    assert said.startswith(f"METEOR's tables are compiled into {tmp_path / 'c'}") and ", once;" in said
+    heard: list[str] = []
+    monkeypatch.setattr("fabula.core.notes.listeners", [heard.append])  # as the command line does
+    load_or_build(tables, tmp_path / "d")
+    assert len(heard) == 1 and len(caplog.records) == 1

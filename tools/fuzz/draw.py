@@ -420,7 +420,23 @@ def omtg(rng: Random, some: list[Query]) -> tuple[Doc, Doc]:
     return Doc("pred.json", "json", rows), Doc("ref0.json", "json", [dict(row) for row in rows])
 
 
-SPOKEN = (answer_lines, keyed_answers, ego4d_nlq, omtg)
+def lmms_grounding(rng: Random, some: list[Query]) -> tuple[Doc, Doc]:
+    rows = [
+        {"doc_id": q.id, "filtered_resps": said, "m": {f"{q.video}>>>{q.text}>>>{q.windows[0]}": said}}
+        for q in some
+        for said in [words(rng, q)]
+    ]
+    return Doc("pred.jsonl", "lines", rows), Doc("ref0.jsonl", "lines", [dict(row) for row in rows])
+
+
+def vlmevalkit_grounding(rng: Random, some: list[Query]) -> tuple[Doc, Doc]:
+    quoted = [words(rng, q).replace('"', "'").replace("\n", " ") for q in some]
+    lines = [f'{q.id},{i},"{q.windows[0]}","{said}"' for i, (q, said) in enumerate(zip(some, quoted, strict=True))]
+    table = ["index,video,answer,prediction", *lines]
+    return Doc("pred.csv", "text", table), Doc("ref0.csv", "text", list(table))
+
+
+SPOKEN = (lmms_grounding, vlmevalkit_grounding, answer_lines, keyed_answers, ego4d_nlq, omtg)
 MOMENTS = (qvhighlights, moment_lines, tvr, timechat_tvg, verified_fig, didemo, charades, rvmr, *SPOKEN)
 
 

@@ -10,6 +10,7 @@ import json
 import math
 import re
 import typing
+import warnings
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -365,7 +366,9 @@ def run_verb(case: Case, folder: Path, said: Said) -> Any:
     rng = Random(o["seed"])
     give = fabula.reward(rng.choice(("METEOR", "CIDEr", "BLEU_4", "ROUGE_L")))
     texts = re.findall(r'"((?:[^"\\]|\\.)*)"', pred.read_bytes().decode("utf-8", "replace"))[:4] or [""]
-    return [float(x) for x in give(texts, texts[::-1])]
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "CIDEr counts document frequencies")  # four captions are few, and it says so
+        return [float(x) for x in give(texts, texts[::-1])]
 
 
 def rename(metric: str | None) -> str:

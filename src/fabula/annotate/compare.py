@@ -40,7 +40,7 @@ def compare(store: Store, recipes: Sequence[Recipe], moments: Sequence[Moment], 
     scores = [(a[k]["chosen"]["score"], b[k]["chosen"]["score"]) for k in both]
     known = np.array([(x, y) for x, y in scores if x is not None and y is not None], dtype=float).reshape(-1, 2)
     difference = known[:, 1] - known[:, 0]
-    judges = [(r.models["judge"], r.prompts["judge"].hash, r.options.scorer) for r in recipes]
+    judges = [(r.models["judge"], r.prompts["judge"].hash, r.options.scorer, r.evaluator) for r in recipes]
     return {
         "moments": len(moments),
         "both": len(both),

@@ -201,6 +201,11 @@ def card_lines(told: dict[str, Any], c: dict[str, Any], r: dict[str, Any]) -> It
     yield "## How they were made\n"
     shown = f"{r['keyframes']} keyframes at most, {r['video_frames']} frames of a clip"
     yield f"Recipe `{r['hash']}`; {shown}, scored by: {r['scorer']}.\n"
+    if e := r.get("evaluator"):
+        seen = ", ".join(plain(name) for name in e["features"])
+        yield f"Scores are the matching logits of a trained evaluator (weights `{e['weights']}`) on features {seen}.\n"
+        if e["simulated"]:
+            yield "**These features are simulated: the scores say nothing about the videos.**\n"
     if r["blind"]:
         yield "**No frame was shown to any model: these captions are inventions, fit for dry runs alone.**\n"
     yield "| role | model |\n|---|---|"

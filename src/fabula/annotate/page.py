@@ -11,7 +11,8 @@ STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:72rem;margin:2rem a
 body{color:#222;background:#fff}
 table{border-collapse:collapse;margin:1rem 0}th,td{padding:.25rem .75rem;text-align:right;border-bottom:1px solid #ccc}
 th:first-child,td:first-child{text-align:left}figure{display:inline-block;margin:1rem 1rem 1rem 0}
-figcaption{color:#555;font-size:.9rem}svg{background:#fafafa;max-width:100%}.words{columns:3}
+figcaption{color:#555;font-size:.9rem}svg{background:#fafafa;max-width:100%;height:auto}.words{columns:3 8rem}
+.wide{overflow-x:auto}figure{max-width:100%}h1,h2,h3{overflow-wrap:anywhere}
 @media (prefers-color-scheme:dark){body{background:#181818;color:#ddd}svg{background:#222}th,td{border-color:#444}
 figcaption{color:#aaa}svg text{fill:#ccc}}"""
 
@@ -28,7 +29,7 @@ def number(value: float | None, digits: int = 2) -> str:
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     top = "".join(f"<th>{text(cell)}</th>" for cell in head)
     body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
-    return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
+    return f'<div class="wide"><table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
 def draw_histogram(bins: Sequence[tuple[float, int]], title: str) -> str:

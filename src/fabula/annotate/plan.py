@@ -196,6 +196,7 @@ def summarise(store: Store, recipe: str | None = None) -> dict[str, Any]:
         "states": {**states, "pending": contents - sum(states.values())} if chosen else {},
         "steps": steps,
         "failures": failures,
+        "batches": len(store.batches()),
         "failed": list_failed(store, chosen) if chosen else [],
         "cost": sum(s["cost"] for s in steps.values()) + sum(f["cost"] for f in failures.values()),
         "uncounted": sum(s["uncounted"] for s in steps.values()) + sum(f["uncounted"] for f in failures.values()),

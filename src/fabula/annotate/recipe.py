@@ -7,10 +7,10 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from fabula.annotate.prompts import Prompt, load_prompts
-from fabula.core.errors import SpecError
+from fabula.core.errors import SpecError, shown
 from fabula.core.options import Options, option
 from fabula.llm import EndpointOptions
 
@@ -37,8 +37,13 @@ class RecipeOptions(Options):
     prompts: Path | None = option(None, "Folder of prompts that replace ours.")
     keyframes: int = option(8, "Frames looked at one by one, at most.", at_least=1, at_most=64, shows_default=True)
     video_frames: int = option(8, "Frames of a clip shown together.", at_least=1, at_most=256, shows_default=True)
-    scorer: Literal["judge", "none"] = option(
-        "judge", "Who chooses the caption: the video model, or nobody (the first).", shows_default=True
+    scorer: str = option(
+        "judge",
+        "Who chooses the caption: judge (the video model), noise:RUN (a run of fabula train noise), none (the first).",
+        shows_default=True,
+    )
+    scorer_features: tuple[str, ...] = option(
+        (), "Stores of video features, for --scorer noise:RUN.", parts=True, metavar="A,B"
     )
     rewrites: bool = option(False, "Ask for rewritten and disturbed captions too, to train the noise evaluator.")
     blind: bool = option(False, "Show no frames: for dry runs and models that read only.")
@@ -51,6 +56,16 @@ class RecipeOptions(Options):
         self.set_paths("prompts")
         if not 0 <= self.temperature <= 10:
             raise SpecError(f"--temperature {self.temperature:g}; it lies between 0 and 10")
+        if self.scorer not in ("judge", "none") and self.evaluator is None:
+            raise SpecError(f"--scorer {shown(self.scorer)}; it is judge, noise:RUN or none")
+        if (self.evaluator is None) == bool(self.scorer_features):
+            raise SpecError("--scorer noise:RUN looks at features, and nobody else does: say --scorer-features with it")
+
+    @property
+    def evaluator(self) -> Path | None:
+        """The run of the noise evaluator that chooses."""
+        kind, _, run = self.scorer.partition(":")
+        return Path(run) if kind == "noise" and run else None
 
 
 @dataclass(frozen=True)
@@ -60,16 +75,19 @@ class Recipe:
     models: Mapping[str, str]  # by role: text, image, video, judge
     prompts: Mapping[str, Prompt]
     options: RecipeOptions = field(default_factory=RecipeOptions)
+    evaluator: Mapping[str, Any] | None = None  # what a noise evaluator says of itself: its weights, its features
 
     @classmethod
-    def of(cls, endpoint: EndpointOptions, options: RecipeOptions) -> Recipe:
+    def of(
+        cls, endpoint: EndpointOptions, options: RecipeOptions, evaluator: Mapping[str, Any] | None = None
+    ) -> Recipe:
         names = {
             "text": endpoint.model,
             "image": options.image_model or endpoint.model,
             "video": options.video_model or endpoint.model,
             "judge": options.video_model or endpoint.model,
         }
-        return cls(names, load_prompts(options.prompts), options)
+        return cls(names, load_prompts(options.prompts), options, evaluator)
 
     @property
     def steps(self) -> list[str]:
@@ -84,7 +102,8 @@ class Recipe:
             "prompts": {name: self.prompts[name].hash for name in self.steps},
             "keyframes": o.keyframes,
             "video_frames": o.video_frames,
-            "scorer": o.scorer,
+            "scorer": o.scorer.partition(":")[0],
+            **({"evaluator": dict(self.evaluator)} if self.evaluator else {}),
             "rewrites": o.rewrites,
             "blind": o.blind,
             "tries": o.tries,

@@ -8,22 +8,24 @@ new call begins, those under way are waited for, since they are paid for, and th
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from fabula.annotate import fake
 from fabula.annotate.keyframes import Frames, Looker
 from fabula.annotate.moments import Moment
 from fabula.annotate.recipe import Recipe
-from fabula.annotate.steps import Seen, annotate
+from fabula.annotate.steps import Scorer, Seen, annotate
 from fabula.annotate.store import Store
 from fabula.core.errors import FabulaError, InputError
 from fabula.core.notes import Progress, silent
 from fabula.llm import Answer, Call, CallError, EndpointError, EndpointOptions, Image
 from fabula.llm.answer import Attempt
 from fabula.llm.ask import open_asker, work_through
-from fabula.llm.client import Asker
+from fabula.llm.batch import Batcher
+from fabula.llm.client import Asker, Client
 from fabula.llm.fake import Reply
 from fabula.llm.prices import Prices
 
@@ -36,6 +38,14 @@ class Stopped(Exception):  # noqa: N818  (never leaves this file)
     """No new call begins."""
 
 
+@dataclass(frozen=True, slots=True)
+class Batching:
+    """How moments go through batches: so many at once, asked for every so many seconds."""
+
+    moments: int = 500
+    pause: float = 30.0
+
+
 @dataclass
 class Work:
     """One run over a store."""
@@ -46,6 +56,8 @@ class Work:
     looker: Looker | None = None  # None: no frames are shown
     budget: float | None = None
     known: Store | None = None  # another store that is asked for answers, and not written
+    scorer: Scorer | None = None  # chooses in the judge's place
+    batch: Batching | None = None  # through the endpoint's batch interface
     reply: Reply = fake.reply  # of the fake endpoint
     progress: Progress = silent
 
@@ -57,6 +69,7 @@ class Work:
     reserved: float = 0.0  # money that calls under way may cost
     spent: float = 0.0
     in_a_row: int = 0
+    threads: int = 0  # at work beside the loop
     under_way: dict[str, asyncio.Future[str]] = field(default_factory=dict)
     steps: dict[str, tuple[str, str]] = field(default_factory=dict)  # key → step, model, of calls under way
     asker: Asker = field(init=False)
@@ -80,7 +93,8 @@ class Work:
         self.decoding = asyncio.Semaphore(DECODERS)
         total = self.store.count_moments()
         done = total - self.count_pending()
-        async with open_asker(self.endpoint, self.note, self.reply) as self.asker:
+        width = self.batch.moments if self.batch else self.endpoint.concurrency
+        async with open_asker(self.endpoint, self.note, self.reply, self.batches()) as self.asker:
 
             async def one(moment: Moment) -> None:
                 nonlocal done
@@ -89,7 +103,18 @@ class Work:
                     done += 1
                     self.progress("moments", min(done, total), total)
 
-            await work_through(moments, one, self.endpoint.concurrency)
+            await work_through(moments, one, width)
+
+    def batches(self) -> Callable[[Client], Batcher] | None:
+        if self.batch is None:
+            if left := len(self.store.batches()):
+                seen = f"{left} batches were sent from this store and not fetched"
+                raise InputError(
+                    seen, file=self.store.path, hint="go on with --batch, or give them up: --forget-batches"
+                )
+            return None
+        pause = self.batch.pause
+        return lambda client: Batcher(client, self.store, lambda: self.threads > 0, pause)
 
     def count_pending(self) -> int:
         question = (
@@ -120,7 +145,8 @@ class Work:
         while True:
             seen = await frames.seen()
             try:
-                return await annotate(moment, seen, self.recipe, lambda step, call: self.ask(step, call, frames))
+                asked = partial(self.ask, frames=frames)
+                return await annotate(moment, seen, self.recipe, asked, self.scorer)
             except StaleError:
                 continue  # the pictures are other bytes than they were: asked anew with these
 
@@ -214,8 +240,14 @@ class Pictures:
     async def decode(self) -> None:
         looker, o = self.work.looker, self.work.recipe.options
         assert looker is not None
-        async with self.work.decoding:
-            found: dict[str, Frames] = await asyncio.to_thread(looker.look, self.moment, o.keyframes, o.video_frames)
+        self.work.threads += 1  # also while it waits for its turn
+        try:
+            async with self.work.decoding:
+                found: dict[str, Frames] = await asyncio.to_thread(
+                    looker.look, self.moment, o.keyframes, o.video_frames
+                )
+        finally:
+            self.work.threads -= 1
         made = {kind: [(t, Image.of(data)) for t, data in some] for kind, some in found.items()}
         self.held = {image.digest: image.data or b"" for some in made.values() for _, image in some}
         digests = {self.kinds[kind]: [(t, image.digest) for t, image in some] for kind, some in made.items()}

@@ -19,11 +19,16 @@ from typing import Any
 from fabula.annotate.keyframes import Looker
 from fabula.annotate.recipe import Recipe
 from fabula.annotate.run import Work
+from fabula.annotate.steps import Scorer
 from fabula.annotate.store import Store, lock_file
 from fabula.core.errors import FabulaError
 from fabula.core.notes import Progress
 from fabula.jobs.runner import Runner
 from fabula.llm import EndpointOptions
+
+
+def nobody() -> None:
+    """The scorer of runs that have none."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +43,7 @@ class Shard:
     endpoint: EndpointOptions
     budget: float | None
     make_looker: Callable[[], Looker | None]
+    make_scorer: Callable[[], Scorer | None] = nobody
 
     @property
     def path(self) -> Path:
@@ -52,7 +58,7 @@ def work_on(shard: Shard) -> dict[str, Any]:
     """The worker's side."""
     with Store(shard.store, asleep=True) as known, Store(shard.path, work=True) as own:
         own.add_moments(known.moments(after=shard.after, until=shard.until))
-        work = Work(own, shard.recipe, shard.endpoint, shard.make_looker(), shard.budget, known)
+        work = Work(own, shard.recipe, shard.endpoint, shard.make_looker(), shard.budget, known, shard.make_scorer())
         pending = known.moments(shard.recipe.hash, shard.after, shard.until)
         done = {row[0] for row in own.rows("SELECT moment FROM outcomes WHERE recipe = ?", (shard.recipe.hash,))}
         work.run(m for m in pending if m.key not in done)
@@ -66,6 +72,7 @@ def run_shards(
     workers: int,
     make_looker: Callable[[], Looker | None],
     progress: Progress,
+    make_scorer: Callable[[], Scorer | None] = nobody,
 ) -> dict[str, Any]:
     """All pending moments of the store, which the caller has closed; it is locked meanwhile."""
     take_over_shards(path)
@@ -77,7 +84,10 @@ def run_shards(
     budget = None if work.budget is None else max(0.0, work.budget - work.spent) / count
     edges = [last * i // count for i in range(count + 1)]
     share = divide(work.endpoint, count)
-    shards = [Shard(path, i, edges[i], edges[i + 1], work.recipe, share, budget, make_looker) for i in range(count)]
+    shards = [
+        Shard(path, i, edges[i], edges[i + 1], work.recipe, share, budget, make_looker, make_scorer)
+        for i in range(count)
+    ]
     shard_folder(path).mkdir(exist_ok=True)
     lock = lock_file(path)
     told: dict[str, Any] = {"made": 0, "failed": 0, "stopped": None}

@@ -11,6 +11,7 @@ out of the steps before it.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar
@@ -27,6 +28,7 @@ SCHEMA = {
     "required": ["original", "1", "2", "3"],
     "additionalProperties": False,
 }
+DIGITS = 5  # of an evaluator's scores that are kept: the last ones are another processor's
 LASTING = {"refused", "context", "length"}  # kinds of failure that another try does not mend
 T = TypeVar("T")
 
@@ -35,6 +37,13 @@ class Ask(Protocol):
     """Gives the answer's text; `CallError` where there is none."""
 
     def __call__(self, step: str, call: Call) -> Awaitable[str]: ...
+
+
+class Scorer(Protocol):
+    """c(V, q) without a call: a noise evaluator that was trained (learn/noise/scorer.py)."""
+
+    def score(self, moment: Moment, captions: Sequence[str]) -> list[float]:
+        """Of each caption, in their order; InputError where the moment cannot be seen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +93,9 @@ def role(step: str) -> str:
     return ROLES[step]
 
 
-async def annotate(moment: Moment, seen: Seen, recipe: Recipe, ask: Ask) -> tuple[str, dict[str, Any]]:
+async def annotate(
+    moment: Moment, seen: Seen, recipe: Recipe, ask: Ask, scorer: Scorer | None = None
+) -> tuple[str, dict[str, Any]]:
     """The state and the outcome of a moment. CallError where a call failed that may succeed another time."""
     trail = Trail(moment, recipe, ask)
     branches = await together(
@@ -92,7 +103,7 @@ async def annotate(moment: Moment, seen: Seen, recipe: Recipe, ask: Ask) -> tupl
         attempt_branch(trail, "dynamic", enrich_dynamics(trail, seen)),
     )
     kept, dropped = screen([pair for branch in branches for pair in branch], moment.caption)
-    kept = await score_candidates(trail, seen, kept)
+    kept = await (ask_judge(trail, seen, kept) if scorer is None else evaluate(scorer, moment, kept))
     rewrites = await ask_rewrites(trail) if recipe.options.rewrites else {}
     chosen = choose(kept)
     document = {
@@ -194,7 +205,15 @@ async def read_items(trail: Trail, step: str, prompt: str) -> parsers.Items:
     )
 
 
-async def score_candidates(trail: Trail, seen: Seen, kept: list[Candidate]) -> list[Candidate]:
+async def evaluate(scorer: Scorer, moment: Moment, kept: list[Candidate]) -> list[Candidate]:
+    """c(V, q): what the noise evaluator says."""
+    if not kept:
+        return kept
+    scores = await asyncio.to_thread(scorer.score, moment, [c.text for c in kept])
+    return [replace(c, score=round(score, DIGITS)) for c, score in zip(kept, scores, strict=True)]
+
+
+async def ask_judge(trail: Trail, seen: Seen, kept: list[Candidate]) -> list[Candidate]:
     """c(V, q): the judge's mark out of 100; none where nobody judges."""
     if trail.recipe.options.scorer != "judge" or not kept:
         return kept
@@ -221,7 +240,7 @@ async def score_candidates(trail: Trail, seen: Seen, kept: list[Candidate]) -> l
 
 def choose(kept: Sequence[Candidate]) -> Candidate | None:
     """The highest score; the first of equals, and of those without one."""
-    return max(kept, key=lambda c: -1.0 if c.score is None else c.score, default=None)
+    return max(kept, key=lambda c: -math.inf if c.score is None else c.score, default=None)
 
 
 async def ask_rewrites(trail: Trail) -> dict[str, Any]:

@@ -6,7 +6,7 @@
     attempts   tries that gave no answer, and what they cost
     outcomes   by moment and recipe: done, empty (no candidate may stand) or failed, with all that led there
     recipes    models, prompts' hashes, settings
-    batches    that were sent and not yet fetched
+    batches    that were sent and not yet fetched, by the tag that the endpoint knows them by too
 
 Each answer is written the moment it comes, in a transaction of its own: a killed run loses the answers that were on
 their way, and nothing else. Whatever a run knows is found here again by content, so that stopping, killing, starting
@@ -27,6 +27,7 @@ from fabula.annotate.moments import Moment
 from fabula.core.errors import InputError, shown
 from fabula.llm import Answer, Call
 from fabula.llm.answer import Attempt
+from fabula.llm.batch import Sent
 
 APPLICATION, VERSION = 0x46414241, 1  # "FABA"
 PAGE = 500  # moments held at a time
@@ -217,6 +218,20 @@ class Store:
         """Money, on answers and on tries that failed."""
         question = "SELECT total(price) FROM answers UNION ALL SELECT total(price) FROM attempts"
         return float(sum(row[0] for row in self.rows(question)))
+
+    # batches
+
+    def batches(self) -> list[Sent]:
+        """Those that were sent, or about to be, and whose answers are not all here."""
+        found = [(tag, json.loads(told)) for tag, told in self.rows("SELECT id, keys FROM batches")]
+        return [Sent(tag, tuple(told["keys"]), told["batch"]) for tag, told in found]
+
+    def put_batch(self, sent: Sent) -> None:
+        told = json.dumps({"batch": sent.id, "keys": sent.keys})
+        self.change("INSERT OR REPLACE INTO batches VALUES (?,?)", (sent.tag, told))
+
+    def drop_batch(self, tag: str) -> None:
+        self.change("DELETE FROM batches WHERE id = ?", (tag,))
 
     # outcomes
 

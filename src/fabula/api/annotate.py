@@ -20,7 +20,9 @@ from fabula.llm.options import EndpointOptions
 
 if TYPE_CHECKING:
     from fabula.annotate.keyframes import Looker
+    from fabula.annotate.moments import Moment
     from fabula.annotate.plan import Plan
+    from fabula.annotate.recipe import Recipe
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +43,10 @@ class RunOptions(Options):
     store: Path = option(MUST, "Store of the run: one SQLite file, made or gone on with.", "-s")
     videos: Path | None = option(None, "Folder of the videos.")
     budget: float | None = option(None, "Money that may be spent, in the unit of --price; no call begins beyond it.")
+    batch: bool = option(False, "Through the endpoint's batch interface: slower, and cheaper where it is offered.")
+    batch_moments: int = option(500, "Moments at once with --batch.", at_least=1, at_most=50_000, shows_default=True)
+    batch_pause: float = option(30.0, "Seconds between looks at a batch.", shows_default=True)
+    forget_batches: bool = option(False, "Give up batches that were sent and not fetched; they may be paid for twice.")
     engine: Literal["local", "ray"] = option("local", "Where moments are worked on.", shows_default=True)
     address: str | None = option(None, "Address of a Ray cluster. Default: one on this machine.")
     format: str | None = option(None, "Format of the moments (fabula list formats). Default: known by its shape.")
@@ -49,6 +55,10 @@ class RunOptions(Options):
         self.set_paths("store", "videos")
         if self.budget is not None and not 0 <= self.budget < 1e12:
             raise SpecError(f"--budget {self.budget:g}; it is 0 or more")
+        if not 0 < self.batch_pause < 1e6:
+            raise SpecError(f"--batch-pause {self.batch_pause:g}; it is a positive number of seconds")
+        if self.batch and self.engine == "ray":
+            raise SpecError("--batch has one ledger, in one process; leave out --engine ray")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,6 +96,44 @@ def make_looker(videos: Path | None, blind: bool) -> Looker | None:
     return Videos(videos)
 
 
+class Evaluator:
+    """A trained noise evaluator, as annotation asks it."""
+
+    def __init__(self, run: Path, features: Sequence[str]) -> None:
+        from fabula.learn.noise.scorer import NoiseScorer
+
+        self.inner = NoiseScorer(run, features)
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """Which it is: a part of the recipe."""
+        return self.inner.about
+
+    def score(self, moment: Moment, captions: Sequence[str]) -> list[float]:
+        from fabula.core.moments import Query
+
+        query = Query(moment.id, moment.video, ((moment.start, moment.end),), moment.duration)
+        return self.inner.score(query, captions)
+
+
+def make_scorer(recipe: RecipeOptions) -> Evaluator | None:
+    """Whoever scores candidates in the judge's place."""
+    if recipe.evaluator is None:
+        return None
+    from fabula.api.train import need_learn
+
+    need_learn()
+    return Evaluator(recipe.evaluator, recipe.scorer_features)
+
+
+def settle(endpoint: EndpointOptions, recipe: RecipeOptions) -> tuple[Recipe, Evaluator | None]:
+    """The recipe, and the evaluator that it names."""
+    from fabula.annotate.recipe import Recipe
+
+    scorer = make_scorer(recipe)
+    return Recipe.of(endpoint, recipe, scorer.about if scorer else None), scorer
+
+
 def plan(
     moments: str | Path,
     *,
@@ -119,13 +167,12 @@ def run(
 ) -> Ran:
     """Annotate moments, or go on with those that the store holds; another run goes on where this one ends."""
     from fabula.annotate.moments import read_moments
-    from fabula.annotate.recipe import Recipe
-    from fabula.annotate.run import Work
+    from fabula.annotate.run import Batching, Work
     from fabula.annotate.shards import run_shards, take_over_shards
     from fabula.annotate.store import Store
 
     endpoint, recipe = endpoint or EndpointOptions(), recipe or RecipeOptions()
-    settled = Recipe.of(endpoint, recipe)
+    settled, scorer = settle(endpoint, recipe)
     looker = make_looker(options.videos, recipe.blind)
     take_over_shards(options.store)
     with Store(options.store, work=True) as store:
@@ -133,7 +180,11 @@ def run(
             store.add_moments(read_moments(moments, options.format))
         if not store.count_moments():
             raise SpecError(f"{options.store} holds no moments; name a file of them")
-        work = Work(store, settled, endpoint, looker, options.budget, progress=progress)
+        if options.forget_batches:
+            for sent in store.batches():
+                store.drop_batch(sent.tag)
+        batch = Batching(options.batch_moments, options.batch_pause) if options.batch else None
+        work = Work(store, settled, endpoint, looker, options.budget, scorer=scorer, batch=batch, progress=progress)
         if options.engine == "local":
             work.run()
             return Ran(work.made, work.failed, work.stopped, store.states(settled.hash), settled.hash)
@@ -145,7 +196,7 @@ def run(
     with runner.ready() as ray:
         workers = max(1, int(ray.cluster_resources().get("CPU", 1)))
         make = partial(make_looker, options.videos, recipe.blind)
-        told = run_shards(options.store, work, runner, workers, make, progress)
+        told = run_shards(options.store, work, runner, workers, make, progress, partial(make_scorer, recipe))
     with Store(options.store) as store:
         return Ran(told["made"], told["failed"], told["stopped"], store.states(settled.hash), settled.hash)
 
@@ -159,10 +210,9 @@ def retry(
     progress: Progress = silent,
 ) -> Ran:
     """Take up again the moments that failed; what was answered is not asked again."""
-    from fabula.annotate.recipe import Recipe
     from fabula.annotate.store import Store
 
-    settled = Recipe.of(endpoint or EndpointOptions(), recipe or RecipeOptions())
+    settled, _ = settle(endpoint or EndpointOptions(), recipe or RecipeOptions())
     with Store(options.store, work=True) as store:
         store.forget_outcomes(settled.hash, states)
     return run(None, options=options, endpoint=endpoint, recipe=recipe, progress=progress)
@@ -213,10 +263,11 @@ def ab(
 
     endpoint, recipe = endpoint or EndpointOptions(), recipe or RecipeOptions()
     looker = make_looker(options.videos, recipe.blind)
-    first = Recipe.of(endpoint, recipe)
+    first, scorer = settle(endpoint, recipe)
     other = Recipe.of(
         replace(endpoint, model=ab_options.model_b or endpoint.model),
         replace(recipe, prompts=ab_options.prompts_b or recipe.prompts),
+        first.evaluator,
     )
     second = replace(
         other,
@@ -228,7 +279,8 @@ def ab(
             store.add_moments(read_moments(moments, options.format))
         sample = draw_sample(store, ab_options.sample, ab_options.sample_seed)
         for one in (first, second):
-            Work(store, one, endpoint, looker, options.budget, progress=progress).run(store.without(one.hash, sample))
+            work = Work(store, one, endpoint, looker, options.budget, scorer=scorer, progress=progress)
+            work.run(store.without(one.hash, sample))
         return compare(store, [first, second], sample)
 
 

@@ -4,27 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-from fabula.api.score import list_refs, make_request, run_request
+from fabula.api.clusters import cluster_results
+from fabula.api.clusters import name as name_groups
+from fabula.api.inputs import take_both, take_refs, take_sets, take_systems
+from fabula.api.score import make_request, run_request
 from fabula.core.errors import SpecError
 from fabula.core.notes import Progress, silent
-from fabula.core.nouns import Corpus
 from fabula.core.options import deal, takes
-from fabula.score.base import Readable, Shelf
+from fabula.io.given import is_texts
+from fabula.score.base import Shelf
 from fabula.score.options import ScoreOptions
 from fabula.stats.compare import Comparison
 from fabula.stats.compare import compare as compare_rows
-from fabula.stats.resampling import PairedTest
+from fabula.stats.few import widen_level
+from fabula.stats.resampling import Clusters, PairedTest
 
 WITHOUT = ("work", "resume")  # of ScoreOptions: a folder holds one run, and here are several
 
 
-@takes(PairedTest, ScoreOptions, without=WITHOUT)
+@takes(PairedTest, Clusters, ScoreOptions, without=WITHOUT)
 def compare(
-    systems: Mapping[str, Readable] | Sequence[Readable],
-    refs: Readable | Sequence[Readable] = (),
+    systems: Mapping[str, Any] | Sequence[Any],
+    refs: Any = (),
     *,
     options: ScoreOptions | None = None,
     testing: PairedTest | None = None,
@@ -33,15 +36,19 @@ def compare(
 ) -> Comparison:
     """Two or more systems on the same references: scores with intervals, differences with intervals and p-values.
 
-    Systems are named by the mapping's keys, or by their files. A difference is marked where its p-value, corrected
-    over all pairs of systems (Holm), is below `alpha`. Options are given one by one, or as objects.
+    Systems are named by the mapping's keys, or by their files; each may be whatever `fabula.score` takes. A difference
+    is marked where its p-value, corrected over all pairs of systems (Holm), is below `alpha`. Options are given one by
+    one, or as objects.
     """
-    testing, options = deal("compare", given, testing or PairedTest(), options or ScoreOptions(), without=WITHOUT)
-    named = dict(systems) if isinstance(systems, Mapping) else name_systems(systems)
+    hands = (testing or PairedTest(), Clusters(), options or ScoreOptions())
+    testing, grouped, options = deal("compare", given, *hands, without=WITHOUT)
+    options, named = take_sets(options), take_systems(systems)
     if len(named) < 2:
         raise SpecError("one system is no comparison; name two or more prediction files")
     shelf: Shelf = {}  # references are read once
-    asked = {name: make_request(read, list_refs(refs), options, progress) for name, read in named.items()}
+    refs = refs if any(map(is_texts, named.values())) else take_refs(refs, options)
+    both = {name: take_both(system, refs, options, f"system {name}") for name, system in named.items()}
+    asked = {name: make_request(*found, options, progress) for name, found in both.items()}
     results = {name: run_request(replace(request, shelf=shelf)) for name, request in asked.items()}
     first = next(iter(results.values()))
     for name, result in results.items():
@@ -49,6 +56,11 @@ def compare(
             raise SpecError(
                 f"{name} was read as {result.task}, {next(iter(results))} as {first.task}; say which: --task"
             )
+    by, drawn, how = grouped.cluster, "", testing
+    if by is not None:
+        results, n = cluster_results(results, by, [p for p, _ in both.values()], next(iter(both.values()))[1])
+        first, drawn = next(iter(results.values())), f"{name_groups(by)}:{n}"
+        how = replace(testing, level=widen_level(testing.level, n))
     tables = {
         label: {name: (r.rows[label], first.metrics[label]) for name, r in results.items()} for label in first.scores
     }
@@ -56,16 +68,11 @@ def compare(
         tables,
         scales={label: s.scale for label, s in first.scores.items()},
         signatures={label: s.signature for label, s in first.scores.items()},
-        how=testing,
+        how=how,
     )
-    return replace(seen, warnings=tuple(f"{name}: {w}" for name, r in results.items() for w in r.warnings))
-
-
-def name_systems(systems: Sequence[Readable]) -> dict[str, Readable]:
-    """Systems by the names of their files; by their paths where two files share a name."""
-    stems = [s.name or f"system {i + 1}" if isinstance(s, Corpus) else Path(s).stem for i, s in enumerate(systems)]
-    if len(set(stems)) < len(stems):
-        stems = [f"{s.name} {i + 1}" if isinstance(s, Corpus) else str(s) for i, s in enumerate(systems)]
-    if len(set(stems)) < len(stems):
-        raise SpecError("the same file is named twice; a system is not compared with itself")
-    return dict(zip(stems, systems, strict=True))
+    return replace(
+        seen,
+        testing=testing,
+        clusters=drawn,
+        warnings=tuple(f"{name}: {w}" for name, r in results.items() for w in r.warnings),
+    )

@@ -7,16 +7,18 @@ from pathlib import Path
 from typing import Any
 
 from fabula import io
+from fabula.core.errors import SpecError
 from fabula.core.notes import Notes
 from fabula.core.nouns import Corpus
-from fabula.core.options import MUST, Options, deal, option, takes
+from fabula.core.options import Options, deal, option, takes
+from fabula.io.files import PARTS
 
 
 @dataclass(frozen=True, kw_only=True)
 class ConvertOptions(Options):
     """Keywords of `fabula.convert` and flags of `fabula convert`."""
 
-    to: str = option(MUST, "Format to write (fabula list formats).")
+    to: str | None = option(None, "Format to write (fabula list formats). Default: by the ending, .jsonl and .parquet.")
     from_: str | None = option(None, "Format to read. Default: known by its shape.")
 
 
@@ -27,6 +29,7 @@ class Converted:
     corpus: Corpus
     read: Notes
     written: Notes
+    to: str  # the format that was written
 
     @property
     def warnings(self) -> list[str]:
@@ -34,11 +37,18 @@ class Converted:
 
 
 @takes(ConvertOptions)
-def convert(
-    source: str | Path, target: str | Path, *, options: ConvertOptions | None = None, **given: Any
-) -> Converted:
+def convert(source: Any, target: str | Path, *, options: ConvertOptions | None = None, **given: Any) -> Converted:
     """Read stories in one format and write them in another."""
     (options,) = deal("convert", given, options or ConvertOptions)
-    io.check_name(Path(target), options.to)
+    to = options.to or guess_format(Path(target))
+    io.check_name(Path(target), to)
     corpus, notes = io.read(source, options.from_)
-    return Converted(corpus, notes, io.write(corpus, target, options.to))
+    return Converted(corpus, notes, io.write(corpus, target, to), to)
+
+
+def guess_format(target: Path) -> str:
+    """Fabula's own, where the ending is that of lines or Parquet; a document may be of several formats."""
+    if target.name.endswith(PARTS):
+        return io.OWN
+    able = [f.name for f in io.formats() if f.write and not f.lines]
+    raise SpecError(f"{target} may be of several formats; say which: {', '.join(f'--to {name}' for name in able)}")

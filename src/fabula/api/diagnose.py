@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from fabula.api.score import list_refs
+from fabula.api.inputs import take_both
 from fabula.core.errors import SpecError
 from fabula.core.notes import Progress, silent
 from fabula.core.nouns import Corpus
@@ -33,8 +32,8 @@ class Explained(Options):
 
 @takes(Explained, Limits, Recall, Resampling, ScoreOptions, without=WITHOUT)
 def diagnose(
-    predictions: Readable,
-    refs: Readable | Sequence[Readable],
+    predictions: Any,
+    refs: Any,
     *,
     options: ScoreOptions | None = None,
     explained: Explained | None = None,
@@ -52,8 +51,9 @@ def diagnose(
     how = how or Resampling(resamples=DRAWS)
     hands = (explained or Explained(), limits or Limits(), recall or Recall(), how, options or ScoreOptions())
     explained, limits, recall, how, options = deal("diagnose", given, *hands, without=WITHOUT)
-    several = list_refs(refs)
-    if explained.task == "stories":
+    task = explained.task if explained.task != "stories" else None
+    predictions, several = take_both(predictions, refs, replace(options, task=task))
+    if explained.task == "stories" and not holds_queries(predictions, options.format):
         own: dict[str, Any] = {"ci": how, "options": options, "progress": progress}
         return errors(predictions, several, metric=explained.metric, limits=limits, **own)
     if explained.metric or options.spice:
@@ -62,3 +62,14 @@ def diagnose(
     if isinstance(predictions, Corpus) or len(files) < len(several):
         raise SpecError("rankings of moments are read from files, not from story corpora")
     return retrieval(predictions, files, k=recall.k, iou=recall.iou, ci=how, options=options, progress=progress)
+
+
+def holds_queries(predictions: Readable, format: str | None) -> bool:
+    """True where a file is known to rank moments; then no task need be named."""
+    if isinstance(predictions, Corpus):
+        return False
+    from fabula.io import kinds
+    from fabula.io.files import check_path, holds_only_stories
+
+    path = check_path(predictions)
+    return not holds_only_stories(path) and kinds.name_kind(path, format) == "moments"

@@ -59,6 +59,13 @@ def choose_runner(options: ExtractOptions) -> Runner:
     return Processes(count)
 
 
+def cut_features(store: str | Path, clips: str | Path, out: str | Path, overwrite: bool = False) -> int:
+    """A store of films cut into clips, which lines of {"id", "video", "start", "end"} tell; returns how many."""
+    from fabula.features.cut import cut_store
+
+    return cut_store(store, clips, out, overwrite)
+
+
 def describe_store(store: str | Path) -> dict[str, Any]:
     """What a store says of itself: how it was made, of what, and how much there is."""
     from fabula.learn.features import Features

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from fabula.core.errors import SpecError
 from fabula.core.options import Options, deal, option, takes
 from fabula.io.files import dump_json
+from fabula.io.given import Hint, hold, is_one
 from fabula.lint import Asked, Kind, Mended, Report, kind_of
 
 
@@ -60,21 +60,23 @@ class Linted:
 
 @takes(LintOptions)
 def lint(
-    file: str | Path,
-    refs: str | Path | Sequence[str | Path] = (),
+    file: Any,
+    refs: Any = (),
     *,
     options: LintOptions | None = None,
     **given: Any,
 ) -> Linted:
-    """Look for what is odd in a file; with `fix`, write a repaired copy of it, and beside that what was done.
+    """Look for what is odd in a file, or in an object of its shape.
 
+    With `fix`, a repaired copy is written, and beside it what was done.
     Options are given one by one, or as one object.
     """
     (options,) = deal("lint", given, options or LintOptions())
-    path, fix = Path(file), options.fix
+    path, fix = hold(file, Hint("data", "either", options.task, options.format)), options.fix
     options.check_fix(path)
-    several = [refs] if isinstance(refs, str | Path) else refs
-    asked = Asked(path, tuple(Path(ref) for ref in several), options.format, options.refs_format)
+    several = [refs] if is_one(refs) else list(refs)
+    held = tuple(hold(ref, Hint("references", "references", options.task, options.refs_format)) for ref in several)
+    asked = Asked(path, held, options.format, options.refs_format)
     kind: Kind = kind_of(asked, options.task)
     report, format_read = kind.look(asked)
     if not fix:

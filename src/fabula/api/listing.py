@@ -1,14 +1,21 @@
-"""What there is, as tables: metrics, protocols, formats, tasks, scorers, extractors, readers; off the registry."""
+"""What there is, as tables: metrics, protocols, formats, tasks, scorers, extractors, faces, readers, models.
+
+What other packages offer stands behind ours, with the package's name; of what cannot be used, a warning says why.
+"""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from fabula import metrics, text
-from fabula.io import all_formats
+from fabula.core.notes import ignore
+from fabula.core.registry import Room, key
+from fabula.io import all_formats, moments, regions, stories
 from fabula.io.answers.readers import READERS
+from fabula.io.format import Format
 from fabula.protocols import room as protocol_room
 from fabula.score import room as task_room
 
@@ -16,35 +23,55 @@ if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
 Table = tuple[Sequence[str], list[list[str]]]
+Warn = Callable[[str], None]
 
 
 def first_line(thing: object) -> str:
-    module = sys.modules[getattr(thing, "__module__", "")]
-    return (module.__doc__ or "").strip().splitlines()[0]
+    module = sys.modules.get(getattr(thing, "__module__", ""))
+    lines = ((module and module.__doc__) or getattr(thing, "__doc__", None) or "").strip().splitlines()
+    return lines[0] if lines else ""
 
 
-def metric_table() -> Table:
+def everything(room: Room, warn: Warn) -> Iterator[tuple[Any, str]]:
+    """The things of a room, and behind ours those of other packages with what is said of where they are from."""
+    yield from ((thing, "") for thing in room.all())
+    yield from ((thing, f" [{plugin.package}]") for plugin, thing in room.others(warn))
+
+
+def metric_table(warn: Warn = ignore) -> Table:
     rows = [
-        [str(cls()), ", ".join(cls.tasks), cls.paper, first_line(cls), cls.below_one or "1"]
-        for cls in metrics.room.all()
+        [str(cls()), ", ".join(cls.tasks), cls.paper, first_line(cls) + whose, cls.below_one or "1"]
+        for cls, whose in everything(metrics.room, warn)
     ]
     return ("metric", "tasks", "paper", "what it is", "a copy of the references scores 1, or when not"), rows
 
 
-def protocol_table() -> Table:
+def protocol_table(warn: Warn = ignore) -> Table:
     rows = [
-        [p.name, p.task, ", ".join(m.title for m in p.metrics), p.paper, p.repository, p.commit]
-        for p in protocol_room.all()
+        [p.name, p.task, ", ".join(m.title for m in p.metrics), p.paper + whose, p.repository, p.commit]
+        for p, whose in everything(protocol_room, warn)
     ]
     return ("protocol", "task", "metrics", "paper", "source", "commit"), rows
 
 
-def format_table() -> Table:
-    rows = [
-        [r.name, ", ".join(r.tasks), r.holds, r.pattern, "yes" if r.write else "no", r.about, visible(r.example)]
-        for r in all_formats()
-    ]
+def format_table(warn: Warn = ignore) -> Table:
+    rows = []
+    for r, whose in [*((r, "") for r in all_formats()), *outside_formats(warn)]:
+        told = [", ".join(r.tasks), r.holds, r.pattern, "yes" if r.write else "no", r.about + whose]
+        rows.append([r.name, *told, visible(r.example)])
     return ("format", "tasks", "holds", "file", "written", "what it is", "example"), rows
+
+
+def outside_formats(warn: Warn) -> list[tuple[Format, str]]:
+    """Of other packages, each once; a name of ours stays ours."""
+    own, found = {key(r.name) for r in all_formats()}, dict[str, tuple[Format, str]]()
+    for k, shelf in enumerate((stories.SHELF, moments.SHELF, regions.SHELF)):
+        for plugin, format in shelf.outside(warn if k == 0 else ignore):  # each shelf looks at all of them
+            if key(format.name) not in own:
+                found[key(format.name)] = format, f" [{plugin.package}]"
+            elif k == 0:
+                warn(f"{plugin.package}: its format {format.name!r} is passed over, for ours has that name")
+    return list(found.values())
 
 
 def visible(text: str) -> str:
@@ -52,39 +79,92 @@ def visible(text: str) -> str:
     return text.replace("\t", "\\t").replace("\n", "\\n")
 
 
-def scorer_table() -> Table:
-    rows = [[s.name, s.version, first_line(type(s))] for s in text.room.all()]
+def scorer_table(warn: Warn = ignore) -> Table:
+    rows = [[s.name, s.version, first_line(type(s)) + whose] for s, whose in everything(text.room, warn)]
     return ("scorer", "version", "what it is"), rows
 
 
-def task_table() -> Table:
+def task_table(warn: Warn = ignore) -> Table:
     return ("task", "what it is"), [[t.name, t.about] for t in task_room.all()]
 
 
-def extractor_table() -> Table:
-    from fabula.features.extractors import all_extractors
+def extractor_table(warn: Warn = ignore) -> Table:
+    from fabula.features.extractors import room
 
     rows = [
-        [e.name, "a file of yours" if e.needs_weights else "brought along", e.licence, first_line(e)]
-        for e in all_extractors()
+        [e.name, "a file of yours" if e.needs_weights else "brought along", e.licence, first_line(e) + whose]
+        for e, whose in everything(room, warn)
     ]
     return ("extractor", "weights", "licence of the weights", "what it is"), rows
 
 
-def reader_table() -> Table:
-    rows = [[r.name, r.about, r.repository or "ours", r.commit] for r in READERS.all()]
+def face_table(warn: Warn = ignore) -> Table:
+    from fabula.features.people.detectors import room as detectors
+    from fabula.features.people.embedders import room as embedders
+
+    rows = [
+        [one.name, room.noun, one.licence, first_line(one)] for room in (detectors, embedders) for one in room.all()
+    ]
+    return ("name", "kind", "licence of the weights", "what it is"), rows
+
+
+def reader_table(warn: Warn = ignore) -> Table:
+    rows = [[r.name, r.about + whose, r.repository or "ours", r.commit] for r, whose in everything(READERS, warn)]
     return ("reader", "what it reads as a window", "repository", "commit"), rows
 
 
-TABLES: dict[str, Callable[[], Table]] = {
+def training_table(warn: Warn = ignore) -> Table:
+    from fabula.learn.tasks import room
+
+    rows = [[t.name, ", ".join(t.models), t.about + whose] for t, whose in everything(room, warn)]
+    return ("training task", "models", "what it is"), rows
+
+
+def model_table(warn: Warn = ignore) -> Table:
+    """Models need torch to be imported, and a list does not: ours are read off their files, others' off their names."""
+    from fabula.learn.models import room
+
+    rows = [[name, first_line_of(spec)] for name, spec in ((m, f"{room.package}.{m}") for m in room.modules())]
+    own = {key(name) for name, _ in rows}
+    for plugin in room.plugins(warn):
+        if key(plugin.name) in own:
+            warn(f"{plugin.package}: its model {plugin.name!r} is passed over, for ours has that name")
+        else:
+            rows.append([plugin.name, f"{plugin.point.value} [{plugin.package}]"])
+    return ("model", "what it is"), rows
+
+
+def first_line_of(module: str) -> str:
+    """The first line of a module's docstring, without importing it."""
+    import ast
+    import importlib.util
+
+    spec = importlib.util.find_spec(module)
+    source = Path(spec.origin).read_text(encoding="utf-8") if spec and spec.origin else ""
+    return (ast.get_docstring(ast.parse(source)) or "").partition("\n")[0]
+
+
+TABLES: dict[str, Callable[[Warn], Table]] = {
     "metrics": metric_table,
     "protocols": protocol_table,
     "formats": format_table,
     "scorers": scorer_table,
     "tasks": task_table,
     "extractors": extractor_table,
+    "faces": face_table,
     "readers": reader_table,
+    "training": training_table,
+    "models": model_table,
 }
+
+
+def overview(warn: Warn = ignore) -> Table:
+    """What can be listed, how many there are, and what they are called."""
+    rows = []
+    for what, make in TABLES.items():
+        names = list(dict.fromkeys(row[0].partition("@")[0] for row in make(warn)[1]))
+        rows.append([what, str(len(names)), ", ".join(names)])
+    return ("fabula list …", "how many", "names"), rows
 
 
 def rich_table(table: Table) -> RichTable:

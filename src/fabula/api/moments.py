@@ -12,7 +12,10 @@ if TYPE_CHECKING:
     from fabula.learn.retrieval.finder import Finder
 
 
-def moments(run: str | Path, *, device: str = "cpu", extract: Any = None, read: Any = None) -> Finder:
+def moments(
+    run: str | Path, *, device: str = "cpu", extract: Any = None, read: Any = None,
+    tokenizer: str | Path | None = None, other_features: bool = False,
+) -> Finder:  # fmt: skip
     """The model of a run or checkpoint of `fabula train vcmr`, to be asked.
 
         m = fabula.moments("runs/xml")
@@ -21,12 +24,19 @@ def moments(run: str | Path, *, device: str = "cpu", extract: Any = None, read: 
 
     `extract` makes features of a video file: an extractor, as "efficientnet_lite0(fps=2)", or path → ([F, C], features
     per second, seconds). `read` makes features of words, where the model was trained on them: text → [L, E].
+    `tokenizer`: the folder of RoBERTa's vocab.json and merges.txt, for a HERO that reads its tokens. An extractor, or a
+    store, that makes features in another way than the run's is refused, unless `other_features` says so.
     """
     need_learn()
     from fabula.learn.retrieval.finder import Finder
 
     found = open_extractor(extract) if isinstance(extract, str) else extract
-    return Finder(run, device=device, extract=found, read=read)
+    made = Finder(run, device=device, extract=found, read=read, tokenizer=tokenizer, other_features=other_features)
+    if isinstance(extract, str):
+        from fabula.features import extractor
+
+        made.check_recipe(extractor(extract).recipe())
+    return made
 
 
 def open_extractor(spec: str) -> Callable[[Path], tuple[Any, float, float]]:

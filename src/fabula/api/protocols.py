@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-from fabula.api.score import list_refs
+from fabula.api.inputs import take_both, take_sets
+from fabula.api.score import infer_task
 from fabula.core.notes import Progress, silent
 from fabula.core.options import deal, takes
 from fabula.diagnose.protocols import Compared, Overview, overview
-from fabula.score.base import Readable
 from fabula.score.options import WHERE, ScoreOptions
 
 WITHOUT = ("protocol", "metrics", "strict", *WHERE)  # a protocol has them
@@ -17,8 +18,8 @@ WITHOUT = ("protocol", "metrics", "strict", *WHERE)  # a protocol has them
 
 @takes(Compared, ScoreOptions, without=WITHOUT)
 def protocols(
-    predictions: Readable,
-    refs: Readable | Sequence[Readable] = (),
+    predictions: Any,
+    refs: Any = (),
     *,
     options: ScoreOptions | None = None,
     compared: Compared | None = None,
@@ -33,4 +34,15 @@ def protocols(
     own = (options or ScoreOptions(), compared or Compared())
     options, compared = deal("protocols", given, *own, without=WITHOUT)
     names = compared.names or None
-    return overview(predictions, list_refs(refs), names, options.task, progress=progress, options=options)
+    options = take_sets(options)
+    agreed = agreed_task(names)
+    predictions, several = take_both(predictions, refs, replace(options, task=options.task or agreed))
+    task = options.task or (None if agreed else infer_task(predictions, several, options.format))
+    return overview(predictions, several, names, task, progress=progress, options=options)
+
+
+def agreed_task(names: Sequence[str] | None) -> str | None:
+    """The task of the protocols that were named."""
+    from fabula.protocols import protocol
+
+    return next((protocol(name).task for name in names or ()), None)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,14 +21,24 @@ Told = Sequence[tuple[float, float, str]]  # a story as training code has it: (s
 Reward = Callable[[Sequence[Any], Sequence[Any]], NDArray[np.float64]]
 
 
-def reward(metric: str | Metric) -> Reward:
+FEW = 100  # items of which document frequencies are counted: fewer tell rare words from common ones badly
+
+
+def reward(metric: str | Metric, *, corpus: Sequence[Any] | None = None) -> Reward:
     """A metric as a batched reward for reinforcement learning: `reward(candidates, references) → [B]`.
 
-    METEOR, CIDEr, BLEU_4 …: a candidate is a sentence, its references a sentence or a list of them (CIDEr takes its
-    document frequencies from the batch unless idf=file:… is given). SODA_c and its like: a candidate is a list of
-    (start, end, caption), its reference another, or several of them in a list.
+    METEOR, CIDEr, BLEU_4 …: a candidate is a sentence, its references a sentence or a list of them. CIDEr counts its
+    document frequencies in `corpus`, the references of all training items; else in the batch, of which it warns where
+    the batch is small, for of one item every score is 0; or takes them from a file (idf=file:PATH). SODA_c and its
+    like: a candidate is a list of (start, end, caption), its reference another, or several of them in a list.
     """
     made = make_metric(metric) if isinstance(metric, str) else metric
+    counts = made.reads == "captions" and "idf" in made.defaults()
+    if corpus is not None and not counts:
+        raise SpecError(f"{made.name} counts no document frequencies; leave corpus out")
+    if counts:
+        held = None if corpus is None else count_corpus(made, corpus)
+        return Counting(made if held is None else made.with_params({"idf": f"file:{held.__fspath__()}"}), held)
     if made.reads == "captions":
         return lambda candidates, references: reward_captions(made, candidates, references)
     if made.reads == "stories" and "refs" in made.defaults():  # not of paragraphs, which are folded over the corpus
@@ -34,7 +46,39 @@ def reward(metric: str | Metric) -> Reward:
     raise SpecError(f"{made.name} gives no reward per item")
 
 
-def reward_captions(metric: Metric, candidates: Sequence[str], references: Sequence[Any]) -> NDArray[np.float64]:
+class Counting:
+    """The reward of a metric that counts in how many items a word occurs; it says once where they are too few."""
+
+    def __init__(self, metric: Metric, held: Path | None) -> None:
+        self.metric, self.held, self.warned = metric, held, False  # `held` keeps the file of the counts
+
+    def __call__(self, candidates: Sequence[str], references: Sequence[Any]) -> NDArray[np.float64]:
+        scope = str(self.metric.param("idf")).partition(":")[0]
+        if scope != "file" and len(references) < FEW and not self.warned:
+            self.warned = True
+            warnings.warn(
+                f"{self.metric.name} counts document frequencies in a batch of {len(references)}; below {FEW} its "
+                "numbers say little, and of one item they are 0. Count them in all training references: "
+                f'fabula.reward("{self.metric.name}", corpus=references), or idf=file:PATH',
+                stacklevel=2,
+            )
+        return reward_captions(self.metric, candidates, references)
+
+
+def count_corpus(metric: Metric, corpus: Sequence[Any]) -> Path:
+    """A file of the document frequencies of these references, cut into words as the metric does it."""
+    from fabula.io.given.path import keep
+    from fabula.text.cider import Idf
+
+    items = make_items([""] * len(corpus), corpus)
+    if not items:
+        raise InputError("the corpus has no references", hint="give those of the training items")
+    told = Items(items).tokenize(str(metric.param("tok")), metric.param("nonascii") == "blank")
+    made = Idf.from_references([item.references for item in told])
+    return keep("document frequencies.json", lambda file: made.save(Path(file.name)))
+
+
+def make_items(candidates: Sequence[str], references: Sequence[Any]) -> list[Item]:
     check_lengths(candidates, references)
     items = [
         Item(i, c, (r,) if isinstance(r, str) else tuple(r))
@@ -46,6 +90,11 @@ def reward_captions(metric: Metric, candidates: Sequence[str], references: Seque
                 raise InputError(
                     f"expected text, saw {shown(text)}", field=f"item {item.id}", hint="rewards score text"
                 )
+    return items
+
+
+def reward_captions(metric: Metric, candidates: Sequence[str], references: Sequence[Any]) -> NDArray[np.float64]:
+    items = make_items(candidates, references)
     return metric.table(Items(items))[metric.primary] if items else np.zeros(0)
 
 

@@ -36,4 +36,11 @@ def load_score(name: str, given: dict[str, Any]) -> Score:
     values = {field: math.nan if given[field] is None else float(given[field]) for field in metric.fields}
     low_high = given.get("ci")
     ci = {metric.primary: (float(low_high[0]), float(low_high[1]))} if low_high else None
-    return Score(name, values, metric.primary, given["signature"], ci, metric.scale)
+    at = {str(t): load_numbers(numbers) for t, numbers in given.get("by_threshold", {}).items()}
+    types = {str(t): load_numbers(numbers) for t, numbers in given.get("by_type", {}).items()}
+    short = str(given.get("short", ""))
+    return Score(name, values, metric.primary, given["signature"], ci, metric.scale, types, at, short=short)
+
+
+def load_numbers(given: dict[str, Any]) -> dict[str, float]:
+    return {field: math.nan if number is None else float(number) for field, number in given.items()}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fabula import metrics as metric_room
+from fabula.api.inputs import take_both, take_sets
 from fabula.core import spec
 from fabula.core.errors import SpecError
 from fabula.core.notes import Progress, silent
@@ -18,6 +18,7 @@ from fabula.metrics import Metric, Wanted, check_choice, check_parser, names_of
 from fabula.score import room, stories, task
 from fabula.score.base import Readable, Request
 from fabula.score.options import STORIES, ScoreOptions
+from fabula.stats.resampling import Clusters
 
 if TYPE_CHECKING:
     from fabula.jobs.runner import Runner
@@ -25,44 +26,66 @@ if TYPE_CHECKING:
     from fabula.stats.resampling import Resampling
 
 
-@takes(ScoreOptions)
+@takes(ScoreOptions, Clusters)
 def score(
-    predictions: Readable,
-    refs: Readable | Sequence[Readable] = (),
+    predictions: Any,
+    refs: Any = (),
     *,
     options: ScoreOptions | None = None,
     ci: bool | Resampling = False,
     progress: Progress = silent,
     **given: Any,
 ) -> Result:
-    """Score predictions against one or more reference sets.
+    """Score predictions against one or more reference sets: files, or what a notebook has of the same shape.
+
+    Dicts, lists, iterators, frames, what `fabula.read` returns; captions also as plain lists, one of candidates and one
+    of references (docs/python.md).
 
     With a protocol, the published evaluator's numbers; without, the corrected ones. `metrics` chooses among them:
     names or specs such as "SODA_c(refs=best)". `ci` gives each primary number an interval: True, or a Resampling that
-    says how. With `engine="ray"` or a `work` folder, stories are scored shard by shard, with the same numbers; `resume`
-    goes on with the run of a work folder (docs/engines.md). Options are given one by one, or as one object.
+    says how; `cluster` draws groups of videos. With `engine="ray"` or a `work` folder, stories are scored shard by
+    shard, with the same numbers; `resume` goes on with the run of a work folder (docs/engines.md). Options are given
+    one by one, or as one object.
     """
-    (options,) = deal("score", given, options or ScoreOptions())
-    result = run_request(make_request(predictions, list_refs(refs), options, progress))
+    options, grouped = deal("score", given, options or ScoreOptions(), Clusters())
+    if grouped.cluster is not None and not ci:
+        raise SpecError("without --ci nothing is drawn, and --cluster would not be heeded; add --ci")
+    options = take_sets(options)
+    given_predictions, several = take_both(predictions, refs, options)
+    result = run_request(make_request(given_predictions, several, options, progress))
     if not ci:
         return result
     from fabula.api.intervals import with_intervals
     from fabula.stats.resampling import Resampling as Default
 
-    return with_intervals(result, Default() if ci is True else ci)
+    how = Default() if ci is True else ci
+    if grouped.cluster is None:
+        return with_intervals(result, how)
+    from fabula.api.clusters import cluster_results, name
+
+    found, n = cluster_results({"": result}, grouped.cluster, [given_predictions], several)
+    return with_intervals(found[""], how, f"|clusters:{name(grouped.cluster)}:{n}", n)
 
 
 def run_request(request: Request) -> Result:
-    """The task that was named, or that all agree on."""
+    """The task that was named, that all agree on, or that the files are known to be for."""
     agreed = agree_task(request)
+    if agreed is None:
+        found = infer_task(request.predictions, request.refs, request.options.format)
+        agreed = found if all(found in m.tasks for m in request.metrics or ()) else None
     check_request(request, agreed)
     result = task(agreed).run(request) if agreed else stories.run(request, None)
     check_parser(result.metrics.values(), request.options.spice)
     return result
 
 
-def list_refs(refs: Readable | Sequence[Readable]) -> Sequence[Readable]:
-    return [refs] if isinstance(refs, str | Path | Corpus) else refs
+def infer_task(predictions: Readable, refs: Sequence[Readable], format: str | None) -> str | None:
+    """By the shape of the files; None: stories, which tell by having captions or not."""
+    if isinstance(predictions, Corpus):
+        return None
+    from fabula.io import kinds
+
+    return kinds.infer_task(predictions, [ref for ref in refs if not isinstance(ref, Corpus)], format)
 
 
 def make_request(predictions: Readable, refs: Sequence[Readable], options: ScoreOptions, progress: Progress) -> Request:

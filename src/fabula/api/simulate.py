@@ -1,16 +1,18 @@
-"""Features made from annotations, to try training without a video: what `fabula simulate` does."""
+"""Features made from annotations, and whole worlds, to try training without a video: what `fabula simulate` does."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from fabula import io
+from fabula.api.train import find_task
 from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import ignore
 from fabula.core.nouns import Corpus, Story
-from fabula.core.options import deal, takes
+from fabula.core.options import Options, deal, takes
 from fabula.learn.options import SimulateOptions
 
 
@@ -24,6 +26,7 @@ def simulate(
 ) -> int:
     """Write SIMULATED frame features of the videos of these annotations; returns how many videos there are."""
     (options,) = deal("simulate", given, options or SimulateOptions)
+    annotations = [file for path in annotations for file in list_splits(Path(path))]
     if is_verified(annotations, options.format):
         return simulate_moments(annotations, options, warn)
     from fabula.learn.simulate import Recipe
@@ -32,6 +35,34 @@ def simulate(
     corpus = read_annotations(annotations, options.format, warn)
     recipe = Recipe(rate=options.rate, seed=options.seed)
     return write_features(corpus, options.out, options.embedder, recipe, options.overwrite)
+
+
+def simulate_world(
+    name: str, out: str | Path, *, options: Options | None = None, overwrite: bool = False, **given: Any
+) -> str:
+    """Write the SIMULATED world of a task, as a folder of a user's own data would be; returns what is in it.
+
+    Options are given one by one, or as one object; they are those of `fabula simulate NAME --help`.
+    """
+    task = find_task(name)
+    if task.Simulate is None:
+        raise SpecError(f"the task {task.name!r} has no simulated world")
+    (options,) = deal("simulate", given, options or task.Simulate)
+    return task.simulate(options, Path(out), overwrite)
+
+
+def list_splits(path: Path) -> list[Path]:
+    """The files of a folder of splits, as `train --data` takes it; a file itself."""
+    if not path.is_dir():
+        return [path]
+    files = [f for f in sorted(path.glob("*.json*")) if SPLITS & set(re.split(r"[^a-z0-9]+", f.name.lower()))]
+    if not files:
+        hint = "name the files themselves, or keep files with train, val or test in their names"
+        raise InputError("no file of a split", file=path, hint=hint)
+    return files
+
+
+SPLITS = {"train", "val", "test"}
 
 
 def is_verified(annotations: Sequence[Path], format: str | None) -> bool:

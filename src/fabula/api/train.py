@@ -18,7 +18,7 @@ from fabula.learn.tasks.base import Task
 def train(
     name: str,
     *,
-    task: TrainOptions | None = None,
+    task: TrainOptions | str | None = None,
     architecture: Changes | None = None,
     settings: Settings | Mapping[str, Any] | None = None,
     run: Run | None = None,
@@ -32,6 +32,8 @@ def train(
     of the model's paper.
     """
     found = find_task(name)
+    if isinstance(task, str):  # an option of the task itself, which has this name
+        given, task = {**given, "task": task}, None
     hands = (task or found.Train, architecture or found.Shape, run or Run, Settings)
     options, shape, folder, _ = deal("train", given, *hands)
     changes = as_changes(settings) | {o.name: given[o.name] for o in Settings.options() if o.name in given}

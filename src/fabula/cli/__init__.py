@@ -18,7 +18,8 @@ import click
 
 from fabula import __version__
 from fabula.cli._console import print_note
-from fabula.core.errors import FabulaError
+from fabula.core.errors import FabulaError, GateError
+from fabula.core.notes import listeners
 from fabula.core.printable import one_line
 from fabula.core.registry import close_to
 
@@ -28,7 +29,7 @@ SELDOM = (500_000, 20, 50)  # stories are many small objects without cycles: wha
 
 
 # Verbs that may multiply large matrices. For all others numpy's threads would only be started, waited for and ended.
-LEARN = ("train", "predict", "simulate", "serve", "doctor")
+LEARN = ("train", "predict", "analyse", "simulate", "serve", "doctor", "people")
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # the disk behind standard output takes no more
 
 
@@ -113,6 +114,7 @@ def main() -> None:
     """The command line. Where nobody reads what it writes, it ends as a program does that SIGPIPE ends, quietly."""
     gc.set_threshold(*SELDOM)
     open_streams()
+    listeners.append(print_note)
     try:
         run()
     except (UnreadError, BrokenPipeError):
@@ -121,13 +123,16 @@ def main() -> None:
             os.dup2(nowhere, stream.fileno())  # what is not written yet would break the pipe once more
         sys.exit(141)
     finally:
+        listeners.remove(print_note)
         gc.freeze()  # the process ends: nobody needs to look once more for cycles in what is left
 
 
 def run() -> None:
-    """What a user can mend costs one line and exit code 2; anything else is a fault of ours and shows where it is."""
+    """What a user can mend costs one line and exit code 2, a gate that is not passed 3; else it is a fault of ours."""
     try:
         fabula.main(standalone_mode=False)
+    except GateError as error:
+        end_with(str(error), 3)
     except FabulaError as error:
         end_with(str(error))
     except click.ClickException as error:
@@ -155,6 +160,6 @@ def describe_failure(error: OSError) -> str:
     return f"the system refused something ({error.strerror or error}); check disk, memory and limits (ulimit -a)"
 
 
-def end_with(problem: str) -> NoReturn:
-    print_note(f"error: {problem}", style="red")
-    sys.exit(2)
+def end_with(problem: str, code: int = 2) -> NoReturn:
+    print_note(f"{'error' if code == 2 else 'gate'}: {problem}", style="red")
+    sys.exit(code)

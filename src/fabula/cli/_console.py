@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 PATIENCE = 1.0  # seconds before a progress bar shows itself
+EVERY = 10.0  # seconds between two lines where there is no terminal
 WIDEST = 60  # characters of what a bar says
 
 Watch = Callable[[str, int, int], None]  # what is being done, how far, of how many
@@ -41,9 +43,9 @@ def print_lines(lines: Iterable[str]) -> None:
 
 @contextmanager
 def show_progress() -> Iterator[Watch]:
-    """A progress callback. Only for a terminal, and only when it takes more than a second."""
+    """A progress callback: a bar on a terminal when it takes more than a second; elsewhere a line every ten."""
     if not sys.stderr.isatty():
-        yield silent
+        yield tell_progress()
         return
     progress = make_bar()
     started, tasks = time.monotonic(), dict[str, Any]()
@@ -61,11 +63,26 @@ def show_progress() -> Iterator[Watch]:
         progress.stop()
 
 
+def tell_progress() -> Watch:
+    """How far it is, in a line, whenever ten seconds have gone by since the last one."""
+    last = time.monotonic()
+
+    def tell(what: str, done: int, total: int) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= EVERY:
+            last = now
+            share = f" ({100 * done // total} %)" if total else ""
+            print_note(f"{what}: {done} of {total}{share}")
+
+    return tell
+
+
 @contextmanager
 def show_training(talks: bool = True) -> Iterator[Watch]:
-    """A bar whose text changes (epoch, losses); nothing where there is no terminal, nor in a process that is quiet."""
+    """A bar whose text changes (epoch, losses), lines where there is no terminal; nothing where `talks` is False."""
     if not talks or not sys.stderr.isatty():
-        yield silent
+        yield tell_progress() if talks else silent
         return
     with make_bar() as progress:
         task = progress.add_task("starting", total=None)
@@ -79,7 +96,7 @@ def show_training(talks: bool = True) -> Iterator[Watch]:
 def make_bar() -> Progress:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from fabula.cli._screen import Screen
+    from fabula.cli._shared.screen import Screen
 
     words = TextColumn("{task.description}", markup=False)
     columns = (words, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
@@ -87,15 +104,25 @@ def make_bar() -> Progress:
 
 
 class Repeatable(click.Option):
-    """An option that may be said again, one word each time: `--only a --only b` is `--only a,b`."""
+    """An option of names: `--only a b`, `--only a,b` and `--only a --only b` are the same."""
+
+
+NAME = r"[A-Za-z_][\w-]*(?:\([^()]*\))?(?:@[\d./]+)?(?:/\w+)?(?:=[-+\d.e]+)?"
+NAMES = rf"\s*{NAME}(?:\s*,\s*{NAME})*\s*"
+
+
+def is_name(word: str) -> bool:
+    """A word that may be a metric or a protocol, and no file: `--metrics mIoU preds.json` names one metric."""
+    return re.fullmatch(NAMES, word) is not None and not os.path.exists(word)  # noqa: PTH110  (begins quicker)
 
 
 class Several(click.Command):
-    """A command whose `--refs A B C` takes every following word up to the next option."""
+    """A command whose `--refs A B C` takes every following word up to the next option; `--metrics a b` every name."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        options = [p for p in self.params if isinstance(p, click.Option) and not isinstance(p, Repeatable)]
-        many = {o for p in options if p.multiple for o in p.opts}
+        options = [p for p in self.params if isinstance(p, click.Option) and p.multiple]
+        many = {o for p in options for o in p.opts}
+        names = {o for p in options if isinstance(p, Repeatable) for o in p.opts}
         flat: list[str] = []
         open_option: str | None = None
         fresh = False  # the option has not had a value yet
@@ -109,9 +136,10 @@ class Several(click.Command):
             elif arg.startswith("-") and len(arg) > 1:
                 open_option = None
                 flat.append(arg)
-            elif open_option and not fresh:
+            elif open_option and not fresh and (open_option not in names or is_name(arg)):
                 flat += [open_option, arg]
             else:
+                open_option = None if not fresh and open_option in names else open_option
                 fresh = False
                 flat.append(arg)
         return super().parse_args(ctx, flat)

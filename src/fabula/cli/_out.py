@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from fabula.cli._console import print_lines, warn
 from fabula.core.errors import InputError, SpecError
 from fabula.core.options import Options
-from fabula.core.result import Result
-from fabula.io.files import dump_json, write_text
+
+if TYPE_CHECKING:
+    from fabula.core.result import Result
 
 JSON = "--json"  # the option whose - is standard output
 
@@ -77,12 +77,25 @@ def make_folder(path: Path) -> None:
         raise InputError(f"cannot be made ({error.strerror})", file=path, hint="choose another --out") from None
 
 
-def write_page(path: Path, results: Sequence[Result], systems: Sequence[Path], title: str | None = None) -> None:
-    """The results as a page, where it can show them."""
+def write_page(
+    path: Path,
+    results: Sequence[Result],
+    systems: Sequence[Path],
+    title: str | None = None,
+    *,
+    videos: Path | None = None,
+    images: Path | None = None,
+) -> None:
+    """The results as a page, where it can show them, with the films or images of a folder."""
+    from fabula.api.beside import find_beside
+    from fabula.io.files import write_text
     from fabula.report.pages import check_page, make_page
 
     check_page(results[0])
-    write_text(path, [make_page(results, systems, title)])
+    beside = find_beside(results[0], videos, images)
+    for line in beside.notes:
+        warn(line)
+    write_text(path, [make_page(results, systems, title, beside=beside, folder=path.parent)])
 
 
 def write_json(path: Path | None, document: Callable[[], Any]) -> bool:
@@ -90,8 +103,12 @@ def write_json(path: Path | None, document: Callable[[], Any]) -> bool:
     if path is None:
         return False
     if str(path) == "-":
+        import json
+
         click.echo(json.dumps(document(), ensure_ascii=True, indent=2).replace("\x7f", "\\u007f"))
         return True
+    from fabula.io.files import dump_json
+
     dump_json(path, document(), indent=2)
     return False
 
@@ -114,7 +131,7 @@ def show(shown: Shown, json_: Path | None = None) -> None:
     if write_json(json_, shown.document):
         return
     if shown.drawn is not None and sys.stdout.isatty():
-        from fabula.cli._screen import Screen
+        from fabula.cli._shared.screen import Screen
 
         Screen().print(shown.drawn())
     else:

@@ -26,6 +26,9 @@ class AsJson(Options):
     json_: Path | None = option(None, "Write it as JSON; - for standard output.", writes=True)
 
 
+BATCH = ("batch", "batch_moments", "batch_pause", "forget_batches")
+
+
 @click.group("annotate")
 def command() -> None:
     """Coarse captions of moments into a fine-grained benchmark (VERIFIED, Chen et al., NeurIPS 2024).
@@ -137,6 +140,8 @@ def tell_status(told: dict[str, Any]) -> Iterator[str]:
         yield f"tries failed: {kind}\t{f['tries']:,}\t\t\t{f['cost']:.4f}"
     more = f" (and {told['uncounted']:,} tries and answers whose tokens nobody counted)" if told["uncounted"] else ""
     yield f"cost\t{told['cost']:.4f}{more}"
+    if told["batches"]:
+        yield f"batches\t{told['batches']:,} sent and not fetched"
     for failed in told["failed"]:
         yield f"failed\t{failed['id']}\t{failed['kind']}\t{failed['message']}"
 
@@ -146,7 +151,7 @@ def tell_status(told: dict[str, Any]) -> Iterator[str]:
 @flags(api.AbOptions, into="ab_options")
 @flags(EndpointOptions, into="endpoint")
 @flags(RecipeOptions, into="recipe")
-@flags(api.RunOptions, into="options", without=("engine", "address"))
+@flags(api.RunOptions, into="options", without=("engine", "address", *BATCH))
 @flags(AsJson, into="out")
 def ab(
     moments: Path | None,

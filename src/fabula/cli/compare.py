@@ -11,11 +11,12 @@ from fabula.api.compare import WITHOUT, compare
 from fabula.cli._console import Several, show_progress
 from fabula.cli._options import flags, path_argument, refs_option
 from fabula.cli._out import Shown, check_outputs, show
+from fabula.cli._shared.gates import check_worse
 from fabula.core.errors import SpecError
 from fabula.core.options import Options, option
 from fabula.report import compare as report
 from fabula.score.options import ScoreOptions
-from fabula.stats.resampling import PairedTest
+from fabula.stats.resampling import Clusters, PairedTest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +30,10 @@ class Outputs(Options):
         (), "What to call the systems, comma separated. Default: their files' names.", parts=True
     )
 
+    fail_if_worse: bool = option(
+        False, "End with exit code 3 where a system is worse than the first, p corrected below --alpha."
+    )
+
     def __post_init__(self) -> None:
         if self.latex + self.markdown + (str(self.json_) == "-") > 1:
             raise SpecError("--latex, --markdown and --json - each take standard output; say one of them")
@@ -39,20 +44,28 @@ class Outputs(Options):
 @refs_option()
 @flags(ScoreOptions, into="options", without=WITHOUT)
 @flags(PairedTest, into="testing", help={"resamples": "Draws and trials.", "seed": "The seed of both."})
+@flags(Clusters, into="grouped")
 @flags(Outputs, into="outputs")
 def command(
-    systems: tuple[Path, ...], refs: tuple[Path, ...], options: ScoreOptions, testing: PairedTest, outputs: Outputs
+    systems: tuple[Path, ...],
+    refs: tuple[Path, ...],
+    options: ScoreOptions,
+    testing: PairedTest,
+    grouped: Clusters,
+    outputs: Outputs,
 ) -> None:
     """Compare two or more SYSTEMS on the same references: paired tests over videos, corrected for their number.
 
     \b
     fabula compare a.json b.json --refs val_1.json val_2.json
     fabula compare a.json b.json c.json --refs val_1.json --metrics SODA_c --latex
+    fabula compare old.json new.json --refs val_1.json --metrics SODA_c --fail-if-worse
     """
     named = name_systems(systems, outputs.names)
     check_outputs([*systems, *refs, options.sets], outputs)
     with show_progress() as progress:
-        seen = compare(named, refs, options=options, testing=testing, progress=progress)
+        own = {"cluster": grouped.cluster, "progress": progress}
+        seen = compare(named, refs, options=options, testing=testing, **own)
     plain = report.latex if outputs.latex else report.markdown if outputs.markdown else report.plain
     shown = Shown(
         document=lambda: report.as_json(seen),
@@ -61,6 +74,8 @@ def command(
         warnings=seen.warnings,
     )
     show(shown, outputs.json_)
+    if outputs.fail_if_worse:
+        check_worse(seen)
 
 
 def name_systems(systems: tuple[Path, ...], names: tuple[str, ...]) -> dict[str, Path] | tuple[Path, ...]:

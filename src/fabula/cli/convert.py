@@ -20,11 +20,12 @@ def command(source: Path, target: Path, options: ConvertOptions) -> None:
     """Convert SOURCE into TARGET.
 
     \b
-    fabula convert youcookii_annotations_trainval.json yc2.jsonl.gz --to fabula
+    fabula convert youcookii_annotations_trainval.json yc2.jsonl.gz
+    fabula convert preds.jsonl submission.json --to submission
     """
     check_outputs([source], TARGET=target)
     done = convert(source, target, options=options)
     for line in done.warnings:
         warn(line)
     corpus = done.corpus
-    print_note(f"{len(corpus):,} videos, {corpus.events:,} events: {corpus.format} → {options.to} ({target})")
+    print_note(f"{len(corpus):,} videos, {corpus.events:,} events: {corpus.format} → {done.to} ({target})")

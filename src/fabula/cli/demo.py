@@ -12,8 +12,10 @@ from fabula.api.score import score
 from fabula.cli._console import print_note, show_progress
 from fabula.cli._options import flags
 from fabula.cli._out import Shown, make_folder, show, write_json, write_page
+from fabula.core.errors import InputError
 from fabula.core.options import Options, option
 from fabula.io import rows
+from fabula.io.files import write_text
 from fabula.report import table
 
 TITLE = "Three systems, 15 stories · primary number of each metric ×100"
@@ -23,8 +25,24 @@ TITLE = "Three systems, 15 stories · primary number of each metric ×100"
 class DemoOptions(Options):
     """What is shown, and where the reports go."""
 
+    copy: Path | None = option(None, "Write the input files into this folder, and score nothing.")
     out: Path = option(Path("demo-report"), "Folder for the reports.", "-o")
     metrics: str | None = option(None, "Metrics, comma separated. Default: all of dense video captioning.", "-m")
+
+
+def copy_inputs(folder: Path) -> None:
+    """Every input as a file of one's own; a file that is there and differs is somebody's work, and stays."""
+    make_folder(folder)
+    texts = {path.name: path.read_text(encoding="utf-8") for path in bundled.inputs()}
+    for name, text in texts.items():
+        there = folder / name
+        if there.exists() and (not there.is_file() or there.read_bytes() != text.encode()):
+            raise InputError(
+                "exists already, and is not the demo's", file=there, hint="name another folder with --copy"
+            )
+    for name, text in texts.items():
+        write_text(folder / name, [text])
+    print_note(f"{len(texts)} files in {folder}/: {', '.join(texts)}")
 
 
 @click.command("demo")
@@ -33,7 +51,14 @@ def command(options: DemoOptions) -> None:
     """Score three systems on the bundled demo corpus and write their reports.
 
     The stories are our own: 15 short videos told by two annotators, and three systems that fail in different ways.
+
+    \b
+    fabula demo                     three reports in demo-report/
+    fabula demo --copy tour         the input files, to try everything else on (docs/tutorial.md)
     """
+    if options.copy is not None:
+        copy_inputs(options.copy)
+        return
     make_folder(options.out)
     refs = list(bundled.REFERENCES.values())
     with show_progress() as progress:

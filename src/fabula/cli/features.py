@@ -8,11 +8,11 @@ from typing import Any
 
 import click
 
-from fabula.api.features import describe_store, extract_features
+from fabula.api.features import cut_features, describe_store, extract_features
 from fabula.cli._console import print_note, show_progress, warn
 from fabula.cli._options import flags, path_argument
 from fabula.cli._out import Shown, show
-from fabula.features.options import ExtractOptions
+from fabula.features.options import CutOptions, ExtractOptions
 
 
 @click.group("features")
@@ -45,6 +45,19 @@ def extract(videos: tuple[Path, ...], options: ExtractOptions) -> None:
     )
     if done.left_out:
         print_note(f"{len(done.left_out):,} videos were left out, as --skip-bad says; the manifest names them")
+
+
+@command.command()
+@path_argument("store")
+@flags(CutOptions, into="options")
+def cut(store: Path, options: CutOptions) -> None:
+    """Cut a STORE of films into clips: the streams frame and action that MICap reads.
+
+    \b
+    fabula features cut films.safetensors --clips clips.jsonl -o streams/frame.safetensors
+    """
+    count = cut_features(store, options.clips, options.out, options.overwrite)
+    print_note(f"{count:,} clips → {options.out}")
 
 
 @command.command()

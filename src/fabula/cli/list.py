@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import click
 
-from fabula.api.listing import TABLES, rich_table
+from fabula.api.listing import TABLES, overview, rich_table
 from fabula.cli._out import Shown, show
 from fabula.report.table import plain_rows
 
 
 @click.command("list")
-@click.argument("what", type=click.Choice(list(TABLES)))
-def command(what: str) -> None:
-    """List metrics, protocols, formats, tasks, caption scorers, extractors or readers of answers."""
-    table = TABLES[what]()
-    show(Shown(document=lambda: table, lines=lambda: plain_rows(*table), drawn=lambda: rich_table(table)))
+@click.argument("what", type=click.Choice(list(TABLES)), required=False)
+def command(what: str | None) -> None:
+    """List metrics, protocols, formats, tasks, scorers, extractors, faces, readers, training tasks or models.
+
+    Without a word, the names of all.
+    """
+    warnings: list[str] = []
+    table = TABLES[what](warnings.append) if what else overview(warnings.append)
+    lines = lambda: plain_rows(*table)  # noqa: E731
+    show(Shown(document=lambda: table, lines=lines, drawn=lambda: rich_table(table), warnings=warnings))

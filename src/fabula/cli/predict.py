@@ -11,8 +11,8 @@ from fabula.api.predict import predict
 from fabula.cli._console import print_note, show_training, warn
 from fabula.cli._options import flags, path_argument
 from fabula.cli._out import check_new, check_outputs
-from fabula.cli._tasks import help_of, task_group
-from fabula.core.options import MUST, Options, option
+from fabula.cli._shared.tasks import help_of, task_group
+from fabula.core.options import Options, option
 from fabula.learn.options import Callbacks, PredictOptions
 from fabula.learn.tasks.base import Task
 
@@ -21,7 +21,7 @@ from fabula.learn.tasks.base import Task
 class Outputs(Options):
     """Where predictions go."""
 
-    out: Path = option(MUST, "File to write.", "-o", writes=True)
+    out: Path | None = option(None, "File to write. Must be given, unless a page is.", "-o", writes=True)
     overwrite: bool = option(False, "Replace the file that is there.")
 
 
@@ -34,6 +34,8 @@ def make_predict(task: Task) -> click.Command:
     @flags(Outputs, into="outputs")
     def command(checkpoint: Path, options: PredictOptions, outputs: Outputs) -> None:
         written = {o.flag: getattr(options, o.name) for o in options.options() if o.about.writes}
+        if outputs.out is None and not any(written.values()):
+            raise click.MissingParameter(param_hint="'--out' / '-o'", param_type="option")
         if not outputs.overwrite:
             for path in (outputs.out, *written.values()):
                 if path is not None:
@@ -42,7 +44,8 @@ def make_predict(task: Task) -> click.Command:
         with show_training() as watch:
             callbacks = Callbacks(watch=watch, warn=warn)
             made = predict(task.name, checkpoint, outputs.out, options=options, callbacks=callbacks)
-        print_note(f"{task.count(made)} → {outputs.out}")
+        where = ", ".join(str(path) for path in (outputs.out, *written.values()) if path is not None)
+        print_note(f"{task.count(made)} → {where}")
 
     made: click.Command = command
     return made

@@ -7,15 +7,14 @@ from pathlib import Path
 
 import click
 
-from fabula.api.score import score
 from fabula.cli._console import Several, show_progress
 from fabula.cli._options import flags, path_argument, refs_option, typed
 from fabula.cli._out import Shown, check_outputs, show, write_page
+from fabula.cli._shared.gates import check_floors, read_floors
 from fabula.core.errors import SpecError
 from fabula.core.options import Options, option
-from fabula.report import table
 from fabula.score.options import ScoreOptions
-from fabula.stats.resampling import Resampling
+from fabula.stats.resampling import Clusters, Resampling
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,10 +22,18 @@ class Outputs(Options):
     """What is made of the result."""
 
     json_: Path | None = option(None, "Write the result as JSON; - for standard output.", writes=True)
-    rows: Path | None = option(None, "Write a row per video (.jsonl, .jsonl.gz, .parquet).", writes=True)
+    rows: Path | None = option(None, "Write a row per video (.jsonl, .jsonl.gz, .csv, .parquet).", writes=True)
     html: Path | None = option(None, "Write the report as one self-contained page.", writes=True)
     against: Path | None = option(None, "A second system's predictions, compared in --html.")
+    videos: Path | None = option(None, "A folder of films, played beside the timelines of --html.")
+    images: Path | None = option(None, "A folder of images, under the boxes of --html.")
     thresholds: bool = option(False, "Show numbers at each tIoU too, where a score is the mean over several.")
+    signatures: str = option(
+        "short", "What a terminal shows of signatures: full, or short (defaults left out).", choices=("short", "full")
+    )
+    fail_under: tuple[str, ...] = option(
+        (), "End with exit code 3 where a score is lower: SODA_c=.27, PRF/recall=.3.", parts=True
+    )
     ci: bool = option(False, "Give every primary number an interval: a bootstrap over videos.")
 
 
@@ -36,8 +43,14 @@ class Outputs(Options):
 @flags(ScoreOptions, into="options")
 @flags(Outputs, into="outputs")
 @flags(Resampling, into="how", help={"resamples": "Draws for --ci."})
+@flags(Clusters, into="grouped", help={"cluster": "For --ci: draw groups of videos (docs/compare.md)."})
 def command(
-    predictions: Path, refs: tuple[Path, ...], options: ScoreOptions, outputs: Outputs, how: Resampling
+    predictions: Path,
+    refs: tuple[Path, ...],
+    options: ScoreOptions,
+    outputs: Outputs,
+    how: Resampling,
+    grouped: Clusters,
 ) -> None:
     """Score PREDICTIONS against one or more reference files.
 
@@ -45,19 +58,26 @@ def command(
     fabula score preds.json --refs val_1.json val_2.json
     fabula score preds.json --refs val_1.json --protocol soda-2021 --metrics SODA_c --json out.json
     fabula score a.json --refs val_1.json --html report.html --against b.json
+    fabula score a.json --refs val_1.json --html report.html --videos clips/
     fabula score caps.json --refs coco_annotations.json --task captions
     fabula score pairs.jsonl --task captions --rows rows.jsonl
     fabula score preds.json --refs val_1.json --ci --seed 1
+    fabula score preds.json --refs val_1.json --fail-under SODA_c=.27
     fabula score sets.jsonl --refs truth.jsonl --task identity --html report.html
     """
-    check_asked(outputs, typed(Resampling))
+    from fabula.api.score import score
+    from fabula.report import table
+
+    check_asked(outputs, [*typed(Resampling), *typed(Clusters)])
+    floors = read_floors(outputs.fail_under)
     check_outputs([predictions, *refs, outputs.against, options.sets], outputs)
     systems = [path for path in (predictions, outputs.against) if path]
     with show_progress() as progress:
         ci = how if outputs.ci else False
-        results = [score(path, refs, options=options, ci=ci, progress=progress) for path in systems]
+        own = {"ci": ci, "cluster": grouped.cluster, "progress": progress}
+        results = [score(path, refs, options=options, **own) for path in systems]
     if outputs.html:
-        write_page(outputs.html, results, systems)
+        write_page(outputs.html, results, systems, videos=outputs.videos, images=outputs.images)
     result = results[0]
     if outputs.rows:
         from fabula.io.rows import write_rows
@@ -67,10 +87,11 @@ def command(
     shown = Shown(
         document=result.to_dict,
         lines=lambda: table.plain_lines(result, outputs.thresholds),
-        drawn=lambda: table.rich_table(result, title, outputs.thresholds),
+        drawn=lambda: table.rich_table(result, title, outputs.thresholds, outputs.signatures == "full"),
         warnings=result.warnings,
     )
     show(shown, outputs.json_)
+    check_floors(result, floors)
 
 
 def check_asked(outputs: Outputs, resampling: list[str]) -> None:
@@ -84,3 +105,6 @@ def check_asked(outputs: Outputs, resampling: list[str]) -> None:
         raise SpecError(f"without --ci there are no intervals, and {named} would not be heeded; add --ci")
     if outputs.against and not outputs.html:
         raise SpecError("--against puts a second system on the page; say where with --html")
+    for flag, folder in {"--videos": outputs.videos, "--images": outputs.images}.items():
+        if folder and not outputs.html:
+            raise SpecError(f"{flag} lie beside the page; say where with --html")

@@ -14,7 +14,7 @@ import click
 from fabula.api.train import train
 from fabula.cli._console import print_note, show_training, warn
 from fabula.cli._options import flags
-from fabula.cli._tasks import help_of, task_group
+from fabula.cli._shared.tasks import help_of, task_group
 from fabula.core.errors import FabulaError
 from fabula.core.notes import ignore
 from fabula.learn.options import Callbacks, Changes, Run, Settings, TrainOptions

@@ -6,7 +6,8 @@ FabulaError
 ├── MatrixError     a matrix that cannot be matched: says where the bad entry is
 ├── MissingExtra    an optional dependency is absent: says the pip line
 ├── KernelError     the compiled kernels were demanded and are not there
-└── CacheError      a cached index cannot be built, read or written
+├── CacheError      a cached index cannot be built, read or written
+└── GateError       a number is below what was asked of it: the command line ends with exit code 3
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ class InputError(FabulaError):
         hint: str | None = None,
         noun: str = "video",
     ) -> None:
+        if (rename := getattr(file, "rename_place", None)) is not None:  # what was given in memory has no lines
+            field = rename(field)
         self.problem, self.file, self.video, self.field, self.hint = problem, file, video, field, hint
         whose = [f"{noun} {shown(video)}"] if video is not None else []
         named = [] if file is None else [str(file)]
@@ -67,6 +70,10 @@ class KernelError(FabulaError):
 
 class CacheError(FabulaError):
     """A cached index cannot be built, read or written."""
+
+
+class GateError(FabulaError):
+    """A number is below what was asked of it, or a system worse than another."""
 
 
 def shown(value: object, limit: int = 60) -> str:

@@ -1,4 +1,5 @@
-"""What is said on the way: remarks, each kind once, counted, the first places named; and how far a long run is."""
+"""What is said on the way: remarks, each kind once, counted, the first places named; how far a long run is; and what
+takes long this once, told to whoever listens."""
 
 from __future__ import annotations
 
@@ -54,3 +55,16 @@ def silent(what: str, done: int, total: int) -> None:
 
 def ignore(line: str) -> None:
     """The warnings of a library call that nobody wants to hear."""
+
+
+listeners: list[Callable[[str], None]] = []  # the command line puts itself here
+
+
+def announce(line: str) -> None:
+    """Something that takes long this once; where nobody listens, to the log, which shows it on standard error."""
+    if listeners:
+        listeners[-1](line)
+        return
+    import logging
+
+    logging.getLogger("fabula").warning(line)

@@ -7,6 +7,7 @@ make a text read as another. Each of them appears as a visible escape: \\x1b, \\
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 LONGEST = 500  # characters of one message
 
@@ -16,13 +17,20 @@ UNSEEN = (
     "\x00-\x1f\x7f-\x9f\xad\u061c\u070f\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
     "\ud800-\udfff\ufdd0-\ufdef\ufeff\ufff0-\ufffc\ufffe\uffff\U000e0000-\U0010ffff"
 )
-HARMFUL = re.compile(f"[{UNSEEN}]")
+
+
+@lru_cache(1)
+def harmful() -> re.Pattern[str]:
+    """Made when a text first needs it: to begin is quicker without."""
+    return re.compile(f"[{UNSEEN}]")
+
+
 SPELLED = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
 def printable(text: str) -> str:
     """The same text with every character that a terminal would obey, or not show, spelled out."""
-    return text if text.isascii() and text.isprintable() else HARMFUL.sub(lambda found: spell(found[0]), text)
+    return text if text.isascii() and text.isprintable() else harmful().sub(lambda found: spell(found[0]), text)
 
 
 def spell(character: str) -> str:

@@ -11,11 +11,14 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fabula.core.errors import SpecError
+
+if TYPE_CHECKING:
+    from fabula.core.plugins import Check, Plugin
 
 
 def close_to(name: str, names: list[str]) -> str:
@@ -39,10 +42,16 @@ class Room:
     """The public modules of a package, and of its shelves, that offer something under the room's attribute name."""
 
     def __init__(
-        self, package: str, attribute: str, noun: str, shelves: Sequence[str] = (), group: str | None = None
+        self,
+        package: str,
+        attribute: str,
+        noun: str,
+        shelves: Sequence[str] = (),
+        group: str | None = None,
+        check: Check | None = None,
     ) -> None:
         self.package, self.attribute, self.noun, self.shelves = package, attribute, noun, tuple(shelves)
-        self.plural, self.group = f"{attribute.upper()}S", group
+        self.plural, self.group, self.check = f"{attribute.upper()}S", group, check
 
     def modules(self, shelf: str | None = None) -> list[str]:
         """Dotted from the room on, by file name; with a shelf, those of the room itself and of that shelf."""
@@ -74,30 +83,58 @@ class Room:
         return (thing for module in self.modules(shelf) for thing in self.load(module))
 
     def names(self) -> list[str]:
-        return [*(thing.name for thing in self.all()), *self.outside()]
+        own = [thing.name for thing in self.all()]
+        return [*own, *(name for name in self.outside() if key(name) not in set(map(key, own)))]
 
-    def outside(self) -> dict[str, Any]:
-        """Entry points of other packages, by name; what they name is not imported."""
+    # ── of other packages ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def plugins(self, warn: Callable[[str], None] = lambda line: None) -> list[Plugin]:
+        """Entry points of other packages; what they name is not imported."""
         if self.group is None:
-            return {}
-        from importlib.metadata import entry_points
+            return []
+        from fabula.core.plugins import list_plugins
 
-        return {point.name: point for point in sorted(entry_points(group=self.group), key=lambda point: point.name)}
+        return list_plugins(self.group, warn)
 
-    def load_outside(self, name: str) -> Any:
-        """What an entry point of that name leads to, or None where there is none."""
-        point = next((point for said, point in self.outside().items() if key(said) == key(name)), None)
-        if point is None:
-            return None
-        try:
-            return point.load()
-        except (ImportError, AttributeError, SyntaxError) as error:
-            raise SpecError(
-                f"the {self.noun} {name!r} of {self.group} leads to {point.value}, which cannot be loaded ({error})"
-            ) from None
+    def outside(self) -> dict[str, Plugin]:
+        """The same, by name."""
+        return {plugin.name: plugin for plugin in self.plugins()}
 
-    def find(self, name: str) -> Any:
-        """The thing of that name, whatever the case, or None. Only its own file is imported; ours come first."""
+    def find_outside(self, name: str) -> Any:
+        """What another package offers under this name, or None. Two packages that offer the same name are refused."""
+        some = [plugin for plugin in self.plugins() if key(plugin.name) == key(name)]
+        if len(some) > 1:
+            both = " and ".join(plugin.package for plugin in some)
+            raise SpecError(f"the {self.noun} {name!r} is offered by {both}; uninstall one of them")
+        return self.load_plugin(some[0]) if some else None
+
+    def load_plugin(self, plugin: Plugin) -> Any:
+        thing = plugin.load(self.check)
+        said = getattr(thing, "name", plugin.name)
+        if key(str(said)) != key(plugin.name):
+            raise plugin.refuse(f"leads to a {self.noun} that calls itself {said!r}")
+        return thing
+
+    def others(self, warn: Callable[[str], None]) -> Iterator[tuple[Plugin, Any]]:
+        """What other packages offer, each checked; of what cannot be used, a line."""
+        seen: dict[str, Plugin] = {}
+        for plugin in self.plugins(warn):
+            if self.find_own(plugin.name) is not None:
+                warn(f"{plugin.package}: its {self.noun} {plugin.name!r} is passed over, for ours has that name")
+            elif key(plugin.name) in seen:
+                first = seen[key(plugin.name)].package
+                warn(f"{plugin.package}: its {self.noun} {plugin.name!r} is passed over, for {first} has that name too")
+            else:
+                seen[key(plugin.name)] = plugin
+                try:
+                    yield plugin, self.load_plugin(plugin)
+                except SpecError as error:
+                    warn(str(error))
+
+    # ── by name ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def find_own(self, name: str) -> Any:
+        """The thing of ours of that name, whatever the case, or None. Only its own file is imported."""
         modules, parts = self.modules(), key(name).split("_")
         for k in range(len(parts), 0, -1):
             file = "_".join(parts[:k])
@@ -105,7 +142,12 @@ class Room:
                 for thing in self.load(module):
                     if key(thing.name) == key(name):
                         return thing
-        return self.load_outside(name)
+        return None
+
+    def find(self, name: str) -> Any:
+        """Ours first; where there is none, other packages are looked through."""
+        own = self.find_own(name)
+        return self.find_outside(name) if own is None else own
 
     def get(self, name: str) -> Any:
         """The same; a wrong name names its nearest neighbour."""

@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from fabula.core import brief
+from fabula.core.errors import MissingExtra
 from fabula.core.nouns import Corpus, Item
-from fabula.core.rows import Rows
+from fabula.core.rows import Rows, wide
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,7 @@ class Score:
     by_threshold: Mapping[str, Mapping[str, float]] = field(
         default_factory=dict
     )  # "0.3" → the numbers there, where a score is the mean over several thresholds
+    short: str = ""  # the signature without what the metric does by default
 
     @property
     def value(self) -> float:
@@ -37,7 +40,8 @@ class Score:
         parts = {"by_type": self.by_type, "by_threshold": self.by_threshold}
         told = {name: {k: numbers(v) for k, v in part.items()} for name, part in parts.items() if part}
         own = numbers({**self.values, "value": self.value})
-        return {**own, "signature": self.signature, "ci": ci, **told}
+        short = {"short": self.short} if self.short else {}
+        return {**own, "signature": self.signature, **short, "ci": ci, **told}
 
 
 def number(value: float) -> float | None:
@@ -49,7 +53,7 @@ def numbers(values: Mapping[str, float]) -> dict[str, float | None]:
     return {name: number(value) for name, value in values.items()}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Result:
     """What `fabula.score` returns: scores by metric name, counts, warnings, and the rows they were folded from."""
 
@@ -65,9 +69,56 @@ class Result:
     predictions: Corpus | None = None
     items: tuple[Item, ...] = ()  # the same for single captions
     read: Mapping[str, Any] = field(default_factory=dict)  # metric → the items as it read them, where not as they are
+    kept: Any = None  # the same for queries, images and sets of clips (score/kept.py)
 
     def __getitem__(self, metric: str) -> Score:
         return self.scores[metric]
+
+    def __repr__(self) -> str:
+        """A table of a few lines, whatever was scored."""
+        return brief.as_text(self)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return brief.as_html(self)
+
+    def flat(self) -> dict[str, float]:
+        """One number a name, for trackers of experiments: {"SODA_c/f1": 0.27, "mIoU": 0.78}; fractions, not × 100.
+
+        The bounds of intervals, where there are some, are SODA_c/f1.low and SODA_c/f1.high.
+        """
+        told: dict[str, float] = {}
+        for name, score in self.scores.items():
+            for part, value in score.values.items():
+                key = name if part == "value" else f"{name}/{part}"
+                told[key] = value
+                if score.ci and part in score.ci:
+                    told[f"{key}.low"], told[f"{key}.high"] = score.ci[part]
+        return told
+
+    def to_pandas(self, rows: bool = False) -> Any:
+        """A frame: a line per number; with `rows`, a line per video (or item) and reference set, as --rows writes."""
+        try:
+            import pandas as pd
+        except ImportError:
+            raise MissingExtra("to_pandas()", "pandas") from None
+        if rows:
+            return pd.DataFrame(wide(self.rows))
+        nowhere = (math.nan, math.nan)
+        lines = [
+            {
+                "metric": name,
+                "number": part,
+                "value": value,
+                "low": (score.ci or {}).get(part, nowhere)[0],
+                "high": (score.ci or {}).get(part, nowhere)[1],
+                "primary": part == score.primary,
+                "signature": score.signature,
+            }
+            for name, score in self.scores.items()
+            for part, value in score.values.items()
+        ]
+        return pd.DataFrame(lines)
 
     def pairs(self, metric: str) -> Mapping[str, Any]:
         """Which events a metric matched, where it `draws` pairs: video → reference set → its matches, in order.

@@ -100,6 +100,18 @@ class Rows:
             yield {self.unit: key, "refset": int(self.refset[i])} | {n: c[i].tolist() for n, c in self.columns.items()}
 
 
+def wide(rows: Mapping[str, Rows]) -> list[dict[str, Any]]:
+    """All metrics side by side: {"video", "refset", "SODA_c.f1": …, "mIoU": …}; absent where there is no such row."""
+    table: dict[tuple[str | int, int], dict[str, Any]] = {}
+    for metric, part in rows.items():
+        for row in part.dicts():
+            key, refset = row.pop(part.unit), row.pop("refset")
+            whose = {part.unit: key} if part.unit == "id" else {part.unit: key, "refset": refset}
+            place = table.setdefault((key, refset), whose)
+            place |= {metric if c == "value" else f"{metric}.{c}": number for c, number in row.items()}
+    return list(table.values())
+
+
 @dataclass(frozen=True, slots=True)
 class Units:
     """The rows of a table unit by unit: those of unit u stand at order[starts[u]] … order[starts[u + 1] - 1]."""

@@ -26,7 +26,7 @@ WANTED: dict[Any, str] = {
 }
 HINTS: dict[type, dict[str, Any]] = {}  # resolving annotations is slow: once per class
 DEFAULTS: dict[type, Mapping[str, Any]] = {}
-GRAMMAR = re.compile(r"\s*([A-Za-z][\w-]*)\s*(?:\(([^()|]*)\))?\s*(?:@\s*([^\s|]+))?\s*(?:\|.*)?")
+GRAMMAR = r"\s*([A-Za-z][\w-]*)\s*(?:\(([^()|]*)\))?\s*(?:@\s*([^\s|]+))?\s*(?:\|.*)?"  # compiled when it is used
 
 
 def split(text: str) -> list[str]:
@@ -36,7 +36,7 @@ def split(text: str) -> list[str]:
 
 def parse(text: str) -> tuple[str, dict[str, str]]:
     """`Name(a=1)@x` → (Name, {"a": "1", "@": "x"}); values are still text."""
-    match = GRAMMAR.fullmatch(text)
+    match = re.fullmatch(GRAMMAR, text)
     if match is None:
         raise SpecError(f"cannot read {text!r}; write Name, Name(param=value,…) or Name@value")
     name, inside, at = match.groups()
@@ -103,6 +103,10 @@ class Spec:
         defaults = self.defaults()
         set_fields = {k: getattr(self, k) for k in defaults}
         return self._print({k: v for k, v in set_fields.items() if v != defaults[k] or k == self.at})
+
+    def brief(self) -> str:
+        """What departs from the defaults, and nothing else."""
+        return self._print({k: getattr(self, k) for k, v in self.defaults().items() if getattr(self, k) != v})
 
     def full(self) -> str:
         """Every choice, defaults too; of late fields only what departs, so that older signatures stay as they were."""

@@ -20,7 +20,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
-__all__ = ["CAPTIONSETS", "REFERENCES", "SYSTEMS", "path"]
+__all__ = ["CAPTIONSETS", "REFERENCES", "SYSTEMS", "inputs", "path"]
 
 
 def path(name: str) -> Path:
@@ -31,3 +31,8 @@ def path(name: str) -> Path:
 REFERENCES: Final = {name: path(f"{name}.json") for name in ("annotator_1", "annotator_2")}
 CAPTIONSETS: Final = path("captionsets.json")
 SYSTEMS: Final = {name: path(f"{name}.json") for name in ("good", "over_segmenting", "out_of_order")}
+
+
+def inputs() -> list[Path]:
+    """Every file of the demo: what `fabula demo --copy` writes."""
+    return [*SYSTEMS.values(), *REFERENCES.values(), CAPTIONSETS]

@@ -153,12 +153,18 @@ def overview(
         bench = Bench(replace(request, predictions=pred, refs=read), find_task(task).name, Facts.of(pred, read).idle)
     else:
         bench = Bench(request, find_task(task).name)
-    chosen = some or [p for p in protocol_room.all() if applies(p, bench.task)]
+    chosen = some or [p for p in every_protocol(notes) if applies(p, bench.task)]
     first = make_column("default", bench.run(bench.request))
     columns = [first, *(column(p, bench) for p in chosen)]
     metrics.check_parser((m for c in columns for m in c.metrics.values()), options.spice)
     said = [*notes.lines(), *(first.result.warnings if first.result else ())]
     return Overview(bench.task, tuple(columns), bench, tuple(said))
+
+
+def every_protocol(notes: Notes) -> Iterator[Protocol]:
+    """Ours, then those of other packages; one that cannot be used is noted."""
+    yield from protocol_room.all()
+    yield from (protocol for _, protocol in protocol_room.others(notes.add))
 
 
 def applies(protocol: Protocol, task: str) -> bool:

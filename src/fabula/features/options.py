@@ -38,3 +38,12 @@ class ExtractOptions(Options):
             raise SpecError("--processes says nothing to Ray, which knows its processors; leave it out")
         if self.engine != "ray" and self.address is not None:
             raise SpecError("--address names a Ray cluster; say --engine ray")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CutOptions(Options):
+    """How a store of films is cut into clips."""
+
+    clips: Path = option(MUST, 'Lines of {"id", "video", "start", "end"}.')
+    out: Path = option(MUST, "Store to write.", "-o")
+    overwrite: bool = option(False, "Replace the store that is there.")

@@ -28,6 +28,7 @@ from fabula.io.files import (
     check_path,
     find_parts,
     has_lines,
+    is_table,
     load_json,
     name_unit,
     parse_document,
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 __all__ = ["Format", "all_formats", "cut_pieces", "find", "formats", "read", "read_piece", "write"]
 
 OWN = "fabula"  # the format of Parquet, of folders, and of pieces
+TABLE = "vlmevalkit"  # the format of .xlsx, .tsv and .csv
 
 
 def formats() -> list[Format]:
@@ -76,12 +78,16 @@ def find(name: str) -> tuple[Format, str | None]:
     return format, argument or None
 
 
-def read(path: str | Path, format: str | None = None) -> tuple[Corpus, Notes]:
-    """A file, or a folder of them, as a corpus, and what the reader noticed.
+def read(path: Any, format: str | None = None) -> tuple[Corpus, Notes]:
+    """A file, or a folder of them, as a corpus, and what the reader noticed; or an object of the same shape.
 
     The format is known by its shape unless it is named. The files of a folder (.jsonl, .jsonl.gz, .parquet) are one
-    corpus, in the order of their names.
+    corpus, in the order of their names. Objects: dicts, lists, iterators, frames (io/given/).
     """
+    if not isinstance(path, str | Path):
+        from fabula.io.given import Hint, hold
+
+        path = hold(path, Hint("stories", format=format))
     path = check_path(path)
     chosen, argument = find(format) if format else (None, None)
     whole = Source(path, argument=argument)
@@ -212,6 +218,10 @@ def open_document(path: Path, chosen: Format | None) -> tuple[Any, Format]:
         if chosen is not None and chosen.name != OWN:
             raise SpecError(f"{path}: Parquet holds the format 'fabula', not {chosen.name!r}")
         return parquet.read_rows(path, path), chosen or find(OWN)[0]
+    if chosen is None and is_table(path):
+        chosen = find(TABLE)[0]
+    if chosen and chosen.opens:
+        return chosen.opens(path), chosen
     if chosen:
         if chosen.lines and (has_lines(path) or not chosen.whole):
             return open_lines(path, chosen) or read_objects(path), chosen

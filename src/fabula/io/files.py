@@ -23,6 +23,7 @@ from fabula.core.errors import FabulaError, InputError, shown
 from fabula.io.door import STREAM, check_decoded, check_held, check_parsed, name_failures, open_bytes, read_bytes
 
 LINES = (".jsonl", ".jsonl.gz")  # how files of JSON Lines end
+TABLES = (".csv", ".tsv", ".xlsx")
 PARQUET = ".parquet"
 PARTS = (*LINES, PARQUET)  # what the files of a folder may be
 PIECE = 1 << 20  # bytes of a stream read at a time
@@ -38,7 +39,11 @@ def check_path(path: str | Path) -> Path:
     """The path, unless no file can have it."""
     if "\0" in str(path):
         raise InputError("a path cannot hold a NUL character", file=shown(str(path)), hint="check the path")
-    return Path(path)
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:
+        raise InputError("half a character in a path", file=shown(str(path)), hint="check the path") from None
+    return path if isinstance(path, Path) else Path(path)
 
 
 def has_lines(path: Path) -> bool:
@@ -418,6 +423,11 @@ def dump_json(path: Path, document: Any, indent: int | None = None) -> None:
 
 def name_unit(path: Path) -> str:
     return "row" if path.suffix == PARQUET else "line"
+
+
+def is_table(path: Path) -> bool:
+    """A table with a head (io/sheets.py)."""
+    return path.suffix.lower() in TABLES
 
 
 def holds_only_stories(path: Path) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from fabula.core.notes import name_id
@@ -39,6 +40,7 @@ class Format:
     guess: bool = True  # False: same shape as another format, used only when it is named
     sniff: Callable[[Head], bool] | None = None  # how it is known, where its shelf has no rule for it
     header: Callable[[Any], dict[str, object]] | None = None  # what stands beside the stories of a document
+    opens: Callable[[Path], Any] | None = None  # how a document that is no JSON is got of its file
     plain: str = ""  # what the kernel calls texts of it (io/columns.py); "": it reads none
 
     # a document; of lines, an iterator of (line number, object)

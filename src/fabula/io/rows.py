@@ -1,31 +1,21 @@
-"""The rows of a result as a file, one line per video and reference set: .jsonl(.gz), or .parquet through Arrow."""
+"""The rows of a result as a file, one line per video and reference set: .jsonl(.gz), .csv, or .parquet by Arrow."""
 
 from __future__ import annotations
 
+import csv
 import io
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from fabula.core.errors import SpecError
-from fabula.core.rows import Rows
-from fabula.io.files import write_bytes, write_text
+from fabula.core.errors import InputError, SpecError
+from fabula.core.rows import Rows, wide
+from fabula.io.files import read_lines, read_objects, write_bytes, write_text
 from fabula.io.parquet import import_arrow
+from fabula.io.parquet import read_rows as parquet_rows
 
-SUFFIXES = (".jsonl", ".jsonl.gz", ".parquet")
-
-
-def wide(rows: Mapping[str, Rows]) -> list[dict[str, Any]]:
-    """All metrics side by side: {"video", "refset", "SODA_c.f1": …, "mIoU": …}; absent where there is no such row."""
-    table: dict[tuple[str | int, int], dict[str, Any]] = {}
-    for metric, part in rows.items():
-        for row in part.dicts():
-            key, refset = row.pop(part.unit), row.pop("refset")
-            whose = {part.unit: key} if part.unit == "id" else {part.unit: key, "refset": refset}
-            place = table.setdefault((key, refset), whose)
-            place |= {metric if c == "value" else f"{metric}.{c}": number for c, number in row.items()}
-    return list(table.values())
+SUFFIXES = (".jsonl", ".jsonl.gz", ".csv", ".parquet")
 
 
 def check_suffix(path: Path) -> None:
@@ -40,7 +30,7 @@ def write_rows(rows: Mapping[str, Rows], path: Path) -> None:
     check_suffix(path)
     table = wide(rows)
     if path.suffix != ".parquet":
-        write_text(path, lines(table))
+        write_text(path, csv_lines(table) if path.suffix == ".csv" else lines(table))
         return
     pa, parquet = import_arrow("writing")
     names = list(dict.fromkeys(name for row in table for name in row))
@@ -52,3 +42,69 @@ def write_rows(rows: Mapping[str, Rows], path: Path) -> None:
 def lines(table: list[dict[str, Any]]) -> Iterator[str]:
     for row in table:
         yield json.dumps(row, ensure_ascii=False) + "\n"
+
+
+def csv_lines(table: list[dict[str, Any]]) -> Iterator[str]:
+    """A cell is empty where a row has no such number; a list of statistics is JSON."""
+    names = list(dict.fromkeys(name for row in table for name in row))
+    held = io.StringIO()
+    written = csv.writer(held, lineterminator="\n")
+    for cells in ([*names], *([row.get(name, "") for name in names] for row in table)):
+        written.writerow([json.dumps(cell) if isinstance(cell, list) else cell for cell in cells])
+        yield held.getvalue()
+        held.seek(0)
+        held.truncate()
+
+
+# --- read again ------------------------------------------------------------------------------------------------------
+
+KEYS = ("video", "query", "id", "image", "set")  # what a row is, by the column that names it
+Table = dict[str, dict[str, float]]  # column → key → number
+
+
+def read_table(path: Path) -> tuple[Table, str]:
+    """Every column of numbers by video, the mean over reference sets; and what a row is. Also from .csv."""
+    name = path.name.lower()
+    if name.endswith(".parquet"):
+        return gather((row for _, row in parquet_rows(path, path)), path)
+    if name.endswith((".csv", ".csv.gz")):
+        return gather(csv.DictReader(text for _, text in read_lines(path)), path)
+    if not name.endswith(SUFFIXES):
+        hint = "write a row per video with fabula score --rows rows.jsonl"
+        raise InputError(f"rows are {', '.join(SUFFIXES)} or .csv", file=path, hint=hint)
+    return gather(check_rows(read_objects(path), path), path)
+
+
+def check_rows(objects: Iterable[tuple[int, Any]], path: Path) -> Iterator[Mapping[str, Any]]:
+    for line, row in objects:
+        if not isinstance(row, dict):
+            raise InputError("is no row", file=path, field=f"line {line}", hint="write rows with fabula score --rows")
+        yield row
+
+
+def gather(rows: Iterable[Mapping[str, Any]], source: object) -> tuple[Table, str]:
+    """Rows by their keys. A number for a video is the mean over its reference sets, as everywhere."""
+    found: dict[str, dict[str, list[float]]] = {}
+    unit = ""
+    for row in rows:
+        unit = unit or next((key for key in KEYS if key in row), "")
+        if unit not in row:
+            hint = "write rows with fabula score --rows rows.jsonl"
+            raise InputError("no row names its video, query, image, set or id", file=str(source), hint=hint)
+        for column, value in row.items():
+            number = read_number(value) if column not in (unit, "refset") else None
+            if number is not None:
+                found.setdefault(column, {}).setdefault(str(row[unit]), []).append(number)
+    if not found:
+        raise InputError("no rows with numbers", file=str(source), hint="write them with fabula score --rows")
+    return {c: {k: sum(v) / len(v) for k, v in keys.items()} for c, keys in found.items()}, unit
+
+
+def read_number(value: object) -> float | None:
+    """Lists and words are no numbers; a cell of a .csv may be one."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        return float(value)
+    except (ValueError, OverflowError):
+        return None

@@ -15,13 +15,7 @@ import numpy as np
 from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Notes, name_id
 from fabula.core.nouns import Corpus, Event, Segment, Story
-
-REPAIRS = {
-    "swap": "exchange the ends of a reversed segment",
-    "clip": "let a segment that starts before 0 start at 0",
-    "drop": "leave the event out",
-    "keep": "keep it as an event that matches nothing",
-}
+from fabula.core.repairs import REPAIRS
 
 
 def find_fault(segment: Segment) -> str | None:

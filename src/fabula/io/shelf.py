@@ -1,7 +1,7 @@
 """A shelf: the formats of one kind of data, and the ordered rules that know them by shape without importing them.
 
 A file that is put on a shelf is a format of it, by its FORMAT alone: where no rule speaks of it, it is imported and
-asked last, through its own `sniff`.
+asked last, through its own `sniff`. After it come the formats of other packages, by entry points of `fabula.formats`.
 """
 
 from __future__ import annotations
@@ -10,11 +10,17 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from pathlib import Path
 
+from fabula.core.errors import FabulaError, InputError
+from fabula.core.plugins import Plugin, PluginError, check_object, list_plugins
 from fabula.core.registry import key
 from fabula.io.format import Format, Holds
 from fabula.io.head import Head
+
+GROUP = "fabula.formats"  # of entry points: name = "package.module:FORMAT"
+READERS = ("read_stories", "read_queries", "read_rankings", "read_pictures")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +44,11 @@ class Shelf:
     `patterns` are the endings by which files of this shelf differ; whatever ends otherwise is taken for "*.json".
     """
 
-    def __init__(self, package: str, rules: Sequence[Rule], patterns: Sequence[str] = ("*.jsonl",)) -> None:
+    def __init__(
+        self, package: str, rules: Sequence[Rule], patterns: Sequence[str] = ("*.jsonl",), readers: Sequence[str] = ()
+    ) -> None:
         self.package, self.rules, self.patterns = package, tuple(rules), tuple(patterns)
+        self.readers = tuple(readers)  # a format of another package that has one of these is of this shelf
 
     def pattern_of(self, path: Path) -> str:
         name = path.name.removesuffix(".gz")
@@ -76,7 +85,29 @@ class Shelf:
         for rule in self.rules:
             if key(rule.name) == key(name):
                 return self.by_rule(rule)
-        return next((format for format in self.newcomers() if key(format.name) == key(name)), None)
+        own = next((format for format in self.newcomers() if key(format.name) == key(name)), None)
+        return own or self.find_outside(name)
+
+    def find_outside(self, name: str) -> Format | None:
+        """The format of another package that has this name and this shelf's reader; it alone is imported."""
+        for plugin in list_plugins(GROUP) if self.readers else ():
+            if key(plugin.name) == key(name) and self.holds(found := load_plugin(plugin)):
+                return found
+        return None
+
+    def holds(self, format: Format) -> bool:
+        return any(getattr(format, reader) is not None for reader in self.readers)
+
+    def outside(self, warn: Callable[[str], None]) -> Iterator[tuple[Plugin, Format]]:
+        """The formats of other packages; of those that cannot be used, a line."""
+        for plugin in list_plugins(GROUP, warn) if self.readers else ():
+            try:
+                found = load_plugin(plugin)
+            except PluginError as error:
+                warn(str(error))
+                continue
+            if self.holds(found):
+                yield plugin, found
 
     def sniff(self, head: Head, role: Holds = "either") -> Format | None:
         """The first format that knows the file as its own; with a role, of those that hold such data."""
@@ -87,7 +118,46 @@ class Shelf:
         for format in self.newcomers():
             if format.sniff and format.guess and fits(format, pattern, role) and format.sniff(head):
                 return format
-        return None
+        return self.sniff_outside(head, role)
+
+    def sniff_outside(self, head: Head, role: Holds) -> Format | None:
+        """What ours do not know, others may; two that both know it are refused. One that cannot be used stays out."""
+        name = head.path.name.removesuffix(".gz")
+        known = [
+            (plugin, format)
+            for plugin, format in self.outside(lambda line: None)
+            if format.sniff
+            and format.guess
+            and any(fnmatch(name, pattern) for pattern in format.pattern.split(", "))
+            and (role == "either" or format.holds in (role, "either"))
+            and knows(plugin, format.sniff, head)
+        ]
+        if len(known) > 1:
+            names = " and ".join(f"{format.name!r} of {plugin.package}" for plugin, format in known)
+            raise InputError(f"both {names} know this file", file=head.path, hint="name the format with --format")
+        return known[0][1] if known else None
+
+
+def knows(plugin: Plugin, sniff: Callable[[Head], bool], head: Head) -> bool:
+    """A look of somebody else's at a file: what goes wrong in it is not the file's fault."""
+    try:
+        return bool(sniff(head))
+    except FabulaError:
+        raise
+    except Exception as error:
+        raise plugin.refuse(f"fails when it looks at {head.path} ({type(error).__name__}: {error})") from None
+
+
+def load_plugin(plugin: Plugin) -> Format:
+    def check(thing: object) -> str | None:
+        if not isinstance(thing, Format):
+            return check_object(thing, Format, "format")
+        if key(thing.name) != key(plugin.name):
+            return f"leads to a format that calls itself {thing.name!r}"
+        return None if any(getattr(thing, r) for r in READERS) else f"leads to a format without {' or '.join(READERS)}"
+
+    found: Format = plugin.load(check)
+    return found
 
 
 def fits(one: Rule | Format, pattern: str, role: Holds) -> bool:

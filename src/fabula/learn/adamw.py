@@ -45,16 +45,21 @@ class BertAdamW(torch.optim.Optimizer):
 
     def move(self, p: torch.Tensor, group: dict[str, Any]) -> None:
         """One step of one parameter."""
-        state, g = self.state[p], p.grad
+        g, (b1, b2) = p.grad, group["betas"]
         assert g is not None
-        if not state:
-            state["step"] = torch.zeros(())
-            state["exp_avg"], state["exp_avg_sq"] = torch.zeros_like(p), torch.zeros_like(p)
-        m, v, (b1, b2) = state["exp_avg"], state["exp_avg_sq"], group["betas"]
-        state["step"] += 1
-        t = int(state["step"].item())
+        m, v = self.averages(p)
+        t = int(self.state[p]["step"].item())
         m.mul_(b1).add_(g, alpha=1 - b1)
         v.mul_(b2).addcmul_(g, g, value=1 - b2)
         rate = group["lr"] * (1 - b2**t) ** 0.5 / (1 - b1**t)
         p.addcdiv_(m, v.sqrt().add_(group["eps"]), value=-rate)
         p.mul_(1 - group["lr"] * group["weight_decay"])
+
+    def averages(self, p: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """m and v of a parameter, for its next step, which is counted."""
+        state = self.state[p]
+        if not state:
+            state["step"] = torch.zeros(())
+            state["exp_avg"], state["exp_avg_sq"] = torch.zeros_like(p), torch.zeros_like(p)
+        state["step"] += 1
+        return state["exp_avg"], state["exp_avg_sq"]

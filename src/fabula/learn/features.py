@@ -42,6 +42,7 @@ __all__ = [
     "write_features",
 ]
 
+LITTLE = 16 << 20  # bytes that are taken without a look at what is left, which costs more than reading them
 Frames = NDArray[np.float32]  # [T, C]
 Paths = str | Path | Sequence[str | Path]
 
@@ -117,6 +118,15 @@ class Features(Mapping[str, Frames]):
             seen = f"features in {len(parts)} parts, the store's first video has {len(self._dims)}"
             raise InputError(seen, file=self.path, video=video, hint="extract its features again")
         return parts
+
+    def count(self, video: str) -> int:
+        """T, of the longest store, without reading the features; 0 where the store does not say."""
+        lengths = [0]
+        for source, ids in zip(self.sources, self._spellings, strict=True):
+            store = source.store()
+            for name in store.streams(key) if (key := spell(video, ids)) is not None else ():
+                lengths.append((store.look(name)[0] or (0,))[0])
+        return max(lengths)
 
     def __contains__(self, video: object) -> bool:
         return isinstance(video, str) and all(spell(video, ids) is not None for ids in self._spellings)
@@ -247,8 +257,8 @@ def check_shape(
     if dim is not None and channels != dim:
         seen = f"features have {channels} channels, the store's first video has {dim}"
         raise InputError(seen, file=file, video=video, hint=wrong)
-    need, free = frames * channels * (dtype.itemsize + 5), available()  # as stored, as float32, and which are finite
-    if need > free:
+    need = frames * channels * (dtype.itemsize + 5)  # as stored, as float32, and which are finite
+    if need > LITTLE and need > (free := available()):
         seen = f"features of shape {shown(shape)} take {need / 1e9:,.1f} GB of memory, {free / 1e9:,.1f} GB are free"
         raise InputError(seen, file=file, video=video, hint="leave the video out, or extract fewer frames")
 

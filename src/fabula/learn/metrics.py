@@ -1,26 +1,38 @@
-"""SODA while a model trains: a torchmetrics metric whose states are sums over videos, so that processes add them up.
+"""Metrics while a model trains, as torchmetrics: states are sums, so that processes add them up.
 
     soda = SodaC()                                       # or SodaC("SODA_c(text=meteor,refs=best)")
     soda.update(preds=[[(0.0, 4.2, "a man bows")]], refs=[[(0.0, 4.0, "a man bows deeply")]])
     soda.compute()                                       # {"precision": …, "recall": …, "f1": …}, over all processes
 
+    Meteor(), Spice(), CaptionScore("BLEU_4")            update(["a dog runs"], [["a dog is running"]]); {"value": …}
+    Cider()                                              keeps the captions: document frequencies are the corpus's
+    Cider("CIDEr(idf=file:idf.npz)")                     keeps sums
+    MomentScore()                                        update([[(4.0, 9.5)]], [[(4.0, 10.0)]]): R@1 and mean IoU
+
 The sums of precision, recall and F1 are over rows, one for each video and reference set. Where every video has the
 same number of reference sets, compute() is what `fabula score` gives to the same videos; where some have fewer, every
-row has the same weight here, while `fabula score` gives it to every set. The corpus is never gathered: what travels
-between processes is one number for each field, and the number of rows.
+row has the same weight here, while `fabula score` gives it to every set. The corpus is never gathered, but for a metric
+of captions whose numbers hang on all of them: what travels between processes is some sums and the number of rows.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from fabula.api.reward import check_lengths, make_sets, make_story
 from fabula.core.errors import InputError, MissingExtra, SpecError, shown
-from fabula.core.nouns import Corpus
+from fabula.core.moments import Id, Query, Ranking
+from fabula.core.nouns import Corpus, Item
 from fabula.metrics import Metric as Measure
 from fabula.metrics import metric
+from fabula.metrics.captions import Items
+from fabula.metrics.moments import MomentMetric
 from fabula.metrics.stories import Stories
+from fabula.score.rankings import moment_rows
 
 try:
     import torch
@@ -36,13 +48,14 @@ if TYPE_CHECKING:
 else:
     Base = Metric
 
-__all__ = ["SodaC", "StoryScore"]
+__all__ = ["CaptionScore", "Cider", "Meteor", "MomentScore", "SodaC", "Spice", "StoryScore"]
 
 Told = Sequence[tuple[float, float, str]]  # (start, end, caption), in any order
+Window = tuple[float, float]
 
 
-class StoryScore(Base):
-    """Any metric of stories whose number is a mean over rows: SODA_a to SODA_d, mIoU, OrderedPRF@0.5 …"""
+class Summed(Base):
+    """What all of them have in common: sums in double precision, that follow the model to its device."""
 
     is_differentiable = False
     higher_is_better = True
@@ -51,17 +64,9 @@ class StoryScore(Base):
     if TYPE_CHECKING:
         n: Tensor
 
-        def add_state(self, name: str, default: Tensor, dist_reduce_fx: str) -> None: ...
+        def add_state(self, name: str, default: Any, dist_reduce_fx: str) -> None: ...
 
-    def __init__(self, measure: str | Measure, **options: Any) -> None:
-        """`options` are those of torchmetrics: dist_sync_on_step, process_group, sync_on_compute …"""
-        super().__init__(**options)
-        self.measure = folded_by_mean(measure)
-        for field in self.measure.fields:
-            self.add_state(f"sum_{field}", torch.zeros((), dtype=torch.float64), dist_reduce_fx="sum")
-        self.add_state("n", torch.zeros((), dtype=torch.float64), dist_reduce_fx="sum")
-
-    def set_dtype(self, dst_type: object) -> StoryScore:
+    def set_dtype(self, dst_type: object) -> Any:
         """The sums stay in double precision."""
         return self
 
@@ -70,9 +75,29 @@ class StoryScore(Base):
 
         def moved(state: Tensor) -> Tensor:
             device = fn(torch.zeros(1, device=state.device)).device
-            return state.to(device, torch.float32 if device.type == "mps" else state.dtype)
+            single = device.type == "mps" and state.dtype == torch.float64
+            return state.to(device, torch.float32 if single else state.dtype)
 
         return super()._apply(moved, *rest, **more)  # type: ignore[misc]
+
+    def add_sum(self, name: str, *size: int) -> None:
+        self.add_state(name, torch.zeros(size, dtype=torch.float64), dist_reduce_fx="sum")
+
+    def add(self, name: str, value: Any) -> None:
+        """Adds up in a state."""
+        total = getattr(self, name)
+        setattr(self, name, total + torch.as_tensor(value, dtype=total.dtype, device=total.device))
+
+
+class StoryScore(Summed):
+    """Any metric of stories whose number is a mean over rows: SODA_a to SODA_d, mIoU, OrderedPRF@0.5 …"""
+
+    def __init__(self, measure: str | Measure, **options: Any) -> None:
+        """`options` are those of torchmetrics: dist_sync_on_step, process_group, sync_on_compute …"""
+        super().__init__(**options)
+        self.measure = folded_by_mean(measure)
+        for field in (*self.measure.fields, ""):
+            self.add_sum(f"sum_{field}" if field else "n")
 
     def update(self, preds: Sequence[Told], refs: Sequence[Any]) -> None:
         """A batch: for each video a story, and a reference story or a list of them."""
@@ -86,9 +111,8 @@ class StoryScore(Base):
         guesses = Corpus({str(i): make_story(str(i), told) for i, told in enumerate(preds)})
         rows = self.measure.table(Stories(sets, guesses))
         for field in self.measure.fields:
-            total = getattr(self, f"sum_{field}")
-            setattr(self, f"sum_{field}", total + float(rows[field].sum()))
-        self.n = self.n + len(rows)
+            self.add(f"sum_{field}", float(rows[field].sum()))
+        self.add("n", len(rows))
 
     def compute(self) -> dict[str, Tensor]:
         """The fields of the measure, as fractions; NaN where nothing was seen."""
@@ -100,6 +124,183 @@ class SodaC(StoryScore):
 
     def __init__(self, measure: str | Measure = "SODA_c", **options: Any) -> None:
         super().__init__(measure, **options)
+
+
+class CaptionScore(Summed):
+    """A metric of single captions: sums where its number is a function of sums, else the captions themselves."""
+
+    if TYPE_CHECKING:
+        totals: Tensor
+        letters: list[Tensor]
+        sizes: list[Tensor]
+
+    def __init__(self, measure: str | Measure, **options: Any) -> None:
+        super().__init__(**options)
+        made = metric(measure, "captions") if isinstance(measure, str) else measure
+        if made.reads != "captions":
+            raise SpecError(f"{made.name} is not a metric of captions")
+        self.measure = made
+        width = None if hangs_on_all(made) else count_sums(made)
+        self.gathers = width is None
+        if width is None:
+            self.add_state("letters", [], dist_reduce_fx="cat")  # all texts, UTF-8, end to end
+            self.add_state("sizes", [], dist_reduce_fx="cat")  # of each item: how many texts, and their sizes
+        else:
+            self.add_sum("totals", width)
+            self.add_sum("n")
+
+    def update(self, preds: Sequence[str], refs: Sequence[Any]) -> None:
+        """A batch: for each item a caption, and a reference or a list of them."""
+        check_lengths(preds, refs)
+        if not len(preds):
+            return
+        items = make_items(preds, refs)
+        if self.gathers:
+            letters, sizes = pack_items(items)
+            self.letters.append(torch.tensor(letters, dtype=torch.uint8, device=self.device))  # type: ignore[attr-defined]
+            self.sizes.append(torch.tensor(sizes, dtype=torch.int64, device=self.device))  # type: ignore[attr-defined]
+        else:
+            totals = self.measure.sums(self.measure.table(Items(items)))
+            assert totals is not None
+            self.add("totals", totals.sum(axis=0))
+            self.add("n", len(items))
+
+    def compute(self) -> dict[str, Tensor]:
+        """{the primary number's name: it}; NaN where nothing was seen. Of gathered captions, every field."""
+        if not self.gathers:
+            totals = self.totals.cpu().double().numpy()[None]
+            value = self.measure.of_sums(totals)[0] if self.n else math.nan
+            return {self.measure.primary: torch.tensor(float(value), dtype=torch.float64)}
+        items = unpack_items(joined(self.letters), joined(self.sizes))
+        values = self.measure.fold(self.measure.table(Items(items))) if items else {}
+        return {field: torch.tensor(values.get(field, math.nan), dtype=torch.float64) for field in self.measure.fields}
+
+
+class Meteor(CaptionScore):
+    """METEOR 1.5 of all captions since the last reset, of summed statistics as the jar gives it: {"value"}."""
+
+    def __init__(self, measure: str | Measure = "METEOR", **options: Any) -> None:
+        super().__init__(measure, **options)
+
+
+class Cider(CaptionScore):
+    """CIDEr-D of all captions since the last reset, their own document frequencies unless idf=file:…: {"value"}."""
+
+    def __init__(self, measure: str | Measure = "CIDEr", **options: Any) -> None:
+        super().__init__(measure, **options)
+
+
+class Spice(CaptionScore):
+    """SPICE of all captions since the last reset: {"value"}."""
+
+    def __init__(self, measure: str | Measure = "SPICE", **options: Any) -> None:
+        super().__init__(measure, **options)
+
+
+class MomentScore(Summed):
+    """A metric of windows in a known video that is a mean over queries: {"r1@0.3", …, "miou"} of Grounding."""
+
+    def __init__(self, measure: str | Measure = "Grounding", **options: Any) -> None:
+        super().__init__(**options)
+        made: Any = metric(measure, "grounding") if isinstance(measure, str) else measure
+        if made.reads != "moments" or type(made).combine is not MomentMetric.combine or made.answers != "SVMR":
+            raise SpecError(f"{made.name} is no mean over windows in a known video: score the corpus with fabula.score")
+        self.measure = made
+        for field in made.fields:
+            self.add_sum(state_name("sum", field))
+            self.add_sum(state_name("n", field))
+
+    def update(self, preds: Sequence[Sequence[Window]], refs: Sequence[Any]) -> None:
+        """A batch: for each query windows, the best first, none where nothing could be read; and the true windows."""
+        check_lengths(preds, refs)
+        if not len(preds):
+            return
+        queries: dict[Id, Query] = {}
+        for i, true in enumerate(refs):
+            queries[i] = Query(i, "v", make_windows(true, i, empty=False))
+        spans = [np.array(make_windows(told, i, empty=True), np.float64).reshape(-1, 2) for i, told in enumerate(preds)]
+        rankings = [("", Ranking(i, span)) for i, span in enumerate(spans)]
+        rows = moment_rows([self.measure], queries, rankings).rows[self.measure]
+        for field in self.measure.fields:
+            weight = rows.columns.get(self.measure.weight(field))
+            self.add(state_name("sum", field), float(rows[field].sum()))
+            self.add(state_name("n", field), len(rows) if weight is None else float(weight.sum()))
+
+    def compute(self) -> dict[str, Tensor]:
+        """The fields of the measure, as fractions; NaN where nothing was seen."""
+        fields = self.measure.fields
+        return {f: getattr(self, state_name("sum", f)) / getattr(self, state_name("n", f)) for f in fields}
+
+
+def state_name(what: str, field: str) -> str:
+    """A field as an attribute: sum, r1@0.5 → sum_r1_at_0_5."""
+    return f"{what}_{field.replace('@', '_at_').replace('.', '_')}"
+
+
+def make_windows(told: Any, i: int, empty: bool) -> tuple[tuple[float, float], ...]:
+    try:
+        several = [told] if len(told) and isinstance(told[0], int | float | np.number) else told
+        made = tuple((float(start), float(end)) for start, end, *_ in several)
+        if (made or empty) and all(math.isfinite(x) for window in made for x in window):
+            return made
+    except (TypeError, ValueError):
+        pass
+    hint = "windows are (start, end), one or several" + ("" if empty else ", and a query has one at least")
+    raise InputError(f"expected windows, saw {shown(told)}", field=f"item {i}", hint=hint)
+
+
+def make_items(preds: Sequence[Any], refs: Sequence[Any]) -> list[Item]:
+    items = []
+    for i, (said, true) in enumerate(zip(preds, refs, strict=True)):
+        several = (true,) if isinstance(true, str) else tuple(true)
+        if not several or not all(isinstance(t, str) for t in (said, *several)):
+            hint = "a caption is text, and has one reference or several"
+            raise InputError(f"expected captions, saw {shown((said, true))}", field=f"item {i}", hint=hint)
+        items.append(Item(i, said, several))
+    return items
+
+
+def hangs_on_all(measure: Measure) -> bool:
+    """Whether a caption's score changes with the others: found by scoring one beside another."""
+    one, other = Item(0, "a dog runs home", ("a dog ran home",)), Item(1, "b c d e", ("f g h i",))
+    alone, beside = (measure.table(Items(some)) for some in ([one], [one, other]))
+    return any(not np.array_equal(alone[name][0], beside[name][0]) for name in alone.columns)
+
+
+def count_sums(measure: Measure) -> int | None:
+    """How many sums its number is a function of; None where it is of none."""
+    found = measure.sums(measure.table(Items([Item(0, "a", ("a",))])))
+    return None if found is None else found.shape[1]
+
+
+def pack_items(items: Sequence[Item]) -> tuple[list[int], list[int]]:
+    """Letters end to end; of each item the number of its references, and the sizes of all its texts."""
+    letters, sizes = bytearray(), list[int]()
+    for item in items:
+        texts = [t.encode("utf-8", "surrogatepass") for t in (item.candidate or "", *item.references)]
+        sizes += [len(texts), *map(len, texts)]
+        letters += b"".join(texts)
+    return list(letters), sizes
+
+
+def unpack_items(letters: bytes, sizes: Sequence[int]) -> list[Item]:
+    items, at, place = list[Item](), 0, 0
+    while place < len(sizes):
+        lengths = sizes[place + 1 : place + 1 + sizes[place]]
+        place += 1 + sizes[place]
+        texts = []
+        for length in lengths:
+            texts.append(letters[at : at + length].decode("utf-8", "surrogatepass"))
+            at += length
+        items.append(Item(len(items), texts[0], tuple(texts[1:])))
+    return items
+
+
+def joined(parts: Any) -> Any:
+    """A state that is gathered: a list of tensors here, one tensor after a sync."""
+    several = [parts] if isinstance(parts, Tensor) else parts
+    whole = torch.cat([*several]) if several else torch.zeros(0, dtype=torch.int64)
+    return bytes(whole.cpu().numpy()) if whole.dtype == torch.uint8 else whole.tolist()
 
 
 def folded_by_mean(measure: str | Measure) -> Measure:

@@ -1,4 +1,4 @@
-"""Weights that others published, as weights of our models: official PDVC (.pth of github.com/ttengwang/PDVC).
+"""Weights that others published, as weights of our models; the first was PDVC (.pth of github.com/ttengwang/PDVC).
 
     weights, found = load_official("model-best.pth", config)            # all of it
     weights, found = load_official("model-best.pth", config, "encoder")   # what reads the video, to train the rest anew
@@ -33,7 +33,7 @@ from fabula.core.errors import InputError, SpecError, shown
 from fabula.core.memory import available
 from fabula.io.files import check_path, load_json
 from fabula.learn._stores import NONSENSE, summarize
-from fabula.learn.models import hero, qd_detr, reloclnet, room, xml
+from fabula.learn.models import hero, micap, qd_detr, reloclnet, room, xml
 from fabula.learn.words import UNKNOWN
 
 State = dict[str, Tensor]
@@ -48,6 +48,7 @@ class Table:
     same: tuple[tuple[str, str], ...]  # aliases: a pattern and the name that must hold the same numbers
     encoder: tuple[str, ...]  # our names that begin so are the part that reads the video
     sizes: Callable[[Mapping[str, Tensor]], dict[str, Any]]  # our state → fields of our Config
+    idle: Callable[[Any], tuple[str, ...]] = lambda config: ()  # our names that begin so have no place in a config
 
 
 @dataclass(frozen=True)
@@ -96,6 +97,15 @@ def pdvc_sizes(state: Mapping[str, Tensor]) -> dict[str, Any]:
     return found
 
 
+def pdvc_idle(config: Any) -> tuple[str, ...]:
+    """With learned queries the file has these for nothing, as with known steps, or without captions."""
+    idle = {
+        "learned": ("from_box.", "from_box_norm."),
+        "gt": ("queries.", "reference.", "box_heads.", "class_heads.", "count_heads."),
+    }.get(config.proposals, ())
+    return (*idle, "captioner.") if config.captioner == "none" else idle
+
+
 PDVC = Table(
     names=(
         (r"base_encoder\.pos_embed\.duration_embed_layer\.(.+)", r"pyramid.duration.\1"),
@@ -131,9 +141,8 @@ PDVC = Table(
     same=((r"caption_head\.[1-9]\d*\.(.+)", r"caption_head.0.\1"),),
     encoder=("pyramid.", "encoder."),
     sizes=pdvc_sizes,
+    idle=pdvc_idle,
 )  # fmt: skip
-OPTIONAL = {"pdvc": {"learned": ("from_box.", "from_box_norm."),  # with learned queries the file has these for nothing
-                     "gt": ("queries.", "reference.", "box_heads.", "class_heads.", "count_heads.")}}  # fmt: skip
 
 # The others keep their names beside the model.
 HERO = Table(hero.OFFICIAL, hero.UNUSED, (), hero.Model.parts["inner"], hero.read_sizes)
@@ -141,8 +150,9 @@ QD_DETR = Table(qd_detr.OFFICIAL, qd_detr.UNUSED, (), ("from_", "cross.", "encod
 READS = ("video_", "inner")  # of XML and ReLoCLNet: what reads the video
 XML = Table(xml.OFFICIAL, xml.UNUSED, (), READS, xml.read_sizes)
 RELOCLNET = Table(reloclnet.OFFICIAL, reloclnet.UNUSED, (), READS, reloclnet.read_sizes)
+MICAP = Table(micap.OFFICIAL, micap.UNUSED, (), micap.READS, micap.read_sizes, micap.idle_weights)
 
-TABLES = {"pdvc": PDVC, "hero": HERO, "qd_detr": QD_DETR, "xml": XML, "reloclnet": RELOCLNET}
+TABLES = {"pdvc": PDVC, "hero": HERO, "qd_detr": QD_DETR, "xml": XML, "reloclnet": RELOCLNET, "micap": MICAP}
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -159,6 +169,7 @@ def load_official(
     official, epoch = read_pth(path)
     state, unused = rename(official, table, path)
     sizes = table.sizes(state)
+    idle = table.idle(config)
     if part == "encoder":
         kept = {name: t for name, t in state.items() if name.startswith(table.encoder)}
     else:
@@ -166,10 +177,8 @@ def load_official(
         if words is not None and getattr(config, "captioner", "none") != "none" and words != len(config.vocabulary):
             seen = f"weights for {words} words; the vocabulary has {len(config.vocabulary)}"
             raise InputError(seen, file=path, hint="give the vocabulary it was trained with, or load the encoder alone")
-        idle = OPTIONAL.get(model, {}).get(getattr(config, "proposals", ""), ())
-        if getattr(config, "captioner", "") == "none":
-            idle = (*idle, "captioner.")
-        kept = {name: t for name, t in state.items() if not name.startswith(idle)} if idle else state
+        kept = state
+    kept = {name: t for name, t in kept.items() if not (idle and name.startswith(idle))}
     with torch.device("meta"):
         wanted = room.get(model)(config).state_dict()
     if part == "encoder":
@@ -187,6 +196,15 @@ def read_sizes(path: str | Path, model: str = "pdvc") -> dict[str, Any]:
     """
     table = table_of(model)
     return table.sizes(rename(read_pth(path)[0], table, path)[0])
+
+
+def read_words(path: str | Path, model: str = "pdvc") -> tuple[str, ...]:
+    """The vocabulary of published weights as our Config has it: PDVC's file, or BERT's vocab.txt."""
+    if model != "micap":
+        return read_vocabulary(path)
+    from fabula.learn.identity.wordpiece import read_pieces
+
+    return read_pieces(path)
 
 
 def read_vocabulary(path: str | Path) -> tuple[str, ...]:
@@ -231,8 +249,10 @@ def read_pth(path: str | Path) -> tuple[State, int | None]:
     except NONSENSE as error:
         raise InputError(f"not a file of weights ({summarize(error)})", file=path, hint="name a .pth") from None
     epoch: Any = None
-    if isinstance(document, dict) and isinstance(document.get("model"), dict):
-        epoch, document = document.get("epoch"), document["model"]
+    for inside in ("model", "state_dict", "model_state_dict"):
+        if isinstance(document, dict) and isinstance(document.get(inside), dict):
+            epoch, document = document.get("epoch"), document[inside]
+            break
     if not isinstance(document, dict) or not document or not all(isinstance(n, str) for n in document):
         raise InputError("no weights by name in it", file=path, hint='it should hold {"model": {name: tensor, …}}')
     state = {n.removeprefix("module."): t for n, t in document.items()}

@@ -30,7 +30,9 @@ class Settings(Options):
     pass_steps: Literal["each", "together"] = option(
         "each", "Where a model has several losses per batch: a step after each, or one for all."
     )
-    optimizer: Literal["adam", "adamw", "bert"] = option("adam", "bert: AdamW as HERO has it. Default: the paper's.")
+    optimizer: Literal["adam", "adamw", "bert", "bertadam"] = option(
+        "adam", "bert: AdamW as HERO has it; bertadam: TVR's. Default: the paper's."
+    )
     lr: float = option(5e-5, "Learning rate. Default: the paper's.")
     weight_decay: float = option(1e-4, "Of the optimiser. Default: the paper's.")
     no_decay: bool = option(False, "Biases and norms do not decay.")
@@ -44,7 +46,7 @@ class Settings(Options):
     decay_from: int = option(8, "… at this epoch (from 0) …")
     decay_every: int = option(3, "… and every so many epochs after …")
     decay_times: int | None = option(None, "… so many times. Default: (epochs − decay-from) / decay-every, as PDVC.")
-    clip_norm: float | None = option(100.0, "Gradient norm at most. Default: the paper's.")
+    clip_norm: float | None = option(100.0, "Gradient norm at most (bertadam: of each tensor). Default: the paper's.")
     clip_value: float | None = option(None, "Every gradient entry within ±this.")
     precision: Literal["32", "bf16", "16-mixed"] = option("32", "Of the matrix products. Default: 32.")
     seed: int = option(777, "Default: 777.")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -26,6 +26,9 @@ from fabula.learn.models import room as models
 from fabula.learn.options import Callbacks, PredictOptions, Run, Settings, Share, TrainOptions, Validation
 from fabula.learn.tasks.base import Preset, Start, Task
 from fabula.learn.train import train
+
+if TYPE_CHECKING:
+    from fabula.report.analysis import Analysis
 
 OFFICIAL = (".pth", ".pt", ".ckpt", ".bin")  # weights as other people's code saves them
 
@@ -55,8 +58,7 @@ def fit(
     if preset.model not in (None, Model.name):
         raise SpecError(f"--preset {options.preset or recipe.preset} is for the model {preset.model}, not {Model.name}")
     source = task.read(options, notes)
-    for line in notes.lines():
-        callbacks.warn(line)
+    tell_new(notes, callbacks)
 
     begin, weights = read_start(options, Model)
     chosen = configure(begin.config if begin else default_of(Model, options.tiny), preset.config)
@@ -70,7 +72,11 @@ def fit(
     model = Model(chosen)
     if begin is not None:
         take_weights(model, weights(chosen), options)
-    held = task.held(source, chosen)
+    data, held = task.data(source, chosen), task.held(source, chosen)
+    for some in (data, held):
+        if (own := getattr(some, "notes", notes)) is not notes:
+            notes.extend(own)
+    tell_new(notes, callbacks)
     validation = None
     if held is not None:
         validation = Validation(
@@ -79,13 +85,39 @@ def fit(
             best_by=task.best_by(chosen),
         )
     about = {"task": task.name, **task.told(source)}
-    data = task.data(source, chosen)
     return train(model, data, looped, run, validation=validation, about=about, callbacks=callbacks)
 
 
 def ask(task: Task, path: str | Path, options: PredictOptions, callbacks: Callbacks | None = None) -> Any:
     """What the model of a checkpoint or run says, as the task tells it."""
     callbacks, notes = callbacks or Callbacks(), Notes()
+    model = open_model(task, path, options)
+    if not hasattr(model, "predict"):
+        raise InputError(f"the model {model.name!r} predicts nothing", file=path, hint="name another")
+    task.watch = callbacks.watch
+    data = task.ask(model, options, notes)
+    if (own := getattr(data, "notes", notes)) is not notes:
+        notes.extend(own)
+    tell_new(notes, callbacks)
+    made = task.spread(Path(path), data, options, notes, callbacks.watch)
+    if made is None:
+        made = task.tell(task.answer(model, data, Share(), options.batch_size, callbacks.watch), data)
+    tell_new(notes, callbacks)
+    return made
+
+
+def look_into(task: Task, path: str | Path, options: PredictOptions, callbacks: Callbacks | None = None) -> Analysis:
+    """The task's analysis of the model of a checkpoint or run."""
+    callbacks, notes = callbacks or Callbacks(), Notes()
+    task.watch = callbacks.watch
+    made = task.analyse(open_model(task, path, options), options, notes)
+    for line in notes.lines():
+        callbacks.warn(line)
+    return replace(made, notes=(*notes.lines(), *made.notes))
+
+
+def open_model(task: Task, path: str | Path, options: PredictOptions) -> nn.Module:
+    """The model of a checkpoint or run, which must be the task's, where and as the options say; `about` is its run."""
     device = find_device(options.device)
     model, header = checkpoint.load_model(path)
     about = header["about"] if isinstance(header.get("about"), dict) else {}
@@ -94,16 +126,17 @@ def ask(task: Task, path: str | Path, options: PredictOptions, callbacks: Callba
     if made_for != task.name:
         hint = f"say fabula predict {made_for}" if isinstance(made_for, str) else checkpoint.AGAIN
         raise InputError(f"a model of the task {shown(made_for)}, not {task.name!r}", file=path, hint=hint)
-    if not hasattr(model, "predict"):
-        raise InputError(f"the model {header['model']!r} predicts nothing", file=path, hint="name another")
     if changes := options.changes():
         model.config = configure(model.config, changes)
-    task.watch = callbacks.watch
-    data = task.ask(model, options, notes)
+    return model.to(device).eval()
+
+
+def tell_new(notes: Notes, callbacks: Callbacks) -> None:
+    """What has been noted since the last time."""
     for line in notes.lines():
         callbacks.warn(line)
-    model = model.to(device).eval()
-    return task.tell(task.answer(model, data, Share(), options.batch_size, callbacks.watch), data)
+    notes.kinds.clear()
+    notes.counts.clear()
 
 
 def count_epochs(settings: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -193,7 +226,7 @@ def read_official(path: Path, options: TrainOptions, Model: Any) -> tuple[Start,
     if "outside" in known:
         sizes["outside"] = "zero"  # as the CUDA kernel that they were trained with
     if options.from_words is not None:
-        sizes["vocabulary"] = official.read_vocabulary(options.from_words)
+        sizes["vocabulary"] = official.read_words(options.from_words, Model.name)
     config = configure(default_of(Model, options.tiny), sizes)
     part = "all" if options.from_part == "whole" else options.from_part
     return Start(config, options.from_part), lambda c: dict(official.load_official(path, c, part, Model.name)[0])

@@ -52,7 +52,6 @@ from fabula.learn.loop.processes import (
     make_fabric,
     random_states,
     restore_random,
-    said_anywhere,
 )
 from fabula.learn.loop.schedule import lr_at, make_optimizer, set_rate
 from fabula.learn.options import Callbacks, Run, Scores, Settings, Share, Validation
@@ -245,7 +244,8 @@ class Loop:
         s = self.settings
         self.fabric.strategy.precision.unscale_gradients(self.bare)
         every = [p for p in self.model.parameters() if p.grad is not None]
-        norm = torch.nn.utils.clip_grad_norm_(every, math.inf if s.clip_norm is None else s.clip_norm)
+        own = s.optimizer == "bertadam"  # which clips every tensor by itself
+        norm = torch.nn.utils.clip_grad_norm_(every, math.inf if s.clip_norm is None or own else s.clip_norm)
         if s.clip_value is not None:
             torch.nn.utils.clip_grad_value_(every, s.clip_value)
         return norm.detach()
@@ -275,18 +275,22 @@ class Loop:
         return self.settings.patience is not None and self.state.stale >= self.settings.patience
 
     def look(self) -> None:
-        """The losses of the steps since the last look, in one transfer: checked, summed, logged."""
+        """The losses of the steps since the last look, in one transfer: checked, summed, logged.
+
+        Several processes have a share of each batch, and the mean of their losses is what they all descend.
+        """
         if not self.seen:
             return
         numbers = iter(torch.cat([seen.values for seen in self.seen]).tolist())
         told = [(seen, dict(zip(seen.names, numbers, strict=False))) for seen in self.seen]
         self.seen = []
         problem = next((said for seen, values in told if (said := self.find_problem(seen, values))), None)
-        late = self.first and self.is_late()
-        bad, self.wants_save = said_anywhere([problem is not None, late], self.fabric.device)
-        if bad:
-            raise TrainingError(next(said for said in gather(problem) if said))
-        for seen, values in told:
+        every = gather((problem, self.first and self.is_late(), [values for _, values in told]))
+        if any(said for said, _, _ in every):
+            raise TrainingError(next(said for said, _, _ in every if said))
+        self.wants_save = any(late for _, late, _ in every)
+        for i, (seen, _) in enumerate(told):
+            values = mean_values([values[i] for _, _, values in every])
             norm = values.pop("grad_norm")
             self.state.add(values)
             if self.first:
@@ -452,6 +456,12 @@ def random_states_of(tensors: Mapping[str, Tensor]) -> list[dict[str, Tensor]]:
             rank, _, where = rest.partition(".")
             found.setdefault(rank, {})[where or "cpu"] = state
     return [found[rank] for rank in sorted(found, key=lambda r: (len(r), r))]
+
+
+def mean_values(shares: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """The mean over processes of each loss, over those that have it."""
+    names = dict.fromkeys(name for share in shares for name in share)
+    return {n: sum(mine := [share[n] for share in shares if n in share]) / len(mine) for n in names}
 
 
 def is_main(name: str, names: Mapping[str, float]) -> bool:

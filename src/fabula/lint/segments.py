@@ -9,7 +9,7 @@ from fabula.lint._check import Check, Facts, Place, span
 
 FRAME = 0.05  # seconds; a frame of 25 per second lasts 0.04
 WHOLE = 0.99  # of the duration
-PAST = 1e-6  # seconds; rounding is no fault
+PAST = 0.0101  # seconds; durations and ends are rounded to hundredths, and that is no fault
 
 
 def faulty(kind: str) -> Callable[[Facts], Iterator[Place]]:

@@ -41,6 +41,8 @@ class Attempt:
 class CallError(FabulaError):
     """A call that got no answer, after all tries. Other calls may."""
 
+    usage: tuple[int | None, int | None] = (None, None)  # tokens that a reply of a batch says it took
+
     def __init__(self, message: str, kind: str = "server", attempts: int = 1) -> None:
         self.kind, self.attempts, self.said = kind, attempts, message
         super().__init__(message)

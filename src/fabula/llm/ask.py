@@ -4,31 +4,40 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 from fabula.llm.answer import Answer, CallError, EndpointError
+from fabula.llm.batch import Batcher
 from fabula.llm.call import Call
 from fabula.llm.client import Asker, Client, Note, forget
 from fabula.llm.fake import FakeTransport, Reply, echo
 from fabula.llm.options import EndpointOptions
 from fabula.llm.record import Record, Recorder, Replay
 
+Batches = Callable[[Client], Batcher]
+
 
 @asynccontextmanager
-async def open_asker(options: EndpointOptions, note: Note = forget, reply: Reply = echo) -> AsyncIterator[Asker]:
-    """A replay, or a client with or without a record around it. `reply` is what the address fake: answers."""
+async def open_asker(
+    options: EndpointOptions, note: Note = forget, reply: Reply = echo, batches: Batches | None = None
+) -> AsyncIterator[Asker]:
+    """A replay, or a client with or without a record around it. `reply` is what the address fake: answers.
+
+    With `batches` the client is asked through what that makes of it: `lambda client: Batcher(client, ledger)`.
+    """
     if options.replay is not None:
         with Record(options.replay) as record:
             yield Replay(record)
         return
     transport = FakeTransport(reply) if options.is_fake else None
-    async with Client(options, note, transport) as client:
+    async with Client(options, note, transport) as client, AsyncExitStack() as stack:
+        asker: Asker = client if batches is None else await stack.enter_async_context(batches(client))
         if options.record is None:
-            yield client
+            yield asker
             return
         with Record(options.record, append=True) as record:
-            yield Recorder(client, record)
+            yield Recorder(asker, record)
 
 
 def ask_all(

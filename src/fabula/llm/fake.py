@@ -65,11 +65,70 @@ def FakeTransport(reply: Reply) -> Any:  # noqa: N802  (stands where httpx has a
     except ImportError:
         raise MissingExtra("asking a model", "llm") from None
 
+    def answer(body: dict[str, Any]) -> tuple[int, Any]:
+        return 200, complete(body, reply(body))
+
+    held = Batches(answer)
+
     def handle(request: Any) -> Any:
-        body = json.loads(request.content)
-        return httpx.Response(200, json=complete(body, reply(body)))
+        path = request.url.path.removeprefix("/v1")
+        if path.startswith(("/files", "/batches")):
+            status, told = held.serve(request.method, path, request.content)
+            return httpx.Response(status, **({"content": told} if isinstance(told, bytes) else {"json": told}))
+        status, told = answer(json.loads(request.content))
+        return httpx.Response(status, json=told)
 
     return httpx.MockTransport(handle)
+
+
+@dataclass
+class Batches:
+    """Files and batches: answered when they are made, told of after so many looks."""
+
+    answer: Callable[[dict[str, Any]], tuple[int, Any]]
+    polls: int = 0  # looks at a batch before it is done
+    end: str = "completed"  # or expired, failed: without answers
+    files: dict[str, bytes] = field(default_factory=dict)
+    made: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def serve(self, method: str, path: str, data: bytes) -> tuple[int, Any]:
+        path = path.partition("?")[0]
+        parts = path.strip("/").split("/")
+        if method == "POST" and path == "/files":
+            name = f"file-{len(self.files)}"
+            self.files[name] = data.split(CRLF * 2)[-1].rsplit(CRLF + b"--", 1)[0]
+            return 200, {"id": name, "object": "file"}
+        if method == "POST":
+            return self.make(json.loads(data))
+        if path == "/batches":
+            return 200, {"object": "list", "data": list(self.made.values())[::-1], "has_more": False}
+        if parts[0] == "batches" and parts[1] in self.made:
+            return self.look(self.made[parts[1]])
+        if parts[0] == "files" and parts[1] in self.files:
+            return 200, self.files[parts[1]]
+        return 404, {"error": {"message": f"no such thing: {path}"}}
+
+    def make(self, wanted: dict[str, Any]) -> tuple[int, Any]:
+        lines = self.files[wanted["input_file_id"]].splitlines()
+        name = f"batch-{len(self.made)}"
+        if self.end == "completed":
+            out = [self.answer_line(json.loads(line)) for line in lines if line.strip()]
+            self.files[f"out-{name}"] = b"\n".join(out)
+        told = {"id": name, "status": "in_progress", "metadata": wanted.get("metadata"), "looks": 0}
+        self.made[name] = told
+        return 200, told
+
+    def look(self, batch: dict[str, Any]) -> tuple[int, Any]:
+        batch["looks"] += 1
+        if batch["looks"] <= self.polls:
+            return 200, batch
+        done = {"status": self.end} | ({"output_file_id": f"out-{batch['id']}"} if self.end == "completed" else {})
+        return 200, {**batch, **done}
+
+    def answer_line(self, line: dict[str, Any]) -> bytes:
+        status, told = self.answer(line["body"])
+        reply = {"status_code": status, "body": told}
+        return json.dumps({"custom_id": line["custom_id"], "response": reply, "error": None}).encode()
 
 
 @dataclass
@@ -89,7 +148,10 @@ class Server:
     most: int = 0  # requests under way at once, at the most
     seen: int = 0
     now: int = 0
-    files: dict[str, bytes] = field(default_factory=dict)  # of batches
+    batches: Batches = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.batches = Batches(self.answer_line)
 
     @property
     def url(self) -> str:
@@ -124,7 +186,7 @@ class Server:
         if path == "/models":
             return await send(writer, 200, {"object": "list", "data": self.models})
         if path.startswith(("/files", "/batches")):
-            return await send(writer, *self.serve_batch(head["method"], path, data))
+            return await send(writer, *self.batches.serve(head["method"], path, data))
         body = json.loads(data)
         self.seen += 1
         fault = self.fault(self.seen, body) if self.fault else None
@@ -173,30 +235,13 @@ class Server:
         }
         return await send(writer, 200, replies[fault])
 
-    def serve_batch(self, method: str, path: str, data: bytes) -> tuple[int, Any]:
-        """Files and batches, done as soon as they are sent."""
-        if method == "POST" and path == "/files":
-            name = f"file-{len(self.files)}"
-            self.files[name] = data.split(CRLF * 2)[-1].rsplit(CRLF + b"--", 1)[0]
-            return 200, {"id": name, "object": "file"}
-        if method == "POST":
-            lines = self.files[json.loads(data)["input_file_id"]].splitlines()
-            out = [self.answer_line(json.loads(line)) for line in lines if line.strip()]
-            self.files["out-" + (name := f"batch-{len(self.files)}")] = b"\n".join(out)
-            return 200, {"id": name, "status": "in_progress"}
-        name = path.split("/")[2]
-        if path.startswith("/batches"):
-            return 200, {"id": name, "status": "completed", "output_file_id": f"out-{name}"}
-        return 200, self.files[name]
-
-    def answer_line(self, line: dict[str, Any]) -> bytes:
-        body = line["body"]
+    def answer_line(self, body: dict[str, Any]) -> tuple[int, Any]:
+        """A line of a batch; any fault is a 500."""
         self.seen += 1
         failed = self.fault(self.seen, body) if self.fault else None
-        self.log.append((500 if failed else 200, self.keep(body, {})))
+        self.log.append((500 if failed else 200, self.keep(body, {"x-call": ""})))
         told = {"error": {"message": f"fault of the fake: {failed}"}} if failed else complete(body, self.reply(body))
-        reply = {"status_code": 500 if failed else 200, "body": told}
-        return json.dumps({"custom_id": line["custom_id"], "response": reply, "error": None}).encode()
+        return 500 if failed else 200, told
 
 
 async def read_head(reader: asyncio.StreamReader) -> dict[str, str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from fabula.core import spec
 from fabula.core.errors import SpecError
-from fabula.core.registry import Room, close_to
+from fabula.core.registry import Room, close_to, key
 from fabula.metrics.base import Metric
 
 __all__ = ["Metric", "check_choice", "check_parser", "default", "is_ambiguous", "metric", "room", "set_parser"]
@@ -21,7 +21,24 @@ SHELVES = {
 }  # shelf → the tasks that show its metrics
 DENSE = "DVC_"  # in the task dense, METEOR is DVC_METEOR: captions are compared where segments overlap
 
-room = Room(__name__, "Metric", "metric", tuple(SHELVES))
+
+def check_metric(thing: Any) -> str | None:
+    """What is wrong with a metric of another package."""
+    from fabula.core.plugins import check_class
+
+    if problem := check_class(thing, Metric, "metric"):
+        return problem
+    if thing.reads not in SHELVES:
+        return (
+            f"leads to a metric that reads {thing.reads!r}, which is none of {', '.join(SHELVES)}: take a shelf's base"
+        )
+    if not thing.tasks or set(thing.tasks) - {task for tasks in SHELVES.values() for task in tasks}:
+        return f"leads to a metric of the tasks {thing.tasks!r}, which are not all known"
+    thing()  # prints itself, with nothing said
+    return None
+
+
+room = Room(__name__, "Metric", "metric", tuple(SHELVES), group="fabula.metrics", check=check_metric)
 
 Wanted = str | Metric | Sequence[str | Metric]  # metrics as a user names them
 
@@ -40,13 +57,18 @@ def metric(text: str, task: str | None = None, **params: Any) -> Metric:
 
 
 def find_class(name: str, task: str | None) -> type[Metric]:
-    found: type[Metric] | None = room.find(DENSE + name) if task == "dense" else None
+    """Ours come first, and other packages are looked through only for what is not ours."""
+    tried = [DENSE + name, name] if task == "dense" else [name]
+    own: type[Metric] | None = next((m for m in map(room.find_own, tried) if m is not None), None)
+    found = own or next((m for m in map(room.find_outside, tried) if m is not None), None)
     return found or room.get(name)
 
 
 def is_ambiguous(name: str) -> bool:
     """True where the name means one metric or another, depending on the task."""
-    return room.find(DENSE + name) is not None
+    if room.find_own(DENSE + name) is not None:
+        return True
+    return room.find_own(name) is None and any(key(p.name) == key(DENSE + name) for p in room.plugins())
 
 
 def names_of(wanted: Wanted) -> list[str]:

@@ -255,3 +255,7 @@ class Metric(Spec):
     def signature(self, facts: Mapping[str, object]) -> str:
         """Every choice that has ever changed a published number, then the facts of this run."""
         return "|".join([self.full(), *(f"{k}:{v}" for k, v in (*self.about().items(), *facts.items()))])
+
+    def short_signature(self, facts: Mapping[str, object]) -> str:
+        """The same without what the metric does by default."""
+        return "|".join([self.brief(), *(f"{k}:{v}" for k, v in (*self.about().items(), *facts.items()))])

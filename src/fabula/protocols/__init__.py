@@ -8,7 +8,15 @@ from fabula.protocols.base import Protocol
 
 __all__ = ["Protocol", "protocol", "room"]
 
-room = Room(__name__, "PROTOCOL", "protocol")
+
+def check_protocol(thing: object) -> str | None:
+    """What is wrong with a protocol of another package."""
+    from fabula.core.plugins import check_object
+
+    return check_object(thing, Protocol, "protocol")
+
+
+room = Room(__name__, "PROTOCOL", "protocol", group="fabula.protocols", check=check_protocol)
 
 
 def protocol(name: str) -> Protocol:

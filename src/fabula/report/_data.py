@@ -12,7 +12,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from math import isfinite
 from pathlib import Path
@@ -22,15 +22,24 @@ from fabula.core.nouns import Corpus, Story
 from fabula.core.result import Result
 from fabula.report import _graphs
 from fabula.report._events import list_events, order_events
+from fabula.score.kept import Filled, Values, values_of
 from fabula.score.pairs import Pairs, find_pairs
 
 LEVEL = 6  # of gzip: 9 takes twice as long and makes the page a hundredth smaller
 ALIGNED = 1000  # pairs whose words METEOR aligns
 LOW = 0.5  # a pair below this IoU is called mislocated
-LEADING = ("SODA_c", "SODA_d", "iSPICE", "METEOR")  # what rows are first sorted by: the first of these that is there
+LEADING = (
+    "SODA_c",
+    "SODA_d",
+    "iSPICE",
+    "METEOR",
+    "MR_mAP",
+    "VCMR",
+    "SVMR",
+)  # what rows are first sorted by: the first of these that is there
 LABELS = {"meteor": "METEOR", "cider": "CIDEr", "rouge": "ROUGE_L"}  # of caption scorers
 
-Values = Mapping[str | int, float]
+Field = tuple[str, Values]  # which number of a metric, and what it is for each video or item
 
 
 def pack_data(data: object) -> str:
@@ -39,23 +48,20 @@ def pack_data(data: object) -> str:
     return base64.b64encode(gzip.compress(text.encode("utf-8", "replace"), LEVEL, mtime=0)).decode("ascii")
 
 
-def read_values(result: Result) -> dict[str, Values]:
+def read_values(result: Result) -> dict[str, Field]:
     """Every metric that has a number for each video or item."""
-    return {
-        name: result.rows[name].by_key(score.primary)
-        for name, score in result.scores.items()
-        if name in result.rows and score.primary in result.rows[name].columns
-    }
+    found = {name: values_of(result, name) for name in result.scores}
+    return {name: field for name, field in found.items() if field is not None}
 
 
-def list_metrics(result: Result, values: Mapping[str, Values]) -> list[list[Any]]:
+def list_metrics(result: Result, values: Mapping[str, Field]) -> list[list[Any]]:
     """Name, the field it shows, and what its numbers are printed times."""
-    return [[name, s.primary, s.scale] for name, s in result.scores.items() if name in values]
+    return [[name, values[name][0], s.scale] for name, s in result.scores.items() if name in values]
 
 
-def list_numbers(key: str | int, names: Sequence[str], values: Mapping[str, Values]) -> list[float | None]:
+def list_numbers(key: str | int, names: Sequence[str], values: Mapping[str, Field]) -> list[float | None]:
     """One row's numbers in the order of the metrics."""
-    return [round_number(values[n].get(key)) if n in values else None for n in names]
+    return [round_number(values[n][1].get(key)) if n in values else None for n in names]
 
 
 def round_number(value: float | None) -> float | None:
@@ -76,30 +82,47 @@ def tell_apart(names: Sequence[str]) -> list[str]:
 
 
 def list_items(results: Sequence[Result], systems: Sequence[str]) -> dict[str, Any]:
-    """[id, numbers per system, candidate per system, references, maybe graphs per system] a row, worst first."""
+    """[id, numbers per system, candidate per system, references, maybe graphs per system, maybe blanks per system]."""
     first, values = results[0], [read_values(r) for r in results]
     names = list(values[0])
     candidates = [{i.id: i.candidate for i in r.items} for r in results]
+    references = {i.id: i.references for i in first.items}
+    judge = next((name for name, metric in first.metrics.items() if metric.reads == "identity"), None)
+    filled = {} if judge is None else dict.fromkeys(first.kept.sets)
     rows = [
-        [i.id, [list_numbers(i.id, names, v) for v in values], [c.get(i.id) for c in candidates], i.references]
-        for i in first.items
+        [id, [list_numbers(id, names, v) for v in values], [c.get(id) for c in candidates], references.get(id, ())]
+        for id in dict.fromkeys([*references, *filled])
     ]
     lead = sort_worst_first(rows, names)
+    graphs = _graphs.add_item_graphs(results, rows)
+    if judge is not None:
+        for row in rows:
+            row += ([] if graphs else [None]) + [[list_blanks(r, judge, row[0]) for r in results]]
     return {
         "kind": "items",
         "systems": systems,
         "metrics": list_metrics(first, values[0]),
         "lead": lead,
-        "graphs": _graphs.add_item_graphs(results, rows),
+        "graphs": graphs,
+        "captioned": bool(first.items),
+        "blanks": judge is not None,
         "rows": rows,
     }
 
 
-def sort_worst_first(rows: list[list[Any]], names: Sequence[str]) -> int:
+def list_blanks(result: Result, judge: str, id: str) -> list[list[Any]] | None:
+    """[clip, who it is, who was said, pairs that agree, pairs] a blank; null: the set has none to compare."""
+    filled: Filled = result.kept
+    return [list(blank) for blank in filled.judge(result, judge, id)] if id in filled.sets else None
+
+
+def sort_worst_first(
+    rows: list[list[Any]], names: Sequence[str], then: Callable[[Sequence[Any]], float] = lambda row: 0.0
+) -> int:
     """Sorts by the first system's leading metric, and tells which; what was not scored comes last."""
     lead = next((names.index(name) for name in LEADING if name in names), 0)
     if names:
-        rows.sort(key=lambda row: (row[1][0][lead] is None, row[1][0][lead] or 0.0))
+        rows.sort(key=lambda row: (row[1][0][lead] is None, row[1][0][lead] or 0.0, then(row)))
     return lead
 
 

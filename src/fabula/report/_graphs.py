@@ -49,7 +49,7 @@ def add_item_graphs(results: Sequence[Result], rows: Sequence[list[Any]]) -> lis
     for row in rows:
         row.append([None] * len(results))
     for s, result in enumerate(results):
-        given = [row for row in some if row[2][s] is not None]
+        given = [row for row in some if row[2][s] is not None and row[3]]
         graphs = [draw_items(result, name, [row[0] for row in given]) for name in names]
         for row, of_row in zip(given, zip(*graphs, strict=True), strict=True):
             row[-1][s] = list(of_row)

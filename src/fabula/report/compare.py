@@ -157,7 +157,7 @@ def as_json(seen: Comparison) -> dict[str, Any]:
         "seed": seen.testing.seed,
         "alpha": seen.testing.alpha,
         "correction": "holm",
-        "videos": seen.videos,
+        **({"clusters": seen.clusters} if seen.clusters else {"videos": seen.videos}),
         "metrics": {
             line.metric: {
                 "signature": seen.signatures.get(line.metric, ""),

@@ -1,4 +1,4 @@
-"""A result as one HTML file: scores with their signatures, warnings, and every video to search, sort and look into.
+"""A result as one HTML file: scores, every video to search, sort and look into, warnings, signatures folded away.
 
 Nothing is loaded from outside. The summary is plain HTML and needs no script; the videos are embedded as packed data
 (report/_data.py) that report.js unpacks and draws on demand. Only that script and that style may run: the page's
@@ -9,23 +9,49 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from importlib.resources import files
+from typing import Any
 
 from fabula.core.errors import SpecError
 from fabula.core.result import Result, Score
 from fabula.report import _data
 from fabula.report._data import name_corpus, tell_apart
+from fabula.report._images import list_images
+from fabula.report._queries import list_queries
+from fabula.score.kept import Answers, Described, Filled
 
-ROWS = {"stories": ("Videos", "video"), "items": ("Items", "item")}
+COLUMNS = 6  # of further numbers in the table of scores
+
+SCRIPTS = {  # what draws a kind of row
+    "stories": ("base.js", "player.js", "graph.js", "stories.js", "report.js"),
+    "items": ("base.js", "graph.js", "items.js", "report.js"),
+    "queries": ("base.js", "player.js", "queries.js", "report.js"),
+    "images": ("base.js", "player.js", "images.js", "report.js"),
+}
+ROWS = {
+    "stories": ("Videos", "video"),
+    "items": ("Items", "item"),
+    "queries": ("Queries", "query"),
+    "images": ("Images", "image"),
+}
 
 
-def page(result: Result, title: str, *, other: Result | None = None, names: Sequence[str] = ()) -> str:
+def page(
+    result: Result,
+    title: str,
+    *,
+    other: Result | None = None,
+    names: Sequence[str] = (),
+    media: Mapping[str, str] | None = None,
+    notes: Sequence[str] = (),
+) -> str:
     """The whole document, from a result that still has what it compared; without, its scores alone.
 
     With `other`, a second system's result under the same references, videos are compared one by one. `names` are what
-    the systems are called, where their files' names would not do.
+    the systems are called, where their files' names would not do. `media` are addresses of films or images by the ids
+    of rows, relative to where the page will lie; `notes` are lines of its own above the rows.
     """
     results = [result] if other is None else [result, other]
     fallback = ["predictions 1", "predictions 2"] if other else ["predictions"]
@@ -33,54 +59,86 @@ def page(result: Result, title: str, *, other: Result | None = None, names: Sequ
     systems = tell_apart(list(names or own))
     if other is not None:
         check_comparable(result, other)
-    data = None
-    if result.items:
-        data = _data.list_items(results, systems)
-    elif all(r.refs and r.predictions is not None for r in results):
-        data = _data.list_stories(results, systems)
-    style, script = read_asset("report.css"), "".join(map(read_asset, ("graph.js", "video.js", "report.js")))
+    data = list_rows(results, systems)
+    if data is not None and media:
+        data["media"] = dict(media)
+    style = read_asset("report.css")
+    script = "".join(map(read_asset, SCRIPTS[str(data["kind"])])) if data else ""
     ours = f"style-src '{hash_source(style)}'; script-src '{hash_source(script)}'"
+    if media:
+        ours += "; media-src 'self' file:; img-src 'self' file:"
     against = ", ".join(name_corpus(ref, "references") for ref in result.refs)
     lead = " and ".join(f"<b>{escape_text(name)}</b>" for name in systems) + (
         f" against <b>{escape_text(against)}</b>" if against else ""
     )
     jump = f' <a href="#rows">{ROWS[str(data["kind"])][0]}</a>' if data else ""
+    several = sum(len(r.warnings) for r in results)
+    warned = f"{several} warning{'s' * (several != 1)}" if several else "no warnings"
+    made = f"task {result.task} · protocol {result.protocol} · fabula {result.fabula} · {warned}"
     return f"""{draw_head(title, style, ours)}<body>
 <header>
 <h1>{escape_text(title)}</h1>
 <p class="lead">{lead}</p>
-<p class="meta">{escape_text(f"task {result.task} · protocol {result.protocol} · fabula {result.fabula}")}</p>
-<nav aria-label="Parts of this page"><a href="#scores">Scores</a> <a href="#counts">Counts and warnings</a>{jump}</nav>
+<p class="meta">{escape_text(made)}</p>
+<nav aria-label="Parts of this page"><a href="#scores">Scores</a>{jump} <a href="#counts">Counts and warnings</a>
+<a href="#signatures">Signatures</a></nav>
 </header>
 <main>
 <section aria-labelledby="scores">
 <h2 id="scores">Scores</h2>
 {draw_scores(results, systems)}
 </section>
+{draw_explorer(data, notes)}
 <section aria-labelledby="counts">
 <h2 id="counts">Counts and warnings</h2>
 {"".join(draw_counts(r, name if other else "") for r, name in zip(results, systems, strict=True))}
 </section>
-{draw_explorer(data, script)}
+<section aria-labelledby="signatures">
+<h2 id="signatures">Signatures</h2>
+{draw_signatures(results)}
+</section>
 </main>
-</body>
+{draw_script(data, script)}</body>
 </html>
 """
 
 
-def draw_explorer(data: dict[str, object] | None, script: str) -> str:
-    """Where the script draws, and what it draws from."""
+def list_rows(results: Sequence[Result], systems: Sequence[str]) -> dict[str, Any] | None:
+    """What the script draws, by what the results have kept."""
+    first = results[0]
+    if isinstance(first.kept, Answers):
+        return list_queries(results, systems)
+    if isinstance(first.kept, Described):
+        return list_images(results, systems)
+    if first.items or isinstance(first.kept, Filled):
+        return _data.list_items(results, systems)
+    if all(r.refs and r.predictions is not None for r in results):
+        return _data.list_stories(results, systems)
+    return None
+
+
+def draw_explorer(data: dict[str, Any] | None, notes: Sequence[str]) -> str:
+    """Where the script draws."""
     if data is None:
         return '<p class="meta">This result was saved without its videos: the scores are all there is to show.</p>'
-    what, one = ROWS[str(data["kind"])]
+    what, one = ROWS[data["kind"]]
+    lines = "".join(f'<p class="meta">{escape_text(line)}</p>' for line in notes)
     return f"""<section aria-labelledby="rows">
 <h2 id="rows">{what}</h2>
 <noscript><p class="fault">The table and the drawings of each {one} need JavaScript, which is switched off here. The
-scores, counts and warnings above are complete without it.</p></noscript>
-<div id="app"></div>
-</section>
-<script type="application/octet-stream" id="data">{_data.pack_data(data)}</script>
-<script>{script}</script>"""
+scores, counts and warnings are complete without it.</p></noscript>
+{lines}<div id="app"></div>
+</section>"""
+
+
+def draw_script(data: dict[str, Any] | None, script: str) -> str:
+    """The script, and what it draws from."""
+    if data is None:
+        return ""
+    packed = _data.pack_data(data)
+    return f"""<script type="application/octet-stream" id="data">{packed}</script>
+<script>{script}</script>
+"""
 
 
 def read_asset(name: str) -> str:
@@ -116,8 +174,18 @@ def check_comparable(a: Result, b: Result) -> None:
     if (a.task, a.protocol, list(a.scores)) != (b.task, b.protocol, list(b.scores)):
         seen = " and ".join(f"{r.task}, {r.protocol}: {', '.join(r.scores)}" for r in (a, b))
         raise SpecError(f"the two results do not hold the same metrics ({seen}); score both with the same options")
-    if [ref.stories for ref in a.refs] != [ref.stories for ref in b.refs]:
+    if [ref.stories for ref in a.refs] != [ref.stories for ref in b.refs] or list_kept(a) != list_kept(b):
         raise SpecError("the two results do not have the same references; score both against the same files")
+
+
+def list_kept(result: Result) -> list[Any]:
+    """The queries, images or sets that a result compared with."""
+    kept = result.kept
+    if isinstance(kept, Answers):
+        return list(kept.queries.values())
+    if isinstance(kept, Described):
+        return list(kept.refs)
+    return [] if kept is None else list(kept.sets)
 
 
 def show_number(value: float | None, score: Score, sign: str = "") -> str:
@@ -138,25 +206,42 @@ def show_interval(score: Score) -> str:
 
 
 def draw_scores(results: Sequence[Result], systems: Sequence[str]) -> str:
-    """One line a metric: each system's primary number with its interval, the first's others, and the signature."""
+    """One line a metric: each system's primary number with its interval, and the first's others."""
     first, *rest = results
     others = [] if rest else list(dict.fromkeys(f for s in first.scores.values() for f in s.values if f != s.primary))
-    heads = [*systems, "Difference"] if rest else ["Score", *(f.capitalize() for f in others)]
+    heads = [*systems, "Difference"] if rest else ["Score"]
+    several = len(others) > COLUMNS  # too many for columns: in words, line by line
+    heads += [] if several else [f.capitalize() for f in others]
     lines = []
     for name, s in first.scores.items():
         cells = [f"<td><b>{show_number(r[name].value, s)}</b>{show_interval(r[name])}</td>" for r in results]
         cells += [f"<td>{show_number(r[name].value - s.value, s, '+')}</td>" for r in rest]
-        cells += [f"<td>{show_number(s.values.get(f) if f != s.primary else None, s)}</td>" for f in others]
+        if several:
+            told = (f"{escape_text(f)} {show_number(v, s)}" for f, v in s.values.items() if f != s.primary)
+            cells.append(f'<td class="others">{" · ".join(told)}</td>')
+        else:
+            cells += [f"<td>{show_number(s.values.get(f) if f != s.primary else None, s)}</td>" for f in others]
         what = "" if s.primary == "value" else f" <small>{escape_text(s.primary)}</small>"
-        signatures = dict.fromkeys(r[name].signature for r in results)
-        codes = "".join(f"<code>{show_signature(signature)}</code>" for signature in signatures)
-        lines.append(f'<tr><th scope="row">{escape_text(name)}{what}{codes}</th>{"".join(cells)}</tr>')
+        lines.append(f'<tr><th scope="row">{escape_text(name)}{what}</th>{"".join(cells)}</tr>')
     columns = "".join(f'<th scope="col">{escape_text(head)}</th>' for head in heads)
-    caption = "Fractions are printed × 100. The line under a name says how its number was made."
+    columns += '<th scope="col" class="others">Other numbers</th>' if several else ""
+    caption = 'Fractions are printed × 100. How each number was made: <a href="#signatures">signatures</a>.'
     return (
-        f'<div class="wide"><table class="scores"><caption>{caption}</caption><thead><tr><th scope="col">Metric</th>'
-        f"{columns}</tr></thead><tbody>{''.join(lines)}</tbody></table></div>"
+        '<div class="wide" tabindex="0" role="region" aria-label="Scores"><table class="scores">'
+        f'<caption>{caption}</caption><thead><tr><th scope="col">Metric</th>{columns}</tr></thead>'
+        f"<tbody>{''.join(lines)}</tbody></table></div>"
     )
+
+
+def draw_signatures(results: Sequence[Result]) -> str:
+    """Folded away: every choice that made each number."""
+    lines = []
+    for name in results[0].scores:
+        codes = dict.fromkeys(r[name].signature for r in results)
+        told = "".join(f"<dd><code>{show_signature(signature)}</code></dd>" for signature in codes)
+        lines.append(f"<dt>{escape_text(name)}</dt>{told}")
+    many = f"{len(lines)} signature{'s' * (len(lines) != 1)}: every choice that made each number"
+    return f'<details class="signatures"><summary>{many}</summary><dl>{"".join(lines)}</dl></details>'
 
 
 def draw_counts(result: Result, name: str) -> str:

@@ -1,114 +1,96 @@
 "use strict";
-/* The report's script: unpacks the embedded data, then draws what is looked at. Plain JavaScript, nothing loaded.
-   Strings of users reach the page as text nodes and attribute values only; nothing here writes HTML.
-
-   A row of stories: [id, numbers per system, seconds, events per set, per system [events, pairs per set] or null,
-                      with scene graphs: per system and set a list beside the pairs]
-   A row of items:   [id, numbers per system, candidate per system, references, with scene graphs: per system]
-   An event: [start, end, caption]; malformed ones come last and have text for times.
-   A pair:   [reference, prediction, IoU, caption score or null, and maybe: words, words, METEOR's matches]        */
-
-const SVG = "http://www.w3.org/2000/svg";
-const ROW = 38; // px, one line of the table: report.css says the same
-const PRINTED = 200; // rows of the table on paper
-const BAR = 38, SLIM = 9, GAP = 4, LINKS = 52, BETWEEN = 18, AXIS = 28, CROWD = 6; // px, and lanes that make a crowd
-const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1200, 1800, 3600]; // s between ticks
-const MODULES = ["same word", "same stem", "synonym", "paraphrase"];
-const KINDS = {
-  missed: "missed: a reference event without a partner",
-  extra: "unmatched: a predicted event without a partner",
-  low: "mislocated: a pair that overlaps by less than ",
-  malformed: "malformed: no stretch of time, matches nothing",
-};
-
-// --- small helpers ---------------------------------------------------------------------------------------------------
-
-function make(node, attributes, children) {
-  for (const [key, value] of Object.entries(attributes)) {
-    if (typeof value === "function") node.addEventListener(key, value);
-    else if (value !== null && value !== undefined && value !== false) node.setAttribute(key, value);
-  }
-  node.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
-  return node;
-}
-const el = (tag, attributes = {}, ...children) => make(document.createElement(tag), attributes, children);
-const svg = (tag, attributes = {}, ...children) => make(document.createElementNS(SVG, tag), attributes, children);
-
-const clock = (s) => `${Math.floor(s / 60)}:${String(Math.floor(s % 60)).padStart(2, "0")}`;
-const when = (event) => `${event[0]}–${event[1]} s`;
-const shown = (value, scale = 1) => (value === null || value === undefined ? "–" : (value * scale).toFixed(2));
-const signed = (value, scale) => (value === null ? "–" : (value > 0 ? "+" : "") + (value * scale).toFixed(2));
-const noun = () => (data.kind === "stories" ? "video" : "item"); // what a row is
-const count = (n, one) => `${n.toLocaleString("en")} ${one}${n === 1 ? "" : "s"}`;
-const titled = (m) => (data.metrics[m][1] === "value" ? data.metrics[m][0] : data.metrics[m].slice(0, 2).join(" "));
-/** A long name without its middle: names of one family differ at the end. */
-function brief(name, most = 16) {
-  return name.length <= most ? name : `${name.slice(0, most / 2 - 1)}…${name.slice(-most / 2)}`;
-}
-const isMalformed = (event) => typeof event[0] === "string";
-const overlap = (a, b) => {
-  const shared = Math.min(a[1], b[1]) - Math.max(a[0], b[0]);
-  return shared > 0 ? shared / (a[1] - a[0] + b[1] - b[0] - shared) : 0;
-};
-
-async function unpacked() {
-  const text = atob(document.getElementById("data").textContent);
-  const bytes = new Uint8Array(text.length);
-  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return new Response(stream).json();
-}
-
-// --- what is known of a row ------------------------------------------------------------------------------------------
-
-let data; // what was embedded
-let rows; // all of them, each with its place in `data`
-let chosen = 0; // the metric of the histogram and of the comparison
-let two = false; // are two systems compared?
-
-/** Which events of a system have no partner, or a bad one: counted over all reference sets. */
-function errorsOf(row, s) {
-  const found = { missed: 0, extra: 0, low: 0, malformed: 0 };
-  const [told, paired] = row[4][s] ?? [[], row[3].map(() => [])];
-  const partnered = new Set();
-  row[3].forEach((events, k) => {
-    if (!events) return;
-    found.missed += events.filter((e) => !isMalformed(e)).length - paired[k].length;
-    for (const pair of paired[k]) {
-      partnered.add(pair[1]);
-      found.low += pair[2] < data.low;
-    }
-  });
-  found.malformed = told.filter(isMalformed).length;
-  found.extra = told.length - found.malformed - partnered.size;
-  return found;
-}
+/* The report: a table and a histogram of its rows, whatever they are, and one row in full. */
 
 function haystack(row) {
-  if (row.hay === undefined) {
-    const words = data.kind === "items" ? [...row[2], ...row[3]]
-      : toldIn(row).flatMap(([, events]) => events.map((e) => e[2]));
-    row.hay = [row[0], ...words.filter(Boolean)].join("\n").toLowerCase();
-  }
+  row.hay ??= [row[0], ...PAGES[data.kind].words(row).filter(Boolean)].join("\n").toLowerCase();
   return row.hay;
 }
 
-/** Who tells what in a row of stories: [name, events], reference sets before systems. */
-function toldIn(row) {
-  const systems = row[4].map((system, s) => [data.systems[s], system ? system[0] : []]);
-  return [...row[3].map((events, k) => [data.sets[k], events ?? []]), ...systems];
+// --- one row in full -------------------------------------------------------------------------------------------------
+
+const current = { row: null, set: 0, steps: [] }; // what is open, against which set, and its two buttons
+const address = (row) => `#${noun()}=${encodeURIComponent(safely(String(row[0])))}`;
+const safely = (text) => (text.toWellFormed ? text.toWellFormed() : text);
+
+function route() {
+  const found = /^#(?:video|item|query|image)=(.*)$/s.exec(location.hash);
+  if (!found) return;
+  let id;
+  try { id = decodeURIComponent(found[1]); } catch { id = found[1]; }
+  const row = rows.find((r) => safely(String(r[0])) === id);
+  if (row) show(row, true);
+  else table.status.textContent = `There is no ${noun()} “${id}” in this report.`;
+}
+
+function go(row) {
+  if (location.hash === address(row)) show(row, true);
+  else location.hash = address(row);
+}
+
+/** The row before or after the open one, in the order of the table. */
+const beside = (step) => table.view[table.view.indexOf(current.row) + step];
+
+function enableSteps() {
+  for (const [button, step] of current.steps) button.disabled = !beside(step);
+}
+
+function show(row, asked) {
+  current.row = row;
+  const place = table.view.indexOf(row);
+  if (place >= 0) table.at = place;
+  drawRows();
+  drawOpen();
+  if (!asked) return;
+  current.el.querySelector("h3").focus({ preventScroll: true });
+  current.el.scrollIntoView({ block: "start" });
+}
+
+function drawOpen() {
+  const row = current.row;
+  const neighbour = (step, words) => {
+    const button = el("button", { type: "button", click: () => go(beside(step)) }, words);
+    current.steps.push([button, step]);
+    return button;
+  };
+  current.steps = [];
+  const back = () => {
+    table.box.scrollTop = Math.max(0, table.at * ROW - table.box.clientHeight / 2);
+    drawRows();
+    table.el.scrollIntoView({ block: "nearest" });
+    table.body.querySelector('a[tabindex="0"]')?.focus();
+  };
+  const numbers = data.metrics.map(([name, , scale], m) => el("li", {}, `${name} `,
+    row[1].map((values, s) => [s ? " · " : "", el("b", {}, shown(values[m], scale))])));
+  const about = PAGES[data.kind].about(row);
+  const length = about ? el("small", {}, ` ${about}`) : null;
+  const buttons = [neighbour(-1, "Previous"), neighbour(1, "Next"),
+    el("button", { type: "button", click: back }, "Back to the table")];
+  current.el.replaceChildren(
+    el("div", { class: "bar" }, el("h3", { tabindex: -1 }, String(row[0]), length), el("div", {}, buttons)),
+    el("ul", { class: "chips" }, numbers), ...PAGES[data.kind].open(row).flat(Infinity).filter(Boolean));
+  enableSteps();
+}
+
+// --- columns ---------------------------------------------------------------------------------------------------------
+
+const JOINTS = /(?<=[ _,=(-])/; // where a name may go on in the next line
+const breakable = (name) => name.split(JOINTS).flatMap((part, k) => (k ? [el("wbr"), part] : [part]));
+
+/** As wide as its head, within bounds: a head may take two lines. */
+function fit(head, least, most) {
+  const longest = Math.max(...head.split(JOINTS).map((part) => part.length), head.length / 2);
+  return Math.round(Math.min(most, Math.max(least, 54 + 8.4 * longest)));
 }
 
 /** A column: its head, its width, what sorts it, what it shows. The chosen metric stands first. */
 function columns() {
-  const stories = data.kind === "stories";
-  const width = innerWidth < 640 ? 130 : 210;
-  const out = [{ key: "id", head: stories ? "Video" : "Item", width, value: (r) => String(r[0]), words: true }];
+  const page = PAGES[data.kind];
+  const longest = rows.reduce((n, r) => Math.max(n, String(r[0]).length), 0);
+  const wide = Math.round(Math.min(narrow() ? 140 : 330, Math.max(110, 28 + 8.4 * longest)));
+  const out = [{ key: "id", head: page.head, width: wide, value: (r) => String(r[0]), words: true }];
   const metric = (m, s, head, about) => {
     const [name, , scale] = data.metrics[m];
-    const value = (r) => r[1][s][m];
-    const width = two && m === chosen ? 142 : 100;
-    out.push({ key: `${name}/${s}`, head, about: about ?? titled(m), width, value, scale });
+    out.push({ key: `${name}/${s}`, head, about: about ?? titled(m), value: (r) => r[1][s][m], scale });
   };
   const delta = (r) => {
     const [a, b] = r[1].map((values) => values[chosen]);
@@ -117,28 +99,15 @@ function columns() {
   if (data.metrics.length) {
     const name = data.metrics[chosen][0];
     if (two) {
-      data.systems.forEach((system, s) => metric(chosen, s, brief(system), `${name} of ${system}`));
+      data.systems.forEach((system, s) => metric(chosen, s, system, `${name} of ${system}`));
       const about = `${name} of ${data.systems[1]} minus that of ${data.systems[0]}`;
       const scale = data.metrics[chosen][2];
-      out.push({ key: "delta", head: "Difference", about, width: 126, value: delta, scale, delta: true });
+      out.push({ key: "delta", head: "Difference", about, value: delta, scale, delta: true });
     } else metric(chosen, 0, name);
   }
-  if (stories) {
-    const kinds = { missed: "Missed", extra: "Unmatched", low: "Mislocated", malformed: "Malformed" };
-    for (const [kind, head] of Object.entries(kinds)) {
-      const about = KINDS[kind] + (kind === "low" ? data.low : "");
-      out.push({ key: kind, head, about, width: 118, value: (r) => r.errors[kind], kind });
-    }
-    const referred = (r) => r[3].reduce((n, events) => n + (events ? events.length : 0), 0);
-    const predicted = (r) => (r[4][0] ? r[4][0][0].length : null);
-    out.push({ key: "refs", head: "Reference", about: "reference events", width: 98, value: referred });
-    out.push({ key: "preds", head: "Predicted", about: "predicted events", width: 98, value: predicted });
-    out.push({ key: "length", head: "Length", width: 80, value: (r) => r.extent, text: clock });
-  } else {
-    out.push({ key: "cand", head: brief(data.systems[0], 40), width: 380, value: (r) => r[2][0] ?? "", words: true });
-    out.push({ key: "refs", head: "References", width: 100, value: (r) => r[3].length });
-  }
+  out.push(...page.columns());
   data.metrics.forEach((m, k) => k === chosen || metric(k, 0, m[0], two ? `${m[0]} of ${data.systems[0]}` : undefined));
+  for (const column of out) column.width ??= fit(column.head, column.kind ? 124 : 86, 200);
   return out;
 }
 
@@ -155,6 +124,7 @@ function arrange() {
   const keyed = table.view.map((r) => [column.value(r), r]);
   const collator = new Intl.Collator("en", { numeric: true });
   keyed.sort(([a, r], [b, q]) => {
+    if (r.missing !== q.missing) return r.missing - q.missing; // nothing was said: nothing to look at
     if (a === null || b === null) return (a === null) - (b === null) || r.place - q.place; // unknown comes last
     return (column.words ? collator.compare(a, b) : a - b) * side || r.place - q.place;
   });
@@ -164,7 +134,9 @@ function arrange() {
   const some = table.view.length === rows.length ? "" : `${table.view.length.toLocaleString("en")} of `;
   const by = column.kind ? column.head.toLowerCase() : column.about ?? column.head;
   const order = `by ${by}${table.down ? ", highest first" : ""}`;
-  table.status.textContent = [some + count(rows.length, noun()), order, table.bin ? binName(table.bin) : null]
+  const missing = table.view.filter((r) => r.missing).length;
+  const last = missing ? `${missing.toLocaleString("en")} without a prediction last` : null;
+  table.status.textContent = [some + count(rows.length, noun()), order, table.bin ? binName(table.bin) : null, last]
     .filter(Boolean).join(", ");
   drawHead();
   drawRows();
@@ -182,7 +154,7 @@ function drawHead() {
     };
     return el("th", { scope: "col", "aria-sort": sorted, "data-key": c.key, class: c.words ? "words" : "" },
       el("button", { type: "button", title: c.about ?? c.head, click: press },
-        c.kind ? el("i", { class: `dot ${c.kind}` }) : null, el("span", {}, c.head)));
+        c.kind ? el("i", { class: `dot ${c.kind}` }) : null, el("span", {}, breakable(c.head))));
   })));
   table.cols.replaceChildren(...table.columns.map((c) => el("col", { width: c.width })));
   table.el.style.minWidth = `${table.columns.reduce((sum, c) => sum + c.width, 0)}px`;
@@ -190,6 +162,8 @@ function drawHead() {
 }
 
 function drawRows() {
+  const beyond = table.box.scrollWidth - table.box.clientWidth - table.box.scrollLeft > 4;
+  table.box.parentNode?.classList.toggle("more", beyond); // columns to the right
   const n = table.view.length;
   const first = table.all ? 0 : Math.max(0, Math.floor(table.box.scrollTop / ROW) - 8);
   const last = table.all ? Math.min(n, PRINTED) : Math.min(n, first + Math.ceil(table.box.clientHeight / ROW) + 16);
@@ -212,7 +186,7 @@ function drawRow(row, i) {
     const value = c.value(row);
     if (c.key === "id") {
       const link = { href: address(row), tabindex: i === table.at ? 0 : -1, title: value };
-      return el("th", { scope: "row" }, el("a", link, value || "(no id)"));
+      return el("th", { scope: "row", class: row.missing ? "absent" : null }, el("a", link, value || "(no id)"));
     }
     let kind = c.words ? "words" : c.kind && value ? `has ${c.kind}` : null;
     if (c.delta && value) kind = value > 0 ? "better" : "worse";
@@ -318,7 +292,7 @@ function build(app) {
     waiting = setTimeout(() => { table.needle = e.target.value; arrange(); }, 90);
   };
   const pick = (e) => { chosen = Number(e.target.value); table.sort = null; table.down = false; refresh(); };
-  const stories = data.kind === "stories";
+  const page = PAGES[data.kind], plurals = plural(page.head);
   table.status = el("p", { class: "meta", role: "status", id: "status" });
   [table.cols, table.head, table.body] = [el("colgroup"), el("thead"), el("tbody")];
   table.el = el("table", { class: "rows", "aria-describedby": "status" }, table.cols, table.head, table.body);
@@ -327,16 +301,16 @@ function build(app) {
     if (!queued) requestAnimationFrame(() => { queued = false; drawRows(); });
     queued = true;
   };
-  const region = { class: "box", role: "region", "aria-label": stories ? "Videos" : "Items", tabindex: 0 };
+  const region = { class: "box", role: "region", "aria-label": plurals, tabindex: 0 };
   table.box = el("div", { ...region, scroll, keydown: walk }, table.el);
-  current.el = el("article", { id: "open", "aria-label": stories ? "The chosen video" : "The chosen item" });
+  current.el = el("article", { id: "open", "aria-label": `The chosen ${page.noun}` });
   const choices = data.metrics.map((_, m) => el("option", { value: m, selected: m === chosen ? "" : null }, titled(m)));
-  const placeholder = stories ? "ids and captions" : "ids, candidates, references";
+  const placeholder = page.placeholder;
   app.append(
     el("div", { class: "bar tools" },
       el("label", {}, "Search ", el("input", { type: "search", placeholder, input: search })),
       choices.length ? el("label", {}, "Metric ", el("select", { change: pick }, choices)) : null),
-    figure, table.status, table.box, current.el);
+    figure, table.status, el("div", { class: "frame" }, table.box), current.el);
   refresh();
   const paper = (printing) => {
     table.all = printing;
@@ -350,8 +324,13 @@ function build(app) {
   matchMedia("print").addEventListener("change", (e) => paper(e.matches));
   window.addEventListener("resize", drawRows);
   window.addEventListener("hashchange", route);
-  const first = table.view.find((row) => data.kind === "items" || row[4].some(Boolean)) ?? table.view[0];
-  if (first) show(first, false); // the worst that has a prediction
+  const first = table.view.find((row) => !row.missing && page.telling(row)) ?? table.view.find((row) => !row.missing)
+    ?? table.view[0];
+  if (first) { // the worst that has something to show
+    show(first, false);
+    table.box.scrollTop = Math.max(0, (table.at - 3) * ROW);
+    drawRows();
+  }
   route();
 }
 
@@ -366,15 +345,11 @@ async function start() {
   rows = data.rows;
   chosen = data.lead;
   two = data.systems.length > 1;
+  const page = PAGES[data.kind];
   rows.forEach((row, place) => {
     row.place = place;
-    if (data.kind !== "stories") return;
-    row.errors = errorsOf(row, 0);
-    row[5]?.forEach((sets, s) => sets?.forEach((list, k) => list.forEach((graphs, i) => {
-      row[4][s][1][k][i].graphs = graphs;
-    })));
-    const events = toldIn(row).flatMap(([, list]) => list);
-    row.extent = events.reduce((far, e) => (isMalformed(e) ? far : Math.max(far, e[1])), row[2]) || 1;
+    row.missing = Number(!page.said(row));
+    page.prepare?.(row);
   });
   build(app);
   app.dataset.ready = "yes";

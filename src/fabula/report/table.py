@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from fabula.core.brief import short_signatures
 from fabula.core.printable import printable
 from fabula.core.result import Result, Score
 
@@ -26,15 +27,19 @@ def columns(result: Result) -> list[str]:
     return sorted(dict.fromkeys(f for s in result.scores.values() for f in s.values), key=lambda f: f == "value")
 
 
-def rich_table(result: Result, title: str, thresholds: bool = False) -> Group:
-    """Scores, with `thresholds` also at each of them; then their signatures and the counts, in small print."""
+def rich_table(result: Result, title: str, thresholds: bool = False, full: bool = False) -> Group:
+    """Scores, with `thresholds` also at each of them; then their signatures and the counts, in small print.
+
+    What all signatures share stands once, and defaults are left out, unless they are wanted in `full`.
+    """
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
 
     table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, header_style="dim")
     table.add_column("metric", overflow="fold")
-    signatures = [Text(printable(s.signature), style="dim", overflow="fold") for s in result.scores.values()]
+    told = [s.signature for s in result.scores.values()] if full else short_signatures(result.scores)
+    signatures = [Text(printable(line), style="dim", overflow="fold") for line in told]
     small_print: tuple[RenderableType, ...] = (
         *type_tables(result),
         *(threshold_tables(result) if thresholds else ()),

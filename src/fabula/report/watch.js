@@ -1,7 +1,8 @@
 "use strict";
 /* The page of predicted stories beside their videos. Strings of users reach it as text nodes and attribute values only.
    A row: [id, seconds, events, address of the video or null]; an event: [start, end, caption], malformed ones with text
-   for times. Clicking an event, or the timeline, seeks; the playing video marks where it is. */
+   for times. A film's row goes on with its people and how many more there are: [name, pictures, [[start, end], …]]; its
+   events with which of them they name. Clicking an event, or the timeline, seeks; the playing video marks where it is. */
 
 const SVG = "http://www.w3.org/2000/svg";
 const BAR = 34, GAP = 4, AXIS = 28; // px
@@ -41,7 +42,26 @@ function lanesOf(events) {
   });
 }
 
-function drawStory([id, seconds, events, source]) {
+/** A strip a person: the face, the name, when it is seen. */
+function drawPeople(people, more, extent, seek) {
+  const x = (t) => `${((100 * t) / extent).toFixed(3)}%`;
+  const rows = people.map(([name, pictures, spans]) => el("li", {},
+    el("span", { class: "who" }, pictures.slice(0, 1).map((p) => el("img", { src: p, alt: "" })), el("b", {}, name),
+      el("span", { class: "more" }, pictures.slice(1).map((p) => el("img", { src: p, alt: "" })))),
+    svg("svg", {
+      class: "seen", height: 18, role: "img", "aria-label": `${name} is seen ${spans.length} times`,
+      click: (e) => {
+        const box = e.currentTarget.getBoundingClientRect();
+        seek((extent * (e.clientX - box.left)) / box.width);
+      },
+    }, svg("rect", { class: "ground", width: "100%", height: "100%", rx: 4 }),
+      spans.map(([a, b]) => svg("rect", { x: x(a), width: x(Math.max(b - a, extent / 300)), height: "100%", rx: 3 },
+        svg("title", {}, `${clock(a)}–${clock(b)}`))))));
+  const rest = more ? el("p", { class: "meta" }, `and ${more} more, seen less`) : null;
+  return people.length ? [el("h3", {}, "People"), el("ul", { class: "people" }, rows), rest] : [];
+}
+
+function drawStory([id, seconds, events, source, people = [], more = 0]) {
   const sound = events.filter(isSound), bad = events.filter((e) => !isSound(e));
   const extent = Math.max(seconds, ...sound.map((e) => e[1])) || 1;
   const video = source === null ? null
@@ -67,7 +87,9 @@ function drawStory([id, seconds, events, source]) {
     }, svg("title", {}, `${clock(start)}–${clock(end)} ${caption}`), svg("rect", { width: "100%", height: "100%" }),
       svg("foreignObject", { width: "100%", height: BAR }, el("p", { "aria-hidden": "true" }, caption.slice(0, 120)))));
     lines.push(el("button", { type: "button", click: () => seek(start) },
-      el("time", {}, `${clock(start)}–${clock(end)}`), el("span", {}, caption || "(no caption)")));
+      el("time", {}, `${clock(start)}–${clock(end)}`), el("span", {}, caption || "(no caption)",
+        (event[3] ?? []).map((k) => people[k][1].slice(0, 1)
+          .map((p) => el("img", { src: p, alt: people[k][0], title: people[k][0] }))))));
   });
   const head = svg("line", { class: "head", x1: 0, x2: 0, y1: -4, y2: height });
   const ticks = [];
@@ -104,7 +126,7 @@ function drawStory([id, seconds, events, source]) {
   return [
     el("div", { class: `watch${video ? "" : " alone"}` }, video,
       el("ol", { class: "steps", "aria-label": "Predicted events" }, lines.map((line) => el("li", {}, line)))),
-    strip, status,
+    strip, status, ...drawPeople(people, more, extent, seek),
     sound.length ? null : el("p", { class: "meta" }, "No event was predicted in this video."),
     bad.length ? el("p", { class: "fault" }, `${bad.length} predicted: no stretch of time, not drawn.`) : null,
   ];

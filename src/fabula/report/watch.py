@@ -7,16 +7,16 @@ Only our script and style may run; media may come from the page's own place.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from urllib.parse import quote
+from typing import Any
 
 from fabula.core.errors import InputError
 from fabula.core.nouns import Story
 from fabula.report._data import pack_data
 from fabula.report._events import list_events
 from fabula.report.html import draw_head, escape_text, hash_source, read_asset
+from fabula.report.links import link_file
 
 
 def watch_page(
@@ -35,18 +35,25 @@ def watch_page(
         raise InputError("no story to show", hint="predict at least one video")
     place = Path(folder or ".")
     rows = [
-        [id, story.duration or 0, list_events(story), link_video((videos or {}).get(id), place)]
+        [id, story.duration or 0, list_events(story), link_file((videos or {}).get(id), place)]
         for id, story in stories.items()
     ]
-    style, script = read_asset("report.css") + read_asset("watch.css"), read_asset("watch.js")
-    policy = f"style-src '{hash_source(style)}'; script-src '{hash_source(script)}'; media-src 'self' file:"
     events = sum(len(story) for story in stories.values())
     many = f"{len(rows):,} video{'s' * (len(rows) != 1)}, {events:,} predicted event{'s' * (events != 1)}"
+    return draw_watch(rows, title, many, notes)
+
+
+def draw_watch(rows: Sequence[Sequence[Any]], title: str, lead: str, notes: Sequence[str] = ()) -> str:
+    """The document of rows as watch.js has them."""
+    style, script = read_asset("report.css") + read_asset("watch.css"), read_asset("watch.js")
+    policy = (
+        f"style-src '{hash_source(style)}'; script-src '{hash_source(script)}'; media-src 'self' file:; img-src data:"
+    )
     lines = "".join(f'<p class="meta">{escape_text(line)}</p>' for line in notes)
     return f"""{draw_head(title, style, policy)}<body>
 <header>
 <h1>{escape_text(title)}</h1>
-<p class="lead">{many}</p>
+<p class="lead">{escape_text(lead)}</p>
 {lines}
 </header>
 <main>
@@ -58,14 +65,3 @@ def watch_page(
 </body>
 </html>
 """
-
-
-def link_video(path: str | Path | None, place: Path) -> str | None:
-    """The address of a file, relative to the page where both lie on one disk."""
-    if path is None:
-        return None
-    real = Path(os.path.realpath(path))
-    try:
-        return quote(os.path.relpath(real, os.path.realpath(place)).replace(os.sep, "/"))
-    except ValueError:  # another drive
-        return real.as_uri()

@@ -90,7 +90,7 @@ class Request:
         everything = [self.predictions, *self.refs]
         if any(isinstance(r, Corpus) for r in everything):
             raise SpecError(f"the task {task} reads files, not story corpora")
-        first, *rest = (Path(str(r)) for r in everything)
+        first, *rest = (r if isinstance(r, Path) else Path(str(r)) for r in everything)
         return first, rest
 
     def need_refs(self) -> None:
@@ -138,10 +138,13 @@ def measure(
         run_facts = {PLURAL.get(table.unit, f"{table.unit}s"): len(set(table.keys)), **own}
         if crowded := note_crowded(table, name, request.options.strict, tally):
             run_facts["crowded=zero"] = crowded
-        signature = metric.signature({**run_facts, "fabula": __version__})
+        run_facts["fabula"] = __version__
+        signature, short = metric.signature(run_facts), metric.short_signature(run_facts)
         at = metric.by_threshold(table)
         numbers = metric.fold(table)
-        scores[name] = Score(metric.title, numbers, metric.primary, signature, scale=metric.scale, by_threshold=at)
+        scores[name] = Score(
+            metric.title, numbers, metric.primary, signature, scale=metric.scale, by_threshold=at, short=short
+        )
         rows[name], named[name] = table, metric
     protocol = request.protocol.name if request.protocol else "default"
     lines = tuple(tally.notes.lines())

@@ -19,6 +19,7 @@ from fabula.metrics.captions import Items
 from fabula.metrics.identity import ClipSets
 from fabula.score.base import Request, Tally, Task, measure
 from fabula.score.captionsets import Gathered, gather
+from fabula.score.kept import Filled
 from fabula.text.identity import ids
 from fabula.text.identity import is_named as someone
 from fabula.text.ispice import OFFICIAL_IDS, Boundary, normalise
@@ -66,7 +67,8 @@ def run(request: Request) -> Result:
 
     result = measure(request, "identity", chosen, rows_of, Tally(facts, counts, notes))
     read = {name: renamed for name, m in result.metrics.items() if m.reads == "captions" and not renames_itself(m)}
-    return replace(result, items=tuple(raw) if said else (), read=read)
+    kept = Filled({s.id: s for s in scored})
+    return replace(result, items=tuple(raw) if said else (), read=read, kept=kept)
 
 
 def renames_itself(metric: Metric) -> bool:

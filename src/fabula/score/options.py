@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fabula.core.options import Options, option
-from fabula.io.segments import REPAIRS
+from fabula.core.repairs import REPAIRS
 
 STORIES = ("dense", "procedure")
 MOMENTS = ("moments", "highlights", "grounding")

@@ -16,6 +16,7 @@ from fabula.io.files import pause_collector
 from fabula.metrics import Metric
 from fabula.metrics.moments import MomentMetric
 from fabula.score.base import Request, Tally, measure
+from fabula.score.kept import Answers
 from fabula.score.rankings import Reading, Scored, moment_rows
 
 TYPES = ("v", "t", "vt")  # TVR: the video, the subtitles or both tell where it is
@@ -35,8 +36,9 @@ def run(request: Request, task: str) -> Result:
     numbers = VideoNumbers(strangers=all(m.param("unlisted") == "wrong" for m in chosen))
     stream, _ = files.read_rankings(predictions, numbers, notes, options.format)
     able = [m for m in chosen if m not in absent]
+    kept = Answers(queries, numbers, next(iter(able), None))
     with pause_collector():  # rankings hold no cycles
-        scored = moment_rows(able, queries, stream, Reading(numbers, notes, options.strict, request.progress))
+        scored = moment_rows(able, queries, kept.tap(stream), Reading(numbers, notes, options.strict, request.progress))
     absent |= scored.absent
     present = keep_usable(request, chosen, absent, notes)
     note_missing(scored, len(queries), predictions, notes)
@@ -54,7 +56,7 @@ def run(request: Request, task: str) -> Result:
         "predictions": scored.answers,
     }
     tally = Tally({"missing": scored.missing, "empty": scored.empty}, counts, notes)
-    result = measure(request, task, present, rows_of, tally)
+    result = replace(measure(request, task, present, rows_of, tally), kept=kept)
     types = {id: q.type for id, q in queries.items() if q.type is not None}
     return with_types(result, types) if types else result
 

@@ -16,6 +16,7 @@ from fabula.io import regions as files
 from fabula.metrics import Metric
 from fabula.metrics.regions import Pictures, RegionMetric
 from fabula.score.base import Request, Tally, Task, measure
+from fabula.score.kept import Described
 
 
 def run(request: Request) -> Result:
@@ -27,7 +28,8 @@ def run(request: Request) -> Result:
     boxes = sum(map(len, pictures.values()))
     if not boxes:
         raise InputError("no reference image has a box", file=refs[0], hint="check the reference file")
-    known = Known(files.Predictions(predictions, options.format, notes), pictures, notes)
+    kept = Described(pictures)
+    known = Known(files.Predictions(predictions, options.format, notes), pictures, notes, kept)
     data = Pictures(pictures, known)
     tables: dict[object, Rows] = {}
     for metric in chosen:
@@ -49,7 +51,7 @@ def run(request: Request) -> Result:
         "predictions": known.boxes,
     }
     facts = {"boxes": known.files.form, "refs_boxes": form, "missing": missing}
-    return measure(request, "regions", chosen, rows_of, Tally(facts, counts, notes))
+    return replace(measure(request, "regions", chosen, rows_of, Tally(facts, counts, notes)), kept=kept)
 
 
 def note_ties(chosen: Sequence[Metric], tables: Mapping[object, Rows], notes: Notes) -> None:
@@ -67,6 +69,7 @@ class Known:
     files: files.Predictions
     refs: Mapping[str, Picture]
     notes: Notes
+    kept: Described
     images: int = 0
     boxes: int = 0
     unknown: int = 0
@@ -85,7 +88,9 @@ class Known:
                 raise InputError(problem, file=self.files.path, hint="keep one of the two")
             seen[id] = picture.id
             self.count(picture, id)
-            yield picture if id == picture.id else replace(picture, id=id)
+            known = picture if id == picture.id else replace(picture, id=id)
+            self.kept.keep(known)
+            yield known
         self.counted = True
 
     def find(self, id: str) -> str | None:

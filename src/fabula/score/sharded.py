@@ -20,6 +20,7 @@ from fabula.core.result import Result
 from fabula.core.rows import Rows
 from fabula.io.fields import Source
 from fabula.io.files import check_path, find_parts, name_unit, temporary_folder
+from fabula.io.given import Given
 from fabula.io.ids import describe_match
 from fabula.io.pieces import Piece
 from fabula.io.segments import check_references
@@ -62,8 +63,9 @@ class Run:
 
 def run_in(path: Path, request: Request, task: str | None) -> Result:
     options = request.options
-    inputs = [Input.of(r, k, options.refs_format) for k, r in enumerate(request.refs)]
-    inputs.append(Input.of(request.predictions, PREDICTIONS, options.format))
+    far = request.runner is not None  # other machines do not see what lies in a temporary folder of this one
+    inputs = [Input.of(r, k, options.refs_format, far) for k, r in enumerate(request.refs)]
+    inputs.append(Input.of(request.predictions, PREDICTIONS, options.format, far))
     judged = request.protocol is None or request.protocol.judges_segments
     rules = Rules(options.strict, options.repair, judged)
     if judged:
@@ -141,13 +143,13 @@ class Input:
     notes: Notes = field(default_factory=Notes)
 
     @classmethod
-    def of(cls, readable: Readable, set: int, format: str | None) -> Input:
+    def of(cls, readable: Readable, set: int, format: str | None, far: bool = False) -> Input:
         if isinstance(readable, Corpus):
             made = hashlib.blake2b(digest_size=16)
             for story in readable.values():
                 made.update(pack_record(0, 0, story).encode())
             return cls(set, readable.name, [readable], made.hexdigest(), 100 * readable.events)
-        found = io.cut_pieces(readable, format)
+        found = None if far and isinstance(readable, Given) else io.cut_pieces(readable, format)
         if found is not None:
             pieces, notes, digest = found
             return cls(set, str(readable), [*pieces], digest, measure_bytes(readable), notes)

@@ -56,6 +56,7 @@ class Comparison:
     videos: int
     signatures: Mapping[str, str]
     warnings: tuple[str, ...] = ()
+    clusters: str = ""  # what was drawn, and how many there are, where that is not a video: film:12
 
     def __getitem__(self, metric: str) -> Line:
         return self.lines[metric]
@@ -67,7 +68,8 @@ class Comparison:
         test = {"randomisation": "approximate randomisation", "bootstrap": "paired bootstrap"}[t.test]
         return (
             f"{test}|resamples:{t.resamples}|seed:{t.seed}|ci:{t.method}-{t.level:g}"
-            f"|correction:holm|alpha:{t.alpha:g}|videos:{self.videos}"
+            f"|correction:holm|alpha:{t.alpha:g}"
+            + (f"|clusters:{self.clusters}" if self.clusters else f"|videos:{self.videos}")
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from fabula.core.errors import SpecError, shown
 from fabula.core.options import Options, option
@@ -52,6 +52,17 @@ class PairedTest(Resampling):
             raise SpecError(f"no test is called {self.test!r}; there are: {', '.join(TESTS)}")
         if not 0 < self.alpha < 1:
             raise SpecError(f"alpha {self.alpha:g}; it must lie between 0 and 1, such as 0.05")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clusters(Options):
+    """What is drawn together, where that is more than a video."""
+
+    cluster: Any = option(
+        None,
+        "Draw groups of videos: a field of the references, a file of ids and groups, or a /pattern/ of ids.",
+        metavar="FIELD",
+    )
 
 
 def check_seed(seed: int) -> None:

@@ -10,11 +10,21 @@ from fabula.core.errors import SpecError
 from fabula.core.registry import Room
 
 if TYPE_CHECKING:
-    from fabula.text._scorer import Scorer
+    from fabula.text._scorer import OneByOne, Scorer
 
-__all__ = ["Scorer", "forget", "room", "scorer", "token_table", "tokenize_all"]
+__all__ = ["OneByOne", "Scorer", "forget", "room", "scorer", "token_table", "tokenize_all"]
 
-room = Room(__name__, "SCORER", "caption scorer")
+
+def check_scorer(thing: object) -> str | None:
+    """What is wrong with a caption scorer of another package."""
+    from fabula.core.plugins import check_has, describe
+
+    if isinstance(thing, type):
+        return f"leads to {describe(thing)}, where a caption scorer is an object"
+    return check_has(thing, ("name", "version", "alone", "pairs", "pairs_many", "within"), "caption scorer")
+
+
+room = Room(__name__, "SCORER", "caption scorer", group="fabula.scorers", check=check_scorer)
 
 
 def scorer(name: str) -> Scorer:
@@ -91,10 +101,10 @@ def forget() -> None:
 
 
 def __getattr__(name: str) -> Any:
-    if name == "Scorer":
-        from fabula.text._scorer import Scorer
+    if name in ("Scorer", "OneByOne"):
+        from fabula.text import _scorer
 
-        return Scorer
+        return getattr(_scorer, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -17,8 +17,11 @@ class Scorer(Protocol):
     """A file of this room that can serve SODA has `SCORER`, an object of this shape."""
 
     name: str  # as in `SODA_c(text=name)`
-    version: str  # what the signature says of it
     alone: bool = True  # False where a pair's score depends on the other references given with it
+
+    @property
+    def version(self) -> str:
+        """What the signature says of it; an attribute will do."""
 
     def pairs(self, candidates: Sequence[str], references: Sequence[str]) -> NDArray[np.float64]:
         """Tokenised sentences → scores. [len(candidates), len(references)]"""
@@ -37,8 +40,12 @@ class OneByOne:
     """`pairs_many` for a scorer that gains nothing from seeing many blocks together."""
 
     name: str
-    version: str
     alone = True
+
+    @property
+    def version(self) -> str:
+        """What the signature says of it; a scorer that is the same for all has it as an attribute."""
+        raise NotImplementedError
 
     @abstractmethod
     def pairs(self, candidates: Sequence[str], references: Sequence[str]) -> NDArray[np.float64]: ...

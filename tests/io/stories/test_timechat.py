@@ -59,3 +59,13 @@ def test_refused(document: object, seen: str, put: Callable[..., Path]) -> None:
     with pytest.raises(InputError) as caught:
         io.read(put(document), "timechat")
     assert seen in str(caught.value)
+
+
+def test_results_taken_out_of_a_submission_are_read_and_said(tmp_path):
+    path = tmp_path / "preds.json"
+    path.write_text(
+        '{"v": [{"timestamp": [0, 9], "sentence": "a man runs"}, {"timestamp": [9, 12], "sentence": "it ends"}]}'
+    )
+    corpus, notes = io.read(path)
+    assert [e.caption for e in corpus["v"].events] == ["a man runs", "it ends"]
+    assert any("2 events call their caption sentence" in line for line in notes.lines())

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from importlib.metadata import entry_points
 from typing import Any
 
 from fabula.core import spec
 from fabula.core.errors import SpecError
-from fabula.core.registry import Room, close_to, key
+from fabula.core.registry import Room, close_to
 from fabula.features.base import Extractor
 
 GROUP = "fabula.extractors"  # of entry points: name = "package.module:Class"
 
-room = Room(__name__, "Extractor", "extractor")
+
+def check_extractor(thing: object) -> str | None:
+    """What is wrong with an extractor of another package."""
+    from fabula.core.plugins import check_class
+
+    return check_class(thing, Extractor, "extractor")
+
+
+room = Room(__name__, "Extractor", "extractor", group=GROUP, check=check_extractor)
 
 
 def extractor(text: str, **params: Any) -> Extractor:
@@ -32,20 +39,10 @@ def extractor(text: str, **params: Any) -> Extractor:
 
 def find_class(name: str) -> type[Extractor]:
     """Ours by file name, others by entry point."""
-    found: type[Extractor] | None = room.find(name)
-    if found is not None:
-        return found
-    others = {key(point.name): point for point in entry_points(group=GROUP)}
-    if key(name) not in others:
-        raise SpecError(f"no extractor is called {name!r}; {close_to(name, [*room.names(), *sorted(others)])}")
-    try:
-        other: type[Extractor] = others[key(name)].load()
-    except (ImportError, AttributeError) as error:
-        raise SpecError(f"the extractor {name!r} of another package cannot be loaded ({error})") from None
-    return other
+    found: type[Extractor] = room.get(name)
+    return found
 
 
 def all_extractors() -> list[type[Extractor]]:
-    """Ours and others', by name."""
-    names = [*room.names(), *(point.name for point in entry_points(group=GROUP))]
-    return [find_class(name) for name in dict.fromkeys(names)]
+    """Ours, by name."""
+    return [find_class(name) for name in dict.fromkeys(thing.name for thing in room.all())]

@@ -75,7 +75,7 @@ def find_layout(declared: str, shape: list[Any], path: Path) -> str:
     return ORDERS[len(shape), threes[0]]
 
 
-@functools.lru_cache(maxsize=2)
+@functools.lru_cache(maxsize=4)
 def open_session(path: Path, threads: int, device: str) -> Any:
     try:
         import onnxruntime

@@ -12,12 +12,13 @@ from typing import Any
 
 from fabula.core.nouns import Event, Segment
 from fabula.io.answers import json
-from fabula.io.answers.text import find_spans
+from fabula.io.answers.text import find_spans, holds_span
 from fabula.io.answers.times import PLAIN, Clock, Options, Time, UnclearError, scan_times
 from fabula.io.answers.words import Span
 from fabula.io.fields import LONGEST_CAPTION, SURROGATE
 
 LONGEST = 200_000  # characters of one answer
+KINDS = 20  # of remarks that an audit tells apart
 FARTHEST = 1e9  # seconds
 
 
@@ -132,8 +133,13 @@ class Tally:
         if len(span.caption) > LONGEST_CAPTION:
             self.refused.append(Refused(line, f"a caption of more than {LONGEST_CAPTION:,} characters"))
             return
+        if holds_span(span.caption):
+            self.refused.append(Refused(line, "another time span stands in its words"))
+            return
         if deduced:
             self.count(self.deduced, deduced)
+        for remark in span.remarks:
+            self.count(self.deduced, remark if remark in self.deduced or len(self.deduced) < KINDS else "other fields")
         for repair in {r for r in (span.a.repair, span.b.repair) if r}:
             self.count(self.repaired, repair)
         if end < start and self.options.reversed == "swap":

@@ -222,12 +222,15 @@ def read_object(entry: dict[str, Any], depth: int) -> Iterator[tuple[Any, Span |
     if pair is None:
         pair = next((p for v in entry.values() if isinstance(v, str) and (p := parse_span(v.translate(PLAIN)))), None)
     if pair is not None:
-        yield entry, build_span(*pair, find_caption(entry))
+        name, words = find_caption(entry)
+        span = build_span(*pair, words)
+        span.remarks = list_remarks(entry, name)
+        yield entry, span
         return
     keyed = {k: p for k in entry if (p := parse_span(k.translate(PLAIN)))}
     if keyed:
         for k, v in entry.items():
-            words = find_caption(v) if isinstance(v, dict) else v
+            words = find_caption(v)[1] if isinstance(v, dict) else v
             yield {k: v}, build_span(*keyed[k], words) if k in keyed else "no time"
         return
     inner = [v for v in entry.values() if isinstance(v, dict | list) and v]
@@ -254,13 +257,28 @@ def is_for_words(key: str) -> bool:
     return any(word in key.lower() for word in WORDS)
 
 
-def find_caption(entry: dict[str, Any]) -> Any:
+def find_caption(entry: dict[str, Any]) -> tuple[str | None, Any]:
+    """The field that holds the words, and the words; a field of another name where it alone holds text."""
     for word in WORDS:
         for key, value in entry.items():
             if word in key.lower() and isinstance(value, str) and not STARTS.match(key) and not ENDS.match(key):
-                return value
-    rest = [v for k, v in entry.items() if isinstance(v, str) and not PAIRS.search(k) and any(c.isalpha() for c in v)]
-    return next((v for v in rest if not scan_times(v.translate(PLAIN))), "")
+                return key, value
+    rest = [k for k, v in entry.items() if isinstance(v, str) and not PAIRS.search(k) and any(c.isalpha() for c in v)]
+    name = next((k for k in rest if not scan_times(entry[k].translate(PLAIN))), None)
+    return name, "" if name is None else entry[name]
+
+
+def list_remarks(entry: dict[str, Any], name: str | None) -> list[str]:
+    """What to say of fields that no format knows: the one that held the words, and those that were not read."""
+    said = [] if name is None or is_for_words(name) else [f"words read from a field called {shown(name, 30)}"]
+    for key, value in entry.items():
+        timed = STARTS.match(key) or ENDS.match(key) or PAIRS.search(key)
+        if key != name and not timed and key.lower() not in COUNTED and value not in (None, "", [], {}):
+            said.append(f"a field called {shown(key, 30)} was not read")
+    return said
+
+
+COUNTED = {"id", "index", "idx", "no", "number", "video", "video_id", "vid", "event_id", "segment_id", "score"}
 
 
 def read_list(value: Any) -> Span | None:

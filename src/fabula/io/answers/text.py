@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from fabula.core.patterns import lazy
-from fabula.io.answers.times import Time, cut_lines, scan_times
+from fabula.io.answers.times import PLAIN, Time, cut_lines, scan_times
 from fabula.io.answers.words import HEAD, Span, assign_words, find_bullet_end, find_line, tidy_words
 
 MARK = r"(?:about|around|approximately|approx\.?|roughly|exactly|the|at|timestamps?|time|mark|on|by|t\s?=)"
@@ -68,6 +69,8 @@ class Found:
 
 def find_spans(text: str, plain: str) -> Found:
     """`plain` is the text with its signs made plain, character for character."""
+    text = TIME_TAG.sub(lambda tag: " " * len(tag[0]), text)
+    plain = TIME_TAG.sub(bracket_tag, plain)
     rows = list(cut_lines(plain))
     tabular = read_tables(plain, rows)
     spans: list[Span] = []
@@ -75,7 +78,7 @@ def find_spans(text: str, plain: str) -> Found:
     bare = {n for n, span, data in tabular if span is None and data}
     free = [
         t
-        for t in scan_times(plain)
+        for t in share_units(scan_times(plain), plain)
         if (n := find_line(rows, t.start)) not in covered and not is_count(t, plain, rows[n])
     ]
     for span in pair_times(free, plain, rows, covered):
@@ -85,6 +88,59 @@ def find_spans(text: str, plain: str) -> Found:
     spans += [span for _, span, _ in tabular if span is not None]
     spans.sort(key=lambda s: (s.lines[0], s.low))
     return sort_lines(spans, plain, rows, bare, free)
+
+
+TIME_TAG = lazy(r"<(?P<end>/?)(?:time|timestamp|timestep|span|segment|interval|window)s?>", re.I)
+
+
+def bracket_tag(tag: re.Match[str]) -> str:
+    """<time> and </time> as brackets, as long as they were."""
+    blanks = " " * (len(tag[0]) - 1)
+    return f"]{blanks}" if tag["end"] else f"{blanks}["
+
+
+def share_units(times: list[Time], plain: str) -> list[Time]:
+    """`10 - 12, 20 - 22 seconds`: spans that are listed share the unit that stands behind the last of them."""
+    shared = list(times)
+    for i in range(len(shared) - 4, -1, -1):
+        a, b, c, d = shared[i : i + 4]
+        unit = d if d.has_unit else c
+        if a.has_unit or b.has_unit or not unit.has_unit or unit.unit == "clock" or unit.scale is None:
+            continue
+        gaps = [plain[x.end : y.start] for x, y in ((a, b), (b, c), (c, d))]
+        if all(STRONG.fullmatch(g.strip(WRAP)) for g in (gaps[0], gaps[2])) and LISTED.fullmatch(gaps[1]):
+            shared[i + 1] = replace(b, unit=unit.unit, scale=unit.scale, value=b.value * (unit.scale or 1.0))
+    return shared
+
+
+LISTED = lazy(r"\s{0,2}(?:[,;&]|and|,\s?and)\s{0,2}", re.I)
+
+
+def holds_span(words: str) -> bool:
+    """True for words in which another span of times stands; `bake for 10 to 15 minutes` tells how long, not when."""
+    plain = TIME_TAG.sub(bracket_tag, words.translate(PLAIN))
+    tagged, times = TIME_TAG.search(words) is not None, scan_times(plain)
+    for a, b in pairwise(times):
+        gap = plain[a.end : b.start]
+        if "\n" in gap or len(gap) > 12 or not (STRONG.fullmatch(gap.strip(WRAP)) or b.signed):
+            continue
+        before = find_introduction(plain[max(0, a.start - 48) : a.start].rstrip(OPEN))
+        low, high = widen_span(a.start, b.end, plain, 0, len(plain))
+        bracketed = plain[low : a.start].strip("\"'*`_ ").endswith(("[", "(", "{", "<"))
+        if before == "for":
+            continue
+        if tagged or plain[:low].strip(" ,;").lower() in ("and", "&"):
+            return True
+        if not a.has_unit and not b.has_unit:
+            whole = all(t.value == int(t.value) for t in (a, b))
+            if (bracketed or before in WHEN) and (not whole or ends_well(plain[high : high + HEAD], a, b, True)):
+                return True
+        elif bracketed or before is not None or {a.unit, b.unit} & {"clock", "token", "frame", "percent"}:
+            return True
+    return False
+
+
+WHEN = ("from", "between", "during", "within", "in", "at", "label", "start")
 
 
 def is_count(time: Time, plain: str, line: tuple[int, int]) -> bool:
@@ -158,6 +214,7 @@ def join_times(
         return None
     ahead = plain[max(first, low - 8) : low].rstrip()
     clause = not ahead or ahead[-1] in ".;,!?:-"  # a new clause begins with the span
+    clause = clause or (free > head[0] and ahead.strip(" ,;").lower() in ("and", "&"))  # or it follows another
     loose = not (bracketed or at_head or clause or before) and bool(SPELLED_UNIT.search(plain, b.start, b.end))
     if loose and (first > head[0] or b.scale == 60):
         return LENGTH

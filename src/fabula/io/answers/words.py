@@ -25,6 +25,9 @@ SAID = lazy(
 )
 
 
+JOINING = {"and", "then", "and then", "or", "also"}  # between two spans; no words of either
+
+
 @dataclass(slots=True)
 class Span:
     """Two times that belong together, the stretch of text they take, and the words found for them."""
@@ -37,6 +40,7 @@ class Span:
     caption: str = ""
     lines: list[int] = field(default_factory=list)  # the lines it was read from
     entry: str = ""  # where it came from JSON: the entry
+    remarks: list[str] = field(default_factory=list)  # of JSON: fields that were not known
 
 
 def find_bullet_end(plain: str, line: tuple[int, int]) -> int:
@@ -127,4 +131,4 @@ def tidy_words(words: str) -> str:
             words = words[1:-1].strip()
     if words.endswith('"') and words.count('"') == 1:
         words = words[:-1].rstrip()
-    return words if any(c.isalnum() for c in words) else ""
+    return words if any(c.isalnum() for c in words) and words.lower().strip(",; ") not in JOINING else ""

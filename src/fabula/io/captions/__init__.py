@@ -41,7 +41,7 @@ def read_items(predictions: str | Path, refs: Sequence[str | Path] = ()) -> tupl
             raise InputError("the references are missing", file=source.path, hint=hint)
         return list(pairs.read_items(iter(enumerate(document)), source, "entry")), source.notes
     return join_items(
-        coco.read_results(document, source), [read_references(Path(r), source.notes) for r in refs], source
+        coco.read_results(document, source), [read_references(check_path(r), source.notes) for r in refs], source
     )
 
 

@@ -15,11 +15,13 @@ from fabula.core.moments import Id, Queries, Query, Ranking, Rankings, VideoNumb
 from fabula.core.notes import Notes, name_id
 from fabula.core.nouns import Event, Segment
 from fabula.core.registry import close_to
+from fabula.core.repairs import REPAIRS
 from fabula.io.fields import Source
 from fabula.io.files import check_path, pause_collector, write_text
+from fabula.io.files import is_table as is_table_file
 from fabula.io.format import Format
 from fabula.io.head import Head
-from fabula.io.segments import REPAIRS, find_fault, mend_event
+from fabula.io.segments import find_fault, mend_event
 from fabula.io.shelf import Rule, Shelf, fits, list_known
 
 Role = Literal["references", "predictions"]
@@ -52,6 +54,15 @@ def is_charades(head: Head) -> bool:
 
 def is_didemo(head: Head) -> bool:
     return LIST.match(head.text) is not None and '"times"' in head.text and '"annotation_id"' in head.text
+
+
+def is_lmms_grounding(head: Head) -> bool:
+    """A line of lmms-eval's log that holds the truth."""
+    if "doc_id" not in head.first_object or "filtered_resps" not in head.first_object:
+        return False
+    from fabula.io.answers.hosts import sample_truth
+
+    return sample_truth(dict(head.first_object)) is not None
 
 
 def is_ego4d(head: Head) -> bool:
@@ -92,6 +103,11 @@ def is_rvmr_predictions(head: Head) -> bool:
     return RVMR.match(head.text) is not None and '"video_name"' in head.text and '"relevance"' not in head.text
 
 
+def is_table(head: Head) -> bool:
+    """By its ending alone."""
+    return is_table_file(head.path)
+
+
 def is_timechat(head: Head) -> bool:
     return '"timestamp"' in head.text and (ANNOTATIONS.match(head.text) or BY_ID.match(head.text)) is not None
 
@@ -125,6 +141,7 @@ SHELF = Shelf(
         Rule("ego4d-nlq-predictions", is_ego4d_predictions, "*.json", "predictions", module="ego4d_nlq"),
         Rule("keyed-answers", is_keyed, "*.json, *.jsonl"),
         Rule("moment-lines", is_moment_lines, "*.jsonl", module="lines"),
+        Rule("lmms-grounding", is_lmms_grounding, "*.jsonl"),
         Rule("omtg", is_omtg, "*.json, *.jsonl"),
         Rule("qvhighlights", is_qvhighlights, "*.jsonl", "references"),
         Rule("qvhighlights-predictions", is_qvhighlights_predictions, "*.jsonl", "predictions"),
@@ -136,8 +153,10 @@ SHELF = Shelf(
         Rule("tvr-predictions", is_tvr_predictions, "*.json", "predictions"),
         Rule("verified-cog", None, "*.jsonl", "references"),
         Rule("verified-fig", is_verified_fig, "*.jsonl", "references"),
+        Rule("vlmevalkit-grounding", is_table, "*.csv, *.tsv, *.xlsx"),
     ),
-    patterns=("*.jsonl", "*.txt"),
+    patterns=("*.jsonl", "*.txt", "*.xlsx", "*.tsv", "*.csv"),
+    readers=("read_queries", "read_rankings"),
 )
 
 
@@ -213,6 +232,8 @@ def choose_format(head: Head, name: str | None, role: Role) -> Format:
         if format.holds not in (role, "either"):
             raise SpecError(f"the format {format.name!r} holds {format.holds}, not {role}")
         return format
+    if is_table_file(head.path) and (found := SHELF.sniff(head, role)) is not None:
+        return found
     text = head.text.lstrip()
     if not text:
         hint = f"it should hold {role}"

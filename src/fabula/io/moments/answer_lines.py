@@ -6,18 +6,15 @@ query counts as unanswered.
 
 from __future__ import annotations
 
-import numpy as np
-
 from fabula.core.moments import Ranking, VideoNumbers
 from fabula.io.fields import Source
 from fabula.io.format import Format
 from fabula.io.moments import ANSWER_IDS, Answers
-from fabula.io.moments.fields import check_object, read_id, read_words
+from fabula.io.moments.fields import NO_WINDOWS, check_object, read_id, read_words
 from fabula.io.records import read_line_objects
 from fabula.io.stories import TEXTS
 
 ENTRY = '{"id": query, "answer": text}'
-NOTHING = np.zeros((0, 2))
 
 
 def read_rankings(source: Source, numbers: VideoNumbers) -> Answers:
@@ -29,7 +26,7 @@ def read_rankings(source: Source, numbers: VideoNumbers) -> Answers:
         text = source.entry(entry, words, id, at)
         source.unused(entry, {*ANSWER_IDS, *TEXTS}, "predictions")
         if text is not None:
-            yield "", Ranking(id, NOTHING, answer=read_words(text, words, id, source))
+            yield "", Ranking(id, NO_WINDOWS, answer=read_words(text, words, id, source))
 
 
 FORMAT = Format(

@@ -14,6 +14,7 @@ from fabula.io.fields import VAST, Source, describe_value, plain_caption
 from fabula.io.records import Odd, Shape, Table, parse_odd_line, read_line_objects, read_line_records
 
 LONGEST_ANSWER = 20_000  # characters
+NO_WINDOWS = np.zeros((0, 2))  # of an answer whose words are still to be read
 
 
 def read_id(entry: dict[str, Any], key: str, at: str, source: Source) -> Id:

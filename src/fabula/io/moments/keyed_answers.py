@@ -12,22 +12,19 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
 from fabula.core.moments import Query, Ranking, VideoNumbers
 from fabula.core.notes import name_id
 from fabula.io.fields import Source
 from fabula.io.files import load_json
 from fabula.io.format import Format
 from fabula.io.moments import Answers
-from fabula.io.moments.fields import read_rows, read_window, read_words, split_rows
+from fabula.io.moments.fields import NO_WINDOWS, read_rows, read_window, read_words, split_rows
 from fabula.io.records import read_line_objects
 
 BETWEEN = ">>>"
 KEY = "video>>>query>>>[start, end]"
 ENTRY = f'{{"{KEY}": answer}}'
 LONGEST = 200  # characters of a truth
-NOTHING = np.zeros((0, 2))
 
 
 def entries(source: Source) -> Iterator[tuple[str, Any]]:
@@ -82,7 +79,7 @@ def read_rankings(source: Source, numbers: VideoNumbers) -> Answers:
                 continue
             answer = source.entry(answer, "answers", key)
         if answer is not None:
-            yield "", Ranking(key, NOTHING, answer=read_words(answer, "its answer", key, source))
+            yield "", Ranking(key, NO_WINDOWS, answer=read_words(answer, "its answer", key, source))
 
 
 FORMAT = Format(

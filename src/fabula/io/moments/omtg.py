@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
 from fabula.core.moments import Id, Query, Ranking, VideoNumbers
 from fabula.core.notes import name_id
 from fabula.io.answers.readers.omtg import READER
@@ -18,11 +16,10 @@ from fabula.io.fields import Source
 from fabula.io.files import load_json
 from fabula.io.format import Format
 from fabula.io.moments import Answers
-from fabula.io.moments.fields import check_object, read_id, read_text, read_words
+from fabula.io.moments.fields import NO_WINDOWS, check_object, read_id, read_text, read_words
 from fabula.io.records import read_line_objects
 
 ENTRY = '{"index", "video", "question", "answer": text, "prediction": text}'
-NOTHING = np.zeros((0, 2))
 
 
 def entries(source: Source) -> Iterator[tuple[Id, dict[str, Any]]]:
@@ -54,7 +51,7 @@ def read_queries(source: Source) -> Iterator[Query]:
 def read_rankings(source: Source, numbers: VideoNumbers) -> Answers:
     for id, entry in entries(source):
         words = read_words(source.entry(entry, "prediction", id), "prediction", id, source)
-        yield "", Ranking(id, NOTHING, answer=words)
+        yield "", Ranking(id, NO_WINDOWS, answer=words)
 
 
 FORMAT = Format(

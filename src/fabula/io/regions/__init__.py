@@ -49,6 +49,7 @@ SHELF = Shelf(
         Rule("lines", lambda head: "boxes" in head.root[1], "*.jsonl"),
         Rule("vg", lambda head: "regions" in head.root[1], holds="references"),
     ),
+    readers=("read_pictures",),
 )
 
 

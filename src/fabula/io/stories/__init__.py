@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from fabula.io import files
 from fabula.io.head import Head
 from fabula.io.shelf import Rule, Shelf
 
@@ -36,6 +37,11 @@ def is_fabula(head: Head) -> bool:
     return isinstance(head.sample, dict) and "id" in head.sample and "events" in head.sample
 
 
+def is_lmms(head: Head) -> bool:
+    """A line of lmms-eval's log."""
+    return isinstance(head.sample, dict) and "doc_id" in head.sample and "filtered_resps" in head.sample
+
+
 def is_pdvc(head: Head) -> bool:
     """A submission whose first event has a field of PDVC's."""
     found = head.sample.get("results") if isinstance(head.sample, dict) else None
@@ -47,6 +53,11 @@ def is_pdvc(head: Head) -> bool:
 
 def is_submission(head: Head) -> bool:
     return isinstance(head.sample, dict) and "results" in head.sample
+
+
+def is_table(head: Head) -> bool:
+    """By its ending alone."""
+    return files.is_table(head.path)
 
 
 def is_timechat(head: Head) -> bool:
@@ -70,11 +81,15 @@ SHELF = Shelf(
         Rule("activitynet", is_activitynet, holds="references"),
         Rule("answers", is_answers, "*.jsonl, *.json", "predictions", module="fabula.io.answers"),
         Rule("fabula", is_fabula, "*.jsonl", module="fabula_jsonl"),
+        Rule("lmms-samples", is_lmms, "*.jsonl", "predictions"),
         Rule("pdvc", is_pdvc, holds="predictions"),
         Rule("pss", holds="references"),  # activitynet's shape
         Rule("submission", is_submission, holds="predictions"),
         Rule("tasty", holds="references"),  # activitynet's shape
         Rule("timechat", is_timechat),
+        Rule("vlmevalkit", is_table, "*.csv, *.tsv, *.xlsx", "predictions"),
         Rule("youcook2", is_youcook2, holds="references"),
     ),
+    patterns=("*.jsonl", "*.xlsx", "*.tsv", "*.csv"),
+    readers=("read_stories",),
 )

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from fabula.core.notes import name_id
 from fabula.core.nouns import Corpus, Event, Segment, Story
 from fabula.io.fields import Source, plain_caption, plain_segment
 from fabula.io.files import encode_json
@@ -36,10 +37,15 @@ def read_predictions(root: dict[str, Any], source: Source) -> Iterator[Story]:
             entry = source.mapping(entry, f"event {i}", video, 'an event is {"timestamp", "caption"}')
             span = source.entry(entry, "timestamp", video, f"event {i}")
             segment = plain_segment(span) or source.segment(span, f"event {i} timestamp", video)
-            caption = plain_caption(entry.get("caption"))
-            if caption is None and "caption" in entry:
-                caption = source.caption(entry["caption"], f"event {i} caption", video)
-            source.unused(entry, {"timestamp", "caption"}, "predicted events")
+            words = "sentence" if "sentence" in entry and "caption" not in entry else "caption"
+            caption = plain_caption(entry.get(words))
+            if caption is None and words in entry:
+                caption = source.caption(entry[words], f"event {i} {words}", video)
+            if words == "sentence":  # an ActivityNet submission whose results were taken out
+                source.notes.add(
+                    "{n} events call their caption sentence, as a submission's results do", name_id(video, i)
+                )
+            source.unused(entry, {"timestamp", words}, "predicted events")
             events.append(Event(segment, caption))
         yield Story(video, tuple(events))
 

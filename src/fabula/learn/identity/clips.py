@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,10 +31,11 @@ from fabula.io.identity.captionsets import SetText, read_sets
 from fabula.learn._stores import H5
 from fabula.learn.features import Features
 from fabula.learn.identity.videosets import Batch, ClipFeatures, Floats, Videoset, collate
-from fabula.learn.identity.wordpiece import Pieces, mask_people
+from fabula.learn.identity.wordpiece import WHO, Pieces, mask_people
 from fabula.learn.simulate import EMBEDDERS
 
 if TYPE_CHECKING:
+    from fabula.learn.identity.film import Films
     from fabula.learn.models.micap import Config
 
 NAMES = ("frame", "action", "face", "box", "text")
@@ -102,7 +103,8 @@ class Streams:
         if "face" not in self.stores or clip not in self.stores["face"]:
             none, dim = np.zeros(0), self.dim("face") or 1
             empty = np.zeros((0, dim), np.float32)
-            return ClipFeatures(clip, found["frame"], found["action"], empty, empty[:, :4], none, none.astype(np.int64))
+            box = np.zeros((0, 4), np.float32)
+            return ClipFeatures(clip, found["frame"], found["action"], empty, box, none, none.astype(np.int64))
         face, box = self.stores["face"][clip], self.stores["box"][clip]
         if len(face) != len(box) or box.shape[1] not in (BOX, BOX + 1):
             seen = f"{len(face)} faces and boxes of shape {list(box.shape)}"
@@ -150,8 +152,40 @@ class Videosets:
         self.windows = [(name, k) for name in self.sets for k in range(max(1, spare[name] + 1))]
         self.embed = None if "text" in streams.files else EMBEDDERS["hashing"]()
         self.people = "model"  # whom predictions name
+        self.films: Films | None = None  # where raw films are what is asked about
+        self.relink: float | None = None  # cluster faces at this eps, whatever the data say of people
         self.masked: tuple[str | None, list[list[tuple[str, str]]]] = (None, [])
         self.described: dict[str, Floats] = {}
+        self.notes = Notes()  # what is left out, and what there is nothing to learn from
+        self.note_people()
+        self.note_faces()
+
+    def note_people(self) -> None:
+        """Captions that name nobody teach nothing about people, and leave no blank to be filled."""
+        if self.use == "caption":
+            return
+        empty = [name for name, one in self.sets.items() if not any(map(WHO.search, one.captions or ()))]
+        if len(empty) == len(self.sets) and self.use == "train" and self.config.task == "fitb":
+            hint = "people are written P1, P2, … or [PERSON1]; without any, train with --task caption"
+            raise InputError(f"none of {len(self.sets)} captionsets names a person: no blank to fill in", hint=hint)
+        nothing = "have no person to learn from" if self.use == "train" else "have no blank to fill in"
+        for name in empty:
+            self.notes.add("{n} captionsets name nobody and " + nothing, name_id(name))
+
+    def note_faces(self) -> None:
+        """Of more faces in a window than the model looks at, the first ones count, as published."""
+        most = self.config.faces
+        store = self.streams.stores.get("face")
+        if "face" not in self.config.seen or store is None:
+            return
+        count = cache(lambda clip: store.count(clip) if clip in store else 0)
+        for name in self.sets:
+            faces = [count(clip) for clip in self.clips(name)]
+            N = self.config.clips
+            there = max(sum(faces[k : k + N]) for k in range(max(1, len(faces) - N + 1)))
+            if there > most:
+                text = f"{{n}} captionsets have more than {most} faces in {N} clips, of which the first {most} are seen"
+                self.notes.add(text, f"{name_id(name)} ({there:,})")
 
     def __len__(self) -> int:
         return len(self.windows)
@@ -166,36 +200,36 @@ class Videosets:
         name, first = self.windows[i]
         return self.window(name, range(first, min(first + self.config.clips, len(self.clips(name)))))
 
-    def window(self, name: str, clips: range) -> Videoset:
-        """Some consecutive clips of a set."""
+    def window(self, name: str, clips: Sequence[int]) -> Videoset:
+        """Some clips of a set, in this order."""
         one = self.sets[name]
         assert one.clips is not None
-        seen = self.look([one.clips[k] for k in clips])
+        seen, numbered = self.look([one.clips[k] for k in clips])
         if one.captions is None or self.use == "caption":
-            return Videoset(name, seen)
+            return Videoset(name, seen, numbered=numbered)
         captions = [one.captions[k] for k in clips]
         tokens = self.pieces.encode(captions, name, blank=self.use != "train")
         text = self.describe(name, one.captions, clips) if "text" in self.config.seen else None
-        return Videoset(name, seen, tokens, text)
+        return Videoset(name, seen, tokens, text, numbered)
 
-    def look(self, clips: Sequence[str]) -> tuple[ClipFeatures, ...]:
-        """Features of clips, with people where the data do not say them."""
+    def look(self, clips: Sequence[str]) -> tuple[tuple[ClipFeatures, ...], bool]:
+        """Features of clips, with people where the data do not say them; and whether they do."""
         left, seen = self.config.faces, list[ClipFeatures]()
         for clip in clips:
             seen.append(self.streams.read(clip, left))
             left -= len(seen[-1].face)
-        unknown = any((one.person < 0).any() for one in seen)
-        if unknown:
-            who = iter(link_faces(np.concatenate([one.face for one in seen]), self.config.face_eps))
+        eps = self.config.face_eps if self.relink is None else self.relink
+        numbered = self.relink is None and not any((one.person < 0).any() for one in seen)
+        if not numbered:
+            who = iter(link_faces(np.concatenate([one.face for one in seen]), eps))
             seen = [replace(one, person=np.array([next(who) for _ in one.person], np.int64)) for one in seen]
-        return tuple(seen)
+        return tuple(seen), numbered
 
-    def describe(self, name: str, captions: Sequence[str], clips: range) -> Floats | None:
+    def describe(self, name: str, captions: Sequence[str], clips: Sequence[int]) -> Floats | None:
         """The text features of the blanks of some clips. [blanks, C]"""
         if self.masked[0] != name:  # of a long set once, not for every window
             self.masked = name, mask_people(captions)
         masked = self.masked[1]
-        before = sum(len(masked[k]) for k in range(clips.start))
         count = sum(len(masked[k]) for k in clips)
         if not count:
             return None
@@ -205,7 +239,8 @@ class Videosets:
                 seen = f"{len(rows)} rows for {sum(map(len, masked))} blanks"
                 hint = "a row a blank, in the order of the captions"
                 raise InputError(seen, file=self.streams.files["text"], video=name, noun="captionset", hint=hint)
-            return rows[before : before + count]
+            ends = np.cumsum([0, *map(len, masked)])
+            return np.concatenate([rows[ends[k] : ends[k + 1]] for k in clips])
         both = [text for k in clips for pair in masked[k] for text in pair]
         new = [text for text in dict.fromkeys(both) if text not in self.described]
         for text, row in zip(new, self.embed(new), strict=True) if new else ():
@@ -214,6 +249,14 @@ class Videosets:
 
     def collate(self, examples: Sequence[Videoset]) -> Batch:
         return collate(examples, self.config)
+
+
+class FilmSets(dict[str, SetText]):
+    """Captionsets of raw films, with what was seen of them."""
+
+    films: Films
+    recipes: Mapping[str, Any]  # of the run's features
+    faces: dict[str, Mapping[int, Mapping[int, float]]]  # by film: number of a P → person of the cast → attention
 
 
 def check_set(name: str, one: SetText, captions: bool) -> SetText:

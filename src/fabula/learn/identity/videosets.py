@@ -50,6 +50,7 @@ class Videoset:
     clips: tuple[ClipFeatures, ...]
     tokens: tuple[int, ...] = ()  # START … END; () where nothing is said
     text: Floats | None = None  # [blanks, C]
+    numbered: bool = False  # the data say who is who over all their clips, not in this set alone
 
 
 @dataclass

@@ -1,21 +1,24 @@
-"""Videosets of any length: windows of clips, one after the other, with people carried from window to window.
+"""Videosets of any length: clip by clip, with people carried on; memory stays that of one window.
 
-MICap (Raajesh et al., CVPR 2024) tells a set of five clips and stops there (its limitation C). Here a longer set is
-told window by window, and memory stays that of one window. A person of a window is a person of the set
+MICap (Raajesh et al., CVPR 2024) tells a set of five clips and stops there (its limitation C). Of a longer set the
+first five are told at once, and then each clip in a window with clips that are told already: the one before it, and
+those that show the same faces (`Film.anchors`). So the model itself says who is who again, from faces and text. Whom
+it names that is in none of them is known
 
-    by text    where windows overlap: blanks that were filled before are given, and who is named there keeps his number
-    by face    elsewhere: the faces that the model looked at when it named him have a mean; the nearest mean of a person
-               known so far, within `face_eps` cosine distance, is who he is; otherwise he is new
+    by face    if those who were named before while the same faces were looked at were one person
+    or new     otherwise; there may be more people in a film than the model has tokens for in a window
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from fabula.core.notes import Progress, silent
 from fabula.learn.identity.videosets import Batch, Floats, Videoset
@@ -23,7 +26,7 @@ from fabula.learn.identity.videosets import Batch, Floats, Videoset
 if TYPE_CHECKING:
     from fabula.learn.identity.clips import Videosets
 
-OVERLAP = 2  # clips of the window before that are given again to a window whose blanks are filled
+ALIKE = 0.5  # a token is somebody known where it looks at the same faces, at least so much as it would at its own
 Answer = tuple[str, tuple[str, ...] | None, tuple[str, ...] | None]  # set, an id a blank, a caption a clip
 
 
@@ -50,7 +53,7 @@ def tell_sets(
     for name in names:
         if name not in made:
             ids = fill_long(model, data, name) if fills else None
-            made[name] = (name, ids, tell_long(model, data, name, batch_size) if tells else None)
+            made[name] = (name, ids, tell_long(model, data, name) if tells else None)
             watch("predicting", len(made), len(names))
     return [made[name] for name in names]
 
@@ -62,122 +65,250 @@ def people_of(tokens: Sequence[int], config: Any) -> tuple[str, ...]:
 
 
 @dataclass
-class Cast:
-    """The people of a long set, by the mean of their faces."""
+class People:
+    """The people of a long set: faces that were seen, and who was named when they were looked at.
+
+    Faces are grouped by themselves, so that a name that was wrong once does not spoil a face for ever: a cluster of a
+    clip is the known face whose mean is nearest, within `eps` cosine distance, each of a clip another (or the face of
+    its number, where the data number people). Who was named has the votes of the faces that were looked at.
+    """
 
     eps: float
-    sums: list[Floats | None] = field(default_factory=list)  # person k is P(k + 1); None: no face was seen
+    sums: list[Floats] = field(default_factory=list)  # by face: the sum of the means of its clusters
+    numbered: dict[int, int] = field(default_factory=dict)  # the data's number of a person → face
+    votes: list[dict[int, float]] = field(default_factory=list)  # person k is P(k + 1): face → attention
 
-    def find(self, face: Floats | None, taken: set[int]) -> int:
-        """Who this is: the nearest person not taken in this window, or a new one."""
-        best, near = -1, 1 - self.eps
-        for k, mean in enumerate(self.sums):
-            if face is not None and mean is not None and k not in taken and (close := cosine(face, mean)) >= near:
-                best, near = k, close
-        if best < 0:
-            self.sums.append(None)
-            best = len(self.sums) - 1
-        self.see(best, face)
-        return best
+    def meet(self, means: Sequence[Floats], numbers: Sequence[int] | None = None) -> list[int]:
+        """The face that each cluster of a clip is; unknown ones are new."""
+        if numbers is None:
+            alike = {(i, f): cosine(mean, known) for i, mean in enumerate(means) for f, known in enumerate(self.sums)}
+            found = pair_off({pair: close for pair, close in alike.items() if close >= 1 - self.eps})
+        else:
+            found = {i: self.numbered[n] for i, n in enumerate(numbers) if n in self.numbered}
+        faces = []
+        for i, mean in enumerate(means):
+            if i not in found:
+                found[i] = len(self.sums)
+                self.sums.append(np.zeros_like(mean))
+                if numbers is not None:
+                    self.numbered[numbers[i]] = found[i]
+            self.sums[found[i]] = self.sums[found[i]] + mean
+            faces.append(found[i])
+        return faces
 
-    def see(self, k: int, face: Floats | None) -> None:
-        if face is not None:
-            known = self.sums[k]
-            self.sums[k] = face if known is None else known + face
+    def name(self, looks: Mapping[int, Mapping[int, float]], known: Mapping[int, int]) -> dict[int, int]:
+        """Who each token of a window is: as known, or whose face was looked at, or somebody new.
+
+        looks: token → face → share of attention, 1 in all.   alike(token, k) = Σ_f look(f) · votes_k(f) / Σ votes_k
+        """
+        alike: dict[tuple[int, int], float] = {}
+        for token, look in looks.items():
+            least = ALIKE * sum(share * share for share in look.values())
+            for k, votes in enumerate(self.votes) if token not in known else ():
+                shared = sum(share * votes.get(f, 0.0) for f, share in look.items()) / max(sum(votes.values()), 1e-12)
+                if k not in known.values() and shared > 0 and shared >= least:
+                    alike[token, k] = shared
+        person = {**pair_off(alike), **known}
+        for token, look in looks.items():
+            if token not in person:
+                person[token] = len(self.votes)
+                self.votes.append({})
+            votes = self.votes[person[token]]
+            for f, share in look.items():
+                votes[f] = votes.get(f, 0.0) + share
+        return person
+
+    def numbers_of(self, k: int) -> dict[int, float]:
+        """The data's numbers of the faces that were looked at when person k was named, and how much."""
+        number = {face: n for n, face in self.numbered.items()}
+        return {number[f]: share for f, share in self.votes[k].items() if f in number}
+
+
+def pair_off(alike: Mapping[tuple[int, int], float]) -> dict[int, int]:
+    """The most alike first, each one once."""
+    pairs: dict[int, int] = {}
+    taken: set[int] = set()
+    for i, j in sorted(alike, key=lambda pair: (-alike[pair], pair)):
+        if i not in pairs and j not in taken:
+            pairs[i] = j
+            taken.add(j)
+    return pairs
 
 
 def cosine(a: Floats, b: Floats) -> float:
     return float(a @ b / max(float(np.linalg.norm(a) * np.linalg.norm(b)), 1e-12))
 
 
-def faces_of(model: Any, one: Videoset, batch: Batch, part: str) -> dict[int, Floats]:
-    """Person token → the mean face of the cluster that was looked at most when this person was named."""
-    if not len(one.clips) or "face" not in model.inputs or not bool(batch.face_mask.any()):
-        return {}
-    A, memory = model.look(batch, part)
-    look = A[0, :, memory.streams["face"]] * batch.face_mask[0]  # [L, F]
-    cluster, real = batch.face_cluster[0], batch.face_mask[0]
-    found: dict[int, Floats] = {}
-    for token in set(batch.tokens[0][model.is_person(batch.tokens[0])].tolist()) - {model.config.blank}:
-        weight = look[batch.tokens[0] == token].sum(0)  # [F]
-        share = torch.zeros(int(cluster.max()) + 1, device=weight.device).index_add(0, cluster, weight)
-        mine = (cluster == share.argmax()) & real
-        face = batch.face[0][mine]
-        found[token] = (face / face.norm(dim=-1, keepdim=True).clamp(min=1e-12)).mean(0).cpu().numpy()
-    return found
+@dataclass
+class Film:
+    """A long set as far as it is told."""
+
+    model: Any
+    data: Videosets
+    name: str
+    part: str  # fitb or caption
+    people: People = field(init=False)
+    faces: list[NDArray[np.int64]] = field(default_factory=list)  # by clip: which face of the film each face is
+    sizes: list[dict[int, float]] = field(default_factory=list)  # by clip: face → how large it is, the largest 1
+    named: list[list[int]] = field(default_factory=list)  # by clip: who is named, one after another
+
+    def __post_init__(self) -> None:
+        self.people = People(self.data.config.face_eps)
+
+    def windows(self) -> Iterator[tuple[list[int], int]]:
+        """Clips of each window, the ones to be told last; and how many are told already."""
+        N, clips = self.data.config.clips, len(self.data.clips(self.name))
+        first = list(range(min(N, clips)))
+        for k in first:
+            self.look(k)
+        yield first, 0
+        for k in range(N, clips):
+            self.look(k)
+            before = [k - 1] if N > 1 else []
+            chosen = [*self.anchors(k, N - 2), *before]
+            yield [*chosen, k], len(chosen)
+
+    def look(self, k: int) -> None:
+        """Who is seen in clip k, as far as faces tell."""
+        seen, numbered = self.data.look([self.data.clips(self.name)[k]])
+        clip = seen[0]
+        x = clip.face / np.maximum(np.linalg.norm(clip.face, axis=1, keepdims=True), 1e-12)
+        order, which = list(dict.fromkeys(clip.person.tolist())), np.zeros(len(x), np.int64)
+        for c, person in enumerate(order):
+            which[clip.person == person] = c
+        means = [x[which == c].sum(0) for c in range(len(order))]
+        means = [mean / max(float(np.linalg.norm(mean)), 1e-12) for mean in means]
+        film = self.people.meet(means, order if numbered else None)
+        side = np.sqrt(np.abs((clip.box[:, 2] - clip.box[:, 0]) * (clip.box[:, 3] - clip.box[:, 1])))
+        size = {face: float(side[which == c].mean()) for c, face in enumerate(film)}
+        largest = max(size.values(), default=0.0) or 1.0
+        self.faces.append(np.array([film[c] for c in which], np.int64))
+        self.sizes.append({face: value / largest for face, value in size.items()})
+
+    def anchors(self, k: int, most: int) -> list[int]:
+        """Clips that are told and show the faces of clip k, in their order.
+
+        One after the other, the clip that shows most of what is not yet shown; of equal ones the earliest.
+        """
+        left, chosen = dict(self.sizes[k]), list[int]()
+        pool = [c for c in range(k - 1) if self.named[c]]
+        while pool and len(chosen) < most:
+            shown = {c: sum(min(left.get(f, 0.0), size) for f, size in self.sizes[c].items()) for c in pool}
+            best = max(pool, key=lambda c: (shown[c], -c))
+            chosen.append(best)
+            pool.remove(best)
+            for f, size in self.sizes[best].items():
+                if f in left:
+                    left[f] = max(0.0, left[f] - size) / 2
+        return sorted(chosen)
+
+    def numbers(self, clips: Sequence[int]) -> dict[int, int]:
+        """People of clips that are told → their numbers in a window, by first appearance."""
+        local: dict[int, int] = {}
+        for c in clips:
+            for k in self.named[c]:
+                local.setdefault(k, len(local) + 1)
+        return local
+
+    def name_tokens(self, batch: Batch, clips: Sequence[int], known: Mapping[int, int]) -> dict[int, int]:
+        """Who each person token of a window is; `known`: those of clips that are told."""
+        model = self.model
+        tokens = batch.tokens[0][model.is_person(batch.tokens[0]) & batch.token_mask[0]].tolist()
+        looks: dict[int, dict[int, float]] = {t: {} for t in dict.fromkeys(tokens) if t != model.config.blank}
+        if "face" in model.inputs and bool(batch.face_mask.any()):
+            A, memory = model.look(batch, self.part)
+            real = batch.face_mask[0]
+            look = A[0, :, memory.streams["face"]][:, real].double().cpu().numpy()  # [L, F]
+            film = np.concatenate([self.faces[c] for c in clips])[: look.shape[1]]
+            row = batch.tokens[0].cpu().numpy()
+            for token in looks:
+                weight = look[row == token].mean(0)  # [F]
+                for f, w in zip(film.tolist(), (weight / max(weight.sum(), 1e-12)).tolist(), strict=True):
+                    looks[token][f] = looks[token].get(f, 0.0) + w
+        return self.people.name(looks, known)
 
 
 def fill_long(model: Any, data: Videosets, name: str) -> tuple[str, ...]:
-    """The blanks of a long set, window by window, the last clips of one given again to the next."""
+    """The blanks of a long set; those of clips that are filled are given again where they help."""
     config, device = data.config, next(model.parameters()).device
-    cast, filled, upto = Cast(config.face_eps), list[list[int]](), 0
-    for window in windows(len(data.clips(name)), config.clips, min(OVERLAP, config.clips - 1)):
-        one = data.window(name, window)
-        batch = data.collate([one]).to(device)
+    film = Film(model, data, name, "fitb")
+    for clips, told in film.windows():
+        batch = data.collate([data.window(name, clips)]).to(device)
+        local = film.numbers(clips[:told])
+        given = iter(local[k] for c in clips[:told] for k in film.named[c])
         blanks = model.is_person(batch.tokens[0]).nonzero()[:, 0].tolist()
-        clip_of = [int(batch.token_clip[0, t]) + window.start for t in blanks]
-        given = [k for c in range(window.start, upto) for k in filled[c]]
-        local: dict[int, int] = {}
+        where = [clips[min(int(batch.token_clip[0, t]), len(clips) - 1)] for t in blanks]
         known = torch.zeros_like(batch.token_mask)
-        for t, k in zip(blanks, given, strict=False):
-            if local.setdefault(k, len(local) + 1) <= config.people:
-                batch.tokens[0, t], known[0, t] = config.blank + local[k], True
-        chosen = model.fill(batch, known)[0]
+        for t, number in zip(blanks, given, strict=False):
+            if number <= config.people:
+                batch.tokens[0, t], known[0, t] = config.blank + number, True
         free = [t for t in blanks if not known[0, t]]
-        batch.tokens[0, torch.tensor(free, dtype=torch.long)] = torch.tensor(chosen, dtype=torch.long, device=device)
-        person = name_people(cast, {config.blank + v: k for k, v in local.items()}, free, one, (model, batch, "fitb"))
-        filled += [[] for _ in range(window.stop - upto)]
-        for t, c in zip(blanks, clip_of, strict=True):
-            if c >= upto:
-                filled[c].append(person[int(batch.tokens[0, t])])
-        upto = window.stop
-    return tuple(f"P{k + 1}" for row in filled for k in row)
+        chosen = torch.tensor(model.fill(batch, known)[0], dtype=torch.long, device=device)
+        batch.tokens[0, torch.tensor(free, dtype=torch.long)] = chosen
+        said = {config.blank + number: k for k, number in local.items() if number <= config.people}
+        person = film.name_tokens(batch, clips, said)
+        film.named += [[] for _ in clips[told:]]
+        for t, c in zip(blanks, where, strict=True):
+            if c in clips[told:]:
+                film.named[c].append(person[int(batch.tokens[0, t])])
+    return tuple(f"P{k + 1}" for row in film.named for k in row)
 
 
-def tell_long(model: Any, data: Videosets, name: str, batch_size: int) -> tuple[str, ...]:
-    """Captions of a long set: windows side by side, people joined by their faces."""
+def tell_long(model: Any, data: Videosets, name: str) -> tuple[str, ...]:
+    return tell_film(model, data, name)[0]
+
+
+def tell_film(model: Any, data: Videosets, name: str, watch: Progress = silent) -> tuple[tuple[str, ...], People]:
+    """Captions of a long set, and its people: captions that are told are given again where they help."""
     config, device = data.config, next(model.parameters()).device
-    cast, told = Cast(config.face_eps), list[str]()
-    every = list(windows(len(data.clips(name)), config.clips, 0))
-    for i in range(0, len(every), batch_size):
-        sets = [data.window(name, window) for window in every[i : i + batch_size]]
-        for one, row in zip(sets, model.tell(data.collate(sets).to(device)), strict=True):
-            batch = data.collate([Videoset(one.name, one.clips, row)]).to(device)
-            free = model.is_person(batch.tokens[0]).nonzero()[:, 0].tolist()
-            person = name_people(cast, {}, free, one, (model, batch, "caption"))
-            told += say(data, row, person, len(one.clips))
-    return tuple(told)
+    film = Film(model, data, name, "caption")
+    said: list[list[int]] = []  # by clip: its tokens; people as −1 − k
+    every = len(data.clips(name))
+    for clips, told in film.windows():
+        clips, begin, local = begin_captions(film, clips, told, said, config)
+        told = len(clips) - (1 if told else len(clips))
+        one = data.window(name, clips)
+        row = model.tell(data.collate([one]).to(device), [begin])[0]
+        batch = data.collate([Videoset(one.name, one.clips, row)]).to(device)
+        known = {config.blank + number: k for k, number in local.items()}
+        person = film.name_tokens(batch, clips, known)
+        for caption in split_captions(row, config, len(clips))[told:]:
+            said.append([-1 - person[t] if t in person else t for t in caption])
+            film.named.append([-1 - t for t in said[-1] if t < 0])
+        watch(f"telling {name}", len(said), every)
+    return tuple(say(data, caption) for caption in said), film.people
 
 
-def say(data: Videosets, row: Sequence[int], person: dict[int, int], clips: int) -> list[str]:
-    """Captions with the set's own numbers, which may be more than the model knows."""
-    import re
-
-    base = data.config.blank
-    number = {f"P{token - base}": f"P{k + 1}" for token, k in person.items()}
-    return [re.sub(r"\bP\d+\b", lambda m: number.get(m[0], m[0]), text) for text in data.pieces.decode(row, clips)]
-
-
-def name_people(
-    cast: Cast, known: dict[int, int], free: Sequence[int], one: Videoset, seen: tuple[Any, Batch, str]
-) -> dict[int, int]:
-    """Person tokens of a window as people of the set: known by text, or found by face, or new."""
-    model, batch, part = seen
-    faces = faces_of(model, one, batch, part)
-    person = dict(known)
-    for token, k in known.items():
-        cast.see(k, faces.get(token))
-    for token in dict.fromkeys(batch.tokens[0, torch.tensor(list(free), dtype=torch.long)].tolist() if free else []):
-        if token not in person:
-            person[token] = cast.find(faces.get(token), set(person.values()))
-    return person
-
-
-def windows(clips: int, size: int, overlap: int) -> Iterator[range]:
-    """0 … size, and so on with so many clips again; the last ends with the set."""
-    first = 0
+def begin_captions(
+    film: Film, clips: list[int], told: int, said: Sequence[Sequence[int]], config: Any
+) -> tuple[list[int], tuple[int, ...], dict[int, int]]:
+    """How a captionset begins whose first clips are told; the first of them are left out where there is no room."""
     while True:
-        yield range(first, min(first + size, clips))
-        if first + size >= clips:
-            return
-        first += size - overlap
+        local = film.numbers(clips[:told])
+        row = [config.start]
+        for c in clips[:told]:
+            row += [*(config.blank + local[-1 - t] if t < 0 else t for t in said[c]), config.sep]
+        if not told or (len(local) < config.people and len(row) <= config.tokens * told // (told + 1)):
+            return clips, tuple(row), local
+        clips, told = clips[1:], told - 1
+
+
+def split_captions(row: Sequence[int], config: Any, clips: int) -> list[list[int]]:
+    """The tokens of each clip, without START, [SEP] and END."""
+    captions: list[list[int]] = [[]]
+    for token in row:
+        if token == config.sep:
+            captions.append([])
+        elif token not in (config.start, config.end):
+            captions[-1].append(token)
+    return [*captions, *([] for _ in range(clips))][:clips]
+
+
+def say(data: Videosets, caption: Sequence[int]) -> str:
+    """A caption with the set's own numbers, which may be more than the model knows."""
+    blank = data.config.blank
+    people = dict.fromkeys(-1 - t for t in caption if t < 0)
+    token = {k: blank + 1 + i for i, k in enumerate(people)}
+    number = {f"P{i + 1}": f"P{k + 1}" for i, k in enumerate(people)}
+    text = data.pieces.decode([token[-1 - t] if t < 0 else t for t in caption], 1)[0]
+    return re.sub(r"\bP\d+\b", lambda m: number.get(m[0], m[0]), text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -57,15 +57,6 @@ def gather(mine: Any) -> list[Any]:
     every: list[Any] = [None] * dist.get_world_size()
     dist.all_gather_object(every, mine)
     return every
-
-
-def said_anywhere(mine: Sequence[bool], device: torch.device) -> list[bool]:
-    """Which of these any process says: a few numbers to and fro."""
-    if not (dist.is_available() and dist.is_initialized()):
-        return list(mine)
-    flags = torch.tensor([float(flag) for flag in mine], device=device)
-    dist.all_reduce(flags, dist.ReduceOp.MAX)
-    return [flag > 0 for flag in flags.tolist()]
 
 
 def deal_back(shares: list[list[Any]]) -> list[Any]:

@@ -5,8 +5,8 @@
     linear      lr · (1 − t)          t = (step − w) / (all − w), from the end of the warm-up to the last step
     cosine      lr · (1 + cos πt) / 2
 
-Each times min(1, (step + 1) / w) while it warms up for w steps. PDVC makes (epochs − decay_from) / decay_every
-milestones, rounded down: 7 of them in its 30 epochs, the last at epoch 26.
+Each times min(1, (step + 1) / w) while it warms up for w steps (BertAdam, as published: step / w). PDVC makes
+(epochs − decay_from) / decay_every milestones, rounded down: 7 of them in its 30 epochs, the last at epoch 26.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from torch import nn
 
 from fabula.core.errors import SpecError
 from fabula.learn.adamw import BertAdamW
+from fabula.learn.bertadam import BertAdam
 from fabula.learn.options import Settings
 
 
@@ -26,7 +27,7 @@ def lr_at(settings: Settings, step: int, steps_per_epoch: int, total: int) -> fl
     """The learning rate of a step, of `total` (from 0)."""
     s = settings
     warm = s.warmup if s.warmup >= 1 else s.warmup * total
-    rise = min(1.0, (step + 1) / warm) if warm > 0 else 1.0
+    rise = min(1.0, (step + (s.optimizer != "bertadam")) / warm) if warm > 0 else 1.0
     if s.schedule == "constant":
         return float(s.lr * rise)
     if s.schedule == "staircase":
@@ -47,6 +48,8 @@ def halvings(settings: Settings, epoch: int) -> int:
 def make_optimizer(model: nn.Module, settings: Settings) -> torch.optim.Optimizer:
     """Adam, AdamW or BERT's, on the model's own groups or on all of it; biases and norms may be kept from decaying."""
     s = settings
+    if s.optimizer == "bertadam":
+        return BertAdam(groups_of(model, s), s.lr, s.betas, s.eps, s.weight_decay, s.clip_norm)
     kind: Any = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "bert": BertAdamW}[s.optimizer]
     made: torch.optim.Optimizer = kind(
         groups_of(model, s), lr=s.lr, betas=s.betas, eps=s.eps, weight_decay=s.weight_decay

@@ -25,4 +25,12 @@ from fabula.core.registry import Room
 
 __all__ = ["room"]
 
-room = Room(__name__, "Model", "model", group="fabula.models")
+
+def check_model(thing: object) -> str | None:
+    """What is wrong with a model of another package."""
+    from fabula.core.plugins import check_has
+
+    return check_has(thing, ("name", "config_class", "recipe", "loss", "predict"), "model")
+
+
+room = Room(__name__, "Model", "model", group="fabula.models", check=check_model)

@@ -370,7 +370,10 @@ class Model(nn.Module):
 
     def span_logits(self, query: Tensor, clips: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         z = (clips @ query[..., None])[..., 0]  # [..., T]
-        mask = mask.expand(z.shape)
+        return self.boundaries(z, mask.expand(z.shape))
+
+    def boundaries(self, z: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """Two convolutions over query · clip. [..., T], [..., T] → start, end [..., T]"""
         if self.config.pads == "hidden":
             z = z.masked_fill(~mask, 0.0)
         flat = z.reshape(-1, 1, z.shape[-1])

@@ -32,6 +32,7 @@ Decided where the paper and its code (github.com/katha-ai/MovieIdentityCaptioner
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
@@ -415,19 +416,28 @@ class Model(nn.Module):
         return [tuple(tokens[b, at].tolist()) for b, at in enumerate(place)]
 
     @torch.no_grad()
-    def tell(self, batch: Batch) -> list[tuple[int, ...]]:
-        """A captionset for every videoset, greedily or by beams (eq. 14): START … END, or as long as it may be."""
+    def tell(self, batch: Batch, begin: Sequence[Sequence[int]] | None = None) -> list[tuple[int, ...]]:
+        """A captionset for every videoset, greedily or by beams (eq. 14): START … END, or as long as it may be.
+
+        `begin` is how each begins, START included, where that is known.
+        """
         memory = self.encode(batch, "caption")
+        begin = begin or [(self.config.start,)] * len(batch.names)
         last = torch.full_like(batch.clips, self.config.clips) if self.config.compat_all_seps else batch.clips
         if self.config.beam > 1:
-            return [self.search(memory, b, int(last[b])) for b in range(len(batch.names))]
+            return [self.search(memory, b, int(last[b]), begin[b]) for b in range(len(batch.names))]
         tape = Tape(self, memory)
-        B = len(batch.names)
-        tokens = torch.full((B, 1), self.config.start, device=memory.x.device)
-        clip, ended = torch.zeros_like(tokens[:, 0]), torch.zeros_like(tokens[:, 0], dtype=torch.bool)
-        for _ in range(self.config.tokens - 1):
-            best = tape.read(tokens[:, -1], clip).argmax(-1)
+        G = len(begin[0]) if len({len(row) for row in begin}) == 1 else 1
+        tokens = torch.tensor([list(row[:G]) for row in begin], device=memory.x.device)  # [B, G]
+        clips = (tokens == self.config.sep).cumsum(1).clamp(max=self.config.clips)
+        if G > 1:
+            tape.read(tokens[:, :-1], clips[:, :-1])
+        clip, ended = clips[:, -1], torch.zeros_like(tokens[:, 0], dtype=torch.bool)
+        for t in range(G, self.config.tokens):
+            best = tape.read(tokens[:, -1:], clip[:, None]).argmax(-1)
             best = torch.where(clip >= last, self.config.end, best)  # every caption is told
+            given = torch.tensor([row[t] if t < len(row) else -1 for row in begin], device=best.device)
+            best = torch.where(given >= 0, given, best)
             best = torch.where(ended, 0, best)
             tokens = torch.cat([tokens, best[:, None]], 1)
             clip = (clip + (best == self.config.sep)).clamp(max=self.config.clips)
@@ -439,19 +449,22 @@ class Model(nn.Module):
     def until_end(self, row: Sequence[int]) -> tuple[int, ...]:
         return tuple(row[: row.index(self.config.end) + 1]) if self.config.end in row else tuple(row)
 
-    def search(self, memory: Memory, b: int, last: int) -> tuple[int, ...]:
+    def search(self, memory: Memory, b: int, last: int, begin: Sequence[int]) -> tuple[int, ...]:
         """The best captionset of one videoset among `beam`, by log-probability ÷ tokens ** length_power."""
         K, end = self.config.beam, self.config.end
         one = Memory(memory.x[[b]], memory.real[[b]], memory.streams, memory.raw[[b]])
         tape = Tape(self, one)
-        beams: list[tuple[float, tuple[int, ...], int]] = [
-            (0.0, (self.config.start,), 0)
-        ]  # log-probability, tokens, [SEP]s
+        given = torch.tensor([list(begin)], device=memory.x.device)
+        clips = (given == self.config.sep).cumsum(1).clamp(max=self.config.clips)
+        if len(begin) > 1:
+            tape.read(given[:, :-1], clips[:, :-1])
+        seps = list(begin).count(self.config.sep)
+        beams: list[tuple[float, tuple[int, ...], int]] = [(0.0, tuple(begin), seps)]  # log-probability, tokens, [SEP]s
         done: list[tuple[float, tuple[int, ...]]] = []
-        for length in range(1, self.config.tokens):
+        for length in range(len(begin), self.config.tokens):
             now = torch.tensor([row[-1] for _, row, _ in beams], device=memory.x.device)
-            seps = torch.tensor([n for _, _, n in beams], device=memory.x.device)
-            logp = tape.read(now, seps.clamp(max=self.config.clips)).log_softmax(-1)
+            clip = torch.tensor([n for _, _, n in beams], device=memory.x.device).clamp(max=self.config.clips)
+            logp = tape.read(now[:, None], clip[:, None]).log_softmax(-1)
             grown: list[tuple[float, tuple[int, ...], int, int]] = []
             for k, (score, row, n) in enumerate(beams):
                 if n >= last:  # every caption is told: END costs nothing
@@ -489,18 +502,20 @@ class Tape:
         self.memory = [layer.cross.keys(memory.x) for layer in model.decoder]  # type: ignore[operator, union-attr]
         self.past: list[KV | None] = [None] * len(self.memory)
 
-    def read(self, token: Tensor, clip: Tensor) -> Tensor:
-        """One token per row; logits of the next. [B], [B] → [B, V]"""
-        x = self.model.embed(token[:, None], clip[:, None], self.at)
+    def read(self, tokens: Tensor, clip: Tensor) -> Tensor:
+        """The next tokens of every row, several at the beginning alone; logits of what follows. [B, T] → [B, V]"""
+        T = tokens.shape[1]
+        causal = torch.ones(T, T, dtype=torch.bool, device=tokens.device).tril() if T > 1 else None
+        x = self.model.embed(tokens, clip, self.at)
         for i, layer in enumerate(self.model.decoder):
             k, v = layer.own.keys(x)  # type: ignore[operator, union-attr]
             if (past := self.past[i]) is not None:
                 k, v = torch.cat([past[0], k], 2), torch.cat([past[1], v], 2)
             self.past[i] = (k, v)
             mk, mv = (t.expand(len(x), -1, -1, -1) for t in self.memory[i])
-            x = layer(x, (k, v), (mk, mv), (None, self.allowed))
-        self.at += 1
-        logits: Tensor = self.model.head(x[:, 0])
+            x = layer(x, (k, v), (mk, mv), (causal, self.allowed))
+        self.at += T
+        logits: Tensor = self.model.head(x[:, -1])
         return logits
 
     def choose(self, rows: Tensor) -> None:
@@ -520,77 +535,85 @@ def entropy(logits: Tensor, labels: Tensor) -> Tensor:
 # ---------------------------------------------------------------------------------------------------------------------
 # The published state dict
 
-OFFICIAL = {  # theirs → ours, by how the names begin
+PLACES = {  # theirs → ours
     "bert_encode": "inputs.text", "video_encode": "inputs.action", "encoder.arc_face_encoding": "inputs.face",
     "encoder.clip_encode": "inputs.frame", "encoder.type_embed": "kind", "segment_embed": "clip",
     "encoder.segment_embed": "segment", "encoder.arc_cluster_embed": "cluster", "encoder.arc_bbox_encode": "box",
     "caption_embedding": "word", "position_embed": "position", "vocab_dense": "head", "dense": "head",
 }  # fmt: skip
-OFFICIAL_LAYERS = {
-    "encoder.transformer_encoder.layers": ("encoder", {
-        "self_attn.in_proj_": "attention.qkv.", "self_attn.out_proj.": "attention.out.", "norm1.": "norm.",
-        "linear1.": "ffn.up.", "linear2.": "ffn.down.", "norm2.": "ffn.norm."}),
-    "transformer_decoder.layers": ("decoder", {
-        "self_attn.in_proj_": "own.qkv.", "self_attn.out_proj.": "own.out.", "norm1.": "norm_own.",
-        "multihead_attn.in_proj_": "cross.qkv.", "multihead_attn.out_proj.": "cross.out.", "norm2.": "norm_cross.",
-        "linear1.": "ffn.up.", "linear2.": "ffn.down.", "norm3.": "ffn.norm."}),
+LAYERS = {
+    r"encoder\.transformer_encoder\.layers": ("encoder", {
+        r"self_attn\.in_proj_": "attention.qkv.", r"self_attn\.out_proj\.": "attention.out.", r"norm1\.": "norm.",
+        r"linear1\.": "ffn.up.", r"linear2\.": "ffn.down.", r"norm2\.": "ffn.norm."}),
+    r"transformer_decoder\.layers": ("decoder", {
+        r"self_attn\.in_proj_": "own.qkv.", r"self_attn\.out_proj\.": "own.out.", r"norm1\.": "norm_own.",
+        r"multihead_attn\.in_proj_": "cross.qkv.", r"multihead_attn\.out_proj\.": "cross.out.",
+        r"norm2\.": "norm_cross.", r"linear1\.": "ffn.up.", r"linear2\.": "ffn.down.", r"norm3\.": "ffn.norm."}),
 }  # fmt: skip
-OFFICIAL_UNUSED = (  # in every published checkpoint and never read: templates that were copied, earlier tables
-    "encoder.encoder_layers.", "decoder_layer.", "encoder.video_embed.", "encoder.spcl_embed.", "logits.",
-    "seen_dense.",
+OFFICIAL: tuple[tuple[str, str], ...] = (
+    *((rf"{re.escape(theirs)}\.(weight|bias)", rf"{ours}.\1") for theirs, ours in PLACES.items()),
+    *((rf"{begin}\.(\d+)\.{theirs}(weight|bias)", rf"{stack}.\1.{ours}\2")
+      for begin, (stack, parts) in LAYERS.items() for theirs, ours in parts.items()),
 )  # fmt: skip
+UNUSED: tuple[str, ...] = (  # in every published checkpoint and never read: templates that were copied, earlier tables
+    r"encoder\.encoder_layers\..+", r"decoder_layer\..+", r"encoder\.(video|spcl)_embed\..+",
+    r"(logits|seen_dense)\..+",
+)  # fmt: skip
+READS = ("inputs.", "kind.", "clip.", "segment.", "cluster.", "box.", "encoder.")  # what reads the clips
 
 
 def official_name(theirs: str) -> str | None:
     """Our name of a tensor of the published state dict; None for one that the published program never reads."""
-    if theirs.startswith(OFFICIAL_UNUSED):
+    for pattern, ours in OFFICIAL:
+        if found := re.fullmatch(pattern, theirs):
+            return found.expand(ours)
+    if any(re.fullmatch(pattern, theirs) for pattern in UNUSED):
         return None
-    for begin, (ours, parts) in OFFICIAL_LAYERS.items():
-        if theirs.startswith(f"{begin}."):
-            layer, rest = theirs.removeprefix(f"{begin}.").split(".", 1)
-            part = next((p for p in parts if rest.startswith(p)), None)
-            if part is not None:
-                return f"{ours}.{layer}.{parts[part]}{rest.removeprefix(part)}"
-    module, _, kind = theirs.rpartition(".")
-    if module in OFFICIAL:
-        return f"{OFFICIAL[module]}.{kind}"
     raise SpecError(f"the state has a tensor {theirs!r}, which is none of MICap's; is it a checkpoint of its code?")
 
 
-def official_config(state: Mapping[str, Tensor], **known: Any) -> Config:
-    """The config that fits a published state; heads, faces and frames are not in it, and are as published or `known`.
+def read_sizes(state: Mapping[str, Tensor], people: int = 11) -> dict[str, Any]:
+    """Fields of Config that the shapes of a state, under our names, tell; heads, faces and frames leave no trace.
 
-    Rules of the published program that its weights rely on (which rows, which classes) are switched on with it.
+    Rules of the published program that its weights rely on (which rows, which classes) are switched on with them.
     """
-    shape = {name: tuple(t.shape) for name, t in state.items()}
-    task = "fitb" if "dense.weight" in shape else "caption" if shape["encoder.type_embed.weight"][0] == 3 else "joint"
-    size, D = shape["caption_embedding.weight"]
-    people = known.pop("people", 11)
 
-    def count(begin: str) -> int:
-        return len({n.removeprefix(begin).split(".")[0] for n in shape if n.startswith(begin)})
+    def size(name: str, axis: int = 0) -> int:
+        if name not in state or state[name].dim() <= axis:
+            raise SpecError(f"the state lacks {name!r} of MICap; is it a checkpoint of its code?")
+        return state[name].shape[axis]
 
-    read = {
-        "task": task, "hidden": D, "people": people, "words": size - SPECIALS - people - 2,
-        "text_dim": shape["bert_encode.weight"][1], "action_dim": shape["video_encode.weight"][1],
-        "face_dim": shape["encoder.arc_face_encoding.weight"][1], "frame_dim": shape["encoder.clip_encode.weight"][1],
-        "clips": shape["segment_embed.weight"][0] - 1, "segments": shape["encoder.segment_embed.weight"][0],
-        "clusters": shape["encoder.arc_cluster_embed.weight"][0], "tokens": shape["position_embed.weight"][0],
-        "encoder_layers": count("encoder.transformer_encoder.layers."),
-        "decoder_layers": count("transformer_decoder.layers."),
-        "feedforward": shape["transformer_decoder.layers.0.linear1.weight"][0],
-        "encoder": count("encoder.transformer_encoder.layers.") > 0, "compat_low_rows": task == "fitb",
+    def count(stack: str) -> int:
+        return len({name.split(".")[1] for name in state if name.startswith(f"{stack}.")})
+
+    words, told = size("word.weight"), size("head.weight")
+    task = "fitb" if told != words else "caption" if size("kind.weight") < len(STREAMS) else "joint"
+    people = told - 1 if task == "fitb" else people
+    return {
+        "task": task, "hidden": size("word.weight", 1), "people": people, "words": words - SPECIALS - people - 2,
+        "text_dim": size("inputs.text.weight", 1), "action_dim": size("inputs.action.weight", 1),
+        "face_dim": size("inputs.face.weight", 1), "frame_dim": size("inputs.frame.weight", 1),
+        "clips": size("clip.weight") - 1, "segments": size("segment.weight"), "clusters": size("cluster.weight"),
+        "tokens": size("position.weight"), "encoder_layers": max(1, count("encoder")),
+        "encoder": count("encoder") > 0, "decoder_layers": count("decoder"),
+        "feedforward": size("decoder.0.ffn.up.weight"), "compat_low_rows": task == "fitb",
     }  # fmt: skip
-    return Config(**{**read, **known})
+
+
+def idle_weights(config: Config) -> tuple[str, ...]:
+    """How the names of published weights begin that a model of this config has no place for."""
+    unseen = [f"inputs.{s}." for s in STREAMS if s not in config.seen or (s == "text" and config.task == "caption")]
+    faces = () if "face" in config.seen else ("cluster.", "box.")
+    return (*unseen, *faces, *(() if config.encoder else ("encoder.",)))
 
 
 def from_official(state: Mapping[str, Tensor], **known: Any) -> Model:
     """A model with the weights of a published state dict (of torch.load(…)["model"] or the like)."""
-    model = Model(official_config(state, **known))
+    ours = {name: t for theirs, t in state.items() if (name := official_name(theirs)) is not None}
+    model = Model(Config(**{**read_sizes(ours, known.get("people", 11)), **known}))
     wanted = model.state_dict()
-    found = {name: t for theirs, t in state.items() if (name := official_name(theirs)) in wanted}
-    missing = sorted(wanted.keys() - found.keys())
+    missing = sorted(wanted.keys() - ours.keys())
     if missing:
         raise SpecError(f"the state lacks {len(missing)} tensors of MICap, the first is {missing[0]!r}")
-    model.load_state_dict(found)
+    model.load_state_dict({name: ours[name] for name in wanted})
     return model.eval()

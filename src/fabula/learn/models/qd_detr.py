@@ -90,6 +90,7 @@ class Config:
     levels: int = 12  # marks add up to at most this: clips of mark ≥ 1 … 11 are ranked above the rest
     tau: float = 0.5  # temperature of the rank contrast
     rivals: Literal["other", "all"] = "other"  # whose query may be the foreign one: see top
+    most_windows: int | None = None  # of a query so many are learnt, drawn anew each time (published: 5); None: all
     early: bool = True  # every decoder layer has its losses, not the last alone
     # slips of the published code: see top
     compat_mixed_masks: bool = False

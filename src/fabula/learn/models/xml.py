@@ -234,8 +234,8 @@ class Model(nn.Module):
     config_class: ClassVar[type[Config]] = Config
     reads: ClassVar[Literal["features", "ids"]] = "features"
     recipe: ClassVar[Mapping[str, Any]] = {
-        "epochs": 100, "batch_size": 128, "optimizer": "adamw", "lr": 1e-4, "weight_decay": 0.01, "schedule": "linear",
-        "warmup": 0.01, "clip_norm": 1.0, "patience": 10,
+        "epochs": 100, "batch_size": 128, "optimizer": "bertadam", "lr": 1e-4, "weight_decay": 0.01, "eps": 1e-6,
+        "schedule": "linear", "warmup": 0.01, "clip_norm": 1.0, "patience": 10,
     }  # fmt: skip
 
     def __init__(self, config: Config) -> None:

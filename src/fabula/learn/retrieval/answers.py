@@ -19,8 +19,9 @@ from torch import Tensor
 from fabula.core.errors import SpecError
 from fabula.core.moments import Id, Query, Ranking, VideoNumbers
 from fabula.core.notes import Notes
+from fabula.io.fields import Source
 from fabula.io.files import write_text
-from fabula.io.moments import write_rankings
+from fabula.io.moments import lines
 from fabula.learn.retrieval.decode import Found
 from fabula.learn.retrieval.search import Answers
 from fabula.metrics import metric
@@ -105,28 +106,55 @@ def write_answers(
     elif form == "qvhighlights":
         write_text(path, (qvhighlights_line(answer, queries[answer.id]) for answer in answers))
     elif form == "lines":
-        lists = (answer.vcmr or answer.svmr or answer.vr for answer in answers)
-        numbers = VideoNumbers({name: i for i, name in enumerate(names)})
-        write_rankings((r for r in lists if r is not None), numbers, path)
+        write_text(path, plain_lines(answers, names, path))
     else:
         raise SpecError(f"no form of predictions is called {form!r}; there are: tvr, qvhighlights, lines")
 
 
 def tvr_pieces(answers: Sequence[Answer], queries: Mapping[Id, Query], names: Sequence[str]) -> Iterator[str]:
     """TVR's document, an entry at a time."""
-    yield f'{{"video2idx": {json.dumps({name: i for i, name in enumerate(names)}, ensure_ascii=False)}'
+    yield tvr_head(names)
     for name in LISTS:
         begun = False
-        for answer in answers:
-            ranking = dict(answer.lists()).get(name)
-            if ranking is None:
-                continue
+        for entry in tvr_entries(name, answers, queries):
             yield f',\n"{name}": [\n' if not begun else ",\n"
+            yield entry
             begun = True
-            entry = {"desc_id": answer.id, "desc": queries[answer.id].text, "predictions": tvr_rows(ranking)}
-            yield json.dumps(entry, ensure_ascii=False)
         yield "\n]" if begun else ""
     yield "}\n"
+
+
+def tvr_head(names: Sequence[str]) -> str:
+    """How the document begins: the videos' numbers."""
+    return f'{{"video2idx": {json.dumps({name: i for i, name in enumerate(names)}, ensure_ascii=False)}'
+
+
+def tvr_entries(name: str, answers: Iterable[Answer], queries: Mapping[Id, Query]) -> Iterator[str]:
+    """The entries of one of the lists."""
+    for answer in answers:
+        ranking = dict(answer.lists()).get(name)
+        if ranking is not None:
+            entry = {"desc_id": answer.id, "desc": queries[answer.id].text, "predictions": tvr_rows(ranking)}
+            yield json.dumps(entry, ensure_ascii=False)
+
+
+def fragments(
+    answers: Sequence[Answer], queries: Mapping[Id, Query], names: Sequence[str], form: Form
+) -> dict[str, str]:
+    """Some answers as they stand in the file of all: the entries of each list, or lines."""
+    if form == "tvr":
+        made = {name: ",\n".join(tvr_entries(name, answers, queries)) for name in LISTS}
+        return {name: text for name, text in made.items() if text}
+    if form == "qvhighlights":
+        return {"lines": "".join(qvhighlights_line(answer, queries[answer.id]) for answer in answers)}
+    return {"lines": "".join(plain_lines(answers, names, Path("lines")))}
+
+
+def plain_lines(answers: Sequence[Answer], names: Sequence[str], path: Path) -> Iterator[str]:
+    """Fabula's own lines: of each answer the first list that there is."""
+    lists = (answer.vcmr or answer.svmr or answer.vr for answer in answers)
+    numbers = VideoNumbers({name: i for i, name in enumerate(names)})
+    return lines.write_rankings((r for r in lists if r is not None), numbers, Source(path, noun="query"))
 
 
 def tvr_rows(ranking: Ranking) -> list[list[float]]:

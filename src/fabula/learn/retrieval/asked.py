@@ -32,14 +32,13 @@ class Asked(Moments):
             raise SpecError("no query to ask")
         super().__init__(list(queries.values()), clips, words)
         self.by_id, self.decoding = dict(queries), decoding
-        self.durations = durations_of(queries, clips)
         self.names = list(dict.fromkeys(q.video for q in self.queries)) if names is None else list(names)
         self.pad_to: int | None = None
 
     def encode(self, model: Any, batch_size: int, watch: Progress = silent) -> Corpus:
         """The corpus, encoded by a model."""
-        c = self.clips.config
-        every = ((v, self.clips[v], self.durations.get(v) or len(self.clips[v]) * c.clip) for v in self.names)
+        c, told = self.clips.config, durations_of(self.by_id, self.clips)
+        every = ((v, self.clips[v], told.get(v) or len(self.clips[v]) * c.clip) for v in self.names)
         return encode_corpus(
             model, every, batch_size, self.pad_to, lambda done: watch("encoding videos", done, len(self.names))
         )
@@ -66,17 +65,22 @@ def answer_asked(
         some = [asked.queries[i] for i in units]
         if not some:
             return []
-        corpus = asked.encode(model, batch_size, watch)
-        queries = encode_queries(model, some, asked.words)
-        own = torch.tensor([corpus.number[q.video] for q in some]) if corpus_has(corpus, some) else None
-        d = asked.decoding or Decoding.of(model.config)
-        answers: list[Answer] = []
-        for part, found in search_corpus(model, queries, corpus, d, own):
-            answers += list_answers([q.id for q in some[part]], found)
-            watch("searching", len(answers), len(some))
-        return answers
+        return search_asked(model, some, asked.encode(model, batch_size, watch), asked.words, asked.decoding, watch)
     finally:
         model.train(training)
+
+
+def search_asked(
+    model: Any, some: Sequence[Query], corpus: Corpus, words: Words, decoding: Decoding | None, watch: Progress = silent
+) -> list[Answer]:
+    """An answer for each query, of a corpus that is encoded; the model is not training."""
+    queries = encode_queries(model, some, words)
+    own = torch.tensor([corpus.number[q.video] for q in some]) if corpus_has(corpus, some) else None
+    answers: list[Answer] = []
+    for part, found in search_corpus(model, queries, corpus, decoding or Decoding.of(model.config), own):
+        answers += list_answers([q.id for q in some[part]], found)
+        watch("searching", len(answers), len(some))
+    return answers
 
 
 def corpus_has(corpus: Corpus, queries: Sequence[Query]) -> bool:

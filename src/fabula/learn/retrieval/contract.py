@@ -2,7 +2,7 @@
 
     Queries  = encode_query(query, mask)          Videos = encode_video(features, mask)
     s  [Q, N] = video_scores(queries, videos)     how well each video answers each query (a cosine)
-    st, ed    = span_logits(query, clips, mask)   of every clip: does the moment begin, end here
+    st, ed    = boundaries(query · clips, mask)   of every clip: does the moment begin, end here
 
 Nothing here depends on a model. Dims: B queries of a batch, L words, N videos, T clips, H the model's width.
 """
@@ -127,11 +127,14 @@ class Retriever(Protocol):
     def video_scores(self, queries: Queries, videos: Videos) -> Tensor:
         """[Q, N]: usually `best_clip(queries.search, videos.search, videos.mask)`"""
 
-    def span_logits(self, query: Tensor, clips: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        """Queries.spans [..., H] and Videos.spans [..., T, H], whose leading dims broadcast → start, end [..., T].
+    def boundaries(self, similarity: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """query · clip of every clip [..., T], and which there are [..., T] → start, end [..., T].
 
         Padded clips have logits low enough that a softmax gives them 0.
         """
+
+    def span_logits(self, query: Tensor, clips: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """The same of Queries.spans [..., H] and Videos.spans [..., T, H], whose leading dims broadcast: training."""
 
 
 NOTHING = -1e10  # the score of a clip that is not there

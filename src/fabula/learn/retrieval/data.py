@@ -13,10 +13,10 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import torch
@@ -30,11 +30,13 @@ from fabula.io.files import check_path
 from fabula.io.head import Head
 from fabula.io.moments import choose_format, read_queries
 from fabula.learn.features import Features, Frames
+from fabula.learn.retrieval.bpe import Tokens
 from fabula.learn.retrieval.contract import Batch, Labels, pad_rows
 from fabula.learn.retrieval.search import cut_windows, overlap_of
 from fabula.learn.simulate import digest
 
 Granularity = Literal["fig", "cog"]
+T = TypeVar("T")
 WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
 MANY_WORDS = 100_000  # characters; a query is a sentence
 
@@ -102,14 +104,21 @@ def split_words(text: str | None, id: Id, file: object = None) -> list[str]:
 
 class Words:
     """Queries as vectors of their words, [L, E] each: from a store, by query id; or made by hashing, which needs
-    nothing and knows nothing. Or as the ids of a vocabulary, [L]."""
+    nothing and knows nothing. Or as ids, [L]: of a vocabulary of words, or where that is empty of RoBERTa's tokens."""
 
-    def __init__(self, config: Any, store: Features | None = None, notes: Notes | None = None) -> None:
-        self.config, self.store, self.notes = config, store, notes or Notes()
+    def __init__(
+        self, config: Any, store: Features | None = None, notes: Notes | None = None, tokens: Tokens | None = None
+    ) -> None:
+        self.config, self.store, self.notes, self.tokens = config, store, notes or Notes(), tokens
         self.known: dict[str, Tensor] = {}
         vocabulary: Sequence[str] = getattr(config, "vocabulary", ())
         self.ids = {word: i for i, word in enumerate(vocabulary)}
         self.kind = getattr(config, "words", "ids")
+        if self.kind == "ids" and tokens is None and not self.ids:
+            seen = "the model reads RoBERTa's tokens; name the folder of their vocab.json and merges.txt"
+            raise SpecError(f"{seen} (--tokenizer, or fabula.moments(…, tokenizer=…))")
+        if self.kind == "ids" and self.ids and tokens is not None:
+            raise SpecError("the model reads words of its own vocabulary; leave the tokenizer out")
         if self.kind == "store" and store is None:
             raise SpecError("the model reads words from a store; name it (--words), or say --set words=hashing")
         if self.kind == "store" and store is not None and store.dim != config.query_dim:
@@ -123,6 +132,10 @@ class Words:
             rows = torch.from_numpy(self.store[str(query.id)])
         elif self.kind == "hashing":
             rows = torch.stack([self.vector(word) for word in self.cut(split_words(query.text, query.id), query.id)])
+        elif self.tokens is not None:
+            split_words(query.text, query.id)  # a query without words is an error
+            found = self.cut(self.tokens((query.text or "")[:MANY_WORDS]), query.id)
+            return torch.tensor(found)
         else:
             unknown = len(self.ids) - 1
             words = self.cut(split_words(query.text, query.id), query.id)
@@ -130,7 +143,15 @@ class Words:
         rows = rows[:most].float()
         return scale_rows(rows) if self.config.normalize else rows
 
-    def cut(self, words: list[str], id: Id) -> list[str]:
+    def check(self, queries: Iterable[Query], notes: Notes) -> None:
+        """Every query has words, before hours of training; those that have too many are noted."""
+        if self.kind != "store":
+            some, self.notes = self.notes, notes
+            for query in queries:
+                self.cut(split_words(query.text, query.id), query.id)
+            self.notes = some
+
+    def cut(self, words: list[T], id: Id) -> list[T]:
         most = self.config.max_words
         if len(words) > most:
             self.notes.add(f"{{n}} queries have more than {most} words; the first {most} are read", name_id(id))
@@ -182,13 +203,17 @@ def average_down(clips: Frames, most: int) -> Frames:
 
 
 class Clips(Mapping[str, Tensor]):
-    """The clips of every video, [T, C]: one store, or several side by side, pooled and scaled; kept once read."""
+    """The clips of every video, [T, C]: one store, or several side by side, pooled and scaled.
+
+    `keep`: all are kept once read, as training wants them; else the last one.
+    """
 
     def __init__(self, stores: Sequence[Features], config: Any, rate: float | None = None, keep: bool = True) -> None:
         if not stores:
             raise SpecError("no features")
         self.stores, self.config = stores, config
         self.kept: dict[str, Tensor] | None = {} if keep else None
+        self.last: tuple[str | None, Tensor] = (None, torch.empty(0))
         self.rates = [rate or rate_of(store) or 1 / config.clip for store in stores]
         dim = sum(store.dim for store in stores)
         if config.feature_dim not in (0, dim):
@@ -198,6 +223,8 @@ class Clips(Mapping[str, Tensor]):
     def __getitem__(self, video: str) -> Tensor:
         if self.kept is not None and video in self.kept:
             return self.kept[video]
+        if self.last[0] == video:
+            return self.last[1]
         parts = []
         for store, rate in zip(self.stores, self.rates, strict=True):
             part = torch.from_numpy(pool_clips(store[video], rate * self.config.clip))
@@ -212,6 +239,7 @@ class Clips(Mapping[str, Tensor]):
             clips = clips[: self.config.max_clips]
         elif long == "mean":
             clips = torch.from_numpy(average_down(clips.numpy(), self.config.max_clips))
+        self.last = video, clips
         if self.kept is not None:
             self.kept[video] = clips
         return clips
@@ -329,16 +357,15 @@ def mark_clips(query: Query, begin: int, end: int) -> Tensor:
 
 
 def durations_of(queries: Mapping[Id, Query], clips: Clips) -> dict[str, float]:
-    """The length of every video that is asked about, in seconds: as annotated, as the store says, or of its clips."""
+    """The length of every video that is asked about, in seconds, where the annotation or the store says it."""
+    told = clips.stores[0].metadata.get("durations")
+    told = told if isinstance(told, Mapping) else {}
     said: dict[str, float] = {}
     for query in queries.values():
         if query.duration is not None:
             said.setdefault(query.video, query.duration)
-    told = clips.stores[0].metadata.get("durations")
-    told = told if isinstance(told, Mapping) else {}
     for query in queries.values():
-        if query.video not in said:
-            seconds = told.get(query.video)
-            fine = isinstance(seconds, int | float) and not isinstance(seconds, bool) and seconds > 0
-            said[query.video] = float(seconds) if fine else len(clips[query.video]) * clips.config.clip  # type: ignore[arg-type]
+        seconds = told.get(query.video)
+        if isinstance(seconds, int | float) and not isinstance(seconds, bool) and seconds > 0:
+            said.setdefault(query.video, float(seconds))
     return said

@@ -22,8 +22,9 @@ from fabula.core.errors import InputError, SpecError, shown
 from fabula.core.moments import Moment, Query
 from fabula.core.notes import Notes
 from fabula.learn import checkpoint
-from fabula.learn.features import check_features
+from fabula.learn.features import Features, check_features, must_match
 from fabula.learn.retrieval.asked import encode_queries
+from fabula.learn.retrieval.bpe import Tokens
 from fabula.learn.retrieval.contract import pad_rows
 from fabula.learn.retrieval.data import Words, average_down, pool_clips, scale_rows
 from fabula.learn.retrieval.decode import Decoding
@@ -37,9 +38,11 @@ class Finder:
     """A model that has been trained, and what it needs to be asked."""
 
     def __init__(
-        self, run: str | Path, *, device: str = "cpu", extract: Extract | None = None, read: Reader | None = None
-    ) -> None:
-        """`extract` makes features of a video file; `read` of words, for models that take them from a store."""
+        self, run: str | Path, *, device: str = "cpu", extract: Extract | None = None, read: Reader | None = None,
+        tokenizer: str | Path | None = None, other_features: bool = False,
+    ) -> None:  # fmt: skip
+        """`extract` makes features of a video file; `read` of words, for models that take them from a store;
+        `tokenizer` is the folder of RoBERTa's tokens, for a HERO that reads them."""
         model, header = checkpoint.load_model(run)
         if not hasattr(model, "span_logits"):
             hint = "name a run of fabula train vcmr: xml, reloclnet, hero"
@@ -49,8 +52,17 @@ class Finder:
         self.extract, self.read, self.notes = extract, read, Notes()
         if getattr(self.config, "words", "") == "store" and read is None:
             raise SpecError("this model reads features of words: give `read`, which makes them of a text")
-        self.words = None if getattr(self.config, "words", "") == "store" else Words(self.config, notes=self.notes)
-        self.decoding = Decoding.of(self.config)
+        tokens = None if tokenizer is None else Tokens(tokenizer)
+        stored = getattr(self.config, "words", "") == "store"
+        self.words = None if stored else Words(self.config, notes=self.notes, tokens=tokens)
+        about = header.get("about")
+        self.recipe = about.get("recipe") if isinstance(about, dict) else None
+        self.other_features, self.decoding = other_features, Decoding.of(self.config)
+
+    def check_recipe(self, here: Features | Mapping[str, Any]) -> None:
+        """Refuse features that were made in another way than the run's, where the run says how its own were."""
+        if self.recipe is not None:
+            must_match(self.recipe, here, told=self.other_features, flag="other_features=True")
 
     def encode(
         self, video: ArrayLike | Tensor | str | Path, name: str | None = None, rate: float | None = None,
@@ -79,6 +91,8 @@ class Finder:
 
     def encode_all(self, videos: Mapping[str, ArrayLike], rate: float | None = None) -> Corpus:
         """A corpus of all the videos of a store, or of a mapping from names to features."""
+        if isinstance(videos, Features):
+            self.check_recipe(videos)
         return self.join(*(self.encode(frames, name, rate) for name, frames in videos.items()))
 
     def join(self, *some: Corpus) -> Corpus:

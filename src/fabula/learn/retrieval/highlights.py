@@ -95,7 +95,7 @@ class Highlights:
         windows = torch.zeros(0, 2)
         marks, pairs = torch.zeros(end - begin), torch.zeros(2, 2, dtype=torch.int64)
         if self.learn:
-            windows = place_windows(query, begin, end, c.clip)
+            windows = draw_windows(place_windows(query, begin, end, c.clip), c.most_windows)
             marks, relevant = mark_clips(query, begin, end, c.clip)
             pairs = draw_pairs(marks, relevant)
         return Example(query.id, self.words(query), clips[begin:end], duration, windows, marks, pairs, query.video)
@@ -126,6 +126,13 @@ def place_windows(query: Query, begin: int, end: int, clip: float) -> Tensor:
     times = times.clamp(0, 1)
     times = times[times[:, 1] > times[:, 0]]
     return times[times.sum(1).argsort(stable=True)].float()
+
+
+def draw_windows(windows: Tensor, most: int | None) -> Tensor:
+    """At most so many, drawn; in their order. [K, 2]"""
+    if most is None or len(windows) <= most:
+        return windows
+    return windows[torch.randperm(len(windows))[:most].sort().values]
 
 
 def mark_clips(query: Query, begin: int, end: int, clip: float) -> tuple[Tensor, Tensor]:

@@ -10,15 +10,20 @@ A file `NAME.py` here, or an entry point of the group `fabula.tasks`, offers a c
 
         read(options, notes) → source               annotations, features …: whatever the methods below need
         config(config, source, start) → config      what the data say about the model: widths, vocabulary
-        data(source, config) → Data                 len, [i], collate(examples) → Batch (learn/batch.py)
+        data(source, config) → Data                 len, [i], collate(examples) → Batch (learn/batch.py); its `notes`,
+                                                    where it has some, are told
         held(source, config) → Data | None          what is validated on; None: nothing is
         score(answers, source, config) → scores     of all answers about `held`, in its order; higher is better
         best_by(config) → names                     which scores choose checkpoints; "A+B" is a sum
         told(source) → dict                         what config.json and checkpoints say of the data
         ask(model, options, notes) → Data           what is to be predicted; `model.about` is what `told` told
+        spread(path, data, options, notes, watch)   the result where parts are asked in a folder (--work), or None
         tell(answers, data) → result                answers as what the library call returns, …
         write(result, path), count(result)          … the file that the command line writes, and what it says of it
         show(result, options)                       further files that the options ask for, such as a page
+
+        Analyse, analyse(model, options, notes)     options and figures of `fabula analyse NAME`, where a task has some
+        Simulate, simulate(options, folder, …)      options and files of `fabula simulate NAME`, where it has a world
 
     answer(model, data, share, batch_size, watch)   has a default: `model.predict` batch by batch. A task whose units
                                                     share work (a corpus encoded once for all queries) has its own.
@@ -36,4 +41,13 @@ from fabula.core.registry import Room
 
 __all__ = ["room"]
 
-room = Room(__name__, "Task", "task", group="fabula.tasks")
+
+def check_task(thing: object) -> str | None:
+    """What is wrong with a task of another package."""
+    from fabula.core.plugins import check_class
+    from fabula.learn.tasks.base import Task
+
+    return check_class(thing, Task, "task")
+
+
+room = Room(__name__, "Task", "task", group="fabula.tasks", check=check_task)

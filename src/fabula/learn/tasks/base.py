@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from fabula.core.notes import Notes, Progress, silent
+from fabula.core.options import Options
 from fabula.learn.options import Changes, PredictOptions, Scores, Share, TrainOptions
 
 if TYPE_CHECKING:
     from torch import nn
 
     from fabula.learn.batch import Data
+    from fabula.report.analysis import Analysis
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +51,8 @@ class Task:
     Train: ClassVar[type[TrainOptions]] = TrainOptions
     Shape: ClassVar[type[Changes]] = Changes
     Predict: ClassVar[type[PredictOptions]] = PredictOptions
+    Analyse: ClassVar[type[PredictOptions] | None] = None  # what an analysis is made of; None: there is none
+    Simulate: ClassVar[type[Options] | None] = None  # what a simulated world is made of; None: there is none
     presets: ClassVar[Mapping[str, Preset]] = {}
     derived: ClassVar[tuple[str, ...]] = ()  # settings of the model that the data decide
     watch: Progress = staticmethod(silent)  # whom `ask` tells how far it is
@@ -93,6 +97,10 @@ class Task:
         """What is to be predicted."""
         raise NotImplementedError
 
+    def spread(self, path: Path, data: Data, options: Any, notes: Notes, watch: Progress) -> Any:
+        """The result, where the options have several workers answer part by part; None: here and at once."""
+        return None
+
     def tell(self, answers: list[Any], data: Data) -> Any:
         """Answers as the library call returns them."""
         return answers
@@ -106,6 +114,14 @@ class Task:
     def count(self, result: Any) -> str:
         """What the command line says of a result."""
         return f"{len(result):,} answers"
+
+    def analyse(self, model: nn.Module, options: Any, notes: Notes) -> Analysis:
+        """What can be seen inside a trained model, as figures and numbers."""
+        raise NotImplementedError
+
+    def simulate(self, options: Any, folder: Path, overwrite: bool) -> str:
+        """Writes a simulated world, as a user's own data would lie there; returns what is in it, in words."""
+        raise NotImplementedError
 
     def show(self, result: Any, options: Any) -> None:
         """Further files that the options ask for: a page."""

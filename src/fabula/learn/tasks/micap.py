@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Notes, Progress, silent
-from fabula.core.options import MUST, option, same_as
+from fabula.core.options import MUST, Options, option, same_as
 from fabula.learn import options as shared
 from fabula.learn.options import Scores, Share
 from fabula.learn.tasks import base
@@ -25,8 +25,10 @@ if TYPE_CHECKING:
 
     from fabula.io.identity.captionsets import Sets, SetText
     from fabula.learn.identity.clips import Streams, Videosets
+    from fabula.report.analysis import Analysis
 
 FITB = ("class", "instance", "same", "different")
+EPS = (0.15, 0.3, 0.45, 0.6, 0.75, 0.9, 1.05)  # cosine distances of Fig. 6
 QUICK, SLOW = ("METEOR", "CIDEr"), ("iSPICE", "SPICE(tok=none)")
 
 
@@ -35,7 +37,9 @@ class TrainOptions(shared.TrainOptions):
     """What a run trains on."""
 
     data: Path = option(MUST, "Captionsets that name their clips: a .jsonl, or a folder of splits.")
-    features: Path = option(MUST, "Folder with a store per stream: frame, action, face, box, maybe text.")
+    features: Path | None = option(
+        None, "Folder with a store per stream: frame, action, face, box, maybe text. Default: where --data lies."
+    )
     val: Path | None = option(None, "Validation captionsets. Default: the split in --data.")
     wordpiece: Path | None = option(None, "BERT's vocab.txt. Default: a vocabulary trained on the captions.")
     pieces: int = option(4000, "Size of a vocabulary that is trained here.", shows_default=True)
@@ -57,14 +61,79 @@ class Shape(shared.Changes):
 class PredictOptions(shared.PredictOptions):
     """What a trained model predicts, and from what."""
 
-    task: Literal["fitb", "caption"] = option(MUST, "Fill in the blanks of captions, or tell captions.")
-    data: Path = option(MUST, "Captionsets that name their clips (captions for fitb alone), or a folder of splits.")
+    videos: tuple[Path, ...] = option((), "Raw films, seen as the run's features were made.", argument=True)
+    task: Literal["fitb", "caption"] | None = option(
+        None, "Fill in the blanks of captions, or tell captions (films: what else)."
+    )
+    data: Path | None = option(
+        None, "Captionsets that name their clips (captions for fitb alone), or a folder of splits."
+    )
     split: str = option("val", "Which split of --data: train, val, test.", shows_default=True)
-    features: Path = same_as(TrainOptions, "features")
+    features: Path | None = same_as(TrainOptions, "features")
     skip_missing: bool = same_as(TrainOptions, "skip_missing")
     people: Literal["model", "same", "different"] = option(
         "model", "Whom captions name: whom the model says; P1 alone; somebody new each time (Table 5's baselines)."
     )
+    cast: Path | None = option(None, "Films: people found and named before (fabula people). Default: found now.")
+    longest: float = option(6.0, "Films: a shot of more seconds is told in parts.", shows_default=True)
+    weights: tuple[str, ...] = option((), "Films: files of weights of the user's, as frame=FILE.", parts=True)
+    page: Path | None = option(None, "Films: also a page, each film beside its captions and its people.", writes=True)
+
+    def __post_init__(self) -> None:
+        videos = [self.videos] if isinstance(self.videos, str | Path) else self.videos
+        object.__setattr__(self, "videos", tuple(Path(video) for video in videos))
+        super().__post_init__()
+        if not self.longest > 0:
+            raise SpecError(f"longest is {self.longest}; it is a number of seconds above 0")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnalyseOptions(shared.PredictOptions):
+    """What a trained model is looked into with."""
+
+    data: Path = option(MUST, "Captionsets that name their clips, or a folder of splits.")
+    split: str = same_as(PredictOptions, "split")
+    features: Path | None = same_as(TrainOptions, "features")
+    skip_missing: bool = same_as(TrainOptions, "skip_missing")
+    sets: tuple[str, ...] = option((), "Videosets of Fig. 5, by id. Default: those with the most blanks.", parts=True)
+    most: int = option(3, "So many videosets of Fig. 5.", shows_default=True, at_least=0)
+    eps: tuple[float, ...] = option((), "Cosine distances of Fig. 6. Default: .15, .3, … 1.05.", parts=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, kind in (("sets", str), ("eps", float)):
+            given = getattr(self, name)
+            some = [given] if isinstance(given, str | float | int) else given
+            try:
+                object.__setattr__(self, name, tuple(kind(one) for one in some))
+            except (TypeError, ValueError):
+                raise SpecError(f"{name} is {given!r}; say numbers with commas") from None
+        if not self.eps:
+            object.__setattr__(self, "eps", EPS)
+        if not all(0 <= e <= 2 for e in self.eps):
+            raise SpecError(f"eps is {self.eps}; a cosine distance lies between 0 and 2")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimulateOptions(Options):
+    """What simulated films are like. A number that is given stands over that of the difficulty."""
+
+    difficulty: Literal["default", "easy", "hard", "faces"] = option(
+        "default", "How hard it is to know who is who; faces: nothing but faces of other clips tells it."
+    )
+    seed: int = option(0, "Of everything that is drawn.", shows_default=True)
+    train_films: int | None = option(None, "Films to train on. Default: 60.", at_least=1)
+    val_films: int | None = option(None, "Films to validate on. Default: 10.", at_least=1)
+    test_films: int | None = option(None, "Films to test on. Default: 20.", at_least=1)
+    clips: int | None = option(None, "Of a film. Default: 40.", at_least=1)
+    set_clips: int | None = option(None, "Of a captionset. Default: 5.", at_least=1)
+    cast: int | None = option(None, "People of a film. Default: 4.", at_least=2)
+    stay: float | None = option(None, "Probability that who acts was the one before. Default: .4.")
+    told: float | None = option(None, "Probability that a caption hints at who it is. Default: .2.")
+    absent: float | None = option(None, "Probability that somebody who is named has no face. Default: .15.")
+    bystanders: float | None = option(None, "Probability that somebody else walks by. Default: .2.")
+    pose: float | None = option(None, "How far a clip's face is from the person's own. Default: .7.")
+    noise: float | None = option(None, "Of frame and action features. Default: .7.")
 
 
 @dataclass(frozen=True)
@@ -84,22 +153,29 @@ class Told:
     name: str
     filled: tuple[str, ...] | None = None  # an id a blank
     captions: tuple[str, ...] | None = None  # one a clip
+    faces: Mapping[int, Mapping[int, float]] | None = None  # of a film: number of a P → person of the cast → attention
 
 
 class Task(base.Task):
     name: ClassVar[str] = "micap"
     about: ClassVar[str] = "Identity-aware captions of film clips: who did what (Raajesh et al., CVPR 2024)."
     usage: ClassVar[tuple[str, ...]] = (
+        "fabula simulate micap -o world/ && fabula train micap --data world/ --tiny --out runs/simulated",
         "fabula train micap --data sets/ --features streams/ --out runs/joint",
         "fabula train micap --data sets/ --features streams/ --task fitb --streams text --out runs/text-only",
+        "fabula train micap --data sets/ --features streams/ --from joint.pth --wordpiece vocab.txt --out runs/tuned",
         "fabula predict micap runs/joint --task fitb --data sets/ --split test --features streams/ -o filled.jsonl",
         "fabula predict micap runs/joint --task caption --data sets/ --split test --features streams/ -o told.jsonl",
         "fabula score told.jsonl --refs sets/test.jsonl --task identity",
+        "fabula predict micap runs/joint film.mp4 --page film.html",
+        "fabula analyse micap runs/joint --data sets/ --features streams/ -o figures/",
     )
     models: ClassVar[tuple[str, ...]] = ("micap",)
     Train: ClassVar[type[shared.TrainOptions]] = TrainOptions
     Shape: ClassVar[type[shared.Changes]] = Shape
     Predict: ClassVar[type[shared.PredictOptions]] = PredictOptions
+    Analyse: ClassVar[type[shared.PredictOptions] | None] = AnalyseOptions
+    Simulate: ClassVar[type[Options] | None] = SimulateOptions
     derived: ClassVar[tuple[str, ...]] = (
         "text_dim", "action_dim", "face_dim", "frame_dim", "vocabulary", "words", "sep",
     )  # fmt: skip
@@ -109,7 +185,7 @@ class Task(base.Task):
     def read(self, options: Any, notes: Notes) -> Source:
         from fabula.learn.identity.clips import Streams, only_seen, read_sets_of
 
-        streams = Streams(options.features)
+        streams = Streams(find_streams(options))
         train = only_seen(read_sets_of(options.data, "train", notes), streams, options.skip_missing, notes)
         val: Sets | None = None
         if options.val is not None or Path(options.data).is_dir():
@@ -125,17 +201,18 @@ class Task(base.Task):
         streams, options = source.streams, source.options
         missing = [s for s in config.seen if s != "text" and streams.dim(s) is None]
         if missing:
-            there = ", ".join(s for s in ("text", *config.seen) if s == "text" or streams.dim(s) is not None)
+            there = ",".join(s for s in config.seen if s == "text" or streams.dim(s) is not None)
             seen = f"no store of the stream {missing[0]}"
-            raise InputError(
-                seen, file=streams.path, hint=f"say --streams {there.replace(' ', '')}, or write that store"
-            )
+            raise InputError(seen, file=streams.path, hint=f"say --streams {there}, or write that store")
         kept = getattr(start.config, "vocabulary", ()) if start is not None and start.whole else ()
         words = kept or (
             read_pieces(options.wordpiece)
             if options.wordpiece
             else train_pieces(texts_of(source.train), options.pieces, options.min_count)
         )
+        if start is not None and start.whole and start.config.words != len(words):
+            seen = f"weights for {start.config.words:,} word pieces; the vocabulary has {len(words):,}"
+            raise InputError(seen, file=options.from_, hint="give theirs (BERT's vocab.txt): --wordpiece vocab.txt")
         told = streams.metadata.get("face_eps")
         default = type(config)().face_eps
         eps = float(told) if isinstance(told, int | float) and config.face_eps == default else config.face_eps
@@ -166,8 +243,15 @@ class Task(base.Task):
     def answer(
         self, model: nn.Module, data: Any, share: Share, batch_size: int = 8, watch: Progress = silent
     ) -> list[Told]:
-        from fabula.learn.identity.windows import tell_sets
+        from fabula.learn.identity.windows import tell_film, tell_sets
 
+        if getattr(data, "films", None) is not None:
+            made = []
+            for name in data.sets:
+                captions, people = tell_film(model, data, name, watch)
+                faces = {k + 1: people.numbers_of(k) for k in range(len(people.votes))}
+                made.append(Told(name, None, captions, faces))
+            return made
         return [Told(*one) for one in tell_sets(model, data, list(share.of(len(data))), batch_size, watch)]
 
     def score(self, answers: list[Told], source: Source, config: Any) -> Scores:
@@ -190,32 +274,95 @@ class Task(base.Task):
             "data": str(source.options.data),
             "features": source.streams.path.name,
             "simulated": source.streams.simulated,
+            "recipes": {name: store.recipe for name, store in source.streams.stores.items() if name != "box"},
         }
 
     # -- predicting ---------------------------------------------------------------------------------------------------
 
     def ask(self, model: nn.Module, options: Any, notes: Notes) -> Videosets:
+        config: Any = model.config
+        if bool(options.videos) == (options.data is not None):
+            raise SpecError("name raw films, or --data: one of the two")
+        task = options.task or ("caption" if options.videos else None)
+        if task is None:
+            raise SpecError("say what is predicted: --task fitb or --task caption")
+        if task not in model.passes:  # type: ignore[operator]
+            raise SpecError(f"the model was trained for {config.task} alone; --task {task} needs another")
+        if options.videos:
+            return self.ask_films(model, options, notes)
+        for name in ("cast", "page"):
+            if getattr(options, name) is not None:
+                raise SpecError(f"--{name} is for raw films")
+        data = self.open(config, options, task, notes)
+        data.people = options.people
+        return data
+
+    def ask_films(self, model: nn.Module, options: Any, notes: Notes) -> Videosets:
+        """Raw films, seen as the clips were that the run learnt from."""
+        from fabula.learn.identity.clips import Videosets
+        from fabula.learn.identity.film import look_at_films
+
+        if options.task == "fitb":
+            raise SpecError("a raw film has no captions whose blanks could be filled; say --task caption")
+        if options.features is not None:
+            raise SpecError("--features says nothing about raw films: theirs are made now")
+        config: Any = model.config
+        about: Any = model.about
+        films = look_at_films(
+            options.videos,
+            about.get("recipes") or {},
+            config.seen,
+            people=options.cast,
+            longest=options.longest,
+            weights=read_weights(options.weights),
+            notes=notes,
+            watch=self.watch,
+        )
+        data = Videosets(films.sets(), films.streams, config, "caption")
+        data.people, data.films = options.people, films
+        return data
+
+    def open(self, config: Any, options: Any, use: str, notes: Notes) -> Videosets:
+        """Videosets to be asked about, with features as the model takes them."""
         from fabula.learn.identity.clips import Streams, Videosets, only_seen, read_sets_of
 
-        config: Any = model.config
-        if options.task not in model.passes:  # type: ignore[operator]
-            raise SpecError(f"the model was trained for {config.task} alone; --task {options.task} needs another")
-        streams = Streams(options.features)
+        streams = Streams(find_streams(options))
         for stream in config.seen:
             have, want = streams.dim(stream), getattr(config, f"{stream}_dim")
             if stream == "text":
                 have = have or TEXT_DIM
-            if have != want and not (stream == "text" and options.task == "caption"):
+            if have != want and not (stream == "text" and use == "caption"):
                 seen = f"{stream} features of {have or 'no'} channels; the checkpoint takes {want}"
-                raise InputError(seen, file=options.features, hint="use the features the model was trained on")
+                raise InputError(seen, file=streams.path, hint="use the features the model was trained on")
         sets = only_seen(read_sets_of(options.data, options.split, notes), streams, options.skip_missing, notes)
         warn_simulated(streams, notes)
-        data = Videosets(sets, streams, config, options.task)
-        data.people = options.people
-        return data
+        return Videosets(sets, streams, config, use)
+
+    def analyse(self, model: nn.Module, options: Any, notes: Notes) -> Analysis:
+        """Fig. 4, 5 and 6."""
+        from fabula.learn.identity.analysis import analyse
+
+        config: Any = model.config
+        use = {"joint": "both", "fitb": "fitb", "caption": "caption"}[config.task]
+        return analyse(model, self.open(config, options, use, notes), options, self.watch)
+
+    def simulate(self, options: Any, folder: Path, overwrite: bool) -> str:
+        from fabula.learn.worlds.films import DIFFICULTIES, Recipe, write_world
+
+        given = {o.name: getattr(options, o.name) for o in options.options() if o.name != "difficulty"}
+        said = {name: value for name, value in given.items() if value is not None}
+        count = write_world(folder, Recipe(**{**DIFFICULTIES[options.difficulty], **said}), overwrite)
+        return f"{count:,} captionsets of simulated films"
 
     def tell(self, answers: list[Told], data: Any) -> Sets:
-        """Captionsets: filled in, or told."""
+        """Captionsets: filled in, or told; of films with what a page shows of them."""
+        if data.films is not None:
+            from fabula.learn.identity.clips import FilmSets
+
+            made = FilmSets({told.name: as_set(told, data.sets[told.name], data.people) for told in answers})
+            made.films, made.recipes = data.films, data.films.recipes
+            made.faces = {told.name: told.faces or {} for told in answers}
+            return made
         return {told.name: as_set(told, data.sets[told.name], data.people) for told in answers}
 
     def write(self, result: Sets, path: Path) -> None:
@@ -228,8 +375,44 @@ class Task(base.Task):
     def count(self, result: Sets) -> str:
         return f"{len(result):,} captionsets"
 
+    def show(self, result: Any, options: Any) -> None:
+        if options.page is None:
+            return
+        from fabula.io.files import write_text
+        from fabula.learn.identity.film import describe_films, people_of_film
+        from fabula.report.film import Film, Person, film_page
+
+        shown = []
+        for name, one in result.items():
+            seen, _ = people_of_film(result.films, name, result.faces[name] if options.people == "model" else {})
+            people = [Person(who["who"], who["name"], who["number"], who["pictures"], who["spans"]) for who in seen]
+            clips = result.films.clips[name]
+            told = [(c.start, c.end, text) for c, text in zip(clips, one.captions or (), strict=True)]
+            cast = result.films.cast
+            duration = cast.videos[cast.video_index(name)].duration
+            shown.append(Film(name, duration, told, people, result.films.paths[name]))
+        title = "A film, told with its people" if len(shown) == 1 else "Films, told with their people"
+        notes = describe_films(result.films, result.recipes)
+        write_text(options.page, [film_page(shown, title, folder=options.page.parent, notes=notes)])
+
 
 TEXT_DIM = 256  # of blanks that are described by the words around them: learn/identity/clips.py
+
+
+def read_weights(said: tuple[str, ...]) -> dict[str, str]:
+    """frame=FILE, action=FILE."""
+    found = shared.read_pairs(said)
+    unknown = [name for name in found if name not in ("frame", "action")]
+    if unknown:
+        raise SpecError(f"--weights {unknown[0]}=…: weights are of frame or action")
+    return found
+
+
+def find_streams(options: Any) -> Path:
+    """The folder of the stores: named, or where the captionsets lie."""
+    if options.features is not None:
+        return Path(options.features)
+    return Path(options.data) if Path(options.data).is_dir() else Path(options.data).parent
 
 
 def warn_simulated(streams: Streams, notes: Notes) -> None:

@@ -24,9 +24,10 @@ if TYPE_CHECKING:
     from torch import nn
 
     from fabula.learn.features import Features
+    from fabula.learn.retrieval.bpe import Tokens
 
 Granularity = Literal["fig", "cog"]
-Protocol = Literal["tvr", "reloclnet"]
+Protocol = Literal["tvr", "reloclnet", "qvhighlights"]
 LENGTHS = {  # VERIFIED's: longest and shortest prediction, context, NMS
     "charades-fig": {"max_length": 12, "min_length": 2, "max_clips": 48, "nms": 0.6, "clip": 1.0},
     "didemo-fig": {"max_length": 30, "min_length": 5, "max_clips": 30, "nms": 0.6, "clip": 1.0},
@@ -34,11 +35,17 @@ LENGTHS = {  # VERIFIED's: longest and shortest prediction, context, NMS
 }
 # TVR: clips of 1.5 s, moments of up to 16 of them
 TVR: dict[str, Any] = {"max_length": 16, "min_length": 2, "max_clips": 100, "nms": 0.5, "clip": 1.5}
+# QVHighlights: clips of 2 s, videos of 150 s, SlowFast and CLIP
+QVHIGHLIGHTS: dict[str, Any] = {"clip": 2.0, "max_clips": 75, "overlap": 37, "max_words": 32, "ends": True}
 SHOWN = ("VCMR(k=1/10)", "SVMR(k=1)", "VR(k=1/10)")  # between epochs
 PUBLISHED: dict[str, dict[str, Any]] = {  # what the published programs do, by the names of their protocols
     "tvr": {"labels": "ceil", "end": "inside", "pads": "seen", "rivals": "all", "long": "cut"},
     "reloclnet": {"labels": "ceil", "end": "past", "pads": "seen", "rivals": "all", "long": "mean"},
-}
+    "qvhighlights": {
+        "compat_mixed_masks": True, "compat_duration": True, "rounding": "published", "rivals": "all",
+        "most_windows": 5,
+    },
+}  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +55,7 @@ class TrainOptions(shared.TrainOptions):
     data: Path = option(MUST, "Queries: a file, or a folder of splits.")
     features: tuple[str, ...] = option(MUST, "Stores of video features, side by side.", parts=True, metavar="A,B")
     words: Path | None = option(None, "Store of word features by query id. Default: words are hashed.")
+    tokenizer: Path | None = option(None, "HERO: folder of RoBERTa's vocab.json and merges.txt. Default: words.")
     val: Path | None = option(None, "Validation queries. Default: the split in --data.")  # or no validation
     train: Granularity = option("fig", "VERIFIED: train on fine or coarse captions.", shows_default=True)
     test: Granularity = option("fig", "VERIFIED: validate on fine or coarse captions.", shows_default=True)
@@ -60,7 +68,7 @@ class TrainOptions(shared.TrainOptions):
 class Shape(shared.Changes):
     """What retrievers are mostly asked for."""
 
-    protocol: Protocol | None = option(None, "Labels, pads, negatives as the published program: tvr, reloclnet.")
+    protocol: Protocol | None = option(None, "Labels, pads, negatives as the published program.")
 
     def config(self) -> dict[str, Any]:
         return {**PUBLISHED.get(self.protocol or "", {}), **super().config()}
@@ -76,14 +84,35 @@ class PredictOptions(shared.PredictOptions):
     features: tuple[str, ...] = same_as(TrainOptions, "features")
     data: Path = option(MUST, "Queries; a folder of splits.")
     words: Path | None = same_as(TrainOptions, "words")
+    tokenizer: Path | None = same_as(TrainOptions, "tokenizer")
     split: str = option("val", "Which split of --data: train, val, test.", shows_default=True)
     granularity: Granularity = option("fig", "VERIFIED: fine or coarse captions.", shows_default=True)
     corpus: Literal["asked", "store"] = option("asked", "Videos: those asked about, or all of the store.")
-    form: Literal["tvr", "qvhighlights", "lines"] = option("tvr", "Form of the predictions.", shows_default=True)
+    form: Literal["tvr", "qvhighlights", "lines"] | None = option(
+        None, "Form of the predictions. Default: tvr; qvhighlights with its protocol."
+    )
     protocol: Literal["tvr", "reloclnet", "qvhighlights"] | None = option(None, "Decode as the published program.")
     top: int = option(100, "Answers per query.", at_least=1, shows_default=True)
     rate: float | None = same_as(TrainOptions, "rate")
     format: str | None = same_as(TrainOptions, "format")
+    other_features: bool = option(False, "Take features that were made in another way than the run's.")
+    work: Path | None = option(None, "Ask part by part in this folder: can be resumed, and spread over workers.")
+    resume: bool = option(False, "Go on with the run of --work where it broke off.")
+    part: int = option(1000, "Queries of a part, with --work.", at_least=1, shows_default=True)
+    processes: int = option(1, "Parts at a time, with --work.", at_least=1, shows_default=True)
+    engine: Literal["local", "ray"] = option("local", "Where parts are worked on, with --work.", shows_default=True)
+    address: str | None = option(None, "A Ray cluster that is there, for --engine ray. Default: one of this machine.")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.form is None:
+            object.__setattr__(self, "form", "qvhighlights" if self.protocol == "qvhighlights" else "tvr")
+        if self.engine != "ray" and self.address is not None:
+            raise SpecError("--address names a Ray cluster; say --engine ray")
+        if self.engine == "ray" and self.processes > 1:
+            raise SpecError("--processes says nothing to Ray, which knows its processors; leave it out")
+        if self.work is None and (self.resume or self.processes > 1 or self.engine == "ray"):
+            raise SpecError("parts are kept in a folder that every worker sees; name it with --work")
 
 
 @dataclass(frozen=True)
@@ -95,6 +124,8 @@ class Source:
     words: Features | None
     train: Mapping[Id, Query]
     val: Mapping[Id, Query] | None
+    notes: Notes
+    tokens: Tokens | None = None
 
 
 @dataclass(frozen=True)
@@ -130,6 +161,7 @@ class Task(base.Task):
     presets: ClassVar[Mapping[str, base.Preset]] = {
         **{name: base.Preset(about=f"VERIFIED on {name}", config=sizes) for name, sizes in LENGTHS.items()},
         "tvr": base.Preset(about="TVR, clips of 1.5 s", config=TVR),
+        "qvhighlights": base.Preset(about="QD-DETR on QVHighlights", model="qd_detr", config=QVHIGHLIGHTS),
     }
 
     # -- training -----------------------------------------------------------------------------------------------------
@@ -142,13 +174,16 @@ class Task(base.Task):
         if options.skip_missing:
             train = only_with(train, stores, notes)
             val = None if val is None else only_with(val, stores, notes)
-        return Source(options, stores, words, train, val)
+        return Source(options, stores, words, train, val, notes, open_tokens(options.tokenizer))
 
     def config(self, config: Any, source: Source, start: base.Start | None) -> Any:
         if not all(hasattr(config, name) for name in ("clip", "max_clips", "max_words")):
             raise SpecError(f"this model finds no moments; there are: {', '.join(self.models)}")
-        dim = sum(store.dim for store in source.stores) + (2 if getattr(config, "tef", False) else 0)
-        config = replace(config, feature_dim=dim)
+        config = replace(config, feature_dim=sum(store.dim for store in source.stores))
+        if source.tokens is not None:
+            if not hasattr(config, "vocabulary"):
+                raise SpecError("--tokenizer is for a model that reads ids of tokens: hero")
+            return replace(config, vocabulary=(), vocab_size=max(config.vocab_size, source.tokens.size))
         if hasattr(config, "vocabulary"):
             kept = getattr(start.config, "vocabulary", ()) if start is not None and start.whole else ()
             return replace(config, vocabulary=kept or words_of(source.train))
@@ -159,17 +194,18 @@ class Task(base.Task):
     def data(self, source: Source, config: Any) -> Any:
         from fabula.learn.retrieval.data import Moments
 
-        clips, words = readers_of(source.stores, source.words, config, source.options.rate, Notes())
+        clips, words = readers_of(source, config)
+        words.check(source.train.values(), source.notes)
         if is_single(config):
             from fabula.learn.retrieval.highlights import Highlights
 
-            return Highlights(source.train.values(), clips, words)
+            return Highlights(source.train.values(), clips, words, notes=source.notes)
         return Moments(list(source.train.values()), clips, words)
 
     def held(self, source: Source, config: Any) -> Any:
         if source.val is None:
             return None
-        return held_of(source.val, *readers_of(source.stores, source.words, config, source.options.rate, Notes()))
+        return held_of(source.val, *readers_of(source, config))
 
     def answer(
         self, model: nn.Module, data: Any, share: Share, batch_size: int = 64, watch: Progress = silent
@@ -198,40 +234,97 @@ class Task(base.Task):
             "train": source.options.train,
             "test": source.options.test,
             "simulated": any(bool(store.metadata.get("simulated")) for store in source.stores),
+            "recipe": recipe_of(source.stores),
+            "tokenizer": None if source.tokens is None else source.tokens.mark,
         }
 
     # -- predicting ---------------------------------------------------------------------------------------------------
 
     def ask(self, model: nn.Module, options: Any, notes: Notes) -> Any:
+        from fabula.learn.features import must_match
+
+        stores, words = self.open_all(options, notes)
+        about: Any = getattr(model, "about", {})
+        self.clips_of(model, options, stores)  # refuses features of another width
+        if "recipe" in about:  # runs of earlier versions do not say
+            here = stores[0] if len(stores) == 1 and hasattr(stores[0], "recipe") else recipe_of(stores)
+            must_match(about["recipe"], here, told=options.other_features, warn=notes.add)
+        queries = read_split(options.data, options.split, options.granularity, options.format, notes)
+        return self.asked_of(model, stores, words, options, queries, notes)
+
+    def open_all(self, options: Any, notes: Notes) -> tuple[Sequence[Features], Features | None]:
+        """The stores of clips, and that of words."""
+        stores = open_stores(options.features, notes)
+        return stores, None if options.words is None else open_stores((str(options.words),), notes)[0]
+
+    def clips_of(self, model: Any, options: Any, stores: Sequence[Features]) -> tuple[Any, int | None]:
+        """The clips of a corpus, and how many each row is padded to; None: no more than its batch needs."""
+        from fabula.learn.retrieval.data import Clips
+
+        pad_to = model.config.max_clips if options.protocol == "reloclnet" else None
+        return Clips(stores, model.config, options.rate, keep=False), pad_to
+
+    def asked_of(
+        self, model: Any, stores: Sequence[Features], words: Any, options: Any, queries: Mapping[Id, Query],
+        notes: Notes,
+    ) -> Any:  # fmt: skip
+        """Queries as this model is asked them."""
+        from fabula.learn.retrieval.data import Words
         from fabula.learn.retrieval.decode import PUBLISHED as DECODED
         from fabula.learn.retrieval.decode import Decoding
 
+        if is_single(model.config) and options.protocol is not None:
+            if options.protocol != "qvhighlights":
+                raise SpecError(f"--protocol {options.protocol} is of programs that search a corpus, not {model.name}")
+            model.config = replace(model.config, rounding="published", compat_duration=True)
         config: Any = model.config
-        stores = open_stores(options.features, notes)
-        words = None if options.words is None else open_stores((str(options.words),), notes)[0]
-        queries = read_split(options.data, options.split, options.granularity, options.format, notes)
-        data = held_of(queries, *readers_of(stores, words, config, options.rate, notes))
+        clips, pad_to = self.clips_of(model, options, stores)
+        tokens = open_tokens(options.tokenizer)
+        made_with = getattr(model, "about", {}).get("tokenizer")
+        if tokens is not None and made_with not in (None, tokens.mark):
+            hint = "name the files that the run was trained with"
+            raise InputError("other tokens than the run's", file=options.tokenizer, hint=hint)
+        data = held_of(queries, clips, Words(config, words, notes, tokens))
         data.form = options.form
         if not is_single(config):
             changes = DECODED[options.protocol] if options.protocol else {}
             data.decoding = Decoding.of(config, **{"after_nms": options.top, **changes})
-            data.pad_to = config.max_clips if options.protocol == "reloclnet" else None
+            data.pad_to = pad_to
             if options.corpus == "store":
                 data.names = list(dict.fromkeys([*data.names, *data.clips]))
         return data
+
+    def spread(self, path: Path, data: Any, options: Any, notes: Notes, watch: Progress) -> Any:
+        """Part by part in a folder, where the options name one."""
+        if options.work is None:
+            return None
+        from fabula.learn.retrieval.data import durations_of
+        from fabula.learn.retrieval.spread import spread
+
+        names = getattr(data, "names", None) or list(dict.fromkeys(q.video for q in data.queries))
+        seconds = durations_of({q.id: q for q in data.queries}, data.clips)
+        return spread(Task(), path, options, data.queries, names, seconds, notes, watch)
+
+    def answer_own(self, model: Any, data: Any, names: Sequence[str], batch_size: int) -> list[Any]:
+        """Windows of each query's own video."""
+        return answer_single(model, data, Share(), batch_size, silent, names)
 
     def tell(self, answers: list[Any], data: Any) -> Found:
         queries = {q.id: q for q in data.queries}
         names = getattr(data, "names", None) or list(dict.fromkeys(q.video for q in data.queries))
         return Found(answers, queries, names, data.form)
 
-    def write(self, result: Found, path: Path) -> None:
+    def write(self, result: Any, path: Path) -> None:
+        if not isinstance(result, Found):
+            result.write(path)
+            return
         from fabula.learn.retrieval.answers import write_answers
 
         write_answers(path, result.form, result.answers, result.queries, result.names)
 
-    def count(self, result: Found) -> str:
-        return f"{len(result.answers):,} queries, {len(result.names):,} videos"
+    def count(self, result: Any) -> str:
+        queries = len(result.answers) if isinstance(result, Found) else result.queries
+        return f"{queries:,} queries, {len(result.names):,} videos"
 
 
 def is_single(config: Any) -> bool:
@@ -250,13 +343,29 @@ def open_stores(paths: Sequence[str], notes: Notes) -> list[Features]:
     return stores
 
 
-def readers_of(
-    stores: Sequence[Features], words: Features | None, config: Any, rate: float | None, notes: Notes
-) -> tuple[Any, Any]:
-    """Clips and words as a model reads them."""
+def recipe_of(stores: Sequence[Features]) -> dict[str, Any] | None:
+    """How features were made, as far as their stores say; of several stores one by one."""
+    told = [getattr(store, "recipe", None) for store in stores]
+    if len(told) == 1 or not any(told):
+        return told[0]
+    return {f"store {i + 1}": recipe for i, recipe in enumerate(told)}
+
+
+def readers_of(source: Source, config: Any) -> tuple[Any, Any]:
+    """Clips and words as a model reads them, to be learnt."""
     from fabula.learn.retrieval.data import Clips, Words
 
-    return Clips(stores, config, rate), Words(config, words, notes)
+    clips = Clips(source.stores, config, source.options.rate)
+    return clips, Words(config, source.words, Notes(), source.tokens)
+
+
+def open_tokens(folder: Path | None) -> Tokens | None:
+    """RoBERTa's, where a folder is named."""
+    if folder is None:
+        return None
+    from fabula.learn.retrieval.bpe import Tokens
+
+    return Tokens(folder)
 
 
 def held_of(queries: Mapping[Id, Query], clips: Any, words: Any) -> Any:
@@ -270,12 +379,14 @@ def held_of(queries: Mapping[Id, Query], clips: Any, words: Any) -> Any:
     return Asked(queries, clips, words)
 
 
-def answer_single(model: nn.Module, data: Any, share: Share, batch_size: int, watch: Progress) -> list[Any]:
+def answer_single(
+    model: nn.Module, data: Any, share: Share, batch_size: int, watch: Progress, names: Sequence[str] | None = None
+) -> list[Any]:
     """Windows of each query's own video, by QD-DETR; numbers of videos are those of all queries."""
     from fabula.learn.retrieval.answers import Answer, place_ranking
     from fabula.learn.retrieval.highlights import Highlights, find_highlights
 
-    names = list(dict.fromkeys(q.video for q in data.queries))
+    names = names or list(dict.fromkeys(q.video for q in data.queries))
     number = {name: i for i, name in enumerate(names)}
     mine = [data.queries[i] for i in share.of(len(data))]
     part = Highlights(mine, data.clips, data.words, learn=False)

@@ -86,6 +86,15 @@ class Recipe:
         return {"train": self.train_films, "val": self.val_films, "test": self.test_films}[split]
 
 
+# How hard it is to know who is who; `faces`: nothing but the faces of other clips tells it.
+DIFFICULTIES: dict[str, dict[str, Any]] = {
+    "default": {},
+    "easy": {"cast": 3, "absent": 0.05, "bystanders": 0.1, "pose": 0.4, "noise": 0.4},
+    "hard": {"cast": 6, "stay": 0.17, "told": 0.1, "absent": 0.3, "bystanders": 0.4, "pose": 0.9, "noise": 1.0},
+    "faces": {"stay": 0.25, "told": 0.0, "absent": 0.0},
+}
+
+
 @dataclass(frozen=True)
 class Scene:
     """One clip: who does what to whom, where, with what; who else is there; what a caption says."""

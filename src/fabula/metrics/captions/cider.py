@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar
 
@@ -42,6 +43,20 @@ class Metric(CaptionMetric):
         pairs, K = place_items(items), len(items)
         scope, _, argument = self.idf.partition(":")
         if scope == "file":
-            return {"value": cider.score_pairs(pairs, cider.Idf.load(Path(argument)))}
+            return {"value": cider.score_pairs(pairs, load_idf(Path(argument)))}
         labels = cider.corpus_scope(K) if scope == "corpus" else cider.batch_scope(K, int(argument))
         return {"value": cider.score_pair_groups(pairs, list(Counter(labels).values()))}
+
+
+def load_idf(path: Path) -> cider.Idf:
+    """Read once while the file stays as it is: a reward asks batch by batch."""
+    try:
+        seen = path.stat()
+    except OSError:
+        return cider.Idf.load(path)  # which says what is wrong
+    return load_unchanged(path, seen.st_mtime_ns, seen.st_size)
+
+
+@lru_cache(2)
+def load_unchanged(path: Path, changed: int, size: int) -> cider.Idf:
+    return cider.Idf.load(path)

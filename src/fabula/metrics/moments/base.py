@@ -188,6 +188,10 @@ class MomentMetric(Metric):
         "missing=error": "a query without an answer ends the evaluation",
         "order=file": "the list's order ranks, whatever the scores say",
         "order=score": "answers are ranked by their scores",
+        "cmp=>": "the overlap must exceed τ",
+        "cmp=>=": "the overlap must reach τ",
+        "reader=fabula": "windows are read from words by our own rules",
+        "reader": "windows are read from words as {} reads them",
     }
 
     missing: Literal["zero", "drop", "error"] = "zero"

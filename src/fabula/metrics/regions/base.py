@@ -24,7 +24,7 @@ from fabula.core.errors import SpecError
 from fabula.core.notes import Progress, silent
 from fabula.core.regions import Picture
 from fabula.core.rows import CROWDED, Rows
-from fabula.match.boxes import merged, merged_by, priors, serve_parts
+from fabula.match.boxes import Served, merged, merged_by, priors, serve_parts
 from fabula.metrics.base import Metric
 from fabula.pair.box_iou import box_iou
 from fabula.text import meteor
@@ -137,13 +137,9 @@ class RegionMetric(Metric):
 
     def unit(self, ref: Picture | None, pred: Picture | None) -> Records:
         """One image. Without references (None, or none in it), every detection is wrong."""
-        pixel = int(self.pixel)
-        boxes, texts = merge_references(ref, self.merge, pixel)
-        if pred is None or not len(pred) or pred.scores is None:
+        boxes, texts, order, served = self.serve(ref, pred)
+        if served is None or pred is None or pred.scores is None:
             return Records(len(boxes), EMPTY, EMPTY, EMPTY, EMPTY, EMPTY, ())
-        order = np.argsort(-pred.scores, kind="stable")
-        parts = box_strips(boxes, pred.corners(pixel)[order], pixel)
-        served = serve_parts(parts, len(boxes) - 1 if self.stray == "last" else -1)
         prior = priors(served) if self.claim == "threshold" else np.zeros(len(order))
         live = (served.iou > 0) & (served.iou >= min(self.ious))
         live &= served.first if self.claim == "best" else prior < max(self.ious)
@@ -154,6 +150,18 @@ class RegionMetric(Metric):
         )
         ok, meteor = served.first.astype(np.float64), np.zeros(len(order))
         return Records(len(boxes), pred.scores[order], ok, served.iou, prior, meteor, asked)
+
+    def serve(
+        self, ref: Picture | None, pred: Picture | None
+    ) -> tuple[Floats, list[list[str]], NDArray[np.int64], Served | None]:
+        """The references, merged; the captions of each; the detections, surest first; and what each of them got."""
+        pixel = int(self.pixel)
+        boxes, texts = merge_references(ref, self.merge, pixel)
+        if pred is None or not len(pred) or pred.scores is None:
+            return boxes, texts, np.zeros(0, dtype=np.int64), None
+        order = np.argsort(-pred.scores, kind="stable")
+        parts = box_strips(boxes, pred.corners(pixel)[order], pixel)
+        return boxes, texts, order, serve_parts(parts, len(boxes) - 1 if self.stray == "last" else -1)
 
     def count_unsettled(self, rows: Rows) -> int:
         """How many detections the published program may rank otherwise than the file has them."""

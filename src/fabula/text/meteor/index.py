@@ -41,6 +41,7 @@ from fabula._kernels import native
 from fabula.core import cachefile
 from fabula.core.cachefile import Array, cache_folder, find_distrust, make_folder, remove_leftovers, round_up
 from fabula.core.errors import CacheError, InputError
+from fabula.core.notes import announce
 
 Progress = Callable[[str, float], None]  # what is being done, how far (0 … 1)
 
@@ -193,6 +194,7 @@ def load_or_build(tables: Tables, cache: Path, progress: Progress | None = None)
             if index := load(path, fingerprint):  # somebody else built it while we waited
                 return index
             remove_leftovers(path, older_than=0 if alone else 3600)
+            announce(f"METEOR's tables are compiled into {path}, once; it takes {'seconds' if native() else 'minutes'}")
             with show_progress(progress) as report:
                 cachefile.write(path, seal_of(fingerprint), build(tables, report))
     except OSError as error:

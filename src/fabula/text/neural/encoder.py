@@ -121,7 +121,7 @@ def gelu(x: Floats) -> Floats:
     z *= z
     np.exp(np.negative(z, out=z), out=z)
     z *= tail  # 1 − erf(|x|/√2)
-    erf = np.copysign(1 - z, x)
+    erf: Floats = np.copysign(1 - z, x)
     erf += 1
     erf *= x
     erf *= np.float32(0.5)

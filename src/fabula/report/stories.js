@@ -1,119 +1,60 @@
 "use strict";
-/* One row in full: numbers, timeline with its pairs, the alignment of words, events as a table. Stands before report.js
-   in the page, whose head says what the data looks like. */
+/* A story in full: its clip, the timeline with its pairs, the alignment of words, events as a table. */
 
-// --- words -----------------------------------------------------------------------------------------------------------
-
-/** Both sentences with their matched words marked: by METEOR where the pair has its alignment, else equal words. */
-function wordsOf(pair, gold, guess) {
-  const aligned = pair && pair.length > 4;
-  const cut = (text) => text.split(/([\p{L}\p{N}]+(?:['’]\p{L}+)*)/u); // every second piece is a word
-  const [ref, hyp] = aligned ? [pair[4], pair[5]] : [cut(gold), cut(guess)];
-  const marks = [new Map(), new Map()];
-  if (aligned) {
-    for (const [i, j, more, less, module] of pair[6]) {
-      const about = `${MODULES[module]}: ${ref.slice(i, i + more).join(" ")} = ${hyp.slice(j, j + less).join(" ")}`;
-      for (let k = i; k < i + more; k++) marks[0].set(k, [module, about]);
-      for (let k = j; k < j + less; k++) marks[1].set(k, [module, about]);
-    }
-  } else {
-    ref.forEach((word, i) => {
-      const same = (other, k) => k % 2 && !marks[1].has(k) && other.toLowerCase() === word.toLowerCase();
-      const j = i % 2 ? hyp.findIndex(same) : -1;
-      if (j < 0) return;
-      marks[0].set(i, [0, MODULES[0]]);
-      marks[1].set(j, [0, MODULES[0]]);
+PAGES.stories = {
+  noun: "video",
+  head: "Video",
+  placeholder: "ids and captions",
+  words: (row) => toldIn(row).flatMap(([, events]) => events.map((e) => e[2])),
+  said: (row) => row[4].some(Boolean),
+  /** Something was matched and something was not: the drawing has a point. */
+  telling: (row) => row[4].some((told) => told && told[1].some((pairs) => pairs.length)),
+  about: (row) => clock(row.extent),
+  prepare(row) {
+    row.errors = errorsOf(row, 0);
+    row[5]?.forEach((sets, s) => sets?.forEach((list, k) => list.forEach((graphs, i) => {
+      row[4][s][1][k][i].graphs = graphs;
+    })));
+    const events = toldIn(row).flatMap(([, list]) => list);
+    row.extent = events.reduce((far, e) => (isMalformed(e) ? far : Math.max(far, e[1])), row[2]) || 1;
+  },
+  columns() {
+    const kinds = { missed: "Missed", extra: "Unmatched", low: "Mislocated", malformed: "Malformed" };
+    const counted = Object.entries(kinds).map(([kind, head]) => {
+      const about = KINDS[kind] + (kind === "low" ? data.low : "");
+      return { key: kind, head, about, value: (r) => r.errors[kind], kind };
     });
-  }
-  const line = (list, mark) => list.map((word, k) => [aligned && k ? " " : "",
-    mark.has(k) ? el("mark", { class: `m${mark.get(k)[0]}`, title: mark.get(k)[1] }, word) : word]);
-  const used = aligned ? [...new Set(pair[6].map((m) => m[4]))].sort() : [0];
-  return {
-    ref: line(ref, marks[0]),
-    hyp: line(hyp, marks[1]),
-    matched: marks[0].size + marks[1].size,
-    how: aligned ? "METEOR’s alignment" : "equal words",
-    key: used.map((m) => el("span", {}, el("mark", { class: `m${m}` }, MODULES[m]))),
-  };
-}
+    const referred = (r) => r[3].reduce((n, events) => n + (events ? events.length : 0), 0);
+    const predicted = (r) => (r[4][0] ? r[4][0][0].length : null);
+    return [...counted, { key: "refs", head: "Reference", about: "reference events", value: referred },
+      { key: "preds", head: "Predicted", about: "predicted events", value: predicted },
+      { key: "length", head: "Length", value: (r) => r.extent, text: clock }];
+  },
+  open: storyOf,
+};
 
-// --- one row in full -------------------------------------------------------------------------------------------------
-
-const current = { row: null, set: 0, steps: [] }; // what is open, against which set, and its two buttons
-const address = (row) => `#${noun()}=${encodeURIComponent(safely(String(row[0])))}`;
-const safely = (text) => (text.toWellFormed ? text.toWellFormed() : text);
-
-function route() {
-  const found = /^#(?:video|item)=(.*)$/s.exec(location.hash);
-  if (!found) return;
-  let id;
-  try { id = decodeURIComponent(found[1]); } catch { id = found[1]; }
-  const row = rows.find((r) => safely(String(r[0])) === id);
-  if (row) show(row, true);
-  else table.status.textContent = `There is no ${noun()} “${id}” in this report.`;
-}
-
-function go(row) {
-  if (location.hash === address(row)) show(row, true);
-  else location.hash = address(row);
-}
-
-/** The row before or after the open one, in the order of the table. */
-const beside = (step) => table.view[table.view.indexOf(current.row) + step];
-
-function enableSteps() {
-  for (const [button, step] of current.steps) button.disabled = !beside(step);
-}
-
-function show(row, asked) {
-  current.row = row;
-  const place = table.view.indexOf(row);
-  if (place >= 0) table.at = place;
-  drawRows();
-  drawOpen();
-  if (!asked) return;
-  current.el.querySelector("h3").focus({ preventScroll: true });
-  current.el.scrollIntoView({ block: "start" });
-}
-
-function drawOpen() {
-  const row = current.row;
-  const neighbour = (step, words) => {
-    const button = el("button", { type: "button", click: () => go(beside(step)) }, words);
-    current.steps.push([button, step]);
-    return button;
-  };
-  current.steps = [];
-  const back = () => {
-    table.box.scrollTop = Math.max(0, table.at * ROW - table.box.clientHeight / 2);
-    drawRows();
-    table.el.scrollIntoView({ block: "nearest" });
-    table.body.querySelector('a[tabindex="0"]')?.focus();
-  };
-  const numbers = data.metrics.map(([name, , scale], m) => el("li", {}, `${name} `,
-    row[1].map((values, s) => [s ? " · " : "", el("b", {}, shown(values[m], scale))])));
-  const stories = data.kind === "stories";
-  const length = stories ? el("small", {}, ` ${clock(row.extent)}`) : null;
-  const buttons = [neighbour(-1, "Previous"), neighbour(1, "Next"),
-    el("button", { type: "button", click: back }, "Back to the table")];
-  current.el.replaceChildren(
-    el("div", { class: "bar" }, el("h3", { tabindex: -1 }, String(row[0]), length), el("div", {}, buttons)),
-    el("ul", { class: "chips" }, numbers), ...(stories ? storyOf(row) : itemOf(row)));
-  enableSteps();
-}
-
-function itemOf(row) {
-  return data.systems.map((system, s) => {
-    const said = row[2][s];
-    const lines = row[3].map((ref) => ({ ...wordsOf(null, ref, said ?? ""), plain: ref }));
-    lines.sort((a, b) => b.matched - a.matched);
-    const told = said === null ? el("p", { class: "fault" }, "There is no candidate for this item.")
-      : el("p", { class: "said" }, said);
-    const about = `${count(row[3].length, "reference")}, the most words in common first; equal words are marked`;
-    return el("div", { class: "card" }, el("p", { class: "meta" }, `candidate of ${system}`), told,
-      el("p", { class: "meta" }, about),
-      el("ol", {}, lines.map((line) => el("li", { title: line.plain }, line.ref))), itemGraphs(row, s));
+/** Which events of a system have no partner, or a bad one: counted over all reference sets. */
+function errorsOf(row, s) {
+  const found = { missed: 0, extra: 0, low: 0, malformed: 0 };
+  const [told, paired] = row[4][s] ?? [[], row[3].map(() => [])];
+  const partnered = new Set();
+  row[3].forEach((events, k) => {
+    if (!events) return;
+    found.missed += events.filter((e) => !isMalformed(e)).length - paired[k].length;
+    for (const pair of paired[k]) {
+      partnered.add(pair[1]);
+      found.low += pair[2] < data.low;
+    }
   });
+  found.malformed = told.filter(isMalformed).length;
+  found.extra = told.length - found.malformed - partnered.size;
+  return found;
+}
+
+/** Who tells what in a row of stories: [name, events], reference sets before systems. */
+function toldIn(row) {
+  const systems = row[4].map((system, s) => [data.systems[s], system ? system[0] : []]);
+  return [...row[3].map((events, k) => [data.sets[k], events ?? []]), ...systems];
 }
 
 /** Strips from top to bottom, and the pairs between neighbours. One system stands between two reference sets; two
@@ -162,10 +103,10 @@ function scene(row) {
 }
 
 function storyOf(row) {
-  const drawing = scene(row);
+  const drawing = scene(row), clip = clipOf(row[0]);
   const card = el("div", { class: "card", "aria-live": "polite" }, el("p", { class: "meta hint" },
     "Point at an event or a line, or walk through the events with Tab and the arrow keys: captions, overlap and "
-    + "matched words appear here."));
+    + `matched words appear here.${clip ? " A click or Enter plays the clip from there." : ""}`));
   const parts = [];
   if (two && data.sets.length > 1) {
     const pick = (e) => {
@@ -179,7 +120,9 @@ function storyOf(row) {
   }
   row[4].forEach((system, s) => system || parts.push(el("p", { class: "fault" },
     two ? `${data.systems[s]} has no prediction for this video.` : "This video has no prediction.")));
-  parts.push(timeline(row, drawing, card), legend(drawing), card);
+  const drawn = timeline(row, drawing, card, clip);
+  parts.push(...(clip ? [el("div", { class: "watch" }, clip.el, card), drawn, legend(drawing), clip.status]
+    : [drawn, legend(drawing), card]));
   const bad = toldIn(row).flatMap(([name, events]) => events.filter(isMalformed)
     .map((e) => el("li", {}, `${name}: [${e[0]}, ${e[1]}] ${e[2]}`)));
   if (bad.length) {
@@ -203,18 +146,7 @@ function legend({ strips, links }) {
 
 // --- the timeline ----------------------------------------------------------------------------------------------------
 
-/** The first lane that is free when an event starts; events that overlap lie below each other. */
-function lanes(events) {
-  const free = [];
-  return events.map(([start, end]) => {
-    let lane = free.findIndex((until) => until <= start);
-    if (lane < 0) lane = free.length;
-    free[lane] = end;
-    return lane;
-  });
-}
-
-function timeline(row, { strips, links }, card) {
+function timeline(row, { strips, links }, card, clip) {
   const x = (s) => `${((100 * s) / row.extent).toFixed(3)}%`;
   const middle = (event) => (event[0] + event[1]) / 2;
   let y = 0;
@@ -251,7 +183,8 @@ function timeline(row, { strips, links }, card) {
   }
   let first = true;
   strips.forEach((strip, n) => {
-    parts.push(svg("text", { class: "name", x: -14, y: strip.y + 16 }, brief(strip.name), svg("title", {}, strip.name)),
+    const name = brief(strip.name, narrow() ? 10 : 16);
+    parts.push(svg("text", { class: "name", x: -14, y: strip.y + 16 }, name, svg("title", {}, strip.name)),
       svg("text", { class: "role", x: -14, y: strip.y + 30 }, strip.role === "other" ? "reference" : strip.role));
     strip.events.forEach((event, i) => {
       const kind = strip.kinds.get(i), mine = strip.links.get(i) ?? [];
@@ -261,9 +194,10 @@ function timeline(row, { strips, links }, card) {
       const seen = look(() => [barOf([n, i]), ...mine.flatMap(allOf)],
         () => (mine.length ? mine.map((l) => pairCard(l, strips)) : loneCard(n, i, strips)));
       const bar = svg("svg", {
-        class: `event ${strip.role} ${kind ?? ""}`, role: "img", "aria-label": about, tabindex: first ? 0 : -1,
+        class: `event ${strip.role} ${kind ?? ""}`, role: clip ? "button" : "img", "aria-label": about,
+        tabindex: first ? 0 : -1,
         x: x(event[0]), y: strip.tops[i], width: x(Math.max(event[1] - event[0], row.extent / 400)), height: strip.size,
-        focus: seen, ...watched(seen),
+        focus: seen, ...watched(seen), ...(clip ? clip.pressed(event[0], seen) : {}),
       }, svg("rect", { width: "100%", height: "100%", rx: 5 }));
       if (strip.size === BAR && event[2]) {
         const words = el("p", { "aria-hidden": "true" }, event[2].slice(0, 120));
@@ -274,27 +208,15 @@ function timeline(row, { strips, links }, card) {
       parts.push(bar);
     });
   });
-  const step = STEPS.find((s) => row.extent / s <= 10) ?? Math.floor(row.extent / 10) + 1;
-  parts.push(svg("line", { class: "axis", x1: 0, x2: "100%", y1: y, y2: y }));
-  for (let t = 0; t <= row.extent; t += step) {
-    parts.push(svg("line", { class: "axis", x1: x(t), x2: x(t), y1: y, y2: y + 5 }),
-      svg("text", { class: "tick", x: x(t), y: y + 19 }, clock(t)));
-  }
-  const move = (e) => {
-    const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[e.key];
-    const bars = [...drawnBars.values()], at = bars.indexOf(document.activeElement);
-    if (!step || at < 0) return;
-    e.preventDefault();
-    const next = bars[(at + step + bars.length) % bars.length];
-    bars[at].setAttribute("tabindex", -1);
-    next.setAttribute("tabindex", 0);
-    next.focus();
-  };
+  parts.push(...timeAxis(row.extent, y));
+  if (clip) parts.push(clip.head(row.extent, y));
   const many = strips.map((s) => `${count(s.events.length, "event")} of ${s.name}`);
   many.push(count(links.length, "matched pair"));
   const about = { role: "group", "aria-label": `Timeline of ${row[0]}: ${many.join(", ")}` };
   const size = { width: "100%", height: y + AXIS };
-  const root = svg("svg", { class: "timeline", ...about, ...size, keydown: move, focusout: () => light() }, parts);
+  const keydown = (e) => walkStops(e, root), focusout = () => light();
+  const root = svg("svg", { class: "timeline", ...about, ...size, keydown, focusout }, parts);
+  if (clip) clip.seekOn(root, row.extent);
   return root;
 }
 

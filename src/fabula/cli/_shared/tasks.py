@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from fabula.cli._console import warn
 from fabula.core.registry import close_to
 from fabula.learn.tasks import room
 from fabula.learn.tasks.base import Task
@@ -16,26 +17,39 @@ class Tasks(click.Group):
     """A command per task; only the one that is called is imported."""
 
     make: Callable[[Task], click.Command]
+    offers: Callable[[Task], bool] | None = None  # which tasks have the verb; None: all
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted({module.replace("_", "-") for module in room.modules()} | set(room.outside()))
+        """Ours by file name; those of other packages are looked at, and one that cannot be used costs a warning."""
+        outside = {plugin.name for plugin, _ in room.others(warn)}
+        every = sorted({module.replace("_", "-") for module in room.modules()} | outside)
+        return [name for name in every if self.has(name)] if self.offers else every
+
+    def has(self, name: str) -> bool:
+        found = room.find(name)
+        return found is not None and (self.offers is None or self.offers(found()))
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         found = room.find(name)
-        return None if found is None else self.make(found())
+        return self.make(found()) if found is not None and self.has(name) else None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and not args[0].startswith("-") and room.find(args[0]) is None:
-            ctx.fail(f"no task is called {args[0]!r}; {close_to(args[0], self.list_commands(ctx))}")
+        if args and not args[0].startswith("-") and not self.has(args[0]):
+            known = close_to(args[0], self.list_commands(ctx))
+            if room.find(args[0]) is not None:
+                ctx.fail(f"the task {args[0]!r} has no {self.name}; {known}")
+            ctx.fail(f"no task is called {args[0]!r}; {known}")
         return super().resolve_command(ctx, args)
 
 
-def task_group(name: str, about: str, make: Callable[[Task], click.Command]) -> click.Group:
-    """A verb of tasks."""
+def task_group(
+    name: str, about: str, make: Callable[[Task], click.Command], offers: Callable[[Task], bool] | None = None
+) -> click.Group:
+    """A verb of tasks, of all or of those that offer it."""
     group = Tasks(name, help=about)
-    group.make = make
+    group.make, group.offers = make, offers
     return group
 
 

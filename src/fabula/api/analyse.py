@@ -1,0 +1,46 @@
+"""fabula.analyse: what can be seen inside a trained model, as figures and numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fabula.api.train import find_task, need_learn
+from fabula.core.errors import SpecError
+from fabula.core.options import deal, takes
+from fabula.learn.options import Callbacks, PredictOptions
+
+if TYPE_CHECKING:
+    from fabula.report.analysis import Analysis
+
+
+@takes(PredictOptions)
+def analyse(
+    name: str,
+    checkpoint: str | Path,
+    out: str | Path | None = None,
+    *,
+    options: PredictOptions | None = None,
+    callbacks: Callbacks | None = None,
+    **given: Any,
+) -> Analysis:
+    """The figures of a task's paper, drawn of the model of a checkpoint or run.
+
+    With `out`, also a folder: index.html, an .svg a figure, analysis.json. Options are given one by one, or as one
+    object; the task's own are those of `fabula analyse NAME --help`.
+    """
+    task = find_task(name)
+    if task.Analyse is None:
+        raise SpecError(f"the task {task.name!r} offers no analysis")
+    (options,) = deal("analyse", given, options or task.Analyse)
+    need_learn()
+    from fabula.learn.run import look_into
+
+    made = look_into(task, checkpoint, options, callbacks)
+    if out is not None:
+        from fabula.io.files import write_text
+        from fabula.report.analysis import as_files
+
+        for file, text in as_files(made).items():
+            write_text(Path(out) / file, [text])
+    return made

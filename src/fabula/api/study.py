@@ -1,0 +1,269 @@
+"""Asking people, as library calls: new, serve, results, power, simulate, backup."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import mean
+from typing import TYPE_CHECKING, Any
+
+from fabula.core.errors import InputError, MissingExtra, SpecError, shown
+from fabula.core.notes import Progress, silent
+from fabula.core.options import MUST, Options, option
+from fabula.io.files import write_bytes, write_text
+from fabula.io.parquet import import_arrow
+
+if TYPE_CHECKING:
+    from fabula.study.design import Design
+    from fabula.study.plan import Plan
+    from fabula.study.results import Results, Told
+    from fabula.study.store import Made
+    from fabula.web.binding import Binding
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewOptions(Options):
+    out: Path = option(MUST, "The study's folder, to be made.", "-o")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimulateOptions(Options):
+    """Simulated raters, and how many studies of them."""
+
+    mix: str = option(
+        "careful=1", "Kinds of raters and their shares: careful=8,hasty=1,random=1,left=2.", shows_default=True
+    )
+    effect: float = option(0.5, "How far the target is ahead, in standard deviations.", shows_default=True)
+    bias: float = option(0.4, "How often a rater who leans left takes the first description.", shows_default=True)
+    studies: int = option(100, "Studies to simulate.", shows_default=True, at_least=1, at_most=100_000)
+    seed: int = option(0, "The seed of the raters.", shows_default=True)
+    out: Path | None = option(None, "Also write one simulated study to this folder.", "-o")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PowerOptions(Options):
+    effect: float | None = option(None, "A difference whose power is asked for, in units of the primary measure.")
+
+
+def load(path: str | Path) -> tuple[Plan, Design, Path]:
+    """A plan's file with its items, clips and design."""
+    from fabula.study.design import make_design
+    from fabula.study.items import find_clips, read_gold, read_items
+    from fabula.study.plan import read_plan
+
+    path = Path(path)
+    plan = read_plan(path)
+    clips = path.parent / plan.clips
+    if not clips.is_dir():
+        raise InputError("no such folder", file=clips, field="clips", hint="say where the videos are: clips = FOLDER")
+    items = find_clips(read_items(plan, path.parent), clips)
+    form = plan.make_form()
+    try:
+        design = make_design(plan, items)
+        gold = find_clips(read_gold(plan, path.parent, design.systems, form), clips)
+        for item in gold:
+            if set(item.descriptions) != set(design.systems):
+                raise SpecError(f"gold item {item.id} needs descriptions of {', '.join(design.systems)}")
+        return plan, make_design(plan, items, gold) if gold else design, clips
+    except SpecError as error:
+        raise InputError(str(error), file=path) from None
+
+
+def new(plan: str | Path, *, out: str | Path) -> tuple[Made, Design]:
+    """Make the folder of a study: its store, and a link for each rater."""
+    from fabula.study.store import make_study
+
+    read, design, clips = load(plan)
+    return make_study(Path(out), read, design, clips), design
+
+
+def serve(study: str | Path, binding: Binding | None = None, ready: Any = None) -> None:
+    """Serve a study until Ctrl-C; `ready` is called with the address when it can be reached."""
+    from fabula.study.store import Store
+    from fabula.web.binding import Binding as Where
+    from fabula.web.binding import open_socket, run
+
+    try:
+        from fabula.study.server import make_app
+    except ImportError:
+        raise MissingExtra("fabula study serve", "web") from None
+    binding = binding or Where()
+    with Store(Path(study), work=True) as store:
+        check_clips(store)
+        app = make_app(store, binding)
+        bound = open_socket(binding)
+        host, port = bound.getsockname()[:2]
+        if ready is not None:
+            ready(binding.origin or f"http://{f'[{host}]' if ':' in host else host}:{port}", store)
+        run(app, bound)
+
+
+def check_clips(store: Any) -> None:
+    for item in store.items:
+        if not (store.clips / item.clip).is_file():
+            raise InputError("the clip is gone", file=store.clips / item.clip, video=item.id, noun="item",
+                             hint="put it back, or make the study anew")  # fmt: skip
+
+
+def results(study: str | Path, answers: Sequence[str | Path] = ()) -> Results:
+    """What people said. `answers`: backups of the same study, taken elsewhere, whose rows are added."""
+    from fabula.study.results import Answers, find_results
+    from fabula.study.store import Store
+
+    with Store(Path(study)) as store:
+        found = Answers.of(store)
+        for path in answers:
+            found = add_answers(found, Path(path))
+    return find_results(found)
+
+
+def add_answers(found: Any, path: Path) -> Any:
+    """The answers of another copy of the same study; where both have a place, the later row counts."""
+    from fabula.study.results import Answers
+    from fabula.study.store import Store
+
+    with Store(path) as other:
+        more = Answers.of(other)
+    if more.id != found.id:
+        problem = f"holds answers of another study ({more.id}, {shown(more.plan.title)}), not of {found.id}"
+        raise InputError(problem, file=path, hint="name a copy of this study")
+    given = {rater: {g.slot.place: g for g in some} for rater, some in found.given.items()}
+    for rater, some in more.given.items():
+        own = given.setdefault(rater, {})
+        for g in some:
+            if g.slot.place not in own or g.at > own[g.slot.place].at:
+                own[g.slot.place] = g
+    merged = {rater: [own[p] for p in sorted(own)] for rater, own in sorted(given.items())}
+    return replace(found, given=merged, rows=max(found.rows, more.rows))
+
+
+def backup(study: str | Path, target: str | Path) -> None:
+    """A copy of a study as of now, while it is served."""
+    from fabula.study.store import Store
+
+    with Store(Path(study)) as store:
+        store.backup(Path(target))
+
+
+def power(plan: str | Path) -> tuple[Any, Design]:
+    """What a plan can find."""
+    from fabula.study.power import reach
+
+    read, design, _ = load(plan)
+    return reach(read, design), design
+
+
+def read_mix(text: str) -> dict[str, float]:
+    found = {}
+    for part in text.split(","):
+        kind, _, share = part.partition("=")
+        try:
+            found[kind.strip()] = float(share or 1)
+        except ValueError:
+            raise SpecError(f"--mix {shown(text)}; it looks like careful=8,random=2") from None
+    return found
+
+
+def simulate(
+    plan: str | Path, *, options: SimulateOptions | None = None, progress: Progress = silent
+) -> dict[str, Any]:
+    """Many simulated studies of a plan: what it finds, whom its rule leaves out, whether places matter."""
+    from fabula.study.power import reach
+    from fabula.study.raters import World
+    from fabula.study.raters import simulate as answer
+    from fabula.study.results import find_results
+
+    options = options or SimulateOptions()
+    read, design, clips = load(plan)
+    mix = read_mix(options.mix)
+    world = World(options.effect, read.power.rater, read.power.item, options.bias)
+    reached = reach(read, design)
+    quick = replace(read, analysis=replace(read.analysis, resamples=1))  # the intervals of α are not looked at
+    seen: dict[str, list[int]] = {}
+    values, firsts, hits, failed = [], [], 0, 0
+    for k in range(options.studies):
+        progress("studies", k, options.studies)
+        answers, kinds = answer(quick, design, mix, world, options.seed + k)
+        try:
+            found = find_results(answers)
+        except InputError:  # the rule leaves nobody in
+            failed += 1
+            continue
+        for c in found.conduct:
+            seen.setdefault(kinds[c.rater], []).append(int(c.excluded))
+        line = next(
+            x for x in found.lines if x.measure == read.primary and x.system == design.systems[-1] and not x.kind
+        )
+        values.append(line.estimate.value)
+        firsts += [s.estimate.value for s in found.sides if s.measure == read.primary]
+        duels = [d for d in found.duels if d.measure == read.primary and d.b == design.systems[-1]]
+        hits += any(d.p_holm is not None and d.p_holm < read.analysis.alpha for d in duels)
+    progress("studies", options.studies, options.studies)
+    if options.out is not None:
+        write_simulated(options.out, read, design, clips, mix, world, options.seed)
+    done = max(1, options.studies - failed)
+    return {
+        "simulated": True,
+        "studies": options.studies,
+        "without a rater left": failed,
+        "raters": design.raters,
+        "measure": read.primary,
+        "system": design.systems[-1],
+        "value": mean(values) if values else None,
+        "first description ahead": mean(firsts) if firsts else None,
+        "found": hits / done,
+        "power": reached.power(options.effect * reached.sigma) if read.form != "rank" else None,
+        "left out": {kind: {"raters": len(some), "share": mean(some)} for kind, some in sorted(seen.items())},
+    }
+
+
+def write_simulated(
+    out: Path, plan: Plan, design: Design, clips: Path, mix: Mapping[str, float], world: Any, seed: int
+) -> None:
+    """One simulated study on disk, marked as such for good."""
+    from fabula.study.raters import simulate as answer
+    from fabula.study.store import Store, make_study
+
+    answers, _ = answer(plan, design, mix, world, seed)
+    make_study(out, plan, design, clips, simulated=True)
+    rng = random.Random(seed)
+    with Store(out, work=True) as store, store.together():
+        for given in answers.given.values():
+            for g in given:
+                store.db.execute(
+                    "INSERT INTO answers (rater, place, nonce, answer, seconds, at) VALUES (?, ?, ?, ?, ?, ?)",
+                    (g.slot.rater, g.slot.place, f"{rng.getrandbits(128):032x}", json.dumps(dict(g.answer)), g.seconds,
+                     store.made + g.at),
+                )  # fmt: skip
+
+
+COLUMNS = ("study", "rater", "item", "kind", "question", "measure", "system", "position", "value", "seconds", "at",
+           "excluded", "simulated")  # fmt: skip
+
+
+def write_table(table: Sequence[Told], path: Path) -> None:
+    """One line an answer and system: .csv, or .parquet through Arrow."""
+    rows = [t.to_dict() for t in table]
+    if path.suffix == ".parquet":
+        pa, parquet = import_arrow("writing")
+        buffer = io.BytesIO()
+        parquet.write_table(pa.table({name: [row[name] for row in rows] for name in COLUMNS}), buffer)
+        write_bytes(path, [buffer.getvalue()])
+        return
+    if path.suffix != ".csv":
+        raise SpecError(f"{path}: answers are written as .csv or .parquet; choose one by the file's ending")
+    text = io.StringIO()
+    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({k: harmless(v) for k, v in row.items()} for row in rows)
+    write_text(path, [text.getvalue()])
+
+
+def harmless(value: Any) -> Any:
+    """Text that a spreadsheet would run as a formula is written with an apostrophe before it."""
+    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "@", "\t", "\r") else value

@@ -1,0 +1,29 @@
+"""fabula host: a scoring bundle for Codabench or EvalAI."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from fabula.api.host import host
+from fabula.cli._console import Several, print_note
+from fabula.cli._options import flags, refs_option
+from fabula.hosts.bundles import KINDS, HostOptions
+
+
+@click.command("host", cls=Several)
+@click.argument("kind", type=click.Choice(KINDS))
+@refs_option(required=True)
+@click.option("--out", "-o", type=click.Path(path_type=Path), required=True, help="Folder to write.")
+@flags(HostOptions, into="options")
+def command(kind: str, refs: tuple[Path, ...], out: Path, options: HostOptions) -> None:
+    """Write the scoring bundle of a challenge: references, program, leaderboard; its detailed page is our report.
+
+    \b
+    fabula host codabench --refs test_1.json test_2.json -m SODA_c,SODA_d,METEOR --title "Stories 2027" -o bundle
+    fabula host evalai --refs test.json --protocol soda-2021 -o challenge
+    """
+    made = host(kind, refs, out, options=options)
+    names = ", ".join(sorted(p.name for p in made.iterdir()))
+    print_note(f"{made}/: {names}")

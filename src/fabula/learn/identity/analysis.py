@@ -1,0 +1,178 @@
+"""MICap's figures of a trained run (Raajesh et al., CVPR 2024, supplement): Fig. 4 and 5 attention, Fig. 6 clusters.
+
+Fig. 6 asks the weights as they are: only who is who at prediction changes with eps, nothing is trained anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fabula.core.errors import InputError
+from fabula.core.notes import Progress, silent
+from fabula.learn.identity.attention import FaceShares, Shares, share_faces, share_streams
+from fabula.learn.identity.windows import tell_sets
+from fabula.report.analysis import Analysis
+from fabula.report.figures import Boxes, Curves, Figure, Grid, Panel
+
+if TYPE_CHECKING:
+    from fabula.learn.identity.clips import Videosets
+
+FACES = (
+    "Rows are blanks and who was filled in; attention of the last decoder layer to faces, scaled to 1 a row: to every "
+    "face, to each person's faces of a clip, to each person."
+)
+GRID = np.linspace(0, 1, 101)  # where densities are told
+
+
+def density(x: Shares) -> Shares:
+    """Of shares x [n], on GRID: Gaussians of Silverman's width, mirrored at 0 and 1, so that it integrates to 1 there.
+
+    h = .9 min(σ, IQR / 1.34) n^(−1/5), at least .01
+    """
+    spread = min(s for s in (x.std(), np.subtract(*np.percentile(x, [75, 25])) / 1.34) if s > 0) if np.ptp(x) else 0.0
+    h = max(0.9 * spread * len(x) ** -0.2, 0.01)
+    every = np.concatenate([x, -x, 2 - x])
+    made: Shares = np.exp(-0.5 * ((GRID[:, None] - every) / h) ** 2).sum(1) / (len(x) * h * np.sqrt(2 * np.pi))
+    return made
+
+
+def draw_streams(model: Any, data: Videosets, units: Sequence[int], batch_size: int) -> tuple[Figure, dict[str, Any]]:
+    """Fig. 4: where tokens of people look, and other tokens; over videosets."""
+    shares = share_streams(model, data, units, batch_size)
+    panels: list[Panel] = []
+    numbers: dict[str, Any] = {}
+    for name, rows in (("person tokens", shares.people), ("caption tokens", shares.others)):
+        lines = {
+            stream: tuple(zip(GRID.tolist(), density(rows[:, k]).tolist(), strict=True))
+            for k, stream in enumerate(shares.streams)
+            if len(rows)
+        }
+        panels.append(Curves(f"{name}, {len(rows):,} videosets", "share of attention", "density", lines))
+        numbers[name] = {
+            stream: {"mean": float(rows[:, k].mean()), "shares": rows[:, k].round(6).tolist()}
+            for k, stream in enumerate(shares.streams)
+            if len(rows)
+        }
+    words = (
+        "Attention of the last decoder layer to the memory, mean over heads, while captions are told: summed by stream "
+        "over a captionset's tokens of people and over its other tokens. Densities over videosets."
+    )
+    return Figure("fig4", "Fig. 4: where tokens look", words, tuple(panels)), numbers
+
+
+def draw_faces(model: Any, data: Videosets, units: Sequence[int]) -> tuple[list[Figure], dict[str, Any]]:
+    """Fig. 5, of some videosets: blanks × faces, × clusters per clip, × clusters."""
+    figures: list[Figure] = []
+    numbers: dict[str, Any] = {}
+    for k, unit in enumerate(units):
+        name = data.windows[unit][0]
+        shares = share_faces(model, data, unit)
+        if not shares.faces.size:
+            continue
+        panels = grids_of(shares, model.config.blank)
+        figures.append(Figure(f"fig5-{k + 1}", f"Fig. 5: faces looked at, {name}", FACES, panels))
+        numbers[name] = {
+            "filled": [int(t) - model.config.blank for t in shares.ids],
+            "faces": shares.faces.round(6).tolist(),
+            "cluster": shares.cluster.tolist(),
+            "clip": shares.clip.tolist(),
+        }
+    return figures, numbers
+
+
+def grids_of(shares: FaceShares, blank: int) -> tuple[Panel, ...]:
+    rows = tuple(f"blank {k + 1}: P{t - blank}" for k, t in enumerate(shares.ids))
+    clips = [int(c) for c in shares.clip]
+    groups = tuple((f"clip {c + 1}", clips.count(c)) for c in sorted(set(clips)))
+    pairs, by_pair = shares.by_cluster_and_clip()
+    faces = tuple(f"{c}" for c in shares.cluster.tolist())
+    of_clips = sorted(range(len(pairs)), key=lambda k: (pairs[k][1], pairs[k][0]))  # clip by clip, as the faces
+    in_clip = [pairs[k][1] for k in of_clips]
+    return (
+        Grid("faces (number: cluster)", rows, faces, cells(shares.faces), groups),
+        Grid("clusters per clip", rows, tuple(str(pairs[k][0]) for k in of_clips), cells(by_pair[:, of_clips]),
+             tuple((f"clip {c + 1}", in_clip.count(c)) for c in sorted(set(in_clip)))),
+        Grid("clusters", rows, tuple(str(k) for k in range(shares.by_cluster().shape[1])), cells(shares.by_cluster())),
+    )  # fmt: skip
+
+
+def cells(x: Shares) -> tuple[tuple[float, ...], ...]:
+    return tuple(tuple(row) for row in x.tolist())
+
+
+def draw_eps(
+    model: Any, data: Videosets, units: Sequence[int], eps: Sequence[float], batch_size: int, watch: Progress = silent
+) -> tuple[Figure, dict[str, Any]]:
+    """Fig. 6: class accuracy and number of clusters against the distance within which faces are one person's."""
+    from fabula.learn.tasks.micap import Told, score_blanks
+
+    truth = {data.windows[i][0]: data.sets[data.windows[i][0]] for i in units}
+    scores, boxes, numbers = list[tuple[float, float]](), {}, dict[str, Any]()
+    for k, e in enumerate(eps):
+        watch("clustering", k, len(eps))
+        data.relink = e
+        filled = [Told(*one) for one in tell_sets(model, data, units, batch_size)]
+        score = score_blanks(filled, truth)
+        count = [len({p for clip in data[i].clips for p in clip.person.tolist()}) for i in units]
+        five = tuple(float(q) for q in np.percentile(count, [0, 25, 50, 75, 100]))
+        scores.append((e, 100 * score["class"]))
+        boxes[e] = five
+        numbers[f"{e:g}"] = {**score, "clusters": count}
+    data.relink = None
+    panels = (
+        Curves("class accuracy", "eps (cosine distance)", "class accuracy, %", {"class": tuple(scores)}, marked=True),
+        Boxes("clusters of a videoset", "eps (cosine distance)", "clusters", boxes),  # type: ignore[arg-type]
+    )
+    words = (
+        "Blanks filled with faces clustered at each eps, the weights as they are; number of clusters of a videoset: "
+        "least, quartiles, most."
+    )
+    return Figure("fig6", "Fig. 6: how near faces must be", words, panels), numbers
+
+
+def analyse(model: Any, data: Videosets, options: Any, watch: Progress = silent) -> Analysis:
+    """All figures that the model and the data have."""
+    units = list(range(len(data)))
+    notes: list[str] = []
+    figures: list[Figure] = []
+    numbers: dict[str, Any] = {"videosets": len(units)}
+    short = [i for i in units if len(data.clips(data.windows[i][0])) <= data.config.clips]
+    if not short:
+        hint = f"attention is looked at in sets of at most {data.config.clips} clips"
+        raise InputError("every videoset is longer than the model's window", hint=hint)
+    if len(short) < len(units):
+        notes.append(f"{len(units) - len(short)} videosets of more than {data.config.clips} clips are left out")
+        units = short
+    if "caption" in model.passes:
+        watch("attention", 0, 3)
+        figure, numbers["streams"] = draw_streams(model, data, units, options.batch_size)
+        figures.append(figure)
+    else:
+        notes.append("the model tells no captions: no Fig. 4")
+    if "fitb" in model.passes and "face" in model.inputs:
+        watch("attention", 1, 3)
+        chosen = choose_sets(data, units, options.sets, options.most)
+        some, numbers["faces"] = draw_faces(model, data, chosen)
+        figures += some
+        figure, numbers["eps"] = draw_eps(model, data, units, options.eps, options.batch_size, watch)
+        figures.append(figure)
+    else:
+        notes.append("the model fills in no blanks, or sees no faces: no Fig. 5 and 6")
+    return Analysis("Where MICap looks", tuple(figures), numbers, tuple(notes))
+
+
+def choose_sets(data: Videosets, units: Sequence[int], names: Sequence[str], most: int) -> list[int]:
+    """The videosets of Fig. 5: those that are named, or those with the most blanks."""
+    from fabula.learn.identity.wordpiece import WHO
+
+    place = {data.windows[i][0]: i for i in units}
+    unknown = [name for name in names if name not in place]
+    if unknown:
+        raise InputError("no such videoset in the data", video=unknown[0], noun="captionset", hint="check --sets")
+    if names:
+        return [place[name] for name in names]
+    blanks = {n: sum(len(WHO.findall(c)) for c in data.captions(n)) for n in place}
+    return [place[name] for name in sorted(place, key=lambda n: -blanks[n])[:most]]

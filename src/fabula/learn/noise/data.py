@@ -1,0 +1,135 @@
+"""Moments with their true and wrong captions, as the noise evaluator reads them.
+
+To learn from (`Pairs`) a moment shows one of its true captions and `hard` wrong ones of each kind, drawn anew every
+time; to be judged (`Judged`) it shows all the captions that are asked about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from fabula.annotate.candidates import normalise
+from fabula.core.errors import InputError
+from fabula.core.moments import Id, Query
+from fabula.core.notes import Notes
+from fabula.learn.models.noise_scorer import Batch
+from fabula.learn.noise.texts import KINDS, Texts
+from fabula.learn.retrieval.contract import pad_rows
+from fabula.learn.retrieval.data import Clips, Words, average_down, cut_windows_of, label_spans, split_words
+
+
+@dataclass
+class Example:
+    """A moment, and captions: those that are learnt from begin with a true one."""
+
+    name: str
+    video: str
+    clips: Tensor  # [T, C]
+    texts: list[Tensor]  # [L, E] each
+    said: str  # the first caption, normalised
+
+
+class Shown:
+    """Clips of moments and words of captions; T clips at most, words hashed."""
+
+    def __init__(self, clips: Clips, notes: Notes | None = None) -> None:
+        self.clips, self.config = clips, clips.config
+        self.words = Words(clips.config, None, notes)
+
+    def show(self, query: Query) -> Tensor:
+        """The clips of a moment. [T, C]"""
+        every = self.clips[query.video]
+        window = cut_windows_of(query)[0]
+        if window[0] >= len(every) * self.config.clip:
+            seen = f"begins at {window[0]:g} s, after the last of its {len(every)} clips"
+            raise InputError(seen, video=query.id, noun="moment", hint="use features of the same video")
+        first, last = label_spans(window, self.config.clip, len(every), "inside")
+        part = every[first : last + 1]
+        if len(part) > self.config.max_clips:
+            part = torch.from_numpy(average_down(part.numpy(), self.config.max_clips))
+        return part
+
+    def read(self, text: str, id: Id) -> Tensor:
+        """The words of a caption. [L, E]"""
+        return torch.stack([self.words.vector(w) for w in self.words.cut(split_words(text, id), id)])
+
+
+class Pairs:
+    """What is learnt from."""
+
+    def __init__(self, queries: Sequence[Query], texts: Mapping[Id, Texts], shown: Shown) -> None:
+        self.queries, self.texts, self.shown = list(queries), texts, shown
+        for query in self.queries:
+            if query.video not in shown.clips:
+                shown.clips[query.video]  # raises, with the store's name
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    def __getitem__(self, i: int) -> Example:
+        query = self.queries[i]
+        texts = self.texts[query.id]
+        said = texts.true[int(torch.randint(len(texts.true), ()))]
+        wrong = [w for kind in KINDS for w in draw([w.text for w in texts.wrong if w.kind == kind], self.hard)]
+        read = [self.shown.read(text, query.id) for text in (said, *wrong)]
+        return Example(str(query.id), query.video, self.shown.show(query), read, normalise(said))
+
+    @property
+    def hard(self) -> int:
+        return int(self.shown.config.hard)
+
+    @staticmethod
+    def collate(examples: Sequence[Example]) -> Batch:
+        batch = gather(examples, [e.texts[:1] for e in examples], [e.texts[1:] for e in examples])
+        batch.rivals = find_rivals(examples)
+        return batch
+
+
+class Judged:
+    """Moments and the captions that are asked about."""
+
+    def __init__(self, queries: Sequence[Query], captions: Sequence[Sequence[str]], shown: Shown) -> None:
+        self.queries, self.captions, self.shown = list(queries), captions, shown
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    def __getitem__(self, i: int) -> Example:
+        query = self.queries[i]
+        read = [self.shown.read(text, query.id) for text in self.captions[i]]
+        return Example(str(query.id), query.video, self.shown.show(query), read, "")
+
+    @staticmethod
+    def collate(examples: Sequence[Example]) -> Batch:
+        return gather(examples, [e.texts for e in examples])
+
+
+def draw(some: Sequence[str], n: int) -> list[str]:
+    """n of them by chance, all where there are fewer."""
+    return [some[k] for k in torch.randperm(len(some))[:n].tolist()]
+
+
+def gather(examples: Sequence[Example], *groups: Sequence[Sequence[Tensor]]) -> Batch:
+    """A batch of clips, with the captions of one group after those of another."""
+    every: list[Any] = [(i, text) for group in groups for i, some in enumerate(group) for text in some]
+    video, video_mask = pad_rows([e.clips for e in examples])
+    texts, texts_mask = pad_rows([text for _, text in every])
+    owner = torch.tensor([i for i, _ in every])
+    return Batch([e.name for e in examples], video, video_mask, texts, texts_mask, owner)
+
+
+def find_rivals(examples: Sequence[Example]) -> Tensor:
+    """Who may be a negative of whom: another video, other words. [B, B]"""
+    videos, said = ({name: i for i, name in enumerate(dict.fromkeys(names))} for names in columns(examples))
+    a = torch.tensor([videos[e.video] for e in examples])
+    b = torch.tensor([said[e.said] for e in examples])
+    return (a[:, None] != a) & (b[:, None] != b)
+
+
+def columns(examples: Sequence[Example]) -> tuple[list[str], list[str]]:
+    return [e.video for e in examples], [e.said for e in examples]

@@ -1,0 +1,60 @@
+"""A trained noise evaluator that is asked about one moment at a time: c(V, q) of some captions of it.
+
+`fabula annotate run --scorer noise:RUN` chooses captions by it (annotate/steps.py says what a scorer is).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from fabula.core.errors import InputError, shown
+from fabula.core.moments import Query
+from fabula.core.notes import Notes
+from fabula.learn import checkpoint
+from fabula.learn.noise.data import Judged, Shown
+from fabula.learn.retrieval.data import Clips
+from fabula.learn.tasks.vcmr import open_stores
+
+
+def digest_weights(model: nn.Module) -> str:
+    """SHA-256 of all weights and their names: which evaluator this is, wherever its run lies."""
+    made = hashlib.sha256()
+    for name, tensor in sorted(model.state_dict().items()):
+        made.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}\n".encode())
+        made.update(tensor.detach().cpu().contiguous().numpy().tobytes())
+    return made.hexdigest()
+
+
+class NoiseScorer:
+    """Scores captions of moments by their features."""
+
+    def __init__(self, run: str | Path, features: Sequence[str], rate: float | None = None) -> None:
+        model, header = checkpoint.load_model(run)
+        if header["model"] != "noise_scorer":
+            hint = "name a run of fabula train noise"
+            raise InputError(f"the model {shown(header['model'])} scores no captions", file=run, hint=hint)
+        self.model: Any = model.eval()
+        self.notes = Notes()
+        stores = open_stores(features, self.notes)
+        self.shown = Shown(Clips(stores, model.config, rate, keep=False), self.notes)
+        about = header.get("about")
+        trained = about if isinstance(about, dict) else {}
+        self.about: dict[str, Any] = {
+            "model": "noise_scorer",
+            "weights": digest_weights(model)[:16],
+            "features": [store.path.name for store in stores],
+            "simulated": any(bool(s.metadata.get("simulated")) for s in stores) or bool(trained.get("simulated")),
+        }
+
+    @torch.no_grad()
+    def score(self, query: Query, captions: Sequence[str]) -> list[float]:
+        """c of each caption, in their order."""
+        data = Judged([query], [captions], self.shown)
+        found: list[list[float]] = self.model.predict(data.collate([data[0]]))
+        return found[0]

@@ -1,0 +1,104 @@
+"""True and wrong captions of a moment (VERIFIED, Chen et al., NeurIPS 2024, Listings 7–9).
+
+    true      the caption, and rewritten ones that mean the same
+    static    a colour, number, thing, place … is another one
+    dynamic   a deed, direction or order is another one
+
+Models write them (`fabula annotate run --rewrites`, then provenance.jsonl of `export`), or rules make the wrong ones
+(annotate/disturb.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from fabula.annotate.candidates import normalise
+from fabula.annotate.disturb import disturb
+from fabula.core.errors import InputError
+from fabula.core.moments import Id, Query
+from fabula.core.notes import Notes, name_id
+from fabula.io.fields import Source
+from fabula.io.files import check_path, read_objects
+
+KINDS = ("static", "dynamic")
+NAMES = {"true": "rewrite", "static": "disturb_static", "dynamic": "disturb_dynamic"}  # in files
+MADE = 3  # wrong captions of a kind, as in the paper
+HINT = 'a line is {"desc_id", "rewrites": {"rewrite": […], "disturb_static": […], "disturb_dynamic": […]}}'
+
+
+@dataclass(frozen=True, slots=True)
+class Wrong:
+    """A caption that is not true of its moment."""
+
+    text: str
+    kind: str
+    rule: str = ""  # that made it; nothing where a model did
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """All captions of a moment; the first true one is its own."""
+
+    true: tuple[str, ...]
+    wrong: tuple[Wrong, ...]
+
+
+@lru_cache(maxsize=1 << 17)
+def by_rule(caption: str, kind: str, n: int = MADE) -> tuple[Wrong, ...]:
+    return tuple(Wrong(d.text, kind, d.rule) for d in disturb(caption, kind, n))
+
+
+def make_texts(caption: str, given: Mapping[str, tuple[str, ...]] | None = None, n: int = MADE) -> Texts:
+    """The captions of a moment; wrong ones of a kind that none are given of are made by rule."""
+    given = given or {}
+    known = {normalise(text) for text in (caption, *given.get("true", ()))}
+    wrong: list[Wrong] = []
+    for kind in KINDS:
+        some = tuple(Wrong(text, kind) for text in given.get(kind, ())) or by_rule(caption, kind, n)
+        wrong += [w for w in some if normalise(w.text) not in known]
+    return Texts((caption, *given.get("true", ())), tuple(wrong))
+
+
+def texts_of(
+    queries: Iterable[Query], given: Mapping[Id, Mapping[str, tuple[str, ...]]] | None, notes: Notes
+) -> dict[Id, Texts]:
+    """The captions of every moment; how many have no wrong ones is noted."""
+    out = {}
+    for query in queries:
+        if given is not None and query.id not in given:
+            notes.add(
+                "{n} moments are not in the file of rewrites; their wrong captions are by rule", name_id(query.id)
+            )
+        out[query.id] = made = make_texts(query.text or "", (given or {}).get(query.id))
+        for kind in KINDS:
+            if not any(w.kind == kind for w in made.wrong):
+                notes.add(f"{{n}} captions have no {kind} disturbed one", name_id(query.id))
+    return out
+
+
+def read_rewrites(path: Path) -> dict[Id, dict[str, tuple[str, ...]]]:
+    """Rewritten and disturbed captions by the id of their moment."""
+    source = Source(check_path(path), noun="moment")
+    found: dict[Id, dict[str, tuple[str, ...]]] = {}
+    for number, entry in read_objects(source.path):
+        at = f"line {number}"
+        entry = source.mapping(entry, at, hint=HINT)
+        id = source.identity(source.entry(entry, "desc_id", None, at), f"{at} desc_id")
+        told: Any = entry.get("rewrites")
+        if told is None:
+            continue
+        told = source.mapping(told, f"{at} rewrites", hint=HINT)
+        found[id] = {}
+        for kind, name in NAMES.items():
+            listed = told.get(name, [])
+            if not isinstance(listed, list):
+                raise source.wrong("no list of captions", id, f"rewrites.{name}", HINT)
+            some = (source.caption(text, f"rewrites.{name}", id).strip() for text in listed)
+            found[id][kind] = tuple(text for text in some if text)
+    if not found:
+        raise InputError("no line has rewrites", file=path, hint="fabula annotate run --rewrites asks for them")
+    return found

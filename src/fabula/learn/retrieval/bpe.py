@@ -1,0 +1,61 @@
+"""RoBERTa's tokens (Liu et al., 2019: byte-level BPE) for HERO's queries, from the user's vocab.json and merges.txt.
+
+A query in capitals alone is read in small letters and no space is put before the first word, as HERO prepares its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+
+from fabula.core.errors import InputError, MissingExtra
+from fabula.io.files import check_path, load_json
+
+FILES = ("vocab.json", "merges.txt")
+FIXED = {"<s>": 0, "<pad>": 1}  # what HERO puts before a query, and behind it
+
+
+class Tokens:
+    """A text as ids of tokens, without those that begin and end it. `mark` tells one pair of files from another."""
+
+    def __init__(self, folder: str | Path) -> None:
+        vocabulary, merges = (check_path(folder) / name for name in FILES)
+        for path in (vocabulary, merges):
+            if not path.is_file():
+                hint = f"name a folder that holds {' and '.join(FILES)} of RoBERTa"
+                raise InputError("no such file", file=path, hint=hint)
+        known = load_json(vocabulary)
+        ids = set(known.values()) if isinstance(known, dict) else set()
+        if not isinstance(known, dict) or not all(isinstance(i, int) and not isinstance(i, bool) for i in ids):
+            hint = "name the file as RoBERTa publishes it"
+            raise InputError("no vocabulary: it should map tokens to their numbers", file=vocabulary, hint=hint)
+        if any(known.get(token) != id for token, id in FIXED.items()):
+            hint = "use RoBERTa's own; another model's vocabulary does not fit"
+            raise InputError("its <s> and <pad> are not 0 and 1", file=vocabulary, hint=hint)
+        self.size = 1 + max(known.values())
+        self.encode = open_bpe(vocabulary, merges)
+        self.mark = hashlib.blake2b(vocabulary.read_bytes() + merges.read_bytes(), digest_size=16).hexdigest()
+
+    def __call__(self, text: str) -> list[int]:
+        return self.encode(text.lower() if text.isupper() else text)
+
+
+def open_bpe(vocabulary: Path, merges: Path) -> Callable[[str], list[int]]:
+    """The encoder of `tokenizers`, made of two local files; nothing is fetched."""
+    try:
+        from tokenizers import Tokenizer, models, pre_tokenizers
+    except ImportError:
+        raise MissingExtra("RoBERTa's tokens", "learn") from None
+    try:
+        made = Tokenizer(models.BPE.from_file(str(vocabulary), str(merges), unk_token="<unk>"))
+    except Exception as error:  # the library raises its own kind of nothing in particular
+        said = " ".join(str(error).split())[:120]
+        raise InputError(f"no merges of this vocabulary ({said})", file=merges, hint="use RoBERTa's own") from None
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+
+    def encode(text: str) -> list[int]:
+        ids: list[int] = made.encode(text, add_special_tokens=False).ids
+        return ids
+
+    return encode

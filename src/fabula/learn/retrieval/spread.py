@@ -1,0 +1,341 @@
+"""Large sets of queries: encoded, asked and written part by part, here, in processes or on Ray; a killed run goes on.
+
+    videos/NNNNN.{search,spans,mask}.npy, .json     the encodings of some videos
+    corpus/{search,spans,mask}.npy, .json           all of them, joined once; every worker maps these files
+    queries/NNNNN.{VCMR,SVMR,VR,lines}, .json       what was found for some queries, as it will stand in the file
+
+A part is the same whoever makes it and whenever, so that a run that was stopped writes the bytes of one that was not.
+The whole result is in nobody's memory: a worker holds one part, and the pages of the corpus that it reads.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from fabula.core.errors import InputError
+from fabula.core.moments import Query
+from fabula.core.notes import Notes, Progress
+from fabula.io.files import write_bytes
+from fabula.jobs.folder import Folder, begin, read_chunks, taken_away_if_refused
+from fabula.jobs.runner import InProcess, Runner, run_pass
+from fabula.learn import checkpoint
+from fabula.learn.config import configure
+from fabula.learn.loop.processes import find_device
+from fabula.learn.retrieval.answers import LISTS, fragments, tvr_head
+from fabula.learn.retrieval.asked import Asked, search_asked
+from fabula.learn.retrieval.contract import Videos
+from fabula.learn.retrieval.search import Corpus, encode_corpus
+
+VIDEOS = 1024  # of a part, to be encoded; a multiple of every batch size that is a power of 2
+WHERE = ("processes", "engine", "address", "work", "resume", "device")  # what changes no answer
+
+
+@dataclass(frozen=True)
+class Spread:
+    """What a run has found, as parts in its folder."""
+
+    folder: Folder
+    form: str
+    names: Sequence[str]
+    queries: int
+    parts: int
+
+    def write(self, path: Path) -> None:
+        """The file of all parts, whole or not at all."""
+        write_bytes(path, self.pieces())
+
+    def pieces(self) -> Iterator[bytes]:
+        """TVR's document, or lines."""
+        if self.form != "tvr":
+            for i in range(self.parts):
+                yield from self.read(i, "lines")
+            return
+        yield tvr_head(self.names).encode()
+        for name in LISTS:
+            there = [i for i in range(self.parts) if name in self.folder.get("queries", f"{i:05d}.json")["lists"]]
+            for k, i in enumerate(there):
+                yield b",\n" if k else f',\n"{name}": [\n'.encode()
+                yield from self.read(i, name)
+            yield b"\n]" if there else b""
+        yield b"}\n"
+
+    def read(self, part: int, name: str) -> Iterator[bytes]:
+        return read_chunks(self.folder.at("queries", f"{part:05d}.{name}"))
+
+
+@dataclass(frozen=True)
+class Asking:
+    """What every worker must know; a value that travels."""
+
+    folder: Folder
+    run: Path
+    options: Any  # of the task
+    task: Any
+
+
+class Tools(NamedTuple):
+    """What a worker has opened."""
+
+    model: Any
+    stores: Any
+    words: Any
+
+
+class EncodeVideos(Asking):
+    """Some videos of the corpus, encoded."""
+
+    def __call__(self, job: tuple[int, list[tuple[str, float | None]]]) -> None:
+        number, videos = job
+        model, stores, _ = open_tools(self)
+        clips, pad_to = self.task.clips_of(model, self.options, stores)
+        read = ((name, clips[name], seconds) for name, seconds in videos)
+        every = ((name, some, seconds or len(some) * model.config.clip) for name, some, seconds in read)
+        corpus = encode_corpus(model, every, max(self.options.batch_size, 32), pad_to)
+        put_arrays(self.folder, ("videos", f"{number:05d}"), to_arrays(corpus.rows), {
+            "durations": corpus.durations.tolist(), "owner": corpus.owner.tolist(), "offset": corpus.offset.tolist(),
+            "clips": corpus.rows.mask.shape[1], "width": corpus.rows.search.shape[2],
+        })  # fmt: skip
+
+
+class AskQueries(Asking):
+    """Some queries, asked of the corpus, or each of its own video."""
+
+    def __call__(self, job: tuple[int, list[Query]]) -> None:
+        number, queries = job
+        tools, notes = open_tools(self), Notes()
+        by_id = {q.id: q for q in queries}
+        data = self.task.asked_of(*tools, self.options, by_id, notes)
+        if isinstance(data, Asked):
+            corpus = open_corpus(self.folder)
+            answers = search_asked(tools.model, queries, corpus, data.words, data.decoding)
+        else:
+            answers = self.task.answer_own(tools.model, data, names_of(self.folder), self.options.batch_size)
+        lists = {}
+        for name, text in fragments(answers, by_id, names_of(self.folder), self.options.form).items():
+            lists[name] = self.folder.put_large([text.encode()], "queries", f"{number:05d}.{name}")
+        told = {"lists": lists, "notes": notes.kinds, "counts": notes.counts}
+        self.folder.put(told, "queries", f"{number:05d}.json")
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The run
+
+
+def spread(
+    task: Any, run: Path, options: Any, queries: Sequence[Query], names: Sequence[str], seconds: Mapping[str, float],
+    notes: Notes, watch: Progress,
+) -> Spread:  # fmt: skip
+    """All queries, in parts; `names` of the corpus, `seconds` of those videos whose length is told."""
+    inputs = inputs_of(run, options, queries)
+    plan = {"queries_a_part": options.part, "videos_a_part": VIDEOS}
+    folder, plan = begin(options.work, inputs, plan, options.resume)
+    runner = choose_runner(options)
+    if not folder.holds("names.json"):
+        folder.put({"names": list(names)}, "names.json")
+    with taken_away_if_refused(folder), runner.ready():
+        if hasattr(open_tools(Asking(folder, run, options, task)).model, "span_logits"):  # it searches a corpus
+            step = plan["videos_a_part"]
+            cut = [[(v, seconds.get(v)) for v in names[i : i + step]] for i in range(0, len(names), step)]
+            todo = [(i, some) for i, some in enumerate(cut) if not is_done(folder, "videos", i)]
+            if not holds_arrays(folder, ("corpus", "corpus")):
+                run_pass(EncodeVideos(folder, run, options, task), "encoding videos", todo, runner, watch)
+                join_parts(folder, len(cut))
+        step = plan["queries_a_part"]
+        asked = [list(queries[i : i + step]) for i in range(0, len(queries), step)]
+        left = [(i, some) for i, some in enumerate(asked) if not is_done(folder, "queries", i)]
+        run_pass(AskQueries(folder, run, options, task), "asking", left, runner, watch)
+    for i in range(len(asked)):
+        told = folder.get("queries", f"{i:05d}.json")
+        notes.extend(Notes(told["notes"], told["counts"]))
+    return Spread(folder, options.form, names, len(queries), len(asked))
+
+
+def choose_runner(options: Any) -> Runner:
+    """Here, in processes, on Ray."""
+    if options.engine == "ray":
+        from fabula.jobs.ray import Ray
+
+        return Ray(options.address)
+    if options.processes == 1:
+        return InProcess()
+    from fabula.jobs.processes import Processes
+
+    return Processes(options.processes)
+
+
+def is_done(folder: Folder, kind: str, number: int) -> bool:
+    """Whether an earlier run has made this part, and what it left is as it was."""
+    name = f"{number:05d}"
+    if kind == "videos":
+        return holds_arrays(folder, (kind, name))
+    if not folder.holds(kind, f"{name}.json"):
+        return False
+    lists: dict[str, str] = folder.get(kind, f"{name}.json")["lists"]
+    return all(folder.seal_of(kind, f"{name}.{one}") == seal for one, seal in lists.items())
+
+
+@dataclass
+class Held:
+    """What this process has open: of one run, the last."""
+
+    mark: str = ""
+    tools: Tools | None = None
+    corpus: Corpus | None = None
+    names: list[str] | None = None
+
+
+HELD = Held()
+
+
+def names_of(folder: Folder) -> list[str]:
+    """Of the videos, by number."""
+    if HELD.names is None:
+        HELD.names = folder.get("names.json")["names"]
+    return HELD.names
+
+
+def open_tools(asking: Asking) -> Tools:
+    """The model and the stores, opened once."""
+    if HELD.mark != asking.folder.mark or HELD.tools is None:
+        if "FABULA_THREADS" in os.environ:  # one of several workers
+            torch.set_num_threads(int(os.environ["FABULA_THREADS"]))
+        model, header = checkpoint.load_model(asking.run)
+        if changes := asking.options.changes():
+            model.config = configure(model.config, changes)
+        model.about = header.get("about", {})
+        made = model.to(find_device(asking.options.device)).eval()
+        HELD.mark, HELD.corpus, HELD.names = asking.folder.mark, None, None
+        HELD.tools = Tools(made, *asking.task.open_all(asking.options, Notes()))
+    return HELD.tools
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Encodings in files
+
+
+def to_arrays(rows: Videos) -> dict[str, NDArray[Any]]:
+    arrays = {"search": rows.search, "mask": rows.mask}
+    if rows.spans is not rows.search:
+        arrays["spans"] = rows.spans
+    return {name: t.cpu().numpy() for name, t in arrays.items()}
+
+
+def put_arrays(
+    folder: Folder, parts: tuple[str, str], arrays: Mapping[str, NDArray[Any]], told: dict[str, Any]
+) -> None:
+    kind, name = parts
+    seals = {
+        one: folder.put_large(npy_pieces(array.shape, array.dtype, [array]), kind, f"{name}.{one}.npy")
+        for one, array in arrays.items()
+    }
+    folder.put({**told, "seals": seals}, kind, f"{name}.json")
+
+
+def holds_arrays(folder: Folder, parts: tuple[str, str]) -> bool:
+    kind, name = parts
+    if not folder.holds(kind, f"{name}.json"):
+        return False
+    seals: dict[str, str] = folder.get(kind, f"{name}.json")["seals"]
+    return all(folder.seal_of(kind, f"{name}.{one}.npy") == seal for one, seal in seals.items())
+
+
+def npy_pieces(shape: Sequence[int], dtype: Any, blocks: Any) -> Iterator[bytes]:
+    """A .npy of blocks that come one after the other."""
+    head = io.BytesIO()
+    told = {"descr": np.lib.format.dtype_to_descr(np.dtype(dtype)), "fortran_order": False, "shape": tuple(shape)}
+    np.lib.format.write_array_header_1_0(head, told)
+    yield head.getvalue()
+    for block in blocks:
+        yield np.ascontiguousarray(block).tobytes()
+
+
+def join_parts(folder: Folder, count: int) -> None:
+    """The corpus of all parts, 0 behind the ends of the shorter ones; one part in memory at a time."""
+    told = [folder.get("videos", f"{i:05d}.json") for i in range(count)]
+    T, R = max(t["clips"] for t in told), sum(len(t["owner"]) for t in told)
+
+    def blocks(name: str) -> Iterator[NDArray[Any]]:
+        for i in range(count):
+            part = np.load(folder.at("videos", f"{i:05d}.{name}.npy"), mmap_mode="r", allow_pickle=False)
+            yield np.pad(part, [(0, 0), (0, T - part.shape[1]), *[(0, 0)] * (part.ndim - 2)])
+
+    seals = {}
+    for name in told[0]["seals"]:
+        kind, tail = (np.bool_, ()) if name == "mask" else (np.float32, (told[0]["width"],))
+        pieces = npy_pieces((R, T, *tail), kind, blocks(name))
+        seals[name] = folder.put_large(pieces, "corpus", f"corpus.{name}.npy")
+    firsts = np.cumsum([0, *(len(t["durations"]) for t in told)]).tolist()
+    joined = {
+        "durations": [s for t in told for s in t["durations"]],
+        "owner": [first + k for first, t in zip(firsts, told, strict=False) for k in t["owner"]],
+        "offset": [k for t in told for k in t["offset"]],
+        "seals": seals,
+    }
+    folder.put(joined, "corpus", "corpus.json")
+
+
+def open_corpus(folder: Folder) -> Corpus:
+    """The joined corpus; its encodings are mapped, not read."""
+    if HELD.corpus is None:
+        told = folder.get("corpus", "corpus.json")
+
+        def load(name: str) -> Tensor:
+            return torch.from_numpy(np.load(folder.at("corpus", f"corpus.{name}.npy"), mmap_mode="c"))
+
+        search = load("search")
+        rows = Videos(search, load("spans") if "spans" in told["seals"] else search, load("mask"))
+        HELD.corpus = Corpus(
+            names_of(folder), torch.tensor(told["durations"]), rows, torch.tensor(told["owner"]),
+            torch.tensor(told["offset"]),
+        )  # fmt: skip
+    return HELD.corpus
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What a run is
+
+
+def inputs_of(run: Path, options: Any, queries: Sequence[Query]) -> dict[str, Any]:
+    """The fingerprint: weights, queries, stores, and options that change an answer."""
+    import hashlib
+
+    file = checkpoint.find_checkpoint(Path(run))
+    asked = hashlib.blake2b(digest_size=16)
+    for query in queries:
+        asked.update(json.dumps([query.id, query.video, query.text, query.duration]).encode())
+    told: dict[str, Any] = {"weights": hash_of(file), "queries": asked.hexdigest()}
+    for path in (*options.features, *([options.words] if options.words is not None else [])):
+        told[f"store {path}"] = stamp_of(Path(path))
+    kept = [f.name for f in fields(options) if f.name not in (*WHERE, "features", "words", "data", "part")]
+    return told | {name: json.loads(json.dumps(getattr(options, name), default=str)) for name in kept}
+
+
+def hash_of(path: Path) -> str:
+    import hashlib
+
+    made = hashlib.blake2b(digest_size=16)
+    try:
+        for piece in read_chunks(path):
+            made.update(piece)
+    except OSError as error:
+        raise InputError(f"cannot be read ({error.strerror})", file=path, hint="name a run, or a checkpoint") from None
+    return made.hexdigest()
+
+
+def stamp_of(path: Path) -> list[int]:
+    """How large a store is and when it was changed; of a folder, of its files together."""
+    if path.is_dir():
+        every = [f.stat() for f in sorted(path.iterdir()) if f.is_file()]
+        return [len(every), sum(s.st_size for s in every), max((s.st_mtime_ns for s in every), default=0)]
+    return [path.stat().st_size, path.stat().st_mtime_ns] if path.is_file() else []

@@ -1,0 +1,363 @@
+"""The noise evaluator of VERIFIED (Chen et al., NeurIPS 2024): how well a caption fits its moment.
+
+Units are moments. Learnt from true captions and from disturbed ones, of a file of rewrites or by rule; validated by how
+often the true caption stands above the disturbed ones, static and dynamic apart. Predictions are scores c of captions,
+the one that is chosen, and, with a calibration, probabilities.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from fabula.core.errors import InputError, SpecError
+from fabula.core.moments import Id, Query
+from fabula.core.notes import Notes, name_id
+from fabula.core.options import MUST, option, same_as
+from fabula.learn import options as shared
+from fabula.learn.options import Scores
+from fabula.learn.tasks import base
+from fabula.learn.tasks.vcmr import open_stores, read_split
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from fabula.learn.features import Features
+    from fabula.learn.noise.calibrate import Bin, Calibration
+    from fabula.learn.noise.texts import Texts, Wrong
+
+Granularity = Literal["fig", "cog"]
+HINT = 'a line is {"desc_id", "candidates": ["…", …]}, as provenance.jsonl of fabula annotate export has them'
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainOptions(shared.TrainOptions):
+    """What a run trains on."""
+
+    data: Path = option(MUST, "Moments with captions: a file, or a folder of splits.")
+    features: tuple[str, ...] = option(MUST, "Stores of video features, side by side.", parts=True, metavar="A,B")
+    val: Path | None = option(None, "Validation moments. Default: the split val in --data, if there is one.")
+    captions: Granularity = option("fig", "VERIFIED: fine or coarse captions are true.", shows_default=True)
+    rewrites: Path | None = option(None, "Rewritten and disturbed captions by id. Default: disturbed by rule.")
+    rate: float | None = option(None, "Features per second. Default: the store's, or one a clip.")
+    format: str | None = option(None, "Format of the moments (fabula list formats). Default: known by its shape.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shape(shared.Changes):
+    """What the evaluator is mostly asked for."""
+
+    hard: int | None = option(None, "Disturbed captions of each kind a step; 0: in-batch negatives alone.", at_least=0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PredictOptions(shared.PredictOptions):
+    """What is scored, and how scores become probabilities."""
+
+    features: tuple[str, ...] = same_as(TrainOptions, "features")
+    data: Path = option(MUST, "Moments; a folder of splits.")
+    split: str = option("test", "Which split of --data: train, val, test.", shows_default=True)
+    captions: Granularity = option("fig", "VERIFIED: fine or coarse captions are scored.", shows_default=True)
+    candidates: Path | None = option(None, "Captions to choose from, by id. Default: the moments' own.")
+    disturbed: int = option(0, "Wrong captions of each kind, by rule, scored beside.", at_least=0, at_most=20)
+    rewrites: Path | None = option(None, "Wrong captions from this file instead (with --disturbed).")
+    fit: Path | None = option(None, "Write a calibration fitted on these (needs --disturbed).", writes=True)
+    fit_kind: Literal["platt", "temperature"] = option("platt", "Which calibration is fitted.", shows_default=True)
+    calibration: Path | None = option(None, "Calibration that gives probabilities.")
+    diagram: Path | None = option(None, "Write the reliability diagram, SVG (needs --disturbed).", writes=True)
+    summary: Path | None = option(None, "Write accuracies and ECE as JSON (needs --disturbed).", writes=True)
+    rate: float | None = same_as(TrainOptions, "rate")
+    format: str | None = same_as(TrainOptions, "format")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("fit", "diagram", "summary", "rewrites"):
+            if getattr(self, name) is not None and not self.disturbed:
+                raise SpecError(f"--{name} compares true captions with wrong ones; say --disturbed 3")
+
+
+@dataclass(frozen=True)
+class Source:
+    """What was read."""
+
+    options: TrainOptions
+    stores: Sequence[Features]
+    train: Mapping[Id, Query]
+    val: Mapping[Id, Query] | None
+    texts: Mapping[Id, Texts]
+    val_texts: Mapping[Id, Texts]
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The scores of one moment: of the captions to choose from, and of wrong ones beside them."""
+
+    query: Query
+    captions: tuple[Mapping[str, Any], ...]  # {"text", …}
+    scores: tuple[float, ...]
+    wrong: tuple[Wrong, ...] = ()
+    wrong_scores: tuple[float, ...] = ()
+
+    @property
+    def best(self) -> int:
+        return max(range(len(self.scores)), key=lambda i: (self.scores[i], -i))
+
+
+@dataclass(frozen=True)
+class Scored:
+    """All scores, and how they become probabilities."""
+
+    rows: Sequence[Judgement]
+    calibration: Calibration | None = None
+    weights: str = ""
+    simulated: bool = False
+
+    def pairs(self) -> tuple[list[float], list[bool]]:
+        """Every caption's score, and whether it is true."""
+        every = [(c, True) for r in self.rows for c in r.scores] + [
+            (c, False) for r in self.rows for c in r.wrong_scores
+        ]
+        return [c for c, _ in every], [y for _, y in every]
+
+    def ranks(self) -> list[dict[str, float]]:
+        """A row for each moment: shares of the wrong captions below the (first) true one."""
+        from fabula.learn.noise.ranks import rank_row
+
+        return [rank_row(r.scores[0], r.wrong_scores, r.wrong) for r in self.rows]
+
+    def reliability(self) -> dict[str, list[Bin]]:
+        """Bins of the probabilities without and with the calibration."""
+        from fabula.learn.noise.calibrate import Calibration, cut_bins
+
+        scores, true = self.pairs()
+        kinds = {"σ(c)": Calibration()} | ({self.calibration.kind: self.calibration} if self.calibration else {})
+        return {name: cut_bins(made(scores), true) for name, made in kinds.items()}
+
+    def summary(self) -> dict[str, Any]:
+        from fabula.learn.noise.calibrate import ece
+        from fabula.learn.noise.ranks import fold
+
+        return {
+            "moments": len(self.rows),
+            "true above disturbed": fold(self.ranks()),
+            "ECE": {name: ece(bins) for name, bins in self.reliability().items()},
+            "calibration": None if self.calibration is None else asdict(self.calibration),
+            "simulated": self.simulated,
+        }
+
+
+class Task(base.Task):
+    name: ClassVar[str] = "noise"
+    about: ClassVar[str] = (
+        "How well captions fit their moments: VERIFIED's noise evaluator (Chen et al., NeurIPS 2024)."
+    )
+    usage: ClassVar[tuple[str, ...]] = (
+        "fabula train noise --data charades_fig/ --features clips.safetensors --out runs/noise",
+        "fabula predict noise runs/noise --data held.jsonl --features F --disturbed 3 --fit platt.json -o held.scores",
+        "fabula predict noise runs/noise --data test.jsonl --features F --calibration platt.json -o scores.jsonl",
+        "fabula annotate run moments.jsonl -s run.sqlite --scorer noise:runs/noise --scorer-features F …",
+    )
+    models: ClassVar[tuple[str, ...]] = ("noise_scorer",)
+    Train: ClassVar[type[shared.TrainOptions]] = TrainOptions
+    Shape: ClassVar[type[shared.Changes]] = Shape
+    Predict: ClassVar[type[shared.PredictOptions]] = PredictOptions
+    derived: ClassVar[tuple[str, ...]] = ("feature_dim",)
+
+    # -- training -----------------------------------------------------------------------------------------------------
+
+    def read(self, options: Any, notes: Notes) -> Source:
+        from fabula.learn.noise.texts import read_rewrites, texts_of
+
+        stores = open_stores(options.features, notes)
+        train = with_words(read_split(options.data, "train", options.captions, options.format, notes), notes)
+        val = read_validation(options, notes)
+        given = None if options.rewrites is None else read_rewrites(options.rewrites)
+        texts = texts_of(train.values(), given, notes)
+        held = {} if val is None else texts_of(val.values(), given, Notes())
+        return Source(options, stores, train, val, texts, held)
+
+    def config(self, config: Any, source: Source, start: base.Start | None) -> Any:
+        if not hasattr(config, "hard"):
+            raise SpecError(f"this model judges no captions; there is: {', '.join(self.models)}")
+        return replace(config, feature_dim=sum(store.dim for store in source.stores))
+
+    def data(self, source: Source, config: Any) -> Any:
+        from fabula.learn.noise.data import Pairs
+
+        return Pairs(list(source.train.values()), source.texts, shown_by(source.stores, config, source.options.rate))
+
+    def held(self, source: Source, config: Any) -> Any:
+        if source.val is None:
+            return None
+        from fabula.learn.noise.data import Judged
+
+        captions = [[t.true[0], *(w.text for w in t.wrong)] for t in (source.val_texts[id] for id in source.val)]
+        return Judged(list(source.val.values()), captions, shown_by(source.stores, config, source.options.rate))
+
+    def score(self, answers: list[Any], source: Source, config: Any) -> Scores:
+        from fabula.learn.noise.ranks import fold, rank_row
+
+        assert source.val is not None
+        rows = [
+            rank_row(scores[0], scores[1:], source.val_texts[id].wrong)
+            for id, scores in zip(source.val, answers, strict=True)
+        ]
+        return fold(rows)
+
+    def best_by(self, config: Any) -> tuple[str, ...]:
+        return ("static+dynamic",)
+
+    def told(self, source: Source) -> dict[str, Any]:
+        o = source.options
+        return {
+            "data": str(o.data),
+            "features": [store.path.name for store in source.stores],
+            "captions": o.captions,
+            "negatives": "by rule" if o.rewrites is None else o.rewrites.name,
+            "simulated": any(bool(store.metadata.get("simulated")) for store in source.stores),
+        }
+
+    # -- predicting ---------------------------------------------------------------------------------------------------
+
+    def ask(self, model: nn.Module, options: Any, notes: Notes) -> Any:
+        from fabula.learn.noise.calibrate import read_calibration
+        from fabula.learn.noise.data import Judged
+        from fabula.learn.noise.scorer import digest_weights
+        from fabula.learn.noise.texts import make_texts, read_rewrites
+
+        queries = read_split(options.data, options.split, options.captions, options.format, notes)
+        listed = None if options.candidates is None else read_candidates(options.candidates)
+        if listed is None:
+            queries = with_words(queries, notes)
+        given = read_rewrites(options.rewrites) if options.rewrites is not None else {}
+        units, asked = [], []
+        for id, query in queries.items():
+            captions = ({"text": query.text},) if listed is None else listed.get(id, ())
+            if not captions:
+                notes.add("{n} moments have no candidates and are left out", name_id(id))
+                continue
+            wrong: tuple[Wrong, ...] = ()
+            if options.disturbed:
+                wrong = make_texts(str(captions[0]["text"]), given.get(id), options.disturbed).wrong
+            units.append(Judgement(query, captions, (), wrong))
+            asked.append([*(str(c["text"]) for c in captions), *(w.text for w in wrong)])
+        if not units:
+            raise InputError("no moment has candidates", file=options.candidates, hint=HINT)
+        stores = open_stores(options.features, notes)
+        data: Any = Judged([u.query for u in units], asked, shown_by(stores, model.config, options.rate, notes))
+        weights = digest_weights(model)
+        known = None if options.calibration is None else read_calibration(options.calibration, weights)
+        about: Any = getattr(model, "about", {})
+        simulated = bool(about.get("simulated")) or data.shown.clips.simulated
+        data.asked, data.made = units, Scored((), known, weights, simulated)
+        return data
+
+    def tell(self, answers: list[Any], data: Any) -> Scored:
+        rows = [
+            replace(u, scores=tuple(scores[: len(u.captions)]), wrong_scores=tuple(scores[len(u.captions) :]))
+            for u, scores in zip(data.asked, answers, strict=True)
+        ]
+        made: Scored = replace(data.made, rows=rows)
+        return made
+
+    def write(self, result: Scored, path: Path) -> None:
+        from fabula.io.files import write_text
+
+        write_text(path, (json.dumps(line, ensure_ascii=False) + "\n" for line in as_lines(result)))
+
+    def count(self, result: Scored) -> str:
+        return f"{len(result.rows):,} moments, {sum(len(r.scores) for r in result.rows):,} captions"
+
+    def show(self, result: Scored, options: Any) -> None:
+        from fabula.io.files import dump_json, write_text
+        from fabula.learn.noise.calibrate import fit, write_calibration
+        from fabula.learn.noise.draw import draw_reliability
+
+        if options.fit is not None:
+            scores, true = result.pairs()
+            made = replace(fit(scores, true, options.fit_kind), weights=result.weights)
+            write_calibration(options.fit, made)
+            result = replace(result, calibration=result.calibration or made)
+        if options.diagram is not None:
+            title = "Captions that are true, by probability" + (" (simulated features)" if result.simulated else "")
+            write_text(options.diagram, [draw_reliability(result.reliability(), title)])
+        if options.summary is not None:
+            dump_json(options.summary, result.summary(), indent=2)
+
+
+def shown_by(stores: Sequence[Features], config: Any, rate: float | None, notes: Notes | None = None) -> Any:
+    from fabula.learn.noise.data import Shown
+    from fabula.learn.retrieval.data import Clips
+
+    return Shown(Clips(stores, config, rate), notes)
+
+
+def with_words(queries: Mapping[Id, Query], notes: Notes) -> dict[Id, Query]:
+    """Those that say something; the others are counted."""
+    kept = {}
+    for id, query in queries.items():
+        if query.text and any(c.isalnum() for c in query.text):
+            kept[id] = query
+        else:
+            notes.add("{n} moments have no words and are left out", name_id(id))
+    if not kept:
+        raise SpecError("no moment has a caption")
+    return kept
+
+
+def read_validation(options: TrainOptions, notes: Notes) -> dict[Id, Query] | None:
+    path = options.val or options.data
+    if options.val is None and not (path.is_dir() and any("val" in part_name(f) for f in path.iterdir())):
+        return None
+    return with_words(read_split(path, "val", options.captions, options.format, notes), notes)
+
+
+def part_name(file: Path) -> list[str]:
+    return re.split(r"[^a-z0-9]+", file.name.lower())
+
+
+def read_candidates(path: Path) -> dict[Id, tuple[Mapping[str, Any], ...]]:
+    """Captions to choose from, by the id of their moment: texts, or objects that have a text."""
+    from fabula.io.fields import Source as Fields
+    from fabula.io.files import check_path, read_objects
+
+    source = Fields(check_path(path), noun="moment")
+    found: dict[Id, tuple[Mapping[str, Any], ...]] = {}
+    for number, entry in read_objects(source.path):
+        at = f"line {number}"
+        entry = source.mapping(entry, at, hint=HINT)
+        id = source.identity(source.entry(entry, "desc_id", None, at), f"{at} desc_id")
+        if id in found:
+            raise source.wrong("this id stands twice", id, "desc_id", "ids are unique")
+        listed = source.listing(source.entry(entry, "candidates", id, at), "candidates", id, HINT)
+        found[id] = tuple(read_candidate(one, source, id) for one in listed)
+    return found
+
+
+def read_candidate(one: Any, source: Any, id: Id) -> Mapping[str, Any]:
+    told = {"text": one} if isinstance(one, str) else source.mapping(one, "candidates", id, HINT)
+    text = source.caption(source.entry(told, "text", id, "candidates"), "candidates.text", id)
+    if not any(c.isalnum() for c in text):
+        raise source.wrong("a caption without words", id, "candidates", "leave it out")
+    return {"text": text, **{k: v for k, v in told.items() if k == "branch" and isinstance(v, str)}}
+
+
+def as_lines(result: Scored) -> Iterable[dict[str, Any]]:
+    """A line for each moment: what is chosen, and every score."""
+    p = result.calibration
+
+    def told(score: float) -> dict[str, float]:
+        return {"score": score, **({"probability": float(p(score))} if p else {})}
+
+    for r in result.rows:
+        captions = [{**c, **told(s)} for c, s in zip(r.captions, r.scores, strict=True)]
+        line: dict[str, Any] = {"desc_id": r.query.id, "video": r.query.video, "time": list(r.query.windows[0])}
+        line |= {"chosen": captions[r.best], "candidates": captions}
+        if r.wrong:
+            wrong = zip(r.wrong, r.wrong_scores, strict=True)
+            line["disturbed"] = [{"text": w.text, "kind": w.kind, "rule": w.rule, **told(s)} for w, s in wrong]
+        yield line

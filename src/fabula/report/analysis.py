@@ -1,0 +1,52 @@
+"""An analysis of a trained model: its numbers as JSON, each figure as SVG, and one page with all of them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from fabula.report.figures import Figure, as_file, as_inline
+from fabula.report.html import draw_head, draw_warnings, escape_text, hash_source, read_asset
+
+STYLE = """
+figure { margin: 0 0 1.5rem; }
+.panels { display: flex; flex-wrap: wrap; gap: 1rem 2rem; overflow-x: auto; }
+.panels svg { flex: none; }
+figcaption { color: var(--soft); max-width: 48rem; font-size: .95rem; }
+"""
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """Figures, and what they were drawn from."""
+
+    title: str
+    figures: tuple[Figure, ...]
+    numbers: dict[str, Any]  # plain values, for JSON
+    notes: tuple[str, ...] = field(default=())
+
+
+def analysis_page(analysis: Analysis) -> str:
+    """One document; nothing in it runs."""
+    style = read_asset("report.css") + STYLE
+    policy = f"style-src '{hash_source(style)}'"
+    figures = "".join(
+        f'<h2>{escape_text(figure.title)}</h2><figure><div class="panels">'
+        f"{''.join(map(as_inline, figure.panels))}</div><figcaption>{escape_text(figure.words)}</figcaption></figure>"
+        for figure in analysis.figures
+    )
+    notes = draw_warnings(analysis.notes) if analysis.notes else ""
+    head = draw_head(analysis.title, style, policy)
+    title = f"<header><h1>{escape_text(analysis.title)}</h1></header>"
+    return f"{head}<body>{title}<main>{notes}{figures}</main></body></html>\n"
+
+
+def as_files(analysis: Analysis) -> dict[str, str]:
+    """Name → text: the page, its figures, its numbers."""
+    told = {"title": analysis.title, "notes": list(analysis.notes), **analysis.numbers}
+    return {
+        "index.html": analysis_page(analysis),
+        **{f"{figure.name}.svg": as_file(figure) for figure in analysis.figures},
+        "analysis.json": json.dumps(told, ensure_ascii=False, indent=1, allow_nan=False) + "\n",
+    }

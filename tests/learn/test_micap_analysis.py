@@ -1,0 +1,89 @@
+"""`fabula analyse micap`: Fig. 4, 5 and 6 of a run, as numbers, SVG and a page; densities against a sum by hand."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+torch = pytest.importorskip("torch", reason="models need fabula[learn]")
+for module in ("lightning_fabric", "safetensors", "tokenizers"):
+    pytest.importorskip(module, reason="training needs fabula[learn]")
+
+import fabula  # noqa: E402
+from fabula.cli import fabula as command  # noqa: E402
+from fabula.core.errors import InputError, SpecError  # noqa: E402
+from fabula.learn.identity.analysis import GRID, density  # noqa: E402
+from fabula.learn.identity.attention import FaceShares  # noqa: E402
+from tests.learn.test_micap_task import FAST, SHAPE, run, world  # noqa: E402, F401
+
+
+def test_densities_integrate_to_one() -> None:
+    draw = np.random.default_rng(0)
+    for x in (draw.random(200), draw.beta(8, 2, 50), np.array([0.0, 0.0, 1.0]), np.array([0.3])):
+        y = density(x)
+        assert ((y[1:] + y[:-1]) / 2 * 0.01).sum() == pytest.approx(1, abs=0.02)
+    x = draw.beta(2, 6, 4000)
+    inside = GRID >= 0.1  # mirrored at 0, a density that rises there is flattened
+    np.testing.assert_allclose(density(x)[inside], (42 * GRID * (1 - GRID) ** 5)[inside], atol=0.35)  # Beta(2, 6)
+
+
+def test_faces_are_summed_by_cluster_and_clip() -> None:
+    shares = FaceShares((5,), np.array([[0.1, 0.2, 0.3, 0.4]]), np.array([0, 1, 0, 0]), np.array([0, 0, 0, 1]))
+    pairs, by_pair = shares.by_cluster_and_clip()
+    assert pairs == [(0, 0), (0, 1), (1, 0)]
+    np.testing.assert_allclose(by_pair, [[0.4, 0.4, 0.2]])
+    np.testing.assert_allclose(shares.by_cluster(), [[0.8, 0.2]])
+
+
+def test_figures_of_a_run(run: Path, world: Path, tmp_path: Path) -> None:  # noqa: F811
+    told = {"data": world, "split": "test", "features": world, "eps": (0.05, 0.6, 2.0), "most": 1}
+    made = fabula.analyse("micap", run, tmp_path, **told)
+    assert [figure.name for figure in made.figures] == ["fig4", "fig5-1", "fig6"]
+    numbers = json.loads((tmp_path / "analysis.json").read_text())
+    for kind in ("person tokens", "caption tokens"):
+        if numbers["streams"][kind]:
+            means = [stream["mean"] for stream in numbers["streams"][kind].values()]
+            assert sum(means) == pytest.approx(1, abs=1e-6)
+    (one,) = numbers["faces"].values()
+    np.testing.assert_allclose(np.array(one["faces"]).sum(1), 1, atol=1e-4)
+    clusters = [numbers["eps"][e]["clusters"] for e in ("0.05", "0.6", "2")]
+    assert all(a >= b >= c == 1 for a, b, c in zip(*clusters, strict=True))  # nearer people are fewer people
+    assert max(clusters[0]) > 1
+    for name in ("fig4", "fig5-1", "fig6"):
+        ET.parse(tmp_path / f"{name}.svg")
+    assert (tmp_path / "index.html").read_text().count("<svg") == sum(len(f.panels) for f in made.figures)
+    assert any("simulated" in note for note in made.notes)
+
+
+def test_command_line(run: Path, world: Path, tmp_path: Path) -> None:  # noqa: F811
+    words = ["analyse", "micap", str(run), "--data", str(world), "--features", str(world), "--eps", "0.3,0.6",
+             "--most", "0", "-o", str(tmp_path / "figures")]  # fmt: skip
+    done = CliRunner().invoke(command, words)
+    assert done.exit_code == 0, done.output
+    assert "0.3: " in (tmp_path / "figures" / "fig6.svg").read_text()
+    unsaid = [*words[:7], "-o", str(tmp_path / "more")]
+    assert CliRunner().invoke(command, unsaid).exit_code == 0
+    assert len(json.loads((tmp_path / "more" / "analysis.json").read_text())["eps"]) == 7
+    again = CliRunner().invoke(command, words)
+    assert isinstance(again.exception, InputError) and "exists already" in str(again.exception)
+    none = CliRunner().invoke(command, ["analyse", "pss", str(run)])
+    assert none.exit_code == 2 and "the task 'pss' has no analyse" in none.output
+
+
+def test_what_cannot_be_looked_at(run: Path, world: Path, tmp_path: Path) -> None:  # noqa: F811
+    told = {"data": world, "features": world}
+    with pytest.raises(InputError, match="'nobody': no such videoset"):
+        fabula.analyse("micap", run, sets="nobody", **told)
+    with pytest.raises(SpecError, match="between 0 and 2"):
+        fabula.analyse("micap", run, eps=3.0, **told)
+    with pytest.raises(SpecError, match="offers no analysis"):
+        fabula.analyse("pss", run)
+    fabula.train("micap", tiny=True, task="caption", streams="frame,action", set_=SHAPE, settings={**FAST, "epochs": 1},
+                 out=tmp_path / "captions", **told)  # fmt: skip
+    made = fabula.analyse("micap", tmp_path / "captions", **told)
+    assert [figure.name for figure in made.figures] == ["fig4"] and "no Fig. 5 and 6" in made.notes[-1]

@@ -1,0 +1,66 @@
+"""Figures as SVG: well-formed, to scale, and harmless whatever a label says."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from fabula.report.analysis import Analysis, analysis_page, as_files
+from fabula.report.figures import Boxes, Curves, Figure, Grid, as_file, as_inline, draw_grid, ticks
+
+NASTY = '<script>alert("x")</script> & \'"'
+PANELS = (
+    Curves(NASTY, "x", "y", {"a": ((0.0, 0.0), (1.0, 2.0)), NASTY: ((0.0, 1.0), (1.0, 1.0))}, marked=True),
+    Boxes("boxes", "x", "y", {0.1: (1, 2, 3, 4, 5), 0.2: (0, 0, 0, 0, 0)}),
+    Grid("grid", ("r", NASTY), ("0", "1", "1"), ((0.5, 0.25, 0.25), (0.0, 0.0, 0.0)), (("clip 1", 1), ("clip 2", 2))),
+)
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.mark.parametrize("panel", PANELS, ids=lambda p: type(p).__name__)
+def test_panels_are_xml_and_labels_are_text(panel):
+    drawn = as_inline(panel)
+    root = ET.fromstring(drawn)
+    assert root.tag == "svg" and not list(root.iter("script")) and "<script" not in drawn
+
+
+def test_a_file_has_all_panels_side_by_side():
+    root = ET.fromstring(as_file(Figure("f", NASTY, "words", PANELS)))
+    inner = [child for child in root if child.tag == f"{SVG}svg"]
+    at = [float(child.get("x", 0)) for child in inner]
+    assert at == sorted(at) and at[0] == 0 and len(set(at)) == 3
+    assert float(root.get("width", 0)) == pytest.approx(sum(float(c.get("width", 0)) for c in inner))
+
+
+def test_points_lie_where_their_numbers_say():
+    root = ET.fromstring(as_inline(PANELS[0]))
+    circles = [(float(c.get("cx", 0)), float(c.get("cy", 0))) for c in root.iter("circle")]
+    (x0, y0), (x1, y1) = circles[:2]
+    assert x0 == 52 and x1 == 360 - 14 and y0 == 240 - 44 and y1 < y0
+    assert circles[2][1] == pytest.approx((y0 + y1) / 2, abs=0.1)
+
+
+def test_shades_are_shares_of_the_largest():
+    root = ET.fromstring(f"<svg>{draw_grid(PANELS[2])[0]}</svg>")
+    shades = [float(r.get("fill-opacity")) for r in root.iter("rect") if r.get("fill-opacity")]
+    assert shades == [1, 0.5, 0.5, 0, 0, 0]
+
+
+def test_ticks_are_round():
+    assert [round(t, 9) for t in ticks(0, 1)] == [0, 0.2, 0.4, 0.6, 0.8, 1]
+    assert list(ticks(0, 87, 4)) == [0, 50] or list(ticks(0, 87, 4)) == [0, 20, 40, 60, 80]
+    assert len(list(ticks(0.15, 1.05))) in range(2, 8)
+
+
+def test_a_figure_of_nothing():
+    for empty in (Curves("none", "x", "y", {}), Boxes("none", "x", "y", {}), Grid("none", (), (), ())):
+        ET.fromstring(as_inline(empty))
+    ET.fromstring(as_file(Figure("f", "t", "w", ())))
+
+
+def test_the_page_runs_nothing():
+    analysis = Analysis(NASTY, (Figure("fig", "t", NASTY, PANELS),), {"n": 1}, (NASTY,))
+    page = analysis_page(analysis)
+    assert "<script" not in page and "default-src 'none'" in page and "script-src" not in page
+    assert set(as_files(analysis)) == {"index.html", "fig.svg", "analysis.json"}
