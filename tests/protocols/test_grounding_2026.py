@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -232,3 +233,27 @@ def test_windows_that_touch_are_matched_as_given_by_default(tmp_path: Path) -> N
     ours = fabula.score(file, [file], metrics=["OneToMany"], task="grounding").scores["OneToMany"].values
     theirs = fabula.score(file, [file], protocol="omtg").scores["OneToMany"].values
     assert (ours["f1@0.7"], theirs["f1@0.7"]) == (1.0, 0.5)
+
+
+def test_both_ways_agree_on_answers_put_together_at_random() -> None:
+    rng = random.Random(7)
+    times = ["10", "5.5", "12.", "1:05", "00:10", "1:02:03", "0", "100.25", "12,5", "-3", "7"]
+    words = [
+        " - ",
+        "-",
+        " to ",
+        "to",
+        " and ",
+        ", ",
+        "\n",
+        " seconds",
+        "s",
+        "starts at ",
+        " and ends at ",
+        "start ",
+        "end ",
+    ]
+    words += ["<think>", "</think>", "<answer>", "</answer>", "[", "]", "frame ", "%", "between ", "from ", ".", " "]
+    for _ in range(4000):
+        text = "".join(rng.choice(times if rng.random() < 0.42 else words) for _ in range(rng.randint(1, 9)))
+        assert read(text) == read_all(text), text

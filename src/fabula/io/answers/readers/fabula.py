@@ -17,9 +17,16 @@ from fabula.io.answers.readers.base import Reader, Window, put_forward
 from fabula.io.answers.times import PLAIN
 
 N = r"\d{1,9}(?:\.\d{1,9})?"
-PLAINEST = lazy(rf"[^\d<\[({{%]{{0,80}}?(?<![\w.:-])({N}) ?(?:-| to) ?({N})(?: ?s(?:ec(?:ond)?s?)?)?[\s.!]{{0,3}}\Z")
+BEFORE, AFTER = r"[^\d<\[({%]{0,80}?(?<![\w.:-])", r"[\s.!]{0,3}\Z"
+SECOND = r"(?: ?s(?:ec(?:ond)?s?)?)?"
+PLAINEST = lazy(rf"{BEFORE}({N}) ?(?:-| to) ?({N}){SECOND}{AFTER}")
+CLOCKS = lazy(rf"{BEFORE}(\d{{1,3}}):(\d\d) ?(?:-| to) ?(\d{{1,3}}):(\d\d){AFTER}")
+ENDED = lazy(
+    rf"[^\d<\[({{%]{{0,60}}?\bstarts? (?:time is )?(?:at )?({N})(?: s| seconds)? and "
+    rf"(?:the )?ends? (?:time is )?(?:at )?({N}){SECOND}{AFTER}"
+)
 THOUGHT = lazy(r"<think>.*?(?:</think>|\Z)", re.DOTALL | re.IGNORECASE)
-ANSWER = lazy(r"<answer>(.*?)(?:</answer>|\Z)", re.DOTALL | re.IGNORECASE)
+ANSWER = lazy(r".*<answer>(.*?)(?:</answer>|\Z)", re.DOTALL | re.IGNORECASE)
 BESIDE = r"(?=\s*(?:-|~|to\b|s\b|sec|\Z))"  # a dash or a unit comes next
 TIME = lazy(
     rf"""(?:(?<![\w.:])|(?<=\dto))(?:
@@ -66,11 +73,23 @@ class Time(NamedTuple):
 
 
 def read(text: str) -> list[Window]:
-    """Plain answers, which most are, by one expression; all others by `read_all`, which reads these too."""
-    plain = PLAINEST.match(text)
-    if plain and "rame" not in text:
-        return [put_forward((float(plain[1]), float(plain[2])))]
+    """Plain answers, which most are, by one expression each; all others by `read_all`, which reads these too."""
+    if "<" in text:
+        text = answer_in(text)
+    if "rame" not in text:
+        if plain := PLAINEST.match(text) or ENDED.match(text):
+            return [put_forward((float(plain[1]), float(plain[2])))]
+        if clocks := CLOCKS.match(text):
+            a, b, c, d = map(float, clocks.groups())
+            return [put_forward((60 * a + b, 60 * c + d))]
     return read_all(text)
+
+
+def answer_in(text: str) -> str:
+    """Without what was thought, and of the rest the last <answer> where there is one."""
+    text = THOUGHT.sub(" ", text).rpartition("</think>")[2]
+    found = ANSWER.match(text)
+    return found[1] if found else text
 
 
 def read_all(text: str) -> list[Window]:
@@ -78,8 +97,7 @@ def read_all(text: str) -> list[Window]:
     if not text.isascii():
         text = text.translate(PLAIN)
     if "<" in text:
-        text = THOUGHT.sub(" ", text).rpartition("</think>")[2]
-        text = next(reversed(ANSWER.findall(text)), text)
+        text = answer_in(text)
     times = scan(text)
     found: list[list[tuple[Window, bool]]] = []  # windows of one list, and whether they say that they are times
     i, told = 0, 0  # the next time, and where the last window ended
