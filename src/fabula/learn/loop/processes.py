@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -45,9 +46,16 @@ def make_fabric(settings: Settings, unused: bool = False) -> Fabric:
     local, world = int(os.environ.get("LOCAL_WORLD_SIZE", "1")), int(os.environ.get("WORLD_SIZE", "1"))
     several: dict[str, Any] = {"accelerator": device.type, "precision": PRECISIONS[settings.precision]}
     if world > 1:
+        atexit.register(leave_group)
         strategy = DDPStrategy(find_unused_parameters=unused)
         return Fabric(devices=local, num_nodes=world // local, strategy=strategy, **several)
     return Fabric(devices=[device.index or 0] if device.type == "cuda" else 1, **several)
+
+
+def leave_group() -> None:
+    """When Python ends: gloo's threads are joined, or the process may abort after all its work is done."""
+    if dist.is_available() and dist.is_initialized():
+        dist.destroy_process_group()
 
 
 def gather(mine: Any) -> list[Any]:
