@@ -322,8 +322,9 @@ word that ends in -ing or -ly or says when or where to (dynamic), {static} do no
   The epoch is chosen by VCMR r1@.5 + r1@.7 on held-back videos with the captions that are trained on.
 - **What was in sight**: noise, clip length, training size and epochs were chosen with scores on the first 200 videos of
   the test file in sight. These are not used. The test videos here are sealed: those of the other 1,134 whose name has
-  an even hash, the first {test_videos} of them; no score on them was seen before this run, and nothing was changed
-  after it. (The command was tried out, with one epoch, on five videos whose hash is odd.)
+  an even hash, the first {test_videos} of them; no setting was chosen with a score on them in
+  sight; the run was made twice, with the same numbers. (The command was tried out, with one epoch, on five videos
+  whose hash is odd.)
 - **Clips**: {recipe}.
 - **Cost**: {cpu} minutes of processor time for all runs, one thread each; one that was resumed counts from there.
   {versions}.
