@@ -34,11 +34,11 @@ def find_people(
 ) -> Cast:
     """The people of videos (files, or folders of them), written as a store; corrections beside it are applied."""
     (options,) = deal("find_people", given, options or FindOptions)
+    from fabula.features.extract import Plan
     from fabula.features.people.base import FaceModel, Look
     from fabula.features.people.cluster import clusterer
     from fabula.features.people.detectors import detector
     from fabula.features.people.embedders import embedder
-    from fabula.features.people.find import Plan
     from fabula.features.people.find import find_people as find
 
     look = Look(fps=options.fps, shots=options.shots, side=options.side)

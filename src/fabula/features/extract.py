@@ -79,14 +79,14 @@ def look(path: Path, extractor: Extractor, watch: Progress = silent) -> Looked:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """Where a run of extraction goes and how."""
+    """Where a run over videos goes and how."""
 
     out: Path
     overwrite: bool = False
     work: Path | None = None  # None: beside the store, and taken away at the end
     resume: bool = False
     skip_bad: bool = False
-    licence: str | None = None  # of the weights; None: as the extractor knows it
+    licence: str | None = None  # of the weights; None: as the adapters know it
     runner: Runner = field(default_factory=InProcess)
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +20,25 @@ SUBSETS = {"train": "training", "val": "validation", "test": "testing"}  # YouCo
 LONGEST = 1e9  # seconds that a video may have
 
 
+def pick_split(folder: Path, split: str, files: Iterable[Path] | None = None) -> Path:
+    """The one file of a folder that has the split (train, val, test) in its name: of its JSON, or of these files."""
+    found = [
+        f
+        for f in sorted(folder.glob("*.json*") if files is None else files)
+        if split in re.split(r"[^a-z0-9]+", f.name.lower())
+    ]
+    if len(found) != 1:
+        seen = ", ".join(f.name for f in found) or "none"
+        hint = f"name the file itself, or keep one file with {split!r} in its name"
+        raise InputError(f"expected one file of the split {split!r}, saw {seen}", file=folder, hint=hint)
+    return found[0]
+
+
 def read_split(path: str | Path, split: str, format: str | None = None) -> tuple[Corpus, Notes]:
     """The `split` (train, val, test) of a folder with a file per split, of YouCook2's one file, or a file as it is."""
     path = Path(path)
     if path.is_dir():
-        found = [f for f in sorted(path.glob("*.json*")) if split in re.split(r"[^a-z0-9]+", f.name.lower())]
-        if len(found) != 1:
-            seen = ", ".join(f.name for f in found) or "none"
-            hint = f"name the file itself, or keep one file with {split!r} in its name"
-            raise InputError(f"expected one file of the split {split!r}, saw {seen}", file=path, hint=hint)
-        path = found[0]
+        path = pick_split(path, split)
     elif format is None and path.suffix == ".json":
         document = load_json(path)
         if isinstance(document, dict) and isinstance(document.get("database"), dict):

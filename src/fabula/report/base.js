@@ -1,5 +1,4 @@
-"use strict";
-/* What the report's scripts share: elements, numbers as text, the embedded data. Plain JavaScript, nothing loaded.
+/* What the report's scripts share besides elements.js: numbers as text, what a row is. Plain JavaScript.
    Strings of users reach the page as text nodes and attribute values only; nothing here writes HTML.
 
    PAGES has one entry a kind of row (stories.js, items.js, queries.js, images.js): its nouns, what is searched and
@@ -19,11 +18,9 @@
 
 const PAGES = {};
 const narrow = () => innerWidth < 640; // px
-const SVG = "http://www.w3.org/2000/svg";
 const ROW = 38; // px, one line of the table: report.css says the same
 const PRINTED = 200; // rows of the table on paper
 const BAR = 38, SLIM = 9, GAP = 4, LINKS = 52, BETWEEN = 18, AXIS = 28, CROWD = 6; // px, and lanes that make a crowd
-const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1200, 1800, 3600]; // s between ticks
 const MODULES = ["same word", "same stem", "synonym", "paraphrase"];
 const KINDS = {
   missed: "missed: a reference event without a partner",
@@ -33,17 +30,6 @@ const KINDS = {
 };
 
 // --- small helpers ---------------------------------------------------------------------------------------------------
-
-function make(node, attributes, children) {
-  for (const [key, value] of Object.entries(attributes)) {
-    if (typeof value === "function") node.addEventListener(key, value);
-    else if (value !== null && value !== undefined && value !== false) node.setAttribute(key, value);
-  }
-  node.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
-  return node;
-}
-const el = (tag, attributes = {}, ...children) => make(document.createElement(tag), attributes, children);
-const svg = (tag, attributes = {}, ...children) => make(document.createElementNS(SVG, tag), attributes, children);
 
 const clock = (s) => `${Math.floor(s / 60)}:${String(Math.floor(s % 60)).padStart(2, "0")}`;
 const when = (event) => `${event[0]}–${event[1]} s`;
@@ -62,14 +48,6 @@ const overlap = (a, b) => {
   const shared = Math.min(a[1], b[1]) - Math.max(a[0], b[0]);
   return shared > 0 ? shared / (a[1] - a[0] + b[1] - b[0] - shared) : 0;
 };
-
-async function unpacked() {
-  const text = atob(document.getElementById("data").textContent);
-  const bytes = new Uint8Array(text.length);
-  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return new Response(stream).json();
-}
 
 let data; // what was embedded
 let rows; // all of them, each with its place in `data`

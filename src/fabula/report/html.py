@@ -25,10 +25,10 @@ from fabula.score.kept import Answers, Described, Filled
 COLUMNS = 6  # of further numbers in the table of scores
 
 SCRIPTS = {  # what draws a kind of row
-    "stories": ("base.js", "player.js", "graph.js", "stories.js", "report.js"),
-    "items": ("base.js", "graph.js", "items.js", "report.js"),
-    "queries": ("base.js", "player.js", "queries.js", "report.js"),
-    "images": ("base.js", "player.js", "images.js", "report.js"),
+    "stories": ("elements.js", "base.js", "player.js", "graph.js", "stories.js", "report.js"),
+    "items": ("elements.js", "base.js", "graph.js", "items.js", "report.js"),
+    "queries": ("elements.js", "base.js", "player.js", "queries.js", "report.js"),
+    "images": ("elements.js", "base.js", "player.js", "images.js", "report.js"),
 }
 ROWS = {
     "stories": ("Videos", "video"),

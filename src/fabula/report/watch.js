@@ -1,35 +1,13 @@
-"use strict";
 /* The page of predicted stories beside their videos. Strings of users reach it as text nodes and attribute values only.
    A row: [id, seconds, events, address of the video or null]; an event: [start, end, caption], malformed ones with text
    for times. A film's row goes on with its people and how many more there are: [name, pictures, [[start, end], …]]; its
    events with which of them they name. Clicking an event, or the timeline, seeks; the playing video marks where it is. */
 
-const SVG = "http://www.w3.org/2000/svg";
 const BAR = 34, GAP = 4, AXIS = 28; // px
-const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1200, 1800, 3600]; // s between ticks
-
-function make(node, attributes, children) {
-  for (const [key, value] of Object.entries(attributes)) {
-    if (typeof value === "function") node.addEventListener(key, value);
-    else if (value !== null && value !== undefined && value !== false) node.setAttribute(key, value);
-  }
-  node.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
-  return node;
-}
-const el = (tag, attributes = {}, ...children) => make(document.createElement(tag), attributes, children);
-const svg = (tag, attributes = {}, ...children) => make(document.createElementNS(SVG, tag), attributes, children);
 const clock = (s) => `${Math.floor(s / 60)}:${(s % 60).toFixed(1).padStart(4, "0")}`;
 const short = (s) => `${Math.floor(s / 60)}:${String(Math.floor(s % 60)).padStart(2, "0")}`;
 const isSound = (event) => typeof event[0] === "number";
 const safely = (text) => (text.toWellFormed ? text.toWellFormed() : text);
-
-async function unpacked() {
-  const text = atob(document.getElementById("data").textContent);
-  const bytes = new Uint8Array(text.length);
-  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return new Response(stream).json();
-}
 
 /** The first lane that is free when an event starts; events that overlap lie below each other. */
 function lanesOf(events) {

@@ -45,7 +45,8 @@ def watch_page(
 
 def draw_watch(rows: Sequence[Sequence[Any]], title: str, lead: str, notes: Sequence[str] = ()) -> str:
     """The document of rows as watch.js has them."""
-    style, script = read_asset("report.css") + read_asset("watch.css"), read_asset("watch.js")
+    style = read_asset("report.css") + read_asset("watch.css")
+    script = read_asset("elements.js") + read_asset("watch.js")
     policy = (
         f"style-src '{hash_source(style)}'; script-src '{hash_source(script)}'; media-src 'self' file:; img-src data:"
     )

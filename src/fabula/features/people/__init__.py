@@ -29,9 +29,10 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from fabula.features.extract import Plan
     from fabula.features.people.cast import Cast, Faces, Seen
     from fabula.features.people.cluster import clusterer
-    from fabula.features.people.find import Plan, find_cast, find_people
+    from fabula.features.people.find import find_cast, find_people
     from fabula.features.people.parse import face_model, rebuild_faces
     from fabula.features.people.streams import Clip, cut_cast, shots_as_clips, write_streams
 

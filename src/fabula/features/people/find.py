@@ -13,7 +13,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Progress, ignore, silent
 from fabula.features.base import Pictures, hash_file, stamp
 from fabula.features.decode import Video, import_av
-from fabula.features.extract import describe_refusal, find_videos, name_part
+from fabula.features.extract import Plan, describe_refusal, find_videos, name_part
 from fabula.features.manifest import list_versions
 from fabula.features.people.align import align
 from fabula.features.people.base import FaceModel, Floats, Found, import_cv2
@@ -35,29 +35,12 @@ from fabula.features.people.parse import face_model
 from fabula.features.people.tracks import Tracker
 from fabula.features.shots import find_shots
 from fabula.jobs.folder import Folder, begin
-from fabula.jobs.runner import InProcess, Runner, run_pass
+from fabula.jobs.runner import InProcess, run_pass
 
 PARTS = "people"
 STRETCH = 60.0  # seconds of a video that are finished at once
 MARGIN = 0.2  # of a face's sides, around it in its small picture
 SMALL = 96  # pixels of that
-
-
-@dataclass(frozen=True, kw_only=True)
-class Plan:
-    """Where a run goes and how."""
-
-    out: Path
-    overwrite: bool = False
-    work: Path | None = None  # None: beside the store, and taken away at the end
-    resume: bool = False
-    skip_bad: bool = False
-    licence: str | None = None  # of the weights; None: as the adapters know it
-    runner: Runner = field(default_factory=InProcess)
-
-    @property
-    def folder(self) -> Path:
-        return self.work or self.out.with_name(f"{self.out.name}.work")
 
 
 def find_cast(

@@ -23,6 +23,7 @@ from fabula.io.format import Format
 from fabula.io.head import Head
 from fabula.io.segments import find_fault, mend_event
 from fabula.io.shelf import Rule, Shelf, fits, list_known
+from fabula.io.stories import TEXTS
 
 Role = Literal["references", "predictions"]
 # Which list of the file ("" where it has one), and a query's ranking, or those of many.
@@ -44,7 +45,7 @@ KEYED = re.compile(r'\s*(?:\[\s*)?\{\s*"[^"]*>>>[^"]*"\s*:')
 
 def is_answer_lines(head: Head) -> bool:
     first = head.first_object
-    said = any(isinstance(first.get(key), str) for key in ("answer", "text", "output", "response", "prediction"))
+    said = any(isinstance(first.get(key), str) for key in TEXTS)
     return said and any(key in first for key in ANSWER_IDS) and not {"windows", "video", "vid_name"} & set(first)
 
 

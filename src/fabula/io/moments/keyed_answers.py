@@ -15,7 +15,7 @@ from typing import Any
 from fabula.core.moments import Query, Ranking, VideoNumbers
 from fabula.core.notes import name_id
 from fabula.io.fields import Source
-from fabula.io.files import load_json
+from fabula.io.files import has_lines, load_json
 from fabula.io.format import Format
 from fabula.io.moments import Answers
 from fabula.io.moments.fields import NO_WINDOWS, read_rows, read_window, read_words, split_rows
@@ -29,7 +29,7 @@ LONGEST = 200  # characters of a truth
 
 def entries(source: Source) -> Iterator[tuple[str, Any]]:
     """Every key with its answer."""
-    if source.path.name.removesuffix(".gz").endswith(".jsonl"):
+    if has_lines(source.path):
         objects = [(f"line {number}", entry) for number, entry in read_line_objects(source.path)]
     else:
         document = load_json(source.path)

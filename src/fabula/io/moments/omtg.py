@@ -13,7 +13,7 @@ from fabula.core.moments import Id, Query, Ranking, VideoNumbers
 from fabula.core.notes import name_id
 from fabula.io.answers.readers.omtg import READER
 from fabula.io.fields import Source
-from fabula.io.files import load_json
+from fabula.io.files import has_lines, load_json
 from fabula.io.format import Format
 from fabula.io.moments import Answers
 from fabula.io.moments.fields import NO_WINDOWS, check_object, read_id, read_text, read_words
@@ -23,7 +23,7 @@ ENTRY = '{"index", "video", "question", "answer": text, "prediction": text}'
 
 
 def entries(source: Source) -> Iterator[tuple[Id, dict[str, Any]]]:
-    if source.path.name.removesuffix(".gz").endswith(".jsonl"):
+    if has_lines(source.path):
         objects = ((f"line {number}", entry) for number, entry in read_line_objects(source.path))
     else:
         listed = source.listing(load_json(source.path), "the root", hint=f"it is [{ENTRY}, …]")

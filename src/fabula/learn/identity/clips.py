@@ -13,7 +13,6 @@ with min_samples 1).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, cached_property
@@ -33,6 +32,7 @@ from fabula.learn.features import Features
 from fabula.learn.identity.videosets import Batch, ClipFeatures, Floats, Videoset, collate
 from fabula.learn.identity.wordpiece import WHO, Pieces, mask_people
 from fabula.learn.simulate import EMBEDDERS
+from fabula.learn.splits import pick_split
 
 if TYPE_CHECKING:
     from fabula.learn.identity.film import Films
@@ -294,12 +294,7 @@ def read_sets_of(path: str | Path, split: str, notes: Notes) -> dict[str, SetTex
     """The captionsets of a file, or of the file of a folder that has the split (train, val, test) in its name."""
     path = check_path(path)
     if path.is_dir():
-        found = [f for f in sorted(path.glob("*.json*")) if split in re.split(r"[^a-z0-9]+", f.name.lower())]
-        if len(found) != 1:
-            seen = ", ".join(f.name for f in found) or "none"
-            hint = f"name the file itself, or keep one file with {split!r} in its name"
-            raise InputError(f"expected one file of the split {split!r}, saw {seen}", file=path, hint=hint)
-        path = found[0]
+        path = pick_split(path, split)
     return read_sets(Source(path, notes, noun="captionset"))
 
 

@@ -396,18 +396,11 @@ def answer_single(
 
 def read_split(path: Path, split: str, granularity: Granularity, format: str | None, notes: Notes) -> dict[Id, Query]:
     """The queries of a split: of a folder with a file per split, or of a file."""
-    import re
-
     from fabula.learn.retrieval.data import read_moments
+    from fabula.learn.splits import pick_split
 
     if path.is_dir():
-        files = [f for f in sorted(path.iterdir()) if f.suffix in (".jsonl", ".json", ".txt")]
-        found = [f for f in files if split in re.split(r"[^a-z0-9]+", f.name.lower())]
-        if len(found) != 1:
-            seen = ", ".join(f.name for f in found) or "none"
-            hint = f"name the file itself, or keep one file with {split!r} in its name"
-            raise InputError(f"expected one file of the split {split!r}, saw {seen}", file=path, hint=hint)
-        path = found[0]
+        path = pick_split(path, split, (f for f in path.iterdir() if f.suffix in (".jsonl", ".json", ".txt")))
     return read_moments(path, notes, granularity, format)
 
 
