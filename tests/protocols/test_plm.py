@@ -1,4 +1,4 @@
-"""PLM-VideoBench's five tasks against what the published functions gave (../shared/spec/vectors-2026/plm_rdcap.json)."""
+"""PLM-VideoBench's five tasks against what the published functions gave (../shared/spec/vectors-2026)."""
 
 from __future__ import annotations
 
