@@ -10,6 +10,10 @@ import pytest
 
 import fabula
 from fabula.io.answers.readers import READERS, plm_rdcap, plm_rtloc
+from fabula.llm import EndpointOptions
+from fabula.llm.session import asking
+from fabula.text.judges import judge, plm
+from tests.golden.judge import judged_by, made_up_package
 
 FILE = Path(__file__).resolve().parents[3] / "shared" / "spec" / "vectors-2026" / "plm_rdcap.json"
 NEAR = 1e-12
@@ -114,3 +118,199 @@ def test_the_corrected_rules_of_rtloc(tmp_path: Path) -> None:
     )
     cut = score_rtloc(tmp_path, [{**case, "answer": "[3.5, 10]"}])
     assert cut.scores["RTLoc"].values["miou"] == pytest.approx(6.5 / 7, abs=1e-8)  # 3 … 10
+
+
+# ── rdcap ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def put_rdcap(tmp_path: Path, docs: list[dict[str, Any]], said: dict[str, str]) -> tuple[Path, Path]:
+    rows = [{"video": "v.mp4", "masklet_id": 0, **doc} for doc in docs]
+    answers = [{"uid": uid, "answer": answer} for uid, answer in said.items()]
+    return put(tmp_path / "said.jsonl", answers), put(tmp_path / "rows.jsonl", rows)
+
+
+def test_rdcap_is_the_published_number_with_fewer_calls(vectors: Any, tmp_path: Path) -> None:
+    values, published, ours = [], 0, 0
+    for case in vectors["process_results"]:
+        files = put_rdcap(tmp_path, [case["doc"]], {case["doc"]["uid"]: case["answer"]})
+        with judged_by(case["judge"]):
+            result = fabula.score(*files, protocol="plm-rdcap")
+        value, out = result.scores["RDCap"].values["f1"], case["out"]
+        if "raises" in out:  # the house rule: what cannot be read counts 0, and is counted
+            assert value == 0 and result.counts["judge_unparsed"] == 1, case["name"]
+            continue
+        assert value == pytest.approx(out["SODA_c"], abs=NEAR), case["name"]
+        asked = result.counts["judge_calls"] + result.counts["judge_spared"]
+        assert asked == case["calls"] and result.counts["judge_asked"] <= case["calls"], case["name"]
+        published, ours = published + case["calls"], ours + result.counts["judge_asked"]
+        values.append(value)
+    assert ours < published
+    known = [v for v in vectors["aggregate"]["in"] if any(v == pytest.approx(w, abs=NEAR) for w in values)]
+    assert len(known) >= len(values)  # each is among what the published mean is made of
+
+
+def test_the_mean_over_samples_is_the_published_one(vectors: Any, tmp_path: Path) -> None:
+    cases = [c for c in vectors["process_results"] if "raises" not in c["out"]]
+    table: dict[str, dict[str, str]] = {}
+    docs, said = [], {}
+    for case in cases:  # captions made distinct, since each case has its own table
+        name, doc = case["name"], case["doc"]
+        docs.append(
+            {**doc, "dense_captions": [{**e, "caption": f"{name} {e['caption']}"} for e in doc["dense_captions"]]}
+        )
+        told = plm_rdcap.tell(case["answer"])
+        said[name] = "\n".join(f"[{a:g}, {b:g}]: {words} of {name}" for (a, b), words in told) or "nothing"
+        for gold, row in case["judge"].items():
+            table[f"{name} {gold}"] = {f"{pred} of {name}".strip(): answer for pred, answer in row.items()}
+    with judged_by(table):
+        result = fabula.score(*put_rdcap(tmp_path, docs, said), protocol="plm-rdcap")
+    mean = sum(c["out"]["SODA_c"] for c in cases) / len(cases)
+    assert result.scores["RDCap"].values["f1"] == pytest.approx(mean, abs=NEAR)
+
+
+ONE = {"uid": "u", "total_frames": 64, "dense_captions": [{"start_frame": 0, "end_frame": 21, "caption": "a"}]}
+
+
+@pytest.mark.parametrize(
+    ("said", "value", "unread"),
+    [
+        ('{"score": 5, "explanation": "e"}', 0.5, 0),
+        (' {"score": 5} \n', 0.5, 0),
+        ('{"score": true}', 0.1, 0),  # 1 of 10, for Python
+        ('{"score": -5}', 0.0, 0),
+        ('{"score": 5.5}', 0.55, 0),
+        ("```\n{}\n```", 0.0, 1),
+        ("{}", 0.0, 1),
+        ("[1]", 0.0, 1),
+        ('{"score": null}', 0.0, 1),
+        ('{"score": NaN}', 0.0, 1),
+        ('{"score": 1e999}', 0.0, 1),
+        ("[" * 100_000, 0.0, 1),
+    ],
+)
+def test_what_is_read_in_a_judgement(said: str, value: float, unread: int, tmp_path: Path) -> None:
+    with judged_by(lambda gold, pred: said):
+        result = fabula.score(*put_rdcap(tmp_path, [ONE], {"u": "[0, 10]: p"}), protocol="plm-rdcap")
+    assert result.scores["RDCap"].values["f1"] == pytest.approx(value, abs=1e-8)
+    assert result.counts["judge_unparsed"] == unread
+    assert "failed:zero" in result.scores["RDCap"].signature
+
+
+def test_the_log_of_lmms_eval_and_lines_give_one_number(tmp_path: Path) -> None:
+    preds, refs = put_rdcap(tmp_path, [{**ONE, "uid": 3}], {})
+    log = {"doc_id": 0, "target": "[]", "filtered_resps": "[0, 9]: p", "plm_rdcap_score": {"uid": 3, "SODA_c": 0.1}}
+    put(preds, [log])
+    with judged_by({"a": {"p": '{"score": 8}'}}):
+        ours = fabula.score(preds, refs, protocol="plm-rdcap").scores["RDCap"]
+    assert ours.values["f1"] == pytest.approx(0.8 * 9 / 10, abs=1e-8)
+    for rule in ("reader=plm-rdcap", "frames=truncated", "corner=taken", "text=judge:plm", "prompt=", "calls:1"):
+        assert rule in ours.signature
+
+
+def test_the_corrected_rules(tmp_path: Path) -> None:
+    """Brackets belong to the description, ends keep their place between frames, scores end at 10, fences are read."""
+    files = put_rdcap(tmp_path, [ONE], {"u": "[0, 10.5]: [p]"})
+    judged = {"task": "dense", "metrics": "RDCap", "judge_url": "fake:"}
+    asked: list[str] = []
+
+    def reply(body: dict[str, Any]) -> str:
+        asked.append(body["messages"][-1]["content"])
+        return "Here it is:\n```json\n" + '{"score": "15"}\n```'
+
+    with asking(EndpointOptions(url="fake:", model="m"), reply=reply):
+        result = fabula.score(*files, task="dense", metrics="RDCap")
+    assert result.scores["RDCap"].values["f1"] == 1.0 and "[p]" in asked[0]
+    shown = fabula.score(*files, **judged).scores["RDCap"].signature
+    for rule in ("text=judge:fabula", "reader=fabula", "frames=exact", "corner=free", "order=time", "failed:zero"):
+        assert rule in shown
+
+
+def test_every_rule_has_its_sentence() -> None:
+    published, ours = fabula.protocol("plm-rdcap").metrics[0], fabula.metric("RDCap")
+    for metric in (published, ours, fabula.protocol("plm-rtloc").metrics[0], fabula.metric("RTLoc")):
+        for field in ("reader", "frames", "segments", "eps", "missing"):
+            assert metric.explain(field) != f"{field} is {metric.param(field)}", (metric, field)
+
+
+def test_two_readings_of_one_file_are_refused(tmp_path: Path) -> None:
+    files = put_rdcap(tmp_path, [ONE], {"u": "[0, 10]: p"})
+    with pytest.raises(fabula.FabulaError, match="one way at a time"), judged_by({}):
+        fabula.score(*files, task="dense", metrics=["SODA_d", "RDCap(reader=plm-rdcap)"])
+    with pytest.raises(fabula.FabulaError, match="no captions"):
+        fabula.metric("RDCap", reader="timelens")
+
+
+def test_answers_that_were_read_already_are_read_again(tmp_path: Path) -> None:
+    preds, refs = put_rdcap(tmp_path, [ONE], {"u": "[0.0, 10.0]: p"})
+    corpus, _ = fabula.read(preds)
+    with judged_by(lambda gold, pred: '{"score": 10}'):
+        assert fabula.score(corpus, refs, protocol="plm-rdcap").scores["RDCap"].values["f1"] == 0  # no whole numbers
+        told = fabula.score(corpus, refs, task="dense", metrics="RDCap(text=judge:plm)")
+    assert told.scores["RDCap"].values["f1"] == pytest.approx(10 / 10.5)
+
+
+def test_shards_read_answers_as_the_metric_says(tmp_path: Path) -> None:
+    docs = [{**ONE, "uid": f"u{i}"} for i in range(5)]
+    files = put_rdcap(tmp_path, docs, {f"u{i}": f"[0, {i + 5}]: [x] [1, 4]: p" for i in range(5)})
+    with judged_by(lambda gold, pred: json.dumps({"score": 2 + len(pred)})):
+        whole = fabula.score(*files, protocol="plm-rdcap")
+        cut = fabula.score(*files, protocol="plm-rdcap", work=tmp_path / "work")
+    assert cut.scores["RDCap"].values == whole.scores["RDCap"].values
+
+
+# ── rcap ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_rcap_is_the_published_number(vectors: Any, tmp_path: Path) -> None:
+    row = {"uid": "u", "video": "v.mp4", "caption": "a", "total_frames": 64, "start_frame": 0, "end_frame": 9}
+    refs, preds = put(tmp_path / "rows.jsonl", [row]), put(tmp_path / "said.jsonl", [{"uid": "u", "answer": "p"}])
+    for case in vectors["rcap"]:
+        with judged_by(lambda gold, pred, said=case["judge"]: said):
+            values = fabula.score(preds, refs, protocol="plm-rcap").scores["Judged"].values
+        out = case["out"]
+        wanted = (0, 0) if "raises" in out else (out["llm_juge_score"], out["success"])  # the house rule: counted, 0
+        assert (values["value"], values["parsed"]) == pytest.approx(wanted, abs=NEAR), case
+
+
+def test_rcap_reads_the_log_and_refuses_what_is_odd(tmp_path: Path) -> None:
+    row = {"uid": 4, "video": "v.mp4", "caption": "a", "total_frames": 64, "start_frame": 0, "end_frame": 9}
+    log = {"doc_id": 0, "target": "a", "filtered_resps": ["p"], "plm_rcap_llm_judge_score": {"uid": 4, "success": 1}}
+    refs, preds = put(tmp_path / "rows.jsonl", [row]), put(tmp_path / "log.jsonl", [log])
+    with judged_by({"a": {"p": '{"score": 3, "explanation": ""}'}}):
+        assert fabula.score(preds, refs, protocol="plm-rcap").scores["Judged"].values["value"] == 0.3
+    put(preds, [log, log])
+    with pytest.raises(fabula.FabulaError, match="two answers"), judged_by({}):
+        fabula.score(preds, refs, protocol="plm-rcap")
+    put(preds, [log])
+    put(refs, [row, row])
+    with pytest.raises(fabula.FabulaError, match="stands twice"), judged_by({}):
+        fabula.score(preds, refs, protocol="plm-rcap")
+
+
+# ── the prompt of the user's own install ────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_prompt_is_read_from_a_folder_and_its_hash_is_said() -> None:
+    with made_up_package():
+        found = judge("plm")
+        assert found.messages("P", "G") == ("grade this, from 0 to 10", "P\x1fG")
+        assert found.prompt != plm.CAPTIONS_HASH and "not-the-published" in found.version
+        assert plm.ask_about_answer("Q", "P", "T") == ("yes or no", "P\x1fT\x1fQ")
+
+
+def test_code_that_does_more_than_build_text_is_refused() -> None:
+    evil = "def get_caption_judge_prompt(gt, pred):\n    return open(gt).read()\n"
+    with made_up_package(evil), pytest.raises(fabula.FabulaError, match="does more than build text"):
+        judge("plm").messages("P", "G")
+    with made_up_package("x = 1\n"), pytest.raises(fabula.FabulaError, match="no function"):
+        judge("plm").messages("P", "G")
+
+
+def test_without_the_package_one_line_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plm, "PACKAGE", "no-such-package")
+    monkeypatch.setattr(plm, "PATH", "no_such_package/eval_utils.py")
+    plm.find_prompt.cache_clear()
+    with pytest.raises(fabula.FabulaError, match=r"pip install --no-deps lmms-eval==0\.7\.3"):
+        fabula.score(
+            *put_rdcap(tmp_path, [ONE], {"u": "[0, 10]: p"}), protocol="plm-rdcap", judge_url="fake:", judge_model="m"
+        )

@@ -19,7 +19,7 @@ from fabula.text.judges.base import Judge
 from fabula.text.judges.installed import read_function
 
 PACKAGE, PATH = "lmms-eval", "lmms_eval/tasks/plm_videobench/eval_utils.py"
-PIP = "pip install --no-deps lmms-eval==0.7.3"
+PIP = "--no-deps lmms-eval==0.7.3"
 CAPTIONS, CAPTIONS_HASH = "get_caption_judge_prompt", "9f8c9886781972ff"  # of the letters G, P
 ANSWERS, ANSWERS_HASH = "get_sgqa_judge_prompt", "257aef97b1c8c875"  # of the letters Q, P, T
 PARAMETERS = {"temperature": 0, "max_tokens": 256}
