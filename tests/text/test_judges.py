@@ -14,8 +14,8 @@ from fabula.core.errors import InputError, SpecError
 from fabula.llm import EndpointOptions
 from fabula.llm.session import asking
 from fabula.text.judges import installed, judge, room
-from fabula.text.judges.fake import reply
 from fabula.text.judges.base import hash_prompt
+from fabula.text.judges.fake import reply
 from fabula.text.judges.reading import read_score
 
 

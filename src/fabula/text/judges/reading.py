@@ -1,8 +1,8 @@
 """A number out of a judge's answer: tolerant of fences, of words around it and of numbers as text; never a guess.
 
 In this order: the last JSON object that has the field; the words `score: 8`, `score is 8/10`; an answer that is a
-number and nothing more. Thoughts (`<think>…</think>`) are not read. A number beyond the scale is brought to its end. An answer
-with two different numbers of the same kind in its words has none.
+number and nothing more. Thoughts (`<think>…</think>`) are not read. A number beyond the scale is brought to its end. An
+answer with two different numbers in such words has none.
 """
 
 from __future__ import annotations
