@@ -28,6 +28,22 @@ def is_lines(head: Head) -> bool:
     return "id" in entry and ("answer" in entry or any(key in entry for key in TRUTH))
 
 
+def is_plm_choices(head: Head) -> bool:
+    """A row of PLM-VideoBench's fgqa."""
+    return {"uid", "qa_uid", "question", "options"} <= set(head.first_entry)
+
+
+def is_plm_open(head: Head) -> bool:
+    """A row of its sgqa."""
+    return {"uid", "question", "answer"} <= set(head.first_entry) and "options" not in head.first_entry
+
+
+def is_plm_answers(head: Head) -> bool:
+    entry = head.first_entry
+    returned = (entry.get(key) for key in ("plm_fgqa_scores", "plm_sgqa_scores"))
+    return any(isinstance(value, dict) for value in returned) or ("uid" in entry and "question" not in entry)
+
+
 def is_questions(head: Head) -> bool:
     """Beyond doubt: answers alone may be of anything."""
     if is_table(head.path):
@@ -38,7 +54,12 @@ def is_questions(head: Head) -> bool:
 
 SHELF = Shelf(
     __name__,
-    (Rule("question-lines", is_lines, "*.jsonl, *.json", module="lines"),),
+    (
+        Rule("plm-fgqa", is_plm_choices, "*.jsonl, *.json", "references", module="plm"),
+        Rule("plm-sgqa", is_plm_open, "*.jsonl, *.json", "references", module="plm"),
+        Rule("plm-answers", is_plm_answers, "*.jsonl, *.json", module="plm"),
+        Rule("question-lines", is_lines, "*.jsonl, *.json", module="lines"),
+    ),
     patterns=("*.jsonl", "*.xlsx", "*.tsv", "*.csv"),
     readers=("read_responses",),
 )
