@@ -39,15 +39,20 @@ def is_plm_open(head: Head) -> bool:
 
 
 def is_plm_answers(head: Head) -> bool:
-    entry = head.first_entry
-    returned = (entry.get(key) for key in ("plm_fgqa_scores", "plm_sgqa_scores"))
-    return any(isinstance(value, dict) for value in returned) or ("uid" in entry and "question" not in entry)
+    return has_returned(head) or ("uid" in head.first_entry and "question" not in head.first_entry)
+
+
+def has_returned(head: Head) -> bool:
+    """A line of lmms-eval's log of one of these tasks."""
+    return any(isinstance(head.first_entry.get(key), dict) for key in ("plm_fgqa_scores", "plm_sgqa_scores"))
 
 
 def is_questions(head: Head) -> bool:
     """Beyond doubt: answers alone may be of anything."""
     if is_table(head.path):
         return False
+    if is_plm_choices(head) or is_plm_open(head) or has_returned(head):
+        return True
     entry = head.first_entry
     return "id" in entry and any(key in entry for key in TRUTH)
 
