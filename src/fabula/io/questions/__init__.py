@@ -60,10 +60,10 @@ def is_questions(head: Head) -> bool:
 SHELF = Shelf(
     __name__,
     (
+        Rule("question-lines", is_lines, "*.jsonl, *.json", module="lines"),
         Rule("plm-fgqa", is_plm_choices, "*.jsonl, *.json", "references", module="plm"),
         Rule("plm-sgqa", is_plm_open, "*.jsonl, *.json", "references", module="plm"),
         Rule("plm-answers", is_plm_answers, "*.jsonl, *.json", module="plm"),
-        Rule("question-lines", is_lines, "*.jsonl, *.json", module="lines"),
     ),
     patterns=("*.jsonl", "*.xlsx", "*.tsv", "*.csv"),
     readers=("read_responses",),
@@ -96,7 +96,7 @@ def choose_format(path: Path, name: str | None, role: Holds) -> Format:
         if format is None:
             able = [f.name for f in formats() if f.holds in (role, "either")]
             raise SpecError(f"no format of questions is called {name!r}; {close_to(name, able)}")
-        if format.holds not in (role, "either"):
+        if role != "either" and format.holds not in (role, "either"):
             raise SpecError(f"the format {format.name!r} holds {format.holds}, not {role}")
         return format
     if (found := SHELF.sniff(Head(path), role)) is not None:
