@@ -5,7 +5,7 @@ import pytest
 from fabula import io
 from fabula.core.moments import VideoNumbers
 from fabula.core.notes import Notes
-from fabula.io import captions, identity, moments, regions
+from fabula.io import captions, identity, moments, questions, regions
 from fabula.io.fields import Source
 from fabula.io.head import Head
 from fabula.io.identity import fillin
@@ -40,6 +40,11 @@ def item(path, reader):
     if reader.name == "coco-results":
         (path.parent / "refs.json").write_text('{"annotations": [{"image_id": 1, "caption": "a kite"}]}')
         return captions.read_items(path, [path.parent / "refs.json"])[0][0].candidate == "a kite rises"
+    if reader.name == "plm-rcap":
+        return captions.read_references(path, Notes()) == {1: ("A kite rises.",)}
+    if reader.name == "caption-answers":
+        (path.parent / "refs.jsonl").write_text('{"uid": 1, "total_frames": 9, "caption": "a kite"}')
+        return captions.read_items(path, [path.parent / "refs.jsonl"])[0][0].candidate == "A kite rises."
     return captions.read_items(path)[0][0].references == ("a kite is rising",)
 
 
@@ -52,7 +57,21 @@ def clip(path, reader):
     return list(fillin.read_references(path, Notes()).values()) == [("[PERSON1]", "[PERSON2]")]
 
 
-LOOK = {"dense": story, "moments": moment, "grounding": moment, "regions": region, "captions": item, "identity": clip}
+def question(path, reader):
+    role = "predictions" if reader.holds == "either" else reader.holds
+    known = questions.choose_format(path, None if reader.guess else reader.name, role)
+    return known.name == reader.name and len(questions.read_responses(path, Notes(), known.name, role)) == 1
+
+
+LOOK = {
+    "dense": story,
+    "moments": moment,
+    "grounding": moment,
+    "regions": region,
+    "captions": item,
+    "identity": clip,
+    "questions": question,
+}
 
 
 @pytest.mark.parametrize("reader", READERS, ids=lambda r: f"{r.tasks[0]}-{r.name}")

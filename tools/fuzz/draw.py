@@ -189,8 +189,25 @@ def as_answers(told: list[Video], name: str, rng: Random | None = None) -> Doc:
     return Doc(f"{name}.jsonl", "lines", some)
 
 
+def as_plm_rdcap(told: list[Video], name: str) -> Doc:
+    rows = [
+        {
+            "uid": v.id,
+            "video": v.id,
+            "masklet_id": 0,
+            "total_frames": int(6 * v.duration) + 1,
+            "dense_captions": [
+                {"start_frame": int(6 * e.start), "end_frame": int(6 * e.end), "caption": e.caption} for e in v.events
+            ],
+        }
+        for v in told
+    ]
+    return Doc(f"{name}.jsonl", "lines", rows)
+
+
 STORIES = {
     "activitynet": as_activitynet,
+    "plm-rdcap": as_plm_rdcap,
     "pss": as_activitynet,
     "tasty": as_activitynet,
     "submission": as_submission,
@@ -436,7 +453,27 @@ def vlmevalkit_grounding(rng: Random, some: list[Query]) -> tuple[Doc, Doc]:
     return Doc("pred.csv", "text", table), Doc("ref0.csv", "text", list(table))
 
 
-SPOKEN = (lmms_grounding, vlmevalkit_grounding, answer_lines, keyed_answers, ego4d_nlq, omtg)
+def plm_rtloc(rng: Random, some: list[Query]) -> tuple[Doc, Doc]:
+    """Rows in frames; answers as lines of lmms-eval's log."""
+    rows = [
+        {
+            "uid": q.id,
+            "video": q.video,
+            "masklet_id": 0,
+            "total_frames": int(6 * q.duration) + 1,
+            "caption": q.text,
+            "start_frame": int(6 * q.windows[0][0]),
+            "end_frame": int(6 * q.windows[0][1]) + 1,
+        }
+        for q in some
+    ]
+    said = [
+        {"doc_id": i, "filtered_resps": words(rng, q), "plm_rtloc_scores": {"uid": q.id}} for i, q in enumerate(some)
+    ]
+    return Doc("pred.jsonl", "lines", said), Doc("ref0.jsonl", "lines", rows)
+
+
+SPOKEN = (lmms_grounding, vlmevalkit_grounding, answer_lines, keyed_answers, ego4d_nlq, omtg, plm_rtloc)
 MOMENTS = (qvhighlights, moment_lines, tvr, timechat_tvg, verified_fig, didemo, charades, rvmr, *SPOKEN)
 
 
@@ -590,10 +627,28 @@ def identity(rng: Random) -> tuple[Doc, list[Doc], Doc | None]:
     return Doc("pred.jsonl", "lines", entries()), [Doc("ref0.jsonl", "lines", entries())], None
 
 
+def questions(rng: Random) -> tuple[Doc, list[Doc]]:
+    """Answers with their options, in one file or in two."""
+    entries, answers = list[Any](), list[Any]()
+    for id in range(rng.randint(1, 5)):
+        options = [sentence(rng) for _ in range(rng.randint(2, 5))]
+        at = rng.randrange(len(options))
+        said = rng.choice((f"({chr(65 + at)})", chr(65 + at), options[at], sentence(rng), "", "A dog"))
+        gold = rng.choice((chr(65 + at), f"({chr(97 + at)})", at, options[at]))
+        more = {"kind": rng.choice("xy"), "group": rng.choice("uvw")} if rng.random() < 0.5 else {}
+        entries.append({"id": id, "options": options, "gold": gold, **more})
+        answers.append({"id": id, "answer": said})
+    if rng.random() < 0.5:
+        both = [{**entry, **answer} for entry, answer in zip(entries, answers, strict=True)]
+        return Doc("pred.jsonl", "lines", both), []
+    return Doc("pred.jsonl", "lines", answers), [Doc("ref0.jsonl", "lines", entries)]
+
+
 def of_task(rng: Random, task: str) -> tuple[Doc, list[Doc], Doc | None]:
     """Predictions, references, and the sets of clips where the task has them."""
     if task == "identity":
         return identity(rng)
-    make = {"captions": captions, "regions": regions, "dense": stories, "procedure": stories}.get(task)
+    known = {"captions": captions, "regions": regions, "questions": questions, "dense": stories, "procedure": stories}
+    make = known.get(task)
     pred, refs = make(rng) if make else moments(rng, task)
     return pred, refs, None

@@ -43,6 +43,16 @@ PAPERS = {
         r"Chen, Xinlei and Fang, Hao and Lin, Tsung-Yi and Vedantam, Ramakrishna and Gupta, Saurabh and "
         r"Doll{\'a}r, Piotr and Zitnick, C. Lawrence",
         "Microsoft COCO Captions: Data Collection and Evaluation Server", "arXiv", 2015, "misc", "1504.00325"),
+    "Cho et al., PerceptionLM, 2025": Paper(
+        "cho2025perceptionlm",
+        r'Cho, Jang Hyun and Madotto, Andrea and Mavroudi, Effrosyni and Afouras, Triantafyllos and Nagarajan, '
+        r'Tushar and Maaz, Muhammad and Song, Yale and Ma, Tengyu and Hu, Shuming and Jain, Suyog and Martin, '
+        r'Miguel and Wang, Huiyu and Rasheed, Hanoona and Sun, Peize and Huang, Po-Yao and Bolya, Daniel and '
+        r'Ravi, Nikhila and Jain, Shashank and Stark, Tammy and Moon, Shane and Damavandi, Babak and Lee, '
+        r"Vivian and Westbury, Andrew and Khan, Salman and Kr{\"a}henb{\"u}hl, Philipp and Doll{\'a}r, Piotr "
+        r'and Torresani, Lorenzo and Grauman, Kristen and Feichtenhofer, Christoph',
+        "PerceptionLM: Open-Access Data and Models for Detailed Visual Understanding",
+        "arXiv", 2025, "misc", "2504.13180"),
     "Denkowski & Lavie, WMT 2014": Paper(
         "denkowski2014meteor", "Denkowski, Michael and Lavie, Alon",
         "Meteor Universal: Language Specific Translation Evaluation for Any Target Language",

@@ -17,6 +17,7 @@ from fabula.io.segments import check_predictions, check_references
 from fabula.metrics import Metric
 from fabula.metrics.stories import Stories, compare
 from fabula.score.base import Readable, Request, Shelf, Tally, measure
+from fabula.score.spoken import listen, reader_of
 
 
 def run(request: Request, task: str | None) -> Result:
@@ -26,7 +27,7 @@ def run(request: Request, task: str | None) -> Result:
 
         return sharded.run(request, task)
     judged = request.protocol is None or request.protocol.judges_segments
-    ready = request.once(("stories", judged), lambda: make_ready(request))
+    ready = request.once(("stories", judged, reader_of(request)), lambda: make_ready(request))
     sets, pred, data = ready.data.refs, ready.data.preds, ready.data
     telling = pred if ready.told else sets[0]
     task = task or ("dense" if telling.captioned else "procedure")
@@ -69,7 +70,8 @@ def gather(request: Request, notes: Notes) -> tuple[list[Corpus], Corpus]:
     request.need_refs()
     options = request.options
     sets = [read_corpus(r, notes, options.refs_format, request.shelf) for r in request.refs]
-    pred = read_corpus(request.predictions, notes, options.format)
+    predictions, format = listen(request)
+    pred = read_corpus(predictions, notes, format)
     judged = request.protocol is None or request.protocol.judges_segments
     pred = check_predictions(pred, notes, options.strict, judged)
     if judged:
