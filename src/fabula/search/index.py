@@ -1,7 +1,7 @@
 """From a folder of videos to a store of clips, and again whenever the folder has changed.
 
     new        no row                                   changed   another size, or another time and other bytes
-    deleted    a row and no file: its rows go           the same  size and time of change, or the bytes, are those of the row
+    deleted    a row and no file: its rows go           the same  as the row has it: size and time, or the bytes
 
 Videos are looked at by a runner (here, in processes, on Ray) and come back as rows; this process alone writes them,
 some videos a commit. Whatever is committed stays; a run that was killed is begun again and does what is left. Two
