@@ -1,6 +1,6 @@
 """`fabula index` killed again and again: is a clip lost, doubled or half there, and is the store the unbroken one?
 
-    python bench/search_kills.py [--videos DIR] [--with colours] [--kills 20] [--seed 0] [--processes 2] [--only build two]
+    python bench/search_kills.py [--videos DIR] [--with colours] [--kills 20] [--seed 0] [--processes 2] [--only build]
 
 Without --videos films are drawn here, of 2 to 24 seconds. A store is built without a break; then each of the following
 is killed with SIGKILL at random moments, and between two kills the store is read as a search would read it:
