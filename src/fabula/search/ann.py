@@ -101,14 +101,16 @@ def build(
     n = len(store)
     if n <= EXACT_BELOW:
         raise SpecError(f"{n:,} clips; up to {EXACT_BELOW:,} all are compared, and no index is quicker")
+    from lancedb.index import BTree, IvfRq
+
     queries = embed_tests(embedder, texts) if vectors is None else vectors
     lists = max(16, round(n**0.5))
     table = store.clips_table
     with store.writing(), named_faults(store.where):
         table.checkout_latest()
         say(f"an index of {lists:,} lists over {n:,} clips")
-        table.create_index(metric="cosine", vector_column_name="vector", index_type=KIND, num_partitions=lists)
-        table.create_scalar_index("clip", index_type="BTREE")
+        table.create_index("vector", config=IvfRq(distance_type="cosine", num_partitions=lists), replace=True)
+        table.create_index("clip", config=BTree(), replace=True)
         table.checkout_latest()
     say(f"the exact answers to {len(queries)} texts")
     truth = exact_answers(store, queries)
