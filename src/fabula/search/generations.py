@@ -26,9 +26,10 @@ from fabula.search.options import DEFAULT, IndexOptions
 from fabula.search.store import (
     Store,
     check_new,
-    connect,
+    import_lancedb,
     is_address,
     is_there,
+    list_tables,
     make_tables,
     named_faults,
     read_manifest,
@@ -45,7 +46,7 @@ def prepare(
     root = find_root(videos)
     found = walk(root, warn)  # a folder without videos makes no store
     where = options.store
-    connect(where)
+    import_lancedb()
     there = read_manifest(where) if is_there(where) else None
     now = there if there is None or not options.reembed else there.begun() or there
     embedder = choose_embedder(options, now)
@@ -147,9 +148,9 @@ def take_over(store: Store) -> None:
 def sweep(store: Store, now: Manifest) -> None:
     """Tables that no manifest names go."""
     named = {*now.tables.values(), *(now.next or {}).get("tables", {}).values(), about.TABLE}
-    with named_faults(store.where):
-        for name in store.base.table_names(limit=1000):
-            if name not in named:
+    for name in list_tables(store.where, store.base):
+        if name not in named:
+            with named_faults(store.where):
                 store.base.drop_table(name, ignore_missing=True)
 
 
