@@ -192,7 +192,7 @@ def fit_sigmoid(x: Floats, present: NDArray[np.bool_]) -> tuple[float, ...]:
 
 def fit_isotonic(x: Floats, present: NDArray[np.bool_]) -> tuple[tuple[float, float], ...]:
     """Pool adjacent violators: blocks of rising mean, each a knot at its middle; never quite 0 or 1."""
-    order = np.argsort(x, kind="stable")
+    order = np.lexsort((~present, x))  # of equal x those with an answer first, so that they are pooled
     blocks: list[list[float]] = []  # sum of labels, count, least x, most x
     for value, label in zip(x[order].tolist(), present[order].tolist(), strict=True):
         blocks.append([float(label), 1.0, value, value])
@@ -200,7 +200,8 @@ def fit_isotonic(x: Floats, present: NDArray[np.bool_]) -> tuple[tuple[float, fl
             s, n, low, high = blocks.pop()
             before = blocks[-1]
             blocks[-1] = [before[0] + s, before[1] + n, before[2], high]
-    return tuple(((low + high) / 2, (s + 0.5) / (n + 1)) for s, n, low, high in blocks)
+    least = 1 / (len(x) + 2)
+    return tuple(((low + high) / 2, min(max(s / n, least), 1 - least)) for s, n, low, high in blocks)
 
 
 # ── judged ──────────────────────────────────────────────────────────────────────────────────────────────────────────
