@@ -87,11 +87,17 @@ def test_kept_with_its_recipe(tmp_path):
 
 @pytest.mark.parametrize(
     "change",
-    [{"fabula-calibration": 2}, {"kind": "x"}, {"weights": [1]}, {"weights": ["a", "b"]}, {"knots": 3}]
-    + [{"kind": "isotonic", "knots": []}, {"weights": [float("nan"), 1.0]}],
+    [
+        {"fabula-calibration": 2},
+        {"kind": "x"},
+        {"weights": [1]},
+        {"weights": ["a", "b"]},
+        {"knots": 3},
+        {"kind": "isotonic", "knots": []},
+        {"weights": [float("nan"), 1.0]},
+    ],
 )
 def test_damaged_files_cost_one_line(tmp_path, change):
-    sample, _ = simulated(200, 0)
     path = tmp_path / "calibration.json"
     c.Calibration("sigmoid", "score", (1.0, 0.0)).save(path)
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
