@@ -1,0 +1,309 @@
+"""The server of a store: one page, a few calls, pictures and videos in parts. FastAPI; needs the extra `web`.
+
+    GET  /api/store                     what there is: clips, videos, people, the embedder and how weak it is
+    GET  /api/videos?q=&limit=          videos by name
+    GET  /api/video/KEY                 one video: its strip of clips, who is seen when
+    GET  /api/search?q=&limit=&video=&person=&min_length=&max_length=&min_probability=
+    POST /api/export                    a kept list as a submission or as clips
+    GET  /thumb/CLIP.jpg                a clip's picture            GET /video/KEY     a video, in parts
+
+Whoever asks names a clip by number and a video by its key (catalogue.py), never a file. On this machine alone anybody may
+ask; bound elsewhere, only who has the token of the link that is printed at the start. A store that is indexed anew while
+it is served is looked at again: the next answer is of the new one, and says so by its version.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import threading
+import time
+from collections.abc import Callable
+from importlib.resources import files
+from typing import Any
+
+from fastapi import FastAPI, HTTPException, Request, Response
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import RedirectResponse, StreamingResponse
+
+from fabula.core.errors import FabulaError
+from fabula.search.catalogue import Catalogue, people_of, seen_in
+from fabula.search.cut import can_cut
+from fabula.search.export import check_length, read_kept, write_submission, zip_clips
+from fabula.search.query import LETTERS, parse
+from fabula.web.binding import LOOPBACK, Binding
+from fabula.web.guard import App, Guard
+from fabula.web.limits import Buckets
+from fabula.web.media import describe, find_part, read_part
+from fabula.web.tokens import hash_token, looks_right
+
+MOST = 100  # moments of an answer
+GUESSES = 10  # that are shown behind "nothing found"
+LISTED = 50  # videos of a list
+AT_ONCE, WAITING = 4, 200  # searches under way, and those that may wait
+CUTTING = 1  # exports of clips under way
+LOOKED = 1.0  # seconds between two looks at whether the store has changed
+WRONG_RATE, WRONG_BURST = 0.2, 20  # wrong tokens from one address
+JPEG = b"\xff\xd8\xff"
+PAGE = {
+    "/": ("search", "page.html", "text/html"),
+    "/page.css": ("search", "page.css", "text/css"),
+    "/page.js": ("search", "page.js", "text/javascript"),
+    "/player.js": ("search", "player.js", "text/javascript"),
+    "/kept.js": ("search", "kept.js", "text/javascript"),
+    "/elements.js": ("report", "elements.js", "text/javascript"),
+}
+
+
+class Desk:
+    """What the calls share: the store as of now, the searcher, who may ask."""
+
+    def __init__(self, searcher: Any, binding: Binding, name: str = "", token: str | None = None) -> None:
+        self.searcher, self.binding, self.name = searcher, binding, name
+        self.token = None if token is None else hash_token(token)
+        self.wrong = Buckets(WRONG_RATE, WRONG_BURST)
+        self.cookie = ("__Host-" if binding.secure else "") + "fabula-search"
+        self.catalogue, self.looked, self.lock = Catalogue(searcher.store), time.monotonic(), threading.Lock()
+        self.people = people_of(searcher.cast)
+        self.searching, self.cutting = asyncio.Semaphore(AT_ONCE), asyncio.Semaphore(CUTTING)
+        self.waiting = 0
+
+    def enter(self, request: Request, token: str) -> None:
+        """Let in who has the token; wrong ones are few before they cost time."""
+        if self.token is None or (looks_right(token) and hash_token(token) == self.token):
+            return
+        if wait := self.wrong.take(request.client.host if request.client else ""):
+            raise HTTPException(429, "too many tries", {"Retry-After": str(int(wait) + 1)})
+        raise HTTPException(401, "open the link that fabula serve printed; it carries the token")
+
+    def look(self) -> Catalogue:
+        """The store as it is now."""
+        with self.lock:
+            if time.monotonic() - self.looked >= LOOKED:
+                if self.searcher.store.version != self.catalogue.version:
+                    self.catalogue = Catalogue(self.searcher.store)
+                self.looked = time.monotonic()
+            return self.catalogue
+
+    # calls
+
+    def store(self) -> dict[str, Any]:
+        now, embedder = self.look(), self.searcher.embedder
+        return {
+            "name": self.name,
+            "version": str(now.version),
+            "clips": now.clips,
+            "videos": len(now.videos),
+            "problems": len(now.videos) - len(now.whole),
+            "seconds": now.seconds,
+            "people": self.people,
+            "embedder": {"name": embedder.name, "weak": embedder.weak},
+            "cuts": can_cut(),
+        }
+
+    def videos(self, words: str, limit: int) -> dict[str, Any]:
+        now = self.look()
+        return {"videos": now.search(words, limit), "of": len(now.videos)}
+
+    def video(self, key: str) -> dict[str, Any]:
+        now = self.look()
+        if (video := now.find(key)) is None:
+            raise HTTPException(404, "no such video")
+        gone = now.path(video) is None
+        people = seen_in(self.searcher.cast, video)
+        return {**now.describe(video), "gone": gone, "strip": now.strip(video), "people": people}
+
+    def search(self, text: str, limit: int, where: dict[str, Any]) -> dict[str, Any]:
+        now, begun = self.look(), time.perf_counter()
+        query = parse(text, pictures=False)
+        found, guesses = self.searcher.find(query, limit, **where), ()
+        if found.nothing and where["min_probability"] is not None:
+            guesses = self.searcher.find(query, GUESSES, **{**where, "min_probability": None}).moments
+        now = self.look()
+        moments = [m for m in (*found.moments, *guesses) if m.video in now.by_name]
+        told = found.document()
+        told["moments"] = [tell(m) for m in found.moments if m.video in now.by_name]
+        told["guesses"] = [tell(m) for m in guesses if m.video in now.by_name]
+        names = dict.fromkeys(m.video for m in moments)
+        told["videos"] = {v: now.describe(now.by_name[v]) for v in names}
+        told |= {"version": str(now.version), "clips": now.clips, "seconds": time.perf_counter() - begun}
+        return told
+
+    def thumb(self, clip: int) -> bytes:
+        raw = self.searcher.store.thumb(clip)
+        if raw is None or not raw.startswith(JPEG):
+            raise HTTPException(404, "no such picture")
+        return bytes(raw)
+
+
+def tell(moment: Any) -> dict[str, Any]:
+    shares = {"score": moment.score, "probability": moment.probability}
+    return {"video": moment.video, "start": moment.start, "end": moment.end, "clips": list(moment.clips)[:8], **shares}
+
+
+def read_count(text: str | None, usual: int, most: int) -> int:
+    if text in (None, ""):
+        return usual
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text[:6]) <= most:
+        raise HTTPException(422, f"limit is a whole number from 1 to {most}")
+    return int(text)
+
+
+def read_share(text: str | None, what: str, most: float) -> float | None:
+    if text in (None, ""):
+        return None
+    try:
+        value = float(text[:30])
+    except ValueError:
+        value = math.nan
+    if not 0 <= value <= most:
+        raise HTTPException(422, f"{what} is a number from 0 to {most:g}")
+    return value
+
+
+def read_where(request: Request) -> dict[str, Any]:
+    """The filters of a search."""
+    asked = request.query_params
+    names = {kind: tuple(n for n in asked.getlist(kind) if n) for kind in ("video", "person")}
+    if any(len(some) > 20 or any(len(n) > LETTERS for n in some) for some in names.values()):
+        raise HTTPException(422, "at most 20 videos and 20 people can be named")
+    least, most = (read_share(asked.get(f"{end}_length"), f"{end}_length", 1e6) for end in ("min", "max"))
+    if least is not None and most is not None and least > most:
+        raise HTTPException(422, "the least length is more than the most")
+    return {
+        "videos": names["video"] or None,
+        "people": names["person"] or None,
+        "length": (least, most) if (least, most) != (None, None) else None,
+        "min_probability": read_share(asked.get("min_probability"), "min_probability", 1.0),
+    }
+
+
+def needs_token(binding: Binding) -> bool:
+    return binding.origin is not None or binding.host not in LOOPBACK
+
+
+def make_app(searcher: Any, binding: Binding, name: str = "", token: str | None = None) -> App:
+    """The server's application, guarded."""
+    if token is None and needs_token(binding):
+        raise ValueError("bound elsewhere without a token")
+    desk = Desk(searcher, binding, name, token)
+    app = FastAPI(title="fabula search", docs_url=None, redoc_url=None, openapi_url=None)
+    assets = {at: (files(f"fabula.{room}").joinpath(file).read_bytes(), kind) for at, (room, file, kind) in PAGE.items()}
+
+    def send_asset(path: str) -> Callable[[], Any]:
+        async def sent() -> Response:
+            body, kind = assets[path]
+            return Response(body, media_type=f"{kind}; charset=utf-8")
+
+        return sent
+
+    for path in assets:
+        app.get(path)(send_asset(path))
+
+    async def ask(request: Request, call: Callable[..., Any], *given: Any) -> Any:
+        """A call for whoever may ask; what they can mend is said."""
+        desk.enter(request, request.cookies.get(desk.cookie, ""))
+        try:
+            return await run_in_threadpool(call, *given)
+        except FabulaError as error:
+            raise HTTPException(422, str(error)) from None
+
+    async def start(request: Request) -> Response:
+        token = request.query_params.get("token", "")
+        desk.enter(request, token)
+        away = RedirectResponse("/", 303)
+        away.set_cookie(desk.cookie, token[:64], httponly=True, samesite="lax", secure=binding.secure, path="/")
+        return away
+
+    async def store(request: Request) -> Any:
+        return await ask(request, desk.store)
+
+    async def videos(request: Request) -> Any:
+        words, limit = request.query_params.get("q", "")[:LETTERS], request.query_params.get("limit")
+        return await ask(request, desk.videos, words, read_count(limit, 12, LISTED))
+
+    async def video(request: Request, key: str) -> Any:
+        return await ask(request, desk.video, key)
+
+    async def search(request: Request) -> Any:
+        desk.enter(request, request.cookies.get(desk.cookie, ""))
+        text, limit = request.query_params.get("q", ""), read_count(request.query_params.get("limit"), 20, MOST)
+        where = read_where(request)
+        if desk.waiting >= WAITING:
+            raise HTTPException(503, "too many searches at once; try again", {"Retry-After": "1"})
+        desk.waiting += 1
+        try:
+            async with desk.searching:
+                return await ask(request, desk.search, text, limit, where)
+        finally:
+            desk.waiting -= 1
+
+    async def thumb(request: Request, clip: int) -> Response:
+        if not 0 <= clip < 1 << 62:
+            raise HTTPException(404, "no such picture")
+        raw = await ask(request, desk.thumb, clip)
+        named = "v" in request.query_params  # the page names the store's version: the same address, the same picture
+        return Response(raw, 200, {"Cache-Control": f"private, max-age={86_400 if named else 0}"}, "image/jpeg")
+
+    async def film(request: Request, key: str) -> Response:
+        def find() -> Any:
+            now = desk.look()
+            video = now.find(key)
+            path = None if video is None else now.path(video)
+            return None if path is None else (path, path.stat().st_size)
+
+        found = await ask(request, find)
+        if found is None or not found[1]:
+            raise HTTPException(404, "the video is not there")
+        path, size = found
+        part = find_part(request.headers.get("range"), size)
+        if part is None:
+            return Response(status_code=416, headers={"Content-Range": f"bytes */{size}"})
+        status, headers = describe(path, part)
+        return StreamingResponse(read_part(path, part), status, headers)
+
+    async def export(request: Request) -> Response:
+        desk.enter(request, request.cookies.get(desk.cookie, ""))
+        try:
+            sent = json.loads(await request.body())
+        except (ValueError, RecursionError):
+            raise HTTPException(400, "not JSON") from None
+        now = await ask(request, desk.look)
+        kept = await ask(request, read_kept, sent, now)
+        if sent.get("as") == "submission":
+            body = await ask(request, write_submission, kept)
+            return Response(body, 200, attached("submission.jsonl"), "application/jsonl")
+        if sent.get("as") != "clips":
+            raise HTTPException(422, "a list is exported as submission or as clips")
+        if not can_cut():
+            raise HTTPException(501, "cutting needs PyAV: pip install 'fabula[features]' where the server runs")
+        await ask(request, check_length, kept)
+        if desk.cutting.locked():
+            raise HTTPException(503, "clips are being cut for somebody; try again in a minute", {"Retry-After": "30"})
+
+        async def pieces() -> Any:
+            async with desk.cutting:
+                some = zip_clips(kept, now)
+                while (piece := await run_in_threadpool(next, some, None)) is not None:
+                    yield piece
+
+        return StreamingResponse(pieces(), 200, attached("clips.zip"), "application/zip")
+
+    # annotations are words here (PEP 563) and FastAPI reads them from the module, where Request is
+    for path, call in (
+        ("/start", start),
+        ("/api/store", store),
+        ("/api/videos", videos),
+        ("/api/video/{key}", video),
+        ("/api/search", search),
+        ("/thumb/{clip}.jpg", thumb),
+        ("/video/{key}", film),
+    ):
+        app.add_api_route(path, call, methods=["GET"], response_model=None)
+    app.add_api_route("/api/export", export, methods=["POST"], response_model=None)
+    return Guard(app, binding, doors=("/", "/start"))
+
+
+def attached(name: str) -> dict[str, str]:
+    return {"Content-Disposition": f'attachment; filename="{name}"'}
