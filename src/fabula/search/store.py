@@ -1,0 +1,427 @@
+"""A store of clips: two Lance tables (Pace et al., 2025; lancedb) in a folder or at an address, and their manifest.
+
+    clips    clip: int64 · video: text · start, end: seconds · vector: D × float32 · thumb: a small JPEG or nothing
+    videos   video: text, its path below the root · number · size, mtime_ns, digest · duration, fps, clips · problem
+
+    clip = number·2²⁰ + k        the k-th clip of a video; number < 2³² from a hash of the video's name, so that the
+                                 same videos have the same clips on every machine, and a page of JavaScript can hold it
+
+Clips are committed first, all rows of some videos at once, in place of those that were there; then what `videos` says
+of them. A clip counts only when `videos` knows its video. So whoever is killed between the two leaves either the old
+or the new rows of a video, never both, and the next run does the video again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import threading
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import astuple, dataclass, fields
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fabula.core.errors import FabulaError, InputError, MissingExtra, shown
+from fabula.io.files import check_path, name_write_failures
+from fabula.search import manifest as about
+from fabula.search.lock import held
+from fabula.search.manifest import Manifest
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SHIFT = 20  # bits of k
+NUMBERS = 1 << 32
+MOST_CLIPS = 1 << SHIFT  # of one video
+COLUMNS = ("clip", "video", "start", "end")
+
+
+@dataclass(frozen=True, slots=True)
+class Video:
+    """A row of `videos`: what was seen of a file when its clips were made, or why there are none."""
+
+    video: str
+    number: int
+    size: int
+    mtime_ns: int
+    digest: str  # BLAKE2b of the file's bytes
+    duration: float  # seconds; 0 where it could not be read
+    fps: float  # pictures per second, on average
+    clips: int
+    problem: str | None = None
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A video and its clips, ready to be written."""
+
+    video: Video
+    start: NDArray[np.float64]  # [N]
+    end: NDArray[np.float64]
+    vectors: NDArray[np.float32]  # [N, D]
+    thumbs: Sequence[bytes | None]
+
+
+class Vectors(NamedTuple):
+    """All clips in the order of their numbers: those of a video stand together, in the order of time."""
+
+    clip: NDArray[np.int64]  # [N]
+    vector: NDArray[np.float32]  # [N, D]
+    video: NDArray[np.int32]  # [N] which of `Store.videos()`, or of `Store.snapshot()` while others write
+    start: NDArray[np.float64]
+    end: NDArray[np.float64]
+
+
+class Store:
+    """An opened store. Reading sees every commit at once; threads may share it."""
+
+    def __init__(self, where: str, manifest: Manifest) -> None:
+        self.where, self.manifest = where, manifest
+        self.folder = None if is_address(where) else Path(where)
+        self.base = connect(where)
+        self.lock = threading.Lock()
+        with named_faults(where):
+            self.clips_table = self.base.open_table(manifest.tables["clips"])
+            self.videos_table = self.base.open_table(manifest.tables["videos"])
+        self.kept: dict[str, tuple[object, Any]] = {}
+
+    # ── opened and made ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    @classmethod
+    def open(cls, where: str | Path, recipe: dict[str, Any] | None = None) -> Self:
+        """The store that is there; one of another version, or of another recipe than this, is refused."""
+        named = str(where)
+        made = cls(named, read_manifest(named))
+        if recipe is not None:
+            about.check_recipe(made.recipe, recipe, named)
+        return made
+
+    @classmethod
+    def create(cls, where: str | Path, recipe: dict[str, Any], root: str | Path, weights: str | None = None) -> Self:
+        """A new store without clips, where there is none yet."""
+        named = str(where)
+        made = Manifest(recipe, str(Path(root).absolute()), weights)
+        if not is_address(named):
+            check_new(Path(named))
+        base = connect(named)
+        with named_faults(named):
+            make_tables(base, made)
+        write_manifest(named, made, base)  # last: what has no manifest is no store
+        return cls(named, made)
+
+    # ── what it says of itself ──────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def recipe(self) -> dict[str, Any]:
+        return self.manifest.recipe
+
+    @property
+    def dims(self) -> int:
+        return self.manifest.dims
+
+    @property
+    def root(self) -> Path:
+        return Path(self.manifest.root)
+
+    @property
+    def version(self) -> str:
+        """Changes when rows do; what is kept of a store is kept under it."""
+        with named_faults(self.where):
+            return f"{self.manifest.tables['clips']}.{self.clips_table.version}.{self.videos_table.version}"
+
+    def __len__(self) -> int:
+        """Clips."""
+        return sum(video.clips for video in self.videos())
+
+    # ── reading ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def videos(self) -> list[Video]:
+        """By name, also those that could not be read."""
+        return list(self.keep("videos", self.read_videos))
+
+    def read_videos(self) -> list[Video]:
+        with named_faults(self.where):
+            rows = self.videos_table.search().to_arrow().to_pylist()
+        names = [f.name for f in fields(Video)]
+        return sorted((Video(**{name: row[name] for name in names}) for row in rows), key=lambda v: v.video)
+
+    def clips(self, videos: Collection[str] | None = None, columns: Sequence[str] = COLUMNS) -> pa.Table:
+        """Rows of `clips` (of these videos), in the order of their numbers, as an Arrow table."""
+        wanted = list(dict.fromkeys([*columns, "clip", "video"]))
+        with named_faults(self.where):
+            query = self.clips_table.search().select(wanted)
+            if videos is not None:
+                query = query.where(f"video IN ({', '.join(map(quote, videos))})" if videos else "false")
+            found = query.to_arrow()
+        import pyarrow.compute as pc
+        from pyarrow import array
+
+        known = array([video.video for video in self.videos()], "string")
+        found = found.filter(pc.is_in(found["video"], value_set=known)).sort_by("clip")
+        return found.select(list(columns))
+
+    def vectors(self) -> Vectors:
+        """All clips as arrays, kept in memory until rows change."""
+        return self.snapshot()[1]
+
+    def snapshot(self) -> tuple[list[Video], Vectors]:
+        """Videos and clips of one moment: what `Vectors.video` counts is this list, whoever writes meanwhile."""
+        made: tuple[list[Video], Vectors] = self.keep("vectors", self.read_snapshot)
+        return made
+
+    def read_snapshot(self) -> tuple[list[Video], Vectors]:
+        with named_faults(self.where):
+            query = self.clips_table.search().select([*COLUMNS, "vector"])
+            batches = [b for b in query.to_batches() if b.num_rows]
+        videos = self.read_videos()  # after the clips: a clip whose video was removed meanwhile is left out
+        return videos, self.gather(batches, {video.video: i for i, video in enumerate(videos)})
+
+    def gather(self, batches: Iterable[Any], index: dict[str, int]) -> Vectors:
+        parts = [unpack(batch, index, self.dims) for batch in batches]
+        if not parts:
+            none = np.zeros(0)
+            return Vectors(none.astype("i8"), np.zeros((0, self.dims), np.float32), none.astype("i4"), none, none)
+        made = Vectors(*(np.concatenate(some) for some in zip(*parts, strict=True)))
+        order = np.argsort(made.clip, kind="stable")
+        if (order == np.arange(len(order))).all():
+            return made
+        return Vectors._make(column[order] for column in made)
+
+    def thumb(self, clip: int) -> bytes | None:
+        """Its picture as JPEG; None where there is no such clip, or it has none."""
+        with named_faults(self.where):
+            found = self.clips_table.search().where(f"clip = {int(clip)}").select(["thumb"]).limit(1).to_arrow()
+        return found["thumb"][0].as_py() if found.num_rows else None
+
+    def path_of(self, video: str) -> Path:
+        """The file of a video; what is no video of this store, or would lie outside of its root, is refused."""
+        if not any(video == known.video for known in self.videos()):
+            raise InputError("no video of this store", video=video, hint="its videos are named by `Store.videos()`")
+        root = self.root.resolve()
+        path = (root / video).resolve()
+        if not path.is_relative_to(root):
+            raise InputError("lies outside of the root of the videos", video=video, hint="index the folder anew")
+        if not path.is_file():
+            seen = "is not there" if root.is_dir() else f"is not there, nor is the root of the videos, {root}"
+            hint = "fabula index ROOT --store DIR --moved says where they are now"
+            raise InputError(seen, file=path, hint=hint)
+        return path
+
+    def keep(self, what: str, make: Any) -> Any:
+        """What was made of this version of the rows, made once."""
+        with self.lock:
+            version = self.version
+            if what not in self.kept or self.kept[what][0] != version:
+                self.kept[what] = (version, make())
+            return self.kept[what][1]
+
+    # ── writing, by the index alone ─────────────────────────────────────────────────────────────────────────────────
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[Writer]:
+        """Whoever writes is alone, and sees what was written before."""
+        with held(self.folder):
+            yield Writer(self)
+
+
+class Writer:
+    """The write side, made under the lock: rows of videos replaced or removed, each call as whole commits."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        with named_faults(store.where):
+            store.clips_table.checkout_latest()
+            store.videos_table.checkout_latest()
+        self.there = {video.video: video for video in store.read_videos()}
+
+    def number(self, video: str) -> int:
+        """Of a video: the one it has, else from its name; the next one where another has that."""
+        if video in self.there:
+            return self.there[video].number
+        taken = {other.number for other in self.there.values()}
+        n = int.from_bytes(hashlib.blake2b(video.encode(), digest_size=4).digest(), "big")
+        while n in taken:
+            n = (n + 1) % NUMBERS
+        return n
+
+    def put(self, entries: Sequence[Entry]) -> None:
+        """The rows of these videos, in place of those that were there."""
+        if not entries:
+            return
+        rows: list[Video] = []
+        for entry in entries:
+            number = self.number(entry.video.video)
+            seen = Video(entry.video.video, number, *astuple(entry.video)[2:])
+            rows.append(seen)
+            self.there[seen.video] = seen
+        names = [row.video for row in rows]
+        made = clip_rows(entries, [row.number for row in rows], self.store.dims)
+        with named_faults(self.store.where):
+            if made.num_rows:
+                table = self.store.clips_table
+                replace = table.merge_insert("clip").when_matched_update_all().when_not_matched_insert_all()
+                replace.when_not_matched_by_source_delete(in_videos(names)).execute(made)
+            else:
+                self.store.clips_table.delete(in_videos(names))
+            upsert = self.store.videos_table.merge_insert("video").when_matched_update_all()
+            upsert.when_not_matched_insert_all().execute(video_rows(rows))
+
+    def remove(self, videos: Collection[str]) -> None:
+        """Nothing is left of these videos."""
+        if not videos:
+            return
+        with named_faults(self.store.where):
+            self.store.clips_table.delete(in_videos(videos))
+            self.store.videos_table.delete(in_videos(videos))
+        for video in videos:
+            self.there.pop(video, None)
+
+
+# ── tables ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def clip_schema(dims: int) -> Any:
+    import pyarrow as pa
+
+    vector = pa.list_(pa.float32(), dims)
+    columns = [("clip", pa.int64()), ("video", pa.string()), ("start", pa.float64()), ("end", pa.float64())]
+    return pa.schema([*columns, ("vector", vector), ("thumb", pa.binary())])
+
+
+def video_schema() -> Any:
+    import pyarrow as pa
+
+    kinds = {"str": pa.string(), "int": pa.int64(), "float": pa.float64(), "str | None": pa.string()}
+    return pa.schema([(f.name, kinds[str(f.type)]) for f in fields(Video)])
+
+
+def make_tables(base: Any, manifest: Manifest) -> None:
+    """Both, empty; what a killed process left of them goes."""
+    for table, schema in (("clips", clip_schema(manifest.dims)), ("videos", video_schema())):
+        base.drop_table(manifest.tables[table], ignore_missing=True)
+        base.create_table(manifest.tables[table], schema=schema)
+
+
+def clip_rows(entries: Sequence[Entry], numbers: Sequence[int], dims: int) -> pa.Table:
+    import pyarrow as pa
+
+    counts = [len(entry.start) for entry in entries]
+    clip = [np.arange(n, dtype=np.int64) + (number << SHIFT) for n, number in zip(counts, numbers, strict=True)]
+    flat = np.concatenate([entry.vectors.astype(np.float32, copy=False).reshape(-1, dims) for entry in entries])
+    return pa.table(
+        {
+            "clip": np.concatenate(clip),
+            "video": pa.array([e.video.video for e, n in zip(entries, counts, strict=True) for _ in range(n)]),
+            "start": np.concatenate([entry.start for entry in entries]),
+            "end": np.concatenate([entry.end for entry in entries]),
+            "vector": pa.FixedSizeListArray.from_arrays(pa.array(flat.ravel()), dims),
+            "thumb": pa.array([thumb for entry in entries for thumb in entry.thumbs], pa.binary()),
+        },
+        schema=clip_schema(dims),
+    )
+
+
+def video_rows(rows: Iterable[Video]) -> pa.Table:
+    import pyarrow as pa
+
+    names = [f.name for f in fields(Video)]
+    return pa.Table.from_pylist([dict(zip(names, astuple(row), strict=True)) for row in rows], video_schema())
+
+
+def unpack(batch: Any, index: dict[str, int], dims: int) -> tuple[NDArray[Any], ...]:
+    """The arrays of a batch of rows, without those whose video is not known."""
+    names = batch.column("video").dictionary_encode()
+    numbers = np.array([index.get(name, -1) for name in names.dictionary.to_pylist()], np.int32)
+    video = numbers[names.indices.to_numpy()]
+    flat = batch.column("vector").flatten().to_numpy().reshape(-1, dims)
+    columns = (batch.column("clip").to_numpy(), flat, video, *(batch.column(c).to_numpy() for c in ("start", "end")))
+    return columns if (video >= 0).all() else tuple(column[video >= 0] for column in columns)
+
+
+# ── places ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def is_address(where: str) -> bool:
+    return "://" in where
+
+
+def connect(where: str) -> Any:
+    """lancedb at a folder, or at an address as it reads them: s3://bucket/store, gs://…, az://…"""
+    try:
+        import lancedb
+    except ImportError:
+        raise MissingExtra("a store of clips", "search") from None
+    if not is_address(where):
+        check_path(where)
+    with named_faults(where):
+        return lancedb.connect(where, read_consistency_interval=timedelta(0))
+
+
+def check_new(folder: Path) -> None:
+    """A folder that is not there, or holds nothing but what a killed `create` left."""
+    if (folder / about.FILE).exists():
+        raise InputError("is a store already", file=folder, hint="open it")
+    with name_write_failures(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        strange = [f.name for f in folder.iterdir() if f.suffix not in (".lance", ".lock", ".tmp")]
+    if strange:
+        seen = f"is not empty and no store of clips: {shown(strange[0])} is in it"
+        raise InputError(seen, file=folder, hint="name another folder with --store")
+
+
+def read_manifest(where: str) -> Manifest:
+    if not is_address(where):
+        return about.read_file(check_path(where))
+    import json
+
+    base = connect(where)
+    with named_faults(where):
+        if about.TABLE not in base.table_names(limit=1000):
+            raise InputError("no such store", file=where, hint="fabula index VIDEOS --store URL makes one")
+        rows = base.open_table(about.TABLE).search().to_arrow().to_pylist()
+    return about.parse(json.loads(rows[0]["manifest"]), where)
+
+
+def write_manifest(where: str, manifest: Manifest, base: Any) -> None:
+    if not is_address(where):
+        about.write_file(Path(where), manifest)
+        return
+    import json
+
+    row = [{"manifest": json.dumps(manifest.document())}]
+    with named_faults(where):
+        base.create_table(about.TABLE, row, mode="overwrite")
+
+
+def quote(text: str) -> str:
+    """As Lance's filters have it; a name is data, whatever stands in it."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def in_videos(videos: Iterable[str]) -> str:
+    return f"video IN ({', '.join(map(quote, videos))})"
+
+
+@contextlib.contextmanager
+def named_faults(where: str) -> Iterator[None]:
+    """What lancedb refuses (a full disk, a missing bucket, a damaged file), as one line that names the store."""
+    try:
+        yield
+    except FabulaError:
+        raise
+    except (OSError, RuntimeError, ValueError) as error:
+        said = " ".join(str(error).split())
+        hint = "check the disk, the address and their rights; what was committed before is whole"
+        raise InputError(f"cannot be used ({explain(said)})", file=where, hint=hint) from None
+
+
+def explain(said: str) -> str:
+    """The cause in a chain of Lance's errors."""
+    for cause in ("No space left on device", "File too large", "Disk quota exceeded", "Permission denied"):
+        if cause.lower() in said.lower():
+            return cause
+    return said[:160]
