@@ -9,17 +9,22 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from bisect import bisect_left
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from fabula.core.errors import FabulaError
-from fabula.features.people.cast import Cast
+from fabula.search.store import SHIFT, Store, Video
 from fabula.web.media import KINDS
+
+if TYPE_CHECKING:
+    from fabula.features.people.cast import Cast
 
 KEY = re.compile(r"[0-9a-f]{20}", re.ASCII)
 STRIP = 24  # pictures of a video's strip, at most
-SPANS = 200  # stretches in which a person is seen, at most
+SPANS, PEOPLE = 200, 8  # stretches in which a person is seen, and people of a video, at most
+GAP = 1.5  # pictures between two faces of one stretch
 
 
 def make_key(video: str) -> str:
@@ -29,27 +34,27 @@ def make_key(video: str) -> str:
 class Catalogue:
     """The videos of a store at one version."""
 
-    def __init__(self, store: Any) -> None:
+    def __init__(self, store: Store) -> None:
         self.store, self.version = store, store.version
-        self.videos = sorted(store.videos(), key=lambda v: v.video)
+        self.videos = store.videos()
         self.by_key = {make_key(v.video): v for v in self.videos}
         self.by_name = {v.video: v for v in self.videos}
-        self.names = [v.video for v in self.videos]
-        self.whole = [v for v in self.videos if not v.problem]
-        self.clips, self.seconds = len(store), sum(v.duration or 0.0 for v in self.videos)
+        self.folded = [v.video.casefold() for v in self.videos]
+        self.problems = sum(v.problem is not None for v in self.videos)
+        self.clips = sum(v.clips for v in self.videos)
+        self.seconds = sum(v.duration for v in self.videos)
 
-    def find(self, key: str) -> Any | None:
+    def find(self, key: str) -> Video | None:
         return self.by_key.get(key) if KEY.fullmatch(key) else None
 
-    def path(self, video: Any) -> Path | None:
+    def path(self, video: Video) -> Path | None:
         """The file of a video of the table; None where it is gone, or has become something else."""
         try:
-            path = Path(self.store.path_of(video.video))
-            return path if path.is_file() else None
+            return self.store.path_of(video.video)
         except (FabulaError, OSError, ValueError):
             return None
 
-    def describe(self, video: Any) -> dict[str, Any]:
+    def describe(self, video: Video) -> dict[str, Any]:
         """What a result says of its video."""
         ending = os.path.splitext(video.video)[1].lower()  # noqa: PTH122  (a name, no path)
         return {
@@ -63,33 +68,46 @@ class Catalogue:
         }
 
     def search(self, words: str, limit: int) -> list[dict[str, Any]]:
-        """Videos whose name has the words; those that begin with them first."""
+        """Videos whose name has the words, those that begin with them first."""
         words = words.casefold()
-        at = bisect_left(self.names, words) if words else 0
-        begin = [v for v in self.videos[at : at + limit] if v.video.casefold().startswith(words)]
-        if len(begin) < limit:
-            begin += [v for v in self.videos if words in v.video.casefold() and v not in begin][: limit - len(begin)]
-        return [{**self.describe(v), "clip": self.cover(v)} for v in begin[:limit]]
+        fits = [k for k, name in enumerate(self.folded) if words in name]
+        fits.sort(key=lambda k: not self.folded[k].startswith(words))
+        return [{**self.describe(v), "clip": self.cover(v)} for v in (self.videos[k] for k in fits[:limit])]
 
-    def cover(self, video: Any) -> int | None:
-        """The clip whose picture stands for a video: the middle one."""
-        clips = self.strip(video, 3)
-        return clips[len(clips) // 2][0] if clips else None
+    def cover(self, video: Video) -> int | None:
+        """The clip whose picture stands for a video: the middle one. Clips are numbered by their video (store.py)."""
+        return (video.number << SHIFT) + video.clips // 2 if video.clips else None
 
-    def strip(self, video: Any, most: int = STRIP) -> list[tuple[int, float, float]]:
-        """Clips spread evenly over a video: (clip, start, end)."""
-        rows = self.rows(video)
-        if len(rows) <= most:
-            return rows
-        return [rows[round(i * (len(rows) - 1) / (most - 1))] for i in range(most)]
-
-    def rows(self, video: Any) -> list[tuple[int, float, float]]:
-        raise NotImplementedError
+    def strip(self, video: Video) -> list[list[float]]:
+        """Clips spread evenly over a video: [clip, start, end]."""
+        rows = self.store.clips([video.video], ("clip", "start", "end"))
+        n = rows.num_rows
+        at = range(n) if n <= STRIP else [round(i * (n - 1) / (STRIP - 1)) for i in range(STRIP)]
+        columns = [rows[name].to_pylist() for name in ("clip", "start", "end")]
+        return [[column[k] for column in columns] for k in at]
 
 
 def people_of(cast: Cast | None) -> list[dict[str, Any]]:
-    """Who can be asked for, who is seen longest first."""
+    """Who can be asked for, by name; who is seen most comes first."""
     if cast is None:
         return []
-    rows = [{"name": cast.name(p), "seconds": cast.seconds_of(p), "faces": int((cast.person == p).sum())} for p in cast.people()]
+    rows = [{"name": cast.name(p), "faces": int((cast.person == p).sum())} for p in cast.people()]
     return sorted(rows, key=lambda row: -row["faces"])
+
+
+def seen_in(cast: Cast | None, video: str) -> list[dict[str, Any]]:
+    """Who is seen when in a video: {name, spans}, those of the cast's file of that name, with its ending or without."""
+    known = {} if cast is None else {seen.id: k for k, seen in enumerate(cast.videos)}
+    stem = os.path.splitext(video)[0]  # noqa: PTH122
+    index = next((known[name] for name in (video, stem, Path(video).name, Path(video).stem) if name in known), None)
+    if cast is None or index is None:
+        return []
+    own = cast.faces.video == index
+    fps = float(cast.recipe.get("look", {}).get("fps", 5.0) or 5.0)
+    rows = []
+    for person in np.unique(cast.person[own & (cast.person >= 0)]).tolist():
+        times = np.unique(cast.faces.time[own & (cast.person == person)])
+        some = np.split(times, np.flatnonzero(np.diff(times) > GAP / fps) + 1)
+        spans = [[float(part[0]), float(part[-1]) + 1 / fps] for part in some][:SPANS]
+        rows.append({"name": cast.name(person), "spans": spans})
+    return sorted(rows, key=lambda row: -sum(b - a for a, b in row["spans"]))[:PEOPLE]

@@ -1,8 +1,8 @@
 """A stretch of a video as a file of its own, by PyAV.
 
     made anew    H.264 and AAC in .mp4: begins and ends on the picture asked for, and every browser plays it
-    copied       packets as they are, from the last key picture before the start: it may begin seconds early, which is said;
-                 where there is no encoder, or the stretch is long
+    copied       packets as they are, from the last key picture before the start: where there is no encoder, or the
+                 stretch is long. It may begin seconds early, which is said
 
 Zero is where the file's first stream begins, as in features/decode.py: what a player calls 0:00.
 """
@@ -21,7 +21,9 @@ from fabula.core.errors import InputError
 from fabula.features.decode import find_pictures, import_av, name_faults, open_container
 
 LONG = 180.0  # seconds: beyond, packets are copied
-EARLY = 1  # second before the start and after the end in which sound is looked for: files put it beside pictures loosely
+EARLY = (
+    1  # second before the start and after the end in which sound is looked for: files put it beside pictures loosely
+)
 ENCODER = "libx264"
 SETTINGS = {"crf": "21", "preset": "veryfast"}
 WIDEST = 1920  # pixels of what is made anew

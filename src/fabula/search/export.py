@@ -12,7 +12,7 @@ import math
 import re
 import tempfile
 import zipfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -113,13 +113,18 @@ def check_length(kept: Iterable[Kept]) -> None:
         raise SpecError(f"{total:,.0f} s of clips; at most {LONGEST:,.0f} s are cut at once: export a shorter list")
 
 
-def zip_clips(kept: Sequence[Kept], catalogue: Catalogue) -> Iterator[bytes]:
-    """The bytes of a .zip, clip by clip as they are cut: the clips, list.jsonl, and the submission. What could not be cut
-    stands in list.jsonl with its reason."""
+def zip_clips(kept: Sequence[Kept], catalogue: Catalogue) -> Generator[bytes, None, None]:
+    """The bytes of a .zip, clip by clip as they are cut: the clips, list.jsonl, and the submission.
+
+    What could not be cut stands in list.jsonl with its reason.
+    """
     pipe, told = Pipe(), list[str]()
     with tempfile.TemporaryDirectory(prefix="fabula-clips-") as work, zipfile.ZipFile(pipe, "w") as out:
         for k, one in enumerate(kept):
-            name, made = f"{k + 1:03d}-{tidy(one.video.video)}-{one.start:.1f}-{one.end:.1f}.mp4", Path(work) / "clip.mp4"
+            name, made = (
+                f"{k + 1:03d}-{tidy(one.video.video)}-{one.start:.1f}-{one.end:.1f}.mp4",
+                Path(work) / "clip.mp4",
+            )
             about: dict[str, Any] = {"query": one.query, "video": one.video.video, "start": one.start, "end": one.end}
             try:
                 done = cut_one(one, catalogue, made)

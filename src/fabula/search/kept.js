@@ -1,6 +1,6 @@
 "use strict";
-/* The kept list: moments in this browser's own storage, by the query that found them; and what is made of it: a submission
-   or clips, written by the server. */
+/* The kept list: moments in this browser's own storage, by the query that found them; and what the server makes of it:
+   a submission or clips. */
 
 let kept = []; // {video, key, name, start, end, score, probability, query, clips}
 let ids = {}; // query → the id that the submission says, where one was typed
@@ -59,10 +59,12 @@ function drawKept() {
   const groups = new Map();
   for (const one of kept) groups.set(one.query, [...(groups.get(one.query) ?? []), one]);
   const bar = el("div", { class: "line" }, el("h2", {}, "Kept"),
-    el("button", { type: "button", id: "export-list", disabled: kept.length ? null : "", click: () => send("submission") }, "Submission"),
+    el("button", { type: "button", id: "export-list", disabled: kept.length ? null : "",
+      click: () => send("submission") }, "Submission"),
     el("button", { type: "button", id: "export-clips", disabled: kept.length && library.cuts ? null : "",
       title: library.cuts ? "" : "the server has no PyAV (fabula[features])", click: () => send("clips") }, "Clips"));
-  const empty = el("p", { class: "soft" }, "Nothing yet. The star, or the key k, keeps a moment; the list stays in this browser.");
+  const empty = el("p", { class: "soft" },
+    "Nothing yet. The star, or the key k, keeps a moment; the list stays in this browser.");
   const again = kept.length ? el("button", { type: "button", class: "quiet", click: forget }, "Empty the list") : null;
   at("kept").replaceChildren(bar, el("p", { id: "export-status", role: "status" }),
     ...(kept.length ? [...groups].map(([query, some]) => drawGroup(query, some)) : [empty]), ...(again ? [again] : []));
@@ -79,7 +81,8 @@ function drawGroup(query, some) {
     el("div", { class: "line" }, el("h3", {}, query), el("label", { class: "soft" }, "id ", name)),
     el("ol", {}, some.map((one) => el("li", {},
       el("button", { type: "button", class: "kept-row", click: () => play({ ...one }) }, picture(one.clips?.[0]),
-        el("span", {}, el("b", { class: "name" }, one.name), el("span", { class: "times" }, `${clock(one.start)} – ${clock(one.end)}`))),
+        el("span", {}, el("b", { class: "name" }, one.name),
+          el("span", { class: "times" }, `${clock(one.start)} – ${clock(one.end)}`))),
       el("button", { type: "button", class: "quiet", "aria-label": `Let go of ${one.name} at ${clock(one.start)}`,
         click: () => toggle(one) }, "×")))));
 }
@@ -104,13 +107,15 @@ const idOf = (query) => {
 };
 
 async function send(as) {
-  const moments = kept.map((one) => ({ query: idOf(one.query), video: one.key, start: one.start, end: one.end, score: one.score }));
+  const tell = ({ query, key, start, end, score }) => ({ query: idOf(query), video: key, start, end, score });
+  const moments = kept.map(tell);
   tellExport(as === "clips" ? `Cutting ${count(moments.length, "clip")} …` : "Writing …");
   try {
     const reply = await call("/api/export", { method: "POST", headers: { "Content-Type": "application/json" },
       body: JSON.stringify({ as, moments }) });
     const blob = await reply.blob();
-    const link = el("a", { href: URL.createObjectURL(blob), download: as === "clips" ? "clips.zip" : "submission.jsonl" });
+    const name = as === "clips" ? "clips.zip" : "submission.jsonl";
+    const link = el("a", { href: URL.createObjectURL(blob), download: name });
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 60000);
     tellExport(as === "clips" ? `clips.zip, ${(blob.size / 1e6).toFixed(1)} MB; list.jsonl in it says how each was cut.`

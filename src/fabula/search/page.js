@@ -1,6 +1,6 @@
 "use strict";
-/* The search page: what is typed and filtered, the answer as rows with timelines, keys. Words of users, names of files and
-   people reach the page as text nodes and attribute values only. */
+/* The search page: what is typed and filtered, the answer as rows with timelines, keys. Words of users, names of files
+   and people reach the page as text nodes and attribute values only. */
 
 const at = (id) => document.getElementById(id);
 const WAIT = 250; // ms after the last key before a search begins by itself
@@ -13,7 +13,10 @@ let typing = 0, under = null; // the clock of typing; the call under way
 const percent = (p) => (p < 0.01 ? "< 1 %" : p > 0.99 ? "> 99 %" : `${Math.round(100 * p)} %`);
 const count = (n, noun) => `${n.toLocaleString("en")} ${noun}${n === 1 ? "" : "s"}`;
 const wellFormed = (text) => (text.toWellFormed ? text.toWellFormed() : text);
-const spell = (s) => (s < 60 ? `${s.toFixed(s < 10 ? 1 : 0)} s` : s < 5400 ? `${Math.round(s / 60)} min` : `${(s / 3600).toFixed(1)} h`);
+const spell = (s) => {
+  if (s < 60) return `${s.toFixed(s < 10 ? 1 : 0)} s`;
+  return s < 5400 ? `${Math.round(s / 60)} min` : `${(s / 3600).toFixed(1)} h`;
+};
 
 async function call(path, more = {}) {
   let reply;
@@ -137,8 +140,9 @@ function showNothing(told) {
   const rows = told.guesses.map((moment, i) => drawRow(moment, i + 1));
   at("results").append(el("div", { class: "nothing" }, el("h2", {}, "Nothing found"), el("p", {}, why)));
   if (rows.length) {
-    at("results").append(el("details", { class: "guesses", toggle: markBars },
-      el("summary", {}, `Show the ${rows.length === 1 ? "nearest guess" : `${rows.length} nearest guesses`}, most likely wrong`),
+    const some = rows.length === 1 ? "nearest guess" : `${rows.length} nearest guesses`;
+    at("results").append(el("details", { class: "guesses" },
+      el("summary", {}, `Show the ${some}, most likely wrong`),
       el("ol", { class: "moments" }, rows)));
   }
 }
@@ -147,16 +151,18 @@ function drawRow(moment, place) {
   const video = answer.videos[moment.video];
   const row = { ...moment, key: video.key, name: video.name, query: at("q").value.trim() };
   const times = `${clock(moment.start)} – ${clock(moment.end)}`;
-  const certain = moment.probability === null ? el("span", { class: "score", title: "score; this store is not calibrated" },
-    moment.score.toFixed(3)) : el("span", { class: "score", title: "probability that this is what was asked for" },
-    percent(moment.probability));
+  const known = moment.probability !== null;
+  const certain = el("span", { class: "score",
+    title: known ? "probability that this is what was asked for" : "score; this store is not calibrated" },
+  known ? percent(moment.probability) : moment.score.toFixed(3));
   const others = [...answer.moments, ...answer.guesses].filter((m) => m.video === moment.video);
   const keep = el("button", { type: "button", class: "keep", click: (e) => { e.stopPropagation(); toggle(row); } });
   const node = el("li", {
     class: "moment", tabindex: -1, "aria-label": `Moment ${place}, ${video.name}, ${times}`,
     click: () => { choose(node); play(row); },
     focus: () => choose(node, false),
-  }, el("div", { class: "frame" }, picture(moment.clips[0]), el("span", { class: "length" }, spell(moment.end - moment.start))),
+  }, el("div", { class: "frame" }, picture(moment.clips[0]),
+    el("span", { class: "length" }, spell(moment.end - moment.start))),
   el("div", { class: "about" },
     el("div", { class: "line" }, el("b", { class: "name", title: video.name }, video.name), certain),
     el("div", { class: "line" }, el("span", { class: "times" }, times), keep),
@@ -175,7 +181,8 @@ function drawLine(duration, moments, own) {
     width: x(Math.max(m.end - m.start, extent / 120)), height: m === own ? 12 : 6, rx: 2 });
   return svg("svg", { class: "time", height: 12, role: "img",
     "aria-label": `from ${clock(own.start)} of ${clock(extent)}` },
-  svg("rect", { class: "ground", y: 3, width: "100%", height: 6, rx: 3 }), moments.filter((m) => m !== own).map(mark), mark(own));
+  svg("rect", { class: "ground", y: 3, width: "100%", height: 6, rx: 3 }),
+  moments.filter((m) => m !== own).map(mark), mark(own));
 }
 
 /** Before anything is asked: what there is. */
@@ -188,10 +195,12 @@ async function browse() {
     const told = await (await call("/api/videos?limit=12")).json();
     if (at("q").value.trim()) return;
     const more = told.of > told.videos.length ? ` (${told.videos.length} of ${told.of.toLocaleString("en")})` : "";
-    at("results").replaceChildren(el("h2", {}, `In this library${more}`), el("ul", { class: "covers" }, told.videos.map((v) =>
-      el("li", {}, el("button", { type: "button", title: v.problem ?? v.name, click: () => play({ key: v.key, name: v.name, start: 0 }) },
+    const open = ({ key, name }) => play({ key, name, start: 0 });
+    const covers = told.videos.map((v) => el("li", {},
+      el("button", { type: "button", title: v.problem ?? v.name, click: () => open(v) },
         picture(v.clip), el("b", { class: "name" }, v.name),
-        el("span", { class: v.problem ? "fault" : "times" }, v.problem ? "could not be read" : clock(v.duration ?? 0)))))));
+        el("span", { class: v.problem ? "fault" : "times" }, v.problem ? "could not be read" : clock(v.duration)))));
+    at("results").replaceChildren(el("h2", {}, `In this library${more}`), el("ul", { class: "covers" }, covers));
   } catch (error) { say(error.message, true); }
 }
 
@@ -237,8 +246,9 @@ async function watchLibrary() {
 }
 
 async function nameVideos() {
+  const typed = encodeURIComponent(wellFormed(at("video").value.trim()));
   try {
-    const told = await (await call(`/api/videos?limit=20&q=${encodeURIComponent(wellFormed(at("video").value.trim()))}`)).json();
+    const told = await (await call(`/api/videos?limit=20&q=${typed}`)).json();
     at("video-names").replaceChildren(...told.videos.map((v) => el("option", { value: v.name })));
   } catch { /* typed names serve too */ }
 }
@@ -269,7 +279,8 @@ function step(by) {
 
 function pressed(event) {
   if (event.altKey || event.ctrlKey || event.metaKey || at("help").open) return;
-  const field = event.target.closest("input, select, textarea"), press = event.target.closest("button, summary, a, video");
+  const field = event.target.closest("input, select, textarea");
+  const press = event.target.closest("button, summary, a, video");
   const key = event.key;
   const does = (what) => { event.preventDefault(); what(); };
   if (field) {
@@ -297,7 +308,10 @@ async function start() {
   wide.addEventListener("change", unfold);
   unfold();
   at("form").addEventListener("submit", (e) => { e.preventDefault(); search(true); });
-  at("q").addEventListener("input", () => { clearTimeout(typing); typing = setTimeout(() => search(false), WAIT); });
+  at("q").addEventListener("input", () => {
+    clearTimeout(typing);
+    typing = setTimeout(() => search(false), WAIT);
+  });
   for (const id of Object.values(FILTERS)) at(id).addEventListener("change", () => search(true));
   at("video").addEventListener("input", nameVideos);
   at("video").addEventListener("focus", nameVideos);

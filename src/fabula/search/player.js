@@ -1,6 +1,6 @@
 "use strict";
-/* The player of a moment: the film from where the moment begins, a strip of the film's clips, a line with every moment that
-   was found in it, and who is seen when. What a browser cannot play is shown as a clip that the server makes of it. */
+/* The player of a moment: the film from where the moment begins, a strip of the film's clips, a line with every moment
+   that was found in it, and who is seen when. What a browser cannot play is shown as a clip that the server makes. */
 
 let playing = null; // {row, node, video, bars, …} of the film that is shown
 
@@ -42,7 +42,8 @@ async function open(row) {
   const status = el("p", { class: "fault", role: "status" });
   const title = el("span", { class: "times" });
   const keep = el("button", { type: "button", class: "keep", click: () => toggle(playing.row) });
-  const screen = el("video", { controls: "", playsinline: "", preload: "metadata", "aria-label": `Video ${told.name}` });
+  const screen = el("video",
+    { controls: "", playsinline: "", preload: "metadata", "aria-label": `Video ${told.name}` });
   const head = svg("line", { class: "head", x1: 0, x2: 0, y1: 0, y2: 34 });
   const bars = svg("g", {});
   const x = (t) => `${((100 * t) / extent).toFixed(3)}%`;
@@ -64,7 +65,8 @@ async function open(row) {
     el("div", { class: "line" }, el("b", { class: "name", title: told.name }, told.name), title, keep,
       el("button", { type: "button", class: "quiet", "aria-label": "Close the player", click: close }, "×")),
     told.strip.length > 1 ? pictures : "", line, ...drawPeople(told.people, extent, x));
-  playing = { row, film: screen, title, keep, bars, head, extent, x, status, told, until: Infinity, preview: !told.plays };
+  playing = { row, film: screen, title, keep, bars, head, extent, x, status, told, until: Infinity };
+  playing.preview = !told.plays;
   for (const happening of ["timeupdate", "seeked", "loadedmetadata"]) screen.addEventListener(happening, follow);
   screen.addEventListener("error", failed);
   if (told.gone) status.textContent = "The file is no longer where it was indexed: put it back, or index again.";
@@ -113,7 +115,7 @@ function playPreview(row) {
   const start = Math.max(0, row.start), end = row.end ?? Math.min(start + 20, playing.extent);
   if (playing.told.gone) return;
   if (!library.cuts) {
-    playing.status.textContent = `Browsers do not play .${playing.told.kind}, and the server has no PyAV to make a clip of it.`;
+    playing.status.textContent = `Browsers do not play .${playing.told.kind}, and the server has no PyAV to make a clip.`;
     return;
   }
   playing.offset = start;

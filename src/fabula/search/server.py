@@ -5,22 +5,27 @@
     GET  /api/video/KEY                 one video: its strip of clips, who is seen when
     GET  /api/search?q=&limit=&video=&person=&min_length=&max_length=&min_probability=
     POST /api/export                    a kept list as a submission or as clips
-    GET  /thumb/CLIP.jpg                a clip's picture            GET /video/KEY     a video, in parts
+    GET  /thumb/CLIP.jpg                a clip's picture
+    GET  /video/KEY                     a video, in parts
+    GET  /clip/KEY?start=&end=          a stretch of a video that browsers do not play, as one that they do
 
-Whoever asks names a clip by number and a video by its key (catalogue.py), never a file. On this machine alone anybody may
-ask; bound elsewhere, only who has the token of the link that is printed at the start. A store that is indexed anew while
-it is served is looked at again: the next answer is of the new one, and says so by its version.
+Whoever asks names a clip by number and a video by its key (catalogue.py), never a file. On this machine alone anybody
+may ask; bound elsewhere, only who has the token of the link that is printed at the start. A store that changes while it
+is served is looked at again every second: the next answer is of the new rows, and says so by its version; one that was
+embedded anew is opened anew, or, where its embedder cannot be had, said to be another.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import math
 import threading
 import time
 from collections.abc import Callable
 from importlib.resources import files
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from fastapi import FastAPI, HTTPException, Request, Response
@@ -31,7 +36,10 @@ from fabula.core.errors import FabulaError
 from fabula.search.catalogue import Catalogue, people_of, seen_in
 from fabula.search.cut import can_cut
 from fabula.search.export import check_length, read_kept, write_submission, zip_clips
+from fabula.search.find import Moment, Searcher
+from fabula.search.previews import Previews
 from fabula.search.query import LETTERS, parse
+from fabula.search.store import read_manifest
 from fabula.web.binding import LOOPBACK, Binding
 from fabula.web.guard import App, Guard
 from fabula.web.limits import Buckets
@@ -45,6 +53,7 @@ AT_ONCE, WAITING = 4, 200  # searches under way, and those that may wait
 CUTTING = 1  # exports of clips under way
 LOOKED = 1.0  # seconds between two looks at whether the store has changed
 WRONG_RATE, WRONG_BURST = 0.2, 20  # wrong tokens from one address
+NO_CUT = "cutting needs PyAV: pip install 'fabula[features]' where the server runs"
 JPEG = b"\xff\xd8\xff"
 PAGE = {
     "/": ("search", "page.html", "text/html"),
@@ -59,13 +68,15 @@ PAGE = {
 class Desk:
     """What the calls share: the store as of now, the searcher, who may ask."""
 
-    def __init__(self, searcher: Any, binding: Binding, name: str = "", token: str | None = None) -> None:
-        self.searcher, self.binding, self.name = searcher, binding, name
+    def __init__(self, reopen: Callable[[], Searcher], binding: Binding, token: str | None = None) -> None:
+        self.reopen, self.binding = reopen, binding
+        self.searcher = reopen()
         self.token = None if token is None else hash_token(token)
         self.wrong = Buckets(WRONG_RATE, WRONG_BURST)
         self.cookie = ("__Host-" if binding.secure else "") + "fabula-search"
-        self.catalogue, self.looked, self.lock = Catalogue(searcher.store), time.monotonic(), threading.Lock()
-        self.people = people_of(searcher.cast)
+        self.catalogue, self.looked = Catalogue(self.searcher.store), time.monotonic()
+        self.lock, self.previews = threading.Lock(), Previews()
+        self.people = people_of(self.searcher.cast)
         self.searching, self.cutting = asyncio.Semaphore(AT_ONCE), asyncio.Semaphore(CUTTING)
         self.waiting = 0
 
@@ -81,6 +92,9 @@ class Desk:
         """The store as it is now."""
         with self.lock:
             if time.monotonic() - self.looked >= LOOKED:
+                store = self.searcher.store
+                if store.folder is not None and read_manifest(store.where).tables != store.manifest.tables:
+                    self.searcher = self.reopen()  # another generation of vectors
                 if self.searcher.store.version != self.catalogue.version:
                     self.catalogue = Catalogue(self.searcher.store)
                 self.looked = time.monotonic()
@@ -91,11 +105,12 @@ class Desk:
     def store(self) -> dict[str, Any]:
         now, embedder = self.look(), self.searcher.embedder
         return {
-            "name": self.name,
-            "version": str(now.version),
+            "name": name_of(now.store.where),
+            "id": hashlib.sha256(now.store.where.encode()).hexdigest()[:16],
+            "version": now.version,
             "clips": now.clips,
             "videos": len(now.videos),
-            "problems": len(now.videos) - len(now.whole),
+            "problems": now.problems,
             "seconds": now.seconds,
             "people": self.people,
             "embedder": {"name": embedder.name, "weak": embedder.weak},
@@ -111,13 +126,14 @@ class Desk:
         if (video := now.find(key)) is None:
             raise HTTPException(404, "no such video")
         gone = now.path(video) is None
-        people = seen_in(self.searcher.cast, video)
+        people = seen_in(self.searcher.cast, video.video)
         return {**now.describe(video), "gone": gone, "strip": now.strip(video), "people": people}
 
     def search(self, text: str, limit: int, where: dict[str, Any]) -> dict[str, Any]:
         now, begun = self.look(), time.perf_counter()
         query = parse(text, pictures=False)
-        found, guesses = self.searcher.find(query, limit, **where), ()
+        found = self.searcher.find(query, limit, **where)
+        guesses: tuple[Moment, ...] = ()
         if found.nothing and where["min_probability"] is not None:
             guesses = self.searcher.find(query, GUESSES, **{**where, "min_probability": None}).moments
         now = self.look()
@@ -127,8 +143,22 @@ class Desk:
         told["guesses"] = [tell(m) for m in guesses if m.video in now.by_name]
         names = dict.fromkeys(m.video for m in moments)
         told["videos"] = {v: now.describe(now.by_name[v]) for v in names}
-        told |= {"version": str(now.version), "clips": now.clips, "seconds": time.perf_counter() - begun}
+        told |= {"version": now.version, "clips": now.clips, "seconds": time.perf_counter() - begun}
         return told
+
+    def film(self, key: str) -> Path:
+        now = self.look()
+        video = now.find(key)
+        path = None if video is None else now.path(video)
+        if path is None:
+            raise HTTPException(404, "the video is not there")
+        return path
+
+    def preview(self, key: str, start: float, end: float) -> Path:
+        path = self.film(key)
+        if not can_cut():
+            raise HTTPException(501, NO_CUT)
+        return self.previews.get(path, start, end)
 
     def thumb(self, clip: int) -> bytes:
         raw = self.searcher.store.thumb(clip)
@@ -137,7 +167,7 @@ class Desk:
         return bytes(raw)
 
 
-def tell(moment: Any) -> dict[str, Any]:
+def tell(moment: Moment) -> dict[str, Any]:
     shares = {"score": moment.score, "probability": moment.probability}
     return {"video": moment.video, "start": moment.start, "end": moment.end, "clips": list(moment.clips)[:8], **shares}
 
@@ -150,7 +180,7 @@ def read_count(text: str | None, usual: int, most: int) -> int:
     return int(text)
 
 
-def read_share(text: str | None, what: str, most: float) -> float | None:
+def read_number(text: str | None, what: str, most: float) -> float | None:
     if text in (None, ""):
         return None
     try:
@@ -168,14 +198,14 @@ def read_where(request: Request) -> dict[str, Any]:
     names = {kind: tuple(n for n in asked.getlist(kind) if n) for kind in ("video", "person")}
     if any(len(some) > 20 or any(len(n) > LETTERS for n in some) for some in names.values()):
         raise HTTPException(422, "at most 20 videos and 20 people can be named")
-    least, most = (read_share(asked.get(f"{end}_length"), f"{end}_length", 1e6) for end in ("min", "max"))
+    least, most = (read_number(asked.get(f"{end}_length"), f"{end}_length", 1e6) for end in ("min", "max"))
     if least is not None and most is not None and least > most:
         raise HTTPException(422, "the least length is more than the most")
     return {
         "videos": names["video"] or None,
         "people": names["person"] or None,
         "length": (least, most) if (least, most) != (None, None) else None,
-        "min_probability": read_share(asked.get("min_probability"), "min_probability", 1.0),
+        "min_probability": read_number(asked.get("min_probability"), "min_probability", 1.0),
     }
 
 
@@ -183,13 +213,20 @@ def needs_token(binding: Binding) -> bool:
     return binding.origin is not None or binding.host not in LOOPBACK
 
 
-def make_app(searcher: Any, binding: Binding, name: str = "", token: str | None = None) -> App:
-    """The server's application, guarded."""
+def name_of(where: str) -> str:
+    """A store's own name, without the way to it."""
+    return PurePosixPath(where.replace("\\", "/").rstrip("/")).name or "store"
+
+
+def make_app(reopen: Callable[[], Searcher], binding: Binding, token: str | None = None) -> App:
+    """The server's application, guarded. `reopen` opens the store with all that it takes to ask it."""
     if token is None and needs_token(binding):
         raise ValueError("bound elsewhere without a token")
-    desk = Desk(searcher, binding, name, token)
+    desk = Desk(reopen, binding, token)
     app = FastAPI(title="fabula search", docs_url=None, redoc_url=None, openapi_url=None)
-    assets = {at: (files(f"fabula.{room}").joinpath(file).read_bytes(), kind) for at, (room, file, kind) in PAGE.items()}
+    assets = {
+        at: (files(f"fabula.{room}").joinpath(file).read_bytes(), kind) for at, (room, file, kind) in PAGE.items()
+    }
 
     def send_asset(path: str) -> Callable[[], Any]:
         async def sent() -> Response:
@@ -247,21 +284,13 @@ def make_app(searcher: Any, binding: Binding, name: str = "", token: str | None 
         return Response(raw, 200, {"Cache-Control": f"private, max-age={86_400 if named else 0}"}, "image/jpeg")
 
     async def film(request: Request, key: str) -> Response:
-        def find() -> Any:
-            now = desk.look()
-            video = now.find(key)
-            path = None if video is None else now.path(video)
-            return None if path is None else (path, path.stat().st_size)
+        return send_part(request, await ask(request, desk.film, key))
 
-        found = await ask(request, find)
-        if found is None or not found[1]:
-            raise HTTPException(404, "the video is not there")
-        path, size = found
-        part = find_part(request.headers.get("range"), size)
-        if part is None:
-            return Response(status_code=416, headers={"Content-Range": f"bytes */{size}"})
-        status, headers = describe(path, part)
-        return StreamingResponse(read_part(path, part), status, headers)
+    async def clip(request: Request, key: str) -> Response:
+        start, end = (read_number(request.query_params.get(name), name, 1e6) for name in ("start", "end"))
+        if start is None or end is None or start >= end:
+            raise HTTPException(422, "a clip has a start and an end after it")
+        return send_part(request, await ask(request, desk.preview, key, start, end))
 
     async def export(request: Request) -> Response:
         desk.enter(request, request.cookies.get(desk.cookie, ""))
@@ -277,7 +306,7 @@ def make_app(searcher: Any, binding: Binding, name: str = "", token: str | None 
         if sent.get("as") != "clips":
             raise HTTPException(422, "a list is exported as submission or as clips")
         if not can_cut():
-            raise HTTPException(501, "cutting needs PyAV: pip install 'fabula[features]' where the server runs")
+            raise HTTPException(501, NO_CUT)
         await ask(request, check_length, kept)
         if desk.cutting.locked():
             raise HTTPException(503, "clips are being cut for somebody; try again in a minute", {"Retry-After": "30"})
@@ -285,8 +314,11 @@ def make_app(searcher: Any, binding: Binding, name: str = "", token: str | None 
         async def pieces() -> Any:
             async with desk.cutting:
                 some = zip_clips(kept, now)
-                while (piece := await run_in_threadpool(next, some, None)) is not None:
-                    yield piece
+                try:
+                    while (piece := await run_in_threadpool(next, some, None)) is not None:
+                        yield piece
+                finally:  # who asked may have gone
+                    some.close()
 
         return StreamingResponse(pieces(), 200, attached("clips.zip"), "application/zip")
 
@@ -299,10 +331,24 @@ def make_app(searcher: Any, binding: Binding, name: str = "", token: str | None 
         ("/api/search", search),
         ("/thumb/{clip}.jpg", thumb),
         ("/video/{key}", film),
+        ("/clip/{key}", clip),
     ):
         app.add_api_route(path, call, methods=["GET"], response_model=None)
     app.add_api_route("/api/export", export, methods=["POST"], response_model=None)
     return Guard(app, binding, doors=("/", "/start"))
+
+
+def send_part(request: Request, path: Path) -> Response:
+    """A file, or the part of it that a player asks for."""
+    try:
+        size = path.stat().st_size
+    except OSError:
+        raise HTTPException(404, "the video is not there") from None
+    part = find_part(request.headers.get("range"), size) if size else None
+    if part is None:
+        return Response(status_code=416, headers={"Content-Range": f"bytes */{size}"})
+    status, headers = describe(path, part)
+    return StreamingResponse(read_part(path, part), status, headers)
 
 
 def attached(name: str) -> dict[str, str]:

@@ -1,0 +1,133 @@
+"""A small library of coloured films, made here, indexed by colour, and a server of it in a thread."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fabula.search.embedders import embedder
+from fabula.search.embedders.base import Embedder
+from fabula.search.find import Found, Moment, Searcher
+from fabula.search.store import Entry, Store, Video
+
+RGB = {"red": (230, 20, 20), "green": (20, 200, 20), "blue": (20, 20, 230), "yellow": (250, 250, 20), "white": (250,) * 3}
+EVIL = "<script>window.bad=1</script><img src=x onerror='window.bad=2'> & \"quoted\""
+FPS, CLIP = 10, 2.0  # pictures a second; seconds of a clip
+
+
+def make_film(path: Path, colours: list[str], each: float = 4.0, codec: str = "libx264") -> Path:
+    """`each` seconds of every colour, in order."""
+    import av
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with av.open(str(path), "w") as out:
+        stream = out.add_stream(codec, rate=FPS)
+        stream.width, stream.height, stream.pix_fmt = 192, 108, "yuv420p"
+        for i in range(round(FPS * each * len(colours))):
+            picture = np.full((108, 192, 3), RGB[colours[int(i / FPS // each)]], np.uint8)
+            picture[40:68, (7 * i) % 180 : (7 * i) % 180 + 12] = 0  # something moves
+            out.mux(stream.encode(av.VideoFrame.from_ndarray(picture, "rgb24")))
+        out.mux(stream.encode())
+    return path
+
+
+def make_films(root: Path) -> Path:
+    make_film(root / "flag.mp4", ["red", "white", "blue"])
+    make_film(root / "deep" / "lawn.mp4", ["green", "green", "yellow", "green"])
+    make_film(root / f"evil {EVIL.replace('/', '⁄')}.mp4", ["blue", "yellow"])
+    make_film(root / "old.avi", ["white", "red"], codec="mpeg4")
+    return root
+
+
+def look_at(path: Path, root: Path, model: Embedder) -> Entry:
+    """A film's clips and their pictures, by PyAV."""
+    from fabula.features.decode import Video as Film
+    from fabula.search.pictures import make_jpeg
+
+    film = Film(path, fps=2)
+    frames = [(t, picture) for t, picture in film]
+    edges = np.arange(0, film.duration - 1e-6, CLIP)
+    middle = [min(frames, key=lambda f: abs(f[0] - (e + CLIP / 2)))[1] for e in edges]
+    name = path.relative_to(root).as_posix()
+    stat = path.stat()
+    row = Video(name, 0, stat.st_size, stat.st_mtime_ns, "x", film.duration, FPS, len(edges))
+    end = np.minimum(edges + CLIP, film.duration)
+    return Entry(row, edges, end, model.frames(middle), [make_jpeg(p) for p in middle])
+
+
+def make_store(folder: Path, root: Path) -> Store:
+    model = embedder("colours")
+    store = Store.create(folder, {**model.recipe(), "clips": {"seconds": CLIP}}, root)
+    files = sorted(p for p in root.rglob("*") if p.is_file())
+    with store.writing() as writer:
+        writer.put([look_at(path, root, model) for path in files])
+    return store
+
+
+@contextlib.contextmanager
+def serving(reopen: Any, token: str | None = None, **where: Any) -> Iterator[str]:
+    """A server in a thread: its address."""
+    import uvicorn
+
+    from fabula.search.server import make_app
+    from fabula.web.binding import Binding, open_socket
+
+    binding = Binding(port=0, **where)
+    bound = open_socket(binding)
+    app = make_app(reopen, binding, token)
+    config = uvicorn.Config(app, log_level="error", lifespan="off", ws="none", timeout_graceful_shutdown=1)
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{bound.getsockname()[1]}"
+    finally:
+        while CLIENTS:
+            CLIENTS.pop().close()
+        server.should_exit = True
+        thread.join(20)
+        bound.close()
+
+
+CLIENTS: list[Any] = []  # closed when the server ends
+
+
+def open_client(address: str, **more: Any) -> Any:
+    import httpx
+
+    CLIENTS.append(httpx.Client(base_url=address, timeout=60, headers={"Origin": address}, **more))
+    return CLIENTS[-1]
+
+
+class Plain(Searcher):
+    """A stand-in: each clip alone, its cosine for a probability."""
+
+    def find(self, query: Any, limit: int = 20, **where: Any) -> Found:
+        videos, rows = self.store.snapshot()
+        words = query.steps[0][0].what
+        score = rows.vector @ self.embedder.texts([words])[0]
+        moments = []
+        for k in np.argsort(-score, kind="stable"):
+            name = videos[rows.video[k]].video
+            length = rows.end[k] - rows.start[k]
+            least, most = where["length"] or (None, None)
+            if where["videos"] and name not in where["videos"]:
+                continue
+            if (least is not None and length < least) or (most is not None and length > most):
+                continue
+            p = min(1.0, max(0.0, float(score[k])))
+            moments.append(Moment(name, float(rows.start[k]), float(rows.end[k]), p, p, (int(rows.clip[k]),)))
+        best = moments[0].probability if moments else None
+        if where["min_probability"] is not None:
+            moments = [m for m in moments if m.probability >= where["min_probability"]]
+        return Found(query, tuple(moments[:limit]), best, "exact", 0.0, query.remarks)
+
+
+def open_searcher(folder: Path, cast: Any = None) -> Searcher:
+    store = Store.open(folder)
+    return Plain(store, embedder("colours"), cast)
