@@ -190,7 +190,7 @@ async function browse() {
   clear();
   document.title = library.name;
   const bad = library.problems ? `; ${count(library.problems, "video")} could not be read` : "";
-  say(`${count(library.videos, "video")}, ${spell(library.seconds)}, ${count(library.clips, "clip")}${bad}`);
+  say(`${library.name}: ${count(library.videos, "video")}, ${spell(library.seconds)}, ${count(library.clips, "clip")}${bad}`);
   try {
     const told = await (await call("/api/videos?limit=12")).json();
     if (at("q").value.trim()) return;
@@ -210,7 +210,7 @@ async function learn() {
   library = await (await call("/api/store")).json();
   const weak = at("weak");
   weak.hidden = !library.embedder.weak;
-  weak.textContent = library.embedder.weak ?? "";
+  weak.textContent = `The embedder ${library.embedder.name} is weak: ${library.embedder.weak}`;
   at("people").hidden = !library.people.length;
   const chosen = at("person").value;
   at("person").replaceChildren(el("option", { value: "" }, "anybody"),

@@ -57,6 +57,7 @@ NO_CUT = "cutting needs PyAV: pip install 'fabula[features]' where the server ru
 JPEG = b"\xff\xd8\xff"
 PAGE = {
     "/": ("search", "page.html", "text/html"),
+    "/icon.svg": ("search", "icon.svg", "image/svg+xml"),
     "/page.css": ("search", "page.css", "text/css"),
     "/page.js": ("search", "page.js", "text/javascript"),
     "/player.js": ("search", "player.js", "text/javascript"),
