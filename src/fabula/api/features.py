@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from fabula.core.notes import Progress, ignore, silent
 from fabula.core.options import deal, takes
@@ -44,7 +44,20 @@ def extract_features(
     return extract(videos, extractor(options.with_, **changes), plan, progress, warn)
 
 
-def choose_runner(options: ExtractOptions) -> Runner:
+class Placed(Protocol):
+    """Options that say where videos are worked on."""
+
+    @property
+    def engine(self) -> str: ...
+    @property
+    def address(self) -> str | None: ...
+    @property
+    def processes(self) -> int | None: ...
+    @property
+    def device(self) -> str: ...
+
+
+def choose_runner(options: Placed) -> Runner:
     """Where videos are worked on: here, in processes, on Ray."""
     from fabula._kernels import processors
     from fabula.jobs.runner import InProcess, runner_named

@@ -21,6 +21,7 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 WRITER = "writer.lock"
+CLAIMS = "claims.lock"
 PATIENCE = 300.0  # seconds that a commit of another process may take
 EVERY = 0.02  # seconds between two looks
 
@@ -55,3 +56,40 @@ def try_lock(lock: int) -> bool:
     except OSError:
         return True
     return True
+
+
+class Claims:
+    """Who works on which video: a lock on one byte of a file for each, at the place that the video's number says."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self.file: int | None = None
+        self.ours: set[int] = set()
+        if folder is not None and fcntl is not None:
+            with name_write_failures(folder / CLAIMS):
+                self.file = os.open(folder / CLAIMS, os.O_RDWR | os.O_CREAT, 0o666)
+
+    def take(self, number: int) -> bool:
+        """Whether it is ours; where there are no locks, everything is everybody's, and the commit tells."""
+        if self.file is not None and number not in self.ours:
+            try:
+                fcntl.lockf(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, number)
+            except (BlockingIOError, PermissionError):
+                return False
+            except OSError:
+                return True
+            self.ours.add(number)
+        return True
+
+    def give_back(self, number: int) -> None:
+        if self.file is not None and number in self.ours:
+            self.ours.discard(number)
+            with contextlib.suppress(OSError):
+                fcntl.lockf(self.file, fcntl.LOCK_UN, 1, number)
+
+    def __enter__(self) -> Claims:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self.file is not None:
+            os.close(self.file)
+            self.file = None

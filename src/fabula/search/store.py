@@ -17,7 +17,7 @@ import contextlib
 import hashlib
 import threading
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple, dataclass, fields, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 SHIFT = 20  # bits of k
 NUMBERS = 1 << 32
 MOST_CLIPS = 1 << SHIFT  # of one video
+OLD = timedelta(seconds=60)  # of versions that nobody reads any more
 COLUMNS = ("clip", "video", "start", "end")
 
 
@@ -48,7 +49,7 @@ class Video:
     number: int
     size: int
     mtime_ns: int
-    digest: str  # BLAKE2b of the file's bytes
+    digest: str  # SHA-256 of the file's bytes; empty where it could not be read
     duration: float  # seconds; 0 where it could not be read
     fps: float  # pictures per second, on average
     clips: int
@@ -88,6 +89,9 @@ class Store:
             self.clips_table = self.base.open_table(manifest.tables["clips"])
             self.videos_table = self.base.open_table(manifest.tables["videos"])
         self.kept: dict[str, tuple[object, Any]] = {}
+        self.sound: str | None = None  # the version that is known to hold no half of a commit …
+        self.rows: dict[str, Video] = {}  # … and its videos, for whoever writes
+        self.stamped = self.stamp()
 
     # ── opened and made ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -130,8 +134,25 @@ class Store:
     @property
     def version(self) -> str:
         """Changes when rows do; what is kept of a store is kept under it."""
+        self.check_generation()
         with named_faults(self.where):
             return f"{self.manifest.tables['clips']}.{self.clips_table.version}.{self.videos_table.version}"
+
+    def stamp(self) -> object:
+        """Of the manifest's file: another one may name other tables."""
+        path = None if self.folder is None else self.folder / about.FILE
+        return None if path is None or not path.is_file() else (path.stat().st_ino, path.stat().st_mtime_ns)
+
+    def check_generation(self) -> None:
+        """Tables that were replaced by a re-embedding are not read any more: their vectors are another embedder's."""
+        if (now := self.stamp()) == self.stamped:
+            return
+        manifest = read_manifest(self.where)
+        if self.manifest.tables not in (manifest.tables, (manifest.next or {}).get("tables")):
+            seen = f"its vectors were made anew by {manifest.recipe.get('embedder')} meanwhile"
+            raise InputError(seen, file=self.where, hint="open the store again")
+        self.manifest = replace(self.manifest, root=manifest.root)
+        self.stamped = now
 
     def __len__(self) -> int:
         """Clips."""
@@ -142,6 +163,10 @@ class Store:
     def videos(self) -> list[Video]:
         """By name, also those that could not be read."""
         return list(self.keep("videos", self.read_videos))
+
+    def by_name(self) -> dict[str, Video]:
+        made: dict[str, Video] = self.keep("by name", lambda: {video.video: video for video in self.read_videos()})
+        return made
 
     def read_videos(self) -> list[Video]:
         with named_faults(self.where):
@@ -199,7 +224,7 @@ class Store:
 
     def path_of(self, video: str) -> Path:
         """The file of a video; what is no video of this store, or would lie outside of its root, is refused."""
-        if not any(video == known.video for known in self.videos()):
+        if video not in self.by_name():
             raise InputError("no video of this store", video=video, hint="its videos are named by `Store.videos()`")
         root = self.root.resolve()
         path = (root / video).resolve()
@@ -216,7 +241,12 @@ class Store:
         with self.lock:
             version = self.version
             if what not in self.kept or self.kept[what][0] != version:
-                self.kept[what] = (version, make())
+                try:
+                    self.kept[what] = (version, make())
+                except InputError:  # rows that were tidied away while they were read
+                    if version == (version := self.version):
+                        raise
+                    self.kept[what] = (version, make())
             return self.kept[what][1]
 
     # ── writing, by the index alone ─────────────────────────────────────────────────────────────────────────────────
@@ -233,19 +263,37 @@ class Writer:
 
     def __init__(self, store: Store) -> None:
         self.store = store
+        store.check_generation()
         with named_faults(store.where):
             store.clips_table.checkout_latest()
             store.videos_table.checkout_latest()
-        self.there = {video.video: video for video in store.read_videos()}
+        self.there = store.rows
+        if store.sound != store.version:  # somebody else has written, and may have been killed
+            self.there = store.rows = {video.video: video for video in store.read_videos()}
+            self.mend()
+        self.numbers = {video.number for video in self.there.values()}
+
+    def mend(self) -> list[str]:
+        """What a killed process left between its two commits goes; returns the videos that must be done again."""
+        import pyarrow.compute as pc
+
+        with named_faults(self.store.where):
+            found = pc.value_counts(self.store.clips_table.search().select(["video"]).to_arrow()["video"])
+        counts = {one["values"]: one["counts"] for one in found.to_pylist()}
+        known = {video.video: video.clips for video in self.there.values()}
+        broken = [name for name in {*counts, *known} if counts.get(name, 0) != known.get(name, 0)]
+        self.remove(broken)
+        self.store.sound = self.store.version
+        return broken
 
     def number(self, video: str) -> int:
         """Of a video: the one it has, else from its name; the next one where another has that."""
         if video in self.there:
             return self.there[video].number
-        taken = {other.number for other in self.there.values()}
-        n = int.from_bytes(hashlib.blake2b(video.encode(), digest_size=4).digest(), "big")
-        while n in taken:
+        n = number_of(video)
+        while n in self.numbers:
             n = (n + 1) % NUMBERS
+        self.numbers.add(n)
         return n
 
     def put(self, entries: Sequence[Entry]) -> None:
@@ -253,22 +301,25 @@ class Writer:
         if not entries:
             return
         rows: list[Video] = []
+        replaced = [e.video.video for e in entries if (old := self.there.get(e.video.video)) and old.clips]
         for entry in entries:
             number = self.number(entry.video.video)
             seen = Video(entry.video.video, number, *astuple(entry.video)[2:])
             rows.append(seen)
             self.there[seen.video] = seen
-        names = [row.video for row in rows]
         made = clip_rows(entries, [row.number for row in rows], self.store.dims)
         with named_faults(self.store.where):
-            if made.num_rows:
-                table = self.store.clips_table
-                replace = table.merge_insert("clip").when_matched_update_all().when_not_matched_insert_all()
-                replace.when_not_matched_by_source_delete(in_videos(names)).execute(made)
+            table = self.store.clips_table
+            if not replaced:  # the quick way: nothing of them is there
+                table.add(made)
+            elif made.num_rows:
+                merge = table.merge_insert("clip").when_matched_update_all().when_not_matched_insert_all()
+                merge.when_not_matched_by_source_delete(in_videos(replaced)).execute(made)
             else:
-                self.store.clips_table.delete(in_videos(names))
+                table.delete(in_videos(replaced))
             upsert = self.store.videos_table.merge_insert("video").when_matched_update_all()
             upsert.when_not_matched_insert_all().execute(video_rows(rows))
+        self.store.sound = self.store.version
 
     def remove(self, videos: Collection[str]) -> None:
         """Nothing is left of these videos."""
@@ -279,6 +330,24 @@ class Writer:
             self.store.videos_table.delete(in_videos(videos))
         for video in videos:
             self.there.pop(video, None)
+        self.store.sound = self.store.version
+
+    def touch(self, rows: Sequence[Video]) -> None:
+        """What `videos` says of these changes; their clips stay."""
+        if not rows:
+            return
+        with named_faults(self.store.where):
+            self.store.videos_table.merge_insert("video").when_matched_update_all().execute(video_rows(rows))
+        self.there |= {row.video: row for row in rows}
+        self.store.sound = self.store.version
+
+    def tidy(self) -> None:
+        """Small files become large ones, old versions and what killed processes left go."""
+        with named_faults(self.store.where):
+            for table in (self.store.clips_table, self.store.videos_table):
+                alone = self.store.folder is not None  # no other transaction is under way
+                table.optimize(cleanup_older_than=OLD, delete_unverified=alone)
+        self.store.sound = self.store.version
 
 
 # ── tables ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -345,6 +414,11 @@ def unpack(batch: Any, index: dict[str, int], dims: int) -> tuple[NDArray[Any], 
 # ── places ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+def number_of(video: str) -> int:
+    """From its name; below 2³²."""
+    return int.from_bytes(hashlib.blake2b(video.encode(), digest_size=4).digest(), "big")
+
+
 def is_address(where: str) -> bool:
     return "://" in where
 
@@ -373,15 +447,24 @@ def check_new(folder: Path) -> None:
         raise InputError(seen, file=folder, hint="name another folder with --store")
 
 
+def is_there(where: str) -> bool:
+    """Whether a store is."""
+    if not is_address(where):
+        return (Path(where) / about.FILE).exists()
+    base = connect(where)
+    with named_faults(where):
+        return about.TABLE in base.table_names(limit=1000)
+
+
 def read_manifest(where: str) -> Manifest:
     if not is_address(where):
         return about.read_file(check_path(where))
     import json
 
+    if not is_there(where):
+        raise InputError("no such store", file=where, hint="fabula index VIDEOS --store URL makes one")
     base = connect(where)
     with named_faults(where):
-        if about.TABLE not in base.table_names(limit=1000):
-            raise InputError("no such store", file=where, hint="fabula index VIDEOS --store URL makes one")
         rows = base.open_table(about.TABLE).search().to_arrow().to_pylist()
     return about.parse(json.loads(rows[0]["manifest"]), where)
 

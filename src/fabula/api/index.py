@@ -1,0 +1,42 @@
+"""fabula.index: a folder of videos as a store of clips that can be searched; said again, what has changed."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fabula.core.notes import Progress, ignore, silent
+from fabula.core.options import deal, takes
+from fabula.search.options import IndexOptions
+
+if TYPE_CHECKING:
+    from fabula.search.index import Indexed
+
+
+@takes(IndexOptions)
+def index(
+    videos: str | Path,
+    *,
+    options: IndexOptions | None = None,
+    progress: Progress = silent,
+    warn: Callable[[str], None] = ignore,
+    **given: Any,
+) -> Indexed:
+    """Bring a store of clips up to date with a folder of videos: new, changed and deleted files."""
+    (options,) = deal("index", given, options or IndexOptions)
+    from fabula.api.features import choose_runner
+    from fabula.jobs.runner import InProcess
+    from fabula.search.generations import prepare, take_over
+    from fabula.search.index import Plan, bring_up
+
+    store, found, look = prepare(videos, options, warn)
+    runner = choose_runner(options) if len(found) > 1 else InProcess()
+    if isinstance(runner, InProcess):
+        look = dataclasses.replace(look, watch=progress)
+    plan = Plan(runner=runner, retry=options.retry, skip_bad=options.skip_bad, progress=progress, warn=warn)
+    done = bring_up(store, found, look, plan)
+    if options.reembed:
+        take_over(store)
+    return done

@@ -1,0 +1,225 @@
+"""From a folder of videos to a store of clips, and again whenever the folder has changed.
+
+    new        no row                                   changed   another size, or another time and other bytes
+    deleted    a row and no file: its rows go           the same  as the row has it: size and time, or the bytes
+
+Videos are looked at by a runner (here, in processes, on Ray) and come back as rows; this process alone writes them,
+some videos a commit. Whatever is committed stays; a run that was killed is begun again and does what is left. Two
+runs over one store take turns in writing and do not take each other's videos (lock.py).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from fabula.core.errors import FabulaError, InputError
+from fabula.core.notes import Progress, ignore, silent
+from fabula.jobs.runner import InProcess, Runner
+from fabula.search.lock import Claims
+from fabula.search.look import Job, Look, Seen
+from fabula.search.store import Store, Video, Writer, number_of
+from fabula.search.walk import Found, compare
+
+FIRST = 0.1  # a commit is worth so much of the time that the run has taken …
+LONGEST = 5.0  # … and comes at least every so many seconds
+TIDY = 256  # commits between two tidyings
+WAIT = 0.2  # seconds between two looks at what another process works on
+
+
+@dataclass
+class Indexed:
+    """What a run has done."""
+
+    videos: int = 0  # of the store now
+    clips: int = 0
+    new: int = 0
+    changed: int = 0
+    removed: int = 0
+    same: int = 0
+    others: int = 0  # done by another process meanwhile
+    left: int = 0  # that changed while they were read
+    bad: dict[str, str] = field(default_factory=dict)  # video → why it cannot be read
+    frames: int = 0  # pictures decoded
+    duration: float = 0.0  # seconds of video looked at
+    wall: float = 0.0  # seconds
+    seconds: dict[str, float] = field(default_factory=dict)  # of all processes: decode, embed, thumbs; write
+
+    def rate(self) -> str:
+        """`812 frames/s (32× real time)`, of all processes together."""
+        took = max(self.wall, 1e-9)
+        return f"{self.frames / took:,.0f} frames/s ({self.duration / took:,.1f}× real time)"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """How a run over a folder goes."""
+
+    runner: Runner = field(default_factory=InProcess)
+    retry: bool = False  # what could not be read and has not changed
+    skip_bad: bool = False
+    progress: Progress = silent
+    warn: Callable[[str], None] = ignore
+
+
+def bring_up(store: Store, found: Mapping[str, Found], look: Look, plan: Plan) -> Indexed:
+    """Make the store what the folder is."""
+    run = Run(store, look, plan)
+    with store.writing() as writer:
+        todo, gone = compare(writer.there, found, plan.retry)
+        writer.remove(gone)
+        run.done.removed, run.done.same = len(gone), len(found) - len(todo)
+        run.known = dict(writer.there)
+    with Claims(store.folder) as claims, plan.runner.ready():
+        run.work(todo, claims)
+    if run.commits or gone:
+        with store.writing() as writer:
+            writer.tidy()
+    return run.finish()
+
+
+class Run:
+    """One run: what is known, what waits to be committed, what was done."""
+
+    def __init__(self, store: Store, look: Look, plan: Plan) -> None:
+        self.store, self.look, self.plan = store, look, plan
+        self.done = Indexed()
+        self.known: dict[str, Video] = {}
+        self.waiting: list[Seen] = []
+        self.began = self.last = time.monotonic()
+        self.commits = 0
+        self.finished = 0
+
+    def work(self, todo: Sequence[Job], claims: Claims) -> None:
+        """Every job, unless another process does it first."""
+        total, rest = len(todo), list(todo)
+        while rest:
+            later: list[Job] = []
+            failed: dict[int, FabulaError] = {}
+
+            def claimed(some: Sequence[Job], later: list[Job] = later, failed: object = failed) -> Iterator[Job]:
+                for job in some:
+                    if failed:
+                        return
+                    if claims.take(number_of(job.video)):
+                        if self.is_done(job):
+                            claims.give_back(number_of(job.video))
+                            self.step(total)
+                        else:
+                            yield job
+                    else:
+                        later.append(job)
+
+            for i, seen in self.plan.runner.map(self.look, claimed(rest)):
+                if isinstance(seen, FabulaError):
+                    failed[i] = seen
+                    continue
+                if seen is None:
+                    self.done.left += 1
+                else:
+                    self.waiting.append(seen)
+                self.step(total)
+                if self.is_time():
+                    self.commit(claims)
+            self.commit(claims)
+            if failed:
+                raise failed[min(failed)]
+            rest = [job for job in later if not self.is_done(job)]
+            self.finished = total - len(rest)
+            if len(rest) == len(later) and rest:
+                time.sleep(WAIT)
+        self.done.wall = time.monotonic() - self.began
+
+    def is_done(self, job: Job) -> bool:
+        """Whether another process has done it since this run began."""
+        then = self.known.get(job.video)
+        now = self.store.by_name().get(job.video)
+        if now is None or now == then:
+            return False
+        self.done.others += 1
+        return True
+
+    def step(self, total: int) -> None:
+        self.finished += 1
+        self.done.wall = time.monotonic() - self.began
+        self.plan.progress(f"videos, {self.done.rate()}", self.finished, total)
+
+    def is_time(self) -> bool:
+        now = time.monotonic()
+        return now - self.last >= min(LONGEST, FIRST * (now - self.began))
+
+    def commit(self, claims: Claims) -> None:
+        """What waits, as rows; what another process has written meanwhile stays."""
+        some, self.waiting = self.waiting, []
+        began = time.monotonic()
+        if some:
+            with self.store.writing() as writer:
+                self.write(writer, [seen for seen in some if self.is_ours(writer, seen)])
+                self.commits += 1
+                if not self.commits % TIDY:
+                    writer.tidy()
+        for seen in some:
+            claims.give_back(number_of(seen.entry.video.video))
+        self.last = time.monotonic()
+        self.done.seconds["write"] = self.done.seconds.get("write", 0.0) + self.last - began
+
+    def is_ours(self, writer: Writer, seen: Seen) -> bool:
+        name = seen.entry.video.video
+        if writer.there.get(name) == self.known.get(name) or name not in writer.there:
+            return True
+        self.done.others += 1
+        return False
+
+    def write(self, writer: Writer, some: Sequence[Seen]) -> None:
+        writer.touch([carry(writer.there[s.entry.video.video], s.entry.video) for s in some if s.touched])
+        writer.put([s.entry for s in some if not s.touched])
+        for seen in some:
+            self.count(seen)
+            self.known[seen.entry.video.video] = writer.there[seen.entry.video.video]
+
+    def count(self, seen: Seen) -> None:
+        """What was written, into the account."""
+        done, row = self.done, seen.entry.video
+        if seen.touched:
+            done.same += 1
+            return
+        if row.problem is None:
+            done.changed += row.video in self.known
+            done.new += row.video not in self.known
+        done.frames += seen.frames
+        done.duration += row.duration
+        for what, took in seen.seconds.items():
+            done.seconds[what] = done.seconds.get(what, 0.0) + took
+
+    def finish(self) -> Indexed:
+        """How the store stands; videos that cannot be read are named."""
+        videos = self.store.videos()
+        done = self.done
+        done.videos, done.clips = len(videos), sum(video.clips for video in videos)
+        done.bad = {video.video: video.problem for video in videos if video.problem is not None}
+        if done.bad and not self.plan.skip_bad:
+            name, why = next(iter(done.bad.items()))
+            count = f"{len(done.bad):,} of {len(videos):,} videos" if len(videos) > 1 else "the only video"
+            hint = "all others are in the store; mend them, take them away, or say --skip-bad"
+            raise InputError(f"{count} cannot be used, the first: {why}", file=self.store.root / name, hint=hint)
+        for name, why in list(done.bad.items())[:3]:
+            self.plan.warn(f"{name!r} has no clips: {why}")
+        return done
+
+
+def carry(row: Video, seen: Video) -> Video:
+    """A row whose file has another time of change and the same bytes."""
+    return replace(row, size=seen.size, mtime_ns=seen.mtime_ns)
+
+
+def check_root(store: Store, root: Path, moved: bool) -> bool:
+    """Whether the videos lie elsewhere now, as was said; another folder that nobody spoke of is refused."""
+    if Path(store.manifest.root) == root:
+        return False
+    if not moved:
+        seen = f"a store of the videos in {store.manifest.root}, not of {root}"
+        hint = "say --moved if they lie there now, or name another store"
+        raise InputError(seen, file=store.where, hint=hint)
+    return True
