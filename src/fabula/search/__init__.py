@@ -2,6 +2,8 @@
 
 manifest.py   what a store says of itself        store.py   its two Lance tables, read and written
 embedders/    pictures and words as vectors      index.py   from a folder of videos to a store, again and again
+query.py      what is asked                      find.py    moments that answer it: stage.py, ann.py, spans.py
+calibrate.py  when to say "nothing"              sheet.py   answers as a page
 
     from fabula.search import Store
     ids, matrix, video, start, end = Store.open("store").vectors()
@@ -15,19 +17,26 @@ from typing import TYPE_CHECKING
 
 from fabula.core.rooms import lazy_room
 
-__all__ = ["Embedder", "Store", "Video", "embedder"]
+__all__ = ["Embedder", "Found", "Moment", "Query", "Searcher", "Store", "Video", "embedder", "parse"]
 
 if TYPE_CHECKING:
     from fabula.search.embedders import embedder
     from fabula.search.embedders.base import Embedder
+    from fabula.search.find import Found, Moment, Searcher
+    from fabula.search.query import Query, parse
     from fabula.search.store import Store, Video
 
 lazy_room(
     __name__,
     {
         "Embedder": "embedders.base",
+        "Found": "find",
+        "Moment": "find",
+        "Query": "query",
+        "Searcher": "find",
         "Store": "store",
         "Video": "store",
         "embedder": "embedders",
+        "parse": "query",
     },
 )
