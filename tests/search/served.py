@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from fabula.api.index import index
 from fabula.search.embedders import embedder
-from fabula.search.embedders.base import Embedder
 from fabula.search.find import Found, Moment, Searcher
-from fabula.search.store import Entry, Store, Video
+from fabula.search.store import Store
 
 RGB = {"red": (230, 20, 20), "green": (20, 200, 20), "blue": (20, 20, 230), "yellow": (250, 250, 20), "white": (250,) * 3}
 EVIL = "<script>window.bad=1</script><img src=x onerror='window.bad=2'> & \"quoted\""
-FPS, CLIP = 10, 2.0  # pictures a second; seconds of a clip
+FPS = 10  # pictures a second
 
 
 def make_film(path: Path, colours: list[str], each: float = 4.0, codec: str = "libx264") -> Path:
@@ -44,29 +44,9 @@ def make_films(root: Path) -> Path:
     return root
 
 
-def look_at(path: Path, root: Path, model: Embedder) -> Entry:
-    """A film's clips and their pictures, by PyAV."""
-    from fabula.features.decode import Video as Film
-    from fabula.search.pictures import make_jpeg
-
-    film = Film(path, fps=2)
-    frames = [(t, picture) for t, picture in film]
-    edges = np.arange(0, film.duration - 1e-6, CLIP)
-    middle = [min(frames, key=lambda f: abs(f[0] - (e + CLIP / 2)))[1] for e in edges]
-    name = path.relative_to(root).as_posix()
-    stat = path.stat()
-    row = Video(name, 0, stat.st_size, stat.st_mtime_ns, "x", film.duration, FPS, len(edges))
-    end = np.minimum(edges + CLIP, film.duration)
-    return Entry(row, edges, end, model.frames(middle), [make_jpeg(p) for p in middle])
-
-
-def make_store(folder: Path, root: Path) -> Store:
-    model = embedder("colours")
-    store = Store.create(folder, {**model.recipe(), "clips": {"seconds": CLIP}}, root)
-    files = sorted(p for p in root.rglob("*") if p.is_file())
-    with store.writing() as writer:
-        writer.put([look_at(path, root, model) for path in files])
-    return store
+def make_store(folder: Path, root: Path) -> Path:
+    index(root, store=str(folder), with_="colours", processes=1)
+    return folder
 
 
 @contextlib.contextmanager

@@ -94,8 +94,8 @@ class Desk:
         with self.lock:
             if time.monotonic() - self.looked >= LOOKED:
                 store = self.searcher.store
-                if store.folder is not None and read_manifest(store.where).tables != store.manifest.tables:
-                    self.searcher = self.reopen()  # another generation of vectors
+                if store.folder is not None and read_manifest(store.where) != store.manifest:
+                    self.searcher = self.reopen()  # the videos lie elsewhere, or all vectors are others
                 if self.searcher.store.version != self.catalogue.version:
                     self.catalogue = Catalogue(self.searcher.store)
                 self.looked = time.monotonic()
