@@ -12,10 +12,17 @@ import numpy as np
 
 from fabula.api.index import index
 from fabula.search.embedders import embedder
-from fabula.search.find import Found, Moment, Searcher
+from fabula.search.calibrate import FILE, Calibration, as_json
+from fabula.search.find import Searcher
 from fabula.search.store import Store
 
-RGB = {"red": (230, 20, 20), "green": (20, 200, 20), "blue": (20, 20, 230), "yellow": (250, 250, 20), "white": (250,) * 3}
+RGB = {
+    "red": (230, 20, 20),
+    "green": (20, 200, 20),
+    "blue": (20, 20, 230),
+    "yellow": (250, 250, 20),
+    "white": (250,) * 3,
+}
 EVIL = "<script>window.bad=1</script><img src=x onerror='window.bad=2'> & \"quoted\""
 FPS = 10  # pictures a second
 
@@ -45,7 +52,10 @@ def make_films(root: Path) -> Path:
 
 
 def make_store(folder: Path, root: Path) -> Path:
+    """A store, with a calibration that is made up: a clip that is half of the colour has one chance in three."""
     index(root, store=str(folder), with_="colours", processes=1)
+    recipe = as_json(Store.open(folder).recipe)
+    Calibration("sigmoid", "score", weights=(20.0, -14.0), recipe=recipe).save(folder / FILE)
     return folder
 
 
@@ -84,30 +94,6 @@ def open_client(address: str, **more: Any) -> Any:
     return CLIENTS[-1]
 
 
-class Plain(Searcher):
-    """A stand-in: each clip alone, its cosine for a probability."""
-
-    def find(self, query: Any, limit: int = 20, **where: Any) -> Found:
-        videos, rows = self.store.snapshot()
-        words = query.steps[0][0].what
-        score = rows.vector @ self.embedder.texts([words])[0]
-        moments = []
-        for k in np.argsort(-score, kind="stable"):
-            name = videos[rows.video[k]].video
-            length = rows.end[k] - rows.start[k]
-            least, most = where["length"] or (None, None)
-            if where["videos"] and name not in where["videos"]:
-                continue
-            if (least is not None and length < least) or (most is not None and length > most):
-                continue
-            p = min(1.0, max(0.0, float(score[k])))
-            moments.append(Moment(name, float(rows.start[k]), float(rows.end[k]), p, p, (int(rows.clip[k]),)))
-        best = moments[0].probability if moments else None
-        if where["min_probability"] is not None:
-            moments = [m for m in moments if m.probability >= where["min_probability"]]
-        return Found(query, tuple(moments[:limit]), best, "exact", 0.0, query.remarks)
-
-
 def open_searcher(folder: Path, cast: Any = None) -> Searcher:
     store = Store.open(folder)
-    return Plain(store, embedder("colours"), cast)
+    return Searcher(store, embedder("colours"), cast=cast)

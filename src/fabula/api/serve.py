@@ -26,7 +26,7 @@ def open_searcher(store: str | Path, people: str | Path | None = None, weights: 
         from fabula.features.people.cast import Cast
 
         cast = Cast.load(people)
-    return Searcher(opened, embedder, cast)
+    return Searcher(opened, embedder, cast=cast)
 
 
 def serve(

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fabula.core.errors import FabulaError
+from fabula.search.people import People
 from fabula.search.store import SHIFT, Store, Video
 from fabula.web.media import KINDS
 
@@ -96,10 +97,8 @@ def people_of(cast: Cast | None) -> list[dict[str, Any]]:
 
 
 def seen_in(cast: Cast | None, video: str) -> list[dict[str, Any]]:
-    """Who is seen when in a video: {name, spans}, those of the cast's file of that name, with its ending or without."""
-    known = {} if cast is None else {seen.id: k for k, seen in enumerate(cast.videos)}
-    stem = os.path.splitext(video)[0]  # noqa: PTH122
-    index = next((known[name] for name in (video, stem, Path(video).name, Path(video).stem) if name in known), None)
+    """Who is seen when in a video: {name, spans}; who is seen longest comes first."""
+    index = None if cast is None else People(cast, [video]).of.get(video)
     if cast is None or index is None:
         return []
     own = cast.faces.video == index

@@ -57,7 +57,7 @@ function asked() {
   if (q) params.set("q", wellFormed(q));
   for (const [name, id] of Object.entries(FILTERS)) {
     const value = at(id).value.trim();
-    if (value && !(name === "person" && at("people").hidden)) params.set(name, wellFormed(value));
+    if (value && !at(id).closest("label").hidden) params.set(name, wellFormed(value));
   }
   return params;
 }
@@ -114,7 +114,8 @@ function show(told) {
   clear();
   answer = told;
   notice(told.version);
-  at("notes").replaceChildren(...told.notes.map((note) => el("li", {}, note)));
+  const said = `${library.embedder.name}: ${library.embedder.weak}`; // stands above for good
+  at("notes").replaceChildren(...told.notes.filter((note) => note !== said).map((note) => el("li", {}, note)));
   const rows = told.moments.map((moment, i) => drawRow(moment, i + 1));
   if (rows.length) {
     const videos = new Set(told.moments.map((m) => m.video)).size;
@@ -132,11 +133,10 @@ function show(told) {
 function showNothing(told) {
   say("");
   const p = told.probability, limit = Number(at("certain").value);
-  const why = p !== null && told.guesses.length
-    ? `The probability that these videos show it is ${percent(p)}; asked for were ${percent(limit)} or more.`
-    : told.guesses.length ? `No moment is as certain as asked for (${percent(limit)} or more).`
-      : Object.values(FILTERS).some((id) => id !== "certain" && at(id).value.trim())
-        ? "No moment fits the filters." : "Not one clip could be compared.";
+  let why = "Nothing in these videos comes near it.";
+  if (told.guesses.length) {
+    why = `The probability that these videos show it is ${percent(p ?? 0)}; asked for were ${percent(limit)} or more.`;
+  } else if (at("filter-count").textContent) why = "No moment fits the filters.";
   const rows = told.guesses.map((moment, i) => drawRow(moment, i + 1));
   at("results").append(el("div", { class: "nothing" }, el("h2", {}, "Nothing found"), el("p", {}, why)));
   if (rows.length) {
@@ -212,6 +212,8 @@ async function learn() {
   weak.hidden = !library.embedder.weak;
   weak.textContent = `The embedder ${library.embedder.name} is weak: ${library.embedder.weak}`;
   at("people").hidden = !library.people.length;
+  at("certainty").hidden = !library.calibrated;
+  at("uncalibrated").hidden = library.calibrated;
   const chosen = at("person").value;
   at("person").replaceChildren(el("option", { value: "" }, "anybody"),
     ...library.people.map((p) => el("option", { value: p.name }, p.name)));

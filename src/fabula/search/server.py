@@ -33,13 +33,14 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import RedirectResponse, StreamingResponse
 
 from fabula.core.errors import FabulaError
+from fabula.search.calibrate import FILE as CALIBRATION
 from fabula.search.catalogue import Catalogue, people_of, seen_in
 from fabula.search.cut import can_cut
 from fabula.search.export import check_length, read_kept, write_submission, zip_clips
 from fabula.search.find import Moment, Searcher
 from fabula.search.previews import Previews
 from fabula.search.query import LETTERS, parse
-from fabula.search.store import read_manifest
+from fabula.search.store import Store, read_manifest
 from fabula.web.binding import LOOPBACK, Binding
 from fabula.web.guard import App, Guard
 from fabula.web.limits import Buckets
@@ -72,6 +73,7 @@ class Desk:
     def __init__(self, reopen: Callable[[], Searcher], binding: Binding, token: str | None = None) -> None:
         self.reopen, self.binding = reopen, binding
         self.searcher = reopen()
+        self.calibrated = stamp(self.searcher.store)
         self.token = None if token is None else hash_token(token)
         self.wrong = Buckets(WRONG_RATE, WRONG_BURST)
         self.cookie = ("__Host-" if binding.secure else "") + "fabula-search"
@@ -94,8 +96,10 @@ class Desk:
         with self.lock:
             if time.monotonic() - self.looked >= LOOKED:
                 store = self.searcher.store
-                if store.folder is not None and read_manifest(store.where) != store.manifest:
-                    self.searcher = self.reopen()  # the videos lie elsewhere, or all vectors are others
+                moved = store.folder is not None and read_manifest(store.where) != store.manifest
+                if moved or stamp(store) != self.calibrated:
+                    self.calibrated = stamp(store)
+                    self.searcher = self.reopen()  # videos elsewhere, other vectors, or another calibration
                 if self.searcher.store.version != self.catalogue.version:
                     self.catalogue = Catalogue(self.searcher.store)
                 self.looked = time.monotonic()
@@ -115,6 +119,7 @@ class Desk:
             "seconds": now.seconds,
             "people": self.people,
             "embedder": {"name": embedder.name, "weak": embedder.weak},
+            "calibrated": self.searcher.calibration is not None,
             "cuts": can_cut(),
         }
 
@@ -166,6 +171,14 @@ class Desk:
         if raw is None or not raw.startswith(JPEG):
             raise HTTPException(404, "no such picture")
         return bytes(raw)
+
+
+def stamp(store: Store) -> int | None:
+    """When a store was calibrated."""
+    try:
+        return None if store.folder is None else (store.folder / CALIBRATION).stat().st_mtime_ns
+    except OSError:
+        return None
 
 
 def tell(moment: Moment) -> dict[str, Any]:
