@@ -27,6 +27,7 @@ from fabula.score.options import WHERE, ScoreOptions
 from fabula.web.binding import Binding
 
 HOST = "127.0.0.1"
+PEOPLE = "Pattern of people in captions (task identity); with --store, who is seen in its videos: people.npz."
 OURS = re.compile(
     r"(?:127\.0\.0\.1|localhost)(?::[0-9]{1,5})?", re.ASCII | re.IGNORECASE
 )  # any port: it may be forwarded
@@ -41,7 +42,6 @@ class Serving(Options):
 
     against: Path | None = option(None, "A second system's predictions, compared video by video.")
     store: str | None = option(None, "A store of clips to search (fabula index makes one), in place of WHAT.")
-    people: Path | None = option(None, "With --store: who is seen in its videos (fabula people find).")
     weights: str | None = option(None, "With --store: the embedder's weights, where they are not where they were.")
     open_: bool = option(False, "Also open the browser.")
 
@@ -49,7 +49,7 @@ class Serving(Options):
 @click.command("serve", cls=Several)
 @path_argument("shown", metavar="[WHAT]", required=False)
 @refs_option()
-@flags(ScoreOptions, into="options", without=WHERE)
+@flags(ScoreOptions, into="options", without=WHERE, help={"people": PEOPLE})
 @flags(Serving, into="serving")
 @flags(Binding, into="binding")
 def command(
@@ -69,9 +69,8 @@ def command(
         return
     if shown is None:
         raise SpecError("nothing to show; name predictions, a page or a result, or a library with --store DIR")
-    for flag in ("people", "weights"):
-        if getattr(serving, flag) is not None:
-            raise SpecError(f"--{flag} belongs to --store")
+    if serving.weights is not None:
+        raise SpecError("--weights belongs to --store")
     if binding.host != HOST or binding.origin is not None:
         raise SpecError("a report is shown on this machine alone; --host and --origin belong to --store")
     body = make_body(shown, refs, serving.against, options)
@@ -92,7 +91,7 @@ def serve_store(
     """A store to search; what belongs to a report is refused."""
     from fabula.api.serve import serve
 
-    if shown is not None or refs or serving.against is not None or any(options.given()):
+    if shown is not None or refs or serving.against is not None or [o for o in options.given() if o.name != "people"]:
         raise SpecError("--store shows a library alone; predictions, --refs and how to score belong to a report")
     assert serving.store is not None
 
@@ -101,7 +100,7 @@ def serve_store(
         if serving.open_:
             webbrowser.open(link)
 
-    serve(serving.store, binding, people=serving.people, weights=serving.weights, ready=ready)
+    serve(serving.store, binding, people=options.people, weights=serving.weights, ready=ready)
     print_note("stopped")
 
 

@@ -4,6 +4,7 @@
 
 const at = (id) => document.getElementById(id);
 const WAIT = 250; // ms after the last key before a search begins by itself
+const FIRST = 20, MOST = 100; // moments of an answer, and where more are asked for
 const CHECK = 20000; // ms between two looks at whether the library has changed
 const FILTERS = { video: "video", person: "person", min_length: "min", max_length: "max", min_probability: "certain" };
 let library = null; // what /api/store told
@@ -78,7 +79,7 @@ function countFilters() {
   at("clear").hidden = !set;
 }
 
-async function search(remember) {
+async function search(remember, limit = FIRST) {
   clearTimeout(typing);
   under?.abort();
   countFilters();
@@ -90,8 +91,8 @@ async function search(remember) {
   const mine = under = new AbortController();
   const slow = setTimeout(() => say("Searching …"), 300);
   try {
-    const told = await (await call(`/api/search?${params}`, { signal: mine.signal })).json();
-    if (mine === under) show(told);
+    const told = await (await call(`/api/search?${params}&limit=${limit}`, { signal: mine.signal })).json();
+    if (mine === under) show(told, limit);
   } catch (error) {
     if (error.name === "AbortError") return;
     clear();
@@ -110,7 +111,7 @@ function clear() {
 
 // what is found ------------------------------------------------------------------------------------------------------
 
-function show(told) {
+function show(told, most) {
   clear();
   answer = told;
   notice(told.version);
@@ -123,6 +124,9 @@ function show(told) {
     say(`${count(rows.length, "moment")} in ${count(videos, "video")} · ${count(told.clips, "clip")}, ${how}, `
       + `${told.seconds < 0.01 ? "under 0.01" : told.seconds.toFixed(2)} s`);
     at("results").append(el("ol", { class: "moments" }, rows));
+    if (rows.length === most && most < MOST) {
+      at("results").append(el("button", { type: "button", id: "more", click: () => search(false, MOST) }, "More moments"));
+    }
   } else {
     showNothing(told);
   }
@@ -152,9 +156,9 @@ function drawRow(moment, place) {
   const row = { ...moment, key: video.key, name: video.name, query: at("q").value.trim() };
   const times = `${clock(moment.start)} – ${clock(moment.end)}`;
   const known = moment.probability !== null;
-  const certain = el("span", { class: "score",
+  const certain = el("span", { class: known ? "score" : "times",
     title: known ? "probability that this is what was asked for" : "score; this store is not calibrated" },
-  known ? percent(moment.probability) : moment.score.toFixed(3));
+  known ? percent(moment.probability) : moment.score.toFixed(2));
   const others = [...answer.moments, ...answer.guesses].filter((m) => m.video === moment.video);
   const keep = el("button", { type: "button", class: "keep", click: (e) => { e.stopPropagation(); toggle(row); } });
   const node = el("li", {
@@ -208,12 +212,13 @@ async function browse() {
 
 async function learn() {
   library = await (await call("/api/store")).json();
-  const weak = at("weak");
-  weak.hidden = !library.embedder.weak;
-  weak.textContent = `The embedder ${library.embedder.name} is weak: ${library.embedder.weak}`;
+  const { name, weak } = library.embedder;
+  const limits = [weak ? `The embedder ${name} is weak: ${weak}.` : "", library.calibrated ? ""
+    : "The store is not calibrated: the nearest moments are listed, also where nothing fits."].filter(Boolean);
+  at("weak").hidden = !limits.length;
+  at("weak").textContent = limits.join(" ");
   at("people").hidden = !library.people.length;
   at("certainty").hidden = !library.calibrated;
-  at("uncalibrated").hidden = library.calibrated;
   const chosen = at("person").value;
   at("person").replaceChildren(el("option", { value: "" }, "anybody"),
     ...library.people.map((p) => el("option", { value: p.name }, p.name)));
