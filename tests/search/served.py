@@ -59,6 +59,19 @@ def make_store(folder: Path, root: Path) -> Path:
     return folder
 
 
+def make_cast(name: str) -> Any:
+    """Two people in flag.mp4: one of this name, twice; then another."""
+    from fabula.features.people.cast import Cast, Faces, Seen
+
+    time = np.array([0.0, 0.5, 1.0, 5.0, 5.5, 6.0, 6.5, 7.0, 7.5])
+    none, n = np.zeros(len(time), np.int64), len(time)
+    boxes, ones = np.zeros((n, 4), np.float32), np.ones(n, np.float32)
+    faces = Faces(none, (time * 2).astype(np.int64), time, none, np.arange(n), boxes, ones, ones[:, None])
+    seen = (Seen("flag", 12.0, 192, 108, np.zeros((0, 2))),)
+    person = np.array([0, 0, 0, 0, 0, 1, 1, 1, 1])
+    return Cast(seen, faces, person, {0: name}, {}, {"recipe": {"look": {"fps": 2}}})
+
+
 @contextlib.contextmanager
 def serving(reopen: Any, token: str | None = None, **where: Any) -> Iterator[str]:
     """A server in a thread: its address."""

@@ -28,6 +28,7 @@ from fabula.web.binding import Binding  # noqa: E402
 from fabula.web.tokens import make_token  # noqa: E402
 from tests.search.served import (  # noqa: E402
     EVIL,
+    make_cast,
     make_film,
     make_films,
     make_store,
@@ -438,22 +439,9 @@ def test_too_many_are_told_to_wait(ask, monkeypatch):
     assert reply.status_code == 503 and reply.headers["retry-after"] == "1"
 
 
-def test_who_is_seen_when(library, monkeypatch):
+def test_who_is_seen_when(library):
     """People of features/people: listed, and when each is seen in a film."""
-    pytest.importorskip("scipy", reason="casts are made with fabula[learn]")
-    import numpy as np
-
-    from fabula.features.people.cast import Cast, Faces, Seen
-
-    n = 9
-    time = np.array([0.0, 0.5, 1.0, 5.0, 5.5, 6.0, 6.5, 7.0, 7.5])
-    faces = Faces(
-        np.zeros(n, np.int64), (time * 2).astype(np.int64), time, np.zeros(n, np.int64), np.arange(n),
-        np.zeros((n, 4), np.float32), np.ones(n, np.float32), np.ones((n, 1), np.float32),
-    )  # fmt: skip
-    seen = (Seen("flag", 12.0, 192, 108, np.zeros((0, 2))),)
-    person = np.array([0, 0, 0, 0, 0, 1, 1, 1, 1])
-    cast = Cast(seen, faces, person, {0: f"Anna {EVIL}"}, {}, {"recipe": {"look": {"fps": 2}}})
+    cast = make_cast(f"Anna {EVIL}")
     with serving(lambda: open_searcher(library, cast)) as address:
         ask = open_client(address)
         assert [p["name"] for p in ask.get("/api/store").json()["people"]] == [f"Anna {EVIL}", "person 1"]
@@ -461,6 +449,9 @@ def test_who_is_seen_when(library, monkeypatch):
         spans = {p["name"].split()[0]: p["spans"] for p in people}
         assert spans == {"Anna": [[0.0, 1.5], [5.0, 6.0]], "person": [[6.0, 8.0]]}
         assert ask.get(f"/api/video/{make_key('old.avi')}").json()["people"] == []
+        found = ask.get("/api/search", params={"q": "white", "person": "person 1"}).json()["moments"]
+        assert {m["video"] for m in found} == {"flag.mp4"} and all(6 <= m["start"] < m["end"] <= 8 for m in found)
+        assert "nobody is called" in ask.get("/api/search?q=red&person=Otto").json()["detail"]
 
 
 def test_the_page_asks_nobody_else():

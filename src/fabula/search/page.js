@@ -262,7 +262,7 @@ async function nameVideos() {
 
 // keys ---------------------------------------------------------------------------------------------------------------
 
-const rowNodes = () => [...document.querySelectorAll("li.moment")].filter((node) => node.offsetParent !== null);
+const rowNodes = () => [...document.querySelectorAll("li.moment")].filter((n) => !n.closest("details:not([open])"));
 const chosenNode = () => document.querySelector("li.moment.chosen");
 
 function choose(node, focus = true) {
