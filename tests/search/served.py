@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from fabula.api.index import index
-from fabula.search.embedders import embedder
 from fabula.search.calibrate import FILE, Calibration, as_json
+from fabula.search.embedders import embedder
 from fabula.search.find import Searcher
 from fabula.search.store import Store
 

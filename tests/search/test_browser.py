@@ -1,4 +1,4 @@
-"""The search page in a real browser: typed, filtered, played, kept, exported; by keys alone; at 400 px; scripts are words."""
+"""The search page in a real browser: asked, filtered, played, kept, exported; by keys, and at 400 px."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ pytest.importorskip("uvicorn", reason="the server needs fabula[web]")
 pytest.importorskip("lancedb", reason="a store needs fabula[search]")
 pytest.importorskip("av", reason="films are made with fabula[features]")
 
-from fabula.api.index import index  # noqa: E402
-from fabula.search import server  # noqa: E402
-from tests.search.served import EVIL, make_cast, make_film, make_films, make_store, open_searcher, serving  # noqa: E402
+from fabula.api.index import index
+from fabula.search import server
+from tests.search.served import EVIL, make_cast, make_film, make_films, make_store, open_searcher, serving
 
 DOWN, UP, ENTER, ESCAPE = "\ue015", "\ue013", "\ue007", "\ue00c"
 
@@ -92,8 +92,8 @@ class Page:
         time.sleep(0.3)  # pictures of clips
         assert self.js("return document.documentElement.scrollWidth") <= self.width, name  # nothing sticks out
         wide = self.js(
-            "return [...document.querySelectorAll('body *')].filter((e) => e.getBoundingClientRect().right > innerWidth + 1"
-            " && !e.closest('.ear, .pictures, svg')).map((e) => e.tagName + '.' + e.className)"
+            "const out = (e) => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest('.ear, .pictures, svg');"
+            "return [...document.querySelectorAll('body *')].filter(out).map((e) => e.tagName + '.' + e.className)"
         )
         assert not wide, (name, wide)
         shot = self.driver.execute_cdp_cmd("Page.captureScreenshot", {})
@@ -157,7 +157,8 @@ def test_from_a_question_to_a_kept_list(chromium, library, screenshots, tmp_path
         assert page.js("return document.getElementById('kept').hidden && document.getElementById('q').value === 'l'")
         page.keys(ESCAPE, "l")
         page.js(
-            "const id = document.querySelector('#kept .group input'); id.value = '7'; id.dispatchEvent(new Event('change'))"
+            "const id = document.querySelector('#kept .group input'); id.value = '7';"
+            "id.dispatchEvent(new Event('change'))"
         )
         page.js("document.getElementById('export-list').click()")
         lines = [json.loads(line) for line in wait_for(tmp_path, "submission.jsonl").read_text().splitlines()]
