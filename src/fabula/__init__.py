@@ -29,6 +29,7 @@ __all__ = [
     "read",
     "reward",
     "score",
+    "search",
     "stress",
     "train",
     "uniform",
@@ -59,7 +60,7 @@ _HOMES = {
     "write": "fabula.io",
 }
 # Rooms; all but match are verbs too, and can be called (core/rooms.py).
-_ROOMS = ("diagnose", "lint", "match", "protocols", "score")
+_ROOMS = ("diagnose", "lint", "match", "protocols", "score", "search")
 
 if TYPE_CHECKING:
     from fabula import match
@@ -79,6 +80,7 @@ if TYPE_CHECKING:
     from fabula.api.protocols import protocols
     from fabula.api.reward import reward
     from fabula.api.score import score
+    from fabula.api.search import search
     from fabula.api.stress import stress
     from fabula.api.train import train
     from fabula.baselines.uniform import uniform

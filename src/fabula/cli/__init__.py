@@ -29,7 +29,7 @@ SELDOM = (500_000, 20, 50)  # stories are many small objects without cycles: wha
 
 
 # Verbs that may multiply large matrices. For all others numpy's threads would only be started, waited for and ended.
-LEARN = ("train", "predict", "analyse", "simulate", "serve", "doctor", "people")
+LEARN = ("train", "predict", "analyse", "simulate", "serve", "doctor", "people", "search")
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # the disk behind standard output takes no more
 
 

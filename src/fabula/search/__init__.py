@@ -13,9 +13,9 @@ Names are loaded when they are first used.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from fabula.core.rooms import lazy_room
+from fabula.core.rooms import also_verb
 
 __all__ = ["Embedder", "Found", "Moment", "Query", "Searcher", "Store", "Video", "embedder", "parse"]
 
@@ -26,17 +26,25 @@ if TYPE_CHECKING:
     from fabula.search.query import Query, parse
     from fabula.search.store import Store, Video
 
-lazy_room(
-    __name__,
-    {
-        "Embedder": "embedders.base",
-        "Found": "find",
-        "Moment": "find",
-        "Query": "query",
-        "Searcher": "find",
-        "Store": "store",
-        "Video": "store",
-        "embedder": "embedders",
-        "parse": "query",
-    },
-)
+HOMES = {
+    "Embedder": "embedders.base",
+    "Found": "find",
+    "Moment": "find",
+    "Query": "query",
+    "Searcher": "find",
+    "Store": "store",
+    "Video": "store",
+    "embedder": "embedders",
+    "parse": "query",
+}
+
+
+def __getattr__(name: str) -> Any:
+    import importlib
+
+    if name not in HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{HOMES[name]}"), name)
+
+
+also_verb(__name__)

@@ -8,7 +8,7 @@ QVHighlights' qid, query, relevant_windows, TVR's desc_id, desc, ts and VERIFIED
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -93,18 +93,22 @@ def as_ranking(id: Id, found: Found, numbers: VideoNumbers) -> Ranking:
     return Ranking(id, spans, np.array([m.score for m in found.moments], dtype=np.float64), videos)
 
 
-def measure(searcher: Searcher, asked: Sequence[Asked], source: object, progress: Progress = silent) -> Sample:
-    """The best moments' scores of queries that say whether they have an answer."""
-    silent_ones = [one for one in asked if one.present is None]
-    if silent_ones:
-        hint = 'say "present": true or false, or give windows, [] where there is none'
-        raise InputError("does not say whether it has an answer", file=source, video=silent_ones[0].id, noun="query", hint=hint)
+def measure(
+    searcher: Searcher, asked: Sequence[Asked], source: object, progress: Progress = silent
+) -> tuple[Sample, int]:
+    """The best moments' scores of queries that say whether they have an answer; and how many had no score at all,
+    which are answered with nothing whatever a calibration says."""
+    for one in asked:
+        if one.present is None:
+            hint = 'say "present": true or false, or give windows, [] where there is none'
+            raise InputError("does not say if it has an answer", file=source, video=one.id, noun="query", hint=hint)
+        if not parse(one.text).plain:
+            hint = "calibrate on plain texts; others are told that their probability is a guess"
+            raise InputError("is not one text", file=source, video=one.id, noun="query", hint=hint)
     rows = []
     for n, one in enumerate(asked):
-        rows.append((*searcher.best_score(parse(one.text)), one.present))
+        if (best := searcher.best_score(parse(one.text))) is not None:
+            rows.append((*best, one.present))
         progress("queries", n + 1, len(asked))
-    score, lift, present = (np.array(column) for column in zip(*rows, strict=True))
-    return Sample(score.astype(np.float64), lift.astype(np.float64), present.astype(bool))
-
-
-Warn = Callable[[str], None]
+    table = np.array(rows, dtype=np.float64).reshape(-1, 3)
+    return Sample(table[:, 0], table[:, 1], table[:, 2] > 0), len(asked) - len(rows)

@@ -306,13 +306,12 @@ class Searcher:
         names.sort(key=lambda video: -total[video])
         return place.stage.tracks(names[:LOOKED_INTO])
 
-    def best_score(self, query: Query) -> tuple[float, float]:
-        """Score and lift of the best moment, as a calibration sees them; the lowest where there is none."""
+    def best_score(self, query: Query) -> tuple[float, float] | None:
+        """Score and lift of the best moment of a plain query, as a calibration sees them; None where there is none."""
+        aim = self.aim(query.steps[0], self.stage()[0], [])
         found = self.find(query, 1)
-        stage = self.stage()[0]
-        aim = self.aim(query.steps[0], stage, [])
         if not found.moments or aim is None:
-            return -1.0, -10.0
+            return None
         score = found.moments[0].score
         return score, float(aim.lift(score))
 
@@ -340,7 +339,7 @@ def read_picture(part: Part) -> bytes:
 
     path = Path(part.what).expanduser()
     if not path.is_file():
-        raise InputError("no such picture", file=path, hint="check the path; words that end so stand in a sentence")
+        raise InputError("no such picture", file=path, hint="check the path")
     if path.stat().st_size > LARGEST:
         raise InputError(f"a picture of {path.stat().st_size:,} bytes", file=path, hint="make it smaller")
     try:

@@ -1,4 +1,4 @@
-"""What indexing can be told; nothing here needs lancedb, a decoder or torch, so that help texts do not."""
+"""What indexing and searching can be told; nothing here needs lancedb, a decoder or torch, so that help texts do not."""
 
 from __future__ import annotations
 
@@ -43,3 +43,35 @@ class IndexOptions(Options):
             raise SpecError("--processes says nothing to Ray, which knows its processors; leave it out")
         if self.engine != "ray" and self.address is not None:
             raise SpecError("--address names a Ray cluster; say --engine ray")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchOptions(Options):
+    """Where and how moments are looked for."""
+
+    store: str = option(MUST, "Store of clips that fabula index made.", metavar="DIR")
+    limit: int = option(20, "Moments to list.", at_least=1, at_most=1000, shows_default=True)
+    video: tuple[str, ...] = option((), "Look into this video alone; said again, into that one too.", several=True)
+    person: tuple[str, ...] = option((), "Where this person is seen; said again, where both are.", several=True)
+    people: Path | None = option(None, "Store of people, of fabula people find; --person names one of them.")
+    min_length: float | None = option(None, "Shortest moment, in seconds.")
+    max_length: float | None = option(None, "Longest moment, in seconds.")
+    min_probability: float | None = option(None, "Say nothing rather than what is less likely; needs a calibration.")
+    model: Path | None = option(None, "Run of fabula train vcmr that finds where moments begin and end.", metavar="RUN")
+    extract: str | None = option(None, "Extractor of the model's features. Default: the store's vectors are them.")
+    other_features: bool = option(False, "Take the model though its features were made in another way.")
+    weights: Path | None = option(None, "The embedder's weights, where they lie elsewhere than when it was indexed.")
+    device: str = option("cpu", "cpu, cuda, cuda:1 …", shows_default=True)
+
+    def __post_init__(self) -> None:
+        self.set_paths("people", "weights", "model")
+        object.__setattr__(self, "store", str(self.store))
+        for name in ("video", "person"):
+            if isinstance(value := getattr(self, name), str):
+                object.__setattr__(self, name, (value,))
+        if self.extract is not None and self.model is None:
+            raise SpecError("--extract makes features for a model; name one: --model RUN")
+
+    @property
+    def length(self) -> tuple[float | None, float | None] | None:
+        return None if self.min_length is None and self.max_length is None else (self.min_length, self.max_length)
