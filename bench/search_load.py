@@ -4,9 +4,10 @@
 
 The store is simulated, and told to be: directions drawn at random for vectors of the offline embedder's size, one small
 picture for all clips, one film under a thousand names. The embedder of the query is the real one, and so are the table,
-the search and the server (`fabula serve`, its own process). Each user searches, now and then within a video or a length,
-fetches ten pictures, the video's strip and the first 64 kB of its film, and thinks. `--browser` measures in Chromium:
-from the last key to the first row on the screen, the quarter of a second in which the page waits for more keys included.
+the search and the server (`fabula serve`, its own process). Each user searches, now and then within a video or a
+length, fetches ten pictures, the video's strip and the first 64 kB of its film, and thinks. `--browser` measures in
+Chromium: from the last key to the first row on the screen, with the quarter of a second in which the page waits for
+more keys.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def make_store(folder: Path, clips: int, seed: int = 0) -> Path:
     films.mkdir(parents=True)
     make_clip(films / "film00000.mp4", 10.0)
     picture = make_jpeg(rng.integers(0, 255, (9, 16, 3), np.uint8).repeat(10, 0).repeat(10, 1))
-    store = Store.create(folder / "store", {**model.recipe(), "simulated": True}, films)
+    store = Store.create(folder / "store", model.recipe(), films)
     start = LENGTH * np.arange(EACH)
     with store.writing() as writer:
         for first in range(0, clips // EACH, 50):
@@ -69,12 +70,7 @@ class Server:
     """`fabula serve --store` as a process of its own."""
 
     def __init__(self, store: Path) -> None:
-        code = (
-            "import sys; from fabula.search import embedders; own = embedders.rebuild\n"
-            "embedders.rebuild = lambda recipe, *more: own({k: v for k, v in recipe.items() if k != 'simulated'}, *more)\n"
-            "from fabula.cli import main; main()"
-        )
-        command = [sys.executable, "-c", code, "serve", "--store", str(store), "--port", "0"]
+        command = [sys.executable, "-m", "fabula", "serve", "--store", str(store), "--port", "0"]
         begun = time.monotonic()
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         assert self.process.stderr is not None

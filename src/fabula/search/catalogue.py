@@ -6,17 +6,22 @@ not in the store's own table has no key, and so cannot be asked for.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
+import threading
+from collections import OrderedDict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fabula.core.errors import FabulaError
 from fabula.search.people import People
-from fabula.search.store import SHIFT, Store, Video
+from fabula.search.stage import EXACT_BELOW
+from fabula.search.store import MOST_CLIPS, SHIFT, Store, Video
 from fabula.web.media import KINDS
 
 if TYPE_CHECKING:
@@ -24,6 +29,8 @@ if TYPE_CHECKING:
 
 KEY = re.compile(r"[0-9a-f]{20}", re.ASCII)
 STRIP = 24  # pictures of a video's strip, at most
+THUMBS = 2000  # pictures that are kept
+ROWS = 4_000_000  # clips up to which it is known where each has its row
 SPANS, PEOPLE = 200, 8  # stretches in which a person is seen, and people of a video, at most
 GAP = 1.5  # pictures between two faces of one stretch
 
@@ -44,6 +51,11 @@ class Catalogue:
         self.problems = sum(v.problem is not None for v in self.videos)
         self.clips = sum(v.clips for v in self.videos)
         self.seconds = sum(v.duration for v in self.videos)
+        self.lock = threading.Lock()
+        self.thumbs: OrderedDict[int, bytes | None] = OrderedDict()
+        self.rows: tuple[NDArray[np.int64], NDArray[np.uint64]] | None = (
+            None  # clips in order, and their rows
+        )
 
     def find(self, key: str) -> Video | None:
         return self.by_key.get(key) if KEY.fullmatch(key) else None
@@ -81,11 +93,49 @@ class Catalogue:
 
     def strip(self, video: Video) -> list[list[float]]:
         """Clips spread evenly over a video: [clip, start, end]."""
-        rows = self.store.clips([video.video], ("clip", "start", "end"))
-        n = rows.num_rows
+        first = video.number << SHIFT
+        if self.clips <= EXACT_BELOW:  # all clips are in memory, for the search
+            clips = self.store.vectors()
+            own = slice(*np.searchsorted(clips.clip, [first, first + MOST_CLIPS]))
+            columns = [column[own].tolist() for column in (clips.clip, clips.start, clips.end)]
+        else:
+            rows = self.store.clips([video.video], ("clip", "start", "end"))
+            columns = [rows[name].to_pylist() for name in ("clip", "start", "end")]
+        n = len(columns[0])
         at = range(n) if n <= STRIP else [round(i * (n - 1) / (STRIP - 1)) for i in range(STRIP)]
-        columns = [rows[name].to_pylist() for name in ("clip", "start", "end")]
         return [[column[k] for column in columns] for k in at]
+
+    def thumb(self, clip: int) -> bytes | None:
+        """A clip's picture; those that were asked for last are at hand."""
+        with self.lock:
+            if clip in self.thumbs:
+                self.thumbs.move_to_end(clip)
+                return self.thumbs[clip]
+        raw = self.read_thumb(clip)
+        with self.lock:
+            self.thumbs[clip] = raw
+            while len(self.thumbs) > THUMBS:
+                self.thumbs.popitem(last=False)
+        return raw
+
+    def read_thumb(self, clip: int) -> bytes | None:
+        """By the number of its row, where it is known: a table of 100,000 clips is read forty times as fast as by a
+        filter. Rows move when others write; then the filter finds it."""
+        if self.rows is None and self.clips <= ROWS:
+            table = self.store.clips_table.search().select(["clip"]).with_row_id(True).to_arrow()
+            clips, rows = (table[name].to_numpy() for name in ("clip", "_rowid"))
+            order = np.argsort(clips)
+            self.rows = (clips[order], rows[order])
+        if self.rows is not None:
+            clips, rows = self.rows
+            k = int(np.searchsorted(clips, clip))
+            if k == len(clips) or clips[k] != clip:
+                return None
+            with contextlib.suppress(OSError, RuntimeError, ValueError):
+                found = self.store.clips_table.take_row_ids([int(rows[k])]).select(["clip", "thumb"]).to_arrow()
+                if found.num_rows == 1 and found["clip"][0].as_py() == clip:
+                    return found["thumb"][0].as_py()
+        return self.store.thumb(clip)
 
 
 def people_of(cast: Cast | None) -> list[dict[str, Any]]:

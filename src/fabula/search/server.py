@@ -167,7 +167,7 @@ class Desk:
         return self.previews.get(path, start, end)
 
     def thumb(self, clip: int) -> bytes:
-        raw = self.searcher.store.thumb(clip)
+        raw = self.look().thumb(clip)
         if raw is None or not raw.startswith(JPEG):
             raise HTTPException(404, "no such picture")
         return bytes(raw)
