@@ -15,6 +15,7 @@ __all__ = [
     "compare",
     "convert",
     "diagnose",
+    "index",
     "lint",
     "match",
     "meta",
@@ -44,6 +45,7 @@ _HOMES = {
     "cite": "fabula.api.cite",
     "compare": "fabula.api.compare",
     "convert": "fabula.api.convert",
+    "index": "fabula.api.index",
     "meta": "fabula.api.meta",
     "metric": "fabula.metrics",
     "moments": "fabula.api.moments",
@@ -70,6 +72,7 @@ if TYPE_CHECKING:
     from fabula.api.compare import compare
     from fabula.api.convert import convert
     from fabula.api.diagnose import diagnose
+    from fabula.api.index import index
     from fabula.api.lint import lint
     from fabula.api.meta import meta
     from fabula.api.moments import moments

@@ -1,4 +1,4 @@
-"""What there is, as tables: metrics, protocols, formats, tasks, scorers, extractors, faces, readers, models.
+"""What there is, as tables: metrics, protocols, formats, tasks, scorers, extractors, embedders, faces, readers, models.
 
 What other packages offer stands behind ours, with the package's name; of what cannot be used, a warning says why.
 """
@@ -98,6 +98,16 @@ def extractor_table(warn: Warn = ignore) -> Table:
     return ("extractor", "weights", "licence of the weights", "what it is"), rows
 
 
+def embedder_table(warn: Warn = ignore) -> Table:
+    from fabula.search.embedders import room
+
+    rows = [
+        [e.name, "a file of yours" if e.needs_weights else "brought along", e.licence, e.about + whose, e.weak or "–"]
+        for e, whose in everything(room, warn)
+    ]
+    return ("embedder", "weights", "licence of the weights", "what it is", "weak in"), rows
+
+
 def face_table(warn: Warn = ignore) -> Table:
     from fabula.features.people.detectors import room as detectors
     from fabula.features.people.embedders import room as embedders
@@ -151,6 +161,7 @@ TABLES: dict[str, Callable[[Warn], Table]] = {
     "scorers": scorer_table,
     "tasks": task_table,
     "extractors": extractor_table,
+    "embedders": embedder_table,
     "faces": face_table,
     "readers": reader_table,
     "training": training_table,

@@ -29,6 +29,7 @@ from fabula.search.store import (
     connect,
     is_address,
     is_there,
+    list_tables,
     make_tables,
     named_faults,
     read_manifest,
@@ -147,9 +148,9 @@ def take_over(store: Store) -> None:
 def sweep(store: Store, now: Manifest) -> None:
     """Tables that no manifest names go."""
     named = {*now.tables.values(), *(now.next or {}).get("tables", {}).values(), about.TABLE}
-    with named_faults(store.where):
-        for name in store.base.table_names(limit=1000):
-            if name not in named:
+    for name in list_tables(store.where, store.base):
+        if name not in named:
+            with named_faults(store.where):
                 store.base.drop_table(name, ignore_missing=True)
 
 

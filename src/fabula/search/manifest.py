@@ -84,7 +84,7 @@ def write_file(folder: Path, manifest: Manifest) -> None:
 
 def check_recipe(there: Mapping[str, Any], asked: Mapping[str, Any], where: object) -> None:
     """Refuse vectors of another making among those that are there."""
-    there, asked = (json.loads(json.dumps(dict(one))) for one in (there, asked))
+    there, asked = (flatten(json.loads(json.dumps(dict(one)))) for one in (there, asked))
     other = sorted(k for k in {*there, *asked} if there.get(k) != asked.get(k))
     if not other:
         return
@@ -95,6 +95,14 @@ def check_recipe(there: Mapping[str, Any], asked: Mapping[str, Any], where: obje
     more = f" and {len(other) - NAMED} more" if len(other) > NAMED else ""
     seen = f"a store of {names[0]} with another recipe: {', '.join(told)}{more}"
     raise InputError(seen, file=where, hint=OTHER)
+
+
+def flatten(recipe: Mapping[str, Any]) -> dict[str, Any]:
+    """What is nested, under both names: `clips fps`."""
+    made: dict[str, Any] = {}
+    for name, value in recipe.items():
+        made |= {f"{name} {inner}": v for inner, v in value.items()} if isinstance(value, dict) else {name: value}
+    return made
 
 
 def brief(value: object) -> str:

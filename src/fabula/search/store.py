@@ -447,13 +447,17 @@ def check_new(folder: Path) -> None:
         raise InputError(seen, file=folder, hint="name another folder with --store")
 
 
+def list_tables(where: str, base: Any) -> list[str]:
+    """By name; there are a handful."""
+    with named_faults(where):
+        return list(base.list_tables(limit=1000).tables)
+
+
 def is_there(where: str) -> bool:
     """Whether a store is."""
     if not is_address(where):
         return (Path(where) / about.FILE).exists()
-    base = connect(where)
-    with named_faults(where):
-        return about.TABLE in base.table_names(limit=1000)
+    return about.TABLE in list_tables(where, connect(where))
 
 
 def read_manifest(where: str) -> Manifest:
@@ -476,8 +480,9 @@ def write_manifest(where: str, manifest: Manifest, base: Any) -> None:
     import json
 
     row = [{"manifest": json.dumps(manifest.document())}]
+    mode = "overwrite" if about.TABLE in list_tables(where, base) else "create"
     with named_faults(where):
-        base.create_table(about.TABLE, row, mode="overwrite")
+        base.create_table(about.TABLE, row, mode=mode)
 
 
 def quote(text: str) -> str:
