@@ -24,6 +24,7 @@ from fabula.search.store import Store, Vectors, Video
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 EXACT_BELOW = 100_000  # clips
+THIN = 8
 BLOCK = 1 << 16  # clips compared at once with many queries: their scores stay in the processor's cache
 
 
@@ -61,9 +62,9 @@ def top_rows(matrix: Floats, queries: Floats, k: int) -> tuple[Ints, Floats]:
     k = min(k, len(matrix))
     if len(queries) == 1:
         s = matrix @ queries[0]  # [N]
-        at = np.argpartition(s, len(s) - k)[len(s) - k :] if k < len(s) else np.arange(len(s))
+        at = largest(s, k)
         at = at[np.lexsort((at, -s[at]))]
-        return at[None].astype(np.int64), s[at][None]
+        return at[None], s[at][None]
     rows = np.zeros((len(queries), 0), np.int64)
     best = np.zeros((len(queries), 0), np.float32)
     for i in range(0, len(matrix), BLOCK):
@@ -72,15 +73,37 @@ def top_rows(matrix: Floats, queries: Floats, k: int) -> tuple[Ints, Floats]:
     return rows, best
 
 
+def largest(s: Floats, k: int) -> Ints:
+    """Where the k largest of s stand; of equal ones the first.
+
+    Every eighth number says where twice as many lie; where those are k or more, the others need no sorting.
+    """
+    if k >= len(s):
+        return np.arange(len(s))
+    some = s[::THIN]
+    if len(some) > (rank := max(2 * k // THIN, THIN)):
+        at = np.flatnonzero(s >= np.partition(some, len(some) - rank)[len(some) - rank])
+        if k <= len(at) < len(s) // 2:
+            return at[largest_of(s[at], k)]
+    return largest_of(s, k)
+
+
+def largest_of(s: Floats, k: int) -> Ints:
+    """The same, by a partition of all."""
+    border = np.partition(s, len(s) - k)[len(s) - k]
+    above = np.flatnonzero(s > border)
+    return np.concatenate([above, np.flatnonzero(s == border)[: k - len(above)]])
+
+
 def keep_best(rows: Ints, best: Floats, s: Floats, offset: int, k: int) -> tuple[Ints, Floats]:
     """The k best of what is kept and of a further block s [B, n]; sorted."""
     width = min(k, best.shape[1] + s.shape[1])
     out_rows, out_best = np.empty((len(s), width), np.int64), np.empty((len(s), width), np.float32)
     for b, row in enumerate(s):
         full = best.shape[1] >= k
-        at = np.flatnonzero(row > best[b, -1]) if full else np.arange(len(row))  # an equal later row changes nothing
+        at = np.flatnonzero(row > best[b, -1]) if full else largest(row, k)  # an equal later row changes nothing
         if len(at) > 4 * k:
-            at = at[np.argpartition(row[at], len(at) - k)[len(at) - k :]]
+            at = at[largest(row[at], k)]
         which = np.concatenate([rows[b], at + offset])
         value = np.concatenate([best[b], row[at]])
         order = np.lexsort((which, -value))[:width]
