@@ -1,15 +1,20 @@
-"""Stretches of films as clips: the pictures asked for and no others, upright, with their sound; packets where they are long."""
+"""Stretches of films as clips: the pictures asked for and no others, upright, with their sound."""
 
 from __future__ import annotations
+
+import struct
 
 import numpy as np
 import pytest
 
-av = pytest.importorskip("av", reason="films are made with fabula[features]")
+pytest.importorskip("av", reason="films are made with fabula[features]")
+
+import av
 
 from fabula.core.errors import InputError
 from fabula.search import cut as cutting
 from fabula.search.cut import cut
+from tests.features.conftest import write_video
 
 RATE = 8_000  # of sound
 
@@ -17,7 +22,9 @@ RATE = 8_000  # of sound
 def make_film(path, seconds=6.0, fps=10, sound=True, key=50):
     """Grey that tells the time: picture i has the value 10 + i; a tone whose loudness grows with time."""
     with av.open(str(path), "w") as out:
-        stream = out.add_stream("libx264", rate=fps, options={"crf": "1", "g": str(key), "bf": "2"})
+        stream = out.add_stream(
+            "libx264", rate=fps, options={"crf": "1", "g": str(key), "bf": "2", "sc_threshold": "0"}
+        )
         stream.width, stream.height, stream.pix_fmt = 64, 32, "yuv420p"
         voice = out.add_stream("aac", rate=RATE) if sound else None
         for i in range(round(seconds * fps)):
@@ -25,7 +32,8 @@ def make_film(path, seconds=6.0, fps=10, sound=True, key=50):
             out.mux(stream.encode(av.VideoFrame.from_ndarray(picture, "rgb24")))
             if voice is not None:
                 t = i / fps + np.arange(RATE // fps) / RATE
-                frame = av.AudioFrame.from_ndarray((t / seconds * np.sin(2000 * t)).astype(np.float32)[None], "fltp", "mono")
+                tone = (t / seconds * np.sin(2000 * t)).astype(np.float32)
+                frame = av.AudioFrame.from_ndarray(tone[None], "fltp", "mono")
                 frame.sample_rate, frame.pts = RATE, i * (RATE // fps)
                 out.mux(voice.encode(frame))
         out.mux(stream.encode())
@@ -67,26 +75,21 @@ def test_a_film_without_sound(tmp_path):
     assert len(values) == 10 and heard is None
 
 
-def test_a_film_that_is_held_sideways_comes_upright(tmp_path, monkeypatch):
-    """Phones turn pictures by a note in the file; a clip has none, so its pictures are turned."""
-    film = make_film(tmp_path / "film.mp4", sound=False)
-    monkeypatch.setattr(av.VideoFrame, "rotation", property(lambda self: 90), raising=False) if False else None
-    own = cutting.PictureWriter.__init__
-
-    class Turned:
-        def __init__(self, frame):
-            self.frame = frame
-
-        def __getattr__(self, name):
-            return 90 if name == "rotation" else getattr(self.frame, name)
-
-    monkeypatch.setattr(
-        cutting.PictureWriter, "__init__", lambda self, av_, made, like, first: own(self, av_, made, like, Turned(first))
-    )
-    cut(film, 0.0, 0.5, tmp_path / "clip.mp4")
+def test_a_film_that_is_held_sideways_comes_upright(tmp_path):
+    """Phones turn pictures by a matrix in the file's head; a clip has none, so its pictures are turned."""
+    picture = np.zeros((48, 64, 3), np.uint8)
+    picture[:, :32] = 255  # left half white: above, once it is turned to the right
+    film = write_video(tmp_path / "film.mp4", [picture] * 5, codec="mpeg4", pix_fmt="yuv420p")
+    data = bytearray(film.read_bytes())
+    at = data.index(b"tkhd") + 4 + 40
+    zero, one, minus = (struct.pack(">i", v << 16) for v in (0, 1, -1))
+    wide = struct.pack(">i", 48 << 16)
+    data[at : at + 36] = b"".join([zero, one, zero, minus, zero, zero, wide, zero, b"\x40\0\0\0"])
+    film.write_bytes(data)
+    cut(film, 0.0, 0.3, tmp_path / "clip.mp4")
     with av.open(str(tmp_path / "clip.mp4")) as made:
-        frame = next(made.decode(video=0))
-    assert (frame.width, frame.height) == (32, 64)
+        seen = next(made.decode(video=0)).to_ndarray(format="rgb24")
+    assert seen.shape == (64, 48, 3) and seen[:28].mean() > 230 and seen[36:].mean() < 25
 
 
 def test_long_stretches_are_copied_from_the_key_picture_before(tmp_path, monkeypatch):

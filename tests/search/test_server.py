@@ -24,6 +24,7 @@ pytest.importorskip("av", reason="films are made with fabula[features]")
 import fabula
 from fabula.api.index import index
 from fabula.search import server
+from fabula.search.calibrate import FILE
 from fabula.search.catalogue import make_key
 from fabula.web.binding import Binding
 from fabula.web.tokens import make_token
@@ -400,6 +401,9 @@ def test_a_store_whose_vectors_are_made_anew(own, tmp_path):
         ask = open_client(address)
         version = ask.get("/api/store").json()["version"]
         index(tmp_path / "films", store=str(own), processes=1, reembed=True, clip=4.0)
+        refused = ask.get("/api/search?q=yellow&limit=100")
+        assert refused.status_code == 422 and "calibrat" in refused.json()["detail"]  # of other scores: said
+        (own / FILE).unlink()
         told = ask.get("/api/search?q=yellow&limit=100").json()
         assert told["version"] != version and told["clips"] == 11
         assert ask.get(f"/thumb/{told['moments'][0]['clips'][0]}.jpg").status_code == 200

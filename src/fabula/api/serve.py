@@ -38,20 +38,20 @@ def serve(
             raise
         raise MissingExtra("fabula serve --store", "web") from None
     binding = binding or Where()
-    bound = open_socket(binding)  # a port that is taken is said before weights are loaded
+    token = make_token() if needs_token(binding) else None
 
     def reopen() -> Searcher:
         return warm(open_searcher(store=str(store), **given))
 
-    token = make_token() if needs_token(binding) else None
-    searcher = reopen()
-    first = [searcher]  # opened again only when the store has become another
-    app = make_app(lambda: first.pop() if first else reopen(), binding, token)
-    host, port = bound.getsockname()[:2]
-    if ready is not None:
-        address = binding.origin or f"http://{f'[{host}]' if ':' in host else host}:{port}"
-        ready(f"{address}/start?token={token}" if token else f"{address}/", len(searcher.store))
-    run(app, bound)
+    with open_socket(binding) as bound:  # a port that is taken is said before weights are loaded
+        searcher = reopen()
+        first = [searcher]  # opened again only when the store has become another
+        app = make_app(lambda: first.pop() if first else reopen(), binding, token)
+        host, port = bound.getsockname()[:2]
+        if ready is not None:
+            address = binding.origin or f"http://{f'[{host}]' if ':' in host else host}:{port}"
+            ready(f"{address}/start?token={token}" if token else f"{address}/", len(searcher.store))
+        run(app, bound)
 
 
 def warm(searcher: Searcher) -> Searcher:

@@ -97,9 +97,10 @@ class Desk:
             if time.monotonic() - self.looked >= LOOKED:
                 store = self.searcher.store
                 moved = store.folder is not None and read_manifest(store.where) != store.manifest
-                if moved or stamp(store) != self.calibrated:
-                    self.calibrated = stamp(store)
+                calibrated = stamp(store)
+                if moved or calibrated != self.calibrated:
                     self.searcher = self.reopen()  # videos elsewhere, other vectors, or another calibration
+                    self.calibrated, self.people = calibrated, people_of(self.searcher.cast)
                 if self.searcher.store.version != self.catalogue.version:
                     self.catalogue = Catalogue(self.searcher.store)
                 self.looked = time.monotonic()
