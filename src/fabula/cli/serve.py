@@ -27,7 +27,6 @@ from fabula.score.options import WHERE, ScoreOptions
 from fabula.web.binding import Binding
 
 HOST = "127.0.0.1"
-PEOPLE = "Pattern of people in captions (task identity); with --store, who is seen in its videos: people.npz."
 OURS = re.compile(
     r"(?:127\.0\.0\.1|localhost)(?::[0-9]{1,5})?", re.ASCII | re.IGNORECASE
 )  # any port: it may be forwarded
@@ -49,7 +48,7 @@ class Serving(Options):
 @click.command("serve", cls=Several)
 @path_argument("shown", metavar="[WHAT]", required=False)
 @refs_option()
-@flags(ScoreOptions, into="options", without=WHERE, help={"people": PEOPLE})
+@flags(ScoreOptions, into="options", without=WHERE)
 @flags(Serving, into="serving")
 @flags(Binding, into="binding")
 def command(
@@ -61,7 +60,8 @@ def command(
     fabula serve preds.json --refs val_1.json val_2.json     scored, then shown; --against b.json compares
     fabula serve report.html                                 a page that fabula score --html wrote
     fabula serve result.json                                 what fabula score --json wrote: scores, but no videos
-    fabula serve --store DIR [--people people.npz]           a library of videos, to be searched
+    fabula serve --store DIR                                 a library of videos, to be searched
+    fabula serve --store DIR --people people.npz             … also by who is seen in them (fabula people find)
     fabula serve --store DIR --host 0.0.0.0 --origin https://NAME     … by others, through a proxy that speaks TLS
     """
     if serving.store is not None:
