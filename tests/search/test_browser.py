@@ -264,7 +264,7 @@ def test_keys_and_help(chromium, library, screenshots):
         for width in (1280, 400):
             page = Page(chromium, address, screenshots, width).ask("green")
             page.keys(ESCAPE)
-            assert page.js("return document.activeElement === document.body")
+            assert page.js("return document.activeElement === document.body && document.getElementById('q').value") == "green"
             page.keys("?")
             assert page.js("return document.getElementById('help').open")
             page.picture("help")

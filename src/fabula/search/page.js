@@ -291,7 +291,7 @@ function pressed(event) {
   const key = event.key;
   const does = (what) => { event.preventDefault(); what(); };
   if (field) {
-    if (key === "Escape") field.blur();
+    if (key === "Escape") does(() => field.blur()); // browsers would empty the field
     if (key === "ArrowDown" && field === at("q")) does(() => step(1));
     return;
   }
