@@ -26,7 +26,7 @@ from fabula.search.options import DEFAULT, IndexOptions
 from fabula.search.store import (
     Store,
     check_new,
-    connect,
+    import_lancedb,
     is_address,
     is_there,
     list_tables,
@@ -46,7 +46,7 @@ def prepare(
     root = find_root(videos)
     found = walk(root, warn)  # a folder without videos makes no store
     where = options.store
-    connect(where)
+    import_lancedb()
     there = read_manifest(where) if is_there(where) else None
     now = there if there is None or not options.reembed else there.begun() or there
     embedder = choose_embedder(options, now)

@@ -37,6 +37,8 @@ class Cut:
     stride: float = 2.0
 
     def __post_init__(self) -> None:
+        for name in ("fps", "clip", "stride"):
+            object.__setattr__(self, name, float(getattr(self, name)))
         if not 0 < self.fps <= 1000:
             raise SpecError(f"--fps {self.fps:g}; frames per second lie between 0 and 1000")
         for name in ("clip", "stride"):

@@ -423,12 +423,17 @@ def is_address(where: str) -> bool:
     return "://" in where
 
 
-def connect(where: str) -> Any:
-    """lancedb at a folder, or at an address as it reads them: s3://bucket/store, gs://…, az://…"""
+def import_lancedb() -> Any:
     try:
         import lancedb
     except ImportError:
         raise MissingExtra("a store of clips", "search") from None
+    return lancedb
+
+
+def connect(where: str) -> Any:
+    """lancedb at a folder, or at an address as it reads them: s3://bucket/store, gs://…, az://…"""
+    lancedb = import_lancedb()
     if not is_address(where):
         check_path(where)
     with named_faults(where):
