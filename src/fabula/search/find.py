@@ -14,7 +14,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -265,7 +265,7 @@ class Searcher:
         hits = place.stage.top(aim.q, k, allowed)
         names = list(dict.fromkeys(hits.video))[: max(VIDEOS * limit, 10)]
         text = asked.steps[0][0].what
-        how = self.how if most is None or most >= self.how.longest else Smooth(level=self.how.level, longest=most)
+        how = self.how if most is None or most >= self.how.longest else replace(self.how, longest=most)
         whole = self.model is not None and asked.plain
         tracks = place.stage.tracks(names) if whole else place.stage.near(hits, names)
         for track in tracks:

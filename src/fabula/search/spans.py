@@ -1,6 +1,6 @@
 """From clips to moments: smoothed clip scores and their hills, steps in order, or a trained moment model.
 
-    ŝ_t = (s_{t−1} + 2 s_t + s_{t+1}) / 4                    a clip that stands alone is worth less than one with neighbours
+    ŝ_t = κ s_t + (1 − κ) (s_{t−1} + s_{t+1}) / 2            a clip that stands alone is worth less than one with neighbours
     a hill: from a local peak of ŝ outward while ŝ ≥ m + λ (peak − m),   m: what is usual for this query
 
     A then B: C[i, t] = score of step i at clip t; the best ordered match (match/ordered.py) gives each step a clip,
@@ -49,20 +49,22 @@ class Smooth(Spec):
     name: ClassVar[str] = "smooth"
 
     level: float = 0.5  # λ: how far down a hill a moment reaches
+    centre: float = 0.5  # κ: what a clip counts beside its neighbours
     longest: float = 120.0  # seconds of a moment, unless a search asks for longer ones
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0 <= self.level <= 1:
-            raise SpecError(f"{self.name}: level={self.level:g}; it lies between 0 and 1")
+        for name in ("level", "centre"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise SpecError(f"{self.name}: {name}={getattr(self, name):g}; it lies between 0 and 1")
         if not self.longest > 0:
             raise SpecError(f"{self.name}: longest={self.longest:g}; a moment has some length")
 
 
-def smooth(s: Scores) -> Scores:
+def smooth(s: Scores, centre: float = 0.5) -> Scores:
     """ŝ; beyond its ends a video goes on as it ends. [T]"""
     padded = np.concatenate([s[:1], s, s[-1:]])
-    out: Scores = (padded[:-2] + 2 * padded[1:-1] + padded[2:]) / 4
+    out: Scores = centre * s + (1 - centre) * (padded[:-2] + padded[2:]) / 2
     return out
 
 
@@ -71,7 +73,7 @@ def hills(track: Track, s: Scores, usual: float, how: Smooth) -> Iterator[Span]:
     counts = np.isfinite(s)
     if not counts.any():
         return
-    level = np.where(counts, smooth(np.where(counts, s, min(usual, float(s[counts].min())))), -np.inf)
+    level = np.where(counts, smooth(np.where(counts, s, min(usual, float(s[counts].min()))), how.centre), -np.inf)
     free = counts.copy()
     for _ in range(HILLS):
         if not free.any():
