@@ -264,7 +264,7 @@ def test_keys_and_help(chromium, library, screenshots):
         for width in (1280, 400):
             page = Page(chromium, address, screenshots, width).ask("green")
             page.keys(ESCAPE)
-            assert page.js("return document.activeElement === document.body && document.getElementById('q').value") == "green"
+            assert page.js("return document.activeElement === document.body && at('q').value") == "green"
             page.keys("?")
             assert page.js("return document.getElementById('help').open")
             page.picture("help")
@@ -334,10 +334,10 @@ def test_the_server_is_away(chromium, library, screenshots):
 @pytest.mark.slow
 def test_real_films_by_the_offline_embedder(chromium, shared_data, screenshots, tmp_path):
     """Ten films as they come: what is typed finds them, and they play."""
-    from fabula.api.serve import open_searcher as open_real
+    from fabula.api.search import open_searcher as open_real
 
     index(shared_data / "videos", store=str(tmp_path / "store"), processes=1)
-    with serving(lambda: open_real(tmp_path / "store")) as address:
+    with serving(lambda: open_real(store=str(tmp_path / "store"))) as address:
         for width in (1280, 400):
             page = Page(chromium, address, screenshots, width).ask("soccer ball")
             assert page.names()[0] == "v_SoccerJuggling_g23_c01.avi" and "not calibrated" in page.text("#weak")
