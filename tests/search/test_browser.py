@@ -17,7 +17,7 @@ pytest.importorskip("lancedb", reason="a store needs fabula[search]")
 pytest.importorskip("av", reason="films are made with fabula[features]")
 
 from fabula.api.index import index
-from fabula.search import server
+from fabula.search import desk
 from tests.search.served import EVIL, make_cast, make_film, make_films, make_store, open_searcher, serving
 
 DOWN, UP, ENTER, ESCAPE = "\ue015", "\ue013", "\ue007", "\ue00c"
@@ -220,7 +220,7 @@ def test_nothing_found_is_said_and_guesses_are_folded(chromium, library, screens
             page.ask("zebra")
             assert "Nothing found" in page.text(".nothing") and "knows nothing of 'zebra'" in page.text("#notes")
             assert not page.js("return !!document.querySelector('.guesses')")
-            page.set("certain", "")
+            page.set("certain", "0")
             assert page.ask("black").names()  # whoever wants any gets the nearest
             page.clean()
 
@@ -248,7 +248,7 @@ def test_filters(chromium, library, screenshots):
         assert page.js("return [...document.getElementById('person').options].map((o) => o.text)")[1].startswith(
             "Anna <script"
         )
-        page.set("certain", "")
+        page.set("certain", "0")
         page.set("person", f"Anna {EVIL}")
         assert set(page.names()) == {"flag.mp4"}
         page.keys(ESCAPE, DOWN, ENTER)
@@ -299,7 +299,7 @@ def test_scripts_are_words(chromium, library, screenshots):
 
 
 def test_a_library_that_changes_is_noticed(chromium, library, screenshots, tmp_path, monkeypatch):
-    monkeypatch.setattr(server, "LOOKED", 0.0)
+    monkeypatch.setattr(desk, "LOOKED", 0.0)
     shutil.copytree(library.parent / "films", tmp_path / "films")
     own = make_store(tmp_path / "store", tmp_path / "films")
     with serving(lambda: open_searcher(own)) as address:

@@ -23,7 +23,7 @@ pytest.importorskip("av", reason="films are made with fabula[features]")
 
 import fabula
 from fabula.api.index import index
-from fabula.search import server
+from fabula.search import desk, server
 from fabula.search.calibrate import FILE
 from fabula.search.catalogue import make_key
 from fabula.web.binding import Binding
@@ -66,7 +66,7 @@ def ask(address):
 @pytest.fixture
 def own(library, tmp_path, monkeypatch):
     """A library of one's own, to be changed while it is served; looked at anew by every call."""
-    monkeypatch.setattr(server, "LOOKED", 0.0)
+    monkeypatch.setattr(desk, "LOOKED", 0.0)
     shutil.copytree(library.parent / "films", tmp_path / "films")
     return make_store(tmp_path / "store", tmp_path / "films")
 
@@ -103,7 +103,7 @@ def test_moments_with_pictures_and_times(ask):
 def test_nothing_is_said_with_its_probability(ask):
     told = ask.get("/api/search?q=black&min_probability=0.5").json()
     assert told["nothing"] and told["moments"] == [] and told["probability"] < 0.5
-    assert 0 < len(told["guesses"]) <= server.GUESSES
+    assert 0 < len(told["guesses"]) <= desk.GUESSES
     assert {m["video"] for m in told["guesses"]} == set(told["videos"])
     told = ask.get("/api/search?q=zebra&min_probability=0.5").json()
     assert told["nothing"] and told["guesses"] == [] and any("knows nothing of 'zebra'" in n for n in told["notes"])
@@ -119,7 +119,15 @@ def test_filters(ask):
     assert names("max_length=0.5") == set() and names("min_length=0.5&max_length=60")
     for bad in (
         *("min_length=x", "max_length=-1", "min_length=nan", "min_length=inf", "min_length=3&max_length=2", "limit=0"),
-        *("limit=1e3", "limit=101", "limit=-1", "limit=٣", "min_probability=2", "min_probability=-0.1"),
+        *(
+            "limit=1e3",
+            "limit=101",
+            "limit=0000050000000",
+            "limit=-1",
+            "limit=٣",
+            "min_probability=2",
+            "min_probability=-0.1",
+        ),
         "&".join(f"video={k}" for k in range(30)),
     ):
         reply = ask.get(f"/api/search?q=red&{bad}")
@@ -155,7 +163,8 @@ def test_a_film_that_no_browser_plays_as_a_clip(ask):
     assert len(frames) == 20 and all(f[10, 10, 0] > 200 > 60 > f[10, 10, 1] for f in frames)  # red, the second half
     for bad in ("start=2&end=1", "start=0", "start=x&end=2", "start=-1&end=2", "start=nan&end=2", ""):
         assert ask.get(f"/clip/{key}?{bad}").status_code == 422, bad
-    assert ask.get(f"/clip/{key}?start=100&end=101").status_code == 422  # after its end
+    late = ask.get(f"/clip/{key}?start=100&end=101")  # after its end
+    assert late.status_code == 422 and late.json()["detail"].startswith("old.avi: has no picture")  # and no folder
     assert ask.get(f"/clip/{'0' * 20}?start=0&end=1").status_code == 404
 
 

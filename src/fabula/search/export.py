@@ -12,7 +12,7 @@ import math
 import re
 import tempfile
 import zipfile
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -113,7 +113,9 @@ def check_length(kept: Iterable[Kept]) -> None:
         raise SpecError(f"{total:,.0f} s of clips; at most {LONGEST:,.0f} s are cut at once: export a shorter list")
 
 
-def zip_clips(kept: Sequence[Kept], catalogue: Catalogue) -> Generator[bytes, None, None]:
+def zip_clips(
+    kept: Sequence[Kept], catalogue: Catalogue, plain: Callable[[str], str] = str
+) -> Generator[bytes, None, None]:
     """The bytes of a .zip, clip by clip as they are cut: the clips, list.jsonl, and the submission.
 
     What could not be cut stands in list.jsonl with its reason.
@@ -131,7 +133,7 @@ def zip_clips(kept: Sequence[Kept], catalogue: Catalogue) -> Generator[bytes, No
                 out.write(made, name)
                 about |= {"clip": name, "begins": round(done.start, 3), "ends": round(done.end, 3), "how": done.how}
             except (FabulaError, OSError, ValueError) as error:
-                about |= {"clip": None, "problem": str(error).replace(str(work), "")}
+                about |= {"clip": None, "problem": plain(str(error)).replace(str(work), "")}
             finally:
                 made.unlink(missing_ok=True)
             told.append(json.dumps(about, ensure_ascii=False) + "\n")

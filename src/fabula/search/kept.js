@@ -16,16 +16,20 @@ function readKept() {
       && typeof one.query === "string" && Number.isFinite(one.start) && Number.isFinite(one.end));
     ids = held.ids && typeof held.ids === "object" ? held.ids : {};
   } catch { kept = []; }
+  markAll();
+}
+
+function markAll() {
   drawKept();
+  for (const node of document.querySelectorAll("li.moment")) markKept(node);
+  markKeep();
 }
 
 function writeKept() {
   try {
     localStorage.setItem(own(), JSON.stringify({ kept, ids }));
   } catch { tellExport("This browser keeps nothing: the list is lost when the page is closed.", true); }
-  drawKept();
-  for (const node of document.querySelectorAll("li.moment")) markKept(node);
-  markKeep();
+  markAll();
 }
 
 function toggle(row) {

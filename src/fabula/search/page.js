@@ -63,14 +63,13 @@ function asked() {
   return params;
 }
 
-/** Fields as an address says them; of certainty what is usual, unless it says otherwise. */
+/** Fields as an address says them; of certainty what is usual where it says nothing. */
 function fill(params) {
   at("q").value = params.get("q") ?? "";
   for (const [name, id] of Object.entries(FILTERS)) {
-    const usual = id === "certain" && !params.has("q") ? "0.5" : "";
-    at(id).value = params.get(name) ?? usual;
+    at(id).value = params.get(name) ?? (id === "certain" ? "0.5" : "");
   }
-  if (at("certain").selectedIndex < 0) at("certain").value = "";
+  if (at("certain").selectedIndex < 0) at("certain").value = "0.5";
 }
 
 function countFilters() {
@@ -83,7 +82,7 @@ async function search(remember, limit = FIRST) {
   clearTimeout(typing);
   under?.abort();
   countFilters();
-  const params = asked(), address = params.size ? `?${params}` : "/";
+  const params = asked(), address = String(params) ? `?${params}` : "/";
   if (remember && location.search !== address) history.pushState(null, "", address);
   else history.replaceState(null, "", address);
   if (!params.has("q")) { await browse(); return; }
@@ -123,9 +122,11 @@ function show(told, most) {
     const how = told.stage === "exact" ? "every one compared" : "found by an index";
     say(`${count(rows.length, "moment")} in ${count(videos, "video")} · ${count(told.clips, "clip")}, ${how}, `
       + `${told.seconds < 0.01 ? "under 0.01" : told.seconds.toFixed(2)} s`);
+    rows[0].tabIndex = 0; // the way in for Tab
     at("results").append(el("ol", { class: "moments" }, rows));
     if (rows.length === most && most < MOST) {
-      at("results").append(el("button", { type: "button", id: "more", click: () => search(false, MOST) }, "More moments"));
+      const more = el("button", { type: "button", id: "more", click: () => search(false, MOST) }, "More moments");
+      at("results").append(more);
     }
   } else {
     showNothing(told);
@@ -193,8 +194,9 @@ function drawLine(duration, moments, own) {
 async function browse() {
   clear();
   document.title = library.name;
-  const bad = library.problems ? `; ${count(library.problems, "video")} could not be read` : "";
-  say(`${library.name}: ${count(library.videos, "video")}, ${spell(library.seconds)}, ${count(library.clips, "clip")}${bad}`);
+  const { name, videos, seconds, clips, problems } = library;
+  const bad = problems ? `; ${count(problems, "video")} could not be read` : "";
+  say(`${name}: ${count(videos, "video")}, ${spell(seconds)}, ${count(clips, "clip")}${bad}`);
   try {
     const told = await (await call("/api/videos?limit=12")).json();
     if (at("q").value.trim()) return;
@@ -329,6 +331,7 @@ async function start() {
   at("show-kept").addEventListener("click", () => openKept(at("kept").hidden));
   at("show-help").addEventListener("click", () => at("help").showModal());
   document.addEventListener("keydown", pressed);
+  addEventListener("storage", (e) => { if (e.key === own()) readKept(); }); // another window keeps too
   addEventListener("popstate", () => { fill(new URLSearchParams(location.search)); search(false); });
   try {
     await learn();

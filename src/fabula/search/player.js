@@ -115,7 +115,8 @@ function playPreview(row) {
   const start = Math.max(0, row.start), end = row.end ?? Math.min(start + 20, playing.extent);
   if (playing.told.gone) return;
   if (!library.cuts) {
-    playing.status.textContent = `Browsers do not play .${playing.told.kind}, and the server has no PyAV to make a clip.`;
+    const kind = playing.told.kind;
+    playing.status.textContent = `Browsers do not play .${kind}, and the server has no PyAV to make a clip.`;
     return;
   }
   playing.offset = start;

@@ -17,15 +17,11 @@ embedded anew is opened anew, or, where its embedder cannot be had, said to be a
 
 from __future__ import annotations
 
-import asyncio
-import hashlib
 import json
 import math
-import threading
-import time
 from collections.abc import Callable
 from importlib.resources import files
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI, HTTPException, Request, Response
@@ -33,29 +29,18 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import RedirectResponse, StreamingResponse
 
 from fabula.core.errors import FabulaError
-from fabula.search.calibrate import FILE as CALIBRATION
-from fabula.search.catalogue import Catalogue, people_of, seen_in
 from fabula.search.cut import can_cut
+from fabula.search.desk import NO_CUT, Desk
 from fabula.search.export import check_length, read_kept, write_submission, zip_clips
-from fabula.search.find import Moment, Searcher
-from fabula.search.previews import Previews
-from fabula.search.query import LETTERS, parse
-from fabula.search.store import Store, read_manifest
+from fabula.search.find import Searcher
+from fabula.search.query import LETTERS
 from fabula.web.binding import LOOPBACK, Binding
 from fabula.web.guard import App, Guard
-from fabula.web.limits import Buckets
 from fabula.web.media import describe, find_part, read_part
-from fabula.web.tokens import hash_token, looks_right
 
 MOST = 100  # moments of an answer
-GUESSES = 10  # that are shown behind "nothing found"
 LISTED = 50  # videos of a list
-AT_ONCE, WAITING = 4, 200  # searches under way, and those that may wait
-CUTTING = 1  # exports of clips under way
-LOOKED = 1.0  # seconds between two looks at whether the store has changed
-WRONG_RATE, WRONG_BURST = 0.2, 20  # wrong tokens from one address
-NO_CUT = "cutting needs PyAV: pip install 'fabula[features]' where the server runs"
-JPEG = b"\xff\xd8\xff"
+WAITING = 200  # searches that may wait for those under way
 PAGE = {
     "/": ("search", "page.html", "text/html"),
     "/icon.svg": ("search", "icon.svg", "image/svg+xml"),
@@ -67,130 +52,10 @@ PAGE = {
 }
 
 
-class Desk:
-    """What the calls share: the store as of now, the searcher, who may ask."""
-
-    def __init__(self, reopen: Callable[[], Searcher], binding: Binding, token: str | None = None) -> None:
-        self.reopen, self.binding = reopen, binding
-        self.searcher = reopen()
-        self.calibrated = stamp(self.searcher.store)
-        self.token = None if token is None else hash_token(token)
-        self.wrong = Buckets(WRONG_RATE, WRONG_BURST)
-        self.cookie = ("__Host-" if binding.secure else "") + "fabula-search"
-        self.catalogue, self.looked = Catalogue(self.searcher.store), time.monotonic()
-        self.lock, self.previews = threading.Lock(), Previews()
-        self.people = people_of(self.searcher.cast)
-        self.searching, self.cutting = asyncio.Semaphore(AT_ONCE), asyncio.Semaphore(CUTTING)
-        self.waiting = 0
-
-    def enter(self, request: Request, token: str) -> None:
-        """Let in who has the token; wrong ones are few before they cost time."""
-        if self.token is None or (looks_right(token) and hash_token(token) == self.token):
-            return
-        if wait := self.wrong.take(request.client.host if request.client else ""):
-            raise HTTPException(429, "too many tries", {"Retry-After": str(int(wait) + 1)})
-        raise HTTPException(401, "open the link that fabula serve printed; it carries the token")
-
-    def look(self) -> Catalogue:
-        """The store as it is now."""
-        with self.lock:
-            if time.monotonic() - self.looked >= LOOKED:
-                store = self.searcher.store
-                moved = store.folder is not None and read_manifest(store.where) != store.manifest
-                calibrated = stamp(store)
-                if moved or calibrated != self.calibrated:
-                    self.searcher = self.reopen()  # videos elsewhere, other vectors, or another calibration
-                    self.calibrated, self.people = calibrated, people_of(self.searcher.cast)
-                if self.searcher.store.version != self.catalogue.version:
-                    self.catalogue = Catalogue(self.searcher.store)
-                self.looked = time.monotonic()
-            return self.catalogue
-
-    # calls
-
-    def store(self) -> dict[str, Any]:
-        now, embedder = self.look(), self.searcher.embedder
-        return {
-            "name": name_of(now.store.where),
-            "id": hashlib.sha256(now.store.where.encode()).hexdigest()[:16],
-            "version": now.version,
-            "clips": now.clips,
-            "videos": len(now.videos),
-            "problems": now.problems,
-            "seconds": now.seconds,
-            "people": self.people,
-            "embedder": {"name": embedder.name, "weak": embedder.weak},
-            "calibrated": self.searcher.calibration is not None,
-            "cuts": can_cut(),
-        }
-
-    def videos(self, words: str, limit: int) -> dict[str, Any]:
-        now = self.look()
-        return {"videos": now.search(words, limit), "of": len(now.videos)}
-
-    def video(self, key: str) -> dict[str, Any]:
-        now = self.look()
-        if (video := now.find(key)) is None:
-            raise HTTPException(404, "no such video")
-        gone = now.path(video) is None
-        people = seen_in(self.searcher.cast, video.video)
-        return {**now.describe(video), "gone": gone, "strip": now.strip(video), "people": people}
-
-    def search(self, text: str, limit: int, where: dict[str, Any]) -> dict[str, Any]:
-        now, begun = self.look(), time.perf_counter()
-        query = parse(text, pictures=False)
-        found = self.searcher.find(query, limit, **where)
-        guesses: tuple[Moment, ...] = ()
-        if found.nothing and where["min_probability"] is not None:
-            guesses = self.searcher.find(query, GUESSES, **{**where, "min_probability": None}).moments
-        now = self.look()
-        moments = [m for m in (*found.moments, *guesses) if m.video in now.by_name]
-        told = found.document()
-        told["moments"] = [tell(m) for m in found.moments if m.video in now.by_name]
-        told["guesses"] = [tell(m) for m in guesses if m.video in now.by_name]
-        names = dict.fromkeys(m.video for m in moments)
-        told["videos"] = {v: now.describe(now.by_name[v]) for v in names}
-        told |= {"version": now.version, "clips": now.clips, "seconds": time.perf_counter() - begun}
-        return told
-
-    def film(self, key: str) -> Path:
-        now = self.look()
-        video = now.find(key)
-        path = None if video is None else now.path(video)
-        if path is None:
-            raise HTTPException(404, "the video is not there")
-        return path
-
-    def preview(self, key: str, start: float, end: float) -> Path:
-        path = self.film(key)
-        if not can_cut():
-            raise HTTPException(501, NO_CUT)
-        return self.previews.get(path, start, end)
-
-    def thumb(self, clip: int) -> bytes:
-        raw = self.look().thumb(clip)
-        if raw is None or not raw.startswith(JPEG):
-            raise HTTPException(404, "no such picture")
-        return bytes(raw)
-
-
-def stamp(store: Store) -> int | None:
-    """When a store was calibrated."""
-    try:
-        return None if store.folder is None else (store.folder / CALIBRATION).stat().st_mtime_ns
-    except OSError:
-        return None
-
-
-def tell(moment: Moment) -> dict[str, Any]:
-    shares = {"score": moment.score, "probability": moment.probability}
-    return {"video": moment.video, "start": moment.start, "end": moment.end, "clips": list(moment.clips)[:8], **shares}
-
-
 def read_count(text: str | None, usual: int, most: int) -> int:
     if text in (None, ""):
         return usual
-    if not text.isascii() or not text.isdigit() or not 1 <= int(text[:6]) <= most:
+    if len(text) > 6 or not text.isascii() or not text.isdigit() or not 1 <= int(text) <= most:
         raise HTTPException(422, f"limit is a whole number from 1 to {most}")
     return int(text)
 
@@ -228,11 +93,6 @@ def needs_token(binding: Binding) -> bool:
     return binding.origin is not None or binding.host not in LOOPBACK
 
 
-def name_of(where: str) -> str:
-    """A store's own name, without the way to it."""
-    return PurePosixPath(where.replace("\\", "/").rstrip("/")).name or "store"
-
-
 def make_app(reopen: Callable[[], Searcher], binding: Binding, token: str | None = None) -> App:
     """The server's application, guarded. `reopen` opens the store with all that it takes to ask it."""
     if token is None and needs_token(binding):
@@ -259,13 +119,15 @@ def make_app(reopen: Callable[[], Searcher], binding: Binding, token: str | None
         try:
             return await run_in_threadpool(call, *given)
         except FabulaError as error:
-            raise HTTPException(422, str(error)) from None
+            raise HTTPException(422, desk.plain(str(error))) from None
 
     async def start(request: Request) -> Response:
         token = request.query_params.get("token", "")
         desk.enter(request, token)
         away = RedirectResponse("/", 303)
-        away.set_cookie(desk.cookie, token[:64], httponly=True, samesite="lax", secure=binding.secure, path="/")
+        if desk.token is None:  # nobody needs one here
+            return away
+        away.set_cookie(desk.cookie, token, httponly=True, samesite="lax", secure=binding.secure, path="/")
         return away
 
     async def store(request: Request) -> Any:
@@ -305,7 +167,8 @@ def make_app(reopen: Callable[[], Searcher], binding: Binding, token: str | None
         start, end = (read_number(request.query_params.get(name), name, 1e6) for name in ("start", "end"))
         if start is None or end is None or start >= end:
             raise HTTPException(422, "a clip has a start and an end after it")
-        return send_part(request, await ask(request, desk.preview, key, start, end))
+        async with desk.previewing:  # searches must not wait behind films that are cut
+            return send_part(request, await ask(request, desk.preview, key, start, end))
 
     async def export(request: Request) -> Response:
         desk.enter(request, request.cookies.get(desk.cookie, ""))
@@ -328,7 +191,7 @@ def make_app(reopen: Callable[[], Searcher], binding: Binding, token: str | None
 
         async def pieces() -> Any:
             async with desk.cutting:
-                some = zip_clips(kept, now)
+                some = zip_clips(kept, now, desk.plain)
                 try:
                     while (piece := await run_in_threadpool(next, some, None)) is not None:
                         yield piece
