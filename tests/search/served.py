@@ -77,7 +77,7 @@ def serving(reopen: Any, token: str | None = None, **where: Any) -> Iterator[str
     """A server in a thread: its address."""
     import uvicorn
 
-    from fabula.search.server import make_app
+    from fabula.search.page.server import make_app
     from fabula.web.binding import Binding, open_socket
 
     binding = Binding(port=0, **where)

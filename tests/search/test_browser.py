@@ -17,7 +17,7 @@ pytest.importorskip("lancedb", reason="a store needs fabula[search]")
 pytest.importorskip("av", reason="films are made with fabula[features]")
 
 from fabula.api.index import index
-from fabula.search import desk
+from fabula.search.page import desk
 from tests.search.served import EVIL, make_cast, make_film, make_films, make_store, open_searcher, serving
 
 DOWN, UP, ENTER, ESCAPE = "\ue015", "\ue013", "\ue007", "\ue00c"

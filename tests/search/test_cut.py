@@ -12,8 +12,8 @@ pytest.importorskip("av", reason="films are made with fabula[features]")
 import av
 
 from fabula.core.errors import InputError
-from fabula.search import cut as cutting
-from fabula.search.cut import cut
+from fabula.search.page import cut as cutting
+from fabula.search.page.cut import cut
 from tests.features.conftest import write_video
 
 RATE = 8_000  # of sound

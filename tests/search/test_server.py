@@ -23,9 +23,9 @@ pytest.importorskip("av", reason="films are made with fabula[features]")
 
 import fabula
 from fabula.api.index import index
-from fabula.search import desk, server
 from fabula.search.calibrate import FILE
-from fabula.search.catalogue import make_key
+from fabula.search.page import desk, server
+from fabula.search.page.catalogue import make_key
 from fabula.web.binding import Binding
 from fabula.web.tokens import make_token
 from tests.search.served import (

@@ -32,7 +32,7 @@ def serve(
     from fabula.web.tokens import make_token
 
     try:
-        from fabula.search.server import make_app, needs_token
+        from fabula.search.page.server import make_app, needs_token
     except ModuleNotFoundError as error:
         if error.name not in ("fastapi", "starlette"):
             raise

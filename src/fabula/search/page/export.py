@@ -22,8 +22,8 @@ from fabula.core.errors import FabulaError, SpecError, shown
 from fabula.core.moments import Id, Ranking, VideoNumbers
 from fabula.io.fields import Source
 from fabula.io.moments.lines import write_rankings
-from fabula.search.catalogue import Catalogue
-from fabula.search.cut import Cut, cut
+from fabula.search.page.catalogue import Catalogue
+from fabula.search.page.cut import Cut, cut
 
 MOST = 200  # moments of a list
 LONGEST = 1800.0  # seconds of all clips together

@@ -29,10 +29,10 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import RedirectResponse, StreamingResponse
 
 from fabula.core.errors import FabulaError
-from fabula.search.cut import can_cut
-from fabula.search.desk import NO_CUT, Desk
-from fabula.search.export import check_length, read_kept, write_submission, zip_clips
 from fabula.search.find import Searcher
+from fabula.search.page.cut import can_cut
+from fabula.search.page.desk import NO_CUT, Desk
+from fabula.search.page.export import check_length, read_kept, write_submission, zip_clips
 from fabula.search.query import LETTERS
 from fabula.web.binding import LOOPBACK, Binding
 from fabula.web.guard import App, Guard
@@ -42,12 +42,12 @@ MOST = 100  # moments of an answer
 LISTED = 50  # videos of a list
 WAITING = 200  # searches that may wait for those under way
 PAGE = {
-    "/": ("search", "page.html", "text/html"),
-    "/icon.svg": ("search", "icon.svg", "image/svg+xml"),
-    "/page.css": ("search", "page.css", "text/css"),
-    "/page.js": ("search", "page.js", "text/javascript"),
-    "/player.js": ("search", "player.js", "text/javascript"),
-    "/kept.js": ("search", "kept.js", "text/javascript"),
+    "/": ("search.page", "page.html", "text/html"),
+    "/icon.svg": ("search.page", "icon.svg", "image/svg+xml"),
+    "/page.css": ("search.page", "page.css", "text/css"),
+    "/page.js": ("search.page", "page.js", "text/javascript"),
+    "/player.js": ("search.page", "player.js", "text/javascript"),
+    "/kept.js": ("search.page", "kept.js", "text/javascript"),
     "/elements.js": ("report", "elements.js", "text/javascript"),
 }
 

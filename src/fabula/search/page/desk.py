@@ -15,10 +15,10 @@ from typing import Any
 from fastapi import HTTPException, Request
 
 from fabula.search.calibrate import FILE as CALIBRATION
-from fabula.search.catalogue import Catalogue, people_of, seen_in
-from fabula.search.cut import can_cut
 from fabula.search.find import Moment, Searcher
-from fabula.search.previews import Previews
+from fabula.search.page.catalogue import Catalogue, people_of, seen_in
+from fabula.search.page.cut import can_cut
+from fabula.search.page.previews import Previews
 from fabula.search.query import parse
 from fabula.search.store import Store, read_manifest
 from fabula.web.binding import Binding

@@ -7,7 +7,7 @@ import threading
 from collections import OrderedDict
 from pathlib import Path
 
-from fabula.search.cut import cut
+from fabula.search.page.cut import cut
 
 HELD = 24  # files; the one that was asked for longest ago goes
 LONGEST = 60.0  # seconds of a preview

@@ -53,9 +53,7 @@ class Catalogue:
         self.seconds = sum(v.duration for v in self.videos)
         self.lock = threading.Lock()
         self.thumbs: OrderedDict[int, bytes | None] = OrderedDict()
-        self.rows: tuple[NDArray[np.int64], NDArray[np.uint64]] | None = (
-            None  # clips in order, and their rows
-        )
+        self.rows: tuple[NDArray[np.int64], NDArray[np.uint64]] | None = None  # clips in order, and their rows
 
     def find(self, key: str) -> Video | None:
         return self.by_key.get(key) if KEY.fullmatch(key) else None
@@ -134,7 +132,8 @@ class Catalogue:
             with contextlib.suppress(OSError, RuntimeError, ValueError):
                 found = self.store.clips_table.take_row_ids([int(rows[k])]).select(["clip", "thumb"]).to_arrow()
                 if found.num_rows == 1 and found["clip"][0].as_py() == clip:
-                    return found["thumb"][0].as_py()
+                    raw: bytes | None = found["thumb"][0].as_py()
+                    return raw
         return self.store.thumb(clip)
 
 
@@ -142,7 +141,7 @@ def people_of(cast: Cast | None) -> list[dict[str, Any]]:
     """Who can be asked for, by name; who is seen most comes first."""
     if cast is None:
         return []
-    rows = [{"name": cast.name(p), "faces": int((cast.person == p).sum())} for p in cast.people()]
+    rows: list[dict[str, Any]] = [{"name": cast.name(p), "faces": int((cast.person == p).sum())} for p in cast.people()]
     return sorted(rows, key=lambda row: -row["faces"])
 
 
@@ -153,7 +152,7 @@ def seen_in(cast: Cast | None, video: str) -> list[dict[str, Any]]:
         return []
     own = cast.faces.video == index
     fps = float(cast.recipe.get("look", {}).get("fps", 5.0) or 5.0)
-    rows = []
+    rows: list[dict[str, Any]] = []
     for person in np.unique(cast.person[own & (cast.person >= 0)]).tolist():
         times = np.unique(cast.faces.time[own & (cast.person == person)])
         some = np.split(times, np.flatnonzero(np.diff(times) > GAP / fps) + 1)
