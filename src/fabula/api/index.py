@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,8 +32,6 @@ def index(
 
     store, found, look = prepare(videos, options, warn)
     runner = choose_runner(options) if len(found) > 1 else InProcess()
-    if isinstance(runner, InProcess):
-        look = dataclasses.replace(look, watch=progress)
     plan = Plan(runner=runner, retry=options.retry, skip_bad=options.skip_bad, progress=progress, warn=warn)
     done = bring_up(store, found, look, plan)
     if options.reembed:

@@ -67,6 +67,8 @@ class Plan:
 def bring_up(store: Store, found: Mapping[str, Found], look: Look, plan: Plan) -> Indexed:
     """Make the store what the folder is."""
     run = Run(store, look, plan)
+    if isinstance(plan.runner, InProcess):
+        run.look = replace(look, watch=run.hear)  # how far it is in a video
     with store.writing() as writer:
         todo, gone = compare(writer.there, found, plan.retry)
         writer.remove(gone)
@@ -90,11 +92,11 @@ class Run:
         self.waiting: list[Seen] = []
         self.began = self.last = time.monotonic()
         self.commits = 0
-        self.finished = 0
+        self.finished = self.total = 0
 
     def work(self, todo: Sequence[Job], claims: Claims) -> None:
         """Every job, unless another process does it first."""
-        total, rest = len(todo), list(todo)
+        self.total, rest = len(todo), list(todo)
         while rest:
             later: list[Job] = []
             failed: dict[int, FabulaError] = {}
@@ -106,7 +108,7 @@ class Run:
                     if claims.take(number_of(job.video)):
                         if self.is_done(job):
                             claims.give_back(number_of(job.video))
-                            self.step(total)
+                            self.step(None)
                         else:
                             yield job
                     else:
@@ -120,14 +122,14 @@ class Run:
                     self.done.left += 1
                 else:
                     self.waiting.append(seen)
-                self.step(total)
+                self.step(seen)
                 if self.is_time():
                     self.commit(claims)
             self.commit(claims)
             if failed:
                 raise failed[min(failed)]
             rest = [job for job in later if not self.is_done(job)]
-            self.finished = total - len(rest)
+            self.finished = self.total - len(rest)
             if len(rest) == len(later) and rest:
                 time.sleep(WAIT)
         self.done.wall = time.monotonic() - self.began
@@ -141,10 +143,19 @@ class Run:
         self.done.others += 1
         return True
 
-    def step(self, total: int) -> None:
+    def step(self, seen: Seen | None) -> None:
+        """One video more."""
         self.finished += 1
         self.done.wall = time.monotonic() - self.began
-        self.plan.progress(f"videos, {self.done.rate()}", self.finished, total)
+        if seen is not None:
+            self.done.frames += seen.frames
+            self.done.duration += seen.entry.video.duration
+            for what, took in seen.seconds.items():
+                self.done.seconds[what] = self.done.seconds.get(what, 0.0) + took
+        self.plan.progress(f"videos, {self.done.rate()}", self.finished, self.total)
+
+    def hear(self, what: str, seconds: int, _: int) -> None:
+        self.plan.progress(f"videos, {self.done.rate()}, {what} at {seconds} s", self.finished, self.total)
 
     def is_time(self) -> bool:
         now = time.monotonic()
@@ -188,10 +199,6 @@ class Run:
         if row.problem is None:
             done.changed += row.video in self.known
             done.new += row.video not in self.known
-        done.frames += seen.frames
-        done.duration += row.duration
-        for what, took in seen.seconds.items():
-            done.seconds[what] = done.seconds.get(what, 0.0) + took
 
     def finish(self) -> Indexed:
         """How the store stands; videos that cannot be read are named."""

@@ -199,22 +199,18 @@ class Store:
         return made
 
     def read_snapshot(self) -> tuple[list[Video], Vectors]:
+        """Numbers first, then vectors one batch at a time into their places: nothing is in memory twice."""
         with named_faults(self.where):
-            query = self.clips_table.search().select([*COLUMNS, "vector"])
-            batches = [b for b in query.to_batches() if b.num_rows]
+            table = self.base.open_table(self.manifest.tables["clips"])
+            table.checkout(table.version)  # both looks see the same rows
+            light = table.search().select(list(COLUMNS)).to_arrow()
         videos = self.read_videos()  # after the clips: a clip whose video was removed meanwhile is left out
-        return videos, self.gather(batches, {video.video: i for i, video in enumerate(videos)})
-
-    def gather(self, batches: Iterable[Any], index: dict[str, int]) -> Vectors:
-        parts = [unpack(batch, index, self.dims) for batch in batches]
-        if not parts:
-            none = np.zeros(0)
-            return Vectors(none.astype("i8"), np.zeros((0, self.dims), np.float32), none.astype("i4"), none, none)
-        made = Vectors(*(np.concatenate(some) for some in zip(*parts, strict=True)))
-        order = np.argsort(made.clip, kind="stable")
-        if (order == np.arange(len(order))).all():
-            return made
-        return Vectors._make(column[order] for column in made)
+        clip, video, start, end = unpack(light, {known.video: i for i, known in enumerate(videos)})
+        matrix = np.zeros((len(clip), self.dims), np.float32)
+        with named_faults(self.where):
+            for batch in table.search().select(["clip", "vector"]).to_batches():
+                place(matrix, clip, batch)
+        return videos, Vectors(clip, matrix, video, start, end)
 
     def thumb(self, clip: int) -> bytes | None:
         """Its picture as JPEG; None where there is no such clip, or it has none."""
@@ -401,14 +397,26 @@ def video_rows(rows: Iterable[Video]) -> pa.Table:
     return pa.Table.from_pylist([dict(zip(names, astuple(row), strict=True)) for row in rows], video_schema())
 
 
-def unpack(batch: Any, index: dict[str, int], dims: int) -> tuple[NDArray[Any], ...]:
-    """The arrays of a batch of rows, without those whose video is not known."""
-    names = batch.column("video").dictionary_encode()
+def unpack(rows: pa.Table, index: dict[str, int]) -> tuple[NDArray[Any], ...]:
+    """clip, which video, start and end, by the clips' numbers, without those whose video is not known."""
+    names = rows["video"].combine_chunks().dictionary_encode()
     numbers = np.array([index.get(name, -1) for name in names.dictionary.to_pylist()], np.int32)
-    video = numbers[names.indices.to_numpy()]
-    flat = batch.column("vector").flatten().to_numpy().reshape(-1, dims)
-    columns = (batch.column("clip").to_numpy(), flat, video, *(batch.column(c).to_numpy() for c in ("start", "end")))
-    return columns if (video >= 0).all() else tuple(column[video >= 0] for column in columns)
+    video = numbers[names.indices.to_numpy()] if len(names) else np.zeros(0, np.int32)
+    clip, start, end = (rows[name].to_numpy() for name in ("clip", "start", "end"))
+    order = np.argsort(clip, kind="stable")
+    order = order[video[order] >= 0]
+    return clip[order], video[order], start[order], end[order]
+
+
+def place(matrix: NDArray[np.float32], clip: NDArray[np.int64], batch: Any) -> None:
+    """The vectors of a batch into the rows of their clips."""
+    if not batch.num_rows or not len(clip):
+        return
+    numbers = batch.column("clip").to_numpy()
+    at = np.minimum(np.searchsorted(clip, numbers), len(clip) - 1)
+    known = clip[at] == numbers
+    vectors = batch.column("vector").flatten().to_numpy().reshape(-1, matrix.shape[1])
+    matrix[at[known]] = vectors[known]
 
 
 # ── places ──────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from fabula.core.errors import MissingExtra
 from fabula.features.base import hash_file, stamp
 from fabula.features.extractors.efficientnet_lite0_classes import CLASSES, Extractor
 from fabula.search.embedders import base
@@ -49,9 +50,12 @@ class Embedder(base.Embedder):
         return Extractor(device=self.device, threads=self.threads)
 
     def files(self) -> Sequence[Path]:
-        network = self.network().weights_file()
+        try:
+            network, sentences = self.network().weights_file(), find_folder(MODEL) / "model.safetensors"
+        except MissingExtra:
+            raise MissingExtra(f"the embedder {self.name}", "offline") from None
         assert network is not None
-        return network, find_folder(MODEL) / "model.safetensors", find_names()
+        return network, sentences, find_names()
 
     def embed(self, squares: NDArray[np.uint8]) -> Vectors:
         p = self.network().embed(squares[:, None])  # [N, 1000]
