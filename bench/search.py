@@ -1,8 +1,7 @@
-"""The vector stage of a search: recall with text queries, latency and bytes, as a store grows to a million clips.
+"""The vector stage: recall with text queries, latency and bytes, as a store grows to a million clips.
 
-    python bench/search.py --gap --store STORE --texts captions.jsonl          # the gap between words and clips, measured
+    python bench/search.py --gap --store STORE --texts captions.jsonl      # the gap between words and clips, measured
     python bench/search.py --clips 10000 100000 1000000 --texts captions.jsonl --work /tmp/search
-    python bench/search.py --nothing captions_a.jsonl captions_b.jsonl         # "nothing found": chosen on a, judged on b
 
 Clips are simulated, queries are not. A clip is made as the embedder `offline` makes one (search/embedders/offline.py),
 of class probabilities that are drawn instead of seen: logits of a video and of each of its clips, with the sharpness
@@ -16,7 +15,6 @@ Recall@100 is against all clips compared by numpy. The setting is chosen with ha
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import resource
 import shutil
@@ -138,7 +136,10 @@ def measure(arguments: argparse.Namespace, clips: int) -> None:
     where = arguments.work / f"store-{clips}"
     began = time.perf_counter()
     store = Store.open(where) if arguments.keep and where.exists() else make_store(where, clips)
-    print(f"\n{clips:,} clips; written in {time.perf_counter() - began:.0f} s, {folder_size(where) / 1e6:,.0f} MB", flush=True)
+    print(
+        f"\n{clips:,} clips; written in {time.perf_counter() - began:.0f} s, {folder_size(where) / 1e6:,.0f} MB",
+        flush=True,
+    )
     texts = texts_of(arguments.texts, arguments.queries)
     truth = ann.exact_answers(store, texts)
     if clips > ann.EXACT_BELOW or arguments.index:
@@ -159,10 +160,14 @@ def measure_exact(store: Store, texts: Floats, truth: NDArray[np.int64]) -> None
     print(f"exact: {np.median(one) / np.median(product):.2f} × numpy's product of one query ({percentiles(product)})")
     batch = texts[:64]
     many, plain = clocked(lambda n: top_rows(M, batch, 100), 5), clocked(lambda n: batch @ M.T, 5)
-    print(f"exact: 64 queries at once {np.median(many) / np.median(plain):.2f} × numpy's product ({1000 * np.median(plain):.0f} ms)")
+    times = np.median(many) / np.median(plain)
+    print(f"exact: 64 queries at once {times:.2f} × numpy's product ({1000 * np.median(plain):.0f} ms)")
     whole = Searcher(store, Given(texts))
     spent = clocked(lambda n: whole.find(f"q{n}"), len(texts))
-    print(f"search, from words that are embedded to 20 moments: {percentiles(spent)}, {whole.stage()[1].stage}", flush=True)
+    print(
+        f"search, from words that are embedded to 20 moments: {percentiles(spent)}, {whole.stage()[1].stage}",
+        flush=True,
+    )
 
 
 def measure_index(store: Store, where: Path, texts: Floats, truth: NDArray[np.int64]) -> None:
@@ -170,11 +175,14 @@ def measure_index(store: Store, where: Path, texts: Floats, truth: NDArray[np.in
     limit, ann.EXACT_BELOW = ann.EXACT_BELOW, 0
     plan = ann.build(store, embedder("offline"), say=lambda line: print("  ", line, flush=True))
     ann.EXACT_BELOW = limit
-    print(f"index: built and measured in {time.perf_counter() - began:.0f} s, {(folder_size(where) - before) / 1e6:,.0f} MB more")
+    more = (folder_size(where) - before) / 1e6
+    print(f"index: built and measured in {time.perf_counter() - began:.0f} s, {more:,.0f} MB more")
     print(f"index: {plan}; good: {plan.good}")
     found = [ann.search_table(store, plan, q, 100)["clip"].to_numpy() for q in texts]
     shares = np.array([len(np.intersect1d(a, b)) / len(b) for a, b in zip(found, truth, strict=True)])
-    print(f"index: recall@100 {shares.mean():.4f} with {len(texts)} captions that chose nothing; least {shares.min():.2f}")
+    print(
+        f"index: recall@100 {shares.mean():.4f} with {len(texts)} captions that chose nothing; least {shares.min():.2f}"
+    )
     spent = clocked(lambda n: ann.search_table(store, plan, texts[n], 100), len(texts))
     print(f"index: one query {percentiles(spent)}; memory so far {peak():.2f} GB")
     if len(store) > limit:

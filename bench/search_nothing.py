@@ -1,4 +1,4 @@
-""""Nothing found" on simulated videos: queries whose moment is in the store, and queries whose moment is not.
+""" "Nothing found" on simulated videos: queries whose moment is in the store, and queries whose moment is not.
 
     python bench/search_nothing.py didemo_fig_val.jsonl didemo_fig_test.jsonl --out /tmp/nothing
 
@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from search import Floats, Given, simulate
 
 import fabula
 from fabula.core.moments import VideoNumbers
@@ -37,6 +36,7 @@ from fabula.search.find import Searcher
 from fabula.search.query import parse
 from fabula.search.spans import Smooth
 from fabula.search.store import Entry, Store, Video
+from search import Floats, Given, simulate
 
 STEP = 2.0
 
@@ -115,7 +115,11 @@ def score_moments(world: World, store: Store, how: Smooth, work: Path, at: np.nd
     result = fabula.score(preds, refs, task="moments", metrics=["VCMR", "KnownItem"])
     v, k = result["VCMR"].values, result["KnownItem"].values
     names = ("r1@0.5", "r10@0.5", "r10@0.7")
-    return {**{name: v[name] for name in names}, "seconds looked through": (1 - k["saved"]) * 600, "found@60": k["found@60"]}
+    return {
+        **{name: v[name] for name in names},
+        "seconds looked through": (1 - k["saved"]) * 600,
+        "found@60": k["found@60"],
+    }
 
 
 def choose_smoothing(world: World, work: Path, rho: float) -> Smooth:
@@ -144,9 +148,11 @@ def judge(world: World, work: Path, rho: float, how: Smooth, out: Path) -> None:
     p = made.many(left.score, left.lift)
     ece = c.calibration_error(p, left.present)
     trades = {t.threshold: t for t in c.trade_off(p, left.present, [0.3, 0.5, 0.7])}
-    print(f"ρ {rho}: {made.kind} on {made.on}, fitted to {len(fitted.score)} queries, judged by {len(p)}; ECE {ece:.4f}")
+    print(
+        f"ρ {rho}: {made.kind} on {made.on}, fitted to {len(fitted.score)} queries, judged by {len(p)}; ECE {ece:.4f}"
+    )
     for threshold, t in trades.items():
-        print(f"  --min-probability {threshold}: nothing said to {t.refused:.3f} without an answer, {t.lost:.3f} with one lost")
+        print(f"  --min-probability {threshold}: {t.refused:.3f} without an answer told nothing, {t.lost:.3f} with one")
     (out / f"calibration-{rho}.svg").write_text(as_file(c.draw(p, left.present, f"simulated, ρ = {rho}")))
     found = score_moments(world, store, how, work, np.flatnonzero(world.stored & ~fits))
     print("  " + "  ".join(f"{name} {value:.3f}" for name, value in found.items()), flush=True)

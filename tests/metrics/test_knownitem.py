@@ -36,7 +36,10 @@ def test_against_watching_second_by_second():
     for _ in range(200):
         n = int(rng.integers(0, 8))
         start = rng.integers(0, 40, n)
-        answers = [(int(v), int(s), int(s + d)) for v, s, d in zip(rng.integers(0, 3, n), start, rng.integers(1, 15, n), strict=True)]
+        answers = [
+            (int(v), int(s), int(s + d))
+            for v, s, d in zip(rng.integers(0, 3, n), start, rng.integers(1, 15, n), strict=True)
+        ]
         window = (int(g := rng.integers(0, 40)), int(g + rng.integers(1, 10)))
         seen: set[tuple[int, int]] = set()
         found = math.inf

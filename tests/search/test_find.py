@@ -95,8 +95,14 @@ def test_what_the_embedder_does_not_know_is_nothing(searcher):
 
 @pytest.mark.parametrize(
     "settings",
-    [{"limit": 0}, {"limit": 5000}, {"length": (5, 2)}, {"length": (-1, None)}, {"min_probability": 0.5}]
-    + [{"people": ["Anna"]}],
+    [
+        {"limit": 0},
+        {"limit": 5000},
+        {"length": (5, 2)},
+        {"length": (-1, None)},
+        {"min_probability": 0.5},
+        {"people": ["Anna"]},
+    ],
 )
 def test_what_cannot_be_answered_costs_one_line(searcher, settings):
     with pytest.raises(FabulaError) as error:

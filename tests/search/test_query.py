@@ -49,8 +49,24 @@ def test_minus_and_negation_are_honest():
 
 @pytest.mark.parametrize(
     "text",
-    ["", "  ", "− fruit", "a then", "then a", "a + ", "a + + b", "2:", '""', "0:a", "video:a.mp4", "a " * 10_000]
-    + ["x" * 5_000, " then ".join("abcdefghij"), " + ".join("abcdefghijklmnopqrst"), "a\0b"],
+    [
+        "",
+        "  ",
+        "− fruit",
+        "a then",
+        "then a",
+        "a + ",
+        "a + + b",
+        "2:",
+        '""',
+        "0:a",
+        "video:a.mp4",
+        "a " * 10000,
+        "x" * 5000,
+        " then ".join("abcdefghij"),
+        " + ".join("abcdefghijklmnopqrst"),
+        "a\x00b",
+    ],
 )
 def test_what_cannot_be_meant_costs_one_line(text):
     with pytest.raises(SpecError) as error:
@@ -63,7 +79,7 @@ def test_no_file_is_named_by_text_from_elsewhere():
         parse("dog + /etc/secret.png", pictures=False)
 
 
-words = st.text("abc -−+:2\"then", min_size=1, max_size=30)
+words = st.text('abc -−+:2"then', min_size=1, max_size=30)
 
 
 @given(words)

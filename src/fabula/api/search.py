@@ -80,7 +80,7 @@ def open_searcher(*, options: SearchOptions | None = None, calibrated: bool = Tr
 def answer_queries(
     queries: str | Path, out: str | Path, options: SearchOptions, progress: Progress = silent
 ) -> tuple[int, int]:
-    """Answer every query of a file, as lines that `fabula score --task moments` reads; how many, and how many nothing."""
+    """Answer every query of a file, as `fabula score --task moments` reads it; how many, and how many with nothing."""
     from fabula.core.moments import VideoNumbers
     from fabula.io.moments import write_rankings
     from fabula.search.asked import answer, as_ranking, read_asked
@@ -112,9 +112,7 @@ class Calibrated:
     unknown: int  # queries of which the embedder knows no word
 
 
-def calibrate(
-    queries: str | Path, options: SearchOptions, progress: Progress = silent, seed: int = 0
-) -> Calibrated:
+def calibrate(queries: str | Path, options: SearchOptions, progress: Progress = silent, seed: int = 0) -> Calibrated:
     """Calibrate a store on queries with and without an answer: fitted to half of them, judged by the other half, kept
     beside the store."""
     import numpy as np
@@ -145,9 +143,7 @@ def calibrate(
     return Calibrated(made, figure, ece, trade.refused, trade.lost, len(p), unknown)
 
 
-def build_index(
-    options: SearchOptions, queries: str | Path | None = None, say: Callable[[str], None] = ignore
-) -> Plan:
+def build_index(options: SearchOptions, queries: str | Path | None = None, say: Callable[[str], None] = ignore) -> Plan:
     """Build the index of a large store, and measure it with texts: those of a file, or plain ones of ours."""
     from fabula.search import ann
     from fabula.search.asked import read_asked

@@ -79,9 +79,11 @@ class Calibration:
         x = Sample(score, lift, np.zeros(len(score), bool)).x(self.on)
         if self.kind == "isotonic":
             xs, ps = np.array(self.knots).T
-            return np.interp(x[:, 0], xs, ps)
+            steps: Floats = np.interp(x[:, 0], xs, ps)
+            return steps
         z = x @ np.array(self.weights[:-1]) + self.weights[-1]
-        return 1 / (1 + np.exp(-np.clip(z, -40, 40)))
+        p: Floats = 1 / (1 + np.exp(-np.clip(z, -40, 40)))
+        return p
 
     # ── kept ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -102,7 +104,9 @@ class Calibration:
             weights = tuple(float(w) for w in told["weights"])
             if len(weights) != {"score": 2, "lift": 2, "both": 3}[told["on"]] and told["kind"] == "sigmoid":
                 raise ValueError
-            if (told["kind"] == "isotonic" and not knots) or not np.isfinite([*weights, *(x for k in knots for x in k)]).all():
+            if (told["kind"] == "isotonic" and not knots) or not np.isfinite(
+                [*weights, *(x for k in knots for x in k)]
+            ).all():
                 raise ValueError
             made = cls(told["kind"], told["on"], weights, knots, dict(told["recipe"]), dict(told["about"]))
         except (KeyError, TypeError, ValueError):
@@ -192,15 +196,16 @@ def fit_sigmoid(x: Floats, present: NDArray[np.bool_]) -> tuple[float, ...]:
 
 def fit_isotonic(x: Floats, present: NDArray[np.bool_]) -> tuple[tuple[float, float], ...]:
     """Pool adjacent violators: blocks of rising mean, each a knot at its middle; never quite 0 or 1."""
-    order = np.argsort(x, kind="stable")
+    order = np.lexsort((~present, x))  # of equal x those with an answer first, so that they are pooled
     blocks: list[list[float]] = []  # sum of labels, count, least x, most x
     for value, label in zip(x[order].tolist(), present[order].tolist(), strict=True):
         blocks.append([float(label), 1.0, value, value])
         while len(blocks) > 1 and blocks[-2][0] * blocks[-1][1] >= blocks[-1][0] * blocks[-2][1]:
-            s, n, low, high = blocks.pop()
+            s, n, _, high = blocks.pop()
             before = blocks[-1]
             blocks[-1] = [before[0] + s, before[1] + n, before[2], high]
-    return tuple(((low + high) / 2, (s + 0.5) / (n + 1)) for s, n, low, high in blocks)
+    least = 1 / (len(x) + 2)
+    return tuple(((low + high) / 2, min(max(s / n, least), 1 - least)) for s, n, low, high in blocks)
 
 
 # ── judged ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -247,7 +252,8 @@ def draw(p: Floats, present: NDArray[np.bool_], title: str) -> Figure:
     from fabula.report.figures import Curves, Figure
 
     bins, trades = reliability(p, present), trade_off(p, present)
-    told = f"ECE {calibration_error(p, present):.3f}, {int(present.sum())} queries with an answer, {int((~present).sum())} without"
+    yes, no = int(present.sum()), int((~present).sum())
+    told = f"ECE {calibration_error(p, present):.3f}, {yes} queries with an answer, {no} without"
     measured = tuple((b.p, b.share) for b in bins)
     lines = {"as it should be": ((0.0, 0.0), (1.0, 1.0)), "measured": measured}
     cost = {

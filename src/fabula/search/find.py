@@ -248,9 +248,7 @@ class Searcher:
 
     # ── found ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def spans(
-        self, asked: Query, aims: list[Aim], place: Place, limit: int, length: Any
-    ) -> Iterator[Span]:
+    def spans(self, asked: Query, aims: list[Aim], place: Place, limit: int, length: Any) -> Iterator[Span]:
         """Moments of the videos in which the nearest clips lie."""
         most = length[1] if length else None
         k = max(LEAST, CLIPS * limit)
@@ -289,9 +287,7 @@ class Searcher:
             return np.ones(len(track.clip), dtype=bool)
         return seen_in(track, place.times[track.video])
 
-    def candidates(
-        self, aims: list[Aim], place: Place, k: int, allowed: NDArray[np.bool_] | None
-    ) -> Iterator[Track]:
+    def candidates(self, aims: list[Aim], place: Place, k: int, allowed: NDArray[np.bool_] | None) -> Iterator[Track]:
         """Videos that have good clips for steps in order: those near to every step first."""
         best: list[dict[str, float]] = []
         for aim in aims:

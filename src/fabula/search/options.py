@@ -1,4 +1,4 @@
-"""What indexing and searching can be told; nothing here needs lancedb, a decoder or torch, so that help texts do not."""
+"""What indexing and searching can be told; nothing here needs lancedb, a decoder or torch: help texts do not."""
 
 from __future__ import annotations
 

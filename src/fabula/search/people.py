@@ -32,15 +32,18 @@ class People:
     @staticmethod
     def match(id: str, file: str, videos: Sequence[str]) -> str | None:
         """The same video in the store: by its whole name, its file's name, or that without its ending."""
-        for same in (
-            lambda v: v == id,
-            lambda v: v.rpartition("/")[2] == file,
-            lambda v: v.rpartition("/")[2].rpartition(".")[0] == id,
-        ):
-            found = [v for v in videos if same(v)]
+        files = {v: v.rpartition("/")[2] for v in videos}
+        rules = (
+            [v for v in videos if v == id],
+            [v for v in videos if file and files[v] == file],
+            [v for v in videos if files[v].rpartition(".")[0] == id],
+        )
+        for found in rules:
             if len(found) > 1:
                 seen = f"{len(found)} videos of the store are called so, as {found[0]} and {found[1]}"
-                raise InputError(seen, video=file or id, hint="people are matched by file names; give them different ones")
+                raise InputError(
+                    seen, video=file or id, hint="people are matched by file names; give them different ones"
+                )
             if found:
                 return found[0]
         return None

@@ -25,7 +25,23 @@ MINUS = "-−–"
 WEIGHT = re.compile(r"(\d{1,4}(?:\.\d{1,4})?|\.\d{1,4}):(?!\d)")
 FILTER = re.compile(r'(video|person):(?:"([^"]*)"|(\S+))')
 NEGATIONS = frozenset(
-    "no not without never nobody nothing none isn't aren't doesn't don't didn't can't cannot except".split()
+    [
+        "no",
+        "not",
+        "without",
+        "never",
+        "nobody",
+        "nothing",
+        "none",
+        "isn't",
+        "aren't",
+        "doesn't",
+        "don't",
+        "didn't",
+        "can't",
+        "cannot",
+        "except",
+    ]
 )
 
 
@@ -108,7 +124,7 @@ def looks_like_picture(text: str) -> bool:
 
 
 def parse(text: str, *, pictures: bool = True) -> Query:
-    """A query as people type it. With `pictures` false no name of a file is taken: text from elsewhere reads no disk."""
+    """A query as people type it. With `pictures` false no file is named: text from elsewhere reads no disk."""
     if not isinstance(text, str) or not text.strip():
         raise SpecError("an empty query; say what to look for")
     if "\0" in text:

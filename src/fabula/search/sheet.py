@@ -1,4 +1,4 @@
-"""An answer as one HTML file: a contact sheet of moments with pictures, times, scores and what the search says of itself.
+"""An answer as one HTML file: a contact sheet of moments with pictures, times, scores and what is said of them.
 
 Nothing is loaded from outside and no script runs: pictures are in the page, every string of a user is escaped.
 """

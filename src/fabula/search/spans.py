@@ -1,10 +1,10 @@
 """From clips to moments: smoothed clip scores and their hills, steps in order, or a trained moment model.
 
-    ŝ_t = κ s_t + (1 − κ) (s_{t−1} + s_{t+1}) / 2            a clip that stands alone is worth less than one with neighbours
-    a hill: from a local peak of ŝ outward while ŝ ≥ m + λ (peak − m),   m: what is usual for this query
+ŝ_t = κ s_t + (1 − κ) (s_{t−1} + s_{t+1}) / 2            a clip that stands alone is worth less than one with neighbours
+a hill: from a local peak of ŝ outward while ŝ ≥ m + λ (peak − m),   m: what is usual for this query
 
-    A then B: C[i, t] = score of step i at clip t; the best ordered match (match/ordered.py) gives each step a clip,
-    later steps later clips; the moment reaches from the first to the last of them
+A then B: C[i, t] = score of step i at clip t; the best ordered match (match/ordered.py) gives each step a clip,
+later steps later clips; the moment reaches from the first to the last of them
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def hills(track: Track, s: Scores, usual: float, how: Smooth) -> Iterator[Span]:
 def climb_down(
     level: Scores, free: NDArray[np.bool_], top: int, floor: float, track: Track, longest: float
 ) -> tuple[int, int]:
-    """From a peak to both sides, the higher neighbour first, while it is free, high enough and the moment not too long."""
+    """From a peak to both sides, the higher neighbour first: while it is free, high enough, the moment not too long."""
     first = last = top
     while True:
         sides = [(level[t], t) for t in (first - 1, last + 1) if 0 <= t < len(level) and free[t] and level[t] >= floor]
@@ -108,8 +108,8 @@ def climb_down(
 
 
 def in_order(track: Track, steps: Scores, longest: float | None) -> Iterator[Span]:
-    """The best clips for steps [K, T] in order, one moment a window of `longest` seconds (or one of the whole video)."""
-    K, T = steps.shape
+    """The best clips for steps [K, T] in order: one moment a window of `longest` seconds, or one of the video."""
+    K = len(steps)
     for window in windows(track, longest):
         C = steps[:, window]
         counts = np.isfinite(C).all(axis=0)

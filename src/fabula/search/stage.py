@@ -200,7 +200,9 @@ class Indexed:
     def __len__(self) -> int:
         return len(self.store)
 
-    def top(self, q: Floats, k: int, allowed: None = None) -> Hits:
+    def top(self, q: Floats, k: int, allowed: NDArray[np.bool_] | None = None) -> Hits:
+        """Of all clips: a search within some is exact."""
+        assert allowed is None
         from fabula.search import ann
 
         return ann.ask(self.store, self.plan, q, k)
