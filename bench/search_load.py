@@ -6,7 +6,7 @@ The store is simulated, and told to be: directions drawn at random for vectors o
 picture for all clips, one film under a thousand names. The embedder of the query is the real one, and so are the table,
 the search and the server (`fabula serve`, its own process). Each user searches, now and then within a video or a
 length, fetches ten pictures, the video's strip and the first 64 kB of its film, and thinks. `--browser` measures in
-Chromium: from the last key to the first row on the screen, with the quarter of a second in which the page waits for
+Chromium: from the last key to the first row on the screen, with the fifth of a second in which the page waits for
 more keys.
 """
 
@@ -98,9 +98,11 @@ async def use(number: int, port: int, watch: Watch, until: float, think: float) 
     await line.open()
     await asyncio.sleep(rng.uniform(0, think))
     _, store = await watch.call(line, "store", "GET", "/api/store")
+    _, listed = await watch.call(line, "videos", "GET", "/api/videos?limit=50")
+    names = [video["name"] for video in listed["videos"]]
     while time.monotonic() < until:
         words = f"{rng.choice(WHO)} {rng.choice(WHAT)} {rng.choice(WHO)}"
-        where = rng.choice(["", "", "&min_length=2&max_length=20", f"&video=film{rng.randrange(50):05d}.mp4"])
+        where = rng.choice(["", "", "&min_length=2&max_length=20", f"&video={quote(rng.choice(names))}"])
         kind = "search in a video" if "video" in where else "search"
         _, told = await watch.call(line, kind, "GET", f"/api/search?q={quote(words)}&limit=20{where}")
         for moment in (told or {}).get("moments", [])[:10]:

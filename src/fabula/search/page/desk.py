@@ -25,6 +25,7 @@ from fabula.web.binding import Binding
 from fabula.web.limits import Buckets
 from fabula.web.tokens import hash_token, looks_right
 
+FIRST = 12  # videos that are listed before anything is asked
 GUESSES = 10  # that are shown behind "nothing found"
 AT_ONCE = 4  # searches under way
 CUTTING = 1  # exports of clips under way, and clips that are made to be played
@@ -47,6 +48,9 @@ class Desk:
         self.catalogue, self.looked = Catalogue(self.searcher.store), time.monotonic()
         self.lock, self.previews = threading.Lock(), Previews()
         self.people = people_of(self.searcher.cast)
+        for row in self.catalogue.search("", FIRST):  # what the page shows first is at hand
+            if row["clip"] is not None:
+                self.catalogue.thumb(row["clip"])
         self.searching, self.cutting, self.previewing = map(asyncio.Semaphore, (AT_ONCE, CUTTING, CUTTING))
         self.waiting = 0
 

@@ -3,7 +3,7 @@
    and people reach the page as text nodes and attribute values only. */
 
 const at = (id) => document.getElementById(id);
-const WAIT = 250; // ms after the last key before a search begins by itself
+const WAIT = 200; // ms after the last key before a search begins by itself
 const FIRST = 20, MOST = 100; // moments of an answer, and where more are asked for
 const CHECK = 20000; // ms between two looks at whether the library has changed
 const FILTERS = { video: "video", person: "person", min_length: "min", max_length: "max", min_probability: "certain" };
@@ -198,7 +198,7 @@ async function browse() {
   const bad = problems ? `; ${count(problems, "video")} could not be read` : "";
   say(`${name}: ${count(videos, "video")}, ${spell(seconds)}, ${count(clips, "clip")}${bad}`);
   try {
-    const told = await (await call("/api/videos?limit=12")).json();
+    const told = await (await call("/api/videos")).json();
     if (at("q").value.trim()) return;
     const more = told.of > told.videos.length ? ` (${told.videos.length} of ${told.of.toLocaleString("en")})` : "";
     const open = ({ key, name }) => play({ key, name, start: 0 });

@@ -31,7 +31,7 @@ from fastapi.responses import RedirectResponse, StreamingResponse
 from fabula.core.errors import FabulaError
 from fabula.search.find import Searcher
 from fabula.search.page.cut import can_cut
-from fabula.search.page.desk import NO_CUT, Desk
+from fabula.search.page.desk import FIRST, NO_CUT, Desk
 from fabula.search.page.export import check_length, read_kept, write_submission, zip_clips
 from fabula.search.query import LETTERS
 from fabula.web.binding import LOOPBACK, Binding
@@ -135,7 +135,7 @@ def make_app(reopen: Callable[[], Searcher], binding: Binding, token: str | None
 
     async def videos(request: Request) -> Any:
         words, limit = request.query_params.get("q", "")[:LETTERS], request.query_params.get("limit")
-        return await ask(request, desk.videos, words, read_count(limit, 12, LISTED))
+        return await ask(request, desk.videos, words, read_count(limit, FIRST, LISTED))
 
     async def video(request: Request, key: str) -> Any:
         return await ask(request, desk.video, key)
