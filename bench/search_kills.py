@@ -1,6 +1,6 @@
 """`fabula index` killed again and again: is a clip lost, doubled or half there, and is the store the unbroken one?
 
-    python bench/search_kills.py [--videos DIR] [--with colours] [--kills 20] [--seed 0] [--processes 2] [--only build]
+    python bench/search_kills.py [--videos DIR] [--with colours] [--kills 20] [--seed 0] [--processes 1] [--only build]
 
 Without --videos films are drawn here, of 2 to 24 seconds. A store is built without a break; then each of the following
 is killed with SIGKILL at random moments, and between two kills the store is read as a search would read it:
@@ -51,10 +51,10 @@ def draw(path: Path, seed: int, seconds: float, fps: int = 8) -> None:
         out.mux(stream.encode())
 
 
-def draw_films(folder: Path, count: int = 60) -> None:
+def draw_films(folder: Path, count: int = 100) -> None:
     rng = random.Random(1)
     for i in range(count):
-        draw(folder / f"film {i:02}.mp4", i, rng.uniform(2, 24))
+        draw(folder / f"film {i:03}.mp4", i, rng.uniform(2, 24))
 
 
 class Index:
@@ -98,22 +98,23 @@ def look(store: Path) -> int:
     return len(videos)
 
 
-def kill_often(
-    commands: list[Index], store: Path, kills: int, rng: random.Random, span: tuple[float, float]
-) -> list[int]:
-    """Begin, kill at a random moment, look; how many videos were there each time."""
-    seen = []
-    for _ in range(kills):
-        began = time.monotonic()
-        running = [command.start() for command in commands]
-        moments = sorted(rng.uniform(*span) for _ in running)
-        for process, moment in zip(running, moments, strict=True):
-            time.sleep(max(0.0, began + moment - time.monotonic()))
-            process.send_signal(signal.SIGKILL)
-        for process in running:
-            process.communicate()
-        seen.append(look(store))
-    return seen
+def commits(store: Path) -> int:
+    return sum(1 for _ in store.glob("*.lance/_versions/*"))
+
+
+def kill_once(commands: list[Index], store: Path, rng: random.Random) -> int:
+    """Begin, kill at a random moment (three of four soon after a commit), look; how many videos were there."""
+    running, began = [command.start() for command in commands], time.monotonic()
+    for process in running:
+        before, soon = commits(store), rng.random() < 0.75
+        patience = began + (60 if soon else rng.uniform(0.2, 4))
+        while time.monotonic() < patience and process.poll() is None and not (soon and commits(store) != before):
+            time.sleep(0.005)
+        time.sleep(rng.uniform(0, 0.3) if soon else 0)
+        process.send_signal(signal.SIGKILL)
+    for process in running:
+        process.communicate()
+    return look(store)
 
 
 def same(store: Path, whole: Path) -> bool:
@@ -136,7 +137,7 @@ def main() -> None:
     parser.add_argument("--with", dest="with_", default="colours")
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--processes", default="2")
+    parser.add_argument("--processes", default="1")
     parser.add_argument("--only", nargs="+", default=["build", "two", "changes", "reembed"])
     given = parser.parse_args()
     rng = random.Random(given.seed)
@@ -150,35 +151,53 @@ def main() -> None:
             draw_films(videos)
         how = ("--with", given.with_, "--processes", given.processes)
         took = Index(videos, work / "whole", *how).end()
-        print(f"unbroken: {look(work / 'whole')} videos, {len(contents(work / 'whole')[0])} clips, {took:.1f} s")
-        idle = Index(videos, work / "whole", *how).end()  # what it takes to find nothing new
+        print(
+            f"unbroken: {look(work / 'whole')} videos, {len(contents(work / 'whole')[0])} clips, {took:.1f} s",
+            flush=True,
+        )
         for what in given.only:
-            scenario(what, work, how, given.kills, rng, (0.3 * idle, max(took, 1.5 * idle)))
+            scenario(what, work, how, given.kills, rng)
 
 
-def scenario(
-    what: str, work: Path, how: tuple[str, ...], kills: int, rng: random.Random, span: tuple[float, float]
-) -> None:
+def scenario(what: str, work: Path, how: tuple[str, ...], kills: int, rng: random.Random) -> None:
+    """Kills, an end, a comparison. Where all is done before the last kill, it is compared and begun anew."""
     videos, store, whole = work / "videos", work / what, work / "whole"
-    again = Index(videos, store, *how, *((*RECIPE, "--reembed") if what == "reembed" else ()))
     if what == "changes":
-        shutil.copytree(videos, work / "changing")
-        videos, store = work / "changing", work / what
-        again = Index(videos, store, *how)
-        seen = []
-        for step in range(kills):
-            seen += kill_often([again], store, 1, rng, span)
+        videos = Path(shutil.copytree(videos, work / "changing"))
+    more = RECIPE if what == "reembed" else ()
+    if what == "reembed":
+        whole = work / "other recipe"
+        Index(videos, whole, *how, *more).end()
+    again = Index(videos, store, *how, *more, *(["--reembed"] if what == "reembed" else []))
+    seen: list[int] = []
+    rounds: list[bool] = []
+    for step in range(kills):
+        if what == "reembed" and not store.exists():
+            shutil.copytree(work / "whole", store)
+        seen.append(kill_once([again] * (2 if what == "two" else 1), store, rng))
+        if what == "changes":
             change(videos, step)
-    else:
-        if what == "reembed":
-            shutil.copytree(whole, store)
-        seen = kill_often([again] * (2 if what == "two" else 1), store, kills, rng, span)
+        elif is_done(store, whole):
+            rounds.append(same(store, whole))
+            shutil.rmtree(store)
+    if what == "reembed" and not store.exists():
+        shutil.copytree(work / "whole", store)
     again.end()
-    if what in ("changes", "reembed"):
-        whole = work / f"{what} whole"
-        Index(videos, whole, *how, *(RECIPE if what == "reembed" else ())).end()
+    if what == "changes":
+        whole = work / "changed whole"
+        Index(videos, whole, *how).end()
+    rounds.append(same(store, whole))
     left = [f.name for f in store.iterdir() if f.suffix == ".tmp"]
-    print(f"{what}: {kills} kills, videos there after each {seen}; equal: {same(store, whole)}; left behind: {left}")
+    print(
+        f"{what}: {kills} kills in {len(rounds)} builds, equal: {rounds}; videos after each {seen}; left: {left}",
+        flush=True,
+    )
+
+
+def is_done(store: Path, whole: Path) -> bool:
+    """Whether nothing is left to do."""
+    there = [Store.open(one) for one in (store, whole) if (one / "manifest.json").exists()]
+    return len(there) == 2 and there[0].recipe == there[1].recipe and len(there[0].videos()) == len(there[1].videos())
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import re
 import threading
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass, fields, replace
@@ -525,4 +526,6 @@ def explain(said: str) -> str:
     for cause in ("No space left on device", "File too large", "Disk quota exceeded", "Permission denied"):
         if cause.lower() in said.lower():
             return cause
-    return said[:160]
+    return re.sub(r",? ?/\S*\.rs(:\d+)*", "", said.removeprefix("lance error: "))[
+        :160
+    ]  # where in Lance is nobody's affair
