@@ -6,12 +6,13 @@ Files are VERIFIED's: a moment has two captions, a coarse and a fine one. Of eve
 and stored; the fine captions of stored videos are queries with an answer, those of the others queries without one. A
 clip of two seconds is
 
-    c = unit(√.75 μ + √.25 (√ρ content + √(1 − ρ) noise))        content: the *coarse* caption of its moment, if any
+    c = unit(√.75 μ + √.25 (√ρ content + √(1 − ρ) noise))        content: the captions of its moment, where it has one
 
 μ is the mean direction of the embedder `offline`'s clips, and .75 their mean cosine among each other, both measured
 (bench/search.py --gap): the gap between words and clips is the measured one. ρ, how much of what differs between clips
-is what the caption says, is a choice, so several are shown. What smoothing to use is chosen on the first file;
-figures are of the second: a calibration is fitted to the queries of half of its videos and judged on the other half.
+is what the captions say, is a choice, so several are shown; so is the content: with `--content coarse` a clip knows
+nothing of what the query adds to the coarse caption. What smoothing to use is chosen on the first file; figures are of
+the second: a calibration is fitted to the queries of half of its videos and judged on the other half.
 Captions repeat ("the camera pans left"), so some queries "without an answer" have one: no system can be perfect here.
 """
 
@@ -69,12 +70,13 @@ def read_world(path: Path, work: Path, videos: int) -> World:
     return World(rows, vectors["cog"], vectors["fig"], stored)
 
 
-def make_store(world: World, where: Path, rho: float, seed: int) -> Store:
+def make_store(world: World, where: Path, rho: float, seed: int, content: str = "both") -> Store:
     rng = np.random.default_rng(seed)
     mu = unit(simulate(rng, 20).mean(0)[None])[0]
     dims = world.coarse.shape[1]
     store = Store.create(where, {"embedder": "simulated", "dims": dims, "weights": {}, "rho": rho}, root=where.parent)
-    usual = world.coarse.mean(0)
+    seen_as = world.coarse if content == "coarse" else unit(world.coarse + world.fine)
+    usual = seen_as.mean(0)
     entries = []
     for video in world.videos():
         mine = [i for i, row in enumerate(world.rows) if row["video"] == video and world.stored[i]]
@@ -89,7 +91,7 @@ def make_store(world: World, where: Path, rho: float, seed: int) -> Store:
             s, e = world.rows[i]["time"]
             inside = (start + end) / 2 > s
             inside &= (start + end) / 2 < e
-            differs[inside] += np.sqrt(rho) * unit((world.coarse[i] - usual)[None])[0]
+            differs[inside] += np.sqrt(rho) * unit((seen_as[i] - usual)[None])[0]
         vectors = unit(np.sqrt(0.75) * mu + 0.5 * unit(differs))
         seen = Video(video, 0, 1, 1, "0", length, 25.0, len(start))
         entries.append(Entry(seen, start, end, vectors, [None] * len(start)))
@@ -122,9 +124,9 @@ def score_moments(world: World, store: Store, how: Smooth, work: Path, at: np.nd
     }
 
 
-def choose_smoothing(world: World, work: Path, rho: float) -> Smooth:
+def choose_smoothing(world: World, work: Path, rho: float, content: str) -> Smooth:
     """On the first file alone: by how few seconds must be looked through."""
-    store = make_store(world, work / f"choose-{rho}", rho, 1)
+    store = make_store(world, work / f"choose-{rho}", rho, 1, content)
     at = np.flatnonzero(world.stored)[::8]
     best: tuple[float, Smooth] | None = None
     for centre in (0.5, 0.75, 1.0):
@@ -138,9 +140,9 @@ def choose_smoothing(world: World, work: Path, rho: float) -> Smooth:
     return best[1]
 
 
-def judge(world: World, work: Path, rho: float, how: Smooth, out: Path) -> None:
+def judge(world: World, work: Path, rho: float, how: Smooth, content: str) -> None:
     """On the second file: fitted to one half of its videos, figures of the other."""
-    store = make_store(world, work / f"judge-{rho}", rho, 2)
+    store = make_store(world, work / f"judge-{rho}", rho, 2, content)
     half = {name for i, name in enumerate(world.videos()) if i // 2 % 2 == 0}  # of stored and of others alike
     fits = np.array([row["video"] in half for row in world.rows])
     fitted, left = (ask(world, store, how, np.flatnonzero(part)) for part in (fits, ~fits))
@@ -153,7 +155,7 @@ def judge(world: World, work: Path, rho: float, how: Smooth, out: Path) -> None:
     )
     for threshold, t in trades.items():
         print(f"  --min-probability {threshold}: {t.refused:.3f} without an answer told nothing, {t.lost:.3f} with one")
-    (out / f"calibration-{rho}.svg").write_text(as_file(c.draw(p, left.present, f"simulated, ρ = {rho}")))
+    (work / f"calibration-{content}-{rho}.svg").write_text(as_file(c.draw(p, left.present, f"simulated, ρ = {rho}")))
     found = score_moments(world, store, how, work, np.flatnonzero(world.stored & ~fits))
     print("  " + "  ".join(f"{name} {value:.3f}" for name, value in found.items()), flush=True)
 
@@ -165,6 +167,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--videos", type=int, nargs=2, default=[800, 800], help="Of each file.")
     parser.add_argument("--rho", type=float, nargs="+", default=[0.5, 0.3, 0.7])
+    parser.add_argument("--content", choices=("both", "coarse"), default="both", help="What a clip is made of.")
     parser.add_argument("--no-choice", action="store_true", help="Take the default smoothing.")
     arguments = parser.parse_args()
     out = arguments.out
@@ -175,11 +178,13 @@ def main() -> None:
     for left in (*out.glob("choose-*"), *out.glob("judge-*")):
         shutil.rmtree(left)
     if not arguments.no_choice:
-        how = choose_smoothing(read_world(arguments.first, out, arguments.videos[0]), out, arguments.rho[0])
+        how = choose_smoothing(
+            read_world(arguments.first, out, arguments.videos[0]), out, arguments.rho[0], arguments.content
+        )
     print(f"smoothing: {how.full()}")
     world = read_world(arguments.second, out, arguments.videos[1])
     for rho in arguments.rho:
-        judge(world, out, rho, how, out)
+        judge(world, out, rho, how, arguments.content)
 
 
 if __name__ == "__main__":

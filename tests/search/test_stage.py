@@ -100,9 +100,9 @@ def test_an_index_is_built_measured_and_asked(indexed, small):
 
     plain = Searcher(indexed, Words())
     plain.chosen = (indexed.version, exact, choice)
-    assert [(m.video, m.start, m.end) for m in plain.find("a dog").moments[:5]] == [
-        (m.video, m.start, m.end) for m in found.moments[:5]
-    ]
+    same = zip(plain.find("a dog").moments[:5], found.moments[:5], strict=True)
+    for a, b in same:  # what is usual comes from other samples, so a border may move
+        assert a.video == b.video and a.clips[0] == b.clips[0] and a.score == pytest.approx(b.score, abs=1e-5)
     assert {m.video for m in by_index.find("a dog", videos=["v3.mp4"]).moments} == {"v3.mp4"}
     assert by_index.find("a dog then a cat").stage == "index"
 

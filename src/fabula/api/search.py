@@ -1,7 +1,7 @@
 """fabula.search: moments of a library of videos that answer a query, or nothing.
 
-found = fabula.search("a dog jumps into the water", store="store/")
-found = fabula.search("2:golden retriever + pool.jpg − fruit", store="store/", limit=5, min_probability=0.5)
+found = fabula.search("a dog jumps into the water", "store/")
+found = fabula.search("2:golden retriever + pool.jpg − fruit", "store/", limit=5, min_probability=0.5)
 s = fabula.api.search.open_searcher(store="store/"); s.find("a dog"); s.find("a man opens a door then a dog runs")
 """
 
@@ -26,9 +26,10 @@ if TYPE_CHECKING:
 
 
 @takes(SearchOptions)
-def search(query: str, *, options: SearchOptions | None = None, **given: Any) -> Found:
+def search(query: str, store: str | Path | None = None, *, options: SearchOptions | None = None, **given: Any) -> Found:
     """The moments of a store that answer a query best: text, pictures, plus and minus, `A then B`."""
-    (options,) = deal("search", given, options or SearchOptions)
+    named = {} if store is None else {"store": str(store)}
+    (options,) = deal("search", {**given, **named}, options or SearchOptions)
     from fabula.search.query import parse
 
     asked = parse(query)  # before anything is opened

@@ -1,15 +1,16 @@
-"""An index over clips, measured before it is trusted: Lance's inverted lists, RaBitQ codes (Gao & Long, 2024).
+"""An index over clips, measured with texts before it is trusted: Lance's inverted lists (Sivic & Zisserman, 2003).
 
-    √N lists of clips around centres; a query reads the `probes` nearest lists, ranks their clips by codes of a bit a
-    number, and compares the best `refine`·k of them with their vectors as they are
+    √N lists of clips around centres (k-means); a query reads the `probes` lists whose centres are nearest, and compares
+    their clips as they are: no codes, so that what is read is ranked exactly
 
-Words lie apart from pictures in an embedding (the gap between modalities: Liang et al., 2022), so the lists and codes
-that serve one picture's neighbours well may fail for words. Hence: asked with texts, against the exact answers,
+Words lie apart from pictures in an embedding (the gap between modalities: Liang et al., 2022). Graphs and short codes
+that serve one picture's neighbours well fail for words (docs/scale.md has the numbers), and lists must be read in
+plenty. Hence: asked with texts, against the exact answers,
 
     recall@100 = |found by the index ∩ the 100 nearest| / 100
 
-probes and refine are the first of a ladder that reach .995 on one half of the texts; recall is what the other half
-says. Below .99 there the index is not used, and the search stays exact.
+`probes` is the least of a ladder that reaches .995 on one half of the texts; recall is what the other half says. Below
+.99 there the index is not used, and the search stays exact.
 """
 
 from __future__ import annotations
@@ -33,12 +34,10 @@ if TYPE_CHECKING:
 
 FILE = "index.json"
 VERSION = 1
-KIND = "IVF_RQ"
+KIND = "IVF_FLAT"
 TOP = 100
 WANTED, ENOUGH = 0.995, 0.99  # of the texts that choose, of the texts that judge
-LADDER = (  # share of the lists that is read, refine: from the cheapest on
-    (0.05, 5), (0.1, 5), (0.2, 5), (0.4, 5), (0.6, 5), (0.8, 5), (1.0, 5), (1.0, 10), (1.0, 20),
-)  # fmt: skip
+LADDER = (0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0)  # shares of the lists that are read
 ROUNDS, DRAWN = 20, 64  # of k-means, clips a list it is given: words read most lists, so better lists gain little
 AROUND = 64  # clips before and behind a hit that are read to find where its moment ends
 RANGES = 400  # stretches that are read at once
@@ -63,7 +62,6 @@ class Plan:
     kind: str
     lists: int
     probes: int
-    refine: int
     recall: float  # of the texts that did not choose
     texts: int
     clips: int  # when it was built
@@ -75,7 +73,7 @@ class Plan:
 
     def __str__(self) -> str:
         return (
-            f"an index of {self.lists:,} lists, {self.probes:,} read, {self.refine}·k compared; "
+            f"an index of {self.lists:,} lists, {self.probes:,} of them read; "
             f"recall@{TOP} {self.recall:.4f} with {self.texts} texts"
         )
 
@@ -103,7 +101,7 @@ def build(
     n = len(store)
     if n <= EXACT_BELOW:
         raise SpecError(f"{n:,} clips; up to {EXACT_BELOW:,} all are compared, and no index is quicker")
-    from lancedb.index import BTree, IvfRq
+    from lancedb.index import BTree, IvfFlat
 
     queries = embed_tests(embedder, texts) if vectors is None else vectors
     lists = max(16, round(n**0.5))
@@ -111,7 +109,7 @@ def build(
     with store.writing(), named_faults(store.where):
         table.checkout_latest()
         say(f"an index of {lists:,} lists over {n:,} clips")
-        how = IvfRq(distance_type="cosine", num_partitions=lists, max_iterations=ROUNDS, sample_rate=DRAWN)
+        how = IvfFlat(distance_type="cosine", num_partitions=lists, max_iterations=ROUNDS, sample_rate=DRAWN)
         table.create_index("vector", config=how, replace=True)
         table.create_index("clip", config=BTree(), replace=True)
         table.checkout_latest()
@@ -160,19 +158,19 @@ def choose_plan(store: Store, queries: Floats, truth: Ints, lists: int, say: Cal
     tried: list[dict[str, float]] = []
     table, n = store.manifest.tables["clips"], len(store)
 
-    def plan(probes: int, refine: int, recall: float) -> Plan:
-        return Plan(table, KIND, lists, probes, refine, recall, len(queries[judge]), n, tuple(tried))
+    def plan(probes: int, recall: float) -> Plan:
+        return Plan(table, KIND, lists, probes, recall, len(queries[judge]), n, tuple(tried))
 
-    probes = refine = 0
-    for share, refine in LADDER:
+    probes = 0
+    for share in LADDER:
         probes = max(1, round(share * lists))
-        recall, seconds = measure(store, plan(probes, refine, 0.0), queries[choose], truth[choose])
-        tried.append({"probes": probes, "refine": refine, "recall": recall, "seconds": seconds})
-        say(f"{probes:,} lists read, {refine}·k compared: recall {recall:.4f}, {1000 * seconds:.0f} ms")
+        recall, seconds = measure(store, plan(probes, 0.0), queries[choose], truth[choose])
+        tried.append({"probes": probes, "recall": recall, "seconds": seconds})
+        say(f"{probes:,} lists read: recall {recall:.4f}, {1000 * seconds:.0f} ms")
         if recall >= WANTED:
             break
-    recall, _ = measure(store, plan(probes, refine, 0.0), queries[judge], truth[judge])
-    return plan(probes, refine, recall)
+    recall, _ = measure(store, plan(probes, 0.0), queries[judge], truth[judge])
+    return plan(probes, recall)
 
 
 def measure(store: Store, plan: Plan, queries: Floats, truth: Ints) -> tuple[float, float]:
@@ -215,7 +213,7 @@ def has_index(store: Store) -> bool:
 def search_table(store: Store, plan: Plan, q: Floats, k: int) -> Any:
     with named_faults(store.where):
         query = store.clips_table.search(q, vector_column_name="vector").distance_type("cosine")
-        query = query.nprobes(plan.probes).refine_factor(plan.refine)
+        query = query.nprobes(plan.probes)
         return query.select(["clip", "video", "_distance"]).limit(k).to_arrow()
 
 

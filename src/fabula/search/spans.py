@@ -48,8 +48,8 @@ class Smooth(Spec):
 
     name: ClassVar[str] = "smooth"
 
-    level: float = 0.5  # λ: how far down a hill a moment reaches
-    centre: float = 0.5  # κ: what a clip counts beside its neighbours
+    level: float = 0.7  # λ: how far down a hill a moment reaches
+    centre: float = 0.75  # κ: what a clip counts beside its neighbours
     longest: float = 120.0  # seconds of a moment, unless a search asks for longer ones
 
     def __post_init__(self) -> None:
@@ -61,7 +61,7 @@ class Smooth(Spec):
             raise SpecError(f"{self.name}: longest={self.longest:g}; a moment has some length")
 
 
-def smooth(s: Scores, centre: float = 0.5) -> Scores:
+def smooth(s: Scores, centre: float) -> Scores:
     """ŝ; beyond its ends a video goes on as it ends. [T]"""
     padded = np.concatenate([s[:1], s, s[-1:]])
     out: Scores = centre * s + (1 - centre) * (padded[:-2] + padded[2:]) / 2
@@ -200,9 +200,12 @@ class Model:
 
     def spans(self, store: Store, track: Track, text: str, s: Scores) -> Iterator[Span]:
         """The model's moments of one video, best first."""
+        if not np.isfinite(s).any():
+            return
         with self.lock:
             found = self.finder.find(self.encode(store, track), text, top=HILLS)
-        peak = float(smooth(s)[np.isfinite(s)].max())
+        counts = np.isfinite(s)
+        peak = float(smooth(np.where(counts, s, s[counts].min()), Smooth().centre)[counts].max())
         for place, one in enumerate(found):
             some = np.flatnonzero((track.start < one.end) & (track.end > one.start) & np.isfinite(s))
             if not len(some):
