@@ -1,4 +1,4 @@
-"""Small films of plain colours, and stores of them."""
+"""Small films of plain colours, and stores of them; the browser is that of the report's tests."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ import numpy as np
 import pytest
 
 from tests.features.conftest import write_video
+from tests.report.conftest import chromium, screenshots
+
+__all__ = ["chromium", "screenshots"]
 
 if importlib.util.find_spec("av") is None or importlib.util.find_spec("lancedb") is None:
     collect_ignore_glob = ["test_*.py"]  # needs fabula[search]

@@ -1,10 +1,12 @@
 """Buckets, ranges, origins and tokens, without a server."""
 
+import socket
+
 import pytest
 
 from fabula.core.errors import SpecError
 from fabula.web import limits
-from fabula.web.binding import Binding, check_origin
+from fabula.web.binding import Binding, check_origin, open_socket
 from fabula.web.limits import Buckets
 from fabula.web.media import Part, find_part, is_inside, read_part
 from fabula.web.tokens import hash_token, looks_right, make_code, make_token
@@ -79,3 +81,9 @@ def test_tokens():
     assert len(some) == 100 and all(map(looks_right, some))
     assert not looks_right("short") and not looks_right("x" * 23) and not looks_right("ä" * 22)
     assert len(hash_token("a")) == 64 and set(make_code(100)) <= set("23456789ABCDEFGHJKLMNPQRSTUVWXYZ")
+
+
+def test_answers_do_not_wait_for_an_acknowledgement():
+    """asyncio turns Nagle's algorithm off for sockets whose protocol is named, and for no other."""
+    with open_socket(Binding(port=0)) as bound:
+        assert bound.proto == socket.IPPROTO_TCP

@@ -1,4 +1,4 @@
-"""fabula serve: the report in a browser, from this machine alone."""
+"""fabula serve: the report in a browser, from this machine alone; or a store of clips to search."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from fabula.core.options import Options, option
 from fabula.io.door import read_bytes
 from fabula.io.files import check_path
 from fabula.score.options import WHERE, ScoreOptions
+from fabula.web.binding import Binding
 
 HOST = "127.0.0.1"
-PORT = 8765
 OURS = re.compile(
     r"(?:127\.0\.0\.1|localhost)(?::[0-9]{1,5})?", re.ASCII | re.IGNORECASE
 )  # any port: it may be forwarded
@@ -40,25 +40,41 @@ class Serving(Options):
     """What is shown, and where."""
 
     against: Path | None = option(None, "A second system's predictions, compared video by video.")
-    port: int = option(PORT, "0: any that is free.", shows_default=True, at_least=0, at_most=65535)
+    store: str | None = option(None, "A store of clips to search (fabula index makes one), in place of WHAT.")
+    weights: str | None = option(None, "With --store: the embedder's weights, where they are not where they were.")
     open_: bool = option(False, "Also open the browser.")
 
 
 @click.command("serve", cls=Several)
-@path_argument("shown", metavar="WHAT")
+@path_argument("shown", metavar="[WHAT]", required=False)
 @refs_option()
 @flags(ScoreOptions, into="options", without=WHERE)
 @flags(Serving, into="serving")
-def command(shown: Path, refs: tuple[Path, ...], options: ScoreOptions, serving: Serving) -> None:
+@flags(Binding, into="binding")
+def command(
+    shown: Path | None, refs: tuple[Path, ...], options: ScoreOptions, serving: Serving, binding: Binding
+) -> None:
     """Show WHAT as a page on this machine, until Ctrl-C.
 
     \b
     fabula serve preds.json --refs val_1.json val_2.json     scored, then shown; --against b.json compares
     fabula serve report.html                                 a page that fabula score --html wrote
     fabula serve result.json                                 what fabula score --json wrote: scores, but no videos
+    fabula serve --store DIR                                 a library of videos, to be searched
+    fabula serve --store DIR --people people.npz             … also by who is seen in them (fabula people find)
+    fabula serve --store DIR --host 0.0.0.0 --origin https://NAME     … by others, through a proxy that speaks TLS
     """
+    if serving.store is not None:
+        serve_store(shown, refs, options, serving, binding)
+        return
+    if shown is None:
+        raise SpecError("nothing to show; name predictions, a page or a result, or a library with --store DIR")
+    if serving.weights is not None:
+        raise SpecError("--weights belongs to --store")
+    if binding.host != HOST or binding.origin is not None:
+        raise SpecError("a report is shown on this machine alone; --host and --origin belong to --store")
     body = make_body(shown, refs, serving.against, options)
-    with open_server(body, serving.port) as server:
+    with open_server(body, binding.port) as server:
         address = f"http://{HOST}:{server.server_port}/"
         print_note(f"{shown.name} is at {address} (Ctrl-C stops)")
         if serving.open_:
@@ -67,6 +83,25 @@ def command(shown: Path, refs: tuple[Path, ...], options: ScoreOptions, serving:
             server.serve_forever()
         except KeyboardInterrupt:
             print_note("stopped")
+
+
+def serve_store(
+    shown: Path | None, refs: tuple[Path, ...], options: ScoreOptions, serving: Serving, binding: Binding
+) -> None:
+    """A store to search; what belongs to a report is refused."""
+    from fabula.api.serve import serve
+
+    if shown is not None or refs or serving.against is not None or [o for o in options.given() if o.name != "people"]:
+        raise SpecError("--store shows a library alone; predictions, --refs and how to score belong to a report")
+    assert serving.store is not None
+
+    def ready(link: str, clips: int) -> None:
+        print_note(f"{clips:,} clips of {serving.store} are at {link} (Ctrl-C stops)")
+        if serving.open_:
+            webbrowser.open(link)
+
+    serve(serving.store, binding, people=options.people, weights=serving.weights, ready=ready)
+    print_note("stopped")
 
 
 def make_body(shown: Path, refs: tuple[Path, ...], against: Path | None, options: ScoreOptions) -> bytes:

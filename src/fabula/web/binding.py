@@ -75,12 +75,14 @@ def check_origin(origin: str) -> str:
 def open_socket(binding: Binding) -> socket.socket:
     """The socket, bound: a port that is taken is said before anything else is done."""
     family = socket.AF_INET6 if ":" in binding.host else socket.AF_INET
+    # asyncio sends at once (TCP_NODELAY) only where the protocol is named; else every answer waits 40 ms for an ACK
+    found = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
-        found = socket.socket(family, socket.SOCK_STREAM)
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         found.bind((binding.host, binding.port))
         found.listen(CONNECTIONS)
     except OSError as error:
+        found.close()
         raise InputError(
             f"port {binding.port} of {binding.host} cannot be had ({error.strerror})",
             hint="choose another, or --port 0",
