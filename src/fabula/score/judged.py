@@ -42,10 +42,17 @@ def judged(options: ScoreOptions, chosen: Sequence[Metric], notes: Notes) -> Ite
 @contextmanager
 def open_session(options: ScoreOptions, notes: Notes) -> Iterator[None]:
     """The session that the options name, for one scoring or for several."""
+    from fabula.text.judges import installed
     from fabula.text.judges.fake import reply
 
-    with asking(options.endpoint(), reply=reply):
-        yield
+    if options.judge_prompts is not None and not options.judge_prompts.is_dir():
+        raise InputError("no such folder", file=options.judge_prompts, hint="--judge-prompts names a clone")
+    token = installed.folder.set(options.judge_prompts)
+    try:
+        with asking(options.endpoint(), reply=reply):
+            yield
+    finally:
+        installed.folder.reset(token)
 
 
 def sign_judge(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import cast
 
 from fabula.core.errors import InputError
-from fabula.core.notes import Notes
+from fabula.core.notes import Notes, name_id
 from fabula.core.nouns import Item
 from fabula.core.questions import Response
 from fabula.core.result import Result
@@ -34,7 +34,9 @@ def run(request: Request) -> Result:
     data = Responses(responses)
 
     def rows_of(metric: Metric) -> Rows:
-        return metric.table(data, request.progress)
+        table = metric.table(data, request.progress)
+        note_failed(table, metric, notes)
+        return table
 
     counts = {
         "items": len(responses),
@@ -69,6 +71,17 @@ def choose(request: Request, responses: Sequence[Response], file: Path, notes: N
         if lacking:
             notes.add(f"{metric.name}: {lacking} of {len(responses)} questions have nothing for it and do not count")
     return able
+
+
+def note_failed(table: Rows, metric: Metric, notes: Notes) -> None:
+    """Name the items that lack a judgement, and count those that are left out."""
+    for key, failed in table.by_key("failed").items() if "failed" in table.columns else ():
+        if failed:
+            rule = metric.param("failed")
+            notes.add(f"{metric.title}: {{n}} items lack a judgement that can be read (failed={rule})", name_id(key))
+    for key, counts in table.by_key("counts").items() if "counts" in table.columns else ():
+        if not counts:
+            notes.add(f"{metric.title}: {{n}} items are left out of the mean, as its rules have it", name_id(key))
 
 
 def with_kinds(result: Result, responses: Sequence[Response]) -> Result:
