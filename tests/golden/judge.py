@@ -1,4 +1,4 @@
-"""A judge whose answers come from a table: prompts of a made-up lmms-eval, so that nobody's text is shipped."""
+"""A judge that answers from a table: prompts of a made-up lmms-eval, so that nobody's text is needed or shipped."""
 
 from __future__ import annotations
 

@@ -30,10 +30,31 @@ def is_lines(head: Head) -> bool:
     return "id" in entry and "prediction" not in entry and ("answer" in entry or any(key in entry for key in TRUTH))
 
 
+def is_plm_choices(head: Head) -> bool:
+    """A row of PLM-VideoBench's fgqa."""
+    return {"uid", "qa_uid", "question", "options"} <= set(head.first_entry)
+
+
+def is_plm_open(head: Head) -> bool:
+    """A row of its sgqa."""
+    return {"uid", "question", "answer"} <= set(head.first_entry) and "options" not in head.first_entry
+
+
+def is_plm_answers(head: Head) -> bool:
+    return has_returned(head) or ("uid" in head.first_entry and "question" not in head.first_entry)
+
+
+def has_returned(head: Head) -> bool:
+    """A line of lmms-eval's log of one of these tasks."""
+    return any(isinstance(head.first_entry.get(key), dict) for key in ("plm_fgqa_scores", "plm_sgqa_scores"))
+
+
 def is_questions(head: Head) -> bool:
     """Beyond doubt: answers alone may be of anything, and so may a table or a log."""
     if is_table(head.path):
         return False
+    if is_plm_choices(head) or is_plm_open(head) or has_returned(head):
+        return True
     entry = head.first_entry
     own = "id" in entry and any(key in entry for key in TRUTH)
     return own or (head.lines and (is_tarsier(head) or is_rows(head))) or is_aurora(head)
@@ -48,7 +69,7 @@ def is_rows(head: Head) -> bool:
 
 
 def is_log(head: Head) -> bool:
-    return is_sample(head.first_entry)
+    return is_sample(head.first_entry) and not has_returned(head)
 
 
 def is_aurora(head: Head) -> bool:
@@ -88,6 +109,9 @@ SHELF = Shelf(
         Rule("question-lines", is_lines, "*.jsonl, *.json", module="lines"),
         Rule("lmms-vdc", is_log, "*.jsonl", "predictions", module="lmms_vdc"),
         Rule("lmms-vdc-rows", is_rows, "*.jsonl, *.json", "references", module="lmms_vdc"),
+        Rule("plm-fgqa", is_plm_choices, "*.jsonl, *.json", "references", module="plm"),
+        Rule("plm-sgqa", is_plm_open, "*.jsonl, *.json", "references", module="plm"),
+        Rule("plm-answers", is_plm_answers, "*.jsonl, *.json", module="plm"),
         Rule("tarsier", is_tarsier, "*.jsonl"),
         Rule("vlmevalkit-dream", is_dream, TABLES, module="vlmevalkit"),
         Rule("vlmevalkit-vdc", is_vdc, TABLES, module="vlmevalkit"),

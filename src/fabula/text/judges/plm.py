@@ -1,7 +1,7 @@
 """The judges of PLM-VideoBench (Cho et al., 2025), their prompts read from the user's own lmms-eval.
 
 plm, plm-rcap   score = the field `score` of an answer that is JSON and nothing but JSON, / 10; not brought to 0 … 1
-plm-sgqa        1 where `pred` is "yes" in such an answer; where it is no JSON, 1 if "yes" or "Yes" occurs anywhere
+sgqa            1 where `pred` is "yes" in such an answer; where it is no JSON, 1 if "yes" or "Yes" occurs anywhere
 
 An answer that is no JSON (a fence round it is enough) counts as a judgement that cannot be read; so does one in which
 the published program ends: no object, no `score`, a score that is no number, or for `plm-rcap` no `explanation`.
@@ -65,15 +65,13 @@ def read_strict(text: str, needed: tuple[str, ...] = ()) -> float | None:
     return share if isfinite(share) else None
 
 
-def read_verdict(text: str) -> tuple[float | None, bool]:
-    """Is the answer right (None: the published program ends there), and was it read from JSON?"""
+def read_verdict(text: str) -> float | None:
+    """1 where the answer is said to be right; None where the published program ends."""
     try:
         said = json.loads(text)
     except (ValueError, RecursionError):
-        return float("yes" in text or "Yes" in text), False  # in "eyes" too
-    if not isinstance(said, dict) or "pred" not in said:
-        return None, True
-    return float(said["pred"] == "yes"), True
+        return float("yes" in text or "Yes" in text)  # in "eyes" too
+    return float(said["pred"] == "yes") if isinstance(said, dict) and "pred" in said else None
 
 
 JUDGES = (
