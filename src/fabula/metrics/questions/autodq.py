@@ -27,6 +27,7 @@ from fabula.metrics.questions._asking import ask_each, model_of
 from fabula.metrics.questions._events import READ_EVENTS, READ_TOLD, BrokenError, Events, Told
 from fabula.metrics.questions._prompts import examination
 from fabula.metrics.questions.base import QuestionMetric
+from fabula.text.judges.attempts import speaks_to_judge
 
 MOST = 100  # tries
 
@@ -111,6 +112,7 @@ class Metric(QuestionMetric):
                 problem = f"the judge's answers cannot be read, asked {self.tries} times"
                 hint = "AutoDQ(failed=zero) counts it as 0, failed=drop leaves it out"
                 raise InputError(problem, video=response.id, noun="item", hint=hint)
+        current().tell(attempts=sum(speaks_to_judge(s.said) for s in some))
         current().tell(spared=sum(3 + (r.events is None) for r, s in zip(responses, samples, strict=True) if s is None))
         return [self.row(s) for s in samples]
 

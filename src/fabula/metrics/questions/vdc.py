@@ -24,6 +24,7 @@ from fabula.metrics.questions._asking import ask_each, model_of
 from fabula.metrics.questions._matches import READ, Agreement
 from fabula.metrics.questions._prompts import examination
 from fabula.metrics.questions.base import QuestionMetric
+from fabula.text.judges.attempts import speaks_to_judge
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +90,7 @@ class Metric(QuestionMetric):
         silent = [self.is_silent(r) for r in responses]
         pairs = [[] if quiet else self.choose(r) for r, quiet in zip(responses, silent, strict=True)]
         spared = sum(2 * (len(r.asked) - len(some)) for r, some in zip(responses, pairs, strict=True))
-        current().tell(spared=spared)
+        current().tell(spared=spared, attempts=sum(speaks_to_judge(r.answer or "") for r in responses))
         found = iter(self.examine([(r, pair) for r, some in zip(responses, pairs, strict=True) for pair in some]))
         rows = []
         for response, quiet, some in zip(responses, silent, pairs, strict=True):

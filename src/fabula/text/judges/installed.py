@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import ast
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +32,18 @@ PARTS = (
 LONGEST = 4 << 20  # bytes of a file of code
 CLONED = "github.com/"  # how what is to be cloned begins, where others are installed
 folder: ContextVar[Path | None] = ContextVar("folder", default=None)  # of --judge-prompts
+
+
+@contextmanager
+def reading_from(cloned: Path | None) -> Iterator[None]:
+    """Prompts are looked for in this folder first, by everything within."""
+    if cloned is not None and not cloned.is_dir():
+        raise InputError("no such folder", file=cloned, hint="--judge-prompts names a clone of a repository")
+    token = folder.set(cloned)
+    try:
+        yield
+    finally:
+        folder.reset(token)
 
 
 @dataclass(frozen=True, slots=True)
