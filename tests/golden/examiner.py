@@ -20,6 +20,7 @@ from fabula.llm.session import Session, asking
 from fabula.metrics.questions._prompts import aurora, lmms, tarsier, vlmevalkit
 from fabula.text.judges import installed
 
+EXAMINED = ({"events", "relations"}, {"answers", "matches"})  # what such a table has
 CUT = "\x1f"
 SGLANG = f"""
 @function
