@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from fabula import io
 from fabula import metrics as metric_room
@@ -18,6 +18,9 @@ from fabula.diagnose.stress import Stress, StressOptions, default
 from fabula.diagnose.stress import stress as spoil_stories
 from fabula.metrics import Metric
 from fabula.stats.resampling import Resampling
+
+if TYPE_CHECKING:
+    from fabula.metrics.questions import QuestionMetric
 
 
 @takes(StressOptions)
@@ -58,14 +61,13 @@ def stress_questions(
     from fabula.core.notes import Notes
     from fabula.diagnose.quizzes import stress_answers
     from fabula.io.questions import read_responses
-    from fabula.metrics.questions import QuestionMetric
 
     if corpus is None or isinstance(corpus, Corpus):
         raise SpecError("no questions are bundled; name a file of them with --corpus")
     notes = Notes()
     responses = list(read_responses(corpus, notes, role="references").values())
     seen = stress_answers(
-        [m for m in wanted if isinstance(m, QuestionMetric)],
+        cast("list[QuestionMetric]", wanted),
         responses,
         changes=options.ways or None,
         copies=options.copies,
