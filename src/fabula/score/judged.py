@@ -6,7 +6,7 @@ failed   zero: it counts 0 · drop: the video or item (with that reference set) 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -24,15 +24,19 @@ if TYPE_CHECKING:
     from fabula.score.base import Tally
 
 
+def check_heeded(some: Iterable[Metric], options: ScoreOptions) -> None:
+    """Refuse flags of a judge that nobody asks."""
+    if options.heeded_by_judges and not any(metric.asks for metric in some):
+        told = ", ".join(options.heeded_by_judges)
+        raise SpecError(f'no metric here asks a judge, and {told} would not be heeded; -m "SODA_c(text=judge:fabula)"')
+
+
 @contextmanager
 def judged(options: ScoreOptions, chosen: Sequence[Metric]) -> Iterator[None]:
     """A session for all these metrics; that of the caller, where one is open."""
     if here.get() is not None:
         yield
         return
-    if not any(metric.asks for metric in chosen):
-        told = ", ".join(options.heeded_by_judges)
-        raise SpecError(f'no metric here asks a judge, and {told} would not be heeded; -m "SODA_c(text=judge:fabula)"')
     if not options.names_judge:
         name = next(metric.title for metric in chosen if metric.asks)
         raise SpecError(f"{name} asks a judge; say --judge-url and --judge-model, or --judge-replay")
