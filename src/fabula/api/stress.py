@@ -46,6 +46,9 @@ def stress(
     options, ask = deal("stress", given, options or StressOptions(), ask or JudgeOptions(), without=WITHOUT)
     wanted = choose_metrics([metrics] if isinstance(metrics, str) else metrics, options.spice)
     if all(m.reads == "questions" for m in wanted):
+        if ask.heeded_by_judges:
+            told = f"{ask.heeded_by_judges[0]} would not be heeded"
+            raise SpecError(f"rules about answers are tried with the judge that counts words, and {told}")
         return stress_questions(wanted, corpus, options, progress)
     stories, warnings = read_stories(corpus)
     asks = any(metric.asks for metric in wanted)

@@ -34,7 +34,9 @@ class JudgeOptions(Options):
     )
     judge_replay: Path | None = option(None, "Take judgements from this file; nothing is sent.")
     judge_prompts: Path | None = option(
-        None, "A clone of the repository whose published prompts are asked, where they are in no package."
+        None,
+        "A clone of the repository whose published prompts are asked, or a folder of clones, where they are in no "
+        "package.",
     )
     judge_failed: Failed = option(
         "zero",
