@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import pytest
 import fabula
 from fabula.core.result import Result
 from fabula.protocols import room
+from tests.golden.examiner import EXAMINED, examined_by
 from tests.golden.judge import judged_by
 
 HERE = Path(__file__).parent
@@ -40,8 +41,13 @@ def score(protocol: str, case: dict[str, Any], **more: Any) -> Result:
     if case.get("task"):
         options["task"] = case["task"]
     options |= more
-    with judged_by(case["judge"]) if "judge" in case else nullcontext():
+    with open_judge(case["judge"]) if "judge" in case else nullcontext():
         return fabula.score(found(case["preds"]), [found(r) for r in case["refs"]], protocol=protocol, **options)
+
+
+def open_judge(table: dict[str, Any]) -> AbstractContextManager[Any]:
+    """Who answers from the table of a case: about pairs of captions, or about descriptions."""
+    return examined_by(table) if set(table) in EXAMINED else judged_by(table)
 
 
 def numbers(result: Result) -> dict[str, float]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from fabula import io
 from fabula import metrics as metric_room
@@ -23,6 +23,9 @@ from fabula.text.judges.options import JudgeOptions
 from fabula.text.judges.scorer import session_of
 
 WITHOUT = ("judge_failed",)  # of JudgeOptions: under stress an unread judgement counts 0
+
+if TYPE_CHECKING:
+    from fabula.metrics.questions import QuestionMetric
 
 
 @takes(StressOptions, JudgeOptions, without=WITHOUT)
@@ -42,6 +45,11 @@ def stress(
     """
     options, ask = deal("stress", given, options or StressOptions(), ask or JudgeOptions(), without=WITHOUT)
     wanted = choose_metrics([metrics] if isinstance(metrics, str) else metrics, options.spice)
+    if all(m.reads == "questions" for m in wanted):
+        if ask.heeded_by_judges:
+            told = f"{ask.heeded_by_judges[0]} would not be heeded"
+            raise SpecError(f"rules about answers are tried with the judge that counts words, and {told}")
+        return stress_questions(wanted, corpus, options, progress)
     stories, warnings = read_stories(corpus)
     asks = any(metric.asks for metric in wanted)
     if ask.heeded_by_judges and not asks:
@@ -57,6 +65,32 @@ def stress(
             progress=progress,
         )
     return replace(seen, warnings=warnings)
+
+
+def stress_questions(
+    wanted: Sequence[Metric], corpus: str | Path | Corpus | None, options: StressOptions, progress: Progress
+) -> Stress:
+    """The same of answers: which rule can be gamed."""
+    from fabula.core.notes import Notes
+    from fabula.diagnose.quizzes import stress_answers
+    from fabula.io.questions import read_responses
+
+    if corpus is None or isinstance(corpus, Corpus):
+        raise SpecError("no questions are bundled; name a file of them with --corpus")
+    notes = Notes()
+    responses = list(read_responses(corpus, notes, role="references").values())
+    seen = stress_answers(
+        cast("list[QuestionMetric]", wanted),
+        responses,
+        changes=options.ways or None,
+        copies=options.copies,
+        how=Resampling(method="percentile", resamples=min(options.resamples, DRAWS), seed=options.seed),
+        progress=progress,
+    )
+    return replace(seen, warnings=tuple(notes.lines()))
+
+
+DRAWS = 500  # of answers: each folds whole tables
 
 
 def choose_metrics(given: Sequence[str | Metric], spice: str | None) -> list[Metric]:

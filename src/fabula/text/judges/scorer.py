@@ -15,6 +15,7 @@ from fabula.text._scorer import Block, Scorer, Wanted
 from fabula.text.judges import judge
 from fabula.text.judges.attempts import speaks_to_judge
 from fabula.text.judges.fake import reply
+from fabula.text.judges.installed import reading_from
 from fabula.text.judges.options import JudgeOptions
 
 HEAD = "judge"
@@ -81,7 +82,7 @@ def session_of(ask: JudgeOptions) -> Iterator[Session]:
     if open_now is not None:
         yield open_now
         return
-    with asking(ask.endpoint(), reply=reply) as session:
+    with reading_from(ask.judge_prompts), asking(ask.endpoint(), reply=reply) as session:
         yield session
 
 
