@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar, cast, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from fabula.core.checklist import Checklist
 from fabula.core.errors import InputError
 
 T = TypeVar("T")
@@ -63,6 +64,7 @@ class Event:
     segment: Segment
     caption: str | None = None
     score: float | None = None  # the system's own confidence, where it gives one
+    checklist: Checklist | None = None  # of a reference, where its file has one; columns have no place for it
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -228,6 +230,8 @@ class Corpus(Mapping[str, Story]):
     name: str = ""
     format: str = ""
     external: Mapping[str, object] = field(default_factory=dict)  # a submission's header, written back as read
+    aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # what else predictions may call a video
+    categories: Mapping[str, str] = field(default_factory=dict)  # of videos, where the file has any
 
     def __getitem__(self, id: str) -> Story:
         return self.stories[id]

@@ -111,9 +111,9 @@ def read(path: Any, format: str | None = None) -> tuple[Corpus, Notes]:
         raise InputError(f"holds files of several formats: {', '.join(kinds)}", file=path, hint=hint)
     close_source(whole, empty=not stories)
     ((name, header),) = kinds.items()
-    return Corpus(
-        stories, name=str(path), format=name if argument is None else f"{name}:{argument}", external=header
-    ), whole.notes
+    named = name if argument is None else f"{name}:{argument}"
+    beside: dict[str, Any] = {"external": header, "aliases": whole.aliases, "categories": whole.categories}
+    return Corpus(stories, name=str(path), format=named, **beside), whole.notes
 
 
 def find_header(document: Any, format: Format) -> dict[str, object]:

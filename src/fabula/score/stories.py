@@ -12,7 +12,7 @@ from fabula.core.notes import Notes, name_id
 from fabula.core.nouns import Corpus
 from fabula.core.result import Result
 from fabula.core.rows import Rows
-from fabula.io.ids import reconcile
+from fabula.io.ids import reconcile, resolve_aliases
 from fabula.io.segments import check_predictions, check_references
 from fabula.metrics import Metric
 from fabula.metrics.stories import Stories, compare
@@ -74,6 +74,8 @@ def gather(request: Request, notes: Notes) -> tuple[list[Corpus], Corpus]:
     pred = check_predictions(pred, notes, options.strict, judged)
     if judged:
         sets = [check_references(ref, notes, options.repair) for ref in sets]
+    for ref in sets:
+        pred = resolve_aliases(pred, {name: v for name, v in ref.aliases.items() if name not in ref}, notes)
     sets = [sets[0], *(reconcile(ref, sets[0], notes) for ref in sets[1:])]
     return sets, reconcile(pred, [v for ref in sets for v in ref], notes)
 
