@@ -137,6 +137,11 @@ class Metric(Spec):
         """True where a unit's rows hang on that unit alone: those of units that did not change can stay."""
         return not (self.whole or self.needs_statistics)
 
+    @property
+    def asks(self) -> bool:
+        """True where rows take what a language model says: by its caption scorer, or by a parameter `judge`."""
+        return str(self.param("text", "")).startswith("judge:") or bool(self.param("judge"))
+
     def captions(self) -> Any:
         """The scorer (pair/captions.py) by which it compares captions pair by pair; None where there is none."""
         return None
