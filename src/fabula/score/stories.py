@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import NamedTuple
 
 from fabula import io
@@ -12,6 +13,7 @@ from fabula.core.notes import Notes, name_id
 from fabula.core.nouns import Corpus
 from fabula.core.result import Result
 from fabula.core.rows import Rows
+from fabula.io.files import is_table
 from fabula.io.ids import reconcile, resolve_aliases
 from fabula.io.segments import check_predictions, check_references
 from fabula.metrics import Metric
@@ -37,7 +39,22 @@ def run(request: Request, task: str | None) -> Result:
         return metric.table(data, request.progress)
 
     tally = Tally({"sets": len(sets), "missing": ready.counts["missing"]}, dict(ready.counts), notes)
-    return replace(measure(request, task, chosen, rows_of, tally), refs=tuple(sets), predictions=pred)
+    result = replace(measure(request, task, chosen, rows_of, tally), refs=tuple(sets), predictions=pred)
+    return with_categories(result, sets[0].categories) if sets[0].categories else result
+
+
+def with_categories(result: Result, categories: Mapping[str, str]) -> Result:
+    """The result with each score by category of video as well, where the references have categories."""
+    scores = {}
+    for name, score in result.scores.items():
+        metric, rows = result.metrics[name], result.rows[name]
+        places: dict[str, list[int]] = {}
+        for i, key in enumerate(rows.keys):
+            if (category := categories.get(str(key))) is not None:
+                places.setdefault(category, []).append(i)
+        by_type = {c: {"videos": len({*map(rows.keys.__getitem__, at)}), **metric.fold(rows.take(at))} for c, at in places.items()}
+        scores[name] = replace(score, by_type=by_type)
+    return replace(result, scores=scores)
 
 
 class Ready(NamedTuple):
@@ -69,7 +86,7 @@ def gather(request: Request, notes: Notes) -> tuple[list[Corpus], Corpus]:
     request.need_refs()
     options = request.options
     sets = [read_corpus(r, notes, options.refs_format, request.shelf) for r in request.refs]
-    pred = read_corpus(request.predictions, notes, options.format)
+    pred = read_corpus(request.predictions, notes, options.format or own_format(request))
     judged = request.protocol is None or request.protocol.judges_segments
     pred = check_predictions(pred, notes, options.strict, judged)
     if judged:
@@ -78,6 +95,13 @@ def gather(request: Request, notes: Notes) -> tuple[list[Corpus], Corpus]:
         pred = resolve_aliases(pred, {name: v for name, v in ref.aliases.items() if name not in ref}, notes)
     sets = [sets[0], *(reconcile(ref, sets[0], notes) for ref in sets[1:])]
     return sets, reconcile(pred, [v for ref in sets for v in ref], notes)
+
+
+def own_format(request: Request) -> str | None:
+    """The format by which the protocol's evaluator reads a table of predictions, where it has one."""
+    if request.protocol is None or isinstance(request.predictions, Corpus):
+        return None
+    return request.protocol.tables or None if is_table(Path(str(request.predictions))) else None
 
 
 def read_corpus(readable: Readable, notes: Notes, format: str | None, shelf: Shelf | None = None) -> Corpus:

@@ -71,6 +71,25 @@ def is_timechat(head: Head) -> bool:
     return isinstance(first, dict) and "timestamp" in first and all(isinstance(v, list) for v in root.values())
 
 
+def is_sodam(head: Head) -> bool:
+    """SodaM's lines and lists; {clip: events} where times or words are written as only it reads them."""
+    root = head.sample
+    first = root[0] if isinstance(root, list) and root else root
+    if isinstance(first, dict) and "clip_path" in first:
+        return any(key in first for key in ("human_json_anno", "human_json_anno_en", "pred", "prediction_json", "prediction"))
+    if not isinstance(root, dict) or head.lines:
+        return False
+    events = next((v for v in root.values() if isinstance(v, list) and v), [None])
+    known = isinstance(events[0], dict) and "timestamp" in events[0]
+    return known and (isinstance(events[0]["timestamp"], str) or "segment_detail_caption" in events[0])
+
+
+def is_vantage(head: Head) -> bool:
+    root = head.sample
+    first = root[0] if isinstance(root, list) and root else root
+    return isinstance(first, dict) and isinstance(first.get("conversations"), list) and "id" in first
+
+
 def is_youcook2(head: Head) -> bool:
     return isinstance(head.sample, dict) and isinstance(head.sample.get("database"), dict)
 
@@ -84,9 +103,11 @@ SHELF = Shelf(
         Rule("lmms-samples", is_lmms, "*.jsonl", "predictions"),
         Rule("pdvc", is_pdvc, holds="predictions"),
         Rule("pss", holds="references"),  # activitynet's shape
+        Rule("sodam", is_sodam, "*.jsonl, *.json"),  # before timechat, whose shape one of its is
         Rule("submission", is_submission, holds="predictions"),
         Rule("tasty", holds="references"),  # activitynet's shape
         Rule("timechat", is_timechat),
+        Rule("vantage", is_vantage, "*.tsv, *.csv, *.xlsx, *.jsonl, *.json"),
         Rule("vlmevalkit", is_table, "*.csv, *.tsv, *.xlsx", "predictions"),
         Rule("youcook2", is_youcook2, holds="references"),
     ),

@@ -23,7 +23,7 @@ from fabula.text.checklists.base import ChecklistJudge, Counts
 
 WHERE = "FABULA_TIMECHAT_CAPTIONER"
 FILE = "Eval/eval_sodam.py"
-PUBLISHED = "?"  # at 9014445
+PUBLISHED = "dfc04cfa8d1c46ea"  # at 9014445
 LONGEST = 4 << 20  # bytes of a file of code
 PARAMETERS = {"temperature": 0, "top_p": 0.001, "seed": 42}
 Part = tuple[str, str]  # ("text", words), ("points", dimension) or ("caption", "")
