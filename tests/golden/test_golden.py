@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 import fabula
 from fabula.core.result import Result
 from fabula.protocols import room
+from tests.golden.judge import judged_by
 
 HERE = Path(__file__).parent
 DEMO = Path(fabula.__file__).parent / "demo"
@@ -22,7 +24,7 @@ CASES = [
     for record in RECORDS.values()
     for case in record["cases"]
 ]
-FIELDS = {"name", "preds", "refs", "task", "options", "scores", "crash", "note", "tolerance", "source"}
+FIELDS = {"name", "preds", "refs", "task", "options", "scores", "crash", "note", "tolerance", "source", "judge"}
 MORE = {"by_type", "by_length", "breakdown"}  # numbers behind the scores: README.md
 TOLERANCE = 1e-9  # absolute, where a case has none of its own
 
@@ -38,7 +40,8 @@ def score(protocol: str, case: dict[str, Any], **more: Any) -> Result:
     if case.get("task"):
         options["task"] = case["task"]
     options |= more
-    return fabula.score(found(case["preds"]), [found(r) for r in case["refs"]], protocol=protocol, **options)
+    with judged_by(case["judge"]) if "judge" in case else nullcontext():
+        return fabula.score(found(case["preds"]), [found(r) for r in case["refs"]], protocol=protocol, **options)
 
 
 def numbers(result: Result) -> dict[str, float]:

@@ -3,6 +3,7 @@
 stories    events of videos; `read` and `write` here are theirs        answers   free-form answers, read as stories
 captions   single captions with references     identity  people in sets of clips
 moments    queries and rankings                regions   captioned boxes
+questions  answers in words, and what they are held against
 """
 
 from __future__ import annotations
@@ -59,9 +60,10 @@ def formats() -> list[Format]:
 
 def all_formats() -> list[Format]:
     """Every format of every task: stories first, then moments and regions, then the others, each by file name."""
-    from fabula.io import captions, identity, moments, regions
+    from fabula.io import captions, identity, moments, questions, regions
 
-    others = [(file, shelf.SHELF.load(file)) for shelf in (captions, identity) for file in shelf.SHELF.files()]
+    shelves = (captions, identity, questions)
+    others = [(file, shelf.SHELF.load(file)) for shelf in shelves for file in shelf.SHELF.files()]
     rest = [format for _, some in sorted(others, key=lambda pair: pair[0]) for format in some]
     return [*formats(), *moments.formats(), *regions.formats(), *rest]
 
@@ -253,6 +255,23 @@ def has_answers(path: Path) -> bool:
 def open_lines(path: Path, format: Format) -> LineBytes | None:
     """Lines for the kernel, where it can read them; a pipe is read once, and by those who look at its beginning."""
     return LineBytes(path, path) if format.plain and native() is not None and path.is_file() else None
+
+
+def read_spoken(path: Path, format: str | None, reader: str) -> str | None:
+    """The format's name, with the reader for the words of its answers; as it is where it holds none.
+
+    Who asks has a rule of its own for reading answers: no other is used in its place.
+    """
+    path = list_files(path, Notes())[0] if path.is_dir() else path
+    if format is None and not path.is_file():
+        raise SpecError(f"{path} can be read once only, and answers are to be read as {reader} does: name the --format")
+    found, argument = (open_document(path, None)[1], None) if format is None else find(format)
+    if not found.spoken:
+        return format
+    if found.spoken == "otherwise":
+        able = ", ".join(f.name for f in formats() if f.spoken == "by reader")
+        raise SpecError(f"answers of the format {found.name!r} cannot be read as {reader} does; of {able} they can")
+    return f"{found.name}:{argument},reader={reader}" if argument else f"{found.name}:reader={reader}"
 
 
 def sniff_format(head: Head) -> Format:

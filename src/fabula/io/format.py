@@ -17,6 +17,7 @@ from fabula.io.fields import Source
 if TYPE_CHECKING:
     from fabula.core.moments import Queries, Query, Ranking, Rankings, VideoNumbers
     from fabula.core.nouns import Corpus, Item, Story
+    from fabula.core.questions import Response
     from fabula.core.regions import Form, Picture
     from fabula.io.head import Head
 
@@ -41,6 +42,7 @@ class Format:
     sniff: Callable[[Head], bool] | None = None  # how it is known, where its shelf has no rule for it
     header: Callable[[Any], dict[str, object]] | None = None  # what stands beside the stories of a document
     opens: Callable[[Path], Any] | None = None  # how a document that is no JSON is got of its file
+    spoken: Literal["", "by reader", "otherwise"] = ""  # its stories are read from words; do they take reader=NAME?
     plain: str = ""  # what the kernel calls texts of it (io/columns.py); "": it reads none
 
     # a document; of lines, an iterator of (line number, object)
@@ -54,6 +56,7 @@ class Format:
     read_sets: Callable[[Source], Mapping[str, Any]] | None = None
     read_labels: Callable[[Source], Mapping[str, tuple[str, ...]]] | None = None
     read_grouping: Callable[[Source], list[tuple[str, ...]]] | None = None
+    read_responses: Callable[[Source], Iterator[Response]] | None = None
 
     # what a reader gave, as pieces of text; what is lost goes to the notes
     write: Callable[[Any, Source], Iterable[str]] | None = None

@@ -2,7 +2,7 @@
 
 One contract serves every kind of data. Whoever scores asks for five things and never for a class:
 
-    reads                 which data it compares: stories, captions, moments, regions, identity (one shelf each)
+    reads                 which data it compares: stories, captions, moments, regions, identity, questions
     prepare(data)         what all units share, made once: tokens, corpus statistics; handed on as `ctx`
     rows(block, ctx)      the rows of a block of units. A shelf's base makes them of `unit`, which a metric writes
     combine(rows)         rows of one reference set → numbers

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 WIDE = 9  # fields that still fit beside each other
+COUNTED = {"questions": "items", "dense": "videos", "procedure": "videos"}  # what is counted by type; else queries
+TYPES = {"items": "kind", "videos": "category of video", "queries": "type of query"}
 SHORT = {"precision": "P", "recall": "R", "f1": "F1", "value": ""}
 
 
@@ -70,20 +72,20 @@ def rich_table(result: Result, title: str, thresholds: bool = False, full: bool 
 
 
 def type_tables(result: Result) -> Iterator[RichTable]:
-    """The same numbers by type of query, or by category of video, where the references have them."""
+    """The same numbers by type of query, kind of question or category of video, where the references have some."""
     from rich.table import Table
     from rich.text import Text
 
     types = list(dict.fromkeys(t for s in result.scores.values() for t in s.by_type))
     if not types:
         return
-    unit = "queries" if any("queries" in v for s in result.scores.values() for v in s.by_type.values()) else "videos"
-    title = Text("\nby type of query" if unit == "queries" else "\nby category of video")
+    counted = COUNTED.get(result.task, "queries")
+    title = Text(f"\nby {TYPES[counted]}")
     table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="dim")
     for head in ("metric", "number"):
         table.add_column(head, overflow="fold")
     for type in types:
-        n = max(int(s.by_type[type][unit]) for s in result.scores.values() if type in s.by_type)
+        n = max(int(s.by_type[type][counted]) for s in result.scores.values() if type in s.by_type)
         table.add_column(f"{type} ({n:,})", justify="right", overflow="fold")
     for name, score in result.scores.items():
         for i, field in enumerate(score.values if score.by_type else ()):

@@ -44,12 +44,12 @@ class Scoring(Options):
     format: str | None = option(
         None,
         "Format of the predictions (fabula list formats). Default: known by its shape.",
-        tasks=(*STORIES, *MOMENTS, "identity", "regions"),
+        tasks=(*STORIES, *MOMENTS, "identity", "questions", "regions"),
     )
     refs_format: str | None = option(
         None,
         "Format of the references. Default: known by its shape.",
-        tasks=(*STORIES, *MOMENTS, "identity", "regions"),
+        tasks=(*STORIES, *MOMENTS, "identity", "questions", "regions"),
     )
     engine: Any = option("local", "Where it runs. Default: local.", choices=("local", "ray"))
     address: str | None = option(None, "A Ray cluster that is there, for --engine ray. Default: one of this machine.")

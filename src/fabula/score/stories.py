@@ -19,6 +19,7 @@ from fabula.io.segments import check_predictions, check_references
 from fabula.metrics import Metric
 from fabula.metrics.stories import Stories, compare
 from fabula.score.base import Readable, Request, Shelf, Tally, measure
+from fabula.score.spoken import listen, reader_of
 
 
 def run(request: Request, task: str | None) -> Result:
@@ -28,7 +29,7 @@ def run(request: Request, task: str | None) -> Result:
 
         return sharded.run(request, task)
     judged = request.protocol is None or request.protocol.judges_segments
-    ready = request.once(("stories", judged), lambda: make_ready(request))
+    ready = request.once(("stories", judged, reader_of(request)), lambda: make_ready(request))
     sets, pred, data = ready.data.refs, ready.data.preds, ready.data
     telling = pred if ready.told else sets[0]
     task = task or ("dense" if telling.captioned else "procedure")
@@ -52,7 +53,8 @@ def with_categories(result: Result, categories: Mapping[str, str]) -> Result:
         for i, key in enumerate(rows.keys):
             if (category := categories.get(str(key))) is not None:
                 places.setdefault(category, []).append(i)
-        by_type = {c: {"videos": len({*map(rows.keys.__getitem__, at)}), **metric.fold(rows.take(at))} for c, at in places.items()}
+        parts = {category: rows.take(at) for category, at in places.items()}
+        by_type = {c: {"videos": len(set(part.keys)), **metric.fold(part)} for c, part in parts.items()}
         scores[name] = replace(score, by_type=by_type)
     return replace(result, scores=scores)
 
@@ -86,7 +88,8 @@ def gather(request: Request, notes: Notes) -> tuple[list[Corpus], Corpus]:
     request.need_refs()
     options = request.options
     sets = [read_corpus(r, notes, options.refs_format, request.shelf) for r in request.refs]
-    pred = read_corpus(request.predictions, notes, options.format or own_format(request))
+    predictions, format = listen(request)
+    pred = read_corpus(predictions, notes, format or own_format(request))
     judged = request.protocol is None or request.protocol.judges_segments
     pred = check_predictions(pred, notes, options.strict, judged)
     if judged:

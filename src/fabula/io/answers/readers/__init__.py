@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from fabula.core.errors import SpecError
 from fabula.core.registry import Room
-from fabula.io.answers.readers.base import Reader, Window
+from fabula.io.answers.readers.base import Reader, Told, Window
 
 READERS = Room("fabula.io.answers.readers", "READER", "reader of answers", group="fabula.readers")
 
-__all__ = ["READERS", "Reader", "Window"]
+
+def find_telling(name: str) -> Reader:
+    """The reader of this name, if it reads stories: windows and the words of each."""
+    found: Reader = READERS.get(name)
+    if found.tell is None and found.name != "fabula":  # ours for stories is answer.parse
+        able = ", ".join(["fabula", *(r.name for r in READERS.all() if r.tell is not None)])
+        raise SpecError(f"the reader {found.name} finds windows and no captions; of stories there are: {able}")
+    return found
+
+
+__all__ = ["READERS", "Reader", "Told", "Window", "find_telling"]
