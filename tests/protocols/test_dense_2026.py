@@ -13,8 +13,7 @@ import pytest
 
 import fabula
 from fabula import io
-from fabula.core.checklist import DIMENSIONS
-from fabula.core.nouns import Corpus, Event, Segment, Story
+from fabula.core.nouns import DIMENSIONS, Corpus, Event, Segment, Story
 from fabula.io.stories import sodam as sodam_files
 from fabula.io.stories import vantage as vantage_files
 from fabula.llm.fake import read_prompt
@@ -193,8 +192,14 @@ def test_sodam_predictions_in_all_four_shapes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "captions"),
     [
-        ('sorry: [{"timestamp": "0-5", "speech_content": "he says "go" twice"}]', ["[speech_content]\the says \"go\" twice."]),
-        ('[{"timestamp": "0-5", "storyline": "a", "camera_state": "it breaks off', ["[camera_state]\tit breaks off\n[storyline]\ta."]),
+        (
+            'sorry: [{"timestamp": "0-5", "speech_content": "he says "go" twice"}]',
+            ['[speech_content]\the says "go" twice.'],
+        ),
+        (
+            '[{"timestamp": "0-5", "storyline": "a", "camera_state": "it breaks off',
+            ["[camera_state]\tit breaks off\n[storyline]\ta."],
+        ),
         ('[{"timestamp": "0-5", "storyline": "one\nline"}]', ["[storyline]\tone\nline."]),
         ('```json\n[{"timestamp": "0-5", "storyline": "fenced"}]\n```', ["[storyline]\tfenced."]),
         ('[{"time": "0-5"}]', []),
@@ -242,7 +247,10 @@ def write_table(file: Path, rows: list[dict[str, Any]]) -> Path:
 
 def write_case(folder: Path, rows: list[dict[str, Any]], shape: str) -> tuple[Path, Path]:
     """The two sides of a case: tables as the kit has them, tables without names of videos, or lines."""
-    truth = [{"index": i, "video": r["video"], "category": r["category"], "answer": json.dumps(r["ground_truth"])} for i, r in enumerate(rows)]
+    truth = [
+        {"index": i, "video": r["video"], "category": r["category"], "answer": json.dumps(r["ground_truth"])}
+        for i, r in enumerate(rows)
+    ]
     told = [{"index": i, "video": r["video"], "prediction": r["prediction"]} for i, r in enumerate(rows)]
     if shape == "tables":
         return write_table(folder / "p.tsv", told), write_table(folder / "t.tsv", truth)
@@ -322,7 +330,9 @@ def test_vantage_drops_videos_and_gives_categories(tmp_path: Path, score_by: Any
     score_by({}, 0.8)
     event = {"start": "00:00", "end": "00:10", "caption": "a"}
     rows = [{"video": f"v{k}", "category": "xxy"[k], "ground_truth": [event]} for k in range(3)]
-    preds, refs = write_case(tmp_path, [{**r, "prediction": json.dumps([event]) if k != 1 else "none"} for k, r in enumerate(rows)], "tables")
+    preds, refs = write_case(
+        tmp_path, [{**r, "prediction": json.dumps([event]) if k != 1 else "none"} for k, r in enumerate(rows)], "tables"
+    )
     ours = fabula.score(preds, [refs], protocol="vantage-dvc")
     assert ours.scores["SODA_c"].value == pytest.approx(0.8)  # not .8 · 2/3
     assert {c: v["videos"] for c, v in ours.scores["SODA_c"].by_type.items()} == {"x": 1, "y": 1}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from fabula.protocols import soda_2021
 from fabula.protocols.base import Protocol
 
@@ -15,10 +13,10 @@ PROTOCOL = Protocol(
     paper=soda_2021.PAPER,
     repository=soda_2021.REPOSITORY,
     commit=soda_2021.COMMIT,
-    metrics=tuple(replace(m, text=TEXT) for m in soda_2021.METRICS if "text" in m.defaults()),
+    metrics=tuple(m.with_params({"text": TEXT}) for m in soda_2021.METRICS if "text" in m.defaults()),
     quirks=(
         "Recall is taken with the sides exchanged: it is the BERT precision of the prediction.",
-        "Captions reach the encoder tokenised, lower-cased and without non-ASCII characters, which it was not trained on.",
+        "Captions reach the encoder tokenised, lower-cased and without non-ASCII characters, unlike its training.",
         "Unrelated captions score about .8 with RoBERTa: no baseline is taken off.",
         *soda_2021.PROTOCOL.quirks[1:],
     ),

@@ -9,6 +9,7 @@ from fabula.io.head import Head
 from fabula.io.shelf import Rule, Shelf
 
 OF_PDVC = {"proposal_score", "vid_duration", "raw_box", "sentence_score", "query_id", "pred_event_count"}
+OF_SODAM = ("human_json_anno", "human_json_anno_en", "pred", "prediction_json", "prediction")
 IDS = ("id", "uid", "video", "video_id", "vid", "image_id")  # what an answer calls its video
 TEXTS = ("answer", "text", "output", "response", "prediction")  # and its words
 
@@ -82,12 +83,13 @@ def is_sodam(head: Head) -> bool:
     root = head.sample
     first = root[0] if isinstance(root, list) and root else root
     if isinstance(first, dict) and "clip_path" in first:
-        return any(key in first for key in ("human_json_anno", "human_json_anno_en", "pred", "prediction_json", "prediction"))
+        return any(key in first for key in OF_SODAM)
     if not isinstance(root, dict) or head.lines:
         return False
-    events = next((v for v in root.values() if isinstance(v, list) and v), [None])
-    known = isinstance(events[0], dict) and "timestamp" in events[0]
-    return known and (isinstance(events[0]["timestamp"], str) or "segment_detail_caption" in events[0])
+    event: Any = next((v[0] for v in root.values() if isinstance(v, list) and v), None)
+    if not isinstance(event, dict) or "timestamp" not in event:
+        return False
+    return isinstance(event["timestamp"], str) or "segment_detail_caption" in event
 
 
 def is_vantage(head: Head) -> bool:

@@ -1,11 +1,11 @@
-"""SodaM's files (TimeChat-Captioner: Yao et al., ICML 2026): references with key points by dimension, predictions in four shapes.
+"""SodaM's files (Yao et al., ICML 2026): references with key points by dimension, predictions in four shapes.
 
 references    lines {"clip_path", "human_json_anno" (or …_en): [{"timestamp", six texts, "keypoints"}, …]}
 predictions   {clip: [{"timestamp", "caption"}, …]} · lines {"clip_path", "prediction_json" or "prediction"}
               [{"clip_path", "pred": […]}, …] · lines {"clip_path", "pred": […]}
 
-A time is [start, end], or text with a dash between seconds, mm:ss or hh:mm:ss. Without "caption" an event says its texts,
-a line "[field]<tab>text" each. A prediction given as text is mended as its evaluator mends it (`mend`). Clips are also
+A time is [start, end], or text with a dash between seconds, mm:ss or hh:mm:ss. Without "caption" an event says its
+texts, a line "[field]<tab>text" each. A prediction given as text is mended as its evaluator mends it (`mend`). Clips are also
 known by their file names alone, and several entries of one clip are laid end to end.
 """
 
@@ -15,11 +15,11 @@ import json
 import math
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
-from fabula.core.checklist import DIMENSIONS, Checklist
 from fabula.core.notes import name_id
-from fabula.core.nouns import Event, Segment, Story
+from fabula.core.nouns import DIMENSIONS, Checklist, Event, Segment, Story
 from fabula.io.fields import Source, plain_caption
 from fabula.io.format import STORIES, Format
 
@@ -64,12 +64,14 @@ def find_events(clip: str, entry: dict[str, Any], at: str, source: Source) -> li
         return source.listing(entry["pred"] or [], f"{at} pred", clip)
     if not any(f in entry for f in FORETOLD):
         raise source.wrong("neither pred nor prediction_json", clip, at, SHAPE)
-    events = next((entry[f] for f in FORETOLD if entry.get(f)), [])
+    events: Any = next((entry[f] for f in FORETOLD if entry.get(f)), [])
     if isinstance(events, str):
         events = mend(events)
     if not isinstance(events, list) or not events:
         source.notes.tally["unparsed"] = source.notes.tally.get("unparsed", 0) + 1
-        source.notes.add("{n} predictions gave no event (unparsed): each counts as a clip without events", name_id(clip))
+        source.notes.add(
+            "{n} predictions gave no event (unparsed): each counts as a clip without events", name_id(clip)
+        )
         return []
     return events
 
@@ -145,7 +147,7 @@ def clock_seconds(text: str) -> float | None:
     if len(parts) > 3:
         return None
     try:
-        return sum(float(part) * 60 ** (len(parts) - 1 - k) for k, part in enumerate(parts))
+        return sum((float(part) * 60 ** (len(parts) - 1 - k) for k, part in enumerate(parts)), 0.0)
     except ValueError:
         return None
 
@@ -167,7 +169,7 @@ def mend(text: str) -> Any:
     if not heads:
         return None
     parts = [text[: heads[0].end()]]
-    for head, after in zip(heads, heads[1:], strict=False):
+    for head, after in pairwise(heads):
         parts += [escape(text[head.end() : after.start()]), after.group()]
     last = text[heads[-1].end() :]
     whole = last.strip().endswith(("}", "]")) and '"' in last

@@ -1,13 +1,13 @@
-"""VANTAGE-Bench's dense captions (VANTAGE-Bench, 2026): its tables, its submissions, its truth; answers as it reads them.
+"""VANTAGE-Bench's dense captions (VANTAGE-Bench, 2026): tables, submissions and truth, answers read as it reads them.
 
-predictions   a table with index (or video) and prediction · lines {"id", "conversations": [{"from": "assistant", "value"}]}
-references    a table with index, video, category, answer · lines {"id", "category", "conversations": [{"from": "gpt", …}]}
+predictions   a table with index (or video), prediction · lines {"id", "conversations": [{"from": "assistant", …}]}
+references    a table with index, video, category, answer · lines {"id", "category", "conversations": [{"from": "gpt"}]}
 
-An id of lines is VIDEO__dvc_000012. An answer is the JSON from its first "[" to its last "]"; else from "{" to "}"; else
-whatever is written as "start", "end" and "caption" in quotation marks, in this order; else <hh:mm:ss><hh:mm:ss> words.
+An id of lines is VIDEO__dvc_000012. An answer is the JSON from its first "[" to its last "]"; else from "{" to "}";
+else what is written as "start", "end" and "caption" in quotation marks, in this order; else <hh:mm:ss><hh:mm:ss> words.
 Times are seconds, mm:ss or hh:mm:ss; with `vantage:lenient` also what the evaluator reads since 6dd1dfb: 4.72s, 1m5s,
-00:00:04,720, hh:mm:ss:ff, and of a range its own end. Where another time ends the published program, the event is left out
-here and counted. Of several entries of a video the last that has an event counts.
+00:00:04,720, hh:mm:ss:ff, and of a range its own end. Where another time ends the published program, the event is left
+out here and counted. Of several entries of a video the last that has an event counts.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from fabula.io.files import has_lines, is_table, load_json, read_objects
 from fabula.io.format import STORIES, Format
 from fabula.io.sheets import read_table
 
-ASSISTANTS = {"assistant": "predictions", "gpt": "references"}
+SPEAKERS = ("assistant", "gpt")  # a system, the truth
 NUMBERED = re.compile(r"(.+)__dvc_(\d+)", re.S)
 QUOTED = tuple(map(re.compile, (r'"start":\s*"([^"]+)"', r'"end":\s*"([^"]+)"', r'"caption":\s*"([^"]*)"')))
 TAGGED = re.compile(r"<(\d{2}:\d{2}:\d{2})><(\d{2}:\d{2}:\d{2})>\s*(.+)")
@@ -82,8 +82,8 @@ def read_entry(entry: dict[str, Any], at: str, source: Source) -> tuple[str, Any
     """Its video, what is said of it, and whether that is the truth."""
     truth = "prediction" not in entry and "answer" in entry
     if "conversations" in entry:
-        said = [turn for turn in source.listing(entry["conversations"], f"{at} conversations") if isinstance(turn, dict)]
-        turn = next((t for t in reversed(said) if t.get("from") in ASSISTANTS), {})
+        said = source.listing(entry["conversations"], f"{at} conversations")
+        turn = next((t for t in reversed(said) if isinstance(t, dict) and t.get("from") in SPEAKERS), {})
         text, truth = turn.get("value"), turn.get("from") == "gpt"
     else:
         text = source.entry(entry, "answer" if truth else "prediction", None, at)

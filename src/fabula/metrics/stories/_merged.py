@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from fabula.core.fits import require
+from fabula.core.memory import require
 from fabula.core.nouns import Story
 from fabula.match.merged import Groups, merge_all, merge_overlapping
 from fabula.match.ordered import marked_pairs, ordered
@@ -30,7 +30,9 @@ class Merged(StoryMetric):
 
     def groups(self, ref: Story, pred: Story) -> Groups:
         """Each reference that has an anchor, with the predictions that tell it."""
-        require(32 * len(ref) * len(pred), f"the overlaps of {len(ref)} × {len(pred)} events", "cut the video into parts")
+        require(
+            32 * len(ref) * len(pred), f"the overlaps of {len(ref)} × {len(pred)} events", "cut the video into parts"
+        )
         return self.merge_cells(self.iou(ref, pred)) if len(pred) else []
 
     def merge_cells(self, C: Matrix) -> Groups:

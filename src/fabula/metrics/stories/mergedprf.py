@@ -1,6 +1,6 @@
 """MergedPRF (TimeChat-Captioner's eval_time: Yao et al., ICML 2026): PRF of hulls, so that pieces of an event are one.
 
-    hull of a group = [min start, max end] of the predictions merged into one anchor (_merged.py); others stay as they are
+    hull of a group = [min start, max end] of the predictions merged into one anchor (_merged.py); others stay alone
     P, R, F1 as in PRF, of the hulls          mIoU = 1/|G| Σ_g max_h IoU(g, h)
 
 Hulls fill gaps: [0, 2] and [18, 20] become [0, 20]. The published mIoU averages over hulls, not over references.

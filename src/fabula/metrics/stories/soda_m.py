@@ -2,7 +2,7 @@
 
     groups   anchors of the ordered matching of IoU, with the predictions merged into them (_merged.py)
     s_g    = Σ_d c_d / Σ_d n_d     s_g,d = c_d / n_d      c: points told by the group's captions · n: points there are
-    P = Σ s_g / |P|     R = Σ s_g / |G|     F1 = 2PR/(P+R)        per video, in all and for each dimension, then the mean
+    P = Σ s_g / |P|     R = Σ s_g / |G|     F1 = 2PR/(P+R)      per video, in all and by dimension, then the mean
 
 Ours counts only references that have points (of the dimension in question) and predictions that are not merged into
 other references; no count exceeds the points there are. The published evaluator divides P by the number of groups, so
@@ -17,10 +17,9 @@ from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from fabula.core.checklist import DIMENSIONS, Checklist, count_points
 from fabula.core.errors import InputError
 from fabula.core.means import f1
-from fabula.core.nouns import Event, Segment, Story
+from fabula.core.nouns import DIMENSIONS, Checklist, Event, Segment, Story, count_points
 from fabula.core.rows import CROWDED, Rows
 from fabula.llm.session import current
 from fabula.match.merged import Groups
@@ -87,15 +86,17 @@ class Metric(Merged):
         """All groups of all videos are put to the judge at once."""
         told = [(ref, at_one_time(pred, ctx)) for ref, pred in pairs]
         groups = [self.groups(ref, pred) for ref, pred in told]
-        asked = [(n, g, members) for n, some in enumerate(groups) for g, members in some if self.counts_at(told[n][0], g)]
+        every = [(n, g, members) for n, some in enumerate(groups) for g, members in some]
+        asked = [(n, g, members) for n, g, members in every if self.counts_at(told[n][0], g)]
         questions = [(checklist_of(told[n][0], g), join_captions(told[n][1], members)) for n, g, members in asked]
         judge, session = find_judge(self.judge), current()
         model = self.judge.partition("@")[2] or session.options.model
         answers = checklists.count_points(judge, session, model, questions)
-        spared = sum(map(len, groups)) - len(questions)
-        session.tell(unparsed=sum(not counts for counts in answers), spared=spared)
-        found = dict(zip(((n, g) for n, g, _ in asked), answers, strict=True))
-        rows = [self.row(ref, pred, groups[n], {g: c for (m, g), c in found.items() if m == n}) for n, (ref, pred) in enumerate(told)]
+        session.tell(unparsed=sum(not counts for counts in answers), spared=len(every) - len(asked))
+        found: list[dict[int, Counts | None]] = [{} for _ in told]
+        for (n, g, _), counts in zip(asked, answers, strict=True):
+            found[n][g] = counts
+        rows = [self.row(*pair, *some) for pair, *some in zip(told, groups, found, strict=True)]
         return dict(Rows.of({"video": "", **row} for row in rows).columns)
 
     def counts_at(self, ref: Story, g: int) -> bool:
@@ -116,7 +117,9 @@ class Metric(Merged):
         n = {"n_ref": float(len(ref)), "n_pred": float(len(pred)), "groups": float(len(groups))}
         return row | n | {CROWDED: float(sum(not counts for counts in answers.values()))}
 
-    def score_group(self, points: Mapping[str, int], counts: Counts | None, before: Mapping[str, float]) -> dict[str, float]:
+    def score_group(
+        self, points: Mapping[str, int], counts: Counts | None, before: Mapping[str, float]
+    ) -> dict[str, float]:
         """s of one group; {}: counts that cannot be read; None: no judgement."""
         if counts == {} and self.broken == "before":
             return {TOTAL: 0.0, **before}

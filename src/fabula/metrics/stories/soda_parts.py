@@ -1,7 +1,7 @@
 """SODA_parts: where and what of the pairs that SODA_c matches, apart (VANTAGE-Bench, 2026).
 
     pairs of the best ordered matching of C = IoU × caption score, as in SODA_c
-    iou_f1 = F(Σ IoU over pairs)   text_f1 = F(Σ caption score over pairs)   F(x): of x/|P| and x/|G|, then mean over videos
+    iou_f1 = F(Σ IoU over pairs)   text_f1 = F(Σ caption score over pairs)   F(x): of x/|P|, x/|G|; the mean over videos
     miou   = Σ IoU over the pairs of all videos / how many pairs there are
 
 The product that SODA_c gives does not say whether words or times are wrong. A pair that adds nothing to SODA_c is none;

@@ -1,7 +1,7 @@
 """What a judge of checklists is: how points and a caption are put to a model, and how its counts are read.
 
-    messages(checklist, caption) = (system, user)
-    read(answer, checklist) = {dimension: how many points are told} · {} where they cannot be counted · None: no judgement
+messages(checklist, caption) = (system, user)
+read(answer, checklist) = {dimension: how many points are told} · {} where they cannot be counted · None: no judgement
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from fabula.core.checklist import Checklist
+from fabula.core.nouns import Checklist
 from fabula.llm.answer import Answer
 from fabula.llm.call import Call
 from fabula.llm.session import Session

@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from fabula.core.checklist import Checklist
+from fabula.core.nouns import Checklist
 from fabula.text.checklists.base import ChecklistJudge, Counts
 from fabula.text.judges.reading import find_objects
 

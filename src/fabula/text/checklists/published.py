@@ -1,11 +1,11 @@
-"""TimeChat-Captioner's judge of checklists (Yao et al., ICML 2026): its prompt out of the user's own clone, read by `ast`, never run.
+"""TimeChat-Captioner's judge of checklists (Yao et al., ICML 2026): its prompt out of the user's own clone, by `ast`.
 
     git clone the repository, then FABULA_TIMECHAT_CAPTIONER=FOLDER
 
-The prompt is the f-string `prompt` of Checklist_Score._build_prompt in Eval/eval_sodam.py; what it holds besides text must
-be the points of a dimension (fmt_dim) and the caption (_norm_text). It is filled here: no line of the file runs.
-The answer is JSON from its first "{" to its last "}", fences removed; without "by_dim" it is asked for again, four times
-in all. A count is what int() makes of `correct_count`; one that it cannot make spoils the whole answer.
+The prompt is the f-string `prompt` of Checklist_Score._build_prompt in Eval/eval_sodam.py; what it holds besides text
+must be the points of a dimension (fmt_dim) and the caption (_norm_text). It is filled here: no line of the file runs.
+The answer is JSON from its first "{" to its last "}", fences removed; without "by_dim" it is asked for again, four
+times in all. A count is what int() makes of `correct_count`; one that it cannot make spoils the whole answer.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from fabula.core.checklist import DIMENSIONS, Checklist
 from fabula.core.errors import InputError, SpecError
+from fabula.core.nouns import DIMENSIONS, Checklist
 from fabula.text.checklists.base import ChecklistJudge, Counts
 
 WHERE = "FABULA_TIMECHAT_CAPTIONER"
@@ -86,12 +86,11 @@ def read_part(node: ast.expr, file: Path) -> Part:
 def fill(parts: list[Part], checklist: Checklist, caption: str) -> str:
     points = {dimension: list(some) for dimension, some in checklist}
     folded = re.sub(r"\s+", " ", caption.strip())
-    told = {
-        "text": lambda said: said,
-        "points": lambda said: json.dumps(points.get(said, []), ensure_ascii=False),
-        "caption": lambda said: folded,
-    }
-    return "".join(told[kind](said) for kind, said in parts)
+    found = []
+    for kind, said in parts:
+        listed = json.dumps(points.get(said, []), ensure_ascii=False)
+        found.append({"text": said, "points": listed, "caption": folded}[kind])
+    return "".join(found)
 
 
 def read(text: str, checklist: Checklist) -> Counts | None:
