@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ import pytest
 import fabula
 from fabula.core.result import Result
 from fabula.protocols import room
-from tests.golden.judge import judged_by
+from tests.golden.judge import counted_by, encoded_by_minilm, judged_by
 
 HERE = Path(__file__).parent
 DEMO = Path(fabula.__file__).parent / "demo"
@@ -24,8 +24,22 @@ CASES = [
     for record in RECORDS.values()
     for case in record["cases"]
 ]
-FIELDS = {"name", "preds", "refs", "task", "options", "scores", "crash", "note", "tolerance", "source", "judge"}
+FIELDS = {
+    "name",
+    "preds",
+    "refs",
+    "task",
+    "options",
+    "scores",
+    "crash",
+    "note",
+    "tolerance",
+    "source",
+    "judge",
+    "checklist",
+}
 MORE = {"by_type", "by_length", "breakdown"}  # numbers behind the scores: README.md
+ENCODED = ("soda-bertscore", "vantage-dvc")  # by RoBERTa-large; the records were made with MiniLM
 TOLERANCE = 1e-9  # absolute, where a case has none of its own
 
 
@@ -40,8 +54,17 @@ def score(protocol: str, case: dict[str, Any], **more: Any) -> Result:
     if case.get("task"):
         options["task"] = case["task"]
     options |= more
-    with judged_by(case["judge"]) if "judge" in case else nullcontext():
+    with around(protocol, case):
         return fabula.score(found(case["preds"]), [found(r) for r in case["refs"]], protocol=protocol, **options)
+
+
+def around(protocol: str, case: dict[str, Any]) -> AbstractContextManager[Any]:
+    """Who answers where a judge is asked, and which encoder there is."""
+    if "checklist" in case:
+        return counted_by(case["checklist"])
+    if protocol in ENCODED:
+        return encoded_by_minilm()
+    return judged_by(case["judge"]) if "judge" in case else nullcontext()
 
 
 def numbers(result: Result) -> dict[str, float]:
