@@ -17,6 +17,8 @@ Groups = list[tuple[int, list[int]]]  # a reference, and the predictions that te
 
 def merge_all(pairs: Pairs, P: int) -> Groups:
     """The published rule: every one of P predictions joins a group, where there is an anchor at all."""
+    if not pairs:
+        return []
     starts = [0, *(p for _, p in pairs[1:])]  # a gap belongs to the anchor before it
     ends = [*starts[1:], P]
     return [(g, list(range(start, end))) for (g, _), start, end in zip(pairs, starts, ends, strict=True)]

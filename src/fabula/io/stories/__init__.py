@@ -93,6 +93,9 @@ def is_sodam(head: Head) -> bool:
 
 
 def is_vantage(head: Head) -> bool:
+    """Its lines; of its tables only the truth is known by its columns (io/__init__.py)."""
+    if files.is_table(head.path):
+        return False
     root = head.sample
     first = root[0] if isinstance(root, list) and root else root
     return isinstance(first, dict) and isinstance(first.get("conversations"), list) and "id" in first
@@ -116,7 +119,7 @@ SHELF = Shelf(
         Rule("submission", is_submission, holds="predictions"),
         Rule("tasty", holds="references"),  # activitynet's shape
         Rule("timechat", is_timechat),
-        Rule("vantage", is_vantage, "*.tsv, *.csv, *.xlsx, *.jsonl, *.json"),
+        Rule("vantage", is_vantage, "*.jsonl, *.json, *.tsv, *.csv, *.xlsx"),
         Rule("vlmevalkit", is_table, "*.csv, *.tsv, *.xlsx", "predictions"),
         Rule("youcook2", is_youcook2, holds="references"),
     ),

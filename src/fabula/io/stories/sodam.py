@@ -5,8 +5,8 @@ predictions   {clip: [{"timestamp", "caption"}, …]} · lines {"clip_path", "pr
               [{"clip_path", "pred": […]}, …] · lines {"clip_path", "pred": […]}
 
 A time is [start, end], or text with a dash between seconds, mm:ss or hh:mm:ss. Without "caption" an event says its
-texts, a line "[field]<tab>text" each. A prediction given as text is mended as its evaluator mends it (`mend`). Clips are
-also known by their file names alone, and several entries of one clip are laid end to end.
+texts, a line "[field]<tab>text" each. A prediction given as text is mended as its evaluator mends it (`mend`). Clips
+are also known by their file names alone, and several entries of one clip are laid end to end.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """MergedPRF (TimeChat-Captioner's eval_time: Yao et al., ICML 2026): PRF of hulls, so that pieces of an event are one.
 
-    hull of a group = [min start, max end] of the predictions merged into one anchor (_merged.py); others stay alone
+    hull of a group = [min start, max end] of the predictions merged into an anchor (_families/merged.py)
     P, R, F1 as in PRF, of the hulls          mIoU = 1/|G| Σ_g max_h IoU(g, h)
 
 Hulls fill gaps: [0, 2] and [18, 20] become [0, 20]. The published mIoU averages over hulls, not over references.
@@ -9,16 +9,17 @@ Hulls fill gaps: [0, 2] and [18, 20] become [0, 20]. The published mIoU averages
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from fabula.core.nouns import Event, Segment, Story
+from fabula.core.rows import Rows
 from fabula.metrics.base import Array, Row
 from fabula.metrics.stories import prf
-from fabula.metrics.stories._merged import Merged
-from fabula.metrics.stories.base import Pair
+from fabula.metrics.stories._families.merged import Merged
+from fabula.metrics.stories.base import Pair, find_runs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +41,16 @@ class Metric(Merged, prf.Metric):
     def many(self, pairs: Sequence[Pair], ctx: Any) -> dict[str, Array]:
         told = [(ref, self.hulls(ref, pred)) for ref, pred in pairs]
         return super().many(told, ctx) | {"miou": np.array([self.mean_best(ref, pred) for ref, pred in told])}
+
+    def best_rows(self, rows: Rows) -> Rows:
+        """The best mIoU goes with the best of the others: with one set, or taken on its own."""
+        made = super().best_rows(rows)
+        if not len(rows) or "miou" in made.columns:
+            return made
+        return replace(made, columns={**made.columns, "miou": np.maximum.reduceat(rows["miou"], find_runs(rows))})
+
+    def best(self, rows: list[Row]) -> Row:
+        return {"miou": max(row["miou"] for row in rows), **super().best(rows)}
 
     def hulls(self, ref: Story, pred: Story) -> Story:
         """Each group as one event, then what joined none."""

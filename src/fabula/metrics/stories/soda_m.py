@@ -1,6 +1,6 @@
 """SODA_m (TimeChat-Captioner: Yao et al., ICML 2026): a judge counts which points of each reference are told.
 
-    groups   anchors of the ordered matching of IoU, with the predictions merged into them (_merged.py)
+    groups   anchors of the ordered matching of IoU, with the predictions merged into them (_families/merged.py)
     s_g    = Σ_d c_d / Σ_d n_d     s_g,d = c_d / n_d      c: points told by the group's captions · n: points there are
     P = Σ s_g / |P|     R = Σ s_g / |G|     F1 = 2PR/(P+R)      per video, in all and by dimension, then the mean
 
@@ -24,7 +24,7 @@ from fabula.core.rows import CROWDED, Rows
 from fabula.llm.session import current
 from fabula.match.merged import Groups
 from fabula.metrics.base import Array, Row, Values
-from fabula.metrics.stories._merged import Merged
+from fabula.metrics.stories._families.merged import Merged
 from fabula.metrics.stories.base import Pair, Stories
 from fabula.text.checklists import Counts, find_judge
 from fabula.text.checklists import base as checklists

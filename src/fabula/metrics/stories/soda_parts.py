@@ -65,7 +65,8 @@ class Metric(PairSoda):
         """F of both sums. [N] each"""
         per = [np.divide(S, size, out=np.zeros(len(S)), where=P > 0) for S in (iou, text) for size in (P, G)]
         numbers = {"iou_f1": f1_of(per[0], per[1]), "text_f1": f1_of(per[2], per[3])}
-        return {**numbers, "S_iou": iou, "pairs": n, "n_ref": G, "n_pred": P}
+        miou = np.divide(iou, n, out=np.zeros(len(n)), where=n > 0)
+        return {**numbers, "miou": miou, "S_iou": iou, "pairs": n, "n_ref": G, "n_pred": P}
 
     def combine(self, rows: Rows) -> Values:
         pairs = float(rows["pairs"].sum())
