@@ -25,7 +25,6 @@ from fabula.text.judges.fake import reply
 
 FPS = 6  # of the annotations of PLM-VideoBench
 Listed = list[tuple[float, float, str]]
-RULES = "reader=plm-rdcap,frames=truncated,corner=taken,refs=single,missing=drop,order=file,segments=swap,eps=1e-08"
 
 
 def list_sources(data: Path, videos: int | None) -> Iterator[tuple[str, Corpus, Corpus]]:
@@ -108,9 +107,10 @@ def compare(
     name: str, files: tuple[object, object], lists: tuple[dict[str, Listed], dict[str, Listed]], by: str
 ) -> None:
     told = time.process_time()
-    cut = "" if isinstance(files[0], Path) else ",frames=exact"  # seconds stay as they are
-    metric = f"RDCap(text=judge:{by},{RULES.replace(',frames=truncated', cut) if cut else RULES})"
-    result = fabula.score(*files, task="dense", metrics=metric, judge_url="fake:", judge_model="fake")
+    cut = "truncated" if isinstance(files[0], Path) else "exact"  # seconds stay as they are
+    metric = f"RDCap(text=judge:{by},frames={cut})"
+    how = {"protocol": "plm-rdcap", "metrics": metric, "judge_url": "fake:", "judge_model": "fake"}
+    result = fabula.score(*files, **how)
     took = time.process_time() - told
     ours, count = result.scores["RDCap"].values["f1"], result.counts
     full, asked = ask_all(*lists, by)

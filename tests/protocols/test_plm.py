@@ -267,10 +267,12 @@ def test_rcap_is_the_published_number(vectors: Any, tmp_path: Path) -> None:
     refs, preds = put(tmp_path / "rows.jsonl", [row]), put(tmp_path / "said.jsonl", [{"uid": "u", "answer": "p"}])
     for case in vectors["rcap"]:
         with judged_by(lambda gold, pred, said=case["judge"]: said):
-            values = fabula.score(preds, refs, protocol="plm-rcap").scores["Judged"].values
+            values = fabula.score(preds, refs, protocol="plm-rcap").scores["RCap"].values
         out = case["out"]
-        wanted = (0, 0) if "raises" in out else (out["llm_juge_score"], out["success"])  # the house rule: counted, 0
-        assert (values["value"], values["parsed"]) == pytest.approx(wanted, abs=NEAR), case
+        wanted = (
+            (0, 1) if "raises" in out else (out["llm_juge_score"], 1 - out["success"])
+        )  # the house rule: counted, 0
+        assert (values["value"], values["unread"]) == pytest.approx(wanted, abs=NEAR), case
 
 
 def test_rcap_reads_the_log_and_refuses_what_is_odd(tmp_path: Path) -> None:
@@ -278,7 +280,7 @@ def test_rcap_reads_the_log_and_refuses_what_is_odd(tmp_path: Path) -> None:
     log = {"doc_id": 0, "target": "a", "filtered_resps": ["p"], "plm_rcap_llm_judge_score": {"uid": 4, "success": 1}}
     refs, preds = put(tmp_path / "rows.jsonl", [row]), put(tmp_path / "log.jsonl", [log])
     with judged_by({"a": {"p": '{"score": 3, "explanation": ""}'}}):
-        assert fabula.score(preds, refs, protocol="plm-rcap").scores["Judged"].values["value"] == 0.3
+        assert fabula.score(preds, refs, protocol="plm-rcap").scores["RCap"].values["value"] == 0.3
     put(preds, [log, log])
     with pytest.raises(fabula.FabulaError, match="two answers"), judged_by({}):
         fabula.score(preds, refs, protocol="plm-rcap")
@@ -374,11 +376,11 @@ def test_sgqa_by_a_table_from_the_log_and_from_lines(tmp_path: Path) -> None:
     lines = put(tmp_path / "said.jsonl", [{"uid": 5, "answer": "a toy"}])
     log = {"doc_id": 0, "filtered_resps": "a toy", "plm_sgqa_scores": {**OPEN_ROW, "success": True}}
     logged = put(tmp_path / "log.jsonl", [log])
-    for said, value, parsed in (('{"pred": "yes", "score": 4}', 1, 1), ("her eyes", 1, 0), ('{"pred": "Yes"}', 0, 1)):
+    for said, value, loose in (('{"pred": "yes", "score": 4}', 1, 0), ("her eyes", 1, 1), ('{"pred": "Yes"}', 0, 0)):
         with judged_by({"a kite": {"a toy": said}}):
             results = [fabula.score(lines, refs, protocol="plm-sgqa"), fabula.score(logged, protocol="plm-sgqa")]
         for result in results:
-            assert result.scores["Verdict"].values == {"accuracy": value, "parsed": parsed}
+            assert result.scores["Verdict"].values == {"accuracy": value, "loose": loose}
             assert "judge=plm-sgqa" in result.scores["Verdict"].signature
             assert result.counts["judge_calls"] == 1 and result.counts["judge_unparsed"] == 0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from fabula import io
 from fabula import metrics as metric_room
 from fabula.core import spec
+from fabula.core.errors import SpecError
 from fabula.core.notes import Progress, silent
 from fabula.core.nouns import Corpus
 from fabula.core.options import deal, takes
@@ -17,14 +19,19 @@ from fabula.diagnose.stress import Stress, StressOptions, default
 from fabula.diagnose.stress import stress as spoil_stories
 from fabula.metrics import Metric
 from fabula.stats.resampling import Resampling
+from fabula.text.judges.options import JudgeOptions
+from fabula.text.judges.scorer import session_of
+
+WITHOUT = ("judge_failed",)  # of JudgeOptions: under stress an unread judgement counts 0
 
 
-@takes(StressOptions)
+@takes(StressOptions, JudgeOptions, without=WITHOUT)
 def stress(
     metrics: str | Sequence[str | Metric] = (),
     corpus: str | Path | Corpus | None = None,
     *,
     options: StressOptions | None = None,
+    ask: JudgeOptions | None = None,
     progress: Progress = silent,
     **given: Any,
 ) -> Stress:
@@ -33,18 +40,22 @@ def stress(
     Without metrics, those of captions and stories that are mostly asked for; without a corpus, the bundled stories.
     Options are given one by one, or as one object.
     """
-    (options,) = deal("stress", given, options or StressOptions())
+    options, ask = deal("stress", given, options or StressOptions(), ask or JudgeOptions(), without=WITHOUT)
     wanted = choose_metrics([metrics] if isinstance(metrics, str) else metrics, options.spice)
     stories, warnings = read_stories(corpus)
-    seen = spoil_stories(
-        wanted,
-        stories,
-        changes=options.ways or None,
-        copies=options.copies,
-        seed=options.seed,
-        ci=Resampling(resamples=options.resamples, seed=options.seed),
-        progress=progress,
-    )
+    asks = any(metric.asks for metric in wanted)
+    if ask.heeded_by_judges and not asks:
+        raise SpecError(f"none of these metrics asks a judge, and {ask.heeded_by_judges[0]} would not be heeded")
+    with session_of(ask) if asks else nullcontext():
+        seen = spoil_stories(
+            wanted,
+            stories,
+            changes=options.ways or None,
+            copies=options.copies,
+            seed=options.seed,
+            ci=Resampling(resamples=options.resamples, seed=options.seed),
+            progress=progress,
+        )
     return replace(seen, warnings=warnings)
 
 

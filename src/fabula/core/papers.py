@@ -145,6 +145,12 @@ PAPERS = {
         "Goh, Rick Siow Mong",
         "Video Corpus Moment Retrieval with Contrastive Learning",
         "International ACM SIGIR Conference on Research and Development in Information Retrieval (SIGIR)", 2021),
+    "Zheng et al., NeurIPS 2023": Paper(
+        "zheng2023judging",
+        "Zheng, Lianmin and Chiang, Wei-Lin and Sheng, Ying and Zhuang, Siyuan and Wu, Zhanghao and "
+        "Zhuang, Yonghao and Lin, Zi and Li, Zhuohan and Li, Dacheng and Xing, Eric P. and Zhang, Hao and Gonzalez, Joseph E. and "
+        "Stoica, Ion",
+        "Judging LLM-as-a-Judge with MT-Bench and Chatbot Arena", NEURIPS, 2023),
     "Zhou et al., AAAI 2018": Paper(
         "zhou2018towards", "Zhou, Luowei and Xu, Chenliang and Corso, Jason J.",
         "Towards Automatic Learning of Procedures from Web Instructional Videos",

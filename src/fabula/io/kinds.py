@@ -25,6 +25,8 @@ ASKED = {
     "keyed-answers": "grounding",
     "lmms-grounding": "grounding",
     "omtg": "grounding",
+    "plm-rtloc": "grounding",
+    "plm-rtloc-samples": "grounding",
     "qvhighlights": "highlights",
     "qvhighlights-predictions": "highlights",
     "rvmr": "moments",

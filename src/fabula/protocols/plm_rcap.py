@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fabula.metrics.captions import judged
+from fabula.metrics.captions import rcap
 from fabula.protocols.base import Protocol
 
 PROTOCOL = Protocol(
@@ -11,10 +11,11 @@ PROTOCOL = Protocol(
     paper="Cho et al., PerceptionLM, 2025",
     repository="github.com/EvolvingLMMs-Lab/lmms-eval",
     commit="75571cf",
-    metrics=(judged.Metric(text="judge:plm-rcap", missing="drop"),),
+    metrics=(rcap.Metric(text="judge:plm-rcap", missing="drop"),),
     quirks=(
         "A judge's score is used as it comes: 15 of 10 makes 1.5, and a negative one is not 0.",
-        "A judgement that is no plain JSON, fenced ones among them, counts 0; success_rate, here parsed, counts them.",
+        "A judgement that is no plain JSON, fenced ones among them, counts 0; unread counts them, and is 1 − the "
+        "published success_rate.",
         "A judgement without a score or an explanation, or with a score that is no number, ends the published program; "
         "here it cannot be read and counts 0 (failed=zero).",
         "The published program rounds to four decimals.",

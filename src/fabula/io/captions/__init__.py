@@ -16,13 +16,14 @@ from fabula.io.shelf import Rule, Shelf
 
 SHELF = Shelf(
     __name__,
-    (  # which of COCO's two files is meant is said by where it is given
+    (
+        Rule("caption-answers", lambda head: is_answer(head.first_entry), "*.jsonl", "predictions", module="answers"),
+        # which of COCO's two files is meant is said by where it is given
         Rule("coco-results", holds="predictions", module="coco"),
         Rule("coco-annotations", holds="references", module="coco"),
-        Rule("caption-answers", lambda head: is_answer(head.first_entry), "*.jsonl", "predictions", module="answers"),
-        Rule("plm-rcap", lambda head: {"uid", "caption"} <= set(head.first_entry), "*.jsonl", "references"),
         Rule("pairs", lambda head: "cand" in head.first_entry, "*.jsonl"),
         Rule("spice", lambda head: is_inline(head.document), module="pairs"),
+        Rule("plm-rcap", lambda head: {"uid", "caption"} <= set(head.first_entry), "*.jsonl", "references"),
     ),
 )
 

@@ -39,15 +39,20 @@ def is_plm_open(head: Head) -> bool:
 
 
 def is_plm_answers(head: Head) -> bool:
-    entry = head.first_entry
-    returned = (entry.get(key) for key in ("plm_fgqa_scores", "plm_sgqa_scores"))
-    return any(isinstance(value, dict) for value in returned) or ("uid" in entry and "question" not in entry)
+    return has_returned(head) or ("uid" in head.first_entry and "question" not in head.first_entry)
+
+
+def has_returned(head: Head) -> bool:
+    """A line of lmms-eval's log of one of these tasks."""
+    return any(isinstance(head.first_entry.get(key), dict) for key in ("plm_fgqa_scores", "plm_sgqa_scores"))
 
 
 def is_questions(head: Head) -> bool:
     """Beyond doubt: answers alone may be of anything."""
     if is_table(head.path):
         return False
+    if is_plm_choices(head) or is_plm_open(head) or has_returned(head):
+        return True
     entry = head.first_entry
     return "id" in entry and any(key in entry for key in TRUTH)
 
@@ -55,10 +60,10 @@ def is_questions(head: Head) -> bool:
 SHELF = Shelf(
     __name__,
     (
+        Rule("question-lines", is_lines, "*.jsonl, *.json", module="lines"),
         Rule("plm-fgqa", is_plm_choices, "*.jsonl, *.json", "references", module="plm"),
         Rule("plm-sgqa", is_plm_open, "*.jsonl, *.json", "references", module="plm"),
         Rule("plm-answers", is_plm_answers, "*.jsonl, *.json", module="plm"),
-        Rule("question-lines", is_lines, "*.jsonl, *.json", module="lines"),
     ),
     patterns=("*.jsonl", "*.xlsx", "*.tsv", "*.csv"),
     readers=("read_responses",),
@@ -91,7 +96,7 @@ def choose_format(path: Path, name: str | None, role: Holds) -> Format:
         if format is None:
             able = [f.name for f in formats() if f.holds in (role, "either")]
             raise SpecError(f"no format of questions is called {name!r}; {close_to(name, able)}")
-        if format.holds not in (role, "either"):
+        if role != "either" and format.holds not in (role, "either"):
             raise SpecError(f"the format {format.name!r} holds {format.holds}, not {role}")
         return format
     if (found := SHELF.sniff(Head(path), role)) is not None:

@@ -1,4 +1,4 @@
-"""TextScore: the mean over items of any caption scorer of text/: a judge (Zheng et al., NeurIPS 2023), embed, bertscore.
+"""TextScore: the mean over items of any caption scorer: a judge (Zheng et al., NeurIPS 2023), embed, bertscore.
 
 x_i = best or mean over the references r of  score(candidate_i, r);    an item that says nothing has 0, and asks nobody
 
@@ -23,7 +23,7 @@ from fabula.text import Scorer, scorer
 @dataclass(frozen=True, kw_only=True)
 class Metric(CaptionMetric):
     name: ClassVar[str] = "TextScore"
-    paper: ClassVar[str] = "Zheng et al., NeurIPS 2023 (a language model as a judge)"
+    paper: ClassVar[str] = "Zheng et al., NeurIPS 2023"
     shown: ClassVar[bool] = False
     below_one: ClassVar[str] = ""
     rules: ClassVar[Mapping[str, str]] = {

@@ -1,7 +1,7 @@
 """Verdict: the share of answers to open questions that a judge finds right (SGQA: Cho et al., PerceptionLM, 2025).
 
 accuracy   mean over questions of the judge's verdict, 1 or 0; 0 where none can be read
-parsed     share of questions whose judgement is JSON, as it was asked for
+loose      share of questions with a judgement that is not JSON alone, as it was asked for
 
 With several right answers one that is found right is enough. A question without an answer is not asked about.
 """
@@ -27,10 +27,10 @@ class Metric(QuestionMetric):
     name: ClassVar[str] = "Verdict"
     paper: ClassVar[str] = "Cho et al., PerceptionLM, 2025"
     needs: ClassVar[str] = "references"
-    fields: ClassVar[tuple[str, ...]] = ("accuracy", "parsed")
+    fields: ClassVar[tuple[str, ...]] = ("accuracy", "loose")
     primary: ClassVar[str] = "accuracy"
     shown: ClassVar[bool] = False
-    below_one: ClassVar[str] = "the judge does not find the right answer to be right"
+    below_one: ClassVar[str] = "where the judge does not find the right answer to be right"
     rules: ClassVar[Mapping[str, str]] = {
         "judge=fabula": "a judge of ours says whether an answer is right",
         "judge": "whether an answer is right is asked and read as {} does",
@@ -58,11 +58,11 @@ class Metric(QuestionMetric):
             if r.answer is not None
         ]
         said = self.ask([(question, answer, target) for _, question, answer, target in asked])
-        rows: list[Row] = [{"accuracy": 0.0, "parsed": 1.0, CROWDED: 0.0} for _ in responses]
+        rows: list[Row] = [{"accuracy": 0.0, "loose": 0.0, CROWDED: 0.0} for _ in responses]
         for (i, *_), text in zip(asked, said, strict=True):
             verdict = self.asker.read(text)
             rows[i]["accuracy"] = max(rows[i]["accuracy"], verdict or 0.0)
-            rows[i]["parsed"] = min(rows[i]["parsed"], float(is_json(text)))
+            rows[i]["loose"] = max(rows[i]["loose"], float(not is_json(text)))
             rows[i][CROWDED] += verdict is None
         current().tell(unparsed=int(sum(row[CROWDED] for row in rows)))
         return rows

@@ -31,8 +31,9 @@ class Metric(soda_c.Metric):
     name: ClassVar[str] = "RDCap"
     paper: ClassVar[str] = "Cho et al., PerceptionLM, 2025"
     shown: ClassVar[bool] = False
-    below_one: ClassVar[str] = "the judge does not find a caption to be its own equal"
+    below_one: ClassVar[str] = "where the judge does not find a caption to be its own equal"
     rules: ClassVar[Mapping[str, str]] = {
+        "text": "captions are scored by {}",
         "reader=fabula": "answers in words are read by our own rules",
         "reader": "answers in words are read as {} reads them",
         "frames=exact": "references keep their place between two frames",

@@ -23,6 +23,13 @@ def reply(body: dict[str, Any]) -> str:
     return json.dumps({"score": score, "pred": "yes" if score > 4 else "no", "explanation": "words in common"})
 
 
+def obey(body: dict[str, Any]) -> str:
+    """A judge that does what a caption tells it: the worst case, for tests."""
+    texts = {name: text for name, _, text in FENCED.findall(body["messages"][-1]["content"])}
+    told = re.search(r'"score":\s*(\d+)', texts.get("CANDIDATE", ""))
+    return json.dumps({"score": int(told[1])}) if told else reply(body)
+
+
 def count_common(candidate: str, reference: str) -> int:
     a, b = (set(re.findall(r"\w+", text.lower())) for text in (candidate, reference))
     common = len(a & b)

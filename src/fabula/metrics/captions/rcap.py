@@ -1,9 +1,9 @@
-"""Judged: what a judge says of a candidate and its reference, the mean over items (RCap: Cho et al., 2025).
+"""RCap (Cho et al., PerceptionLM, 2025): what a judge says of each caption and its reference, the mean over items.
 
-value    the score of the reference that serves the candidate best; 0 where no judgement can be read
-parsed   share of items whose judgements can be read
+value    the score of the reference that serves the caption best; 0 where no judgement can be read
+unread   share of items with a judgement that cannot be read
 
-An item without a candidate is not asked about: it counts 0, and as read.
+Every caption is asked about, an empty one too; an item without one is not, and counts 0.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from fabula.text import scorer
 
 @dataclass(frozen=True, kw_only=True)
 class Metric(CaptionMetric):
-    name: ClassVar[str] = "Judged"
+    name: ClassVar[str] = "RCap"
     paper: ClassVar[str] = "Cho et al., PerceptionLM, 2025"
-    fields: ClassVar[tuple[str, ...]] = ("value", "parsed")
+    fields: ClassVar[tuple[str, ...]] = ("value", "unread")
     shown: ClassVar[bool] = False
-    below_one: ClassVar[str] = "the judge does not find a caption to be its own equal"
+    below_one: ClassVar[str] = "where the judge does not find a caption to be its own equal"
+    rules: ClassVar[Mapping[str, str]] = {"text": "captions are scored by {}"}
 
     text: str = "judge:fabula"
 
     def __post_init__(self) -> None:
         """A judge reads captions as they are written."""
         super().__post_init__()
-        scorer(self.text)  # one that there is
         if self.asks:
             object.__setattr__(self, "tok", "none")
 
@@ -45,7 +45,7 @@ class Metric(CaptionMetric):
         for i, scores in zip(said, scorer(self.text).pairs_many(blocks), strict=True):
             unread[i] = np.isnan(scores).sum()
             value[i] = np.where(np.isnan(scores), 0.0, scores).max()
-        columns = {"value": value, "parsed": (unread == 0).astype(np.float64)}
+        columns = {"value": value, "unread": (unread > 0).astype(np.float64)}
         return columns | {CROWDED: unread} if unread.any() else columns
 
     def about(self) -> Mapping[str, str]:
