@@ -18,7 +18,8 @@ from fabula.core.nouns import Corpus, Story
 from tests.io.story_toys import DOCUMENTS, anything, corpus_of, seconds, stories, words
 
 PAGES = Path(__file__).parents[2] / "docs" / "formats"
-ENDINGS = {"fabula": "jsonl", "lmms-samples": "jsonl", "sodam": "jsonl", "vantage": "jsonl", "vlmevalkit": "csv"}  # the others: json
+LINES = ("fabula", "lmms-samples", "sodam", "vantage")
+ENDINGS = {**dict.fromkeys(LINES, "jsonl"), "vlmevalkit": "csv"}  # the others: json
 WRITERS = [f.name for f in io.formats() if f.write]
 
 

@@ -7,7 +7,6 @@ Numbers that are no point's, and the same number twice, do not count, so that no
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -66,13 +65,6 @@ def as_number(value: Any) -> int | None:
         return int(value)
     except ValueError:
         return None
-
-
-def fake_answer(checklist: Checklist, caption: str) -> str:
-    """What a judge says that counts a point as told where all its words are."""
-    words = set(caption.lower().split())
-    points = enumerate(number_points(checklist), 1)
-    return json.dumps({"told": [n for n, (_, point) in points if set(point.lower().split()) <= words]})
 
 
 JUDGE = ChecklistJudge("fabula", "which of the numbered points are told", messages, read)
