@@ -47,12 +47,12 @@ def number_entries(document: Any, source: Source) -> Iterator[tuple[str, str, di
     if isinstance(document, dict) and "clip_path" not in document:
         yield from ((f"{clip!r:.60}", clip, {"pred": events}) for clip, events in document.items())
         return
-    if isinstance(document, dict):
-        numbered: Any = [("the root", document)]
-    elif isinstance(document, list):
-        numbered = ((f"entry {i}", entry) for i, entry in enumerate(document))
-    else:
+    if isinstance(document, list):
+        numbered: Any = ((f"entry {i}", entry) for i, entry in enumerate(document))
+    elif isinstance(document, Iterator):
         numbered = ((f"line {n}", entry) for n, entry in document)
+    else:
+        numbered = [("the root", document)]
     for at, entry in numbered:
         entry = source.mapping(entry, at, hint=SHAPE)
         yield at, source.text(source.entry(entry, "clip_path", None, at), f"{at} clip_path"), entry

@@ -41,7 +41,7 @@ SHAPE = 'lines are {"id", "conversations": [{"from", "value"}]}, tables have ind
 def read_stories(document: Any, source: Source) -> Iterator[Story]:
     lenient = read_argument(source.argument)
     told: dict[str, Story] = {}
-    for at, entry in number_entries(document):
+    for at, entry in number_entries(document, source):
         entry = source.mapping(entry, at, hint=SHAPE)
         video, text, truth = read_entry(entry, at, source)
         if isinstance(text, str):
@@ -69,13 +69,13 @@ def open_file(path: Path) -> Any:
     return read_objects(path) if has_lines(path) else load_json(path)
 
 
-def number_entries(document: Any) -> Iterator[tuple[str, Any]]:
+def number_entries(document: Any, source: Source) -> Iterator[tuple[str, Any]]:
     if isinstance(document, list):
         yield from ((f"entry {i}", entry) for i, entry in enumerate(document))
-    elif isinstance(document, dict):
-        yield "the root", document
-    else:
+    elif isinstance(document, Iterator):
         yield from ((f"line {n}", entry) for n, entry in document)
+    else:
+        yield "the root", source.mapping(document, "the root", hint=SHAPE)
 
 
 def read_entry(entry: dict[str, Any], at: str, source: Source) -> tuple[str, Any, bool]:

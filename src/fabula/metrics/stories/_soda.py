@@ -180,6 +180,7 @@ class CaptionSoda(Soda):
 
     tasks: ClassVar[tuple[str, ...]] = ("dense",)
     rules: ClassVar[Mapping[str, str]] = {
+        "text": "captions are compared by {}",
         "roles=prediction-as-hypothesis": "the prediction is the scorer's hypothesis",
         "roles=gold-as-hypothesis": "the scorer's sides are exchanged: the gold sentence is the hypothesis",
         "columns=index": "caption scores stand in their own columns",

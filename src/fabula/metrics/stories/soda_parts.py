@@ -36,7 +36,6 @@ class Metric(PairSoda):
     shown: ClassVar[bool] = False
     draws: ClassVar[str] = ""
     reads_cells: ClassVar[bool] = True
-    below_one: ClassVar[str] = "a caption scorer that does not give a sentence 1 against itself"
 
     def matched_cells(self, iou: Cells, text: Cells | None) -> Cells:
         return iou if text is None else iou * text
