@@ -183,6 +183,8 @@ class CaptionSoda(Soda):
         "text": "captions are compared by {}",
         "roles=prediction-as-hypothesis": "the prediction is the scorer's hypothesis",
         "roles=gold-as-hypothesis": "the scorer's sides are exchanged: the gold sentence is the hypothesis",
+        "tok=ptb": "captions are tokenised and lower-cased",
+        "tok=none": "captions are compared as they are written",
         "columns=index": "caption scores stand in their own columns",
         "columns=sorted": "from 11 predictions on, caption scores stand in the wrong columns",
         "nonascii=keep": "non-ASCII characters stay",

@@ -96,7 +96,7 @@ class Metric(Merged):
         found: list[dict[int, Counts | None]] = [{} for _ in told]
         for (n, g, _), counts in zip(asked, answers, strict=True):
             found[n][g] = counts
-        rows = [self.row(*pair, *some) for pair, *some in zip(told, groups, found, strict=True)]
+        rows = [self.row(*pair, some, counts) for pair, some, counts in zip(told, groups, found, strict=True)]
         return dict(Rows.of({"video": "", **row} for row in rows).columns)
 
     def counts_at(self, ref: Story, g: int) -> bool:
