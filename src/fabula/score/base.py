@@ -125,7 +125,7 @@ def measure(
     if any(metric.asks for metric in chosen):
         from fabula.score.judged import judged
 
-        with judged(request.options, chosen):
+        with judged(request.options, chosen, request.progress):
             return measure_all(request, task, chosen, rows_of, tally)
     return measure_all(request, task, chosen, rows_of, tally)
 

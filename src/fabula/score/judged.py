@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fabula.core.errors import InputError, SpecError
-from fabula.core.notes import name_id
+from fabula.core.notes import Progress, name_id, silent
 from fabula.core.rows import CROWDED, Rows
 from fabula.llm.session import Spent, current, here
 from fabula.metrics import Metric
@@ -32,7 +32,7 @@ def check_heeded(some: Iterable[Metric], options: ScoreOptions) -> None:
 
 
 @contextmanager
-def judged(options: ScoreOptions, chosen: Sequence[Metric]) -> Iterator[None]:
+def judged(options: ScoreOptions, chosen: Sequence[Metric], progress: Progress = silent) -> Iterator[None]:
     """A session for all these metrics; that of the caller, where one is open."""
     if here.get() is not None:
         yield
@@ -40,7 +40,8 @@ def judged(options: ScoreOptions, chosen: Sequence[Metric]) -> Iterator[None]:
     if not options.names_judge:
         name = next(metric.title for metric in chosen if metric.asks)
         raise SpecError(f"{name} asks a judge; say --judge-url and --judge-model, or --judge-replay")
-    with session_of(options):
+    with session_of(options) as session:
+        session.progress = progress
         yield
 
 
