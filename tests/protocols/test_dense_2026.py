@@ -340,6 +340,15 @@ def test_vantage_drops_videos_and_gives_categories(tmp_path: Path, score_by: Any
     assert corrected.counts["unparsed"] == 1 and "missing=zero" in corrected.scores["SODA_c"].signature
 
 
+def test_vantage_rows_in_memory(tmp_path: Path, score_by: Any) -> None:
+    score_by({}, 0.8)
+    event = {"start": "00:00", "end": "00:10", "caption": "a"}
+    truth = [{"index": 0, "video": "v", "category": "x", "answer": json.dumps([event])}]
+    told = [{"index": 0, "prediction": f"here: {json.dumps([event])}"}]
+    ours = fabula.score(told, truth, protocol="vantage-dvc", format="vantage", refs_format="vantage")
+    assert ours.scores["SODA_c"].value == pytest.approx(0.8)
+
+
 # ── soda-bertscore ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
