@@ -224,6 +224,11 @@ class CaptionSoda(Soda):
     def about(self) -> Mapping[str, str]:
         return self.captions().about()
 
+    @property
+    def leans_on(self) -> frozenset[str]:
+        """By name alone: an encoder that is not here can still be cited."""
+        return frozenset([self.captions().scorer.name])
+
 
 @dataclass(frozen=True, kw_only=True)
 class PairSoda(CaptionSoda):

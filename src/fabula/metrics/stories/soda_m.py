@@ -158,6 +158,11 @@ class Metric(Merged):
     def about(self) -> Mapping[str, str]:
         return {"judge": find_judge(self.judge).version}
 
+    @property
+    def leans_on(self) -> frozenset[str]:
+        """By name alone: the prompt may be in a clone that is not here."""
+        return frozenset(["judge"])
+
 
 def points_of(event: Event) -> dict[str, int]:
     """n, in all and by dimension."""
