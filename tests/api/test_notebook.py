@@ -6,7 +6,6 @@ import copy
 import gc
 import json
 import tempfile
-from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +14,7 @@ import pytest
 import fabula
 from fabula.core.errors import InputError, SpecError
 from fabula.io.given import Given
-from tests.golden.judge import judged_by
-from tests.golden.test_golden import CASES, DEMO, found
+from tests.golden.test_golden import CASES, DEMO, around, found
 
 pd = pytest.importorskip("pandas")
 pa = pytest.importorskip("pyarrow")
@@ -68,11 +66,13 @@ def test_objects_score_as_their_files_do(protocol, case):
     paths = [found(case["preds"]), *map(found, case["refs"])]
     if any(path.stat().st_size == 0 for path in paths):
         pytest.skip("an empty file has no object")
+    if protocol == "vantage-dvc":
+        pytest.skip("its evaluator reads tables; rows in memory say format='vantage'")
     sets = {"sets": found(given.pop("sets"))} if "sets" in given else {}
     own = {"sets": load_sets(sets["sets"])} if sets else {}
     preds, *refs = map(load, paths)
     before = copy.deepcopy((preds, refs))
-    with judged_by(case["judge"]) if "judge" in case else nullcontext():
+    with around(protocol, case):
         a = fabula.score(paths[0], paths[1:], protocol=protocol, **given, **sets)
         b = fabula.score(preds, refs if len(refs) > 1 else refs[0], protocol=protocol, **given, **own)
     same(a, b)

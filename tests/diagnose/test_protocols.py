@@ -120,8 +120,10 @@ def test_every_fitting_protocol_has_a_column_the_default_first():
     fitting = [p.name for p in protocols.room.all() if p.task in ("dense", "procedure")]
     assert [c.name for c in seen.columns] == ["default", *fitting]
     asking = {p.name for p in protocols.room.all() if any(m.asks for m in p.metrics)}
-    assert {c.name for c in seen.columns if c.result is None} == asking & set(fitting)
-    assert all("asks a judge" in c.refused for c in seen.columns if c.result is None)
+    encoded = {"soda-bertscore", "vantage-dvc"}  # by RoBERTa-large, which is not here
+    assert {c.name for c in seen.columns if c.result is None} == (asking | encoded) & set(fitting)
+    why = {c.name: "no such folder" if c.name in encoded else "asks a judge" for c in seen.columns}
+    assert all(why[c.name] in c.refused for c in seen.columns if c.result is None)
     procedure = overview(PRED, [REF], task="procedure")
     assert [c.name for c in procedure.columns] == ["default", "procnets", "pss-2022"]
 

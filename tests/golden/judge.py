@@ -9,9 +9,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+import fabula
 from fabula.llm import EndpointOptions
+from fabula.llm.fake import read_prompt
 from fabula.llm.session import Session, asking
+from fabula.text import opened
 from fabula.text.judges import judge, plm
+from fabula.text.neural import model
 
 Table = Mapping[str, Mapping[str, str]] | Callable[[str, str], str]  # reference → prediction → answer
 LACKING = '{"score": 0}'  # of a pair that is not listed
@@ -67,3 +73,38 @@ def judged_by(table: Table) -> Iterator[Session]:
 
     with made_up_package(), asking(EndpointOptions(url="fake:", model="table"), reply=reply) as session:
         yield session
+
+
+CLONE = Path(__file__).parents[1] / "protocols" / "timechat_captioner"  # a stand-in for the published file
+
+
+@contextmanager
+def counted_by(table: Mapping[str, str]) -> Iterator[Session]:
+    """A session whose judge of checklists answers by the caption that it is shown."""
+
+    def reply(body: dict[str, Any]) -> str:
+        return table.get(read_prompt(body).rpartition("told: ")[2].removesuffix("\n"), "nothing")
+
+    with pytest.MonkeyPatch.context() as patch, asking(EndpointOptions(model="table"), reply=reply) as session:
+        patch.setenv("FABULA_TIMECHAT_CAPTIONER", str(CLONE))
+        yield session
+
+
+@contextmanager
+def encoded_by_minilm() -> Iterator[None]:
+    """The folder of MiniLM in the place of roberta-large: the only weights that a package carries."""
+    try:
+        folder = model.find_folder("minilm")
+    except fabula.FabulaError as error:
+        pytest.skip(f"{error}: the record was made with its weights")
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as home:
+        (Path(home) / "roberta-large").symlink_to(folder)
+        patch.setenv("FABULA_MODELS", home)
+        forget_models()
+        yield
+    forget_models()
+
+
+def forget_models() -> None:
+    for kept in (model.open_model, model.digest, opened):
+        kept.cache_clear()

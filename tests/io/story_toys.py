@@ -108,6 +108,20 @@ DOCUMENTS["timechat"] = {
     ],
     "soup.mp4": [{"timestamp": [1.0, 2.0], "caption": "Soup boils."}],
 }
+DOCUMENTS["sodam"] = [
+    {"clip_path": "clips/kite.mp4", "human_json_anno": [
+        {"timestamp": "00:00-00:10.5", "segment_detail_caption": "A kite rises",
+         "keypoints": {"segment_detail_caption": {"gt_keypoints": ["a kite", "it rises"]}}},
+        {"timestamp": [12, 30], "segment_detail_caption_en": "It falls", "keypoints": {}}]},
+    {"clip_path": "clips/soup.mp4", "pred": [{"timestamp": "1-2", "caption": "Soup boils."}]},
+]  # fmt: skip
+DOCUMENTS["vantage"] = [
+    {"id": "kite__dvc_000000", "task": "dense_video_captioning", "conversations": [{"from": "assistant", "value":
+        '[{"start": "00:00", "end": "00:10.5", "caption": "A kite rises."}, '
+        '{"start": "00:12", "end": "00:30", "caption": "It falls."}]'}]},
+    {"id": "soup__dvc_000001", "category": "food", "conversations": [{"from": "gpt", "value":
+        '[{"start": 1, "end": 2, "caption": "Soup boils."}]'}]},
+]  # fmt: skip
 DOCUMENTS["pss"] = DOCUMENTS["tasty"] = DOCUMENTS["activitynet"]
 
 seconds = st.floats(allow_nan=False, allow_infinity=False)

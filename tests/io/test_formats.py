@@ -18,7 +18,8 @@ from fabula.core.nouns import Corpus, Story
 from tests.io.story_toys import DOCUMENTS, anything, corpus_of, seconds, stories, words
 
 PAGES = Path(__file__).parents[2] / "docs" / "formats"
-ENDINGS = {"fabula": "jsonl", "lmms-samples": "jsonl", "vlmevalkit": "csv"}  # the others: json
+LINES = ("fabula", "lmms-samples", "sodam", "vantage")
+ENDINGS = {**dict.fromkeys(LINES, "jsonl"), "vlmevalkit": "csv"}  # the others: json
 WRITERS = [f.name for f in io.formats() if f.write]
 
 
@@ -60,7 +61,7 @@ def test_names_whatever_their_case() -> None:
         ("youcook", "no format is called 'youcook'; did you mean 'youcook2'?"),
         (
             "srt",
-            "there are: activitynet, answers, fabula, lmms-samples, pdvc, plm-rdcap, pss, submission, tasty, timechat",
+            "sodam, submission, tasty, timechat, vantage, vlmevalkit",
         ),
         ("pss:train", "the format 'pss' takes no argument; leave ':train' out"),
         ("youcook2:", "nothing follows the colon; it may be one subset"),

@@ -25,7 +25,8 @@ ALL = {cls.name: cls for cls in room.all()}
 every = pytest.mark.parametrize("cls", ALL.values(), ids=ALL.keys())
 OF_CAPTIONS = {name: cls for name, cls in ALL.items() if cls.reads == "captions"}
 every_caption = pytest.mark.parametrize("cls", OF_CAPTIONS.values(), ids=OF_CAPTIONS.keys())
-OF_STORIES = {name: cls for name, cls in ALL.items() if cls.reads == "stories"}
+CHECKED = {"SODA_m"}  # needs checklists and a judge: test_soda_m.py
+OF_STORIES = {name: cls for name, cls in ALL.items() if cls.reads == "stories" and name not in CHECKED}
 OF_MOMENTS = {name: cls for name, cls in ALL.items() if cls.reads == "moments"}  # test_moment_contract.py
 OF_QUESTIONS = {name for name, cls in ALL.items() if cls.reads == "questions"}  # questions/
 ELSEWHERE = {"DenseCap_mAP", "DenseCap_AP", "FITB"} | OF_QUESTIONS  # images, clips: test_densecap.py, test_fitb.py
@@ -141,7 +142,7 @@ def test_the_file_opens_with_what_it_is(cls):
 
 @every
 def test_is_of_a_known_kind(cls):
-    known = {*OF_STORIES, *OF_CAPTIONS, *OF_MOMENTS, *ELSEWHERE}
+    known = {*OF_STORIES, *CHECKED, *OF_CAPTIONS, *OF_MOMENTS, *ELSEWHERE}
     assert cls.name in known, "say in this file what is owed by a new kind of metric"
 
 

@@ -9,7 +9,7 @@ import pytest
 from fabula.core.nouns import Corpus, Event, Segment, Story
 from fabula.metrics import metric
 from fabula.metrics.stories import Stories
-from fabula.metrics.stories._localised import Localised
+from fabula.metrics.stories._families.localised import Localised
 from fabula.metrics.stories.base import StoryMetric
 
 WORDS = ["a", "man", "woman", "dog", "runs", "jumps", "over", "the", "fence", "red", "and", "sits", "down"]

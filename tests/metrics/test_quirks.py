@@ -9,7 +9,7 @@ from fabula import text
 from fabula.core.nouns import Corpus
 from fabula.metrics import metric
 from fabula.metrics.stories import Stories
-from fabula.metrics.stories._localised import letters
+from fabula.metrics.stories._families.localised import letters
 from fabula.text import bleu, cider, meteor
 from tests.toys import Share, corpus, fold, one, rows, share, story  # noqa: F401  (a fixture)
 

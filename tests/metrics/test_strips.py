@@ -8,7 +8,8 @@ from fabula.core.errors import FabulaError
 from fabula.core.nouns import Corpus, Event, Segment, Story
 from fabula.match.ordered import MarkedRows, OrderedRows, PathRows, marked_pairs, ordered_python
 from fabula.metrics import metric
-from fabula.metrics.stories import Stories, _localised, _localised_graphs, dvc_meteor
+from fabula.metrics.stories import Stories, dvc_meteor
+from fabula.metrics.stories._families import localised, localised_graphs
 from fabula.pair import strips
 
 WORDS = ["a dog runs", "the dog is running", "a man walks", "two men walk home", "a cat", "the man and the dog"]
@@ -38,7 +39,7 @@ def data() -> Stories:
 
 def cut(monkeypatch: pytest.MonkeyPatch, cells: int) -> None:
     monkeypatch.setattr(strips, "CELLS", cells)
-    for module in (_localised, _localised_graphs, dvc_meteor):
+    for module in (localised, localised_graphs, dvc_meteor):
         monkeypatch.setattr(module, "PAIRS", cells)
 
 

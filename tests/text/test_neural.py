@@ -32,6 +32,53 @@ def test_bertscore_is_that_of_its_package(name: str) -> None:
     assert np.abs(found - np.array(PUBLISHED[name])).max() < 2e-6
 
 
+def make_encoder(folder: Path, table: str | None) -> str:
+    """MiniLM's folder with a baseline beside its weights."""
+    from fabula.text.neural.model import find_folder
+
+    folder.mkdir()
+    for file in find_folder("minilm").iterdir():
+        (folder / file.name).symlink_to(file)
+    if table is not None:
+        (folder / "rescale_baseline.tsv").write_text(table)
+    return str(folder)
+
+
+def test_rescaling_is_that_of_its_package(tmp_path: Path) -> None:
+    """(x − b) / (1 − b): bert_score's rescale_with_baseline, with a table that was made up."""
+    model = make_encoder(tmp_path / "m", "LAYER,P,R,F\n4,0.9,0.9,0.9\n5,0.3,0.4,0.35\n")
+    for name, b in (("bertscore", 0.35), ("bertscore-p", 0.3), ("bertscore-r", 0.4)):
+        found = scorer(f"{name}-rescaled:{model}@5").pairs(CANDIDATES, REFERENCES)
+        assert np.abs(found - (np.array(PUBLISHED[name]) - b) / (1 - b)).max() < 4e-6
+        assert f"baseline={b}" in scorer(f"{name}-rescaled:{model}@5").version
+
+
+def test_a_baseline_takes_the_floor_off(tmp_path: Path) -> None:
+    from fabula.text.neural.baseline import make_baseline
+
+    model = make_encoder(tmp_path / "m", None)
+    with pytest.raises(InputError, match=r"no baseline of this encoder; put its table there as rescale_baseline\.tsv"):
+        scorer(f"bertscore-rescaled:{model}@5").pairs(["a"], ["b"])
+    sentences = [
+        f"a {a} {does} the {b}" for a in ("man", "dog", "boat") for does in ("sees", "cuts") for b in ("sky", "car")
+    ]
+    made = make_baseline(f"{model}@5", sentences, pairs=200)
+    raw = scorer(f"bertscore:{model}@5")
+    pairs = [(a, b) for a in sentences for b in sentences if a != b]
+    floor = np.mean([raw.pairs([a], [b])[0, 0] for a, b in pairs])
+    assert made["F"] == pytest.approx(floor, abs=0.05) and made["F"] > 0.3
+    rescaled = scorer(f"bertscore-rescaled:{model}@5")
+    assert abs(np.mean([rescaled.pairs([a], [b])[0, 0] for a, b in pairs])) < 0.1
+    assert rescaled.pairs(sentences[:1], sentences[:1])[0, 0] == pytest.approx(1, abs=1e-5)
+
+
+@pytest.mark.parametrize("table", ["", "LAYER,P,R,F\n1,0,0,0\n", "LAYER,P,R,F\n5,x,x,x\n", "LAYER,P,R,F\n5,1,1,1\n"])
+def test_a_baseline_that_is_none(table: str, tmp_path: Path) -> None:
+    model = make_encoder(tmp_path / "m", table)
+    with pytest.raises(InputError):
+        scorer(f"bertscore-rescaled:{model}@5").pairs(["a"], ["b"])
+
+
 def test_similarity_is_that_of_sentence_transformers() -> None:
     pytest.importorskip("sentence_transformers")
     from fabula.features.text import embed_sentences

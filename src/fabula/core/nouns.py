@@ -13,6 +13,15 @@ from numpy.typing import NDArray
 from fabula.core.errors import InputError
 
 T = TypeVar("T")
+Checklist = tuple[tuple[str, tuple[str, ...]], ...]  # dimension by dimension, the points that a full account makes
+DIMENSIONS = (
+    "segment_detail_caption",
+    "video_background",
+    "acoustics_content",
+    "shooting_style",
+    "speech_content",
+    "camera_state",
+)  # of checklists: SodaM's (Yao et al., ICML 2026)
 
 
 class once(Generic[T]):  # noqa: N801  (a decorator)
@@ -63,6 +72,13 @@ class Event:
     segment: Segment
     caption: str | None = None
     score: float | None = None  # the system's own confidence, where it gives one
+    checklist: Checklist | None = None  # of a reference, where its file has one; columns have no place for it
+
+
+def count_points(checklist: Checklist) -> dict[str, int]:
+    """How many points each dimension of SodaM has."""
+    held = {dimension: len(points) for dimension, points in checklist}
+    return {dimension: held.get(dimension, 0) for dimension in DIMENSIONS}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -228,6 +244,8 @@ class Corpus(Mapping[str, Story]):
     name: str = ""
     format: str = ""
     external: Mapping[str, object] = field(default_factory=dict)  # a submission's header, written back as read
+    aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # what else predictions may call a video
+    categories: Mapping[str, str] = field(default_factory=dict)  # of videos, where the file has any
 
     def __getitem__(self, id: str) -> Story:
         return self.stories[id]

@@ -150,6 +150,12 @@ PAPERS = {
         "yang2023vidchapters",
         "Yang, Antoine and Nagrani, Arsha and Laptev, Ivan and Sivic, Josef and Schmid, Cordelia",
         "VidChapters-7M: Video Chapters at Scale", NEURIPS, 2023),
+    "Yao et al., ICML 2026": Paper(
+        "yao2026timechatcap",
+        "Yao, Linli and Wei, Yuancheng and Zhang, Yaojie and Li, Lei and Chen, Xinlong and Song, Feifan and "
+        "Wang, Ziyue and Ouyang, Kun and Liu, Yuanxin and Kong, Lingpeng and others",
+        "TimeChat-Captioner: Scripting Multi-Scene Videos with Time-Aware and Structural Audio-Visual Captions",
+        "International Conference on Machine Learning (ICML)", 2026),
     "Zhang et al., TimeLens, 2025": Paper(
         "zhang2025timelens",
         "Zhang, Jun and Wang, Teng and Ge, Yuying and Ge, Yixiao and Li, Xinhao and Shan, Ying and Wang, Limin",

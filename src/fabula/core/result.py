@@ -25,7 +25,7 @@ class Score:
     scale: float = 100.0  # tables print value × scale
     by_type: Mapping[str, Mapping[str, float]] = field(
         default_factory=dict
-    )  # type of query → its numbers, and how many
+    )  # type of query, or category of video → its numbers, and how many
     by_threshold: Mapping[str, Mapping[str, float]] = field(
         default_factory=dict
     )  # "0.3" → the numbers there, where a score is the mean over several thresholds

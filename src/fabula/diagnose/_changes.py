@@ -15,6 +15,12 @@ shift       every event moves by a quarter of its length, all in one direction
 truncate    the story ends after half its events
 duplicate   half the events are told twice
 paraphrase  a quarter of the content words give way to a synonym (sharing most synsets in METEOR's tables)
+
+And what evaluators with a judge or an encoder are known not to notice, made when asked for:
+
+junk        half as many events again, about nothing that is shown, after the story
+unrelated   every caption is about something else; segments stay
+refuse      of every other story nothing is told
 """
 
 from __future__ import annotations
@@ -204,6 +210,37 @@ def synonyms(word: str) -> tuple[str, ...]:
     return tuple(sorted(w for w, n in shared.items() if n == max(shared.values())))
 
 
+OTHER = (
+    "The quarterly ledger lists seven unpaid invoices.",
+    "Granite forms when magma cools slowly underground.",
+    "Her grandfather wrote letters to a senator.",
+    "The treaty was signed in a neutral country.",
+    "Prime numbers thin out as they grow.",
+    "An orchestra tunes to the oboe's note.",
+    "Tax returns are due before midsummer.",
+    "The comet will not return for centuries.",
+)  # about nothing that a video is likely to show
+LATER = 5.0  # seconds between a story and the junk that follows it
+
+
+def junk(story: Story, chance: Chance) -> Story | None:
+    end = max(e.segment.end for e in story.events)
+    length = float(np.mean([abs(e.segment.length) for e in story.events])) or 1.0
+    said = chance.choice(OTHER, size=max(1, len(story) // 2)).tolist()
+    starts = [end + LATER + k * length for k in range(len(said))]
+    return replace(
+        story, events=(*story.events, *(Event(Segment(s, s + length), c) for s, c in zip(starts, said, strict=True)))
+    )
+
+
+def unrelated(story: Story, chance: Chance) -> Story | None:
+    return replace_captions(story, chance.choice(OTHER, size=len(story)).tolist())
+
+
+def refuse(story: Story, chance: Chance) -> Story | None:
+    return Story(story.id, (), story.duration) if chance.random() < 0.5 else story
+
+
 CHANGES: dict[str, Change] = {
     "swap ids": swap_ids,
     "add id": add_id,
@@ -216,3 +253,5 @@ CHANGES: dict[str, Change] = {
     "duplicate": duplicate,
     "paraphrase": paraphrase,
 }
+USUAL = tuple(CHANGES)  # unless others are asked for
+CHANGES |= {"junk": junk, "unrelated": unrelated, "refuse": refuse}

@@ -30,7 +30,7 @@ class Facts:
         told = [story for corpus in (predictions, *refs) for story in corpus.values()]
         return cls(
             sets=len(refs),
-            missing=sum(v not in predictions for v in videos),
+            missing=sum(not predictions.get(v) for v in videos),
             malformed=sum(not e.segment.sound for story in told for e in story.events),
             unsorted=sum(story.in_order() is not story for story in told),
             tied=sum(story.order != story.start_order for story in (*told, *lay_together(refs))),

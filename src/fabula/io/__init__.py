@@ -50,6 +50,7 @@ __all__ = ["Format", "all_formats", "cut_pieces", "find", "formats", "read", "re
 
 OWN = "fabula"  # the format of Parquet, of folders, and of pieces
 TABLE = "vlmevalkit"  # the format of .xlsx, .tsv and .csv
+TRUTH = "vantage"  # the same, where they hold answers instead of predictions
 
 
 def formats() -> list[Format]:
@@ -113,9 +114,9 @@ def read(path: Any, format: str | None = None) -> tuple[Corpus, Notes]:
         raise InputError(f"holds files of several formats: {', '.join(kinds)}", file=path, hint=hint)
     close_source(whole, empty=not stories)
     ((name, header),) = kinds.items()
-    return Corpus(
-        stories, name=str(path), format=name if argument is None else f"{name}:{argument}", external=header
-    ), whole.notes
+    named = name if argument is None else f"{name}:{argument}"
+    beside: dict[str, Any] = {"external": header, "aliases": whole.aliases, "categories": whole.categories}
+    return Corpus(stories, name=str(path), format=named, **beside), whole.notes
 
 
 def find_header(document: Any, format: Format) -> dict[str, object]:
@@ -221,7 +222,7 @@ def open_document(path: Path, chosen: Format | None) -> tuple[Any, Format]:
             raise SpecError(f"{path}: Parquet holds the format 'fabula', not {chosen.name!r}")
         return parquet.read_rows(path, path), chosen or find(OWN)[0]
     if chosen is None and is_table(path):
-        chosen = find(TABLE)[0]
+        chosen = find(TRUTH if has_answers(path) else TABLE)[0]
     if chosen and chosen.opens:
         return chosen.opens(path), chosen
     if chosen:
@@ -241,6 +242,14 @@ def open_document(path: Path, chosen: Format | None) -> tuple[Any, Format]:
             return head.plain, format
     format = sniff_format(head)
     return head.document, format
+
+
+def has_answers(path: Path) -> bool:
+    """A table that has a column of answers and none of predictions, as far as its first line can be seen."""
+    if path.suffix.lower() == ".xlsx":
+        return False
+    columns = Head(path).text.lstrip("\ufeff").partition("\n")[0].replace("\t", ",").strip().split(",")
+    return "answer" in columns and "prediction" not in columns
 
 
 def open_lines(path: Path, format: Format) -> LineBytes | None:

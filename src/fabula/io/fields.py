@@ -72,6 +72,8 @@ class Source:
     noun: str = "video"  # what an id names: a video, or an item of captions
     unit: str = "line"  # what an entry of the file is called: a line, or a row
     extras: dict[str, dict[str, int]] = field(default_factory=dict)  # whose field → its name → how often
+    aliases: dict[str, tuple[str, ...]] = field(default_factory=dict)  # what else predictions may call a video
+    categories: dict[str, str] = field(default_factory=dict)  # of videos
 
     def wrong(
         self, problem: str, video: object = None, field: str | None = None, hint: str | None = None
@@ -169,6 +171,11 @@ class Source:
             own = self.extras.setdefault(whose, {})
             for key, count in counts.items():
                 own[key] = own.get(key, 0) + count
+
+    def add_alias(self, name: str, video: str) -> None:
+        """Predictions that are called so are of this video, too."""
+        if name != video:
+            self.aliases[name] = tuple(dict.fromkeys((*self.aliases.get(name, ()), video)))
 
     def report(self) -> None:
         """One note for the unused fields of videos, one for those of events."""

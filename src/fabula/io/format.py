@@ -85,5 +85,11 @@ def note_losses(
             for i, event in enumerate(story.events):
                 if event.score is not None:
                     target.notes.add("lost in writing: the scores of {n} events", name_id(video, i))
+    for video, story in corpus.items():
+        for i, event in enumerate(story.events if story.columns is None else ()):
+            if event.checklist is not None:
+                target.notes.add("lost in writing: the checklists of {n} events", name_id(video, i))
+    if corpus.categories:
+        target.notes.add("lost in writing: the categories of {n} videos", count=len(corpus.categories))
     if header and corpus.external:
         target.notes.add(f"lost in writing: the header ({', '.join(map(repr, corpus.external))})"[:200])

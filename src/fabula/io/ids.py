@@ -6,7 +6,7 @@ So an id is tried with one prefix more and with one less.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from fabula.core.notes import Notes, name_id
@@ -46,6 +46,25 @@ def reconcile(corpus: Corpus, ids: Iterable[str], notes: Notes) -> Corpus:
         else:
             stories[id] = story
     return replace(corpus, stories=stories) if renamed else corpus
+
+
+def resolve_aliases(corpus: Corpus, aliases: Mapping[str, tuple[str, ...]], notes: Notes) -> Corpus:
+    """Stories under other names of videos go to all those videos that have none under their own name.
+
+    Where several names are of one video, the later story replaces the earlier, unless it is empty.
+    """
+    if aliases.keys().isdisjoint(corpus):
+        return corpus
+    own = {id for id in corpus if id not in aliases}
+    stories = {id: story for id, story in corpus.items() if id in own}
+    for id, story in corpus.items():
+        if id in own:
+            continue
+        notes.add(f"{{n}} video ids of {corpus.name} are other names of videos of the references", name_id(id))
+        for video in aliases[id]:
+            if video not in own and (len(story) or video not in stories):
+                stories[video] = story.renamed(video)
+    return replace(corpus, stories=stories)
 
 
 def describe_match(name: str) -> str:

@@ -89,9 +89,14 @@ def name_kind(path: Path, format: str | None = None) -> str | None:
         return None
     head = Head(path)
     text = head.text.lstrip()
+<<<<<<< HEAD
     if is_table(path) and questions.is_questions(head):
         return "questions"
     if is_table(path) and "prediction" in text.partition("\n")[0].replace("\t", ",").split(","):
+=======
+    columns = text.lstrip("\ufeff").partition("\n")[0].replace("\t", ",").strip().split(",")
+    if is_table(path) and ("prediction" in columns or {"video", "answer"} <= set(columns)):
+>>>>>>> sodam
         return None  # VLMEvalKit's; of grounding they are when somebody says so
     if head.lines:
         return name_line_kind(head)

@@ -198,7 +198,8 @@ def mend(asked: Asked, target: Path) -> Mended:
 def knows(head: Head) -> bool:
     """Lines with a tab, in a file that is not called JSON; captionsets in one that is."""
     if files.is_table(head.path):
-        return "\t" in head.text.partition("\n")[0]
+        columns = head.text.partition("\n")[0].strip().split("\t")
+        return len(columns) > 1 and not {"prediction", "answer"} & set(columns)  # those are kits' tables
     return files.is_set(head.first_entry)
 
 

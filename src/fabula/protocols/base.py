@@ -21,6 +21,7 @@ class Protocol:
     commit: str
     metrics: tuple[Metric, ...]
     quirks: tuple[str, ...] = ()  # what it does that its paper does not say, one sentence each
+    tables: str = ""  # the format of tables of predictions, where its evaluator reads answers in its own way
 
     @property
     def judges_segments(self) -> bool:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 WIDE = 9  # fields that still fit beside each other
+COUNTED = {"questions": "items", "dense": "videos", "procedure": "videos"}  # what is counted by type; else queries
+TYPES = {"items": "kind", "videos": "category of video", "queries": "type of query"}
 SHORT = {"precision": "P", "recall": "R", "f1": "F1", "value": ""}
 
 
@@ -70,15 +72,15 @@ def rich_table(result: Result, title: str, thresholds: bool = False, full: bool 
 
 
 def type_tables(result: Result) -> Iterator[RichTable]:
-    """The same numbers by type of query, or by kind of question, where the references have some."""
+    """The same numbers by type of query, kind of question or category of video, where the references have some."""
     from rich.table import Table
     from rich.text import Text
 
     types = list(dict.fromkeys(t for s in result.scores.values() for t in s.by_type))
     if not types:
         return
-    counted = "items" if result.task == "questions" else "queries"
-    title = Text("\nby kind" if counted == "items" else "\nby type of query")
+    counted = COUNTED.get(result.task, "queries")
+    title = Text(f"\nby {TYPES[counted]}")
     table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="dim")
     for head in ("metric", "number"):
         table.add_column(head, overflow="fold")

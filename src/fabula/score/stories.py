@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import NamedTuple
 
 from fabula import io
@@ -12,7 +13,8 @@ from fabula.core.notes import Notes, name_id
 from fabula.core.nouns import Corpus
 from fabula.core.result import Result
 from fabula.core.rows import Rows
-from fabula.io.ids import reconcile
+from fabula.io.files import is_table
+from fabula.io.ids import reconcile, resolve_aliases
 from fabula.io.segments import check_predictions, check_references
 from fabula.metrics import Metric
 from fabula.metrics.stories import Stories, compare
@@ -38,7 +40,23 @@ def run(request: Request, task: str | None) -> Result:
         return metric.table(data, request.progress)
 
     tally = Tally({"sets": len(sets), "missing": ready.counts["missing"]}, dict(ready.counts), notes)
-    return replace(measure(request, task, chosen, rows_of, tally), refs=tuple(sets), predictions=pred)
+    result = replace(measure(request, task, chosen, rows_of, tally), refs=tuple(sets), predictions=pred)
+    return with_categories(result, sets[0].categories) if sets[0].categories else result
+
+
+def with_categories(result: Result, categories: Mapping[str, str]) -> Result:
+    """The result with each score by category of video as well, where the references have categories."""
+    scores = {}
+    for name, score in result.scores.items():
+        metric, rows = result.metrics[name], result.rows[name]
+        places: dict[str, list[int]] = {}
+        for i, key in enumerate(rows.keys):
+            if (category := categories.get(str(key))) is not None:
+                places.setdefault(category, []).append(i)
+        parts = {category: rows.take(at) for category, at in places.items()}
+        by_type = {c: {"videos": len(set(part.keys)), **metric.fold(part)} for c, part in parts.items()}
+        scores[name] = replace(score, by_type=by_type)
+    return replace(result, scores=scores)
 
 
 class Ready(NamedTuple):
@@ -71,13 +89,22 @@ def gather(request: Request, notes: Notes) -> tuple[list[Corpus], Corpus]:
     options = request.options
     sets = [read_corpus(r, notes, options.refs_format, request.shelf) for r in request.refs]
     predictions, format = listen(request)
-    pred = read_corpus(predictions, notes, format)
+    pred = read_corpus(predictions, notes, format or own_format(request))
     judged = request.protocol is None or request.protocol.judges_segments
     pred = check_predictions(pred, notes, options.strict, judged)
     if judged:
         sets = [check_references(ref, notes, options.repair) for ref in sets]
+    for ref in sets:
+        pred = resolve_aliases(pred, {name: v for name, v in ref.aliases.items() if name not in ref}, notes)
     sets = [sets[0], *(reconcile(ref, sets[0], notes) for ref in sets[1:])]
     return sets, reconcile(pred, [v for ref in sets for v in ref], notes)
+
+
+def own_format(request: Request) -> str | None:
+    """The format by which the protocol's evaluator reads a table of predictions, where it has one."""
+    if request.protocol is None or isinstance(request.predictions, Corpus):
+        return None
+    return request.protocol.tables or None if is_table(Path(str(request.predictions))) else None
 
 
 def read_corpus(readable: Readable, notes: Notes, format: str | None, shelf: Shelf | None = None) -> Corpus:

@@ -2,16 +2,18 @@
 
 P = mean over candidate tokens of max cos(token, reference token)      R = the same the other way      F = 2PR/(P+R)
 
-No idf and no rescaling, as SODA and VANTAGE use it; the sentence's two ends may be found but do not count. A sentence
+No idf, as SODA and VANTAGE use it; the sentence's two ends may be found but do not count. A sentence
 without tokens scores 0. The layer is that of the reference package for the encoders it knows by size, else the last.
 
 `SODA_c(text=bertscore:FOLDER)` (F), `bertscore-p:FOLDER`, `bertscore-r:FOLDER`; `FOLDER@9` takes layer 9.
-Unrelated captions still score about .8 to .85 with RoBERTa: the floor belongs to the measure.
+Unrelated captions still score about .8 to .85 with RoBERTa: the floor belongs to the measure. `bertscore-rescaled` (and
+`-p-rescaled`, `-r-rescaled`) takes it off: x' = (x − b) / (1 − b), b the encoder's baseline (neural/baseline.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -27,14 +29,15 @@ KEPT = 4096  # sentences whose vectors are kept
 class BertScore(OneByOne):
     """F, P or R of pairs, by the encoder in a folder."""
 
-    def __init__(self, take: str, model: str = "") -> None:
-        self.take, self.model = take, model
-        self.name = {"f": "bertscore", "p": "bertscore-p", "r": "bertscore-r"}[take] + (f":{model}" if model else "")
+    def __init__(self, take: str, model: str = "", rescaled: bool = False) -> None:
+        self.take, self.model, self.rescaled = take, model, rescaled
+        head = {"f": "bertscore", "p": "bertscore-p", "r": "bertscore-r"}[take] + ("-rescaled" if rescaled else "")
+        self.name = head + (f":{model}" if model else "")
         self.kept: dict[str, tuple[NDArray[np.float32], NDArray[np.bool_]]] = {}
 
     def of(self, model: str) -> BertScore:
         """The same by this encoder."""
-        return BertScore(self.take, model)
+        return BertScore(self.take, model, self.rescaled)
 
     @property
     def folder(self) -> str:
@@ -46,7 +49,15 @@ class BertScore(OneByOne):
             return "as its model"
         from fabula.text.neural.model import digest
 
-        return f"bertscore,take={self.take.upper()},layer={self.layer},weights={digest(self.folder)},no-idf,raw"
+        scale = f"baseline={self.baseline:.6g}" if self.rescaled else "raw"
+        return f"bertscore,take={self.take.upper()},layer={self.layer},weights={digest(self.folder)},no-idf,{scale}"
+
+    @cached_property
+    def baseline(self) -> float:
+        """What unrelated sentences score; 0 where nothing is taken off."""
+        from fabula.text.neural.baseline import read_baseline
+
+        return read_baseline(self.folder, self.layer, self.take) if self.rescaled else 0.0
 
     @property
     def encoder(self) -> Any:
@@ -69,7 +80,8 @@ class BertScore(OneByOne):
         for i, c in enumerate(candidates):
             for j, r in enumerate(references):
                 out[i, j] = self.one(c, r)
-        return out
+        b = self.baseline
+        return (out - b) / (1 - b) if self.rescaled else out
 
     def one(self, candidate: str, reference: str) -> float:
         (c, c_counts), (r, r_counts) = self.kept[candidate], self.kept[reference]
@@ -96,4 +108,4 @@ class BertScore(OneByOne):
             self.kept[sentence] = vectors / np.linalg.norm(vectors, axis=1, keepdims=True), counts
 
 
-SCORERS = (BertScore("f"), BertScore("p"), BertScore("r"))
+SCORERS = tuple(BertScore(take, rescaled=rescaled) for rescaled in (False, True) for take in "fpr")

@@ -9,7 +9,19 @@ if TYPE_CHECKING:
     from fabula.io.given import Hint
 
 # what an entry calls the one it is about
-ENTRY_IDS = ("id", "qid", "desc_id", "image_id", "annotation_id", "video", "video_id", "vid", "query_id", "clip")
+ENTRY_IDS = (
+    "id",
+    "qid",
+    "desc_id",
+    "image_id",
+    "annotation_id",
+    "video",
+    "video_id",
+    "vid",
+    "query_id",
+    "clip",
+    "clip_path",
+)
 LISTS = (  # fields of the entries of formats that are a list in one document
     {"image_id", "caption"},
     {"image_id", "bbox"},

@@ -9,6 +9,7 @@ from fabula.io.head import Head
 from fabula.io.shelf import Rule, Shelf
 
 OF_PDVC = {"proposal_score", "vid_duration", "raw_box", "sentence_score", "query_id", "pred_event_count"}
+OF_SODAM = ("human_json_anno", "human_json_anno_en", "pred", "prediction_json", "prediction")
 IDS = ("id", "uid", "video", "video_id", "vid", "image_id")  # what an answer calls its video
 TEXTS = ("answer", "text", "output", "response", "prediction")  # and its words
 
@@ -77,6 +78,29 @@ def is_timechat(head: Head) -> bool:
     return isinstance(first, dict) and "timestamp" in first and all(isinstance(v, list) for v in root.values())
 
 
+def is_sodam(head: Head) -> bool:
+    """SodaM's lines and lists; {clip: events} where times or words are written as only it reads them."""
+    root = head.sample
+    first = root[0] if isinstance(root, list) and root else root
+    if isinstance(first, dict) and "clip_path" in first:
+        return any(key in first for key in OF_SODAM)
+    if not isinstance(root, dict) or head.lines:
+        return False
+    event: Any = next((v[0] for v in root.values() if isinstance(v, list) and v), None)
+    if not isinstance(event, dict) or "timestamp" not in event:
+        return False
+    return isinstance(event["timestamp"], str) or "segment_detail_caption" in event
+
+
+def is_vantage(head: Head) -> bool:
+    """Its lines; of its tables only the truth is known by its columns (io/__init__.py)."""
+    if files.is_table(head.path):
+        return False
+    root = head.sample
+    first = root[0] if isinstance(root, list) and root else root
+    return isinstance(first, dict) and isinstance(first.get("conversations"), list) and "id" in first
+
+
 def is_youcook2(head: Head) -> bool:
     return isinstance(head.sample, dict) and isinstance(head.sample.get("database"), dict)
 
@@ -91,9 +115,11 @@ SHELF = Shelf(
         Rule("pdvc", is_pdvc, holds="predictions"),
         Rule("plm-rdcap", is_plm, "*.jsonl, *.json", "references"),
         Rule("pss", holds="references"),  # activitynet's shape
+        Rule("sodam", is_sodam, "*.jsonl, *.json"),  # before timechat, whose shape one of its is
         Rule("submission", is_submission, holds="predictions"),
         Rule("tasty", holds="references"),  # activitynet's shape
         Rule("timechat", is_timechat),
+        Rule("vantage", is_vantage, "*.jsonl, *.json, *.tsv, *.csv, *.xlsx"),
         Rule("vlmevalkit", is_table, "*.csv, *.tsv, *.xlsx", "predictions"),
         Rule("youcook2", is_youcook2, holds="references"),
     ),

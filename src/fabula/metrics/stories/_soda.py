@@ -180,8 +180,11 @@ class CaptionSoda(Soda):
 
     tasks: ClassVar[tuple[str, ...]] = ("dense",)
     rules: ClassVar[Mapping[str, str]] = {
+        "text": "captions are compared by {}",
         "roles=prediction-as-hypothesis": "the prediction is the scorer's hypothesis",
         "roles=gold-as-hypothesis": "the scorer's sides are exchanged: the gold sentence is the hypothesis",
+        "tok=ptb": "captions are tokenised and lower-cased",
+        "tok=none": "captions are compared as they are written",
         "columns=index": "caption scores stand in their own columns",
         "columns=sorted": "from 11 predictions on, caption scores stand in the wrong columns",
         "nonascii=keep": "non-ASCII characters stay",
@@ -220,6 +223,11 @@ class CaptionSoda(Soda):
 
     def about(self) -> Mapping[str, str]:
         return self.captions().about()
+
+    @property
+    def leans_on(self) -> frozenset[str]:
+        """By name alone: an encoder that is not here can still be cited."""
+        return frozenset([self.captions().scorer.name])
 
 
 @dataclass(frozen=True, kw_only=True)

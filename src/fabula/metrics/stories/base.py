@@ -5,6 +5,7 @@ The rules that differ between published evaluators are parameters here, so that 
 refs     mean: each reference set alone, numbers averaged over sets · best: per video, the set with the highest primary
          number · merged: the events of all sets together · single: refuse more than one set
 missing  zero: a reference video without predictions counts as 0 · drop: it does not count
+         empty: nor does one whose prediction has no events, unless none has any
 order    time: both sides sorted by start, end and words, so that no number depends on the order of a file
          start: both sides sorted by start alone, ties as in the file · predictions: so, and only the predictions
          file: neither is sorted
@@ -26,10 +27,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fabula.core.errors import SpecError
+from fabula.core.notes import Progress, silent
 from fabula.core.nouns import Corpus, Story, join_words
 from fabula.core.rows import Rows
 from fabula.core.telling import Order, lay_together, tell_stories
-from fabula.metrics.base import Array, Kept, Metric, Row, once
+from fabula.metrics.base import Array, Data, Kept, Metric, Row, once
 from fabula.pair import strips
 from fabula.pair.grid import Cells, Grid
 from fabula.pair.tiou import Matrix, forward, tiou
@@ -195,6 +197,7 @@ class StoryMetric(Metric):
         "refs=single": "one reference set is taken",
         "missing=zero": "a reference video without predictions counts as 0",
         "missing=drop": "reference videos without predictions are left out",
+        "missing=empty": "reference videos without a predicted event are left out",
         "order=time": "both sides are sorted by start, end and words",
         "order=start": "both sides are sorted by start alone; events that start together stay as in the file",
         "order=predictions": "only the predictions are sorted, by start alone",
@@ -207,7 +210,7 @@ class StoryMetric(Metric):
     }
 
     refs: Literal["mean", "best", "merged", "single"] = "mean"
-    missing: Literal["zero", "drop"] = "zero"
+    missing: Literal["zero", "drop", "empty"] = "zero"
     order: Literal["time", "start", "predictions", "file"] = "time"
     segments: Literal["checked", "raw", "swap"] = "checked"
     eps: float = 0.0  # added to the union in every IoU
@@ -263,16 +266,23 @@ class StoryMetric(Metric):
 
     def story_pairs(self, video: str, refs: Sequence[Story | None], pred: Story | None) -> dict[int, Pair]:
         """The stories of one video that are compared under the rules above, by set; none when it does not count."""
-        if pred is None:
-            if self.missing == "drop":
-                return {}
-            pred = Story(video)
+        if self.is_left_out(pred):
+            return {}
+        pred = Story(video) if pred is None else pred
         pred = take_first(pred, self.param("top"))
         sets = {k: ref for k, ref in enumerate(refs) if ref is not None and len(ref)}
         if self.refs == "merged" and sets:
             sets = {0: Story(video, tuple(e for ref in sets.values() for e in ref.events))}
         told = tell(pred, self.order, predicted=True)
         return {k: (tell(ref, self.order), told) for k, ref in sets.items()}
+
+    def is_left_out(self, pred: Story | None) -> bool:
+        """True where a video with this prediction does not count."""
+        return (pred is None and self.missing == "drop") or (self.missing == "empty" and not pred)
+
+    def table(self, data: Data, progress: Progress = silent) -> Rows:
+        found = super().table(data, progress)
+        return found if len(found) or self.missing != "empty" else replace(self, missing="zero").table(data, progress)
 
     def rows(self, block: Sequence[Video], ctx: Any) -> Rows:
         laid = self.lay(block)
@@ -295,10 +305,9 @@ class StoryMetric(Metric):
         videos, refset, golds, guesses = list[str](), list[int](), list[list[Story]](), list[int]()
         preds: list[Story] = []
         for video, refs, pred in block:
-            if pred is None:
-                if self.missing == "drop":
-                    continue
-                pred = Story(video)
+            if self.is_left_out(pred):
+                continue
+            pred = Story(video) if pred is None else pred
             sets = [(k, ref) for k, ref in enumerate(refs) if ref is not None and len(ref)]
             groups = [(0, [ref for _, ref in sets])] if self.refs == "merged" and sets else [(k, [r]) for k, r in sets]
             for k, group in groups:

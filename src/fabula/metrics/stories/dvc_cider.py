@@ -15,8 +15,8 @@ import numpy as np
 
 from fabula.core.nouns import Corpus
 from fabula.metrics.base import Array
-from fabula.metrics.stories._localised import CaptionPairs, Localised
-from fabula.metrics.stories._meetings import Meetings
+from fabula.metrics.stories._families.localised import CaptionPairs, Localised
+from fabula.metrics.stories._families.meetings import Meetings
 from fabula.metrics.stories.base import Stories, Tokens
 from fabula.text import cider
 from fabula.text.placed import Pairs

@@ -16,7 +16,7 @@ from typing import ClassVar, Literal
 from fabula.core.nouns import Story
 from fabula.metrics.captions._graphs import Graphs, greatest, of_ispice
 from fabula.metrics.captions.ispice import check_ids
-from fabula.metrics.stories._localised_graphs import LocalisedGraphs
+from fabula.metrics.stories._families.localised_graphs import LocalisedGraphs
 from fabula.text.identity import capitalise_sentences, renumber_ids
 from fabula.text.ispice import from_spice
 from fabula.text.spice import SpiceScore

@@ -15,8 +15,8 @@ import numpy as np
 from fabula.core.nouns import Story
 from fabula.core.rows import CROWDED
 from fabula.metrics.base import Array, Row
-from fabula.metrics.stories._localised import PAIRS, CaptionPairs, Localised, Pair, chunks
-from fabula.metrics.stories._meetings import Meetings
+from fabula.metrics.stories._families.localised import PAIRS, CaptionPairs, Localised, Pair, chunks
+from fabula.metrics.stories._families.meetings import Meetings
 from fabula.metrics.stories.base import Stories, Tokens
 from fabula.text import meteor
 

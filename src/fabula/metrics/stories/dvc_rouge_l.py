@@ -7,8 +7,8 @@ from functools import lru_cache
 from typing import Any, ClassVar
 
 from fabula.metrics.base import Array
-from fabula.metrics.stories._localised import CaptionPairs, Localised
-from fabula.metrics.stories._meetings import Meetings
+from fabula.metrics.stories._families.localised import CaptionPairs, Localised
+from fabula.metrics.stories._families.meetings import Meetings
 from fabula.text import rouge
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from fabula.metrics.captions._graphs import Graphs, of_spice
-from fabula.metrics.stories._localised_graphs import LocalisedGraphs
+from fabula.metrics.stories._families.localised_graphs import LocalisedGraphs
 from fabula.text.spice import SpiceScore
 
 

@@ -1,6 +1,7 @@
 """What the address fake: answers a judge: the words in common where both texts are fenced, else a hash of the prompt.
 
 score = round(10 · F1 of the two sets of words)            the same prompt, the same answer
+told  = the points of a checklist all of whose words are in the text that is held against it
 """
 
 from __future__ import annotations
@@ -12,17 +13,26 @@ from typing import Any
 
 from fabula.core.means import f1
 
+<<<<<<< HEAD
 EXAMINED = {"DESCRIPTION", "EVENTS", "QUESTION", "RIGHT ANSWER", "GIVEN ANSWER"}
 NAMES = "REFERENCE|CANDIDATE|DESCRIPTION|EVENTS|QUESTION|(?:RIGHT|GIVEN) ANSWER"
 FENCED = re.compile(rf"\[({NAMES}) ([0-9a-f]+)\]\n(.*?)\n\[END \1 \2\]", re.S)
+=======
+FENCED = re.compile(r"\[(REFERENCE|CANDIDATE|POINTS|TOLD) ([0-9a-f]+)\]\n(.*?)\n\[END \1 \2\]", re.S)
+>>>>>>> sodam
 
 
 def reply(body: dict[str, Any]) -> str:
     """An answer in the shape that most judges ask for."""
     said = [m["content"] for m in body["messages"]]
     texts = {name: text for name, _, text in FENCED.findall(said[-1])}
+<<<<<<< HEAD
     if texts.keys() & EXAMINED:
         return examine(texts)
+=======
+    if "POINTS" in texts:
+        return json.dumps({"told": find_told(texts["POINTS"], texts.get("TOLD", ""))})
+>>>>>>> sodam
     score = count_common(texts["CANDIDATE"], texts["REFERENCE"]) if len(texts) == 2 else draw(json.dumps(said))
     return json.dumps({"score": score, "pred": "yes" if score > 4 else "no", "explanation": "words in common"})
 
@@ -60,6 +70,13 @@ def count_common(candidate: str, reference: str) -> int:
     a, b = (set(re.findall(r"\w+", text.lower())) for text in (candidate, reference))
     common = len(a & b)
     return round(10 * f1(common / len(a), common / len(b))) if common else 0
+
+
+def find_told(points: str, told: str) -> list[int]:
+    """The numbers of points, a line `N. (dimension) words` each."""
+    words = set(re.findall(r"\w+", told.lower()))
+    listed = re.findall(r"^(\d+)\. \([^)]*\) (.*)$", points, re.M)
+    return [int(n) for n, point in listed if set(re.findall(r"\w+", point.lower())) <= words]
 
 
 def draw(text: str) -> int:

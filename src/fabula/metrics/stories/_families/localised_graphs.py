@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from fabula.core.nouns import Story
 from fabula.metrics.base import Row
 from fabula.metrics.captions._graphs import Backend, Graphs, parser, version
-from fabula.metrics.stories._localised import PAIRS, CaptionPairs, Localised, Pair, chunks
+from fabula.metrics.stories._families.localised import PAIRS, CaptionPairs, Localised, Pair, chunks
 from fabula.metrics.stories.base import Stories, Tokens, tell, told_order
 from fabula.pair.strips import is_large
 from fabula.text import tokenize_all

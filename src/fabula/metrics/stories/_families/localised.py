@@ -27,7 +27,7 @@ from fabula.core.nouns import Story
 from fabula.core.rows import CROWDED
 from fabula.core.spec import show
 from fabula.metrics.base import Array, Row, once
-from fabula.metrics.stories._meetings import GARBAGE, Meetings, letters
+from fabula.metrics.stories._families.meetings import GARBAGE, Meetings, letters
 from fabula.metrics.stories.base import Pair as StoryPair
 from fabula.metrics.stories.base import Stories, StoryMetric, Tokens
 from fabula.pair.strips import strips
