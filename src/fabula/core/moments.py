@@ -44,7 +44,7 @@ class Query(NamedTuple):
     duration: float | None = None
     text: str | None = None
     saliency: Saliency | None = None
-    type: str | None = None  # TVR: v, t or vt, what one must attend to (video, text) to find it
+    type: str | None = None  # TVR: v, t or vt, what one must attend to to find it; E.T. Bench: the source
     graded: tuple[Relevant, ...] | None = None  # where answers have grades: all of them, in whichever video
 
 

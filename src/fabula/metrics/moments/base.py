@@ -13,12 +13,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fabula.core.moments import Query, Ranking, Rankings, VideoNumbers
+from fabula.core.moments import Id, Query, Ranking, Rankings, VideoNumbers
 from fabula.core.rows import Rows
 from fabula.io.answers.readers import READERS
 from fabula.metrics.base import Metric, Values
@@ -192,6 +192,15 @@ class MomentMetric(Metric):
         "cmp=>=": "the overlap must reach τ",
         "reader=fabula": "windows are read from words by our own rules",
         "reader": "windows are read from words as {} reads them",
+        "mean=no": "each τ has its own number",
+        "mean=yes": "the mean over τ is reported besides",
+        "digits=float64": "overlaps are computed in double precision",
+        "digits=mixed": "overlaps in single precision are held against τ in double: one of exactly 0.7 is a miss",
+        "digits=float32": "overlaps and τ are held in single precision",
+        "over=queries": "every query counts the same",
+        "over=sources": "every data set that queries come from counts the same",
+        "unread=zero": "an answer that cannot be read counts as 0",
+        "unread=drop": "answers that cannot be read are left out",
     }
 
     missing: Literal["zero", "drop", "error"] = "zero"
@@ -217,6 +226,15 @@ class MomentMetric(Metric):
         keys = tuple(q.id for q in block.queries)
         videos = tuple(q.video for q in block.queries)  # queries of one video are not independent
         return Rows(keys, np.zeros(len(keys), dtype=np.int64), self.units(block), unit="query", clusters=videos)
+
+    def group(self, rows: Rows, queries: Mapping[Id, Query]) -> Rows:
+        """Rows of all queries; with over=sources those of each data set are a set of their own, whose means are meant."""
+        if self.param("over") != "sources":
+            return rows
+        kinds = sorted({q.type or "" for q in queries.values()})
+        number = {kind: i for i, kind in enumerate(kinds)}
+        of = [number[queries[cast(Id, key)].type or ""] for key in rows.keys]
+        return dataclasses.replace(rows, refset=np.array(of, dtype=np.int64))
 
     def read(self, block: Block) -> Block:
         """Windows in place of words, by the metric's own reader where it has one."""

@@ -8,7 +8,7 @@ from fabula.io.answers.readers.base import Reader, Window, clock_seconds, pair_u
 
 LOOSE = r"(\d+\.*\d*)"
 DASHED = lazy(rf"{LOOSE}\s*-\s*{LOOSE}")
-SPELLED = lazy(rf"{LOOSE}\s+to\s+{LOOSE}")
+SPELLED = lazy(rf"{LOOSE}\s*[ ]to[ ]\s*{LOOSE}")  # a tab or a line break will not do
 ALONE = lazy(r"\b(\d+\.\d+\b|\b\d+)\b")
 CLOCK = lazy(r"\b(\d{1,2}:\d{2}:\d{2})\b")
 

@@ -1,0 +1,75 @@
+"""E.T. Bench's evaluator (Liu et al., NeurIPS 2024; evaluation/compute_metrics.py), a protocol a kind of task."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fabula.metrics.base import Metric
+from fabula.metrics.moments import allwindows, grounding, pointing, seconds
+from fabula.protocols.base import Protocol
+
+TIOU = (0.1, 0.3, 0.5, 0.7)
+WORDS: dict[str, Any] = {"reader": "etbench", "missing": "drop", "over": "sources"}
+MEANS = "The number of a task is the mean over its sources; each source is the mean over its samples."
+DOTS = "An answer with a number like '10..5' ends the published program; here it is no number."
+HYPHEN = "Only a plain hyphen or 'to' joins two numbers; clocks are read as numbers (00:10 - 00:12 is 0 to 10)."
+SINGLE = "Overlaps are computed in single precision and held against τ in double: exactly 0.7 is a miss."
+NO_LENGTH = "Where answer and truth have no length its mean IoU is NaN; here the answer is a miss."
+
+
+def protocol(name: str, metrics: tuple[Metric, ...], *quirks: str, task: str = "grounding") -> Protocol:
+    return Protocol(
+        name=f"etbench-{name}",
+        task=task,
+        paper="Liu et al., E.T. Bench, NeurIPS 2024",
+        repository="huggingface.co/datasets/PolyU-ChenLab/ETBench",
+        commit="as read in 2026",
+        metrics=metrics,
+        quirks=(*quirks, MEANS),
+    )
+
+
+first = grounding.Metric(iou=TIOU, mean="yes", digits="mixed", **WORDS)
+
+PROTOCOLS = (
+    protocol(
+        "tvg",
+        (first,),
+        "tvg and epm: only the first window of an answer counts; what it calls F1 is R@1, and an unread answer is a miss.",
+        HYPHEN,
+        SINGLE,
+        NO_LENGTH,
+        DOTS,
+    ),
+    protocol(
+        "tem",
+        (first,),
+        "Only the first window of an answer counts, against the window that it fits best.",
+        HYPHEN,
+        SINGLE,
+        NO_LENGTH,
+        DOTS,
+    ),
+    protocol(
+        "tal",
+        (allwindows.Metric(iou=TIOU, match="covering", digits="float32", **WORDS),),
+        "Not one to one: a window said three times is right three times, and one may cover several.",
+        "Overlap and τ are held in single precision: exactly 0.7 is a hit, where it is a miss in tvg.",
+        HYPHEN,
+        DOTS,
+    ),
+    protocol(
+        "evs",
+        (seconds.Metric(grid="seconds", unread="drop", **WORDS),),
+        "Answers that cannot be read leave the mean: whoever answers the easy half scores as if there were no other.",
+        "Ends are rounded to whole seconds, half to even; beyond second 1,000 nothing counts.",
+        HYPHEN,
+        DOTS,
+    ),
+    protocol(
+        "vhd",
+        (pointing.Metric(**{**WORDS, "reader": "etbench-point"}),),
+        "The first number of the answer is the moment, whatever it counts: the 2 of 'in the 2 minute video'.",
+        "Windows of all annotators are right.",
+    ),
+)
