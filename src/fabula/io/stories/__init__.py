@@ -51,6 +51,16 @@ def is_pdvc(head: Head) -> bool:
     return isinstance(first, dict) and not OF_PDVC.isdisjoint(first)
 
 
+def is_soccernet(head: Head, key: str = "annotations") -> bool:
+    """One game of SoccerNet."""
+    listed = head.sample.get(key) if isinstance(head.sample, dict) else None
+    return isinstance(listed, list) and bool(listed) and isinstance(listed[0], dict) and "gameTime" in listed[0]
+
+
+def is_soccernet_predictions(head: Head) -> bool:
+    return is_soccernet(head, "predictions")
+
+
 def is_submission(head: Head) -> bool:
     return isinstance(head.sample, dict) and "results" in head.sample
 
@@ -84,6 +94,8 @@ SHELF = Shelf(
         Rule("lmms-samples", is_lmms, "*.jsonl", "predictions"),
         Rule("pdvc", is_pdvc, holds="predictions"),
         Rule("pss", holds="references"),  # activitynet's shape
+        Rule("soccernet", is_soccernet, holds="references"),
+        Rule("soccernet-predictions", is_soccernet_predictions, holds="predictions", module="soccernet"),
         Rule("submission", is_submission, holds="predictions"),
         Rule("tasty", holds="references"),  # activitynet's shape
         Rule("timechat", is_timechat),
