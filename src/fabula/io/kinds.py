@@ -12,6 +12,7 @@ from pathlib import Path
 from fabula.core.errors import SpecError
 from fabula.core.regions import FORMS
 from fabula.io import captions, identity, moments, regions
+from fabula.io.etbench import KINDS
 from fabula.io.files import check_path, holds_only_stories, is_table
 from fabula.io.head import Head
 
@@ -22,6 +23,7 @@ ASKED = {
     "didemo": "moments",
     "ego4d-nlq": "grounding",
     "ego4d-nlq-predictions": "grounding",
+    "etbench": "grounding",
     "keyed-answers": "grounding",
     "lmms-grounding": "grounding",
     "omtg": "grounding",
@@ -30,6 +32,7 @@ ASKED = {
     "rvmr": "moments",
     "rvmr-predictions": "moments",
     "timechat-tvg": "grounding",
+    "timelens": "grounding",
     "tvr": "moments",
     "tvr-lines": "moments",
     "tvr-predictions": "moments",
@@ -85,6 +88,8 @@ def name_kind(path: Path, format: str | None = None) -> str | None:
         return "identity" if "\t" in text.partition("\n")[0] else None
     if text[:1] == "[":
         keys = set(head.root[1])
+        if moments.is_etbench(head):
+            return name_record_kind(head)
         if moments.is_omtg(head) or moments.is_keyed(head):
             return "moments"
         if "bbox" in keys or "regions" in keys:
@@ -100,8 +105,10 @@ def name_kind(path: Path, format: str | None = None) -> str | None:
 
 def name_line_kind(head: Head) -> str | None:
     keys = head.first_object.keys()
-    if "cand" in keys:
+    if "cand" in keys or captions.is_log(head.first_object):
         return "captions"
+    if moments.is_etbench(head):
+        return name_record_kind(head)
     if {"captions", "blanks"} & keys and "boxes" not in keys:
         return "identity"
     if "boxes" in keys:
@@ -109,6 +116,11 @@ def name_line_kind(head: Head) -> str | None:
     if "events" in keys or (moments.is_answer_lines(head) and not moments.is_omtg(head)):
         return None
     return "moments" if moments.SHELF.sniff(head, "predictions") else None
+
+
+def name_record_kind(head: Head) -> str | None:
+    """What the first record of E.T. Bench asks for."""
+    return KINDS.get(str(head.first_entry.get("task")), "moments")
 
 
 def name_format_kind(format: str) -> str | None:
@@ -126,7 +138,7 @@ def find_asked(path: Path, role: moments.Role, format: str | None = None) -> str
     if holds_only_stories(path):
         return None
     head = Head(path)
-    found = moments.SHELF.find(format) if format else moments.SHELF.sniff(head, role)
+    found = moments.SHELF.find(format.partition(":")[0]) if format else moments.SHELF.sniff(head, role)
     if found is None:
         return None
     keys = head.first_object.keys()
