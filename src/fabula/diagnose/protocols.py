@@ -147,8 +147,8 @@ def overview(
     options = replace(options, repair=options.repair or ("keep",))
     request = Request(predictions=predictions, refs=refs, options=options, progress=progress)
     if task is None or find_task(task).name in STORIES:
-        pred = stories.read_corpus(predictions, notes, options.format)
-        read = [stories.read_corpus(r, notes, options.refs_format) for r in refs]
+        pred = stories.read_side(predictions, notes, options.format, "predictions")
+        read = [stories.read_side(r, notes, options.refs_format, "references") for r in refs]
         task = task or ("dense" if pred.captioned else "procedure")
         bench = Bench(replace(request, predictions=pred, refs=read), find_task(task).name, Facts.of(pred, read).idle)
     else:

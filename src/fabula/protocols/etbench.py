@@ -6,6 +6,8 @@ from typing import Any
 
 from fabula.metrics.base import Metric
 from fabula.metrics.moments import allwindows, grounding, pointing, seconds
+from fabula.metrics.stories import dvc_text
+from fabula.protocols._densevid import FIRST_1000, RANDOM_QUIRK, RAW, VIDEO_QUIRK, detection, words
 from fabula.protocols.base import Protocol
 
 TIOU = (0.1, 0.3, 0.5, 0.7)
@@ -17,7 +19,12 @@ SINGLE = "Overlaps are computed in single precision and held against τ in doubl
 NO_LENGTH = "Where answer and truth have no length its mean IoU is NaN; here the answer is a miss."
 
 
-def protocol(name: str, metrics: tuple[Metric, ...], *quirks: str, task: str = "grounding") -> Protocol:
+SIMILAR: dict[str, Any] = {**RAW, **FIRST_1000, "refs": "merged", "garbage": "random", "nonascii": "blank"}
+
+
+def protocol(
+    name: str, metrics: tuple[Metric, ...], *quirks: str, task: str = "grounding", answers: str = ""
+) -> Protocol:
     return Protocol(
         name=f"etbench-{name}",
         task=task,
@@ -25,6 +32,7 @@ def protocol(name: str, metrics: tuple[Metric, ...], *quirks: str, task: str = "
         repository="huggingface.co/datasets/PolyU-ChenLab/ETBench",
         commit="as read in 2026",
         metrics=metrics,
+        answers=answers,
         quirks=(*quirks, MEANS),
     )
 
@@ -71,5 +79,23 @@ PROTOCOLS = (
         (pointing.Metric(**{**WORDS, "reader": "etbench-point"}),),
         "The first number of the answer is the moment, whatever it counts: the 2 of 'in the 2 minute video'.",
         "Windows of all annotators are right.",
+    ),
+    protocol(
+        "dvc",
+        (
+            detection(f1="levels", tau=TIOU, **FIRST_1000),
+            *words("random", tiou=TIOU, missing="drop", **FIRST_1000),
+            dvc_text.Metric(text="embed_signed:minilm", tiou=TIOU, missing="drop", **SIMILAR),
+        ),
+        "dvc and slc: answers that cannot be read are videos without a prediction. F1 counts them as 0; METEOR, CIDEr, "
+        "ROUGE_L, BLEU and the similarity leave them out: whoever refuses the hard videos gains.",
+        "Words are given to windows by position: words before their window shift by one, a preamble moves all.",
+        "One time alone is read as 40 s around it.",
+        "Of several samples of a video the last that can be read counts; the others count as 0 for F1.",
+        "The similarity of a prediction that overlaps nothing is one to random letters, and changes from run to run.",
+        RANDOM_QUIRK,
+        VIDEO_QUIRK,
+        task="dense",
+        answers="etbench",
     ),
 )

@@ -132,6 +132,9 @@ def measure(
         if key not in kept:
             kept[key] = share_keys(rows_of(metric), kept.values())
         table = kept[key]
+        if not len(table) and request.means_all and len(chosen) > 1:
+            tally.notes.add(f"{name} is left out: missing=drop leaves it nothing to score")
+            continue
         if not len(table):
             raise InputError("nothing is left to score", hint="missing=drop leaves out what has no prediction")
         own = tally.facts(metric) if callable(tally.facts) else tally.facts
@@ -146,6 +149,8 @@ def measure(
             metric.title, numbers, metric.primary, signature, scale=metric.scale, by_threshold=at, short=short
         )
         rows[name], named[name] = table, metric
+    if not scores:
+        raise InputError("nothing is left to score", hint="missing=drop leaves out what has no prediction")
     protocol = request.protocol.name if request.protocol else "default"
     lines = tuple(tally.notes.lines())
     return Result(__version__, task, protocol, scores, tally.counts, lines, rows, named)

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import NamedTuple
 
 from fabula import io
-from fabula.core.errors import InputError, shown
+from fabula.core.errors import InputError, MissingExtra, shown
 from fabula.core.notes import Notes, name_id
 from fabula.core.nouns import Corpus
+from fabula.core.registry import key
 from fabula.core.result import Result
 from fabula.core.rows import Rows
+from fabula.io.etbench import KINDS
+from fabula.io.head import Head
 from fabula.io.ids import reconcile
+from fabula.io.moments import is_etbench
 from fabula.io.segments import check_predictions, check_references
 from fabula.metrics import Metric
 from fabula.metrics.stories import Stories, compare
@@ -26,12 +31,14 @@ def run(request: Request, task: str | None) -> Result:
 
         return sharded.run(request, task)
     judged = request.protocol is None or request.protocol.judges_segments
-    ready = request.once(("stories", judged), lambda: make_ready(request))
+    reader = request.protocol.answers if request.protocol else ""
+    ready = request.once(("stories", judged, reader), lambda: make_ready(request))
     sets, pred, data = ready.data.refs, ready.data.preds, ready.data
     telling = pred if ready.told else sets[0]
     task = task or ("dense" if telling.captioned else "procedure")
-    chosen, notes = choose(request, task, len(sets)), Notes()
+    notes = Notes()
     notes.extend(ready.notes)
+    chosen = keep_equipped(request, choose(request, task, len(sets)), notes)
 
     def rows_of(metric: Metric) -> Rows:
         return metric.table(data, request.progress)
@@ -68,14 +75,57 @@ def gather(request: Request, notes: Notes) -> tuple[list[Corpus], Corpus]:
     """Reference sets and predictions, read, judged by the protocol's rule, ids reconciled."""
     request.need_refs()
     options = request.options
-    sets = [read_corpus(r, notes, options.refs_format, request.shelf) for r in request.refs]
-    pred = read_corpus(request.predictions, notes, options.format)
+    reader = request.protocol.answers if request.protocol else ""
+    sets = [read_side(r, notes, options.refs_format, "references", reader, request.shelf) for r in request.refs]
+    pred = read_side(request.predictions, notes, options.format, "predictions", reader)
     judged = request.protocol is None or request.protocol.judges_segments
     pred = check_predictions(pred, notes, options.strict, judged)
     if judged:
         sets = [check_references(ref, notes, options.repair) for ref in sets]
     sets = [sets[0], *(reconcile(ref, sets[0], notes) for ref in sets[1:])]
     return sets, reconcile(pred, [v for ref in sets for v in ref], notes)
+
+
+def keep_equipped(request: Request, chosen: list[Metric], notes: Notes) -> list[Metric]:
+    """The metrics whose extras are there. All were meant: those that lack one are left out and named; else an error."""
+    left = []
+    for metric in chosen:
+        try:
+            metric.about()
+        except MissingExtra as error:
+            if not request.means_all or len(chosen) == 1:
+                raise
+            notes.add(f"{metric.title} is left out: {error}")
+        else:
+            left.append(metric)
+    return left
+
+
+def read_side(
+    readable: Readable, notes: Notes, format: str | None, role: str, reader: str = "", shelf: Shelf | None = None
+) -> Corpus:
+    """`read_corpus`; of a file that holds both sides in one record the one that is asked for, by a protocol's reader."""
+    if isinstance(readable, Corpus):
+        if not (reader and key(readable.format.partition(":")[0]) in map(key, SIDES.values())):
+            return readable
+        readable, format = Path(readable.name), readable.format
+    name, _, argument = (format or "").partition(":")
+    if key(name) in map(key, SIDES.values()) or (format is None and holds_records(readable)):
+        told = ",".join(part for part in (argument, f"reader={reader}" if reader and "reader=" not in argument else "") if part)
+        format = SIDES[role] + (f":{told}" if told else "")
+    return read_corpus(readable, notes, format, shelf)
+
+
+SIDES = {"references": "etbench-dense", "predictions": "etbench-dense-answers"}
+
+
+def holds_records(readable: str | Path) -> bool:
+    """True for E.T. Bench's records of dense captions, by the first of them."""
+    path = Path(readable)
+    if not path.name.removesuffix(".gz").endswith((".json", ".jsonl")) or not path.is_file():
+        return False
+    head = Head(path)
+    return is_etbench(head) and KINDS.get(str(head.first_entry.get("task")), "") is None
 
 
 def read_corpus(readable: Readable, notes: Notes, format: str | None, shelf: Shelf | None = None) -> Corpus:

@@ -33,6 +33,13 @@ def is_answers(head: Head) -> bool:
     return is_answer(first) and "windows" not in first
 
 
+def is_etbench(head: Head) -> bool:
+    """Records of E.T. Bench's dense captions."""
+    root = head.sample
+    first = root[0] if isinstance(root, list) and root else root
+    return isinstance(first, dict) and {"task", "source", "video"} <= set(first) and not {"g", "a"}.isdisjoint(first)
+
+
 def is_fabula(head: Head) -> bool:
     return isinstance(head.sample, dict) and "id" in head.sample and "events" in head.sample
 
@@ -90,6 +97,8 @@ SHELF = Shelf(
     (
         Rule("activitynet", is_activitynet, holds="references"),
         Rule("answers", is_answers, "*.jsonl, *.json", "predictions", module="fabula.io.answers"),
+        Rule("etbench-dense", is_etbench, "*.jsonl, *.json", "references"),
+        Rule("etbench-dense-answers", None, "*.jsonl, *.json", "predictions", module="etbench_dense"),
         Rule("fabula", is_fabula, "*.jsonl", module="fabula_jsonl"),
         Rule("lmms-samples", is_lmms, "*.jsonl", "predictions"),
         Rule("pdvc", is_pdvc, holds="predictions"),
