@@ -80,6 +80,7 @@ def test_files_of_every_task_that_nobody_bent_are_scored(task: str, tmp_path: Pa
         "dense": "SODA_d",
         "procedure": "SODA_d",
         "highlights": "MR_R1",
+        "questions": "Choice",
     }
     how = []
     for seed in range(12):

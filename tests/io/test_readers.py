@@ -5,7 +5,7 @@ import pytest
 from fabula import io
 from fabula.core.moments import VideoNumbers
 from fabula.core.notes import Notes
-from fabula.io import captions, identity, moments, regions
+from fabula.io import captions, identity, moments, questions, regions
 from fabula.io.fields import Source
 from fabula.io.head import Head
 from fabula.io.identity import fillin
@@ -52,7 +52,21 @@ def clip(path, reader):
     return list(fillin.read_references(path, Notes()).values()) == [("[PERSON1]", "[PERSON2]")]
 
 
-LOOK = {"dense": story, "moments": moment, "grounding": moment, "regions": region, "captions": item, "identity": clip}
+def question(path, reader):
+    role = "predictions" if reader.holds == "either" else reader.holds
+    known = questions.choose_format(path, None if reader.guess else reader.name, role)
+    return known.name == reader.name and len(questions.read_responses(path, Notes(), known.name, role)) == 1
+
+
+LOOK = {
+    "dense": story,
+    "moments": moment,
+    "grounding": moment,
+    "regions": region,
+    "captions": item,
+    "identity": clip,
+    "questions": question,
+}
 
 
 @pytest.mark.parametrize("reader", READERS, ids=lambda r: f"{r.tasks[0]}-{r.name}")

@@ -12,14 +12,14 @@ import pytest
 
 from fabula import io
 from fabula.core.errors import InputError
-from fabula.io import captions, files, identity, moments, regions, stories
+from fabula.io import captions, files, identity, moments, questions, regions, stories
 from fabula.io.fields import Source
 from fabula.io.files import read_elements
 from fabula.io.head import Head
 from fabula.io.shelf import Shelf
 from tests.io.story_toys import DOCUMENTS
 
-SHELVES = [room.SHELF for room in (stories, moments, regions, captions, identity)]
+SHELVES = [room.SHELF for room in (stories, moments, regions, captions, identity, questions)]
 RULES = [(shelf, rule) for shelf in SHELVES for rule in shelf.rules]
 
 NEW = '''

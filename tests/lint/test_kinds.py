@@ -265,7 +265,7 @@ def test_a_task_that_nobody_lints_is_refused(tmp_path):
 
 def test_every_kind_takes_families_that_there_are():
     families = set(lint.room.modules())
-    for module in ("regions", "identity", "moments"):
+    for module in ("regions", "identity", "moments", "questions"):
         named = __import__(f"fabula.lint.{module}", fromlist=["x"])
         for name in ("FAMILIES", "OF_QUERIES", "OF_ANSWERS"):
             assert set(getattr(named, name, ())) <= families

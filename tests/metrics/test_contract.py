@@ -27,8 +27,10 @@ OF_CAPTIONS = {name: cls for name, cls in ALL.items() if cls.reads == "captions"
 every_caption = pytest.mark.parametrize("cls", OF_CAPTIONS.values(), ids=OF_CAPTIONS.keys())
 OF_STORIES = {name: cls for name, cls in ALL.items() if cls.reads == "stories"}
 OF_MOMENTS = {name: cls for name, cls in ALL.items() if cls.reads == "moments"}  # test_moment_contract.py
-ELSEWHERE = {"DenseCap_mAP", "DenseCap_AP", "FITB"}  # of images and of clips: test_densecap.py, test_fitb.py
-ASKED_FOR = {"NDCG", "OneToMany", "AllWindows", "Seconds", "Pointing"}  # in no table by itself: few references have grades, or several windows
+OF_QUESTIONS = {name for name, cls in ALL.items() if cls.reads == "questions"}  # questions/
+ELSEWHERE = {"DenseCap_mAP", "DenseCap_AP", "FITB"} | OF_QUESTIONS  # images, clips: test_densecap.py, test_fitb.py
+# in no table by itself: few references have grades, or several windows
+ASKED_FOR = {"NDCG", "OneToMany", "AllWindows", "Seconds", "Pointing"}
 GRAPHS = {"SPICE", "iSPICE"}  # several references make one graph, larger than any caption's; without ids there is none
 every_story = pytest.mark.parametrize("cls", OF_STORIES.values(), ids=OF_STORIES.keys())
 

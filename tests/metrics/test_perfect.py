@@ -92,6 +92,9 @@ def score_copy(task: str, refs: Any, names: list[str], folder: Path, r: random.R
         lines = [{"id": str(i), "captions": texts} for i, texts in enumerate(refs)]
         copy = r.sample(lines, len(lines))
         found = fabula.score(write(folder, "preds.jsonl", copy), [write(folder, "refs.jsonl", lines)], **ask)
+    elif task == "questions":
+        lines = [{"id": i, "answer": f"({gold})", "options": options, "gold": gold} for i, (options, gold) in refs]
+        found = fabula.score(write(folder, "preds.jsonl", r.sample(lines, len(lines))), **ask)
     else:
         lines = [{"id": i, **query} for i, query in enumerate(refs)]
         answers: list[dict[str, Any]] = []
@@ -118,11 +121,13 @@ def references(task: str, r: random.Random) -> Any:
             return stories(r)
         case "captions":
             return [[caption(r) for _ in range(r.randint(1, 3))] for _ in range(r.randint(1, 4))]
+        case "questions":
+            return [(i, ([caption(r) for _ in range(4)], r.choice("ABCD"))) for i in range(r.randint(1, 4))]
         case _:
             return [query(r) for _ in range(r.randint(1, 5))]
 
 
-@pytest.mark.parametrize("task", ["dense", "procedure", "captions", "moments", "highlights", "grounding"])
+@pytest.mark.parametrize("task", ["dense", "procedure", "captions", "moments", "highlights", "grounding", "questions"])
 @pytest.mark.parametrize("seed", range(12))
 def test_a_copy_of_the_references_scores_one(task: str, seed: int, tmp_path: Path, kernels: str) -> None:
     r = random.Random(f"{task} {seed}")
@@ -134,7 +139,7 @@ def test_a_copy_of_the_references_scores_one(task: str, seed: int, tmp_path: Pat
 
 def test_every_claim_is_tried() -> None:
     """In one of the tasks above."""
-    tried = {"dense", "procedure", "captions", "moments", "highlights", "grounding"}
+    tried = {"dense", "procedure", "captions", "moments", "highlights", "grounding", "questions"}
     assert all(tried & {*cls.tasks, ASKED_FOR.get(name)} for name, cls in CLAIMS.items())
 
 

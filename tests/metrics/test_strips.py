@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fabula.core import fits
+from fabula.core import memory
 from fabula.core.errors import FabulaError
 from fabula.core.nouns import Corpus, Event, Segment, Story
 from fabula.match.ordered import MarkedRows, OrderedRows, PathRows, marked_pairs, ordered_python
@@ -90,15 +90,15 @@ def test_portions_and_strips_hold_what_they_may():
 
 
 def test_what_cannot_fit_is_refused_in_one_line(monkeypatch):
-    monkeypatch.setattr(fits, "available", lambda: 3_000_000)
+    monkeypatch.setattr(memory, "available", lambda: 3_000_000)
     with pytest.raises(
         FabulaError, match=r"1000000 × 40 events would need 10 MB of memory and 3\.0 MB are free; ask for"
     ):
         PathRows(1_000_000, 40)
     MarkedRows(500_000, 40)
-    fits.require(3_000_000, "this", "that")
+    memory.require(3_000_000, "this", "that")
 
 
 @pytest.mark.parametrize(("count", "said"), [(7, "7 bytes"), (1_500, "1.5 kB"), (2.5e10, "25 GB"), (4e15, "4000 TB")])
 def test_sizes_are_said_in_words(count, said):
-    assert fits.size(count) == said
+    assert memory.size(count) == said

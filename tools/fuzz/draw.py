@@ -590,10 +590,28 @@ def identity(rng: Random) -> tuple[Doc, list[Doc], Doc | None]:
     return Doc("pred.jsonl", "lines", entries()), [Doc("ref0.jsonl", "lines", entries())], None
 
 
+def questions(rng: Random) -> tuple[Doc, list[Doc]]:
+    """Answers with their options, in one file or in two."""
+    entries, answers = list[Any](), list[Any]()
+    for id in range(rng.randint(1, 5)):
+        options = [sentence(rng) for _ in range(rng.randint(2, 5))]
+        at = rng.randrange(len(options))
+        said = rng.choice((f"({chr(65 + at)})", chr(65 + at), options[at], sentence(rng), "", "A dog"))
+        gold = rng.choice((chr(65 + at), f"({chr(97 + at)})", at, options[at]))
+        more = {"kind": rng.choice("xy"), "group": rng.choice("uvw")} if rng.random() < 0.5 else {}
+        entries.append({"id": id, "options": options, "gold": gold, **more})
+        answers.append({"id": id, "answer": said})
+    if rng.random() < 0.5:
+        both = [{**entry, **answer} for entry, answer in zip(entries, answers, strict=True)]
+        return Doc("pred.jsonl", "lines", both), []
+    return Doc("pred.jsonl", "lines", answers), [Doc("ref0.jsonl", "lines", entries)]
+
+
 def of_task(rng: Random, task: str) -> tuple[Doc, list[Doc], Doc | None]:
     """Predictions, references, and the sets of clips where the task has them."""
     if task == "identity":
         return identity(rng)
-    make = {"captions": captions, "regions": regions, "dense": stories, "procedure": stories}.get(task)
+    known = {"captions": captions, "regions": regions, "questions": questions, "dense": stories, "procedure": stories}
+    make = known.get(task)
     pred, refs = make(rng) if make else moments(rng, task)
     return pred, refs, None

@@ -333,7 +333,7 @@ def read_sets(case: Case, folder: Path, said: Said) -> Any:
     return [found, notes.lines()]
 
 
-TASKS = ("dense", "procedure", "moments", "highlights", "grounding", "regions", "captions", "identity")
+TASKS = ("dense", "procedure", "moments", "highlights", "grounding", "regions", "captions", "identity", "questions")
 
 
 def make_lint(rng: Random) -> Case:

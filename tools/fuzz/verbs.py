@@ -36,6 +36,7 @@ TASKS = (
     "regions",
     "captions",
     "identity",
+    "questions",
 )
 REPAIRS = ("swap", "clip", "drop")
 NUMBERS = {
@@ -78,6 +79,7 @@ def choose_metrics(rng: Random, task: str) -> str | None:
         "captions": "captions",
         "regions": "regions",
         "identity": "identity",
+        "questions": "questions",
     }.get(task, "moments")
     able = [cls for cls in metrics.room.all() if task in cls.tasks or (cls.reads == reads and rng.random() < 0.05)]
     if rng.random() < 0.97:
@@ -124,9 +126,9 @@ def choose_options(rng: Random, task: str) -> dict[str, Any]:
             o["metrics"] = rng.choice(("FITB", "METEOR,CIDEr"))
     else:
         o["metrics"] = choose_metrics(rng, task)
-    if rng.random() < 0.1 and task not in ("captions", "regions"):
+    if rng.random() < 0.1 and task not in ("captions", "regions", "questions"):
         o["strict"] = True
-    if rng.random() < 0.25 and task not in ("captions", "identity"):
+    if rng.random() < 0.25 and task not in ("captions", "identity", "questions"):
         o["repair"] = rng.sample(("swap", "drop", "keep") if task == "regions" else REPAIRS, rng.randint(1, 2))
     if rng.random() < 0.05:
         o["tok"] = rng.choice(("ptb", "none"))

@@ -108,6 +108,13 @@ def face_table(warn: Warn = ignore) -> Table:
     return ("name", "kind", "licence of the weights", "what it is"), rows
 
 
+def judge_table(warn: Warn = ignore) -> Table:
+    from fabula.text.judges import room
+
+    rows = [[j.name, j.about + whose, j.source, j.scale] for j, whose in everything(room, warn)]
+    return ("judge", "what it is asked", "prompt", "scale"), rows
+
+
 def reader_table(warn: Warn = ignore) -> Table:
     rows = [[r.name, r.about + whose, r.repository or "ours", r.commit] for r, whose in everything(READERS, warn)]
     return ("reader", "what it reads as a window", "repository", "commit"), rows
@@ -149,6 +156,7 @@ TABLES: dict[str, Callable[[Warn], Table]] = {
     "protocols": protocol_table,
     "formats": format_table,
     "scorers": scorer_table,
+    "judges": judge_table,
     "tasks": task_table,
     "extractors": extractor_table,
     "faces": face_table,

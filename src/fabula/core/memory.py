@@ -1,6 +1,8 @@
 """How much memory this process may still take: what the machine has left, and what its limits leave of that.
 
 available = min(MemAvailable, limit − used of every memory cgroup above the process, RLIMIT_AS − its own size)
+
+What cannot fit is refused before it is begun, in one line: what it needs, what there is, what to do (`require`).
 """
 
 from __future__ import annotations
@@ -10,6 +12,8 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+
+from fabula.core.errors import FabulaError
 
 PROC = Path("/proc")
 CGROUPS = Path("/sys/fs/cgroup")
@@ -69,3 +73,19 @@ def limit_bytes() -> Iterator[int]:
         if most != resource.RLIM_INFINITY:
             pages = int((PROC / "self" / "statm").read_text().split()[0])
             yield most - pages * resource.getpagesize()
+
+
+def require(need: int, what: str, hint: str) -> None:
+    """An error where `need` bytes are more than there are; `what` is the request, as the line calls it."""
+    there = available()
+    if need > there:
+        raise FabulaError(f"{what} would need {size(need)} of memory and {size(there)} are free; {hint}")
+
+
+def size(count: float) -> str:
+    """Bytes in the largest unit that leaves a number above 1."""
+    for unit in ("bytes", "kB", "MB", "GB", "TB"):
+        if count < 1000 or unit == "TB":
+            break
+        count /= 1000
+    return f"{count:.0f} {unit}" if count >= 10 or unit == "bytes" else f"{count:.1f} {unit}"

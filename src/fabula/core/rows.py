@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fabula.core.fits import require
+from fabula.core.memory import require
 
 CROWDED = "crowded"  # the one column that is there only where it is not 0
 

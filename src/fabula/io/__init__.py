@@ -3,6 +3,7 @@
 stories    events of videos; `read` and `write` here are theirs        answers   free-form answers, read as stories
 captions   single captions with references     identity  people in sets of clips
 moments    queries and rankings                regions   captioned boxes
+questions  answers in words, and what they are held against
 """
 
 from __future__ import annotations
@@ -58,9 +59,10 @@ def formats() -> list[Format]:
 
 def all_formats() -> list[Format]:
     """Every format of every task: stories first, then moments and regions, then the others, each by file name."""
-    from fabula.io import captions, identity, moments, regions
+    from fabula.io import captions, identity, moments, questions, regions
 
-    others = [(file, shelf.SHELF.load(file)) for shelf in (captions, identity) for file in shelf.SHELF.files()]
+    shelves = (captions, identity, questions)
+    others = [(file, shelf.SHELF.load(file)) for shelf in shelves for file in shelf.SHELF.files()]
     rest = [format for _, some in sorted(others, key=lambda pair: pair[0]) for format in some]
     return [*formats(), *moments.formats(), *regions.formats(), *rest]
 

@@ -17,6 +17,7 @@ from fabula.io.fields import Source
 if TYPE_CHECKING:
     from fabula.core.moments import Queries, Query, Ranking, Rankings, VideoNumbers
     from fabula.core.nouns import Corpus, Item, Story
+    from fabula.core.questions import Response
     from fabula.core.regions import Form, Picture
     from fabula.io.head import Head
 
@@ -55,6 +56,7 @@ class Format:
     read_sets: Callable[[Source], Mapping[str, Any]] | None = None
     read_labels: Callable[[Source], Mapping[str, tuple[str, ...]]] | None = None
     read_grouping: Callable[[Source], list[tuple[str, ...]]] | None = None
+    read_responses: Callable[[Source], Iterator[Response]] | None = None
 
     # what a reader gave, as pieces of text; what is lost goes to the notes
     write: Callable[[Any, Source], Iterable[str]] | None = None

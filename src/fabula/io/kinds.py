@@ -11,7 +11,7 @@ from pathlib import Path
 
 from fabula.core.errors import SpecError
 from fabula.core.regions import FORMS
-from fabula.io import captions, identity, moments, regions
+from fabula.io import captions, identity, moments, questions, regions
 from fabula.io.etbench import KINDS
 from fabula.io.files import check_path, holds_only_stories, is_table
 from fabula.io.head import Head
@@ -52,6 +52,8 @@ def infer_task(predictions: str | Path, refs: Sequence[str | Path], format: str 
     kind = name_kind(path, format)
     if kind is None and format is None and answers_queries(path, refs):
         kind = "moments"
+    if kind is None and format is None and answers_questions(path, refs):
+        kind = "questions"
     if kind != "moments":
         return kind
     asked = [find_asked(path, "predictions", format), *(find_asked(check_path(ref), "references") for ref in refs)]
@@ -72,8 +74,16 @@ def answers_queries(path: Path, refs: Sequence[str | Path]) -> bool:
     return any(moments.SHELF.sniff(head, "references") is not None for head in heads)
 
 
+def answers_questions(path: Path, refs: Sequence[str | Path]) -> bool:
+    """The same, where the references hold options, events, or questions of their own."""
+    head = Head(path)
+    if not (head.lines and moments.is_answer_lines(head)):
+        return False
+    return any(questions.is_questions(Head(file)) for ref in refs if not holds_only_stories(file := check_path(ref)))
+
+
 def name_kind(path: Path, format: str | None = None) -> str | None:
-    """captions, identity, regions, or moments for all tasks about queries; None: stories, or nothing known."""
+    """captions, identity, questions, regions, or moments for all about queries; None: stories, or nothing known."""
     if format is not None:
         return name_format_kind(format)
     if path.suffix.lower() == ".xlsx":
@@ -96,7 +106,9 @@ def name_kind(path: Path, format: str | None = None) -> str | None:
             return "regions"
         if {"image_id", "caption"} <= keys or "refs" in keys:
             return "captions"
-        return "identity" if {"captions", "blanks"} & keys else None
+        if {"captions", "blanks"} & keys:
+            return "identity"
+        return "questions" if questions.is_questions(head) else None
     known = (moments.is_tvr_predictions, moments.is_rvmr_predictions, moments.is_keyed, moments.is_ego4d_predictions)
     if ANSWERED.match(text) or any(knows(head) for knows in known):
         return "moments"
@@ -109,6 +121,8 @@ def name_line_kind(head: Head) -> str | None:
         return "captions"
     if moments.is_etbench(head):
         return name_record_kind(head)
+    if questions.is_questions(head):
+        return "questions"
     if {"captions", "blanks"} & keys and "boxes" not in keys:
         return "identity"
     if "boxes" in keys:
@@ -127,7 +141,13 @@ def name_format_kind(format: str) -> str | None:
     name = format.partition(":")[0]
     if name in FORMS:
         return "regions"
-    shelves = {"captions": captions, "identity": identity, "moments": moments, "regions": regions}
+    shelves = {
+        "captions": captions,
+        "identity": identity,
+        "moments": moments,
+        "questions": questions,
+        "regions": regions,
+    }
     from fabula.io.stories import SHELF
 
     return None if SHELF.find(name) else next((kind for kind, s in shelves.items() if s.SHELF.find(name)), None)

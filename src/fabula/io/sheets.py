@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from fabula.core.errors import InputError, MissingExtra
-from fabula.core.fits import require
+from fabula.core.memory import require
 from fabula.io.door import read_bytes
 
 LARGEST_CELL = 1 << 24  # characters

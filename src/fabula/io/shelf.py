@@ -20,7 +20,7 @@ from fabula.io.format import Format, Holds
 from fabula.io.head import Head
 
 GROUP = "fabula.formats"  # of entry points: name = "package.module:FORMAT"
-READERS = ("read_stories", "read_queries", "read_rankings", "read_pictures")
+READERS = ("read_stories", "read_queries", "read_rankings", "read_pictures", "read_responses")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@
     client.py    sends calls: retries, Retry-After, timeouts, the context checked before anything is sent
     batch.py     the same calls through a batch endpoint
     record.py    answers as lines of a file: recorded, and replayed without a network
+    session.py   one asker for a whole run, asked from plain code; what was asked is counted and hashed
     prices.py    tokens → money
     fake.py      an endpoint that ships for tests and dry runs, with every fault that real ones have
     options.py   the flags of all verbs that ask a model

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fabula import _kernels
-from fabula.core.fits import require
+from fabula.core.memory import require
 from fabula.match._matrix import Matrix, Pairs, finite, matrix
 
 Cells = NDArray[np.float64]  # matrices end to end, row by row

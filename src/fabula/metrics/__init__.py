@@ -18,6 +18,7 @@ SHELVES = {
     "moments": ("moments", "highlights", "grounding"),
     "regions": ("regions",),
     "identity": ("identity",),
+    "questions": ("questions",),
 }  # shelf → the tasks that show its metrics
 DENSE = "DVC_"  # in the task dense, METEOR is DVC_METEOR: captions are compared where segments overlap
 

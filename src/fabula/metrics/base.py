@@ -2,7 +2,7 @@
 
 One contract serves every kind of data. Whoever scores asks for five things and never for a class:
 
-    reads                 which data it compares: stories, captions, moments, regions, identity (one shelf each)
+    reads                 which data it compares: stories, captions, moments, regions, identity, questions
     prepare(data)         what all units share, made once: tokens, corpus statistics; handed on as `ctx`
     rows(block, ctx)      the rows of a block of units. A shelf's base makes them of `unit`, which a metric writes
     combine(rows)         rows of one reference set → numbers
@@ -136,6 +136,11 @@ class Metric(Spec):
     def of_unit(self) -> bool:
         """True where a unit's rows hang on that unit alone: those of units that did not change can stay."""
         return not (self.whole or self.needs_statistics)
+
+    @property
+    def asks(self) -> bool:
+        """True where rows take what a language model says: by its caption scorer, or by a parameter `judge`."""
+        return str(self.param("text", "")).startswith("judge:") or bool(self.param("judge"))
 
     def captions(self) -> Any:
         """The scorer (pair/captions.py) by which it compares captions pair by pair; None where there is none."""

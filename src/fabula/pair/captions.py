@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fabula.core.fits import require
+from fabula.core.memory import require
 from fabula.core.nouns import Story, join_words
 from fabula.pair.grid import Cells, Grid, Mask
 from fabula.pair.tiou import Matrix

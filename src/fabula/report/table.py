@@ -70,19 +70,20 @@ def rich_table(result: Result, title: str, thresholds: bool = False, full: bool 
 
 
 def type_tables(result: Result) -> Iterator[RichTable]:
-    """The same numbers by type of query, where the references have types."""
+    """The same numbers by type of query, or by kind of question, where the references have some."""
     from rich.table import Table
     from rich.text import Text
 
     types = list(dict.fromkeys(t for s in result.scores.values() for t in s.by_type))
     if not types:
         return
-    title = Text("\nby type of query")
+    counted = "items" if result.task == "questions" else "queries"
+    title = Text("\nby kind" if counted == "items" else "\nby type of query")
     table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="dim")
     for head in ("metric", "number"):
         table.add_column(head, overflow="fold")
     for type in types:
-        n = max(int(s.by_type[type]["queries"]) for s in result.scores.values() if type in s.by_type)
+        n = max(int(s.by_type[type][counted]) for s in result.scores.values() if type in s.by_type)
         table.add_column(f"{type} ({n:,})", justify="right", overflow="fold")
     for name, score in result.scores.items():
         for i, field in enumerate(score.values if score.by_type else ()):

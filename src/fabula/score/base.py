@@ -20,6 +20,7 @@ from fabula.score.options import ScoreOptions
 
 if TYPE_CHECKING:
     from fabula.jobs.runner import Runner
+    from fabula.llm.session import Spent
     from fabula.protocols.base import Protocol
 
 Readable = str | Path | Corpus
@@ -34,6 +35,7 @@ class Memory:
 
     rows: dict[object, Rows] = field(default_factory=dict)
     made: dict[object, Any] = field(default_factory=dict)
+    spent: dict[object, Spent] = field(default_factory=dict)  # on the rows of metrics that ask a judge
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,27 +121,43 @@ class Tally:
 def measure(
     request: Request, task: str, chosen: Sequence[Metric], rows_of: Callable[[Metric], Rows], tally: Tally
 ) -> Result:
-    """Each metric's rows, folded and signed."""
+    """Each metric's rows, folded and signed; where one asks a judge, within a session of its own or of the caller."""
+    if any(metric.asks for metric in chosen) or request.options.heeded_by_judges:
+        from fabula.score.judged import judged
+
+        with judged(request.options, chosen, tally.notes):
+            return measure_all(request, task, chosen, rows_of, tally)
+    return measure_all(request, task, chosen, rows_of, tally)
+
+
+def measure_all(
+    request: Request, task: str, chosen: Sequence[Metric], rows_of: Callable[[Metric], Rows], tally: Tally
+) -> Result:
     scores: dict[str, Score] = {}
     rows: dict[str, Rows] = {}
     named: dict[str, Metric] = {}
-    kept = {} if request.memory is None else request.memory.rows
+    memory = Memory() if request.memory is None else request.memory
+    kept = memory.rows
     for metric in chosen:
         name = metric.title if sum(m.title == metric.title for m in chosen) == 1 else str(metric)
         if name in scores:
             raise SpecError(f"the metric {metric} is asked for twice")
         key = metric.rows_key
         if key not in kept:
-            kept[key] = share_keys(rows_of(metric), kept.values())
-        table = kept[key]
+            kept[key] = share_keys(count_spent(metric, rows_of, memory), kept.values())
+        table, told = kept[key], dict[str, object]()
         if not len(table) and request.means_all and len(chosen) > 1:
             tally.notes.add(f"{name} is left out: missing=drop leaves it nothing to score")
             continue
+        if metric.asks:
+            from fabula.score.judged import sign_judge
+
+            table, told = sign_judge(metric, name, table, memory.spent[key], request.options, tally)
         if not len(table):
             raise InputError("nothing is left to score", hint="missing=drop leaves out what has no prediction")
         own = tally.facts(metric) if callable(tally.facts) else tally.facts
-        run_facts = {PLURAL.get(table.unit, f"{table.unit}s"): len(set(table.keys)), **own}
-        if crowded := note_crowded(table, name, request.options.strict, tally):
+        run_facts = {PLURAL.get(table.unit, f"{table.unit}s"): len(set(table.keys)), **own, **told}
+        if not metric.asks and (crowded := note_crowded(table, name, request.options.strict, tally)):
             run_facts["crowded=zero"] = crowded
         run_facts["fabula"] = __version__
         signature, short = metric.signature(run_facts), metric.short_signature(run_facts)
@@ -154,6 +172,18 @@ def measure(
     protocol = request.protocol.name if request.protocol else "default"
     lines = tuple(tally.notes.lines())
     return Result(__version__, task, protocol, scores, tally.counts, lines, rows, named)
+
+
+def count_spent(metric: Metric, rows_of: Callable[[Metric], Rows], memory: Memory) -> Rows:
+    """A metric's rows; what it asked a judge for them is kept beside them."""
+    if not metric.asks:
+        return rows_of(metric)
+    from fabula.llm.session import current
+
+    with current().count() as spent:
+        table = rows_of(metric)
+    memory.spent[metric.rows_key] = spent
+    return table
 
 
 def share_keys(table: Rows, others: Iterable[Rows]) -> Rows:

@@ -8,6 +8,7 @@ from typing import Any
 
 from fabula.core.options import Options, option
 from fabula.core.repairs import REPAIRS
+from fabula.text.judges.options import JudgeOptions
 
 STORIES = ("dense", "procedure")
 MOMENTS = ("moments", "highlights", "grounding")
@@ -15,8 +16,8 @@ WHERE = ("engine", "address", "work", "resume")  # options of a run, which a ver
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScoreOptions(Options):
-    """Keywords of `fabula.score` and flags of `fabula score`."""
+class Scoring(Options):
+    """What is scored, how, and where."""
 
     task: str | None = option(
         None, "fabula list tasks. Default: dense when the predictions have captions, else procedure."
@@ -43,12 +44,12 @@ class ScoreOptions(Options):
     format: str | None = option(
         None,
         "Format of the predictions (fabula list formats). Default: known by its shape.",
-        tasks=(*STORIES, *MOMENTS, "identity", "regions"),
+        tasks=(*STORIES, *MOMENTS, "identity", "questions", "regions"),
     )
     refs_format: str | None = option(
         None,
         "Format of the references. Default: known by its shape.",
-        tasks=(*STORIES, *MOMENTS, "identity", "regions"),
+        tasks=(*STORIES, *MOMENTS, "identity", "questions", "regions"),
     )
     engine: Any = option("local", "Where it runs. Default: local.", choices=("local", "ray"))
     address: str | None = option(None, "A Ray cluster that is there, for --engine ray. Default: one of this machine.")
@@ -65,3 +66,12 @@ class ScoreOptions(Options):
     def sharded(self) -> bool:
         """True where the corpus is cut into shards; False where it is scored at once, in memory."""
         return self.engine != "local" or self.address is not None or self.work is not None or self.resume
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreOptions(JudgeOptions, Scoring):
+    """Keywords of `fabula.score` and flags of `fabula score`; those of a judge come last."""
+
+    def __post_init__(self) -> None:
+        Scoring.__post_init__(self)
+        JudgeOptions.__post_init__(self)

@@ -89,14 +89,14 @@ def run_on(run: Run, task: str | None) -> Result:
     task = task or ("dense" if facts["captioned"] else "procedure")
     sets = len(run.inputs) - 1
     chosen = choose(request, task, sets)
-    parts: list[Any] = [m for m in chosen if not m.whole]
+    parts: list[Any] = [m for m in chosen if not (m.whole or m.asks)]  # a judge is asked from here alone
     counts = judge(shards.survey_all(folder, n, parts, runner, request.progress), facts, notes)
     shards.score_all(folder, n, parts, runner, request.progress)
 
     def rows_of(metric: Metric) -> Rows:
         if metric in parts:
             return shards.load_rows(folder, metric, n)
-        everything = shards.read_shards(folder, range(n))  # the one case in which the corpus must fit in memory
+        everything = shards.read_shards(folder, range(n))  # the cases in which the corpus must fit in memory
         return metric.table(Stories(everything.sets, everything.preds), request.progress)
 
     tally = Tally({"sets": sets, "missing": counts["missing"]}, counts, notes)

@@ -33,9 +33,13 @@ def scorer(name: str) -> Scorer:
     found: Scorer = room.get(head)
     needs = hasattr(found, "of")
     if needs and not model:
-        raise SpecError(f"the caption scorer {head} needs a model: {head}:minilm, or {head}:FOLDER")
+        said = "a judge: judge:fabula" if head == "judge" else f"a model: {head}:minilm, or {head}:FOLDER"
+        raise SpecError(f"the caption scorer {head} needs {said}")
     if colon and not needs:
         raise SpecError(f"the caption scorer {head} takes no model; leave {colon}{model} out")
+    if head == "judge":
+        judged: Scorer = room.get(head).of(model)
+        return judged  # never kept: what it is told belongs to one run
     return opened(head, model) if needs else found
 
 

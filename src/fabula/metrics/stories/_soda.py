@@ -194,6 +194,12 @@ class CaptionSoda(Soda):
     nonascii: Literal["keep", "blank"] = "keep"  # blank: every non-ASCII character becomes a blank before tokenising
     columns: Literal["index", "sorted"] = "index"  # sorted: the caption scores of prediction 0, 1, 10, 11, 2, …
 
+    def __post_init__(self) -> None:
+        """A judge reads captions as they are written."""
+        super().__post_init__()
+        if self.asks:
+            object.__setattr__(self, "tok", "none")
+
     def captions(self) -> Captions:
         """The scorer, bound to this metric's tokeniser and roles."""
         return Captions(self.text, self.roles, self.tok, self.nonascii == "blank", self.columns == "sorted")

@@ -1,0 +1,95 @@
+"""Answers in a model's words with what they are held against: in one file, or answers apart from the truth.
+
+Files meet by id. An id that one file writes as a number and the other as text is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from fabula.core.errors import InputError, SpecError, shown
+from fabula.core.notes import Notes, name_id
+from fabula.core.questions import Response
+from fabula.core.registry import close_to
+from fabula.io.fields import Source
+from fabula.io.files import check_path, is_table
+from fabula.io.format import Format, Holds
+from fabula.io.head import Head
+from fabula.io.shelf import Rule, Shelf, list_known
+
+TRUTH = ("gold", "asked", "references", "options")  # one of these makes a line one of questions
+Responses = dict[str, Response]  # by their ids as text
+
+
+def is_lines(head: Head) -> bool:
+    entry = head.first_entry
+    return "id" in entry and ("answer" in entry or any(key in entry for key in TRUTH))
+
+
+def is_questions(head: Head) -> bool:
+    """Beyond doubt: answers alone may be of anything."""
+    if is_table(head.path):
+        return False
+    entry = head.first_entry
+    return "id" in entry and any(key in entry for key in TRUTH)
+
+
+SHELF = Shelf(
+    __name__,
+    (Rule("question-lines", is_lines, "*.jsonl, *.json", module="lines"),),
+    patterns=("*.jsonl", "*.xlsx", "*.tsv", "*.csv"),
+    readers=("read_responses",),
+)
+
+
+def formats() -> list[Format]:
+    """Every format of questions, by file name."""
+    return SHELF.formats()
+
+
+def read_responses(path: str | Path, notes: Notes, format: str | None = None, role: Holds = "predictions") -> Responses:
+    """All of a file, by id."""
+    source = Source(check_path(path), notes, noun="item")
+    chosen = choose_format(source.path, format, role)
+    assert chosen.read_responses is not None
+    found = Responses()
+    for response in chosen.read_responses(source):
+        if str(response.id) in found:
+            raise source.wrong("this id stands twice", response.id, None, "keep one of the two")
+        found[str(response.id)] = response
+    source.report()
+    return found
+
+
+def choose_format(path: Path, name: str | None, role: Holds) -> Format:
+    """The format of a file: the one that is named, or the first that knows how it begins."""
+    if name is not None:
+        format = SHELF.find(name)
+        if format is None:
+            able = [f.name for f in formats() if f.holds in (role, "either")]
+            raise SpecError(f"no format of questions is called {name!r}; {close_to(name, able)}")
+        if format.holds not in (role, "either"):
+            raise SpecError(f"the format {format.name!r} holds {format.holds}, not {role}")
+        return format
+    if (found := SHELF.sniff(Head(path), role)) is not None:
+        return found
+    raise InputError(f"no known format of {role}", file=path, hint=list_known(formats()), noun="item")
+
+
+def join_responses(answers: Responses, truth: Sequence[Responses], path: Path, notes: Notes) -> list[Response]:
+    """What the references hold, in their order, with the answers of the other file."""
+    known: Responses = {}
+    for side in truth:
+        for id, response in side.items():
+            if id in known:
+                raise InputError("two reference files have this id", video=id, noun="item", hint="keep one of the two")
+            known[id] = response
+    unknown = [id for id in answers if id not in known]
+    if answers and len(unknown) == len(answers):
+        both = f"predictions have {shown(unknown[0])}, references {shown(next(iter(known), None))}"
+        raise InputError("no answer is to a question of the references", file=path, hint=f"compare the ids: {both}")
+    for id in unknown:
+        notes.add("{n} answers are to no question of the references and are not scored", name_id(id))
+    return [replace(r, answer=answers[id].answer if id in answers else None) for id, r in known.items()]

@@ -1,0 +1,105 @@
+"""A scoring that asks a judge: the session around it, what is signed of it, and what becomes of an unread judgement.
+
+failed   zero: it counts 0 · drop: the video or item (with that reference set) that needed it is left out of the mean ·
+         raise: the run ends. A metric that has the rule as a parameter `failed` keeps its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fabula.core.errors import InputError, SpecError
+from fabula.core.notes import Notes, name_id
+from fabula.core.rows import CROWDED, Rows
+from fabula.llm.session import Spent, asking, current, here
+from fabula.metrics import Metric
+from fabula.score.options import ScoreOptions
+
+if TYPE_CHECKING:
+    from fabula.score.base import Tally
+
+
+@contextmanager
+def judged(options: ScoreOptions, chosen: Sequence[Metric], notes: Notes) -> Iterator[None]:
+    """A session for all these metrics; that of the caller, where one is open."""
+    if here.get() is not None:
+        yield
+        return
+    if not any(metric.asks for metric in chosen):
+        told = ", ".join(options.heeded_by_judges)
+        raise SpecError(f'no metric here asks a judge, and {told} would not be heeded; -m "SODA_c(text=judge:fabula)"')
+    if not options.names_judge:
+        name = next(metric.title for metric in chosen if metric.asks)
+        raise SpecError(f"{name} asks a judge; say --judge-url and --judge-model, or --judge-replay")
+    with open_session(options, notes):
+        yield
+
+
+@contextmanager
+def open_session(options: ScoreOptions, notes: Notes) -> Iterator[None]:
+    """The session that the options name, for one scoring or for several."""
+    from fabula.text.judges.fake import reply
+
+    with asking(options.endpoint(), reply=reply):
+        yield
+
+
+def sign_judge(
+    metric: Metric, name: str, table: Rows, spent: Spent, options: ScoreOptions, tally: Tally
+) -> tuple[Rows, dict[str, object]]:
+    """The rows that count, and the facts of the signature; notes and counts say what was spared and what not read."""
+    rule = metric.param("failed") or options.judge_failed
+    crowded = table.crowded
+    if spent.unparsed and rule == "raise":
+        key = next((k for k, n in zip(table.keys, crowded.tolist(), strict=True) if n), None)
+        problem = f"{spent.unparsed} of {spent.calls} judgements cannot be read"
+        hint = "--judge-failed zero counts them as 0, drop leaves out what needed them"
+        raise InputError(problem, video=key, noun=table.unit, field=name, hint=hint)
+    for key in (k for k, n in zip(table.keys, crowded.tolist(), strict=True) if n):
+        tally.notes.add(UNREAD[rule].replace("{metric}", name), name_id(key), count=0)
+    if spent.unparsed:
+        tally.notes.add(UNREAD[rule].replace("{metric}", name), count=spent.unparsed)
+    tally.notes.add(describe_calls(name, spent))
+    for what in ("calls", "distinct", "spared", "unparsed"):
+        key = f"judge_{'asked' if what == 'distinct' else what}"
+        tally.counts[key] = tally.counts.get(key, 0) + getattr(spent, what)
+    facts = {
+        "model": model_of(metric),
+        "calls": spent.calls,
+        "asked": spent.distinct,
+        "spared": spent.spared,
+        "unparsed": spent.unparsed,
+        "failed": rule,
+        "record": spent.digest,
+    }
+    if rule == "drop" and crowded.any():
+        table = table.take(np.flatnonzero(crowded == 0))
+    return without_crowded(table), facts
+
+
+def without_crowded(table: Rows) -> Rows:
+    """A table without the column, which speaks of captions beyond METEOR."""
+    from dataclasses import replace
+
+    return replace(table, columns={n: c for n, c in table.columns.items() if n != CROWDED})
+
+
+def model_of(metric: Metric) -> str:
+    """The model that was asked: the metric's own, or that of the run."""
+    named = str(metric.param("judge") or metric.param("text") or "")
+    return named.partition("@")[2] or current().options.model
+
+
+def describe_calls(name: str, spent: Spent) -> str:
+    said = f"{name}: {spent.calls} judgements by {spent.distinct} calls"
+    return said + (f"; {spent.spared} pairs cannot move the number and were not asked" if spent.spared else "")
+
+
+UNREAD = {
+    "zero": "{metric}: {n} judgements cannot be read and count 0 (failed=zero)",
+    "drop": "{metric}: {n} judgements cannot be read; what needed them is left out (failed=drop)",
+}

@@ -1,0 +1,101 @@
+"""Questions: what a model answered in words, against options, the events of a reference, or questions of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
+
+from fabula.core.errors import InputError
+from fabula.core.notes import Notes
+from fabula.core.nouns import Item
+from fabula.core.questions import Response
+from fabula.core.result import Result
+from fabula.core.rows import Rows
+from fabula.io import questions as files
+from fabula.metrics import Metric
+from fabula.metrics.questions import QuestionMetric, Responses
+from fabula.score.base import Request, Tally, Task, measure
+
+NEEDED = {"gold": "a right option", "asked": "questions with their answers", "references": "a reference text"}
+
+
+def run(request: Request) -> Result:
+    predictions, refs = request.paths("questions")
+    notes = Notes()
+    responses = gather(request, predictions, refs, notes)
+    if not responses:
+        raise InputError("no question to score", file=predictions, hint="check the file")
+    chosen = choose(request, responses, predictions, notes)
+    missing = sum(r.answer is None for r in responses)
+    if missing:
+        notes.add(f"{missing} questions have no answer (see missing=… in each signature)")
+    data = Responses(responses)
+
+    def rows_of(metric: Metric) -> Rows:
+        return metric.table(data, request.progress)
+
+    counts = {
+        "items": len(responses),
+        "missing": missing,
+        "unparsed": 0,
+        "empty": sum(r.answer is not None and not r.answer.strip() for r in responses),
+    }
+    result = measure(request, "questions", chosen, rows_of, Tally({"missing": missing}, counts, notes))
+    return replace(with_kinds(result, responses), items=tuple(map(list_item, responses)))
+
+
+def gather(request: Request, predictions: Path, refs: Sequence[Path], notes: Notes) -> list[Response]:
+    """What is answered with what it is held against: of one file, or of two that meet by id."""
+    options = request.options
+    answers = files.read_responses(predictions, notes, options.format)
+    if not refs:
+        return list(answers.values())
+    truth = [files.read_responses(ref, notes, options.refs_format, "references") for ref in refs]
+    return files.join_responses(answers, truth, predictions, notes)
+
+
+def choose(request: Request, responses: Sequence[Response], file: Path, notes: Notes) -> list[QuestionMetric]:
+    """The metrics asked for; unasked, those that the file has something for."""
+    some = cast("list[QuestionMetric]", request.readable("questions", "questions"))
+    able = [m for m in some if any(map(m.can_read, responses))]
+    if not able or (len(able) < len(some) and not request.means_all):
+        metric = next(m for m in some if m not in able)
+        problem = f"{metric.name} needs {NEEDED.get(metric.needs, metric.needs)}, and no question has it"
+        raise InputError(problem, file=file, hint="name the references with --refs; docs/questions.md has their shapes")
+    for metric in able:
+        lacking = sum(not metric.can_read(r) for r in responses)
+        if lacking:
+            notes.add(f"{metric.name}: {lacking} of {len(responses)} questions have nothing for it and do not count")
+    return able
+
+
+def with_kinds(result: Result, responses: Sequence[Response]) -> Result:
+    """The result with each score by kind as well, in the order of the file; nothing where all are of one kind."""
+    kinds = {r.id: r.kind for r in responses}
+    if len(set(kinds.values())) < 2:
+        return result
+    scores = {}
+    for name, score in result.scores.items():
+        metric, rows = result.metrics[name], result.rows[name]
+        places: dict[str, list[int]] = {kind: [] for kind in kinds.values()}
+        for i, key in enumerate(rows.keys):
+            places[kinds[key]].append(i)
+        by_kind: Mapping[str, Mapping[str, float]] = {
+            kind: {"items": len(at), **metric.fold(rows.take(at))} for kind, at in places.items() if at
+        }
+        scores[name] = replace(score, by_type=by_kind)
+    return replace(result, scores=scores)
+
+
+def list_item(response: Response) -> Item:
+    """As a report shows it: the answer beside what might have been said."""
+    held = response.references or response.events or tuple(f"{a.question} {a.answer}" for a in response.asked)
+    right = response.right
+    if not held and right is not None:
+        held = (response.options[right] if right < len(response.options) else response.gold,)
+    return Item(response.id, response.answer, tuple(held))
+
+
+TASK = Task(name="questions", about="answers in a model's words: options, events, questions about them", run=run)

@@ -1,0 +1,61 @@
+"""What a judge is: how a pair is put to a language model, and how its answer is read. A value that prints itself.
+
+messages("P", "G") = (system, user)      read(answer) = a number, 1 the best; None: there is no judgement in it
+prompt = the first 16 hex digits of the SHA-256 of those two messages as sorted JSON
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from fabula.llm.call import Call
+
+DIGITS = 16  # of the prompt's hash
+Messages = Callable[[str, str], tuple[str, str]]  # prediction, reference → system, user
+Read = Callable[[str], float | None]
+
+
+@dataclass(frozen=True)
+class Judge:
+    """A prompt and its parse rule."""
+
+    name: str
+    about: str  # one line for lists
+    messages: Messages
+    read: Read
+    source: str = "ours"  # or the package and file whose installed copy the prompt is read from
+    parameters: Mapping[str, Any] = field(default_factory=lambda: {"temperature": 0, "max_tokens": 128})
+    scale: str = "0 to 10"  # as the model is asked to say it
+    published: str = ""  # hash of the prompt as published, where it is somebody else's
+
+    def call(self, model: str, prediction: str, reference: str) -> Call:
+        """The one question about a pair."""
+        system, user = self.messages(prediction, reference)
+        return Call(model, user, system=system, parameters=self.parameters)
+
+    @cached_property
+    def prompt(self) -> str:
+        """The hash by which a signature names the prompt."""
+        return hash_prompt(*self.messages("P", "G"))
+
+    @property
+    def version(self) -> str:
+        """What a signature says of it, besides the model."""
+        known = "" if not self.published else ",published" if self.published == self.prompt else ",not-the-published"
+        told = ",".join(f"{k}={v}" for k, v in sorted(self.parameters.items()))
+        return f"prompt={self.prompt}{known}" + (f",{told}" if told else "")
+
+    def __str__(self) -> str:
+        return f"judge:{self.name}"
+
+
+def hash_prompt(system: str, user: str) -> str:
+    """Of two messages with their variables filled in; an empty system message is none."""
+    said = ([{"role": "system", "content": system}] if system else []) + [{"role": "user", "content": user}]
+    told = json.dumps(said, ensure_ascii=False, sort_keys=True)
+    return hashlib.sha256(told.encode()).hexdigest()[:DIGITS]

@@ -1,0 +1,108 @@
+"""The flags of every verb that may ask a judge: which model, where it is, how fast, and what is kept of its answers."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from fabula.core.errors import SpecError
+from fabula.core.options import Options, option
+
+if TYPE_CHECKING:
+    from fabula.llm.options import EndpointOptions
+
+Failed = Literal["zero", "drop", "raise"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgeOptions(Options):
+    """Where the judge of SODA_c(text=judge:NAME) and of protocols with a judge is found."""
+
+    judge_url: str | None = option(
+        None, "Address of a judge's endpoint, such as http://127.0.0.1:8000/v1; fake: counts words in common."
+    )
+    judge_model: str | None = option(None, "Model that judges. Default: the one on record.")
+    judge_key_env: str = option("OPENAI_API_KEY", "Environment variable that holds the judge's key.")
+    judge_concurrency: int = option(8, "Judgements under way at once.", at_least=1, at_most=10_000)
+    judge_rpm: float | None = option(None, "Judgements a minute at the most.")
+    judge_timeout: float = option(120.0, "Seconds that a judgement may take.")
+    judge_retries: int = option(5, "Tries again after a failure of the endpoint.", at_least=0, at_most=100)
+    judge_record: Path | None = option(
+        None, "Append every judgement to this file of lines, and ask for none that it holds.", writes=True
+    )
+    judge_replay: Path | None = option(None, "Take judgements from this file; nothing is sent.")
+    judge_failed: Failed = option(
+        "zero",
+        "A judgement that cannot be read counts 0 (zero), its video or item is left out (drop), or ends the run "
+        "(raise). Default: zero.",
+    )
+
+    def __post_init__(self) -> None:
+        self.set_paths("judge_record", "judge_replay")
+
+    @property
+    def names_judge(self) -> bool:
+        return self.judge_url is not None or self.judge_replay is not None
+
+    @property
+    def heeded_by_judges(self) -> list[str]:
+        """The flags of a judge that were given."""
+        return [o.flag for o in self.given() if o.name.startswith("judge_")]
+
+    def endpoint(self) -> EndpointOptions:
+        """The options of whoever asks."""
+        from fabula.llm.options import EndpointOptions
+
+        if self.judge_replay is not None and self.judge_url is not None:
+            raise SpecError("--judge-url is asked and --judge-replay is read; say one of the two")
+        if self.judge_replay is None and self.judge_url is None:
+            raise SpecError("a judge is needed; say --judge-url and --judge-model, or --judge-replay")
+        if self.judge_replay is not None and self.judge_record is not None:
+            raise SpecError("--judge-record writes judgements and --judge-replay reads them; say one of the two")
+        made = EndpointOptions(
+            url=self.judge_url or "fake:",
+            model=self.judge_model or "fake",
+            key_env=self.judge_key_env,
+            concurrency=self.judge_concurrency,
+            rpm=self.judge_rpm,
+            timeout=self.judge_timeout,
+            retries=self.judge_retries,
+            record=self.judge_record,
+            replay=self.judge_replay,
+        )
+        if self.judge_model is not None or (self.judge_replay is None and made.is_fake):
+            return made
+        if self.judge_replay is None:
+            raise SpecError(f"which model judges at {self.judge_url} is not said; say --judge-model")
+        return replace_model(made, find_model(self.judge_replay))
+
+
+def replace_model(made: EndpointOptions, model: str) -> EndpointOptions:
+    from dataclasses import replace
+
+    return replace(made, model=model)
+
+
+def list_models(record: Path) -> list[str]:
+    """The models whose answers are on record, in the order of first appearance."""
+    from fabula.llm.record import Record
+
+    found: dict[str, None] = {}
+    with Record(record) as kept:
+        for place in kept.places.values():
+            kept.file.seek(place)
+            try:
+                found[str(json.loads(kept.file.readline())["call"]["model"])] = None
+            except (ValueError, KeyError, TypeError):
+                continue  # it says so when it is asked for
+    return list(found)
+
+
+def find_model(record: Path) -> str:
+    """The one model of a record."""
+    models = list_models(record)
+    if len(models) > 1:
+        raise SpecError(f"{record} holds answers of {', '.join(models)}; say which one judges with --judge-model")
+    return models[0] if models else "fake"
