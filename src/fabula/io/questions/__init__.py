@@ -23,6 +23,11 @@ TRUTH = ("gold", "asked", "references", "options")  # one of these makes a line 
 Responses = dict[str, Response]  # by their ids as text
 
 
+def is_etbench(head: Head) -> bool:
+    """Records of E.T. Bench; which task is for the reader to say."""
+    return {"task", "source", "video"} <= set(head.first_entry) and not is_table(head.path)
+
+
 def is_lines(head: Head) -> bool:
     entry = head.first_entry
     return "id" in entry and ("answer" in entry or any(key in entry for key in TRUTH))
@@ -38,7 +43,10 @@ def is_questions(head: Head) -> bool:
 
 SHELF = Shelf(
     __name__,
-    (Rule("question-lines", is_lines, "*.jsonl, *.json", module="lines"),),
+    (
+        Rule("etbench-questions", is_etbench, "*.jsonl, *.json"),
+        Rule("question-lines", is_lines, "*.jsonl, *.json", module="lines"),
+    ),
     patterns=("*.jsonl", "*.xlsx", "*.tsv", "*.csv"),
     readers=("read_responses",),
 )
@@ -51,8 +59,11 @@ def formats() -> list[Format]:
 
 def read_responses(path: str | Path, notes: Notes, format: str | None = None, role: Holds = "predictions") -> Responses:
     """All of a file, by id."""
-    source = Source(check_path(path), notes, noun="item")
-    chosen = choose_format(source.path, format, role)
+    name, _, argument = (format or "").partition(":")
+    source = Source(check_path(path), notes, noun="item", argument=argument or None)
+    chosen = choose_format(source.path, name or None, role)
+    if argument and chosen.argument is None:
+        raise SpecError(f"the format {chosen.name!r} takes no argument; leave {':' + argument!r} out")
     assert chosen.read_responses is not None
     found = Responses()
     for response in chosen.read_responses(source):
