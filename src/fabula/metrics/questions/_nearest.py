@@ -6,6 +6,8 @@ failed     share of answers without any letter, empty ones among them; what the 
 
 find   bracketed: the first (X), then as below · first: the first letter of the answer, after "best option:" and brackets,
        where a dot, a comma, a blank or a bracket follows it or nothing does; so that "A dog runs" is A
+chances  one: the letter counts · two: a wrong letter does not settle it, and likeness may still find the right option, as in
+         the copy of the program that the repository nusnlp/d2vlm calls the original one
 A letter that is not on offer is a letter, and the answer is still given to the option most like it. Of options that are
 equally like it the first counts. Our own reading is Choice, which asks for no likeness: what cannot be read is wrong.
 """
@@ -39,12 +41,12 @@ class Found(NamedTuple):
     lettered: bool
 
 
-def find_choice(answer: str, options: int, bracketed: bool) -> Found:
-    """As the published program reads it."""
+def find_choice(answer: str, options: int, bracketed: bool, right: int | None = None) -> Found:
+    """As the published program reads it; where `right` is given, a letter settles the matter only if it is that one."""
     lettered = False
     if bracketed and (found := BRACKETED.search(answer)):
         lettered = True
-        if (place := LETTERS.find(found[1].lower())) < options:
+        if (place := LETTERS.find(found[1].lower())) < options and right in (None, place):
             return Found(place, "", True)
     words = answer.lower() if bracketed else answer
     if words.lower().startswith(BEST):
@@ -52,7 +54,7 @@ def find_choice(answer: str, options: int, bracketed: bool) -> Found:
     words = words.lstrip().lstrip("(").lstrip()
     if words and (len(words) == 1 or words[1] in "., )"):
         lettered = True
-        if 0 <= (place := LETTERS.find(words[0].lower())) < options:
+        if 0 <= (place := LETTERS.find(words[0].lower())) < options and right in (None, place):
             return Found(place, "", True)
     return Found(None, words, lettered)
 
@@ -69,6 +71,8 @@ class Nearest(QuestionMetric):
         "find=bracketed": "the first (X) is read, else the first letter of the answer, so that 'A dog runs' is A",
         "find=first": "the first letter of the answer is read, so that 'A dog runs' is A",
         "text": "an answer without a letter is given to the option that is most like it, by {}",
+        "chances=one": "the letter that is named is the answer",
+        "chances=two": "an answer whose letter is wrong is given to the option most like it, and may yet be right",
         "missing=wrong": "a question without an answer is wrong",
         "missing=drop": "questions without an answer are left out",
         "over=questions": "every question counts the same",
@@ -77,6 +81,7 @@ class Nearest(QuestionMetric):
 
     find: Literal["bracketed", "first"] = "bracketed"
     text: str = "rouge"
+    chances: Literal["one", "two"] = "one"
     missing: Literal["wrong", "drop"] = "wrong"
     over: Literal["questions", "sources"] = "questions"
 
@@ -89,7 +94,8 @@ class Nearest(QuestionMetric):
         return replace(rows, refset=rows["kind"].astype(np.int64)) if self.over == "sources" else rows
 
     def units(self, responses: Sequence[Response]) -> list[Row]:
-        found = [find_choice(r.answer or "", len(r.options), self.find == "bracketed") for r in responses]
+        bracketed, two = self.find == "bracketed", self.chances == "two"
+        found = [find_choice(r.answer or "", len(r.options), bracketed, r.right if two else None) for r in responses]
         near = self.find_nearest([(f.words, r.options) for f, r in zip(found, responses, strict=True) if f.place is None])
         rows = []
         for f, r in zip(found, responses, strict=True):
