@@ -319,3 +319,35 @@ def clear_models() -> None:
 
     for kept in (model.open_model, model.digest, text.opened):
         kept.cache_clear()
+
+
+# ── answers that count frames ───────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("options", "said", "signed"),
+    [
+        ({"fps": 2}, "frames 20 to 40", "times:frame/2"),
+        ({"fps": 2}, "20 - 40", "times:frame/2"),
+        ({"frames": 32}, "frame 8 - frame 16", "times:frame*duration/32"),
+        ({"frames": 32}, "from 8 to 16", "times:frame*duration/32"),
+    ],
+)
+def test_frames_as_times(tmp_path: Path, options: dict[str, Any], said: str, signed: str) -> None:
+    record = {"tgt": [10, 20], "a": said, "duration": 40.0}
+    result = scored(tmp_path, "tvg", [record], protocol=None, **options)
+    assert result.scores["Grounding"].values["miou"] == 1
+    assert signed in result.scores["Grounding"].signature
+
+
+def test_frames_of_windows_that_are_given(tmp_path: Path) -> None:
+    refs, preds = tmp_path / "refs.jsonl", tmp_path / "preds.jsonl"
+    refs.write_text('{"id": 1, "video": "v", "windows": [[10, 20]]}\n')
+    preds.write_text('{"id": "1", "windows": [[20, 40]]}\n')
+    assert fabula.score(preds, [refs], task="grounding", fps=2).scores["Grounding"].values["miou"] == 1
+    with pytest.raises(FabulaError, match="do not say how long this video is.*--frames needs it"):
+        fabula.score(preds, [refs], task="grounding", frames=32)
+    with pytest.raises(FabulaError, match="leave one of them out"):
+        fabula.score(preds, [refs], task="grounding", frames=32, fps=2)
+    with pytest.raises(FabulaError, match="--fps 0"):
+        fabula.score(preds, [refs], task="grounding", fps=0)
