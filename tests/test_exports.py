@@ -38,6 +38,7 @@ def test_every_verb_of_the_command_line_is_a_library_call():
         "doctor",
         "features",
         "host",
+        "judge",
         "list",
         "people",
         "serve",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ import pytest
 import fabula
 from fabula.core.result import Result
 from fabula.protocols import room
+from tests.golden.examiner import EXAMINED, examined_by
+from tests.golden.judge import judged_by
 
 HERE = Path(__file__).parent
 DEMO = Path(fabula.__file__).parent / "demo"
@@ -22,7 +25,7 @@ CASES = [
     for record in RECORDS.values()
     for case in record["cases"]
 ]
-FIELDS = {"name", "preds", "refs", "task", "options", "scores", "crash", "note", "tolerance", "source"}
+FIELDS = {"name", "preds", "refs", "task", "options", "scores", "crash", "note", "tolerance", "source", "judge"}
 MORE = {"by_type", "by_length", "breakdown"}  # numbers behind the scores: README.md
 TOLERANCE = 1e-9  # absolute, where a case has none of its own
 
@@ -38,7 +41,13 @@ def score(protocol: str, case: dict[str, Any], **more: Any) -> Result:
     if case.get("task"):
         options["task"] = case["task"]
     options |= more
-    return fabula.score(found(case["preds"]), [found(r) for r in case["refs"]], protocol=protocol, **options)
+    with open_judge(case["judge"]) if "judge" in case else nullcontext():
+        return fabula.score(found(case["preds"]), [found(r) for r in case["refs"]], protocol=protocol, **options)
+
+
+def open_judge(table: dict[str, Any]) -> AbstractContextManager[Any]:
+    """Who answers from the table of a case: about pairs of captions, or about descriptions."""
+    return examined_by(table) if set(table) in EXAMINED else judged_by(table)
 
 
 def numbers(result: Result) -> dict[str, float]:

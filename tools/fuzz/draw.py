@@ -189,8 +189,25 @@ def as_answers(told: list[Video], name: str, rng: Random | None = None) -> Doc:
     return Doc(f"{name}.jsonl", "lines", some)
 
 
+def as_plm_rdcap(told: list[Video], name: str) -> Doc:
+    rows = [
+        {
+            "uid": v.id,
+            "video": v.id,
+            "masklet_id": 0,
+            "total_frames": int(6 * v.duration) + 1,
+            "dense_captions": [
+                {"start_frame": int(6 * e.start), "end_frame": int(6 * e.end), "caption": e.caption} for e in v.events
+            ],
+        }
+        for v in told
+    ]
+    return Doc(f"{name}.jsonl", "lines", rows)
+
+
 STORIES = {
     "activitynet": as_activitynet,
+    "plm-rdcap": as_plm_rdcap,
     "pss": as_activitynet,
     "tasty": as_activitynet,
     "submission": as_submission,
@@ -436,7 +453,27 @@ def vlmevalkit_grounding(rng: Random, some: list[Query]) -> tuple[Doc, Doc]:
     return Doc("pred.csv", "text", table), Doc("ref0.csv", "text", list(table))
 
 
-SPOKEN = (lmms_grounding, vlmevalkit_grounding, answer_lines, keyed_answers, ego4d_nlq, omtg)
+def plm_rtloc(rng: Random, some: list[Query]) -> tuple[Doc, Doc]:
+    """Rows in frames; answers as lines of lmms-eval's log."""
+    rows = [
+        {
+            "uid": q.id,
+            "video": q.video,
+            "masklet_id": 0,
+            "total_frames": int(6 * q.duration) + 1,
+            "caption": q.text,
+            "start_frame": int(6 * q.windows[0][0]),
+            "end_frame": int(6 * q.windows[0][1]) + 1,
+        }
+        for q in some
+    ]
+    said = [
+        {"doc_id": i, "filtered_resps": words(rng, q), "plm_rtloc_scores": {"uid": q.id}} for i, q in enumerate(some)
+    ]
+    return Doc("pred.jsonl", "lines", said), Doc("ref0.jsonl", "lines", rows)
+
+
+SPOKEN = (lmms_grounding, vlmevalkit_grounding, answer_lines, keyed_answers, ego4d_nlq, omtg, plm_rtloc)
 MOMENTS = (qvhighlights, moment_lines, tvr, timechat_tvg, verified_fig, didemo, charades, rvmr, *SPOKEN)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from fabula import io
 from fabula import metrics as metric_room
 from fabula.core import spec
+from fabula.core.errors import SpecError
 from fabula.core.notes import Progress, silent
 from fabula.core.nouns import Corpus
 from fabula.core.options import deal, takes
@@ -35,6 +36,8 @@ def stress(
     """
     (options,) = deal("stress", given, options or StressOptions())
     wanted = choose_metrics([metrics] if isinstance(metrics, str) else metrics, options.spice)
+    if all(m.reads == "questions" for m in wanted):
+        return stress_questions(wanted, corpus, options, progress)
     stories, warnings = read_stories(corpus)
     seen = spoil_stories(
         wanted,
@@ -46,6 +49,33 @@ def stress(
         progress=progress,
     )
     return replace(seen, warnings=warnings)
+
+
+def stress_questions(
+    wanted: Sequence[Metric], corpus: str | Path | Corpus | None, options: StressOptions, progress: Progress
+) -> Stress:
+    """The same of answers: which rule can be gamed."""
+    from fabula.core.notes import Notes
+    from fabula.diagnose.quizzes import stress_answers
+    from fabula.io.questions import read_responses
+    from fabula.metrics.questions import QuestionMetric
+
+    if corpus is None or isinstance(corpus, Corpus):
+        raise SpecError("no questions are bundled; name a file of them with --corpus")
+    notes = Notes()
+    responses = list(read_responses(corpus, notes, role="references").values())
+    seen = stress_answers(
+        [m for m in wanted if isinstance(m, QuestionMetric)],
+        responses,
+        changes=options.ways or None,
+        copies=options.copies,
+        how=Resampling(method="percentile", resamples=min(options.resamples, DRAWS), seed=options.seed),
+        progress=progress,
+    )
+    return replace(seen, warnings=tuple(notes.lines()))
+
+
+DRAWS = 500  # of answers: each folds whole tables
 
 
 def choose_metrics(given: Sequence[str | Metric], spice: str | None) -> list[Metric]:

@@ -38,6 +38,12 @@ PAPERS = {
         "batra2022closer", "Batra, Anil and Gowda, Shreyank N and Keller, Frank and Sevilla-Lara, Laura",
         "A Closer Look at Temporal Ordering in the Segmentation of Instructional Videos",
         "British Machine Vision Conference (BMVC)", 2022),
+    "Chai et al., ICLR 2025": Paper(
+        "chai2025auroracap",
+        "Chai, Wenhao and Song, Enxin and Du, Yilun and Meng, Chenlin and Madhavan, Vashisht and Bar-Tal, Omer and "
+        "Hwang, Jenq-Neng and Xie, Saining and Manning, Christopher D.",
+        "AuroraCap: Efficient, Performant Video Detailed Captioning and a New Benchmark",
+        "International Conference on Learning Representations (ICLR)", 2025),
     "Chen et al., arXiv 2015": Paper(
         "chen2015coco",
         r"Chen, Xinlei and Fang, Hao and Lin, Tsung-Yi and Vedantam, Ramakrishna and Gupta, Saurabh and "
@@ -110,6 +116,10 @@ PAPERS = {
     "Vedantam et al., CVPR 2015": Paper(
         "vedantam2015cider", "Vedantam, Ramakrishna and Zitnick, C. Lawrence and Parikh, Devi",
         "CIDEr: Consensus-based Image Description Evaluation", CVPR, 2015),
+    "Wang et al., Tarsier, 2024": Paper(
+        "wang2024tarsier", "Wang, Jiawei and Yuan, Liping and Zhang, Yuchen and Sun, Haomiao",
+        "Tarsier: Recipes for Training and Evaluating Large Video Description Models",
+        "arXiv", 2024, "misc", "2407.00634"),
     "Wang et al., Time-R1, 2025": Paper(
         "wang2025timer1",
         "Wang, Ye and Wang, Ziheng and Xu, Boshen and Du, Yang and Lin, Kejun and Xiao, Zihan and Yue, Zihao and "

@@ -255,6 +255,23 @@ def open_lines(path: Path, format: Format) -> LineBytes | None:
     return LineBytes(path, path) if format.plain and native() is not None and path.is_file() else None
 
 
+def read_spoken(path: Path, format: str | None, reader: str) -> str | None:
+    """The format's name, with the reader for the words of its answers; as it is where it holds none.
+
+    Who asks has a rule of its own for reading answers: no other is used in its place.
+    """
+    path = list_files(path, Notes())[0] if path.is_dir() else path
+    if format is None and not path.is_file():
+        raise SpecError(f"{path} can be read once only, and answers are to be read as {reader} does: name the --format")
+    found, argument = (open_document(path, None)[1], None) if format is None else find(format)
+    if not found.spoken:
+        return format
+    if found.spoken == "otherwise":
+        able = ", ".join(f.name for f in formats() if f.spoken == "by reader")
+        raise SpecError(f"answers of the format {found.name!r} cannot be read as {reader} does; of {able} they can")
+    return f"{found.name}:{argument},reader={reader}" if argument else f"{found.name}:reader={reader}"
+
+
 def sniff_format(head: Head) -> Format:
     """The first format that knows the document (of JSON Lines: the first line) as its own."""
     if (found := SHELF.sniff(head)) is not None:

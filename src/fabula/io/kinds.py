@@ -27,6 +27,8 @@ ASKED = {
     "keyed-answers": "grounding",
     "lmms-grounding": "grounding",
     "omtg": "grounding",
+    "plm-rtloc": "grounding",
+    "plm-rtloc-samples": "grounding",
     "qvhighlights": "highlights",
     "qvhighlights-predictions": "highlights",
     "rvmr": "moments",

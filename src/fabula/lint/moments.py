@@ -284,7 +284,8 @@ def knows(head: Head) -> bool:
         return "answer" in head.text.partition("\n")[0]
     if files.SHELF.pattern_of(head.path) == "*.json" and any(word in head.text for word in STORIES):
         return False
-    if head.lines and files.is_answer_lines(head) and isinstance(head.first_object.get("id"), str):
+    said = head.first_object
+    if head.lines and files.is_answer_lines(head) and (isinstance(said.get("id"), str) or "uid" in said):
         return False  # an answer about a video, which text names; queries have numbers, or --task says so
     try:
         return bool(find_role(head, None))

@@ -39,6 +39,7 @@ class Spent:
     spared: int = 0  # that were not, since they could not move the number
     unparsed: int = 0  # answers that hold no judgement
     failed: int = 0  # calls without an answer
+    attempts: int = 0  # texts within calls that try to tell the model what to answer
     texts: dict[str, str] = field(default_factory=dict)  # by key, of the calls that were made
 
     @property
@@ -105,11 +106,12 @@ class Session:
         finally:
             self.counting.remove(spent)
 
-    def tell(self, unparsed: int = 0, spared: int = 0) -> None:
+    def tell(self, unparsed: int = 0, spared: int = 0, attempts: int = 0) -> None:
         """Who reads the answers says what they were worth."""
         for spent in self.counting:
             spent.unparsed += unparsed
             spent.spared += spared
+            spent.attempts += attempts
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         if self.loop is None:

@@ -152,6 +152,24 @@ class OrderedRows:
         """What the pairs are read off; the value alone needs nothing. [P + 1], [P]"""
 
 
+class TakenRows(OrderedRows):
+    """As SODA's published code (9cb3e2c, and its copies) fills the table: skipping everything is not open to it.
+
+    Before the first pair stands −1, not 0, so that a first pair is taken though its score be negative, and lowers what
+    is built on it. Where no score is negative the value is that of `ordered`; below 0 it is the best single score.
+    """
+
+    def add(self, C: Matrix) -> None:
+        finite(C)
+        for c in C:
+            row = np.concatenate([[-1.0], np.maximum(c, -1.0)])
+            if self.rows:
+                row[1:2] = np.maximum(row[1:2], self.above[1:2])
+                row[2:] = np.maximum(self.above[2:], self.above[1:-1] + c[1:])
+            self.above = np.maximum.accumulate(row)
+            self.rows += 1
+
+
 class PathRows(OrderedRows):
     """With the pairs of the best path, as `ordered` has them."""
 

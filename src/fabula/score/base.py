@@ -125,7 +125,7 @@ def measure(
     if any(metric.asks for metric in chosen) or request.options.heeded_by_judges:
         from fabula.score.judged import judged
 
-        with judged(request.options, chosen, tally.notes):
+        with judged(request.options, chosen):
             return measure_all(request, task, chosen, rows_of, tally)
     return measure_all(request, task, chosen, rows_of, tally)
 

@@ -13,18 +13,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fabula.core.errors import InputError, SpecError
-from fabula.core.notes import Notes, name_id
+from fabula.core.notes import name_id
 from fabula.core.rows import CROWDED, Rows
-from fabula.llm.session import Spent, asking, current, here
+from fabula.llm.session import Spent, current, here
 from fabula.metrics import Metric
 from fabula.score.options import ScoreOptions
+from fabula.text.judges.scorer import session_of
 
 if TYPE_CHECKING:
     from fabula.score.base import Tally
 
 
 @contextmanager
-def judged(options: ScoreOptions, chosen: Sequence[Metric], notes: Notes) -> Iterator[None]:
+def judged(options: ScoreOptions, chosen: Sequence[Metric]) -> Iterator[None]:
     """A session for all these metrics; that of the caller, where one is open."""
     if here.get() is not None:
         yield
@@ -35,16 +36,7 @@ def judged(options: ScoreOptions, chosen: Sequence[Metric], notes: Notes) -> Ite
     if not options.names_judge:
         name = next(metric.title for metric in chosen if metric.asks)
         raise SpecError(f"{name} asks a judge; say --judge-url and --judge-model, or --judge-replay")
-    with open_session(options, notes):
-        yield
-
-
-@contextmanager
-def open_session(options: ScoreOptions, notes: Notes) -> Iterator[None]:
-    """The session that the options name, for one scoring or for several."""
-    from fabula.text.judges.fake import reply
-
-    with asking(options.endpoint(), reply=reply):
+    with session_of(options):
         yield
 
 
@@ -63,6 +55,8 @@ def sign_judge(
         tally.notes.add(UNREAD[rule].replace("{metric}", name), name_id(key), count=0)
     if spent.unparsed:
         tally.notes.add(UNREAD[rule].replace("{metric}", name), count=spent.unparsed)
+    if spent.attempts:
+        tally.notes.add(ATTEMPTS.replace("{metric}", name), count=spent.attempts)
     tally.notes.add(describe_calls(name, spent))
     for what in ("calls", "distinct", "spared", "unparsed"):
         key = f"judge_{'asked' if what == 'distinct' else what}"
@@ -99,6 +93,7 @@ def describe_calls(name: str, spent: Spent) -> str:
     return said + (f"; {spent.spared} pairs cannot move the number and were not asked" if spent.spared else "")
 
 
+ATTEMPTS = "{metric}: {n} predicted captions seem to tell the judge what to say; they were shown to it as data"
 UNREAD = {
     "zero": "{metric}: {n} judgements cannot be read and count 0 (failed=zero)",
     "drop": "{metric}: {n} judgements cannot be read; what needed them is left out (failed=drop)",

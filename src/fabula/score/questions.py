@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import cast
 
 from fabula.core.errors import InputError
-from fabula.core.notes import Notes
+from fabula.core.notes import Notes, name_id
 from fabula.core.nouns import Item
 from fabula.core.questions import Response
 from fabula.core.result import Result
@@ -18,6 +19,12 @@ from fabula.metrics import Metric
 from fabula.metrics.questions import QuestionMetric, Responses
 from fabula.score.base import Request, Tally, Task, measure
 
+MANY = 1000
+BUCKETS = {  # where one begins that the next one ends
+    "n_subjects": (0, 2, 3, 4, MANY + 1),
+    "n_shots": (0, 2, 3, 4, MANY + 1),
+    "n_events": (0, 4, 6, 8, MANY + 1),
+}
 NEEDED = {"gold": "a right option", "asked": "questions with their answers", "references": "a reference text"}
 
 
@@ -34,7 +41,9 @@ def run(request: Request) -> Result:
     data = Responses(responses)
 
     def rows_of(metric: Metric) -> Rows:
-        return metric.table(data, request.progress)
+        table = metric.table(data, request.progress)
+        note_failed(table, metric, notes)
+        return table
 
     counts = {
         "items": len(responses),
@@ -71,22 +80,50 @@ def choose(request: Request, responses: Sequence[Response], file: Path, notes: N
     return able
 
 
+def note_failed(table: Rows, metric: Metric, notes: Notes) -> None:
+    """Name the items that lack a judgement, and count those that are left out."""
+    for key, failed in table.by_key("failed").items() if "failed" in table.columns else ():
+        if failed:
+            rule = metric.param("failed")
+            notes.add(f"{metric.title}: {{n}} items lack a judgement that can be read (failed={rule})", name_id(key))
+    for key, counts in table.by_key("counts").items() if "counts" in table.columns else ():
+        if not counts:
+            notes.add(f"{metric.title}: {{n}} items are left out of the mean, as its rules have it", name_id(key))
+
+
 def with_kinds(result: Result, responses: Sequence[Response]) -> Result:
-    """The result with each score by kind as well, in the order of the file; nothing where all are of one kind."""
-    kinds = {r.id: r.kind for r in responses}
-    if len(set(kinds.values())) < 2:
+    """The result with each score by kind as well, in the order of the file, and by what else items are sorted by."""
+    parts = list_parts(responses)
+    if not parts:
         return result
     scores = {}
     for name, score in result.scores.items():
         metric, rows = result.metrics[name], result.rows[name]
-        places: dict[str, list[int]] = {kind: [] for kind in kinds.values()}
-        for i, key in enumerate(rows.keys):
-            places[kinds[key]].append(i)
-        by_kind: Mapping[str, Mapping[str, float]] = {
-            kind: {"items": len(at), **metric.fold(rows.take(at))} for kind, at in places.items() if at
-        }
-        scores[name] = replace(score, by_type=by_kind)
+        where = {key: i for i, key in enumerate(rows.keys)}
+        found = dict[str, Mapping[str, float]]()
+        for part, ids in parts.items():
+            at = [where[id] for id in ids if id in where]
+            if at:
+                pooled = metric.with_params({"over": "items"}) if metric.param("over") else metric
+                found[part] = {"items": len(at), **pooled.fold(rows.take(at))}
+        scores[name] = replace(score, by_type=found)
     return replace(result, scores=scores)
+
+
+def list_parts(responses: Sequence[Response]) -> dict[str, list[str | int]]:
+    """The kinds, where there are several, and DREAM-1K's buckets, with the ids that are in each."""
+    parts: dict[str, list[str | int]] = {}
+    for r in responses:
+        parts.setdefault(r.kind, []).append(r.id)
+    if len(parts) < 2:
+        parts = {}
+    for trait, edges in BUCKETS.items():
+        for low, high in pairwise(edges):
+            ids = [r.id for r in responses if low <= r.traits.get(trait, -1) < high]
+            if ids:
+                last = f">={low}" if high > MANY else str(low) if high == low + 1 else f"{low}-{high - 1}"
+                parts[f"{trait}<={high - 1}" if low == 0 else f"{trait}{'' if last[0] == '>' else '='}{last}"] = ids
+    return parts
 
 
 def list_item(response: Response) -> Item:

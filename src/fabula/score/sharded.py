@@ -33,6 +33,7 @@ from fabula.score import shards
 from fabula.score.base import Readable, Request, Tally, measure
 from fabula.score.shards import Surveyed
 from fabula.score.split import PREDICTIONS, WITHIN, Cut, Rules, Seen, Whole, pack_record
+from fabula.score.spoken import listen
 from fabula.score.stories import EMPTY, MISSING, UNKNOWN, choose, no_events, none_in_common
 
 
@@ -65,7 +66,8 @@ def run_in(path: Path, request: Request, task: str | None) -> Result:
     options = request.options
     far = request.runner is not None  # other machines do not see what lies in a temporary folder of this one
     inputs = [Input.of(r, k, options.refs_format, far) for k, r in enumerate(request.refs)]
-    inputs.append(Input.of(request.predictions, PREDICTIONS, options.format, far))
+    predictions, format = listen(request)
+    inputs.append(Input.of(predictions, PREDICTIONS, format, far))
     judged = request.protocol is None or request.protocol.judges_segments
     rules = Rules(options.strict, options.repair, judged)
     if judged:
@@ -175,7 +177,7 @@ def fingerprint(inputs: list[Input], request: Request, judged: bool) -> dict[str
     """What decides the content of the shards. Metrics do not: their rows stand in folders of their own."""
     files = {"predictions" if i.set == PREDICTIONS else f"reference set {i.set + 1}": i.digest for i in inputs}
     options = request.options
-    rules = {"format": options.format, "refs-format": options.refs_format, "strict": options.strict}
+    rules = {"format": listen(request)[1], "refs-format": options.refs_format, "strict": options.strict}
     repair = list(options.repair) if judged else "as they come"
     return {"fabula": __version__, **files, **rules, "repair": repair}
 

@@ -22,6 +22,7 @@ from fabula.io.segments import check_predictions, check_references
 from fabula.metrics import Metric
 from fabula.metrics.stories import Stories, compare
 from fabula.score.base import Readable, Request, Shelf, Tally, measure
+from fabula.score.spoken import listen, reader_of
 
 
 def run(request: Request, task: str | None) -> Result:
@@ -32,7 +33,7 @@ def run(request: Request, task: str | None) -> Result:
         return sharded.run(request, task)
     judged = request.protocol is None or request.protocol.judges_segments
     reader = request.protocol.answers if request.protocol else ""
-    ready = request.once(("stories", judged, reader), lambda: make_ready(request))
+    ready = request.once(("stories", judged, reader or reader_of(request)), lambda: make_ready(request))
     sets, pred, data = ready.data.refs, ready.data.preds, ready.data
     telling = pred if ready.told else sets[0]
     task = task or ("dense" if telling.captioned else "procedure")
@@ -77,7 +78,8 @@ def gather(request: Request, notes: Notes) -> tuple[list[Corpus], Corpus]:
     options = request.options
     reader = request.protocol.answers if request.protocol else ""
     sets = [read_side(r, notes, options.refs_format, "references", reader, request.shelf) for r in request.refs]
-    pred = read_side(request.predictions, notes, options.format, "predictions", reader)
+    predictions, format = (request.predictions, options.format) if reader else listen(request)
+    pred = read_side(predictions, notes, format, "predictions", reader)
     judged = request.protocol is None or request.protocol.judges_segments
     pred = check_predictions(pred, notes, options.strict, judged)
     if judged:

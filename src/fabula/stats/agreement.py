@@ -75,14 +75,25 @@ def alpha(units: Sequence[Sequence[float]], level: Level = "nominal") -> float:
 
 
 def alpha_interval(
-    units: Sequence[Sequence[float]], level: Level, resamples: int = 1000, seed: int = 0, wide: float = 0.95
+    units: Sequence[Sequence[float]],
+    level: Level,
+    resamples: int = 1000,
+    seed: int = 0,
+    wide: float = 0.95,
+    clusters: Sequence[Hashable] | None = None,
 ) -> Interval | None:
-    """By drawing units; None where there are fewer than two."""
+    """By drawing units, or clusters of them (one a unit); None where there are fewer than two."""
     n, values = count_values(units)
-    if len(n) < 2:
-        return None
     o, C = coincidences(n).reshape(len(n), -1), len(values)
-    found = [alpha_of(line.reshape(C, C), values, level) for W in draws(len(n), resamples, seed) for line in W @ o]
+    if clusters is not None:
+        place = {c: k for k, c in enumerate(dict.fromkeys(clusters))}
+        paired = [place[c] for c, unit in zip(clusters, units, strict=True) if len(unit) > 1]
+        together = np.zeros((len(place), C * C))
+        np.add.at(together, paired, o)
+        o = together
+    if len(o) < 2:
+        return None
+    found = [alpha_of(line.reshape(C, C), values, level) for W in draws(len(o), resamples, seed) for line in W @ o]
     told = np.array([a for a in found if a == a])
     return percentile(told, wide) if len(told) else None
 

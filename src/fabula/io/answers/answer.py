@@ -12,6 +12,7 @@ from typing import Any
 
 from fabula.core.nouns import Event, Segment
 from fabula.io.answers import json
+from fabula.io.answers.readers import find_telling
 from fabula.io.answers.text import find_spans, holds_span
 from fabula.io.answers.times import PLAIN, Clock, Options, Time, UnclearError, scan_times
 from fabula.io.answers.words import Span
@@ -68,6 +69,8 @@ def parse(text: str, options: Options | None = None) -> Answer:
     if len(text) > LONGEST:
         why = f"an answer of {len(text):,} characters; the longest that is read has {LONGEST:,}"
         return Answer((), Audit(refused=(Refused(text[:200], why),)))
+    if options.reader != "fabula":
+        return read_by(options.reader, text)
     text = SURROGATE.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n"))
     if not text.strip():
         return Answer((), Audit(refused=(Refused(text, "the answer is empty"),)))
@@ -76,6 +79,15 @@ def parse(text: str, options: Options | None = None) -> Answer:
     answer = read_json(found, options) if found else read_text(text, options)
     aside = tuple(line for line in thought.split("\n") if line.strip())
     return replace(answer, audit=replace(answer.audit, prose=aside + answer.audit.prose)) if aside else answer
+
+
+def read_by(name: str, text: str) -> Answer:
+    """As a published evaluator reads it: what that leaves out is left out, and an answer that gives nothing is said."""
+    told = find_telling(name).tell
+    assert told is not None
+    events = tuple(Event(Segment(*window), SURROGATE.sub("\ufffd", words)) for window, words in told(text))
+    refused = () if events else (Refused(text[:200], f"{name} reads no event in it"),)
+    return Answer(events, Audit(parsed=len(events), refused=refused))
 
 
 def read_json(found: json.Found, options: Options) -> Answer:

@@ -49,7 +49,10 @@ def audit_entries(
     for at, entry in number_entries(document, source):
         entry = source.mapping(entry, at, hint=f"an answer is {SHAPE}")
         key = next((k for k in IDS if k in entry), "id")
-        video = source.text(source.entry(entry, key, None, at), f"{at} {key}", None, "an id is a JSON string")
+        named = source.entry(entry, key, None, at)
+        if key == "uid" and type(named) is int:  # PLM-VideoBench counts its rows
+            named = str(named)
+        video = source.text(named, f"{at} {key}", None, "an id is a JSON string")
         words = next((k for k in TEXTS if k in entry), "answer")
         text = source.text(source.entry(entry, words, video, at), f"{at} {words}", video)
         own: dict[str, float] = {}
@@ -124,7 +127,8 @@ FORMAT = Format(
     holds="predictions",
     tasks=STORIES,
     pattern="*.jsonl, *.json",
+    spoken="by reader",
     read_stories=read_stories,
-    argument=f"a unit for bare numbers ({', '.join(UNITS)}) and fps=, frames=, bins=, duration=, reversed=keep",
+    argument=f"a unit for bare numbers ({', '.join(UNITS)}) and fps=, frames=, bins=, duration=, reversed=, reader=",
     example='{"id": "v_kite", "answer": "From 0 to 10.5 seconds, a kite rises.", "duration": 30.5}',
 )

@@ -15,7 +15,7 @@ from typing import Any
 from fabula.core.notes import name_id
 from fabula.io.fields import Source
 
-IDS = ("id", "video", "video_id", "vid", "video_path", "image_id")  # what a task calls its video
+IDS = ("id", "uid", "video", "video_id", "vid", "video_path", "image_id")  # what a task calls its video
 ROW_IDS = ("video", "video_id", "id", "index")  # the same of a table, whose index counts rows
 TRUTHS = ("gt", "timestamp", "span", "windows", "answer")  # what tasks of grounding call the truth
 KEYED = re.compile(r"(.*?)>>>(.*)>>>(.*)", flags=re.S)  # video>>>sentence>>>windows: charades_sta, timelens
@@ -49,7 +49,7 @@ def sample_id(entry: dict[str, Any]) -> str:
     """The video's own name where the log has it, else the number of the document."""
     for known in task_values(entry):
         for key in IDS:
-            if isinstance(known.get(key), str):
+            if isinstance(known.get(key), str) or (key == "uid" and type(known.get(key)) is int):
                 return str(known[key])
     return str(entry["doc_id"])
 

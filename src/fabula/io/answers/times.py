@@ -176,6 +176,7 @@ class Options:
     frames: float | None = None  # how many frames the model was shown, spread over the duration
     bins: float | None = None  # how many time tokens there are
     reversed: str = "swap"  # or keep: leave a span whose end comes first as it is
+    reader: str = "fabula"  # or a published evaluator's, which reads as it reads and heeds nothing else here
 
     @classmethod
     def of(cls, text: str | None) -> Options:
@@ -199,8 +200,12 @@ class Options:
             if value not in ("swap", "keep"):
                 raise SpecError(f"answers: reversed is swap or keep, not {value!r}")
             return value
+        if name == "reader":
+            from fabula.io.answers.readers import find_telling
+
+            return find_telling(value).name
         if name not in ("duration", "fps", "frames", "bins"):
-            names = ["unit", "duration", "fps", "frames", "bins", "reversed"]
+            names = ["unit", "duration", "fps", "frames", "bins", "reversed", "reader"]
             raise SpecError(f"answers: no option is called {name!r}; {close_to(name, names)}")
         try:
             number = float(value)

@@ -20,6 +20,8 @@ SHELF = Shelf(
         Rule("coco-results", holds="predictions", module="coco"),
         Rule("coco-annotations", holds="references", module="coco"),
         Rule("lmms-captions", lambda head: is_log(head.first_entry), "*.jsonl"),
+        Rule("caption-answers", lambda head: is_answer(head.first_entry), "*.jsonl", "predictions", module="answers"),
+        Rule("plm-rcap", lambda head: {"uid", "caption"} <= set(head.first_entry), "*.jsonl", "references"),
         Rule("pairs", lambda head: "cand" in head.first_entry, "*.jsonl"),
         Rule("spice", lambda head: is_inline(head.document), module="pairs"),
     ),
@@ -28,14 +30,17 @@ SHELF = Shelf(
 
 def read_items(predictions: str | Path, refs: Sequence[str | Path] = ()) -> tuple[list[Item], Notes]:
     """The items to score, in the references' order (inline: in the file's), and what was noticed."""
-    from fabula.io.captions import coco, lmms_captions, pairs
+    from fabula.io.captions import answers, coco, lmms_captions, pairs
 
     source = Source(check_path(predictions), noun="item")
     if has_lines(source.path) and is_log(Head(source.path).first_entry):
         return list(lmms_captions.read_items(read_objects(source.path), source)), source.notes
     if has_lines(source.path):
-        if refs:
+        if refs and "cand" in Head(source.path).first_entry:
             raise InputError("a .jsonl of pairs has its references inline", file=source.path, hint="leave --refs out")
+        if refs:
+            candidates = answers.read_answers(read_objects(source.path), source)
+            return join_items(candidates, [read_references(check_path(r), source.notes) for r in refs], source)
         return list(pairs.read_items(read_objects(source.path), source)), source.notes
     document = load_json(source.path)
     if not refs:
@@ -66,14 +71,22 @@ def is_log(first: Mapping[str, Any]) -> bool:
     return find_caption(first) is not None
 
 
+def is_answer(entry: Mapping[str, Any]) -> bool:
+    """A line with a model's words, or of lmms-eval's log; with a `cand` it is a pair."""
+    told = "filtered_resps" in entry or any(isinstance(entry.get(key), str) for key in ("answer", "text", "caption"))
+    return told and "cand" not in entry and "total_frames" not in entry
+
+
 def is_inline(document: Any) -> bool:
     return isinstance(document, list) and bool(document) and isinstance(document[0], dict) and "refs" in document[0]
 
 
 def read_references(path: Path, notes: Notes) -> dict[str | int, tuple[str, ...]]:
-    from fabula.io.captions import coco
+    from fabula.io.captions import coco, plm_rcap
 
     source = Source(check_path(path), notes, noun="item")
+    if has_lines(source.path):
+        return plm_rcap.read_rows(read_objects(source.path), source)
     return coco.read_annotations(load_json(source.path), source)
 
 

@@ -37,7 +37,7 @@ RVMR = re.compile(r'\s*\{\s*"[^"]*"\s*:\s*\[\s*\{\s*"(video_name|timestamp|relev
 TVR = re.compile(r'\s*\{\s*"(video2idx|VCMR|SVMR|VR)"\s*:')
 
 
-ANSWER_IDS = ("id", "qid", "desc_id", "query_id", "annotation_uid")  # what files of answers call a query
+ANSWER_IDS = ("id", "uid", "qid", "desc_id", "query_id", "annotation_uid")  # what files of answers call a query
 EGO4D = re.compile(r'\s*\{(?:\s*"(?:version|date|description|manifest)"\s*:\s*"[^"]*"\s*,)*\s*"videos"\s*:\s*\[')
 OMTG = re.compile(r'\s*\[\s*\{(?=[^{}]*"index"\s*:)(?=[^{}]*"answer"\s*:)(?=[^{}]*"prediction"\s*:)')
 KEYED = re.compile(r'\s*(?:\[\s*)?\{\s*"[^"]*>>>[^"]*"\s*:')
@@ -90,6 +90,15 @@ def is_omtg(head: Head) -> bool:
 def is_moment_lines(head: Head) -> bool:
     first = head.first_object
     return "id" in first and ("windows" in first or "saliency" in first)
+
+
+def is_plm(head: Head) -> bool:
+    """A row of PLM-VideoBench's localisation."""
+    return {"uid", "total_frames", "start_frame", "end_frame"} <= set(head.first_object)
+
+
+def is_plm_samples(head: Head) -> bool:
+    return "filtered_resps" in head.first_object and isinstance(head.first_object.get("plm_rtloc_scores"), dict)
 
 
 def is_qvhighlights(head: Head) -> bool:
@@ -158,6 +167,8 @@ SHELF = Shelf(
         Rule("moment-lines", is_moment_lines, "*.jsonl", module="lines"),
         Rule("lmms-grounding", is_lmms_grounding, "*.jsonl"),
         Rule("omtg", is_omtg, "*.json, *.jsonl"),
+        Rule("plm-rtloc", is_plm, "*.jsonl", "references"),
+        Rule("plm-rtloc-samples", is_plm_samples, "*.jsonl", "predictions", module="plm_rtloc"),
         Rule("qvhighlights", is_qvhighlights, "*.jsonl", "references"),
         Rule("qvhighlights-predictions", is_qvhighlights_predictions, "*.jsonl", "predictions"),
         Rule("rvmr", is_rvmr, "*.json", "references"),

@@ -13,12 +13,14 @@ from fabula.core.errors import InputError, SpecError, shown
 from fabula.core.notes import Notes, name_id
 from fabula.core.questions import Response
 from fabula.core.registry import close_to
+from fabula.io.answers.hosts import is_sample
 from fabula.io.fields import Source
-from fabula.io.files import check_path, is_table
+from fabula.io.files import check_path, has_lines, is_table
 from fabula.io.format import Format, Holds
 from fabula.io.head import Head
 from fabula.io.shelf import Rule, Shelf, list_known
 
+TABLES = "*.tsv, *.csv, *.xlsx, *.json"
 TRUTH = ("gold", "asked", "references", "options")  # one of these makes a line one of questions
 Responses = dict[str, Response]  # by their ids as text
 
@@ -30,22 +32,95 @@ def is_etbench(head: Head) -> bool:
 
 def is_lines(head: Head) -> bool:
     entry = head.first_entry
-    return "id" in entry and ("answer" in entry or any(key in entry for key in TRUTH))
+    return "id" in entry and "prediction" not in entry and ("answer" in entry or any(key in entry for key in TRUTH))
+
+
+def is_plm_choices(head: Head) -> bool:
+    """A row of PLM-VideoBench's fgqa."""
+    return {"uid", "qa_uid", "question", "options"} <= set(head.first_entry)
+
+
+def is_plm_open(head: Head) -> bool:
+    """A row of its sgqa."""
+    return {"uid", "question", "answer"} <= set(head.first_entry) and "options" not in head.first_entry
+
+
+def is_plm_answers(head: Head) -> bool:
+    return has_returned(head) or ("uid" in head.first_entry and "question" not in head.first_entry)
+
+
+def has_returned(head: Head) -> bool:
+    """A line of lmms-eval's log of one of these tasks."""
+    return any(isinstance(head.first_entry.get(key), dict) for key in ("plm_fgqa_scores", "plm_sgqa_scores"))
 
 
 def is_questions(head: Head) -> bool:
-    """Beyond doubt: answers alone may be of anything."""
+    """Beyond doubt: answers alone may be of anything, and so may a table or a log."""
     if is_table(head.path):
         return False
+    if is_plm_choices(head) or is_plm_open(head) or has_returned(head):
+        return True
     entry = head.first_entry
-    return "id" in entry and any(key in entry for key in TRUTH)
+    own = "id" in entry and any(key in entry for key in TRUTH)
+    return own or (head.lines and (is_tarsier(head) or is_rows(head))) or is_aurora(head)
+
+
+def is_tarsier(head: Head) -> bool:
+    return {"dataset", "idx", "messages"} <= head.first_entry.keys()
+
+
+def is_rows(head: Head) -> bool:
+    return {"video_name", "qa_list"} <= head.first_entry.keys()
+
+
+def is_log(head: Head) -> bool:
+    return is_sample(head.first_entry) and not has_returned(head)
+
+
+def is_aurora(head: Head) -> bool:
+    return {"doc", "resps"} <= head.first_entry.keys() and not head.lines
+
+
+def is_aurora_questions(head: Head) -> bool:
+    first: object = next(iter(head.first_entry.values()), None)
+    if not isinstance(first, list) or not first or not isinstance(first[0], dict):
+        return False
+    return {"question", "answer"} <= first[0].keys() and "id" not in head.first_entry
+
+
+def list_columns(head: Head) -> set[str]:
+    """Of a table, or of the first record of a list."""
+    if not is_table(head.path):
+        return set(head.first_entry)
+    from fabula.io.sheets import read_table
+
+    return set(next(iter(read_table(head.path)), {}))
+
+
+def is_vdc(head: Head) -> bool:
+    return {"caption_type", "question"} <= list_columns(head)
+
+
+def is_dream(head: Head) -> bool:
+    columns = list_columns(head)
+    return "caption_type" not in columns and ("prediction" in columns or {"index", "answer"} <= columns)
 
 
 SHELF = Shelf(
     __name__,
     (
         Rule("etbench-questions", is_etbench, "*.jsonl, *.json"),
+        Rule("aurora", is_aurora, "*.json", "predictions"),
+        Rule("aurora-questions", is_aurora_questions, "*.jsonl", "references", module="aurora"),
         Rule("question-lines", is_lines, "*.jsonl, *.json", module="lines"),
+        Rule("lmms-vdc", is_log, "*.jsonl", "predictions", module="lmms_vdc"),
+        Rule("lmms-vdc-rows", is_rows, "*.jsonl, *.json", "references", module="lmms_vdc"),
+        Rule("plm-fgqa", is_plm_choices, "*.jsonl, *.json", "references", module="plm"),
+        Rule("plm-sgqa", is_plm_open, "*.jsonl, *.json", "references", module="plm"),
+        Rule("plm-answers", is_plm_answers, "*.jsonl, *.json", module="plm"),
+        Rule("tarsier", is_tarsier, "*.jsonl"),
+        Rule("vlmevalkit-dream", is_dream, TABLES, module="vlmevalkit"),
+        Rule("vlmevalkit-vdc", is_vdc, TABLES, module="vlmevalkit"),
     ),
     patterns=("*.jsonl", "*.xlsx", "*.tsv", "*.csv"),
     readers=("read_responses",),
@@ -84,9 +159,19 @@ def choose_format(path: Path, name: str | None, role: Holds) -> Format:
         if format.holds not in (role, "either"):
             raise SpecError(f"the format {format.name!r} holds {format.holds}, not {role}")
         return format
-    if (found := SHELF.sniff(Head(path), role)) is not None:
+    if (found := SHELF.sniff(Head(find_first(path)), role)) is not None:
         return found
     raise InputError(f"no known format of {role}", file=path, hint=list_known(formats()), noun="item")
+
+
+def find_first(path: Path) -> Path:
+    """The file by which a folder is known."""
+    if not path.is_dir():
+        return path
+    some = sorted(p for p in path.iterdir() if has_lines(p))
+    if not some:
+        raise InputError("the folder has no .jsonl", file=path, hint="name the file, or the folder that holds it")
+    return some[0]
 
 
 def join_responses(answers: Responses, truth: Sequence[Responses], path: Path, notes: Notes) -> list[Response]:

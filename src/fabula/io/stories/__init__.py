@@ -9,7 +9,7 @@ from fabula.io.head import Head
 from fabula.io.shelf import Rule, Shelf
 
 OF_PDVC = {"proposal_score", "vid_duration", "raw_box", "sentence_score", "query_id", "pred_event_count"}
-IDS = ("id", "video", "video_id", "vid", "image_id")  # what an answer calls its video
+IDS = ("id", "uid", "video", "video_id", "vid", "image_id")  # what an answer calls its video
 TEXTS = ("answer", "text", "output", "response", "prediction")  # and its words
 
 
@@ -58,6 +58,12 @@ def is_pdvc(head: Head) -> bool:
     return isinstance(first, dict) and not OF_PDVC.isdisjoint(first)
 
 
+def is_plm(head: Head) -> bool:
+    """A row of PLM-VideoBench's dense captions, or a list of them."""
+    first = head.sample[0] if isinstance(head.sample, list) and head.sample else head.sample
+    return isinstance(first, dict) and "dense_captions" in first and "total_frames" in first
+
+
 def is_soccernet(head: Head, key: str = "annotations") -> bool:
     """One game of SoccerNet."""
     listed = head.sample.get(key) if isinstance(head.sample, dict) else None
@@ -102,6 +108,7 @@ SHELF = Shelf(
         Rule("fabula", is_fabula, "*.jsonl", module="fabula_jsonl"),
         Rule("lmms-samples", is_lmms, "*.jsonl", "predictions"),
         Rule("pdvc", is_pdvc, holds="predictions"),
+        Rule("plm-rdcap", is_plm, "*.jsonl, *.json", "references"),
         Rule("pss", holds="references"),  # activitynet's shape
         Rule("soccernet", is_soccernet, holds="references"),
         Rule("soccernet-predictions", is_soccernet_predictions, holds="predictions", module="soccernet"),

@@ -34,8 +34,9 @@ FORMAT = Format(
     holds="predictions",
     tasks=STORIES,
     pattern="*.jsonl",
+    spoken="by reader",
     read_stories=read_stories,
-    argument=f"a unit for bare numbers ({', '.join(UNITS)})",
+    argument=f"a unit for bare numbers ({', '.join(UNITS)}), or reader=",
     example='{"doc_id": 0, "target": "", "filtered_resps": "From 0 to 10.5 seconds, a kite rises.", '
     '"fabula_dense": {"id": "v_kite", "duration": 30.5}}',
 )

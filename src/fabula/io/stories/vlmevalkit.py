@@ -57,6 +57,7 @@ FORMAT = Format(
     tasks=STORIES,
     pattern="*.csv, *.tsv, *.xlsx",
     opens=read_table,
+    spoken="otherwise",
     read_stories=read_stories,
     argument="the column with the id",
     example='video,prediction\nv_kite,"From 0 to 10.5 seconds, a kite rises."',

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -32,11 +32,16 @@ class Judge:
     parameters: Mapping[str, Any] = field(default_factory=lambda: {"temperature": 0, "max_tokens": 128})
     scale: str = "0 to 10"  # as the model is asked to say it
     published: str = ""  # hash of the prompt as published, where it is somebody else's
+    variants: Mapping[str, Messages] = field(default_factory=dict)  # the same question put otherwise: order, wording
 
-    def call(self, model: str, prediction: str, reference: str) -> Call:
-        """The one question about a pair."""
+    def call(self, model: str, prediction: str, reference: str, again: int = 0) -> Call:
+        """The one question about a pair; asked again, it has the parameter `seed`, and is another call."""
         system, user = self.messages(prediction, reference)
-        return Call(model, user, system=system, parameters=self.parameters)
+        return Call(model, user, system=system, parameters={**self.parameters, **({"seed": again} if again else {})})
+
+    def varied(self, how: str) -> Judge:
+        """The judge that asks the same in another way."""
+        return replace(self, name=f"{self.name}/{how}", messages=self.variants[how], variants={})
 
     @cached_property
     def prompt(self) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 
-from fabula.text.judges.base import Judge
+from fabula.text.judges.base import Judge, Messages
 from fabula.text.judges.reading import read_score
 
 SYSTEM = """\
@@ -44,25 +44,32 @@ def mark(prediction: str, reference: str) -> str:
     return hashlib.sha256(f"{reference}\0{prediction}".encode("utf-8", "surrogatepass")).hexdigest()[:DIGITS]
 
 
-def show_pair(prediction: str, reference: str) -> str:
-    """Both texts between their marks, the reference first."""
+def show_pair(prediction: str, reference: str, turned: bool = False) -> str:
+    """Both texts between their marks, the reference first; `turned`: last."""
     fence = mark(prediction, reference)
-    parts = (("REFERENCE", reference), ("CANDIDATE", prediction))
-    told = [f"[{name} {fence}]\n{text}\n[END {name} {fence}]" for name, text in parts]
+    parts = [("REFERENCE", reference), ("CANDIDATE", prediction)]
+    told = [f"[{name} {fence}]\n{text}\n[END {name} {fence}]" for name, text in (parts[::-1] if turned else parts)]
     return "\n\n".join([*told, 'Answer with {"score": N}.'])
+
+
+def asks(system: str, turned: bool = False) -> Messages:
+    """How a pair is put under this instruction."""
+    return lambda prediction, reference: (system, show_pair(prediction, reference, turned))
 
 
 JUDGES = (
     Judge(
         "fabula",
         "how well a caption tells what the reference tells, 0 to 10",
-        lambda prediction, reference: (SYSTEM, show_pair(prediction, reference)),
+        asks(SYSTEM),
         read_score,
+        variants={"order": asks(SYSTEM, turned=True), "wording": asks(BRIEF)},
     ),
     Judge(
         "fabula-brief",
         "the same in fewer words: a second wording to compare with",
-        lambda prediction, reference: (BRIEF, show_pair(prediction, reference)),
+        asks(BRIEF),
         read_score,
+        variants={"order": asks(BRIEF, turned=True), "wording": asks(SYSTEM)},
     ),
 )

@@ -12,15 +12,48 @@ from typing import Any
 
 from fabula.core.means import f1
 
-FENCED = re.compile(r"\[(REFERENCE|CANDIDATE) ([0-9a-f]+)\]\n(.*?)\n\[END \1 \2\]", re.S)
+EXAMINED = {"DESCRIPTION", "EVENTS", "QUESTION", "RIGHT ANSWER", "GIVEN ANSWER"}
+NAMES = "REFERENCE|CANDIDATE|DESCRIPTION|EVENTS|QUESTION|(?:RIGHT|GIVEN) ANSWER"
+FENCED = re.compile(rf"\[({NAMES}) ([0-9a-f]+)\]\n(.*?)\n\[END \1 \2\]", re.S)
 
 
 def reply(body: dict[str, Any]) -> str:
     """An answer in the shape that most judges ask for."""
     said = [m["content"] for m in body["messages"]]
     texts = {name: text for name, _, text in FENCED.findall(said[-1])}
+    if texts.keys() & EXAMINED:
+        return examine(texts)
     score = count_common(texts["CANDIDATE"], texts["REFERENCE"]) if len(texts) == 2 else draw(json.dumps(said))
     return json.dumps({"score": score, "pred": "yes" if score > 4 else "no", "explanation": "words in common"})
+
+
+def examine(texts: dict[str, str]) -> str:
+    """About a description: its sentences as events, what it shares words with, the sentence nearest to a question."""
+    told = texts.get("DESCRIPTION", "")
+    sentences = [s.strip() for s in re.split(r"(?<=[.!?])\s+", told) if s.strip()]
+    if "EVENTS" in texts:
+        events = [line.partition(" ")[2] for line in texts["EVENTS"].splitlines()]
+        known = ["entailment" if count_held(event, told) > 0.7 else "neutral" for event in events]
+        return json.dumps({"events": [{"event": e, "relationship": r} for e, r in zip(events, known, strict=True)]})
+    if "GIVEN ANSWER" in texts:
+        held = count_held(texts.get("RIGHT ANSWER", ""), texts["GIVEN ANSWER"])
+        return json.dumps({"pred": "yes" if held > 0.5 else "no", "score": round(5 * held)})
+    if "QUESTION" in texts:
+        return max(sentences, key=lambda s: count_held(texts["QUESTION"], s), default="unknown")
+    return json.dumps({"events": sentences[:10]})
+
+
+def count_held(text: str, within: str) -> float:
+    """The share of a text's words that another text has."""
+    a, b = (set(re.findall(r"\w+", some.lower())) for some in (text, within))
+    return len(a & b) / len(a) if a else 0.0
+
+
+def obey(body: dict[str, Any]) -> str:
+    """A judge that does what a caption tells it: the worst case, for tests."""
+    texts = {name: text for name, _, text in FENCED.findall(body["messages"][-1]["content"])}
+    told = re.search(r'"score":\s*(\d+)', texts.get("CANDIDATE", ""))
+    return json.dumps({"score": int(told[1])}) if told else reply(body)
 
 
 def count_common(candidate: str, reference: str) -> int:

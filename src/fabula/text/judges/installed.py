@@ -1,7 +1,9 @@
 """A prompt out of the user's own install of the package that carries it: found by `ast`, never imported, never shipped.
 
 A constant must be text made of literals. A function must only build text, lists and dicts of its arguments and of such
-constants: every part of it is looked at before it runs, and it runs without builtins.
+constants: every part of it is looked at before it runs, and it runs without builtins. Where a function does more, the
+expressions that build its messages can be read alone (`read_quoted`). What is in no package is looked for in the folder
+of --judge-prompts, a clone of the repository, which comes first for all of them.
 
     found = read_function("lmms-eval", "lmms_eval/tasks/plm_videobench/eval_utils.py", "get_caption_judge_prompt")
     found.value("G", "P")        found.source == "lmms-eval 0.7.3 lmms_eval/tasks/…:get_caption_judge_prompt"
@@ -11,6 +13,9 @@ from __future__ import annotations
 
 import ast
 import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +30,20 @@ PARTS = (
     *(ast.Compare, ast.Is, ast.IsNot, ast.Eq, ast.NotEq, ast.Subscript),
 )
 LONGEST = 4 << 20  # bytes of a file of code
+CLONED = "github.com/"  # how what is to be cloned begins, where others are installed
+folder: ContextVar[Path | None] = ContextVar("folder", default=None)  # of --judge-prompts
+
+
+@contextmanager
+def reading_from(cloned: Path | None) -> Iterator[None]:
+    """Prompts are looked for in this folder first, by everything within."""
+    if cloned is not None and not cloned.is_dir():
+        raise InputError("no such folder", file=cloned, hint="--judge-prompts names a clone of a repository")
+    token = folder.set(cloned)
+    try:
+        yield
+    finally:
+        folder.reset(token)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +78,49 @@ def read_function(package: str, path: str, name: str, pip: str = "") -> Found:
     return Found(names[name], f"{source}:{name}", hashlib.sha256(ast.unparse(bare).encode()).hexdigest())
 
 
+def read_quoted(
+    package: str,
+    path: str,
+    name: str,
+    names: Sequence[str],
+    pick: Callable[[ast.FunctionDef], Sequence[ast.expr]],
+    pip: str = "",
+) -> Found:
+    """The expressions that `pick` finds in a function, as a function of their variables, `names`."""
+    tree, source = open_tree(package, path, pip)
+    node = next((n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == name), None)
+    picked = [] if node is None else list(pick(node))
+    if not picked:
+        raise refuse(source, name, "holds no prompt there")
+    found = ast.Tuple([strip_places(expr) for expr in picked], ast.Load())
+    args = ast.arguments([], [ast.arg(n) for n in names], None, [], [], None, [])
+    quoted = ast.FunctionDef("quoted", args, [ast.Return(found)], [], **TYPELESS)
+    check_pure(quoted, source)
+    known: dict[str, Any] = {"__builtins__": {}, **constants(tree)}
+    exec(compile(ast.fix_missing_locations(ast.Module([quoted], [])), source, "exec"), known)
+    return Found(known["quoted"], f"{source}:{name}", hashlib.sha256(ast.unparse(quoted).encode()).hexdigest())
+
+
+TYPELESS: dict[str, Any] = {"type_params": []} if "type_params" in ast.FunctionDef._fields else {}
+
+
+def strip_places(expr: ast.expr) -> ast.expr:
+    """The same expression, at no line of any file."""
+    return ast.parse(ast.unparse(expr), mode="eval").body
+
+
 def find_file(package: str, path: str, pip: str = "") -> tuple[Path, str]:
     """A file of an installed package, and the package with its version; nothing is imported."""
     import importlib.util
     from importlib.metadata import PackageNotFoundError, distribution
 
+    cloned = folder.get()
+    if cloned is not None and (cloned / path).is_file():
+        return cloned / path, f"{package} in a folder"
+    if package.startswith(CLONED):
+        lacking = f"; {cloned} has no file {path}" if cloned is not None else ""
+        hint = f"git clone it, and say --judge-prompts FOLDER{lacking}"
+        raise SpecError(f"this prompt is read from your own copy of {package}, which is no package; {hint}")
     head = path.partition("/")[0]
     try:
         held = distribution(package)

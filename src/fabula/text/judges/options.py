@@ -33,6 +33,9 @@ class JudgeOptions(Options):
         None, "Append every judgement to this file of lines, and ask for none that it holds.", writes=True
     )
     judge_replay: Path | None = option(None, "Take judgements from this file; nothing is sent.")
+    judge_prompts: Path | None = option(
+        None, "A clone of the repository whose published prompts are asked, where they are in no package."
+    )
     judge_failed: Failed = option(
         "zero",
         "A judgement that cannot be read counts 0 (zero), its video or item is left out (drop), or ends the run "
@@ -40,7 +43,7 @@ class JudgeOptions(Options):
     )
 
     def __post_init__(self) -> None:
-        self.set_paths("judge_record", "judge_replay")
+        self.set_paths("judge_record", "judge_replay", "judge_prompts")
 
     @property
     def names_judge(self) -> bool:

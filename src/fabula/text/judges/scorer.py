@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fabula.core.errors import InputError
 from fabula.llm.answer import Answer, CallError
-from fabula.llm.session import Session, current, here
+from fabula.llm.session import Session, asking, current, here
 from fabula.text._scorer import Block, Scorer, Wanted
 from fabula.text.judges import judge
+from fabula.text.judges.attempts import speaks_to_judge
+from fabula.text.judges.fake import reply
+from fabula.text.judges.installed import reading_from
+from fabula.text.judges.options import JudgeOptions
 
 HEAD = "judge"
 latest: list[Session] = []  # the session that was asked last: pages draw pairs when a run is over
@@ -65,8 +70,20 @@ class JudgeScorer:
         check_answered(answers)
         read = {a.text: self.judge.read(a.text) for a in answers if isinstance(a, Answer)}
         values = [read[a.text] if isinstance(a, Answer) else None for a in answers]
-        session.tell(unparsed=sum(v is None for v in values), spared=spared)
+        tried = sum(speaks_to_judge(text) for text in {candidate for candidate, _ in pairs})
+        session.tell(unparsed=sum(v is None for v in values), spared=spared, attempts=tried)
         return [float("nan") if v is None else v for v in values]
+
+
+@contextmanager
+def session_of(ask: JudgeOptions) -> Iterator[Session]:
+    """The session of the caller, where one is open; else that which the options name, for everything within."""
+    open_now = here.get()
+    if open_now is not None:
+        yield open_now
+        return
+    with reading_from(ask.judge_prompts), asking(ask.endpoint(), reply=reply) as session:
+        yield session
 
 
 def find_session() -> Session:

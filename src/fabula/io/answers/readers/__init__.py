@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 
+from fabula.core.errors import SpecError
 from fabula.core.patterns import lazy
 from fabula.core.registry import Room
-from fabula.io.answers.readers.base import Reader, Window
+from fabula.io.answers.readers.base import Reader, Told, Window
 
 READERS = Room("fabula.io.answers.readers", "READER", "reader of answers", group="fabula.readers")
 OWN = ("fabula", "point")  # which take "frames 10 to 20" for no time, unless frames are what is counted
 FRAME = lazy(r"\bframes?\b[\s#:]{0,3}", re.IGNORECASE)
-
-__all__ = ["READERS", "Reader", "Window", "read_frames"]
 
 
 def read_frames(name: str, text: str, pace: float | None) -> list[Window]:
@@ -21,3 +20,15 @@ def read_frames(name: str, text: str, pace: float | None) -> list[Window]:
     if pace is None:
         return list(read(text))
     return [(a * pace, b * pace) for a, b in read(FRAME.sub(" ", text) if name in OWN else text)]
+
+
+def find_telling(name: str) -> Reader:
+    """The reader of this name, if it reads stories: windows and the words of each."""
+    found: Reader = READERS.get(name)
+    if found.tell is None and found.name != "fabula":  # ours for stories is answer.parse
+        able = ", ".join(["fabula", *(r.name for r in READERS.all() if r.tell is not None)])
+        raise SpecError(f"the reader {found.name} finds windows and no captions; of stories there are: {able}")
+    return found
+
+
+__all__ = ["READERS", "Reader", "Told", "Window", "find_telling", "read_frames"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fabula.core.patterns import lazy
+from fabula.io.answers.etbench import read_told
 from fabula.io.answers.readers._phrases import BREAKS, TELLING
 from fabula.io.answers.readers.base import Reader, Window, clock_seconds, pair_up, put_forward
 
@@ -39,6 +40,7 @@ READER = Reader(
     name="etbench",
     about="numbers around a plain dash, else around 'to', else the first number of phrases that say start, end, happen",
     read=read,
+    tell=read_told,
     repository="huggingface.co/datasets/PolyU-ChenLab/ETBench",
     commit="as read in 2026",
 )

@@ -1,0 +1,91 @@
+"""fabula.api.judge: is a judge to be relied on, and what do captions gain that try to please it?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from fabula.core.notes import Notes, Progress, silent
+from fabula.core.nouns import Item
+from fabula.core.options import deal, takes
+from fabula.diagnose.attacks import Attacked, AttackOptions, attack_judge
+from fabula.diagnose.judges import Checked, CheckOptions, check_judge
+from fabula.diagnose.voices import Pair
+from fabula.io.captions import is_items, read_items
+from fabula.score import Request, ScoreOptions, stories
+from fabula.stats.resampling import Resampling
+from fabula.text.judges.options import JudgeOptions
+
+
+@takes(CheckOptions, JudgeOptions, Resampling)
+def check(
+    predictions: str | Path,
+    refs: str | Path | Sequence[str | Path] = (),
+    *,
+    options: CheckOptions | None = None,
+    ask: JudgeOptions | None = None,
+    how: Resampling | None = None,
+    progress: Progress = silent,
+    **given: Any,
+) -> Checked:
+    """A judge asked about the same pairs again and otherwise: a file of pairs, or predictions and references.
+
+    Of stories those pairs are taken that overlap in time. Options are given one by one, or as objects.
+    """
+    hands = (options or CheckOptions(), ask or JudgeOptions(), how or Resampling(resamples=2000))
+    options, ask, how = deal("check", given, *hands)
+    pairs, notes = read_pairs(predictions, [refs] if isinstance(refs, str | Path) else refs)
+    seen = check_judge(pairs, options, ask, how, progress)
+    return replace(seen, warnings=(*notes, *seen.warnings))
+
+
+@takes(AttackOptions, JudgeOptions, Resampling)
+def stress(
+    predictions: str | Path,
+    refs: str | Path | Sequence[str | Path] = (),
+    *,
+    options: AttackOptions | None = None,
+    ask: JudgeOptions | None = None,
+    how: Resampling | None = None,
+    progress: Progress = silent,
+    **given: Any,
+) -> Attacked:
+    """A judge asked about captions that say more than they should, or tell it what to answer."""
+    hands = (options or AttackOptions(), ask or JudgeOptions(), how or Resampling(resamples=2000))
+    options, ask, how = deal("stress", given, *hands)
+    pairs, notes = read_pairs(predictions, [refs] if isinstance(refs, str | Path) else refs)
+    seen = attack_judge(pairs, options, ask, how, progress)
+    return replace(seen, warnings=(*notes, *seen.warnings))
+
+
+def read_pairs(predictions: str | Path, refs: Sequence[str | Path]) -> tuple[list[Pair], list[str]]:
+    """Every candidate with each of its references; of stories, every prediction with each that it overlaps."""
+    if not refs or is_items(predictions):
+        items, notes = read_items(predictions, refs)
+        return [pair for item in items for pair in pair_item(item)], notes.lines()
+    notes = Notes()
+    request = Request(predictions=predictions, refs=list(refs), options=ScoreOptions())
+    sets, told = stories.gather(request, notes)
+    return pair_stories(sets, told), notes.lines()
+
+
+def pair_item(item: Item) -> list[Pair]:
+    said = item.candidate or ""
+    return [Pair(str(item.id), said, reference) for reference in item.references] if said.strip() else []
+
+
+def pair_stories(sets: Sequence[Any], told: Any) -> list[Pair]:
+    from fabula.pair.tiou import tiou
+
+    found: list[Pair] = []
+    for ref in sets:
+        for video, story in ref.items():
+            said = told.get(video)
+            if said is None or not len(said) or not len(story):
+                continue
+            for g, p in zip(*tiou(story.spans, said.spans).nonzero(), strict=True):
+                prediction, reference = said.captions[p], story.captions[g]
+                found += [Pair(video, prediction, reference)] if prediction.strip() else []
+    return found

@@ -1,0 +1,104 @@
+"""fabula judge: is a judge to be relied on?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from fabula.api import judge as api
+from fabula.cli._console import Several, show_progress
+from fabula.cli._options import flags, path_argument, refs_option
+from fabula.cli._out import Shown, check_outputs, show
+from fabula.core.options import Options, option
+from fabula.diagnose.attacks import AttackOptions
+from fabula.diagnose.judges import CheckOptions
+from fabula.report import judges as report
+from fabula.stats.resampling import Resampling
+from fabula.text.judges.options import JudgeOptions
+
+UNREAD = ("judge_failed",)  # of JudgeOptions: here an unread judgement is counted, and belongs to no mean
+
+
+@dataclass(frozen=True, kw_only=True)
+class AsJson(Options):
+    """What a verb found, for programs."""
+
+    json_: Path | None = option(None, "Write it as JSON; - for standard output.", writes=True)
+
+
+@click.group("judge")
+def command() -> None:
+    """Language models as judges: how far can what they say be relied on? (docs/judges.md)
+
+    \b
+    fabula judge check pairs.jsonl --judge-url http://127.0.0.1:8000/v1 --judge-model M --judge-record judge.jsonl
+    fabula judge check preds.json --refs val_1.json --judge-replay judge.jsonl
+    fabula judge stress pairs.jsonl --judge-url http://127.0.0.1:8000/v1 --judge-model M
+    fabula list judges
+    """
+
+
+@command.command(cls=Several)
+@path_argument("predictions")
+@refs_option()
+@flags(CheckOptions, into="options")
+@flags(JudgeOptions, into="ask", without=UNREAD)
+@flags(Resampling, into="how", help={"resamples": "Draws of videos or items."})
+@flags(AsJson, into="out")
+def check(
+    predictions: Path,
+    refs: tuple[Path, ...],
+    options: CheckOptions,
+    ask: JudgeOptions,
+    how: Resampling,
+    out: AsJson,
+) -> None:
+    """Put the same pairs to a judge again and otherwise: repeatability, agreement, order, wording, with intervals.
+
+    PREDICTIONS are pairs with their references inline, or need --refs.
+
+    \b
+    fabula judge check pairs.jsonl --judge-url fake:
+    fabula judge check preds.json --refs val_1.json --judge-replay judge.jsonl --records second.jsonl
+    fabula judge check pairs.jsonl --judge-url http://127.0.0.1:8000/v1 --judge-model A --against fabula@B,fabula-brief
+    """
+    check_outputs([predictions, *refs, ask.judge_replay, *options.records], out)
+    with show_progress() as progress:
+        seen = api.check(predictions, refs, options=options, ask=ask, how=how, progress=progress)
+    shown = Shown(
+        document=lambda: report.checked_json(seen), lines=lambda: report.checked(seen), warnings=seen.warnings
+    )
+    show(shown, out.json_)
+
+
+@command.command(cls=Several)
+@path_argument("predictions")
+@refs_option()
+@flags(AttackOptions, into="options")
+@flags(JudgeOptions, into="ask", without=UNREAD)
+@flags(Resampling, into="how", help={"resamples": "Draws of videos or items."})
+@flags(AsJson, into="out")
+def stress(
+    predictions: Path,
+    refs: tuple[Path, ...],
+    options: AttackOptions,
+    ask: JudgeOptions,
+    how: Resampling,
+    out: AsJson,
+) -> None:
+    """What captions gain that say more than they should, or tell the judge what to answer.
+
+    \b
+    fabula judge stress pairs.jsonl --judge-url fake:
+    fabula judge stress preds.json --refs val_1.json --judge-url http://127.0.0.1:8000/v1 --judge-model M --most 50
+    fabula judge stress pairs.jsonl --judge-replay judge.jsonl --ways order,fence --against fabula-brief
+    """
+    check_outputs([predictions, *refs, ask.judge_replay], out)
+    with show_progress() as progress:
+        seen = api.stress(predictions, refs, options=options, ask=ask, how=how, progress=progress)
+    shown = Shown(
+        document=lambda: report.attacked_json(seen), lines=lambda: report.attacked(seen), warnings=seen.warnings
+    )
+    show(shown, out.json_)

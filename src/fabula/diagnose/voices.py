@@ -1,0 +1,157 @@
+"""Voices: the same pairs put to a judge in one way or another, and what two voices have in common.
+
+    equal = share of pairs judged alike      shift = mean of y − x      gap = mean of |y − x|
+    α     = Krippendorff's, interval data: 1 the same judgements, 0 as by chance (stats/agreement.py)
+
+Each with an interval by drawing videos or items, for the pairs of one are not independent. Only pairs that both voices
+judged and that could be read count; how many could not is said beside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fabula.core.rows import Rows
+from fabula.llm.answer import Answer, CallError
+from fabula.llm.call import Call
+from fabula.llm.session import Session
+from fabula.stats.agreement import alpha, alpha_interval
+from fabula.stats.bootstrap import interval
+from fabula.stats.resampling import Resampling
+from fabula.stats.sample import Mean, Sample
+from fabula.text.judges.base import Judge
+from fabula.text.judges.scorer import check_answered
+
+Array = NDArray[np.float64]
+Change = Callable[[str, str], tuple[str, str]]  # prediction, reference → as they are shown
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A prediction and a reference to be judged, and whose they are."""
+
+    id: str  # the video, or the item
+    prediction: str
+    reference: str
+
+
+def keep(prediction: str, reference: str) -> tuple[str, str]:
+    return prediction, reference
+
+
+@dataclass(frozen=True)
+class Voice:
+    """A way to ask about pairs."""
+
+    name: str
+    kind: str  # what is varied
+    judge: Judge
+    model: str = ""  # "": that of the session
+    change: Change = keep
+    again: int = 0
+
+    def changes(self, pair: Pair) -> bool:
+        """True where there is something to ask: a pair that a change leaves as it is says nothing about the change."""
+        same = pair.prediction, pair.reference
+        return self.change is keep or self.change(*same) != same
+
+    def calls(self, session: Session, pairs: Sequence[Pair]) -> list[Call]:
+        model = self.model or session.options.model
+        shown = [self.change(pair.prediction, pair.reference) for pair in pairs]
+        made = {texts: self.judge.call(model, *texts, again=self.again) for texts in dict.fromkeys(shown)}
+        return [made[texts] for texts in shown]
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What a voice said of each pair."""
+
+    voice: Voice
+    values: Array  # [N] NaN: nothing could be read, or nothing was asked
+    asked: int  # pairs that are other than they were, where texts are changed; else all
+    unread: int
+    missing: int  # not on record
+
+    @property
+    def mean(self) -> float:
+        return float(np.nanmean(self.values)) if np.isfinite(self.values).any() else float("nan")
+
+
+def hear(session: Session, voice: Voice, pairs: Sequence[Pair]) -> Heard:
+    """Ask, or look up. A call that a record lacks is missing; one that an endpoint fails ends the run."""
+    told = [k for k, pair in enumerate(pairs) if voice.changes(pair)]
+    answers = session.ask(voice.calls(session, [pairs[k] for k in told])) if told else []
+    check_answered([a for a in answers if not (isinstance(a, CallError) and a.kind == "replay")])
+    said = [voice.judge.read(a.text) if isinstance(a, Answer) else None for a in answers]
+    missing, values = sum(isinstance(a, CallError) for a in answers), np.full(len(pairs), np.nan)
+    values[told] = [np.nan if v is None else v for v in said]
+    return Heard(voice, values, len(told), sum(v is None for v in said) - missing, missing)
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A number and its interval; NaN where there is too little to say."""
+
+    value: float
+    low: float
+    high: float
+
+
+NOTHING = Estimate(float("nan"), float("nan"), float("nan"))
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """A voice beside another."""
+
+    name: str
+    kind: str
+    pairs: int  # judged by both, and read
+    unread: int  # of this voice
+    missing: int
+    mean: float
+    equal: Estimate
+    shift: Estimate
+    gap: Estimate
+    alpha: Estimate
+
+
+def set_beside(base: Heard, other: Heard, pairs: Sequence[Pair], how: Resampling) -> Beside:
+    both = np.isfinite(base.values) & np.isfinite(other.values)
+    x, y = base.values[both], other.values[both]
+    ids = [pairs[k].id for k in np.flatnonzero(both).tolist()]
+    return Beside(
+        other.voice.name,
+        other.voice.kind,
+        len(x),
+        other.unread,
+        other.missing,
+        other.mean,
+        estimate(np.isclose(x, y).astype(float), ids, how),
+        estimate(y - x, ids, how),
+        estimate(np.abs(y - x), ids, how),
+        estimate_alpha(x, y, ids, how),
+    )
+
+
+def estimate(values: Array, ids: Sequence[str], how: Resampling) -> Estimate:
+    """A mean over pairs, its interval by drawing ids."""
+    if not len(values):
+        return NOTHING
+    rows = Rows.of({"video": k, "value": v} for k, v in enumerate(values.tolist()))
+    sample = Sample.of(replace(rows, clusters=tuple(ids)), Mean())
+    if len(sample.videos) < 2:
+        return replace(NOTHING, value=sample.value)
+    bounds = interval(sample, level=how.level, method=how.method, resamples=how.resamples, seed=how.seed)
+    return Estimate(sample.value, *bounds)
+
+
+def estimate_alpha(x: Array, y: Array, ids: Sequence[str], how: Resampling) -> Estimate:
+    units = [list(unit) for unit in zip(x.tolist(), y.tolist(), strict=True)]
+    found = alpha_interval(units, "interval", how.resamples, how.seed, how.level, ids)
+    value = alpha(units, "interval") if units else float("nan")
+    return replace(NOTHING, value=value) if found is None else Estimate(value, *found)

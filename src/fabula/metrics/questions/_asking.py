@@ -1,0 +1,44 @@
+"""Questions to a judge in rounds: all of a block at once, and those whose answers cannot be read again, some times.
+
+The n-th try of a call has `seed: n` among its parameters, for the same call has the same answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from fabula.llm.answer import Answer
+from fabula.llm.call import Call
+from fabula.llm.session import current
+from fabula.text.judges.scorer import check_answered
+
+T = TypeVar("T")
+EMPTY = "empty"  # an answer without a word is one, in which nothing can be read
+
+
+def model_of(judge: str) -> str:
+    """The metric's own, or that of the run."""
+    return judge.partition("@")[2] or current().options.model
+
+
+def ask_each(calls: Sequence[Call], read: Sequence[Callable[[str], T | None]], tries: int = 1) -> list[T | None]:
+    """What is read in the answer of each call; None where nothing is, after all tries. It is counted as unparsed."""
+    found: list[T | None] = [None] * len(calls)
+    left = list(range(len(calls)))
+    for n in range(tries):
+        if not left:
+            break
+        answers = current().ask([try_again(calls[i], n) for i in left])
+        check_answered([a for a in answers if isinstance(a, Answer) or a.kind != EMPTY])
+        for i, answer in zip(left, answers, strict=True):
+            found[i] = read[i](answer.text if isinstance(answer, Answer) else "")
+        left = [i for i in left if found[i] is None]
+    if left:
+        current().tell(unparsed=len(left))
+    return found
+
+
+def try_again(call: Call, n: int) -> Call:
+    return replace(call, parameters={**call.parameters, "seed": n}) if n else call

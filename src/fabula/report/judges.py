@@ -1,0 +1,100 @@
+"""A judge checked or attacked, and several judges side by side, as text and JSON. Scores are ×100."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from math import isfinite
+from typing import Any
+
+from fabula.diagnose.attacks import Attack, Attacked
+from fabula.diagnose.judges import Checked
+from fabula.diagnose.voices import Beside, Estimate
+from fabula.report.table import plain_rows
+
+
+def number(value: float, scale: float = 100.0, signed: bool = False) -> str:
+    return (f"{value * scale:+.1f}" if signed else f"{value * scale:.1f}") if isfinite(value) else "-"
+
+
+def bounded(of: Estimate, scale: float = 100.0, signed: bool = False) -> str:
+    told = number(of.value, scale, signed)
+    if not isfinite(of.low):
+        return told
+    return f"{told} [{number(of.low, scale, signed)}, {number(of.high, scale, signed)}]"
+
+
+def alpha(of: Estimate) -> str:
+    if not isfinite(of.value):
+        return "-"
+    return f"{of.value:.2f}" + (f" [{of.low:.2f}, {of.high:.2f}]" if isfinite(of.low) else "")
+
+
+CHECK = ("beside it", "varied", "pairs", "unread", "mean", "equal %", "shift", "|shift|", "alpha")
+
+
+def line_of(b: Beside) -> list[str]:
+    compared = [bounded(b.equal), bounded(b.shift, signed=True), bounded(b.gap), alpha(b.alpha)]
+    return [b.name, b.kind, str(b.pairs), str(b.unread), number(b.mean), *compared]
+
+
+def checked(seen: Checked) -> Iterator[str]:
+    yield from plain_rows(
+        CHECK,
+        [
+            ["(itself)", "", str(seen.read), str(seen.base.unread), number(seen.base.mean), *[""] * 4],
+            *map(line_of, seen.beside),
+        ],
+    )
+    yield ""
+    yield f"judge:{seen.judge}|model:{seen.model}|prompt:{seen.prompt}|pairs:{seen.pairs} of {seen.of}|" + (
+        f"ids:{seen.ids}|calls:{seen.calls}|asked:{seen.asked}|record:{seen.record}|ci:{seen.how}"
+    )
+
+
+def checked_json(seen: Checked) -> dict[str, Any]:
+    names = ("judge", "model", "prompt", "pairs", "of", "ids", "calls", "asked", "record")
+    base = {"mean": seen.base.mean, "unread": seen.base.unread, "missing": seen.base.missing}
+    told = {name: getattr(seen, name) for name in names} | {"base": base, "ci": asdict(seen.how)}
+    return only_finite(told | {"beside": [asdict(b) for b in seen.beside], "warnings": list(seen.warnings)})
+
+
+ATTACK = ("attack", "kind", "tried", "unread", "plain", "under it", "gain", "rose", "to full marks", "recognised")
+
+
+def line_of_attack(a: Attack) -> list[str]:
+    means = [number(a.plain), number(a.after), bounded(a.gain, signed=True)]
+    known = str(a.known) if a.kind == "injection" else ""
+    return [a.name, a.kind, str(a.attempts), str(a.unread), *means, str(a.succeeded), str(a.full), known]
+
+
+def attacked(seen: Attacked) -> Iterator[str]:
+    yield from plain_rows(
+        ATTACK,
+        [line_of_attack(a) for a in seen.attacks],
+    )
+    tried, rose, full = seen.injections
+    yield ""
+    yield f"predictions {number(seen.right)}, wrong captions {number(seen.wrong)}; {seen.unread} judgements unread"
+    if tried:
+        yield f"{tried} attempts to instruct the judge: {rose} raised the score, {full} to full marks"
+    who = f"judge:{seen.judge}|model:{seen.model}|prompt:{seen.prompt}"
+    yield f"{who}|pairs:{seen.pairs}|record:{seen.record}|ci:{seen.how}"
+
+
+def attacked_json(seen: Attacked) -> dict[str, Any]:
+    told = asdict(seen) | {"injections": dict(zip(("tried", "rose", "full"), seen.injections, strict=True))}
+    return only_finite({("ci" if k == "how" else k): v for k, v in told.items()})
+
+
+def only_finite(told: dict[str, Any]) -> dict[str, Any]:
+    """The same with null where a number is none."""
+    return {k: finite(v) for k, v in told.items()}
+
+
+def finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return only_finite(value)
+    if isinstance(value, list | tuple):
+        return [finite(v) for v in value]
+    return None if isinstance(value, float) and not isfinite(value) else value
