@@ -35,6 +35,7 @@ def command(metrics: tuple[str, ...], options: StressOptions, files: Files) -> N
     fabula stress
     fabula stress iSPICE SPICE METEOR --ways "swap ids,add id,remove id"
     fabula stress SODA_c METEOR "CIDEr(idf=batch:16)" --seed 1
+    fabula stress METEOR "METEOR(missing=drop)" --ways refuse
     fabula stress SODA_c PRF@0.5 --corpus val_1.json --ways shuffle,shift
     """
     check_outputs([files.corpus], files)
