@@ -15,7 +15,7 @@ STORIES = corpus({f"v{i}": [(0, 10, "a man opens the gate"), (10, 20, "he throws
 
 
 def test_refusing_pays_where_means_are_over_the_readable() -> None:
-    names = ["DVC_METEOR", "DVC_METEOR(missing=drop)", "PRF@0.5", "METEOR", "METEOR(missing=drop,agg=mean)"]
+    names = ["DVC_METEOR", "DVC_METEOR(missing=drop)", "PRF@0.5", "METEOR(agg=mean)", "METEOR(missing=drop,agg=mean)"]
     seen = fabula.stress(names, STORIES, ways=("refuse",), resamples=50)
     found = {name: cells["refuse"].ratio for name, cells in seen.cells.items() if cells["refuse"]}
     assert list(found.values()) == pytest.approx([1, 2, 1, 1, 2])  # half is refused, wrong answers have 0

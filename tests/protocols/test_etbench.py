@@ -351,3 +351,18 @@ def test_frames_of_windows_that_are_given(tmp_path: Path) -> None:
         fabula.score(preds, [refs], task="grounding", frames=32, fps=2)
     with pytest.raises(FabulaError, match="--fps 0"):
         fabula.score(preds, [refs], task="grounding", fps=0)
+
+
+# ── all readers side by side ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_every_reader_beside_every_answer(tmp_path: Path) -> None:
+    told = {"10.5s - 12.0s": 1, "10.5 to 12.0": 1, "It is at 00:10.": 0, "nothing": 0}
+    file = put_records(tmp_path, "tvg", [{"tgt": [10.5, 12], "a": text} for text in told])
+    seen = fabula.protocols(file, [file]).readings
+    assert seen is not None and seen.answers == tuple(told)
+    assert set(seen.windows) == {reader.name for reader in READERS.all()}
+    assert seen.read("fabula") == seen.alike("fabula") - 2 == 2
+    assert (seen.read("etbench"), seen.alike("etbench")) == (1, 3)
+    assert seen.windows["timelens"][0] == [(10, 12)] and seen.alike("timelens") == 2
+    assert [line["windows"]["time-r1"] for line in seen.lines()] == [[], [(10.5, 12)], [], []]

@@ -8,10 +8,12 @@ from dataclasses import dataclass, replace
 from fabula import metrics
 from fabula.core.errors import FabulaError, SpecError
 from fabula.core.notes import Notes, Progress, silent
+from fabula.core.nouns import Corpus
 from fabula.core.options import Options, option
 from fabula.core.result import Result
 from fabula.diagnose._idle import Facts
 from fabula.diagnose._rules import STORIES, Apart, Bench, Rule, apart, find_acting, find_preparing, has_moved
+from fabula.diagnose.readings import Readings, gather_readings
 from fabula.metrics import Metric
 from fabula.protocols import Protocol
 from fabula.protocols import protocol as find_protocol
@@ -70,6 +72,7 @@ class Overview:
     columns: tuple[Column, ...]
     bench: Bench
     warnings: tuple[str, ...] = ()
+    readings: Readings | None = None  # of answers in words: what every reader finds in them
 
     def column(self, name: str) -> Column:
         for column in self.columns:
@@ -158,7 +161,10 @@ def overview(
     columns = [first, *(column(p, bench) for p in chosen)]
     metrics.check_parser((m for c in columns for m in c.metrics.values()), options.spice)
     said = [*notes.lines(), *(first.result.warnings if first.result else ())]
-    return Overview(bench.task, tuple(columns), bench, tuple(said))
+    read = None
+    if bench.task == "grounding" and not isinstance(predictions, Corpus):
+        read = gather_readings(predictions, options.format)
+    return Overview(bench.task, tuple(columns), bench, tuple(said), read)
 
 
 def every_protocol(notes: Notes) -> Iterator[Protocol]:
