@@ -1,4 +1,4 @@
-"""How fast answers in words are read: our own reader of windows, on plain answers, on an odd mix, and beside the others.
+"""How fast answers in words are read: our own reader of windows on plain answers and an odd mix, beside the others.
 
 python bench/answers.py [--seconds S]      answers per second of processor time, one process; simulated answers
 """

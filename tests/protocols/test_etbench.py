@@ -1,4 +1,4 @@
-"""E.T. Bench, SoccerNet and lmms-eval's YouCook2 against numbers of the published programs (../shared/spec/vectors-2026)."""
+"""E.T. Bench, SoccerNet, lmms-eval's YouCook2 against the published programs (../shared/spec/vectors-2026)."""
 
 from __future__ import annotations
 
@@ -174,7 +174,10 @@ def test_blanks_around_to_are_blanks() -> None:
 TOLD = {
     "Start time: 1.0s\nEnd time: 2.0s\nDescription: a man walks": [((1, 2), "a man walks")],
     "Start time: 1.0\nEnd time: 2.0\n* a man walks": [((1, 2), "a man walks")],
-    "Here it is: 0 - 5 seconds, a man walks. 5 - 9 seconds, he sits.": [((0, 5), "here it is:"), ((5, 9), "a man walks.")],
+    "Here it is: 0 - 5 seconds, a man walks. 5 - 9 seconds, he sits.": [
+        ((0, 5), "here it is:"),
+        ((5, 9), "a man walks."),
+    ],
     "At 10 seconds, the man walks.": [((10, 50), "the man walks.")],
     "First of all\nFrom 70 to 80 the man walks": [((70, 80), "From 70 to 80 the man walks")],
     "Note: the man walks slowly": [],
@@ -206,7 +209,7 @@ def test_no_answer_that_can_be_read_is_0_and_what_has_nothing_is_left_out(tmp_pa
 
 def test_a_file_of_several_tasks_must_be_told_which(tmp_path: Path) -> None:
     file = put_records(tmp_path, "tvg", [{"tgt": [0, 1], "a": "0 - 1"}, {"task": "tal", "tgt": [[0, 1]], "a": "0 - 1"}])
-    with pytest.raises(FabulaError, match="records of 2 tasks, 'tvg', 'tal'.*--format etbench:tvg"):
+    with pytest.raises(FabulaError, match=r"records of 2 tasks, 'tvg', 'tal'.*--format etbench:tvg"):
         fabula.score(file, [file], protocol="etbench-tvg")
     only = {"format": "etbench:tal", "refs_format": "etbench:tal"}
     assert fabula.score(file, [file], protocol="etbench-tal", **only).counts["queries"] == 1
@@ -243,7 +246,9 @@ def test_timelens_files(tmp_path: Path) -> None:
     bench, lines, preds = tmp_path / "bench.json", tmp_path / "100k.jsonl", tmp_path / "preds.jsonl"
     bench.write_text(json.dumps({"v": {"duration": 30, "spans": [[0, 10], [5, 9]], "queries": ["a  man.", "b"]}}))
     event = {"query": "a man", "span": [[0, 10]]}
-    lines.write_text(json.dumps({"source": "s", "video_path": "v.mp4", "duration": 30, "events": [event, event]}) + "\n")
+    lines.write_text(
+        json.dumps({"source": "s", "video_path": "v.mp4", "duration": 30, "events": [event, event]}) + "\n"
+    )
     preds.write_text('{"id": 0, "answer": "0 to 10 s"}\n{"id": 1, "answer": "5 to 9"}\n')
     assert fabula.score(preds, [bench]).scores["Grounding"].values["miou"] == 1
     assert fabula.score(preds, [lines]).scores["Grounding"].values["miou"] == pytest.approx(0.7)
@@ -276,7 +281,8 @@ def test_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_options_with_windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fabula.metrics.questions._nearest.scorer", lambda name: Table(dict(A=0.1, B=0.9, C=0, D=0)))
+    table = Table({"A": 0.1, "B": 0.9, "C": 0, "D": 0})
+    monkeypatch.setattr("fabula.metrics.questions._nearest.scorer", lambda name: table)
     options = {"o": ["a cat", "a dog", [0, 5], "a hen"], "p": 1, "tgt": [10, 20]}
     answers = ["B) 10 - 20", "A) 10 - 20", "(B) never", "It is a dog, 10 - 15", "", "best option: b. 10 - 17"]
     file = put_records(tmp_path, "gvq", [{**options, "a": answer} for answer in answers])
@@ -345,7 +351,7 @@ def test_frames_of_windows_that_are_given(tmp_path: Path) -> None:
     refs.write_text('{"id": 1, "video": "v", "windows": [[10, 20]]}\n')
     preds.write_text('{"id": "1", "windows": [[20, 40]]}\n')
     assert fabula.score(preds, [refs], task="grounding", fps=2).scores["Grounding"].values["miou"] == 1
-    with pytest.raises(FabulaError, match="do not say how long this video is.*--frames needs it"):
+    with pytest.raises(FabulaError, match=r"do not say how long this video is.*--frames needs it"):
         fabula.score(preds, [refs], task="grounding", frames=32)
     with pytest.raises(FabulaError, match="leave one of them out"):
         fabula.score(preds, [refs], task="grounding", frames=32, fps=2)

@@ -161,10 +161,9 @@ def overview(
     columns = [first, *(column(p, bench) for p in chosen)]
     metrics.check_parser((m for c in columns for m in c.metrics.values()), options.spice)
     said = [*notes.lines(), *(first.result.warnings if first.result else ())]
-    read = None
-    if bench.task == "grounding" and not isinstance(predictions, Corpus):
-        read = gather_readings(predictions, options.format)
-    return Overview(bench.task, tuple(columns), bench, tuple(said), read)
+    in_words = bench.task == "grounding" and not isinstance(predictions, Corpus)
+    readings = gather_readings(str(predictions), options.format) if in_words else None
+    return Overview(bench.task, tuple(columns), bench, tuple(said), readings)
 
 
 def every_protocol(notes: Notes) -> Iterator[Protocol]:

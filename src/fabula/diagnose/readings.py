@@ -17,7 +17,7 @@ OURS = "fabula"
 
 @dataclass(frozen=True, slots=True)
 class Readings:
-    """answers[i] was given to ids[i]; windows[reader][i] is what the reader finds in it, the window that counts first."""
+    """answers[i] is to query ids[i]; windows[reader][i] is what a reader finds in it, the window that counts first."""
 
     ids: tuple[Id, ...]
     answers: tuple[str, ...]

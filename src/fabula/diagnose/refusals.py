@@ -1,10 +1,10 @@
-"""Does refusing pay? The hard half is answered wrongly, or not at all; a rule under which silence scores more invites it.
+"""Does refusing pay? The hard half is answered wrongly, or not at all; where silence scores more, a rule invites it.
 
     r = s(silent) / s(wrong)      s: of all stories (queries) together, half of them told (answered) rightly
 
-r ≤ 1: who says nothing gains nothing. r > 1: leaving out what one does not know is worth more than trying, as where means
-are taken over what can be read (missing=drop, unread=drop). Where wrong answers score 0, r = 1 is honest, 2 is a mean over
-the readable half. Which half is hard is drawn, `copies` times; intervals are over draws of stories.
+r ≤ 1: who says nothing gains nothing. r > 1: leaving out what one does not know is worth more than trying, as where
+means are taken over what can be read (missing=drop, unread=drop). Where wrong answers score 0, r = 1 is honest, 2 is a
+mean over the readable half. Which half is hard is drawn, `copies` times; intervals are percentiles over draws of stories.
 """
 
 from __future__ import annotations

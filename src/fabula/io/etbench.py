@@ -1,10 +1,11 @@
 """Records of E.T. Bench (Liu et al., NeurIPS 2024): one shape for twelve tasks, read by the shelves of each kind.
 
-{"task", "source", "idx", "video", "duration", "q": question, "tgt": times, "g": captions, "o": options, "p": which is right,
- "a": the answer, which the user adds}
+{"task", "source", "idx", "video", "duration", "q": question, "tgt": times, "g": captions, "o": options,
+ "p": which is right, "a": the answer, which the user adds}
 
 tgt   tvg, epm, gvq: [start, end] · tem, tal, evs, dvc, slc: [[start, end], …] · vhd: the same, or a list of them
-A file holds a list, or a line each. `etbench:tvg` reads the records of one task, `etbench:tvg/charades_sta` of one source.
+A file holds a list, or a line each. `etbench:tvg` reads the records of one task, `etbench:tvg/charades_sta` those of
+one source.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ PROTOCOLS = (
     protocol(
         "tvg",
         (first,),
-        "tvg and epm: only the first window of an answer counts; what it calls F1 is R@1, and an unread answer is a miss.",
+        "tvg and epm: only the first window of an answer counts; its F1 is R@1, and an unread answer is a miss.",
         HYPHEN,
         SINGLE,
         NO_LENGTH,

@@ -25,13 +25,13 @@ PROTOCOL = Protocol(
     ),
     quirks=(
         "A comment is 30 s around its gameTime, whole seconds; two that are 30 s apart touch and do not meet.",
-        "A unit is one half of a game: METEOR's aggregate and CIDEr's document frequencies are those of a half, so that a "
-        "half with one pair has CIDEr 0.",
+        "A unit is one half of a game: METEOR's aggregate and CIDEr's document frequencies are those of a half, so that "
+        "a half with one pair has CIDEr 0.",
         RANDOM_QUIRK,
-        "Its SODA with CIDEr is 0 whatever is said, for all items have one reference and its idf is 0: it is left out here.",
-        "The precision of a half without predictions depends on the half before it, in an order that changes with Python's "
-        "hash seed; here it is 0.",
-        "A game without a file, and a half without references, end the published program; here the first counts as 0, the "
-        "second does not count.",
+        "Its SODA with CIDEr is 0 whatever is said, for all items have one reference and idf 0: it is left out here.",
+        "The precision of a half without predictions depends on the half before it, in an order that changes with "
+        "Python's hash seed; here it is 0.",
+        "A game without a file, and a half without references, end the published program; here the first counts as 0, "
+        "the second does not count.",
     ),
 )

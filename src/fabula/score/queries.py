@@ -87,7 +87,9 @@ def in_seconds(
             return None  # of no query that is scored
         if query.duration is None:
             hint = "--frames needs it to know what a frame number is; give references with durations, or --fps"
-            raise InputError("the references do not say how long this video is", file=file, video=id, noun="query", hint=hint)
+            raise InputError(
+                "the references do not say how long this video is", file=file, video=id, noun="query", hint=hint
+            )
         return query.duration / frames
 
     def walk() -> files.Answers:

@@ -106,14 +106,16 @@ def keep_equipped(request: Request, chosen: list[Metric], notes: Notes) -> list[
 def read_side(
     readable: Readable, notes: Notes, format: str | None, role: str, reader: str = "", shelf: Shelf | None = None
 ) -> Corpus:
-    """`read_corpus`; of a file that holds both sides in one record the one that is asked for, by a protocol's reader."""
+    """`read_corpus`; of a file whose records hold both sides the one that is asked for, by a protocol's reader."""
     if isinstance(readable, Corpus):
-        if not (reader and key(readable.format.partition(":")[0]) in map(key, SIDES.values())):
+        told = readable.format
+        if not (reader and key(told.partition(":")[0]) in map(key, SIDES.values())):
             return readable
-        readable, format = Path(readable.name), readable.format
+        return read_side(Path(readable.name), notes, told, role, reader, shelf)
     name, _, argument = (format or "").partition(":")
     if key(name) in map(key, SIDES.values()) or (format is None and holds_records(readable)):
-        told = ",".join(part for part in (argument, f"reader={reader}" if reader and "reader=" not in argument else "") if part)
+        parts = [argument, f"reader={reader}" if reader and "reader=" not in argument else ""]
+        told = ",".join(filter(None, parts))
         format = SIDES[role] + (f":{told}" if told else "")
     return read_corpus(readable, notes, format, shelf)
 

@@ -1,6 +1,6 @@
-"""lmms-eval's --log_samples of captioned segments (youcook2; 0.7.3): a line a segment, both sides in what its task returned.
+"""lmms-eval's --log_samples of captioned segments (youcook2; 0.7.3): a line a segment, both sides in one.
 
-{"doc_id", "filtered_resps", a metric: {"answer": the truth, "pred": what was said, "video", "timestamp": [start, end]}, …}
+{"doc_id", "filtered_resps", a metric: {"answer": the truth, "pred": what was said, "video", "timestamp"}, …}
 
 Also {"answer", "pred", "video"} by itself. Segments of one video belong together. A log scores against itself.
 """
@@ -42,7 +42,7 @@ def read_items(objects: Iterator[tuple[int, Any]], source: Source, where: str = 
 
 FORMAT = Format(
     name="lmms-captions",
-    about="lmms-eval's --log_samples of captioned segments (youcook2): {doc_id, metric: {answer, pred, video, timestamp}}",
+    about="lmms-eval's --log_samples of captioned segments (youcook2): {doc_id, metric: {answer, pred, video}}",
     holds="either",
     tasks=("captions",),
     pattern="*.jsonl",

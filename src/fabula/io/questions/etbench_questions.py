@@ -55,6 +55,6 @@ FORMAT = Format(
     pattern="*.jsonl, *.json",
     read_responses=read_responses,
     argument=ARGUMENT,
-    example='[{"task": "rvq", "source": "kites", "idx": 0, "video": "kite.mp4", "o": ["a kite", "a dog", "a cat", "a cow"], '
-    '"p": 0, "q": "what rises?", "a": "(A) a kite"}]',
+    example='[{"task": "rvq", "source": "kites", "idx": 0, "video": "kite.mp4", '
+    '"o": ["a kite", "a dog", "a cat", "a cow"], "p": 0, "q": "what rises?", "a": "(A) a kite"}]',
 )

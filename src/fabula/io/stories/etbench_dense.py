@@ -3,9 +3,9 @@
 references    "tgt": [[start, end], …] and "g": [caption, …]        predictions    "a": text
 
 reader=fabula    answers are read by our own rules (io/answers), and every record is a story of its own
-reader=etbench   as the published program does it (io/answers/etbench.py): stories are kept by video, so that of several
-                 records of a video the last that can be read counts; the others, and those that cannot be read, are videos
-                 without a prediction
+reader=etbench   as the published program does it (io/answers/etbench.py): stories are kept by video, so that of
+                 several records of a video the last that can be read counts; the others, and those that cannot be
+                 read, are videos without a prediction
 A protocol of E.T. Bench asks for the second by itself. As references, a file without answers is the data set's.
 """
 
@@ -119,7 +119,9 @@ def read_truth(told: Told, source: Source) -> tuple[Event, ...]:
     times = source.listing(source.entry(entry, "tgt", id, told.sample.at), "tgt", id)
     words = source.listing(source.entry(entry, "g", id, told.sample.at), "g", id)
     if len(times) != len(words):
-        raise source.wrong(f"{len(times)} windows and {len(words)} captions", id, "tgt", "each window has a caption in g")
+        raise source.wrong(
+            f"{len(times)} windows and {len(words)} captions", id, "tgt", "each window has a caption in g"
+        )
     return tuple(
         Event(source.segment(time, f"tgt[{i}]", id), source.caption(text, f"g[{i}]", id))
         for i, (time, text) in enumerate(zip(times, words, strict=True))

@@ -1,12 +1,12 @@
 """SoccerNet's dense captions (Mkhallati et al., CVPRW 2023): comments at points of a game, a story per half.
 
-labels        <league>/<season>/<game>/Labels-caption.json              {"annotations": [{"gameTime", "label", "anonymized"}]}
-predictions   <league>/<season>/<game>/results_dense_captioning.json    {"predictions": [{"gameTime", "label", "comment"}]}
+labels        …/<game>/Labels-caption.json              {"annotations": [{"gameTime", "label", "anonymized"}]}
+predictions   …/<game>/results_dense_captioning.json    {"predictions": [{"gameTime", "label", "comment"}]}
 
 A file is one game; a folder is the whole tree (`--format soccernet-predictions`); {game: file} in one document is read
 too. A comment at gameTime "1 - 10:31" is the window 15 s before to 15 s after it in half 1, sorted by time. As in the
-published evaluator only gameTime is read (position, half and confidence are not), and comments with a label that it does
-not know, or of a third half, are left out.
+published evaluator only gameTime is read (position, half and confidence are not), and comments with a label that it
+does not know, or of a third half, are left out.
 """
 
 from __future__ import annotations

@@ -99,7 +99,6 @@ class CaptionMetric(Metric):
         refset = np.zeros(len(items), dtype=np.int64)
         return Rows(tuple(i.id for i in items), refset, self.tabulate(items), block.unit)
 
-
     def video_rows(self, items: Sequence[Item], unit: str) -> Rows:
         """The rows of each video, made of its items alone, as a set of their own: their means are averaged."""
         groups: dict[str | None, list[Item]] = {}

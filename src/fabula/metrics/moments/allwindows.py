@@ -1,4 +1,4 @@
-"""AllWindows (E.T. Bench's action localisation, Liu et al., NeurIPS 2024): all windows of an answer, against all there are.
+"""AllWindows (E.T. Bench's action localisation, Liu et al., NeurIPS 2024): all windows of an answer against all.
 
 precision = share of the answer's windows that are right at τ      recall = share of the query's windows that are found
 f1        of each query, mean over queries, then over τ
@@ -69,7 +69,8 @@ class Metric(MomentMetric):
         pairs = np.array([iou[g, p] for g, p in hungarian(iou)[1]]) if self.match == "one-to-one" else None
         shares = [self.shares(iou, pairs, t) for t in self.iou]
         f1s = [2 * p * r / (p + r) if p + r > 0 else 0.0 for p, r in shares]
-        means = dict(zip(PARTS, map(float, np.mean([(*pr, f) for pr, f in zip(shares, f1s, strict=True)], axis=0))))
+        table = np.array([(*pr, f) for pr, f in zip(shares, f1s, strict=True)])  # [τ, 3]
+        means = dict(zip(PARTS, table.mean(axis=0).tolist(), strict=True))
         return means | {f"f1@{show(t)}": f for t, f in zip(self.iou, f1s, strict=True)}
 
     def shares(self, iou: Floats, pairs: Floats | None, t: float) -> tuple[float, float]:

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import Any, ClassVar, Literal, cast
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -236,12 +236,12 @@ class MomentMetric(Metric):
         return Rows(keys, np.zeros(len(keys), dtype=np.int64), self.units(block), unit="query", clusters=videos)
 
     def group(self, rows: Rows, queries: Mapping[Id, Query]) -> Rows:
-        """Rows of all queries; with over=sources those of each data set are a set of their own, whose means are meant."""
+        """Rows of all queries; with over=sources those of each data set are a set of their own: sets are averaged."""
         if self.param("over") != "sources":
             return rows
         kinds = sorted({q.type or "" for q in queries.values()})
         number = {kind: i for i, kind in enumerate(kinds)}
-        of = [number[queries[cast(Id, key)].type or ""] for key in rows.keys]
+        of = [number[queries[key].type or ""] for key in rows.keys]
         return dataclasses.replace(rows, refset=np.array(of, dtype=np.int64))
 
     def read(self, block: Block) -> Block:

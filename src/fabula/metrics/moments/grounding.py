@@ -57,9 +57,7 @@ class Metric(MomentMetric):
         return out | {"miou": best}
 
 
-def first_iou(
-    block: Block, order: str, windows: np.ndarray | None = None, single: bool = False
-) -> np.ndarray:
+def first_iou(block: Block, order: str, windows: np.ndarray | None = None, single: bool = False) -> np.ndarray:
     """IoU of each query's first answer with the window it fits best; 0 without an answer, or in another video. [Q]"""
     at, _ = block.ranked(order, 1, right=True)
     of = block.of[at]

@@ -1,13 +1,13 @@
-"""What E.T. Bench's metrics of options share (Liu et al., NeurIPS 2024): a letter, else the option most like the answer.
+"""What E.T. Bench's metrics of options share (Liu et al., NeurIPS 2024): a letter, else the option most alike.
 
 accuracy   share of questions whose right option was chosen
 similar    share of answers that were given to an option by their likeness to "(A) its text", by `text`
 failed     share of answers without any letter, empty ones among them; what the published program calls Failed
 
-find   bracketed: the first (X), then as below · first: the first letter of the answer, after "best option:" and brackets,
-       where a dot, a comma, a blank or a bracket follows it or nothing does; so that "A dog runs" is A
-chances  one: the letter counts · two: a wrong letter does not settle it, and likeness may still find the right option, as in
-         the copy of the program that the repository nusnlp/d2vlm calls the original one
+find     bracketed: the first (X), then as below · first: the first letter of the answer, after "best option:" and
+         brackets, where a dot, a comma, a blank or a bracket follows it or nothing does; so that "A dog runs" is A
+chances  one: the letter counts · two: a wrong letter does not settle it, and likeness may still find the right option,
+         as in the copy of the program that the repository nusnlp/d2vlm calls the original one
 A letter that is not on offer is a letter, and the answer is still given to the option most like it. Of options that are
 equally like it the first counts. Our own reading is Choice, which asks for no likeness: what cannot be read is wrong.
 """
@@ -96,7 +96,9 @@ class Nearest(QuestionMetric):
     def units(self, responses: Sequence[Response]) -> list[Row]:
         bracketed, two = self.find == "bracketed", self.chances == "two"
         found = [find_choice(r.answer or "", len(r.options), bracketed, r.right if two else None) for r in responses]
-        near = self.find_nearest([(f.words, r.options) for f, r in zip(found, responses, strict=True) if f.place is None])
+        near = self.find_nearest(
+            [(f.words, r.options) for f, r in zip(found, responses, strict=True) if f.place is None]
+        )
         rows = []
         for f, r in zip(found, responses, strict=True):
             place = next(near) if f.place is None else f.place

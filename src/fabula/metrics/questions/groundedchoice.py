@@ -1,7 +1,7 @@
 """GroundedChoice (E.T. Bench's gvq: Liu et al., NeurIPS 2024): the right option, and when it happens.
 
-Of answers whose option is right, the first window that `reader` finds in them: r1@τ and miou, over all questions, so that
-a wrong option and an answer without a window have 0. `r1` is the mean over τ.
+Of answers whose option is right, the first window that `reader` finds in them: r1@τ and miou, over all questions, so
+that a wrong option and an answer without a window have 0. `r1` is the mean over τ.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Our own reader of single moments: the first time of the answer itself that says it is one, else its first number.
 
-A clock or a unit says so: "In the 2 minute video the best moment is at 0:15" means 15. A length that comes before a noun
-("2 minute video") is passed over where another time follows. A window is meant as a whole: its ends are given.
+A clock or a unit says so: "In the 2 minute video the best moment is at 0:15" means 15. A length that comes before a
+noun ("2 minute video") is passed over where another time follows. A window is meant as a whole: its ends are given.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ import re
 
 from fabula.core.patterns import lazy
 from fabula.io.answers.readers.base import Reader, Window
-from fabula.io.answers.readers.fabula import PLAIN, answer_in, read_all, scan
+from fabula.io.answers.readers.fabula import answer_in, read_all, scan
+from fabula.io.answers.times import PLAIN
 
 LENGTH = lazy(r"[\s-]*(?:long\b|video|clip|film|movie|in length)", re.IGNORECASE)
 
@@ -32,6 +33,6 @@ def read(text: str) -> list[Window]:
 
 READER = Reader(
     name="point",
-    about="one moment, after all thought, in <answer>: a window, else the first clock or time with a unit, else a number",
+    about="one moment, after all thought, in <answer>: a window, else the first clock or unit of time, else a number",
     read=read,
 )
