@@ -4,7 +4,7 @@
 
 r ≤ 1: who says nothing gains nothing. r > 1: leaving out what one does not know is worth more than trying, as where
 means are taken over what can be read (missing=drop, unread=drop). Where wrong answers score 0, r = 1 is honest, 2 is a
-mean over the readable half. Which half is hard is drawn, `copies` times; intervals are percentiles over draws of stories.
+mean over the readable half. Which half is hard is drawn, `copies` times; intervals are percentiles over draws.
 """
 
 from __future__ import annotations

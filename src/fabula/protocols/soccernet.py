@@ -25,7 +25,7 @@ PROTOCOL = Protocol(
     ),
     quirks=(
         "A comment is 30 s around its gameTime, whole seconds; two that are 30 s apart touch and do not meet.",
-        "A unit is one half of a game: METEOR's aggregate and CIDEr's document frequencies are those of a half, so that "
+        "A unit is one half of a game: METEOR's aggregate and CIDEr's document frequencies are those of a half: "
         "a half with one pair has CIDEr 0.",
         RANDOM_QUIRK,
         "Its SODA with CIDEr is 0 whatever is said, for all items have one reference and idf 0: it is left out here.",

@@ -23,8 +23,8 @@ PROTOCOL = Protocol(
     ),
     quirks=(
         "BLEU-1, -2, -3 and -4 are one number, the mean of the four: the list of four is averaged.",
-        "Scores are made of the segments of one video, then averaged over videos; CIDEr's document frequencies are those "
-        "of the video, so that a video with one segment has CIDEr 0.",
+        "Scores are made of the segments of one video, then averaged over videos; CIDEr's document frequencies are "
+        "those of the video, so that a video with one segment has CIDEr 0.",
         "The model sees each segment cut out: no time is judged.",
     ),
 )

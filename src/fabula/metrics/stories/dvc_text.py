@@ -1,6 +1,6 @@
 """Any caption scorer over dense captions (after Krishna et al., ICCV 2017): the mean of the pairs that overlap by τ.
 
-DVC_Text(text=embed_signed:minilm) is E.T. Bench's SentSim (Liu et al., NeurIPS 2024). Each distinct pair is scored once.
+DVC_Text(text=embed_signed:minilm) is E.T. Bench's SentSim (Liu et al., NeurIPS 2024). A pair is scored once.
 """
 
 from __future__ import annotations
