@@ -146,12 +146,14 @@ def test_which_role_a_file_plays():
     assert {f.name: f.holds for f in SHELF.formats()} == {
         "coco-results": "predictions",
         "coco-annotations": "references",
+        "lmms-captions": "either",
         "pairs": "either",
         "spice": "either",
     }
     assert {r.name: r.holds for r in SHELF.rules} == {
         "coco-results": "predictions",
         "coco-annotations": "references",
+        "lmms-captions": "either",
         "pairs": "either",
         "spice": "either",
     }

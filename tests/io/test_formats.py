@@ -60,7 +60,7 @@ def test_names_whatever_their_case() -> None:
         ("youcook", "no format is called 'youcook'; did you mean 'youcook2'?"),
         (
             "srt",
-            "there are: activitynet, answers, fabula, lmms-samples, pdvc, pss, submission, tasty, timechat, vlmevalkit",
+            "there are: activitynet, answers, etbench-dense, etbench-dense-answers, fabula, ",
         ),
         ("pss:train", "the format 'pss' takes no argument; leave ':train' out"),
         ("youcook2:", "nothing follows the colon; it may be one subset"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from fabula import io
 from fabula import metrics as metric_room
@@ -18,6 +18,9 @@ from fabula.diagnose.stress import Cell, Stress, StressOptions, default
 from fabula.diagnose.stress import stress as spoil_stories
 from fabula.metrics import Metric
 from fabula.stats.resampling import Resampling
+
+if TYPE_CHECKING:
+    from fabula.metrics.moments import MomentMetric
 
 
 @takes(StressOptions)
@@ -58,7 +61,6 @@ def stress_moments(wanted: Sequence[Metric], corpus: str | Path | Corpus | None,
     from fabula.core.notes import Notes
     from fabula.diagnose.refusals import REFUSE, refuse_queries
     from fabula.io.moments import read_queries
-    from fabula.metrics.moments import MomentMetric
 
     if corpus is None or isinstance(corpus, Corpus):
         raise SpecError("no queries are bundled; name a file of them with --corpus")
@@ -69,8 +71,7 @@ def stress_moments(wanted: Sequence[Metric], corpus: str | Path | Corpus | None,
     how = Resampling(method="percentile", resamples=min(options.resamples, DRAWS), seed=options.seed)
     cells: dict[str, dict[str, Cell | None]] = {}
     for m in wanted:
-        assert isinstance(m, MomentMetric)
-        found = refuse_queries(m, queries, options.copies, how)
+        found = refuse_queries(cast("MomentMetric", m), queries, options.copies, how)
         cells[str(m)] = {REFUSE: None if found is None else Cell(*found, len(queries) - found[2], {})}
     said = {str(m): m.signature({"queries": len(queries)}) for m in wanted}
     return Stress(cells, said, len(queries), options.copies, options.seed, how, tuple(notes.lines()))

@@ -10,7 +10,6 @@ from fabula.protocols.base import Protocol
 
 ALL: dict[str, Any] = {**FIRST_1000, "tiou": (0.0,), "cmp": ">", "order": "start"}
 SODA: dict[str, Any] = {**RAW, "order": "start", "refs": "best", "nonascii": "blank"}
-TEXTS = ("meteor", "bleu_1", "bleu_2", "bleu_3", "bleu_4", "rouge")
 
 PROTOCOL = Protocol(
     name="soccernet",
@@ -21,9 +20,10 @@ PROTOCOL = Protocol(
     metrics=(
         *words("random", **ALL),
         detection(tau=(0.0,), order="start"),
-        *(soda_c.Metric(text=text, **SODA) for text in TEXTS),
+        soda_c.Metric(**SODA),
     ),
     quirks=(
+        "Its SODA is made by each caption metric: SODA_c(text=bleu_1) to bleu_4, and rouge, give the others.",
         "A comment is 30 s around its gameTime, whole seconds; two that are 30 s apart touch and do not meet.",
         "A unit is one half of a game: METEOR's aggregate and CIDEr's document frequencies are those of a half: "
         "a half with one pair has CIDEr 0.",

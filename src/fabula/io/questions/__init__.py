@@ -109,9 +109,9 @@ def is_dream(head: Head) -> bool:
 SHELF = Shelf(
     __name__,
     (
-        Rule("etbench-questions", is_etbench, "*.jsonl, *.json"),
         Rule("aurora", is_aurora, "*.json", "predictions"),
         Rule("aurora-questions", is_aurora_questions, "*.jsonl", "references", module="aurora"),
+        Rule("etbench-questions", is_etbench, "*.json, *.jsonl"),
         Rule("question-lines", is_lines, "*.jsonl, *.json", module="lines"),
         Rule("lmms-vdc", is_log, "*.jsonl", "predictions", module="lmms_vdc"),
         Rule("lmms-vdc-rows", is_rows, "*.jsonl, *.json", "references", module="lmms_vdc"),

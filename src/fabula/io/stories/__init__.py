@@ -103,8 +103,8 @@ SHELF = Shelf(
     (
         Rule("activitynet", is_activitynet, holds="references"),
         Rule("answers", is_answers, "*.jsonl, *.json", "predictions", module="fabula.io.answers"),
-        Rule("etbench-dense", is_etbench, "*.jsonl, *.json", "references"),
-        Rule("etbench-dense-answers", None, "*.jsonl, *.json", "predictions", module="etbench_dense"),
+        Rule("etbench-dense", is_etbench, "*.json, *.jsonl", "references"),
+        Rule("etbench-dense-answers", None, "*.json, *.jsonl", "predictions", module="etbench_dense"),
         Rule("fabula", is_fabula, "*.jsonl", module="fabula_jsonl"),
         Rule("lmms-samples", is_lmms, "*.jsonl", "predictions"),
         Rule("pdvc", is_pdvc, holds="predictions"),

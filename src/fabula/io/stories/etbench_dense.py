@@ -160,6 +160,7 @@ FORMATS = (
         pattern="*.json, *.jsonl",
         read_stories=read_predictions,
         argument=f"{ARGUMENT}; then reader=etbench",
+        guess=False,
         example=EXAMPLE,
     ),
 )

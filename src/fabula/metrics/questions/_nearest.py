@@ -64,7 +64,7 @@ class Nearest(QuestionMetric):
     """What both share."""
 
     paper: ClassVar[str] = "Liu et al., NeurIPS 2024"
-    tasks: ClassVar[tuple[str, ...]] = ()  # where it is asked for
+    shown: ClassVar[bool] = False  # where it is asked for
     needs: ClassVar[str] = "gold"
     below_one: ClassVar[str] = ""
     rules: ClassVar[Mapping[str, str]] = {
