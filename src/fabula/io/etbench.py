@@ -21,7 +21,7 @@ from fabula.io.records import read_line_objects
 
 ENTRY = '{"task", "source", "idx", "video", "tgt", "a"}'
 KNOWN = frozenset({"version", "idx", "task", "source", "video", "duration", "src", "tgt", "p", "o", "g", "q", "a"})
-KINDS = {
+KIND_OF = {
     **dict.fromkeys(("tvg", "epm", "tem", "tal", "evs", "vhd"), "moments"),
     **dict.fromkeys(("rar", "eca", "rvq", "gvq"), "questions"),
     **dict.fromkeys(("dvc", "slc")),  # None: stories

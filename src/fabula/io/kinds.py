@@ -12,7 +12,7 @@ from pathlib import Path
 from fabula.core.errors import SpecError
 from fabula.core.regions import FORMS
 from fabula.io import captions, identity, moments, questions, regions
-from fabula.io.etbench import KINDS
+from fabula.io.etbench import KIND_OF
 from fabula.io.files import check_path, holds_only_stories, is_table
 from fabula.io.head import Head
 
@@ -136,7 +136,7 @@ def name_line_kind(head: Head) -> str | None:
 
 def name_record_kind(head: Head) -> str | None:
     """What the first record of E.T. Bench asks for."""
-    return KINDS.get(str(head.first_entry.get("task")), "moments")
+    return KIND_OF.get(str(head.first_entry.get("task")), "moments")
 
 
 def name_format_kind(format: str) -> str | None:

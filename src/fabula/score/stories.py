@@ -14,7 +14,7 @@ from fabula.core.nouns import Corpus
 from fabula.core.registry import key
 from fabula.core.result import Result
 from fabula.core.rows import Rows
-from fabula.io.etbench import KINDS
+from fabula.io.etbench import KIND_OF
 from fabula.io.head import Head
 from fabula.io.ids import reconcile
 from fabula.io.moments import is_etbench
@@ -129,7 +129,7 @@ def holds_records(readable: str | Path) -> bool:
     if not path.name.removesuffix(".gz").endswith((".json", ".jsonl")) or not path.is_file():
         return False
     head = Head(path)
-    return is_etbench(head) and KINDS.get(str(head.first_entry.get("task")), "") is None
+    return is_etbench(head) and KIND_OF.get(str(head.first_entry.get("task")), "") is None
 
 
 def read_corpus(readable: Readable, notes: Notes, format: str | None, shelf: Shelf | None = None) -> Corpus:
