@@ -166,8 +166,8 @@ def test_ways_that_are_asked_for():
         assert s.events[:4] == told.events and len(s) == 6 and s.spans[4:].min() > 50
     for s in spoiled("unrelated", told):
         assert (s.spans == told.spans).all() and not set(s.captions) & set(told.captions)
-    assert {len(s) for s in spoiled("refuse", told, 20)} == {0, 4}
-    assert not {"junk", "unrelated", "refuse"} & set(stress(["SODA_d"], Corpus({"v": told}), ci=FEW).ways)
+    assert {len(s) for s in spoiled("silence", told, 20)} == {0, 4}
+    assert not {"junk", "unrelated", "silence"} & set(stress(["SODA_d"], Corpus({"v": told}), ci=FEW).ways)
 
 
 def test_pieces_and_junk_cost_nothing_under_sodam():
@@ -182,10 +182,10 @@ def test_pieces_and_junk_cost_nothing_under_sodam():
     published = protocol("sodam").metrics[0].with_params({"judge": "fabula"})
     ours = fabula.metric("SODA_m")
     with asking(EndpointOptions(), reply=reply):
-        seen = stress([published, ours], corpus, changes=["split", "junk", "refuse"], ci=FEW)
+        seen = stress([published, ours], corpus, changes=["split", "junk", "silence"], ci=FEW)
     assert seen[str(published)]["split"].ratio == pytest.approx(1) == pytest.approx(seen[str(published)]["junk"].ratio)
     assert seen[str(ours)]["split"].ratio < 0.9 and seen[str(ours)]["junk"].ratio < 0.9
-    assert seen[str(published)]["refuse"].ratio < 0.9  # videos without predictions count 0
+    assert seen[str(published)]["silence"].ratio < 0.9  # videos without predictions count 0
 
 
 def test_the_floor_of_bertscore_and_videos_that_drop_out_under_vantage():
@@ -196,7 +196,7 @@ def test_the_floor_of_bertscore_and_videos_that_drop_out_under_vantage():
     told = fabula.read(next(iter(demo.REFERENCES.values())))[0]
     vantage = protocol("vantage-dvc").metrics[0].with_params({"text": "bertscore:minilm"})
     ours = fabula.metric("SODA_c(text=bertscore:minilm,tok=none)")
-    seen = stress([vantage, ours, "SODA_c(text=exact)"], told, changes=["unrelated", "refuse"], ci=FEW)
+    seen = stress([vantage, ours, "SODA_c(text=exact)"], told, changes=["unrelated", "silence"], ci=FEW)
     assert seen[str(vantage)]["unrelated"].ratio > 0.1 > seen["SODA_c(text=exact)"]["unrelated"].ratio
-    assert seen[str(vantage)]["refuse"].ratio == pytest.approx(1)
-    assert seen[str(ours)]["refuse"].ratio < 0.9
+    assert seen[str(vantage)]["silence"].ratio == pytest.approx(1)
+    assert seen[str(ours)]["silence"].ratio < 0.9

@@ -14,6 +14,31 @@ DOCUMENTS: dict[str, Any] = {
         "v_kite": {"duration": 30.5, "timestamps": [[0, 10.5], [12, 30]], "sentences": ["A kite rises.", "It falls."]},
         "v_soup": {"duration": 12, "timestamps": [[1, 2]], "sentences": ["Soup boils."]},
     },
+    "etbench-dense": [
+        {
+            **{"task": "dvc", "source": "kites", "idx": 0, "video": "v_kite", "duration": 30.5},
+            **{"tgt": [[0, 10.5], [12, 30]], "g": ["A kite rises.", "It falls."]},
+        },
+        {"task": "dvc", "source": "kites", "idx": 1, "video": "v_soup", "tgt": [[1, 2]], "g": ["Soup boils."]},
+    ],
+    "etbench-dense-answers": [
+        {
+            "task": "dvc",
+            "source": "kites",
+            "idx": 0,
+            "video": "v_kite",
+            "a": "0 - 10.5 s: A kite rises.\n12 - 30 s: It falls.",
+        },
+        {"task": "dvc", "source": "kites", "idx": 1, "video": "v_soup", "a": "1 to 2 seconds, Soup boils."},
+    ],
+    "soccernet": {
+        "UrlLocal": "league/season/game",
+        "annotations": [{"gameTime": "1 - 10:31", "label": "corner", "anonymized": "[PLAYER] takes the corner"}],
+    },
+    "soccernet-predictions": {
+        "UrlLocal": "league/season/game",
+        "predictions": [{"gameTime": "1 - 10:31", "label": "comments", "comment": "a corner", "position": "631000"}],
+    },
     "fabula": [
         {
             "id": "v_kite",

@@ -148,6 +148,7 @@ def test_which_role_a_file_plays():
         "plm-rcap": "references",
         "coco-results": "predictions",
         "coco-annotations": "references",
+        "lmms-captions": "either",
         "pairs": "either",
         "spice": "either",
     }
@@ -156,6 +157,7 @@ def test_which_role_a_file_plays():
         "plm-rcap": "references",
         "coco-results": "predictions",
         "coco-annotations": "references",
+        "lmms-captions": "either",
         "pairs": "either",
         "spice": "either",
     }

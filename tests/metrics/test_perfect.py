@@ -19,8 +19,14 @@ from fabula import metrics
 from fabula.core.nouns import Corpus, Event, Segment, Story
 from tests.toys import corpus
 
-EVERY = {cls.name: cls for cls in metrics.room.all() if not cls().asks}  # what a judge says is its own
-ASKED_FOR = {"KnownItem": "moments", "OneToMany": "grounding", "RTLoc": "grounding"}  # in no table by itself: where it is tried
+WINDOWED = {"GroundedChoice"}  # options with windows beside them: tests/protocols/test_etbench.py
+# what a judge says is its own
+EVERY = {cls.name: cls for cls in metrics.room.all() if not cls().asks and cls.name not in WINDOWED}
+# in no table by itself: where it is tried
+ASKED_FOR = {
+    "KnownItem": "moments",
+    **dict.fromkeys(("OneToMany", "AllWindows", "Seconds", "Pointing", "RTLoc"), "grounding"),
+}
 CLAIMS = {name: cls for name, cls in EVERY.items() if not cls.below_one}
 NEAR = 1e-8  # BLEU adds 1e-9 to every count
 WORDS = (
@@ -152,7 +158,7 @@ AT_ODDS = [{**APART[0], "clips": [0, 1, 2], "marks": [[4, 0], [0, 4], [0, 0]]}]
 GRADED = [{**APART[0], "windows": [(0, 1), (2, 3)], "graded": [["a", 4, 5, 4], ["a", 0, 1, 0], ["a", 2, 3, 0]]}]
 FAIR = [{**APART[0], "marks": [[2]]}]
 LESS: dict[str, tuple[str, Any]] = {
-    **{f"DVC_{n}": ("dense", OVERLAPPING) for n in ("METEOR", "ROUGE_L", "SPICE", "iSPICE", "CIDEr")},
+    **{f"DVC_{n}": ("dense", OVERLAPPING) for n in ("METEOR", "ROUGE_L", "SPICE", "iSPICE", "CIDEr", "Text")},
     **{f"DVC_BLEU_{n}": ("dense", OVERLAPPING) for n in (1, 2, 3, 4)},
     **{f"Para_{n}": ("dense", SHORT) for n in ("BLEU_4", "CIDEr", "SPICE", "iSPICE")},
     **{n: ("captions", [["of the"]]) for n in ("BLEU_3", "BLEU_4", "CIDEr", "SPICE", "iSPICE")},

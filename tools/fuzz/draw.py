@@ -437,6 +437,31 @@ def omtg(rng: Random, some: list[Query]) -> tuple[Doc, Doc]:
     return Doc("pred.json", "json", rows), Doc("ref0.json", "json", [dict(row) for row in rows])
 
 
+def etbench(rng: Random, some: list[Query]) -> tuple[Doc, Doc]:
+    task = rng.choice(("tvg", "tal", "tem", "evs", "vhd"))
+    rows = [
+        {
+            "task": task,
+            "source": rng.choice("ab"),
+            "idx": q.id,
+            "video": q.video,
+            "duration": q.duration,
+            "tgt": q.windows[0] if task == "tvg" else q.windows,
+            "q": q.text,
+            "a": words(rng, q),
+        }
+        for q in some
+    ]
+    return Doc("pred.json", "json", rows), Doc("ref0.json", "json", [dict(row) for row in rows])
+
+
+def timelens(rng: Random, some: list[Query]) -> tuple[Doc, Doc]:
+    """Ids are places; the answers are lines of their own."""
+    each = {f"{i}": {"duration": q.duration, "spans": [q.windows[0]], "queries": [q.text]} for i, q in enumerate(some)}
+    preds = [{"id": i, "answer": words(rng, q)} for i, q in enumerate(some)]
+    return Doc("pred.jsonl", "lines", preds), Doc("ref0.json", "json", each)
+
+
 def lmms_grounding(rng: Random, some: list[Query]) -> tuple[Doc, Doc]:
     rows = [
         {"doc_id": q.id, "filtered_resps": said, "m": {f"{q.video}>>>{q.text}>>>{q.windows[0]}": said}}
@@ -473,7 +498,17 @@ def plm_rtloc(rng: Random, some: list[Query]) -> tuple[Doc, Doc]:
     return Doc("pred.jsonl", "lines", said), Doc("ref0.jsonl", "lines", rows)
 
 
-SPOKEN = (lmms_grounding, vlmevalkit_grounding, answer_lines, keyed_answers, ego4d_nlq, omtg, plm_rtloc)
+SPOKEN = (
+    lmms_grounding,
+    vlmevalkit_grounding,
+    answer_lines,
+    keyed_answers,
+    ego4d_nlq,
+    omtg,
+    plm_rtloc,
+    etbench,
+    timelens,
+)
 MOMENTS = (qvhighlights, moment_lines, tvr, timechat_tvg, verified_fig, didemo, charades, rvmr, *SPOKEN)
 
 

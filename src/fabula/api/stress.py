@@ -15,7 +15,7 @@ from fabula.core.errors import SpecError
 from fabula.core.notes import Progress, silent
 from fabula.core.nouns import Corpus
 from fabula.core.options import deal, takes
-from fabula.diagnose.stress import Stress, StressOptions, default
+from fabula.diagnose.stress import Cell, Stress, StressOptions, default
 from fabula.diagnose.stress import stress as spoil_stories
 from fabula.metrics import Metric
 from fabula.stats.resampling import Resampling
@@ -26,6 +26,9 @@ WITHOUT = ("judge_failed",)  # of JudgeOptions: under stress an unread judgement
 
 if TYPE_CHECKING:
     from fabula.metrics.questions import QuestionMetric
+
+if TYPE_CHECKING:
+    from fabula.metrics.moments import MomentMetric
 
 
 @takes(StressOptions, JudgeOptions, without=WITHOUT)
@@ -50,6 +53,8 @@ def stress(
             told = f"{ask.heeded_by_judges[0]} would not be heeded"
             raise SpecError(f"rules about answers are tried with the judge that counts words, and {told}")
         return stress_questions(wanted, corpus, options, progress)
+    if all(m.reads == "moments" for m in wanted):
+        return stress_moments(wanted, corpus, options)
     stories, warnings = read_stories(corpus)
     asks = any(metric.asks for metric in wanted)
     if ask.heeded_by_judges and not asks:
@@ -65,6 +70,27 @@ def stress(
             progress=progress,
         )
     return replace(seen, warnings=warnings)
+
+
+def stress_moments(wanted: Sequence[Metric], corpus: str | Path | Corpus | None, options: StressOptions) -> Stress:
+    """Of queries one thing is asked: does refusing pay?"""
+    from fabula.core.notes import Notes
+    from fabula.diagnose.refusals import REFUSE, refuse_queries
+    from fabula.io.moments import read_queries
+
+    if corpus is None or isinstance(corpus, Corpus):
+        raise SpecError("no queries are bundled; name a file of them with --corpus")
+    if set(options.ways) - {REFUSE}:
+        raise SpecError(f"metrics of moments are put under one stress, --ways {REFUSE}")
+    notes = Notes()
+    queries = read_queries([corpus], notes)
+    how = Resampling(method="percentile", resamples=min(options.resamples, DRAWS), seed=options.seed)
+    cells: dict[str, dict[str, Cell | None]] = {}
+    for m in wanted:
+        found = refuse_queries(cast("MomentMetric", m), queries, options.copies, how)
+        cells[str(m)] = {REFUSE: None if found is None else Cell(*found, len(queries) - found[2], {})}
+    said = {str(m): m.signature({"queries": len(queries)}) for m in wanted}
+    return Stress(cells, said, len(queries), options.copies, options.seed, how, tuple(notes.lines()))
 
 
 def stress_questions(

@@ -12,7 +12,7 @@ from fabula.report.table import plain_rows
 @click.command("list")
 @click.argument("what", type=click.Choice(list(TABLES)), required=False)
 def command(what: str | None) -> None:
-    """List metrics, protocols, formats, tasks, scorers, judges, extractors, embedders, faces, readers, training or models.
+    """List metrics, protocols, formats, tasks, scorers, judges, extractors, embedders, faces, readers or models.
 
     Without a word, the names of all.
     """

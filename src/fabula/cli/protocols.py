@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,9 +12,11 @@ from fabula.api.protocols import WITHOUT, protocols
 from fabula.cli._console import Several, show_progress
 from fabula.cli._options import flags, path_argument, refs_option
 from fabula.cli._out import Shown, check_outputs, show
+from fabula.core.errors import SpecError
 from fabula.core.options import Options, option
 from fabula.diagnose.panel import Panel
 from fabula.diagnose.protocols import Compared
+from fabula.io.files import write_text
 from fabula.report import protocols as report
 from fabula.score.options import ScoreOptions
 
@@ -23,6 +26,9 @@ class Outputs(Options):
     """What is made of it."""
 
     json_: Path | None = option(None, "Write JSON; - for standard output.", writes=True)
+    readings: Path | None = option(
+        None, "Of answers in words: write what every reader finds in each, a line of JSON an answer.", writes=True
+    )
 
 
 @click.command("protocols", cls=Several)
@@ -39,6 +45,7 @@ def command(
     \b
     fabula protocols preds.json --refs val_1.json val_2.json
     fabula protocols preds.json --refs val_1.json --explain soda-2021 vid2seq
+    fabula protocols answers.jsonl --refs queries.jsonl --readings readings.jsonl
     fabula protocols boxes.json --refs region_descriptions.json --task regions
     fabula protocols filled.csv --refs references.csv --sets valSets.csv --task identity
     fabula protocols preds.json --refs val_1.json --judges judge.jsonl other.jsonl
@@ -65,4 +72,8 @@ def command(
         after=None if explain else lambda: report.reasons(overview),
         warnings=overview.warnings,
     )
+    if outputs.readings is not None:
+        if seen.readings is None:
+            raise SpecError("--readings: the predictions hold no answers in words")
+        write_text(outputs.readings, (json.dumps(line, ensure_ascii=False) + "\n" for line in seen.readings.lines()))
     show(shown, outputs.json_)

@@ -37,6 +37,7 @@ def command(metrics: tuple[str, ...], options: StressOptions, ask: JudgeOptions,
     fabula stress
     fabula stress iSPICE SPICE METEOR --ways "swap ids,add id,remove id"
     fabula stress SODA_c METEOR "CIDEr(idf=batch:16)" --seed 1
+    fabula stress METEOR "METEOR(missing=drop)" --ways refuse
     fabula stress SODA_c PRF@0.5 --corpus val_1.json --ways shuffle,shift
     fabula stress "SODA_c(text=judge:fabula)" --judge-url http://127.0.0.1:8000/v1 --judge-model M
     """

@@ -44,7 +44,7 @@ class Query(NamedTuple):
     duration: float | None = None
     text: str | None = None
     saliency: Saliency | None = None
-    type: str | None = None  # TVR: v, t or vt, what one must attend to (video, text) to find it
+    type: str | None = None  # TVR: v, t or vt, what one must attend to to find it; E.T. Bench: the source
     graded: tuple[Relevant, ...] | None = None  # where answers have grades: all of them, in whichever video
 
 
@@ -120,6 +120,7 @@ class Ranking:
     videos: NDArray[np.int64] | None = None  # [N] numbers of VideoNumbers; None: all in the query's own video
     saliency: NDArray[np.float64] | None = None  # [C] one number per clip of the query's video
     answer: str | None = None  # the words of a language model, where windows are still to be read from them
+    pace: float | None = None  # of such words that count frames: the seconds from one to the next
 
     @classmethod
     def of(

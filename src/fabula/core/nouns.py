@@ -333,3 +333,4 @@ class Item:
     id: str | int
     candidate: str | None  # None where a system left the item out
     references: tuple[str, ...]
+    group: str | None = None  # the video that it is a segment of

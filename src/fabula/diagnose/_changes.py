@@ -20,7 +20,7 @@ And what evaluators with a judge or an encoder are known not to notice, made whe
 
 junk        half as many events again, about nothing that is shown, after the story
 unrelated   every caption is about something else; segments stay
-refuse      of every other story nothing is told
+silence     of every other story nothing is told
 """
 
 from __future__ import annotations
@@ -237,7 +237,7 @@ def unrelated(story: Story, chance: Chance) -> Story | None:
     return replace_captions(story, chance.choice(OTHER, size=len(story)).tolist())
 
 
-def refuse(story: Story, chance: Chance) -> Story | None:
+def silence(story: Story, chance: Chance) -> Story | None:
     return Story(story.id, (), story.duration) if chance.random() < 0.5 else story
 
 
@@ -254,4 +254,4 @@ CHANGES: dict[str, Change] = {
     "paraphrase": paraphrase,
 }
 USUAL = tuple(CHANGES)  # unless others are asked for
-CHANGES |= {"junk": junk, "unrelated": unrelated, "refuse": refuse}
+CHANGES |= {"junk": junk, "unrelated": unrelated, "silence": silence}

@@ -47,7 +47,7 @@ class Bench:
 
     def run(self, request: Request) -> Any:
         """A protocol may prepare files in its own way; its rows are kept only where it is known that none does."""
-        shared = request.protocol is None or self.task in STORIES
+        shared = request.protocol is None or (self.task in STORIES and not request.protocol.answers)
         return task(self.task).run(replace(request, memory=self.memory if shared else None))
 
     def prepare(self, some: Iterable[Metric]) -> None:

@@ -9,10 +9,12 @@ from pathlib import Path
 from fabula import metrics
 from fabula.core.errors import FabulaError, SpecError
 from fabula.core.notes import Notes, Progress, silent
+from fabula.core.nouns import Corpus
 from fabula.core.options import Options, option
 from fabula.core.result import Result
 from fabula.diagnose._idle import Facts
 from fabula.diagnose._rules import STORIES, Apart, Bench, Rule, apart, find_acting, find_preparing, has_moved
+from fabula.diagnose.readings import Readings, gather_readings
 from fabula.metrics import Metric
 from fabula.protocols import Protocol
 from fabula.protocols import protocol as find_protocol
@@ -79,6 +81,7 @@ class Overview:
     columns: tuple[Column, ...]
     bench: Bench
     warnings: tuple[str, ...] = ()
+    readings: Readings | None = None  # of answers in words: what every reader finds in them
 
     def column(self, name: str) -> Column:
         for column in self.columns:
@@ -156,8 +159,8 @@ def overview(
     options = replace(options, repair=options.repair or ("keep",))
     request = Request(predictions=predictions, refs=refs, options=options, progress=progress)
     if task is None or find_task(task).name in STORIES:
-        pred = stories.read_corpus(predictions, notes, options.format)
-        read = [stories.read_corpus(r, notes, options.refs_format) for r in refs]
+        pred = stories.read_side(predictions, notes, options.format, "predictions")
+        read = [stories.read_side(r, notes, options.refs_format, "references") for r in refs]
         task = task or ("dense" if pred.captioned else "procedure")
         bench = Bench(replace(request, predictions=pred, refs=read), find_task(task).name, Facts.of(pred, read).idle)
     else:
@@ -167,7 +170,9 @@ def overview(
     columns = [first, *(column(p, bench) for p in chosen)]
     metrics.check_parser((m for c in columns for m in c.metrics.values()), options.spice)
     said = [*notes.lines(), *(first.result.warnings if first.result else ())]
-    return Overview(bench.task, tuple(columns), bench, tuple(said))
+    in_words = bench.task == "grounding" and not isinstance(predictions, Corpus)
+    readings = gather_readings(str(predictions), options.format) if in_words else None
+    return Overview(bench.task, tuple(columns), bench, tuple(said), readings)
 
 
 def every_protocol(notes: Notes) -> Iterator[Protocol]:

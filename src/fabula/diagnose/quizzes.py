@@ -6,6 +6,7 @@ silent        half of the answers are empty                         an honest ru
 hopeless      half of the answers say that nothing can be told      ½
 over-judged   the judge gives every judgement twice                 not above 1; 0 where the count is checked
 dealt anew    options are shuffled, answers keep their letter       1 / number of options
+reordered     options are shuffled, answers are their words         1: words have no place
 bracket       every answer is "("                                   0
 
 The judge is the one that counts words in common (address fake:), asked in our own words: rules are tried here, not
@@ -68,11 +69,20 @@ def deal(responses: Sequence[Response], chance: Chance) -> list[Response]:
     return found
 
 
+def reorder(responses: Sequence[Response], chance: Chance) -> list[Response]:
+    """Options in another order, and the words of the right one as the answer, without its letter."""
+    return [
+        replace(r, answer=r.options[r.right] if r.options and r.right is not None else r.answer)
+        for r in deal(responses, chance)
+    ]
+
+
 WAYS: Mapping[str, tuple[str, Way]] = {  # what a metric must need for it, "" for all
     "silent": ("", spoil_half("")),
     "hopeless": ("", spoil_half(NOTHING)),
     "over-judged": ("references", lambda responses, chance: list(responses)),
     "dealt anew": ("gold", deal),
+    "reordered": ("gold", reorder),
     "bracket": ("gold", lambda responses, chance: [replace(r, answer="(") for r in responses]),
 }
 

@@ -24,6 +24,7 @@ from fabula.core.options import Options, option, same_as
 from fabula.core.registry import close_to
 from fabula.core.rows import Rows
 from fabula.diagnose._changes import CHANGES, USUAL, renumber_persons
+from fabula.diagnose.refusals import REFUSE, refuse_stories
 from fabula.metrics import Metric
 from fabula.metrics.captions import Items
 from fabula.metrics.stories import Stories
@@ -41,7 +42,11 @@ class StressOptions(Options):
     """How stories are spoiled, and how intervals of what is left are made."""
 
     ways: tuple[str, ...] = option(
-        (), f"Ways to spoil them, comma separated: {', '.join(CHANGES)}. Default: the first ten.", "-w", parts=True
+        (),
+        f"Ways to spoil them, comma separated: {', '.join(CHANGES)}. Default: the first ten. Besides: refuse, does it "
+        "pay to say nothing of the hard half?",
+        "-w",
+        parts=True,
     )
     copies: int = option(COPIES, "Spoiled copies of a story.", shows_default=True, at_least=1, at_most=1000)
     seed: int = option(0, "Of the copies and of the intervals.", shows_default=True)
@@ -102,8 +107,8 @@ def stress(
             raise SpecError(f"{m.name} scores neither stories nor captions; it cannot be put under stress")
     ways = list(USUAL) if changes is None else list(changes)
     for way in ways:
-        if way not in CHANGES:
-            raise SpecError(f"no way to spoil a reference is called {way!r}; {close_to(way, list(CHANGES))}")
+        if way not in (*CHANGES, REFUSE):
+            raise SpecError(f"no way to spoil a reference is called {way!r}; {close_to(way, [*CHANGES, REFUSE])}")
     if copies < 1:
         raise SpecError(f"{copies} copies; there must be at least 1")
     check_seed(seed)
@@ -113,6 +118,11 @@ def stress(
     bases = Bases(told)
     for k, way in enumerate(ways):
         progress("stress", k, len(ways))
+        if way == REFUSE:
+            for m in made:
+                found = refuse_stories(m, told, copies, how)
+                cells[str(m)][way] = None if found is None else Cell(*found, len(told) - found[2], {})
+            continue
         spoiled = [
             {
                 v: s

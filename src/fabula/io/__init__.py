@@ -98,7 +98,7 @@ def read(path: Any, format: str | None = None) -> tuple[Corpus, Notes]:
     where: dict[str, Path] = {}
     kinds: dict[str, dict[str, object]] = {}
     with pause_collector():
-        for part in list_files(path, whole.notes):
+        for part in [path] if gathers(path, chosen) else list_files(path, whole.notes):
             source = replace(whole, path=part, unit=name_unit(part))  # notes and extras are shared
             document, found = open_document(part, chosen)
             kinds[found.name] = find_header(document, found)
@@ -142,6 +142,11 @@ def refuse_twin(source: Source, video: str, first: Path) -> InputError:
     """An id that stands in two files of a folder, or twice in a document without lines."""
     problem = "this video id stands twice" + (f", first in {first.name}" if first != source.path else "")
     return source.wrong(problem, video, None, "keep one of the two")
+
+
+def gathers(path: Path, chosen: Format | None) -> bool:
+    """True for a folder that the format reads as a tree of its own."""
+    return chosen is not None and chosen.gathers is not None and path.is_dir()
 
 
 def list_files(path: Path, notes: Notes) -> list[Path]:
@@ -215,6 +220,8 @@ def close_source(source: Source, empty: bool) -> None:
 
 def open_document(path: Path, chosen: Format | None) -> tuple[Any, Format]:
     """The document, or the stream of a file of lines, and its format."""
+    if chosen is not None and chosen.gathers is not None and gathers(path, chosen):
+        return chosen.gathers(path), chosen
     if path.suffix == PARQUET:
         from fabula.io import parquet
 

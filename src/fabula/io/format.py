@@ -42,6 +42,7 @@ class Format:
     sniff: Callable[[Head], bool] | None = None  # how it is known, where its shelf has no rule for it
     header: Callable[[Any], dict[str, object]] | None = None  # what stands beside the stories of a document
     opens: Callable[[Path], Any] | None = None  # how a document that is no JSON is got of its file
+    gathers: Callable[[Path], Any] | None = None  # how a document is got of a folder, for data sets that are trees
     spoken: Literal["", "by reader", "otherwise"] = ""  # its stories are read from words; do they take reader=NAME?
     plain: str = ""  # what the kernel calls texts of it (io/columns.py); "": it reads none
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from fabula.core.errors import SpecError
 from fabula.core.regions import FORMS
 from fabula.io import captions, identity, moments, questions, regions
+from fabula.io.etbench import KIND_OF
 from fabula.io.files import check_path, holds_only_stories, is_table
 from fabula.io.head import Head
 
@@ -22,6 +23,7 @@ ASKED = {
     "didemo": "moments",
     "ego4d-nlq": "grounding",
     "ego4d-nlq-predictions": "grounding",
+    "etbench": "grounding",
     "keyed-answers": "grounding",
     "lmms-grounding": "grounding",
     "omtg": "grounding",
@@ -32,6 +34,7 @@ ASKED = {
     "rvmr": "moments",
     "rvmr-predictions": "moments",
     "timechat-tvg": "grounding",
+    "timelens": "grounding",
     "tvr": "moments",
     "tvr-lines": "moments",
     "tvr-predictions": "moments",
@@ -89,14 +92,10 @@ def name_kind(path: Path, format: str | None = None) -> str | None:
         return None
     head = Head(path)
     text = head.text.lstrip()
-<<<<<<< HEAD
     if is_table(path) and questions.is_questions(head):
         return "questions"
-    if is_table(path) and "prediction" in text.partition("\n")[0].replace("\t", ",").split(","):
-=======
     columns = text.lstrip("\ufeff").partition("\n")[0].replace("\t", ",").strip().split(",")
     if is_table(path) and ("prediction" in columns or {"video", "answer"} <= set(columns)):
->>>>>>> sodam
         return None  # VLMEvalKit's; of grounding they are when somebody says so
     if head.lines:
         return name_line_kind(head)
@@ -104,6 +103,8 @@ def name_kind(path: Path, format: str | None = None) -> str | None:
         return "identity" if "\t" in text.partition("\n")[0] else None
     if text[:1] == "[":
         keys = set(head.root[1])
+        if moments.is_etbench(head):
+            return name_record_kind(head)
         if moments.is_omtg(head) or moments.is_keyed(head):
             return "moments"
         if "bbox" in keys or "regions" in keys:
@@ -121,8 +122,10 @@ def name_kind(path: Path, format: str | None = None) -> str | None:
 
 def name_line_kind(head: Head) -> str | None:
     keys = head.first_object.keys()
-    if "cand" in keys:
+    if "cand" in keys or captions.is_log(head.first_object):
         return "captions"
+    if moments.is_etbench(head):
+        return name_record_kind(head)
     if questions.is_questions(head):
         return "questions"
     if {"captions", "blanks"} & keys and "boxes" not in keys:
@@ -132,6 +135,11 @@ def name_line_kind(head: Head) -> str | None:
     if "events" in keys or (moments.is_answer_lines(head) and not moments.is_omtg(head)):
         return None
     return "moments" if moments.SHELF.sniff(head, "predictions") else None
+
+
+def name_record_kind(head: Head) -> str | None:
+    """What the first record of E.T. Bench asks for."""
+    return KIND_OF.get(str(head.first_entry.get("task")), "moments")
 
 
 def name_format_kind(format: str) -> str | None:
@@ -155,7 +163,7 @@ def find_asked(path: Path, role: moments.Role, format: str | None = None) -> str
     if holds_only_stories(path):
         return None
     head = Head(path)
-    found = moments.SHELF.find(format) if format else moments.SHELF.sniff(head, role)
+    found = moments.SHELF.find(format.partition(":")[0]) if format else moments.SHELF.sniff(head, role)
     if found is None:
         return None
     keys = head.first_object.keys()

@@ -11,6 +11,7 @@ from fabula.core.notes import Notes
 from fabula.core.nouns import Corpus
 from fabula.core.questions import Response
 from fabula.io import questions as files
+from fabula.io.etbench import KIND_OF
 from fabula.io.head import Head
 from fabula.lint._check import Check, Facts, Place
 from fabula.lint._examine import Report, report
@@ -91,6 +92,8 @@ def mend(asked: Asked, target: Path) -> Mended:
 
 
 def knows(head: Head) -> bool:
+    if files.is_etbench(head):
+        return KIND_OF.get(str(head.first_entry.get("task"))) == "questions"
     return files.is_questions(head)
 
 

@@ -20,6 +20,7 @@ class Protocol:
     repository: str
     commit: str
     metrics: tuple[Metric, ...]
+    answers: str = ""  # who reads answers in words for it, where a format of stories leaves that open
     quirks: tuple[str, ...] = ()  # what it does that its paper does not say, one sentence each
     tables: str = ""  # the format of tables of predictions, where its evaluator reads answers in its own way
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from fabula.diagnose.protocols import Apart, Overview, Reason, Rule, has_moved, title_number
+from fabula.diagnose.readings import Readings
 from fabula.report.table import plain_rows
 
 if TYPE_CHECKING:
@@ -58,6 +59,17 @@ def reasons(seen: Overview) -> Iterator[str]:
     for sentence in sorted(under):
         metric, _, rest = sentence.partition("\t")
         yield f"{metric} under {', '.join(under[sentence])}: {rest}"
+    yield from readings(seen)
+
+
+def readings(seen: Overview) -> Iterator[str]:
+    """Of answers in words: a line per reader, how many it reads, and how many as ours does."""
+    if seen.readings is None:
+        return
+    total = len(seen.readings.answers)
+    yield ""
+    rows = [[name, str(seen.readings.read(name)), str(seen.readings.alike(name))] for name in seen.readings.windows]
+    yield from plain_rows([f"reader of {total} answers", "finds a window in", "first window as ours"], rows)
 
 
 def explain_reason(reason: Reason) -> str:
@@ -122,6 +134,14 @@ def as_json(seen: Overview) -> dict[str, Any]:
         "task": seen.task,
         "protocols": {c.name: c.result.to_dict() if c.result else {"refused": c.refused} for c in seen.columns},
         "reasons": {c.name: [reason_json(r) for r in seen.reasons(c.name)] for c in seen.columns[1:] if c.result},
+        **({} if seen.readings is None else {"readings": readings_json(seen.readings)}),
+    }
+
+
+def readings_json(found: Readings) -> dict[str, Any]:
+    return {
+        name: {"answers": len(found.answers), "read": found.read(name), "alike": found.alike(name)}
+        for name in found.windows
     }
 
 

@@ -146,6 +146,9 @@ def measure_all(
         if key not in kept:
             kept[key] = share_keys(count_spent(metric, rows_of, memory), kept.values())
         table, told = kept[key], dict[str, object]()
+        if not len(table) and request.means_all and len(chosen) > 1:
+            tally.notes.add(f"{name} is left out: missing=drop leaves it nothing to score")
+            continue
         if metric.asks:
             from fabula.score.judged import sign_judge
 
@@ -164,6 +167,8 @@ def measure_all(
             metric.title, numbers, metric.primary, signature, scale=metric.scale, by_threshold=at, short=short
         )
         rows[name], named[name] = table, metric
+    if not scores:
+        raise InputError("nothing is left to score", hint="missing=drop leaves out what has no prediction")
     protocol = request.protocol.name if request.protocol else "default"
     lines = tuple(tally.notes.lines())
     return Result(__version__, task, protocol, scores, tally.counts, lines, rows, named)

@@ -51,6 +51,15 @@ class Scoring(Options):
         "Format of the references. Default: known by its shape.",
         tasks=(*STORIES, *MOMENTS, "identity", "questions", "regions"),
     )
+    fps: float | None = option(
+        None, "Answers count frames, so many a second: frame n is at n / fps.", tasks=("grounding",)
+    )
+    frames: int | None = option(
+        None,
+        "Answers count frames, so many sampled evenly over the video: frame n is at n × duration / frames.",
+        tasks=("grounding",),
+        at_least=1,
+    )
     engine: Any = option("local", "Where it runs. Default: local.", choices=("local", "ray"))
     address: str | None = option(None, "A Ray cluster that is there, for --engine ray. Default: one of this machine.")
     work: Path | None = option(None, "Score shard by shard in this folder: can be resumed.")

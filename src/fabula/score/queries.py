@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import cast
 
-from fabula.core.errors import InputError
-from fabula.core.moments import Id, VideoNumbers
+from fabula.core.errors import InputError, SpecError
+from fabula.core.moments import Id, Query, Rankings, VideoNumbers
 from fabula.core.notes import Notes
 from fabula.core.result import Result
 from fabula.core.rows import Rows
@@ -17,6 +18,7 @@ from fabula.metrics import Metric
 from fabula.metrics.moments import MomentMetric
 from fabula.score.base import Request, Tally, measure
 from fabula.score.kept import Answers
+from fabula.score.options import ScoreOptions
 from fabula.score.rankings import Reading, Scored, moment_rows
 
 TYPES = ("v", "t", "vt")  # TVR: the video, the subtitles or both tell where it is
@@ -36,6 +38,7 @@ def run(request: Request, task: str) -> Result:
     numbers = VideoNumbers(strangers=all(m.param("unlisted") == "wrong" for m in chosen))
     stream, _ = files.read_rankings(predictions, numbers, notes, options.format)
     able = [m for m in chosen if m not in absent]
+    stream, clock = in_seconds(stream, queries, options, predictions)
     kept = Answers(queries, numbers, next(iter(able), None))
     with pause_collector():  # rankings hold no cycles
         scored = moment_rows(able, queries, kept.tap(stream), Reading(numbers, notes, options.strict, request.progress))
@@ -55,10 +58,48 @@ def run(request: Request, task: str) -> Result:
         "references": sum(len(q.windows) for q in queries.values()),
         "predictions": scored.answers,
     }
-    tally = Tally({"missing": scored.missing, "empty": scored.empty}, counts, notes)
+    tally = Tally({"missing": scored.missing, "empty": scored.empty, **clock}, counts, notes)
     result = replace(measure(request, task, present, rows_of, tally), kept=kept)
     types = {id: q.type for id, q in queries.items() if q.type is not None}
     return with_types(result, types) if types else result
+
+
+def in_seconds(
+    stream: files.Answers, queries: Mapping[Id, Query], options: ScoreOptions, file: Path
+) -> tuple[files.Answers, dict[str, str]]:
+    """Answers that count frames as answers that count seconds, and what the signature says of it.
+
+    --fps F: frame n is at n / F · --frames N: N frames sampled evenly over the video, frame n is at n·duration/N
+    """
+    fps, frames = options.fps, options.frames
+    if fps is None and frames is None:
+        return stream, {}
+    if fps is not None and frames is not None:
+        raise SpecError("--fps and --frames both say what a frame number is; leave one of them out")
+    if fps is not None and not 0 < fps < 1e6:
+        raise SpecError(f"--fps {fps:g}; it is a number of frames a second, above 0")
+
+    def pace_of(id: Id) -> float | None:
+        if fps is not None:
+            return 1 / fps
+        query = queries.get(id) or queries.get(str(id)) or (queries.get(int(id)) if str(id).isdecimal() else None)
+        if query is None or frames is None:
+            return None  # of no query that is scored
+        if query.duration is None:
+            hint = "--frames needs it to know what a frame number is; give references with durations, or --fps"
+            raise InputError(
+                "the references do not say how long this video is", file=file, video=id, noun="query", hint=hint
+            )
+        return query.duration / frames
+
+    def walk() -> files.Answers:
+        for name, some in stream:
+            for ranking in some if isinstance(some, Rankings) else (some,):
+                pace = pace_of(ranking.id)
+                spans = ranking.spans if pace is None else ranking.spans * pace
+                yield name, replace(ranking, spans=spans, pace=pace if ranking.answer is not None else None)
+
+    return walk(), {"times": f"frame/{fps:g}" if fps is not None else f"frame*duration/{frames}"}
 
 
 def with_types(result: Result, types: Mapping[Id, str]) -> Result:

@@ -287,4 +287,4 @@ def collect(
         rows = rows if (np.diff(at) > 0).all() else rows.take(keep_last(at))
     else:
         rows = Rows((), np.zeros(0, dtype=np.int64), {}, unit="query", clusters=())
-    out.rows[metric] = rows
+    out.rows[metric] = metric.group(rows, queries)

@@ -8,13 +8,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fabula import io
-from fabula.core.errors import InputError, shown
+from fabula.core.errors import InputError, MissingExtra, shown
 from fabula.core.notes import Notes, name_id
 from fabula.core.nouns import Corpus
+from fabula.core.registry import key
 from fabula.core.result import Result
 from fabula.core.rows import Rows
+from fabula.io.etbench import KIND_OF
 from fabula.io.files import is_table
+from fabula.io.head import Head
 from fabula.io.ids import reconcile, resolve_aliases
+from fabula.io.moments import is_etbench
 from fabula.io.segments import check_predictions, check_references
 from fabula.metrics import Metric
 from fabula.metrics.stories import Stories, compare
@@ -29,12 +33,14 @@ def run(request: Request, task: str | None) -> Result:
 
         return sharded.run(request, task)
     judged = request.protocol is None or request.protocol.judges_segments
-    ready = request.once(("stories", judged, reader_of(request)), lambda: make_ready(request))
+    reader = request.protocol.answers if request.protocol else ""
+    ready = request.once(("stories", judged, reader or reader_of(request)), lambda: make_ready(request))
     sets, pred, data = ready.data.refs, ready.data.preds, ready.data
     telling = pred if ready.told else sets[0]
     task = task or ("dense" if telling.captioned else "procedure")
-    chosen, notes = choose(request, task, len(sets)), Notes()
+    notes = Notes()
     notes.extend(ready.notes)
+    chosen = keep_equipped(request, choose(request, task, len(sets)), notes)
 
     def rows_of(metric: Metric) -> Rows:
         return metric.table(data, request.progress)
@@ -50,8 +56,8 @@ def with_categories(result: Result, categories: Mapping[str, str]) -> Result:
     for name, score in result.scores.items():
         metric, rows = result.metrics[name], result.rows[name]
         places: dict[str, list[int]] = {}
-        for i, key in enumerate(rows.keys):
-            if (category := categories.get(str(key))) is not None:
+        for i, video in enumerate(rows.keys):
+            if (category := categories.get(str(video))) is not None:
                 places.setdefault(category, []).append(i)
         parts = {category: rows.take(at) for category, at in places.items()}
         by_type = {c: {"videos": len(set(part.keys)), **metric.fold(part)} for c, part in parts.items()}
@@ -87,9 +93,10 @@ def gather(request: Request, notes: Notes) -> tuple[list[Corpus], Corpus]:
     """Reference sets and predictions, read, judged by the protocol's rule, ids reconciled."""
     request.need_refs()
     options = request.options
-    sets = [read_corpus(r, notes, options.refs_format, request.shelf) for r in request.refs]
-    predictions, format = listen(request)
-    pred = read_corpus(predictions, notes, format or own_format(request))
+    reader = request.protocol.answers if request.protocol else ""
+    sets = [read_side(r, notes, options.refs_format, "references", reader, request.shelf) for r in request.refs]
+    predictions, format = (request.predictions, options.format) if reader else listen(request)
+    pred = read_side(predictions, notes, format or own_format(request), "predictions", reader)
     judged = request.protocol is None or request.protocol.judges_segments
     pred = check_predictions(pred, notes, options.strict, judged)
     if judged:
@@ -105,6 +112,50 @@ def own_format(request: Request) -> str | None:
     if request.protocol is None or isinstance(request.predictions, Corpus):
         return None
     return request.protocol.tables or None if is_table(Path(str(request.predictions))) else None
+
+
+def keep_equipped(request: Request, chosen: list[Metric], notes: Notes) -> list[Metric]:
+    """The metrics whose extras are there. All were meant: those that lack one are left out and named; else an error."""
+    left = []
+    for metric in chosen:
+        try:
+            metric.about()
+        except MissingExtra as error:
+            if not request.means_all or len(chosen) == 1:
+                raise
+            notes.add(f"{metric.title} is left out: {error}")
+        else:
+            left.append(metric)
+    return left
+
+
+def read_side(
+    readable: Readable, notes: Notes, format: str | None, role: str, reader: str = "", shelf: Shelf | None = None
+) -> Corpus:
+    """`read_corpus`; of a file whose records hold both sides the one that is asked for, by a protocol's reader."""
+    if isinstance(readable, Corpus):
+        told = readable.format
+        if not (reader and key(told.partition(":")[0]) in map(key, SIDES.values())):
+            return readable
+        return read_side(Path(readable.name), notes, told, role, reader, shelf)
+    name, _, argument = (format or "").partition(":")
+    if key(name) in map(key, SIDES.values()) or (format is None and holds_records(readable)):
+        parts = [argument, f"reader={reader}" if reader and "reader=" not in argument else ""]
+        told = ",".join(filter(None, parts))
+        format = SIDES[role] + (f":{told}" if told else "")
+    return read_corpus(readable, notes, format, shelf)
+
+
+SIDES = {"references": "etbench-dense", "predictions": "etbench-dense-answers"}
+
+
+def holds_records(readable: str | Path) -> bool:
+    """True for E.T. Bench's records of dense captions, by the first of them."""
+    path = Path(readable)
+    if not path.name.removesuffix(".gz").endswith((".json", ".jsonl")) or not path.is_file():
+        return False
+    head = Head(path)
+    return is_etbench(head) and KIND_OF.get(str(head.first_entry.get("task")), "") is None
 
 
 def read_corpus(readable: Readable, notes: Notes, format: str | None, shelf: Shelf | None = None) -> Corpus:

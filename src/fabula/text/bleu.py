@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from fabula import _kernels
 from fabula.text import _told
 from fabula.text._check import check_pair, check_pairs
+from fabula.text._scorer import OneByOne
 from fabula.text.placed import Pairs
 
 NAME = "bleu"
@@ -122,3 +123,23 @@ def total(stats: Iterable[BleuStats]) -> BleuStats:
 def count_ngrams(words: Sequence[str], k: int) -> Counter[tuple[str, ...]]:
     """How often each run of k words occurs."""
     return Counter(zip(*(words[i:] for i in range(k)), strict=False))
+
+
+class PairBleu(OneByOne):
+    """BLEU up to n-grams of order n as SODA's caption scorer, each pair by itself."""
+
+    def __init__(self, n: int) -> None:
+        self.n, self.name = n, f"bleu_{n}"
+
+    @property
+    def version(self) -> str:
+        return f"bleu-{self.n}(segment)"
+
+    def pairs(self, candidates: Sequence[str], references: Sequence[str]) -> NDArray[np.float64]:
+        texts = [*candidates, *references]
+        c, r = np.indices((len(candidates), len(references))).reshape(2, -1)
+        stats = stats_pairs(Pairs.of(texts, c, r + len(candidates)))
+        return segments(stats)[:, self.n - 1].reshape(len(candidates), len(references))
+
+
+SCORERS = tuple(PairBleu(n) for n in range(1, N + 1))

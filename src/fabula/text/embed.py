@@ -3,6 +3,7 @@
 cos(mean_t x_t, mean_t y_t), the mean over all tokens of the encoder's last layer, both ends included
 
 `SODA_c(text=embed:minilm)`, `embed:FOLDER`: a folder of a sentence encoder that pools by the mean.
+`embed_signed:minilm` leaves negative ones as they are, as E.T. Bench's SentSim has them.
 """
 
 from __future__ import annotations
@@ -12,19 +13,22 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from fabula.text._scorer import OneByOne
+from fabula.text._scorer import Block, OneByOne, Wanted
 
 KEPT = 1 << 16  # sentences whose vectors are kept
 
 
 class Embed(OneByOne):
-    def __init__(self, model: str = "") -> None:
-        self.model, self.name = model, "embed" + (f":{model}" if model else "")
+    """`cut`: what is below 0 becomes 0, as a score of SODA must be."""
+
+    def __init__(self, model: str = "", cut: bool = True) -> None:
+        self.model, self.cut = model, cut
+        self.name = ("embed" if cut else "embed_signed") + (f":{model}" if model else "")
         self.kept: dict[str, NDArray[np.float32]] = {}
 
     def of(self, model: str) -> Embed:
         """The same by this encoder."""
-        return Embed(model)
+        return Embed(model, self.cut)
 
     @property
     def version(self) -> str:
@@ -32,11 +36,16 @@ class Embed(OneByOne):
             return "as its model"
         from fabula.text.neural.model import digest
 
-        return f"cosine,mean,weights={digest(self.model)}"
+        return f"cosine,mean,{'' if self.cut else 'signed,'}weights={digest(self.model)}"
 
     def pairs(self, candidates: Sequence[str], references: Sequence[str]) -> NDArray[np.float64]:
         a, b = self.vectors(candidates), self.vectors(references)
-        return np.maximum(0.0, (a @ b.T).astype(np.float64)).reshape(len(candidates), len(references))
+        cosine = (a @ b.T).astype(np.float64).reshape(len(candidates), len(references))
+        return np.maximum(0.0, cosine) if self.cut else cosine
+
+    def pairs_many(self, blocks: Sequence[Block], wanted: Wanted | None = None) -> list[NDArray[np.float64]]:
+        self.vectors(list(dict.fromkeys(s for block in blocks for side in block for s in side)))  # at once
+        return super().pairs_many(blocks, wanted)
 
     def vectors(self, sentences: Sequence[str]) -> NDArray[np.float32]:
         """[N, C], each of length 1."""
@@ -54,4 +63,4 @@ class Embed(OneByOne):
         return np.array([self.kept[s] for s in sentences], np.float32).reshape(-1, encoder.shape.width)
 
 
-SCORER = Embed()
+SCORERS = (Embed(), Embed(cut=False))

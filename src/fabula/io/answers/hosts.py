@@ -61,6 +61,8 @@ def sample_duration(entry: dict[str, Any]) -> Any:
 def sample_truth(entry: dict[str, Any]) -> tuple[str, str | None, Windows] | None:
     """(video, sentence, windows) of a sample of grounding; None where the log does not hold the truth."""
     for known in task_values(entry):
+        if {"answer", "pred", "video"} <= known.keys() and not read_windows(known["answer"]):
+            return None  # words for a segment that was given
         keyed = KEYED.fullmatch(next(iter(known))) if len(known) == 1 else None
         if keyed is not None and (windows := read_windows(keyed.group(3))):
             return keyed.group(1), keyed.group(2), windows

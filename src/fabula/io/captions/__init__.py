@@ -21,6 +21,7 @@ SHELF = Shelf(
         # which of COCO's two files is meant is said by where it is given
         Rule("coco-results", holds="predictions", module="coco"),
         Rule("coco-annotations", holds="references", module="coco"),
+        Rule("lmms-captions", lambda head: is_log(head.first_entry), "*.jsonl"),
         Rule("pairs", lambda head: "cand" in head.first_entry, "*.jsonl"),
         Rule("spice", lambda head: is_inline(head.document), module="pairs"),
         Rule("plm-rcap", lambda head: {"uid", "caption"} <= set(head.first_entry), "*.jsonl", "references"),
@@ -30,9 +31,11 @@ SHELF = Shelf(
 
 def read_items(predictions: str | Path, refs: Sequence[str | Path] = ()) -> tuple[list[Item], Notes]:
     """The items to score, in the references' order (inline: in the file's), and what was noticed."""
-    from fabula.io.captions import answers, coco, pairs
+    from fabula.io.captions import answers, coco, lmms_captions, pairs
 
     source = Source(check_path(predictions), noun="item")
+    if has_lines(source.path) and is_log(Head(source.path).first_entry):
+        return list(lmms_captions.read_items(read_objects(source.path), source)), source.notes
     if has_lines(source.path):
         if refs and "cand" in Head(source.path).first_entry:
             raise InputError("a .jsonl of pairs has its references inline", file=source.path, hint="leave --refs out")
@@ -57,8 +60,16 @@ def is_items(path: str | Path) -> bool:
     if holds_only_stories(path):
         return False
     if has_lines(path):
-        return "cand" in Head(path).first_entry
+        first = Head(path).first_entry
+        return "cand" in first or is_log(first)
     return Head(path).text.lstrip()[:1] == "["
+
+
+def is_log(first: Mapping[str, Any]) -> bool:
+    """A line of lmms-eval's log of captions: what its task handed to a metric stands in it."""
+    from fabula.io.captions.lmms_captions import find_caption
+
+    return find_caption(first) is not None
 
 
 def is_answer(entry: Mapping[str, Any]) -> bool:

@@ -74,6 +74,11 @@ def is_ego4d_predictions(head: Head) -> bool:
     return "ego4d_nlq_challenge" in head.text or ('"query_idx"' in head.text and '"predicted_times"' in head.text)
 
 
+def is_etbench(head: Head) -> bool:
+    """A record of E.T. Bench; what its task asks for is for the reader to say."""
+    return {"task", "source", "video"} <= set(head.first_entry) and not {"a", "tgt"}.isdisjoint(head.first_entry)
+
+
 def is_keyed(head: Head) -> bool:
     return KEYED.match(head.text) is not None
 
@@ -122,6 +127,14 @@ def is_timechat(head: Head) -> bool:
     return '"timestamp"' in head.text and (ANNOTATIONS.match(head.text) or BY_ID.match(head.text)) is not None
 
 
+def is_timelens(head: Head) -> bool:
+    """The file of a benchmark, one object; or a line of the training set."""
+    first = head.first_object
+    if head.lines:
+        return {"video_path", "events"} <= set(first)
+    return BY_ID.match(head.text) is not None and '"spans"' in head.text and '"queries"' in head.text
+
+
 def is_tvr(head: Head) -> bool:
     first = head.first_object
     return "desc_id" in first and "predictions" not in first and "time" not in first
@@ -149,6 +162,7 @@ SHELF = Shelf(
         Rule("didemo", is_didemo, "*.json", "references"),
         Rule("ego4d-nlq", is_ego4d, "*.json", "references"),
         Rule("ego4d-nlq-predictions", is_ego4d_predictions, "*.json", "predictions", module="ego4d_nlq"),
+        Rule("etbench", is_etbench, "*.json, *.jsonl"),
         Rule("keyed-answers", is_keyed, "*.json, *.jsonl"),
         Rule("moment-lines", is_moment_lines, "*.jsonl", module="lines"),
         Rule("lmms-grounding", is_lmms_grounding, "*.jsonl"),
@@ -160,6 +174,7 @@ SHELF = Shelf(
         Rule("rvmr", is_rvmr, "*.json", "references"),
         Rule("rvmr-predictions", is_rvmr_predictions, "*.json", "predictions", module="rvmr"),
         Rule("timechat-tvg", is_timechat, "*.json"),
+        Rule("timelens", is_timelens, "*.json, *.jsonl", "references"),
         Rule("tvr", is_tvr, "*.jsonl", "references"),
         Rule("tvr-lines", is_tvr_lines, "*.jsonl", "predictions"),
         Rule("tvr-predictions", is_tvr_predictions, "*.json", "predictions"),
@@ -191,8 +206,9 @@ def read_queries(
             raise SpecError(f"no repair is called {way!r}; there are: {', '.join(REPAIRS)}")
     found: dict[Id, Query] = {}
     for path in paths:
-        source = Source(check_path(path), notes, noun="query")
-        chosen = choose_format(Head(source.path), format, "references")
+        name, argument = split_argument(format)
+        source = Source(check_path(path), notes, noun="query", argument=argument)
+        chosen = choose_format(Head(source.path), name, "references", argument)
         assert chosen.read_queries is not None
         with pause_collector():
             for some in chosen.read_queries(source):
@@ -214,8 +230,9 @@ def read_rankings(
     path: str | Path, numbers: VideoNumbers, notes: Notes, format: str | None = None
 ) -> tuple[Answers, str]:
     """The rankings of a file as a stream, read while they are asked for; and the name of the format."""
-    source = Source(check_path(path), notes, noun="query")
-    chosen = choose_format(Head(source.path), format, "predictions")
+    name, argument = split_argument(format)
+    source = Source(check_path(path), notes, noun="query", argument=argument)
+    chosen = choose_format(Head(source.path), name, "predictions", argument)
     assert chosen.read_rankings is not None
 
     def stream() -> Answers:
@@ -234,7 +251,13 @@ def write_rankings(rankings: Iterable[Ranking], numbers: VideoNumbers, path: str
     write_text(target.path, lines.write_rankings(rankings, numbers, target))
 
 
-def choose_format(head: Head, name: str | None, role: Role) -> Format:
+def split_argument(format: str | None) -> tuple[str | None, str | None]:
+    """The name of a format, and what it is told: etbench:tvg."""
+    name, _, argument = (format or "").partition(":")
+    return name or None, argument or None
+
+
+def choose_format(head: Head, name: str | None, role: Role, argument: str | None = None) -> Format:
     """The format of a file: the one that is named, or the first that knows how it begins."""
     if name is not None:
         format = SHELF.find(name)
@@ -243,6 +266,8 @@ def choose_format(head: Head, name: str | None, role: Role) -> Format:
             raise SpecError(f"no format of moments is called {name!r}; {close_to(name, able)}")
         if format.holds not in (role, "either"):
             raise SpecError(f"the format {format.name!r} holds {format.holds}, not {role}")
+        if argument is not None and format.argument is None:
+            raise SpecError(f"the format {format.name!r} takes no argument; leave {':' + argument!r} out")
         return format
     if is_table_file(head.path) and (found := SHELF.sniff(head, role)) is not None:
         return found

@@ -25,6 +25,11 @@ TRUTH = ("gold", "asked", "references", "options")  # one of these makes a line 
 Responses = dict[str, Response]  # by their ids as text
 
 
+def is_etbench(head: Head) -> bool:
+    """Records of E.T. Bench; which task is for the reader to say."""
+    return {"task", "source", "video"} <= set(head.first_entry) and not is_table(head.path)
+
+
 def is_lines(head: Head) -> bool:
     entry = head.first_entry
     return "id" in entry and "prediction" not in entry and ("answer" in entry or any(key in entry for key in TRUTH))
@@ -119,6 +124,7 @@ SHELF = Shelf(
     (
         Rule("aurora", is_aurora, "*.json", "predictions"),
         Rule("aurora-questions", is_aurora_questions, "*.jsonl", "references", module="aurora"),
+        Rule("etbench-questions", is_etbench, "*.json, *.jsonl"),
         Rule("question-lines", is_lines, "*.jsonl, *.json", module="lines"),
         Rule("lmms-vdc", is_log, "*.jsonl", "predictions", module="lmms_vdc"),
         Rule("lmms-vdc-rows", is_rows, "*.jsonl, *.json", "references", module="lmms_vdc"),
@@ -141,8 +147,11 @@ def formats() -> list[Format]:
 
 def read_responses(path: str | Path, notes: Notes, format: str | None = None, role: Holds = "predictions") -> Responses:
     """All of a file, by id."""
-    source = Source(check_path(path), notes, noun="item")
-    chosen = choose_format(source.path, format, role)
+    name, _, argument = (format or "").partition(":")
+    source = Source(check_path(path), notes, noun="item", argument=argument or None)
+    chosen = choose_format(source.path, name or None, role)
+    if argument and chosen.argument is None:
+        raise SpecError(f"the format {chosen.name!r} takes no argument; leave {':' + argument!r} out")
     assert chosen.read_responses is not None
     found = Responses()
     for response in chosen.read_responses(source):

@@ -34,6 +34,13 @@ def is_answers(head: Head) -> bool:
     return is_answer(first) and "windows" not in first
 
 
+def is_etbench(head: Head) -> bool:
+    """Records of E.T. Bench's dense captions."""
+    root = head.sample
+    first = root[0] if isinstance(root, list) and root else root
+    return isinstance(first, dict) and {"task", "source", "video"} <= set(first) and not {"g", "a"}.isdisjoint(first)
+
+
 def is_fabula(head: Head) -> bool:
     return isinstance(head.sample, dict) and "id" in head.sample and "events" in head.sample
 
@@ -56,6 +63,16 @@ def is_plm(head: Head) -> bool:
     """A row of PLM-VideoBench's dense captions, or a list of them."""
     first = head.sample[0] if isinstance(head.sample, list) and head.sample else head.sample
     return isinstance(first, dict) and "dense_captions" in first and "total_frames" in first
+
+
+def is_soccernet(head: Head, key: str = "annotations") -> bool:
+    """One game of SoccerNet."""
+    listed = head.sample.get(key) if isinstance(head.sample, dict) else None
+    return isinstance(listed, list) and bool(listed) and isinstance(listed[0], dict) and "gameTime" in listed[0]
+
+
+def is_soccernet_predictions(head: Head) -> bool:
+    return is_soccernet(head, "predictions")
 
 
 def is_submission(head: Head) -> bool:
@@ -110,12 +127,16 @@ SHELF = Shelf(
     (
         Rule("activitynet", is_activitynet, holds="references"),
         Rule("answers", is_answers, "*.jsonl, *.json", "predictions", module="fabula.io.answers"),
+        Rule("etbench-dense", is_etbench, "*.json, *.jsonl", "references"),
+        Rule("etbench-dense-answers", None, "*.json, *.jsonl", "predictions", module="etbench_dense"),
         Rule("fabula", is_fabula, "*.jsonl", module="fabula_jsonl"),
         Rule("lmms-samples", is_lmms, "*.jsonl", "predictions"),
         Rule("pdvc", is_pdvc, holds="predictions"),
         Rule("plm-rdcap", is_plm, "*.jsonl, *.json", "references"),
         Rule("pss", holds="references"),  # activitynet's shape
         Rule("sodam", is_sodam, "*.jsonl, *.json"),  # before timechat, whose shape one of its is
+        Rule("soccernet", is_soccernet, holds="references"),
+        Rule("soccernet-predictions", is_soccernet_predictions, holds="predictions", module="soccernet"),
         Rule("submission", is_submission, holds="predictions"),
         Rule("tasty", holds="references"),  # activitynet's shape
         Rule("timechat", is_timechat),

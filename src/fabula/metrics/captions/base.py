@@ -3,6 +3,8 @@
 tok       ptb: Stanford's PTBTokenizer 3.4.1 as the COCO evaluation runs it · none: tokens are what blanks separate
 nonascii  keep · blank: every non-ASCII character becomes a blank before tokenising
 missing   zero: an item without a candidate counts as an empty one · drop: it does not count
+over      corpus: all items together · videos: the items of each video by themselves, corpus statistics and document
+          frequencies included, then the mean over videos
 """
 
 from __future__ import annotations
@@ -40,7 +42,8 @@ class Items:
             tokens = token_table([t for i in self.items for t in (i.candidate or "", *i.references)], tok, ascii_only)
             said = [None if i.candidate is None else tokens[i.candidate] for i in self.items]
             of = tokens.__getitem__
-            told = [Item(i.id, c, tuple(map(of, i.references))) for i, c in zip(self.items, said, strict=True)]
+            both = zip(self.items, said, strict=True)
+            told = [Item(i.id, c, tuple(map(of, i.references)), i.group) for i, c in both]
             self.kept[tok, ascii_only] = Kept(told)
         return self.kept[tok, ascii_only]
 
@@ -58,11 +61,15 @@ class CaptionMetric(Metric):
         "tok=none": "words are what blanks separate",
         "nonascii=keep": "non-ASCII characters stay",
         "nonascii=blank": "non-ASCII characters become blanks",
+        "over=corpus": "all items are scored together",
+        "over=videos": "the items of each video are scored by themselves, and videos averaged",
     }
+    late: ClassVar[frozenset[str]] = frozenset({"over"})
 
     tok: Literal["ptb", "none"] = "ptb"
     nonascii: Literal["keep", "blank"] = "keep"
     missing: Literal["zero", "drop"] = "zero"
+    over: Literal["corpus", "videos"] = "corpus"
 
     def units(self, items: Sequence[Item]) -> list[dict[str, Any]]:
         """One row per item, in order. Every item has a candidate and at least one reference, tokenised."""
@@ -87,8 +94,21 @@ class CaptionMetric(Metric):
 
     def rows(self, block: Items, ctx: Any) -> Rows:
         items = self.items(block)
+        if self.over == "videos":
+            return self.video_rows(items, block.unit)
         refset = np.zeros(len(items), dtype=np.int64)
         return Rows(tuple(i.id for i in items), refset, self.tabulate(items), block.unit)
+
+    def video_rows(self, items: Sequence[Item], unit: str) -> Rows:
+        """The rows of each video, made of its items alone, as a set of their own: their means are averaged."""
+        groups: dict[str | None, list[Item]] = {}
+        for item in items:
+            groups.setdefault(item.group, []).append(item)
+        parts = []
+        for k, some in enumerate(groups.values()):
+            columns = self.tabulate(Kept(some))
+            parts.append(Rows(tuple(i.id for i in some), np.full(len(some), k, dtype=np.int64), columns, unit))
+        return Rows.joined(parts)
 
 
 def split_items(items: Sequence[Item]) -> tuple[list[str], list[Sequence[str]]]:

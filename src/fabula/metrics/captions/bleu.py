@@ -1,10 +1,13 @@
-"""BLEU_1 … BLEU_4 (Papineni et al., ACL 2002): statistics summed over the corpus; equation in text/bleu.py."""
+"""BLEU_1 … BLEU_4 (Papineni et al., ACL 2002): statistics summed over the corpus; equation in text/bleu.py.
+
+take  own: BLEU_n is its n-th number · mean: each of the four is the mean of all four, as lmms-eval's YouCook2 has it
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -28,10 +31,17 @@ class Bleu(CaptionMetric):
     paper: ClassVar[str] = "Papineni et al., ACL 2002"
     below_one: ClassVar[str] = "no caption may have so many words as its n-grams ask for"
     n: ClassVar[int]
+    late: ClassVar[frozenset[str]] = CaptionMetric.late | {"take"}
+    rules: ClassVar[Mapping[str, str]] = {
+        "take=own": "BLEU_n is its own number",
+        "take=mean": "every BLEU_n is the mean of the four",
+    }
+
+    take: Literal["own", "mean"] = "own"
 
     def tabulate(self, items: Sequence[Item]) -> Mapping[str, Array]:
         stats, orders = once(items, bleu.NAME, lambda: count_items(items))
-        return {"value": orders[:, self.n - 1], "stats": stats}
+        return {"value": self.pick(orders), "stats": stats}
 
     def combine(self, rows: Rows) -> Values:
         return {"value": float(self.of_sums(rows["stats"].sum(axis=0, keepdims=True))[0])}
@@ -40,7 +50,11 @@ class Bleu(CaptionMetric):
         return rows["stats"]
 
     def of_sums(self, totals: Array) -> Array:
-        return bleu.segments(np.rint(totals).astype(np.int64))[:, self.n - 1]
+        return self.pick(bleu.segments(np.rint(totals).astype(np.int64)))
+
+    def pick(self, orders: Array) -> Array:
+        """[K, 4] → [K]"""
+        return orders[:, self.n - 1] if self.take == "own" else orders.mean(axis=1)
 
 
 @dataclass(frozen=True, kw_only=True)

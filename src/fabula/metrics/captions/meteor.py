@@ -24,7 +24,7 @@ class Metric(CaptionMetric):
     name: ClassVar[str] = "METEOR"
     below_one: ClassVar[str] = ""
     paper: ClassVar[str] = "Denkowski & Lavie, WMT 2014"
-    late: ClassVar[frozenset[str]] = frozenset({"passing"})
+    late: ClassVar[frozenset[str]] = CaptionMetric.late | {"passing"}
     rules: ClassVar[Mapping[str, str]] = {
         "agg=corpus": "METEOR is that of the summed statistics",
         "agg=mean": "METEOR is the mean over items",

@@ -18,9 +18,9 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fabula.core.moments import Query, Ranking, Rankings, VideoNumbers
+from fabula.core.moments import Id, Query, Ranking, Rankings, VideoNumbers
 from fabula.core.rows import Rows
-from fabula.io.answers.readers import READERS
+from fabula.io.answers.readers import READERS, read_frames
 from fabula.metrics.base import Metric, Values
 
 Floats = NDArray[np.float64]
@@ -42,6 +42,7 @@ class Block:
     answered: NDArray[np.bool_]  # [Q] False where the predictions do not name the query
     saliency: Sequence[Floats | None]  # [Q] one number per clip, where there is one
     texts: Sequence[str | None] | None = None  # [Q] answers in words; None: no query has one
+    paces: Sequence[float | None] | None = None  # [Q] seconds a frame, where words count frames; None: none does
     numbers: VideoNumbers = dataclasses.field(default_factory=VideoNumbers, repr=False)  # of videos that answers name
     made: dict[str, Any] = dataclasses.field(default_factory=dict, repr=False)  # what metrics made of it and share
 
@@ -71,6 +72,7 @@ class Block:
         """From one ranking per query; None: the predictions do not name it."""
         counts = np.array([0 if r is None else len(r.spans) for r in rankings], dtype=np.int64)
         texts = [None if r is None else r.answer for r in rankings]
+        paces = [None if r is None else r.pace for r in rankings]
         given = [(q, r, len(r.spans)) for q, r in zip(queries, rankings, strict=True) if r is not None and len(r.spans)]
         spans = np.concatenate([r.spans for _, r, _ in given]) if given else EMPTY
         scores = [np.full(n, np.nan) if r.scores is None else r.scores for _, r, n in given]
@@ -85,6 +87,7 @@ class Block:
             np.array([r is not None for r in rankings], dtype=bool),
             [None if r is None else r.saliency for r in rankings],
             texts if any(text is not None for text in texts) else None,
+            paces if any(pace is not None for pace in paces) else None,
             numbers,
         )
 
@@ -93,7 +96,7 @@ class Block:
         """From answers that are end to end already."""
         own, n = number_videos(queries, numbers), len(queries)
         parts = answers.counts, answers.spans, answers.scores, answers.videos
-        return cls(queries, *parts, own, np.ones(n, dtype=bool), [None] * n, None, numbers)
+        return cls(queries, *parts, own, np.ones(n, dtype=bool), [None] * n, None, None, numbers)
 
     def __len__(self) -> int:
         return len(self.queries)
@@ -104,9 +107,14 @@ class Block:
             return self
         if (made := self.made.get(f"read by {name}")) is None:
             read = READERS.get(name).read
+            if self.paces is None:
+                windows = [None if text is None else read(text) for text in self.texts]
+            else:
+                each = zip(self.texts, self.paces, strict=True)
+                windows = [None if text is None else read_frames(name, text, pace) for text, pace in each]
             found = [
-                Ranking(q.id, np.array(read(text), dtype=np.float64).reshape(-1, 2)) if text is not None else None
-                for q, text in zip(self.queries, self.texts, strict=True)
+                None if some is None else Ranking(q.id, np.array(some, dtype=np.float64).reshape(-1, 2))
+                for q, some in zip(self.queries, windows, strict=True)
             ]
             starts = np.cumsum(self.counts) - self.counts
             rankings = [
@@ -192,6 +200,15 @@ class MomentMetric(Metric):
         "cmp=>=": "the overlap must reach τ",
         "reader=fabula": "windows are read from words by our own rules",
         "reader": "windows are read from words as {} reads them",
+        "mean=no": "each τ has its own number",
+        "mean=yes": "the mean over τ is reported besides",
+        "digits=float64": "overlaps are computed in double precision",
+        "digits=mixed": "overlaps in single precision are held against τ in double: one of exactly 0.7 is a miss",
+        "digits=float32": "overlaps and τ are held in single precision",
+        "over=queries": "every query counts the same",
+        "over=sources": "every data set that queries come from counts the same",
+        "unread=zero": "an answer that cannot be read counts as 0",
+        "unread=drop": "answers that cannot be read are left out",
     }
 
     missing: Literal["zero", "drop", "error"] = "zero"
@@ -217,6 +234,15 @@ class MomentMetric(Metric):
         keys = tuple(q.id for q in block.queries)
         videos = tuple(q.video for q in block.queries)  # queries of one video are not independent
         return Rows(keys, np.zeros(len(keys), dtype=np.int64), self.units(block), unit="query", clusters=videos)
+
+    def group(self, rows: Rows, queries: Mapping[Id, Query]) -> Rows:
+        """Rows of all queries; with over=sources those of each data set are a set of their own: sets are averaged."""
+        if self.param("over") != "sources":
+            return rows
+        kinds = sorted({q.type or "" for q in queries.values()})
+        number = {kind: i for i, kind in enumerate(kinds)}
+        of = [number[queries[key].type or ""] for key in rows.keys]
+        return dataclasses.replace(rows, refset=np.array(of, dtype=np.int64))
 
     def read(self, block: Block) -> Block:
         """Windows in place of words, by the metric's own reader where it has one."""

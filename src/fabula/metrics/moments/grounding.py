@@ -3,6 +3,10 @@
 R@1, τ = share of queries whose first answer has IoU ≥ τ      mIoU = mean IoU of first answers
 An answer that could not be read has no window: it is a miss. With several reference windows the best one counts.
 Answers in words are read by `reader`, ours or a published evaluator's (`fabula list readers`).
+
+mean    yes: the mean of R@1 over all τ besides, as `r1`
+digits  float64 · mixed: IoU in single precision, by areas, against τ in double: 0.7 itself is missed (E.T. Bench)
+over    queries: one mean · sources: the mean over the data sets that queries come from of the mean of each
 """
 
 from __future__ import annotations
@@ -15,7 +19,7 @@ import numpy as np
 from fabula.core.spec import show
 from fabula.io.answers.readers import READERS
 from fabula.metrics.moments.base import Block, Columns, MomentMetric
-from fabula.pair.tiou import hull_iou
+from fabula.pair.tiou import hull_iou, single_iou
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,30 +31,38 @@ class Metric(MomentMetric):
     answers: ClassVar[str] = "SVMR"
     fields: ClassVar[tuple[str, ...]] = ("r1@0.3", "r1@0.5", "r1@0.7", "miou")
     primary: ClassVar[str] = "r1@0.5"
+    late: ClassVar[frozenset[str]] = MomentMetric.late | {"mean", "digits", "over"}
 
     iou: tuple[float, ...] = (0.3, 0.5, 0.7)
     cmp: Literal[">=", ">"] = ">="
     order: Literal["file", "score"] = "file"
     reader: str = "fabula"
+    mean: Literal["no", "yes"] = "no"
+    digits: Literal["float64", "mixed"] = "float64"
+    over: Literal["queries", "sources"] = "queries"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "reader", READERS.get(self.reader).name)
 
     def names(self) -> tuple[str, ...]:
-        return (*(f"r1@{show(t)}" for t in self.iou), "miou")
+        return (*(["r1"] if self.mean == "yes" else []), *(f"r1@{show(t)}" for t in self.iou), "miou")
 
     def units(self, block: Block) -> Columns:
-        best = first_iou(block, self.order)
+        best = first_iou(block, self.order, single=self.digits == "mixed")
         over = {f"r1@{show(t)}": best >= t if self.cmp == ">=" else best > t for t in self.iou}
-        return {name: hit.astype(np.float64) for name, hit in over.items()} | {"miou": best}
+        out = {name: hit.astype(np.float64) for name, hit in over.items()}
+        if self.mean == "yes":
+            out["r1"] = np.mean(list(out.values()), axis=0)
+        return out | {"miou": best}
 
 
-def first_iou(block: Block, order: str, windows: np.ndarray | None = None) -> np.ndarray:
+def first_iou(block: Block, order: str, windows: np.ndarray | None = None, single: bool = False) -> np.ndarray:
     """IoU of each query's first answer with the window it fits best; 0 without an answer, or in another video. [Q]"""
     at, _ = block.ranked(order, 1, right=True)
     of = block.of[at]
-    found = hull_iou(block.spans[at][:, None], (block.windows()[0] if windows is None else windows)[of])
+    measure = single_iou if single else hull_iou
+    found = measure(block.spans[at][:, None], (block.windows()[0] if windows is None else windows)[of])
     best = np.zeros(len(block))
     best[of] = np.where(np.isnan(found), 0.0, found).max(axis=1, initial=0.0)
     return best

@@ -13,26 +13,19 @@ from typing import Any
 
 from fabula.core.means import f1
 
-<<<<<<< HEAD
 EXAMINED = {"DESCRIPTION", "EVENTS", "QUESTION", "RIGHT ANSWER", "GIVEN ANSWER"}
-NAMES = "REFERENCE|CANDIDATE|DESCRIPTION|EVENTS|QUESTION|(?:RIGHT|GIVEN) ANSWER"
+NAMES = "REFERENCE|CANDIDATE|POINTS|TOLD|DESCRIPTION|EVENTS|QUESTION|(?:RIGHT|GIVEN) ANSWER"
 FENCED = re.compile(rf"\[({NAMES}) ([0-9a-f]+)\]\n(.*?)\n\[END \1 \2\]", re.S)
-=======
-FENCED = re.compile(r"\[(REFERENCE|CANDIDATE|POINTS|TOLD) ([0-9a-f]+)\]\n(.*?)\n\[END \1 \2\]", re.S)
->>>>>>> sodam
 
 
 def reply(body: dict[str, Any]) -> str:
     """An answer in the shape that most judges ask for."""
     said = [m["content"] for m in body["messages"]]
     texts = {name: text for name, _, text in FENCED.findall(said[-1])}
-<<<<<<< HEAD
     if texts.keys() & EXAMINED:
         return examine(texts)
-=======
     if "POINTS" in texts:
         return json.dumps({"told": find_told(texts["POINTS"], texts.get("TOLD", ""))})
->>>>>>> sodam
     score = count_common(texts["CANDIDATE"], texts["REFERENCE"]) if len(texts) == 2 else draw(json.dumps(said))
     return json.dumps({"score": score, "pred": "yes" if score > 4 else "no", "explanation": "words in common"})
 

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import re
+
 from fabula.core.errors import SpecError
+from fabula.core.patterns import lazy
 from fabula.core.registry import Room
 from fabula.io.answers.readers.base import Reader, Told, Window
 
 READERS = Room("fabula.io.answers.readers", "READER", "reader of answers", group="fabula.readers")
+OWN = ("fabula", "point")  # which take "frames 10 to 20" for no time, unless frames are what is counted
+FRAME = lazy(r"\bframes?\b[\s#:]{0,3}", re.IGNORECASE)
+
+
+def read_frames(name: str, text: str, pace: float | None) -> list[Window]:
+    """What a reader finds in an answer that counts frames, in seconds: number × pace; None: it counts seconds."""
+    read = READERS.get(name).read
+    if pace is None:
+        return list(read(text))
+    return [(a * pace, b * pace) for a, b in read(FRAME.sub(" ", text) if name in OWN else text)]
 
 
 def find_telling(name: str) -> Reader:
@@ -18,4 +31,4 @@ def find_telling(name: str) -> Reader:
     return found
 
 
-__all__ = ["READERS", "Reader", "Told", "Window", "find_telling"]
+__all__ = ["READERS", "Reader", "Told", "Window", "find_telling", "read_frames"]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from fabula.core.patterns import lazy
+from fabula.io.answers.etbench import read_told
 from fabula.io.answers.readers._phrases import BREAKS, TELLING
 from fabula.io.answers.readers.base import Reader, Window, clock_seconds, pair_up, put_forward
 
 LOOSE = r"(\d+\.*\d*)"
 DASHED = lazy(rf"{LOOSE}\s*-\s*{LOOSE}")
-SPELLED = lazy(rf"{LOOSE}\s+to\s+{LOOSE}")
+SPELLED = lazy(rf"{LOOSE}\s*[ ]to[ ]\s*{LOOSE}")  # a tab or a line break will not do
 ALONE = lazy(r"\b(\d+\.\d+\b|\b\d+)\b")
 CLOCK = lazy(r"\b(\d{1,2}:\d{2}:\d{2})\b")
 
@@ -39,6 +40,7 @@ READER = Reader(
     name="etbench",
     about="numbers around a plain dash, else around 'to', else the first number of phrases that say start, end, happen",
     read=read,
+    tell=read_told,
     repository="huggingface.co/datasets/PolyU-ChenLab/ETBench",
     commit="as read in 2026",
 )

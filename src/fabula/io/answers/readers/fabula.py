@@ -10,6 +10,8 @@ which           all, in the order told, ends in order; where some say that they 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 from fabula.core.patterns import lazy
@@ -25,16 +27,17 @@ ENDED = lazy(
     rf"[^\d<\[({{%]{{0,60}}?\bstarts? (?:time is )?(?:at )?({N})(?: s| seconds)? and "
     rf"(?:the )?ends? (?:time is )?(?:at )?({N}){SECOND}{AFTER}"
 )
+DIGIT = lazy(r"\d")
 THOUGHT = lazy(r"<think>.*?(?:</think>|\Z)", re.DOTALL | re.IGNORECASE)
 ANSWER = lazy(r".*<answer>(.*?)(?:</answer>|\Z)", re.DOTALL | re.IGNORECASE)
 BESIDE = r"(?=\s*(?:-|~|to\b|s\b|sec|\Z))"  # a dash or a unit comes next
-TIME = lazy(
-    rf"""(?:(?<![\w.:])|(?<=\dto))(?:
-        (?P<clock>\d{{1,3}}:\d{{2}}(?::\d{{2}})?(?:[.,]\d{{1,9}})?)(?![\d:])
-      | (?P<comma>\d{{1,6}},\d{{1,2}}){BESIDE}
-      | (?P<thousands>\d{{1,3}}(?:,\d{{3}})+(?:\.\d{{1,9}})?){BESIDE}
-      | (?P<number>{N})\.?(?!\d)
-    )(?:\s?(?P<unit>milliseconds?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|%|percent|frames?)(?![a-z]))?""",
+TIME = lazy(  # begins with its digit, so that a search leaps from digit to digit; the groups have what follows it
+    rf"""\d(?:(?<![\w.:]\d)|(?<=\dto\d))(?:(?=\d{{0,5}}[:,])(?:
+        (?P<clock>\d{{0,2}}:\d{{2}}(?::\d{{2}})?(?:[.,]\d{{1,9}})?)(?![\d:])
+      | (?P<comma>\d{{0,5}},\d{{1,2}}){BESIDE}
+      | (?P<thousands>\d{{0,2}}(?:,\d{{3}})+(?:\.\d{{1,9}})?){BESIDE})
+      | (?P<number>\d{{0,8}}(?:\.\d{{1,9}})?)\.?(?!\d)
+    )(?:\s?(?=[%fhmps])(?P<unit>milliseconds?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|%|percent|frames?)(?![a-z]))?""",
     re.IGNORECASE | re.VERBOSE,
 )
 UNITS = {
@@ -51,7 +54,11 @@ UNITS = {
 RANGE = lazy(
     r"\s*(?:mark\s*)?(?:--?>?|~|to|until|till|through|thru)\s*(?:(?:about|around|the|at|second)\s+){0,2}", re.IGNORECASE
 )
-COMMA = lazy(r"\s*[,;]\s*")
+JOINING = {  # what mostly stands between two times, and what it is by the expressions above and below
+    **dict.fromkeys(("-", "~", "to", "until", "--", "->"), "range"),
+    **dict.fromkeys((",", ";"), "comma"),
+    "and": "and",
+}
 AND = lazy(r"\s*(?:and|&)\s*", re.IGNORECASE)
 LISTED = lazy(r"\s*(?:[,;]|and|&)?\s*(?:and)?\s*", re.IGNORECASE)  # from window to window
 BETWEEN = lazy(r"between\s+(?:(?:about|around|the|seconds?)\s+){0,2}\Z", re.IGNORECASE)
@@ -60,6 +67,7 @@ CUE = lazy(
     r"[^.!?\n]{0,24}\Z",
     re.IGNORECASE,
 )
+CUED = 60  # characters before a window in which it may be said that one comes
 FRAMES = lazy(r"\bframes?[\s#:]{0,3}\Z", re.IGNORECASE)
 STARTS = lazy(r"start|begin|from", re.IGNORECASE)
 ENDS = lazy(r"\bend|stop|finish|until", re.IGNORECASE)
@@ -72,8 +80,13 @@ class Time(NamedTuple):
     end: int
 
 
+make_time: Callable[[tuple[float, float | None, int, int]], Time] = partial(tuple.__new__, Time)  # in half the time
+
+
 def read(text: str) -> list[Window]:
     """Plain answers, which most are, by one expression each; all others by `read_all`, which reads these too."""
+    if DIGIT.search(text) is None:
+        return []
     if "<" in text:
         text = answer_in(text)
     if "rame" not in text:
@@ -99,7 +112,8 @@ def read_all(text: str) -> list[Window]:
     if "<" in text:
         text = answer_in(text)
     times = scan(text)
-    found: list[list[tuple[Window, bool]]] = []  # windows of one list, and whether they say that they are times
+    found: list[list[Window]] = []  # those of one list together
+    before: list[list[str]] = []  # of each list, the words before its windows; "" where the form says that it is a time
     i, told = 0, 0  # the next time, and where the last window ended
     while i + 1 < len(times):
         a, b = times[i], times[i + 1]
@@ -107,29 +121,37 @@ def read_all(text: str) -> list[Window]:
         i += 1
         if not form:
             continue
-        says = form == "sure" or a.scale is not None or b.scale is not None or CUE.search(text[told : a.start])
         if not (found and LISTED.fullmatch(text, told, a.start)):
             found.append([])
-        found[-1].append((put_forward(seconds(a, b)), bool(says)))
+            before.append([])
+        found[-1].append(put_forward(seconds(a, b)))
+        says = form == "sure" or a.scale is not None or b.scale is not None
+        before[-1].append("" if says else text[max(told, a.start - CUED) : a.start] or " ")
         i, told = i + 1, b.end
-    lists = [([window for window, _ in some], any(says for _, says in some)) for some in found]
-    sure = any(says for _, says in lists)
-    return [window for windows, says in lists if says or not sure for window in windows]
+    if len(found) < 2:
+        return found[0] if found else []
+    sure = [any(not words or CUE.search(words) for words in some) for some in before]
+    return [window for windows, says in zip(found, sure, strict=True) if says or not any(sure) for window in windows]
 
 
 def scan(text: str) -> list[Time]:
     """The times of a text in order; hours, minutes and seconds side by side are one."""
     out: list[Time] = []
+    framed = "rame" in text or "RAME" in text
     for match in TIME.finditer(text):
         clock, comma, thousands, number, unit = match.groups()
         start, end = match.span()
+        first = text[start]
         if clock:
-            out.append(Time(clock_value(clock), 1.0, start, end))
+            out.append(make_time((clock_value(first + clock), 1.0, start, end)))
             continue
-        value = float(number or (comma.replace(",", ".") if comma else thousands.replace(",", "")))
+        if number is not None:
+            value = float(first + number)
+        else:
+            value = float(first + (comma.replace(",", ".") if comma else thousands.replace(",", "")))
         if unit is None:
-            if not FRAMES.search(text, max(0, start - 10), start):
-                out.append(Time(value, None, start, end))
+            if not (framed and FRAMES.search(text, max(0, start - 10), start)):
+                out.append(make_time((value, None, start, end)))
             continue
         scale = UNITS.get(unit[:3].lower()) or UNITS.get(unit[:1].lower())
         if scale is None:  # hundredths, frames
@@ -138,7 +160,7 @@ def scan(text: str) -> list[Time]:
         if before and before.scale and before.scale > scale >= 1 and LISTED.fullmatch(text, before.end, start):
             out[-1] = Time(before.value * before.scale / scale + value, scale, before.start, end)
         else:
-            out.append(Time(value, scale, start, end))
+            out.append(make_time((value, scale, start, end)))
     return out
 
 
@@ -149,12 +171,13 @@ def clock_value(clock: str) -> float:
 
 def join(text: str, told: int, a: Time, b: Time) -> str:
     """'sure' where the two are a window by their form alone, 'maybe' where a dash or a "to" joins them, else ''."""
-    if RANGE.fullmatch(text, a.end, b.start):
+    form = JOINING.get(text[a.end : b.start].strip())
+    if form == "range" or (form is None and RANGE.fullmatch(text, a.end, b.start)):
         return "maybe"
-    if COMMA.fullmatch(text, a.end, b.start):
+    if form == "comma":
         pair = text[told : a.start].rstrip()[-1:] + text[b.end : b.end + 8].lstrip()[:1]
         return "sure" if pair in ("[]", "()") else ""
-    if AND.fullmatch(text, a.end, b.start):
+    if form == "and" or (form is None and AND.fullmatch(text, a.end, b.start)):
         return "sure" if BETWEEN.search(text[told : a.start]) else ""
     return "sure" if ENDS.search(text, a.end, b.start) and STARTS.search(text, told, a.start) else ""
 

@@ -5,6 +5,7 @@ the pairs of a video are scored together; mean over videos, then over τ.
 
 What becomes of a prediction that overlaps nothing is the rule that moved published numbers most:
 
+cmp      >=: the overlap must reach τ · >: exceed it, so that at τ = 0 segments that touch do not meet (SoccerNet)
 garbage  zero:   it scores 0, whatever the metric (ours)
          abc:    it is compared with the text `abc123!@#` (densevid_eval 2018)
          random: it is compared with random letters (densevid_eval 2019); here letters fixed by its place
@@ -55,13 +56,17 @@ class Localised(StoryMetric):
         "top": "only the first {} predictions of a video count",
         "nonascii=keep": "non-ASCII characters stay",
         "nonascii=blank": "non-ASCII characters become blanks",
+        "cmp=>": "the overlap must exceed τ",
+        "cmp=>=": "the overlap must reach τ",
     }
+    late: ClassVar[frozenset[str]] = frozenset({"cmp"})
 
     tiou: tuple[float, ...] = (0.3, 0.5, 0.7, 0.9)
     garbage: Literal["zero", "abc", "random", "last"] = "zero"
     top: int | None = None  # only the first N predictions of the file count
     tok: Literal["ptb", "none"] = "ptb"
     nonascii: Literal["keep", "blank"] = "keep"
+    cmp: Literal[">=", ">"] = ">="
 
     @abstractmethod
     def video(self, pairs: CaptionPairs, lost: int, ctx: Any) -> float:
@@ -98,13 +103,18 @@ class Localised(StoryMetric):
     def meet(self, pairs: Sequence[StoryPair], ctx: Any) -> Meetings:
         """Which captions meet; metrics whose rules for that agree share it."""
         grid, words = self.grid(pairs), (self.tok, self.nonascii)
-        rules = (Meetings, self.tiou, self.garbage, self.eps, self.segments, words)
+        rules = (Meetings, self.tiou, self.garbage, self.eps, self.segments, self.cmp, words)
 
         def make() -> Meetings:
-            return Meetings.of(grid, self.ious(grid), self.tiou, self.garbage, self.tokens(ctx))
+            iou = self.ious(grid)
+            return Meetings.of(grid, [self.meets(iou, tau) for tau in self.tiou], self.garbage, self.tokens(ctx))
 
         found: Meetings = once(pairs, rules, make)
         return found
+
+    def meets(self, iou: Array, tau: float) -> Mask:
+        """Where an overlap is large enough."""
+        return iou >= tau if self.cmp == ">=" else iou > tau
 
     def tokens(self, ctx: Any) -> Tokens:
         found: Tokens = ctx
@@ -142,7 +152,7 @@ class Walk:
             yield from self.kept
             return
         for some in strips(self.pred, self.ref):
-            yield some, self.metric.iou(self.ref, some) >= self.tau
+            yield some, self.metric.meets(self.metric.iou(self.ref, some), self.tau)
 
     def __iter__(self) -> Iterator[Pair]:
         gold, garbage, made = [self.tokens[c] for c in self.ref.captions], self.metric.garbage, 0

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fabula.core.nouns import Story
 from fabula.metrics.base import Array
-from fabula.pair.grid import Cells, Grid, Index
+from fabula.pair.grid import Grid, Index, Mask
 from fabula.text.placed import Pairs
 
 T = TypeVar("T")
@@ -46,18 +46,18 @@ class Meetings:
         return found
 
     @classmethod
-    def of(cls, grid: Grid, iou: Cells, tiou: Sequence[float], garbage: str, tokens: Mapping[str, str]) -> Meetings:
+    def of(cls, grid: Grid, hits: Sequence[Mask], garbage: str, tokens: Mapping[str, str]) -> Meetings:
+        """`hits`: for each τ, which cells overlap enough. [C]"""
         numbers: dict[str, int] = {}
         gold = number_captions(grid.refs, tokens, numbers)  # [ΣG]
         said = number_captions(grid.preds, tokens, numbers)  # [ΣP]
         owner = grid.owners(1)  # [ΣP]
-        turned = np.empty(len(iou), np.int64)
-        turned[grid.turned()] = np.arange(len(iou))  # the cells prediction by prediction
-        iou = iou[turned]
+        turned = np.empty(len(grid.gold), np.int64)
+        turned[grid.turned()] = np.arange(len(turned))  # the cells prediction by prediction
         g, p = grid.gold[turned], grid.guess[turned]
         meeting, whose, lost = [], [], []
-        for tau in tiou:
-            hit = iou >= tau
+        for hit in hits:
+            hit = hit[turned]
             alone = np.bincount(p[hit], minlength=len(said)) == 0  # [ΣP]
             lost.append(np.bincount(owner[alone & (garbage == "zero")], minlength=len(grid)))
             if garbage == "zero":
