@@ -101,6 +101,10 @@ def test_nothing_is_asked_unasked_and_nothing_said_unheeded():
         fabula.score(GOOD, REFS, metrics="SODA_d", judge_url="fake:")
     with pytest.raises(SpecError, match="--judge-model"):
         fabula.score(GOOD, REFS, metrics=METRIC, judge_url="http://127.0.0.1:9/v1")
+    with pytest.raises(SpecError, match="say http://host:port/v1"):
+        fabula.score(GOOD, REFS, metrics=METRIC, judge_url="nowhere", judge_model="m")
+    with pytest.raises(SpecError, match="--judge-rpm -1"):
+        fabula.score(GOOD, REFS, metrics=METRIC, judge_url="fake:", judge_rpm=-1.0)
     with pytest.raises(InputError, match="no such file"):
         fabula.score(GOOD, REFS, metrics=METRIC, judge_replay="nowhere.jsonl")
 

@@ -20,7 +20,7 @@ from fabula.diagnose._rules import Apart, apart
 from fabula.diagnose.pairs import read_pairs
 from fabula.diagnose.protocols import applies, every_protocol
 from fabula.diagnose.voices import Heard, Pair, Voice, hear
-from fabula.llm.session import asking
+from fabula.llm.session import asking, current
 from fabula.protocols import Protocol
 from fabula.score import Request, ScoreOptions, stories
 from fabula.score import task as find_task
@@ -208,8 +208,9 @@ def score_protocol(request: Request, task: str, protocol: Protocol, record: Path
     """None where the record holds nothing of it."""
     asking_ones = [metric for metric in protocol.metrics if metric.asks]
     own = replace(request, protocol=protocol, metrics=asking_ones, memory=None)
-    try:
-        result = find_task(task).run(own)
-    except FabulaError:
-        return None
-    return Seat(f"{protocol.name}@{model} ({record.name})", record, model, protocol.name, "", result)
+    seat = Seat(f"{protocol.name}@{model} ({record.name})", record, model, protocol.name, "", None)
+    with current().count() as spent:
+        try:
+            return replace(seat, result=find_task(task).run(own))
+        except FabulaError as error:
+            return replace(seat, refused=str(error)) if spent.texts else None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -82,8 +83,6 @@ def sign_judge(
 
 def without_crowded(table: Rows) -> Rows:
     """A table without the column, which speaks of captions beyond METEOR."""
-    from dataclasses import replace
-
     return replace(table, columns={n: c for n, c in table.columns.items() if n != CROWDED})
 
 
