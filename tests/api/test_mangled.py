@@ -121,6 +121,14 @@ TASKS = {
         [{"id": "s_one", "captions": ["P1 runs.", "P2 follows."], "blanks": [["P1"], ["P2"]]}],
         {"task": "identity"},
     ),
+    "questions": (
+        [
+            {"id": "q_one", "answer": "(A)", "options": ["a", "b"], "gold": "A", "kind": "x", "events": ["e"]},
+            {"id": "q_two", "answer": "b", "options": ["a", "b"], "gold": 1, "group": "g"},
+        ],
+        (),
+        {"task": "questions", "metrics": "Choice"},
+    ),
 }
 
 

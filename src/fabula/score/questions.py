@@ -74,9 +74,9 @@ def choose(request: Request, responses: Sequence[Response], file: Path, notes: N
         problem = f"{metric.name} needs {NEEDED.get(metric.needs, metric.needs)}, and no question has it"
         raise InputError(problem, file=file, hint="name the references with --refs; docs/questions.md has their shapes")
     for metric in able:
-        lacking = sum(not metric.can_read(r) for r in responses)
-        if lacking:
-            notes.add(f"{metric.name}: {lacking} of {len(responses)} questions have nothing for it and do not count")
+        for response in (r for r in responses if not metric.can_read(r)):
+            text = f"{metric.name}: {{n}} of {len(responses)} questions have nothing for it and do not count"
+            notes.add(text, name_id(response.id))
     return able
 
 
