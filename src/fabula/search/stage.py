@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fabula.core.errors import InputError
-from fabula.core.fits import require
+from fabula.core.memory import require
 from fabula.search.store import Store, Vectors, Video
 
 Floats = NDArray[np.float32]
