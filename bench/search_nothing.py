@@ -2,7 +2,7 @@
 
     python bench/search_nothing.py didemo_fig_val.jsonl didemo_fig_test.jsonl --out /tmp/nothing
 
-Files are VERIFIED's: a moment has two captions, a coarse and a fine one. Of every fourth video (`--every`) the clips are
+Files are VERIFIED's: a moment has two captions, a coarse and a fine one. Of every fourth video (`--every`) clips are
 simulated and stored; the fine captions of stored videos are queries with an answer, those of the others queries
 without one: a library that has a quarter of what is asked for. A clip of two seconds is
 
