@@ -71,6 +71,7 @@ def bring_up(store: Store, found: Mapping[str, Found], look: Look, plan: Plan) -
         run.look = replace(look, watch=run.hear)  # how far it is in a video
     with store.writing() as writer:
         todo, gone = compare(writer.there, found, plan.retry)
+        gone = [name for name in gone if not is_new(store.root / name)]
         writer.remove(gone)
         run.done.removed, run.done.same = len(gone), len(found) - len(todo)
         run.known = dict(writer.there)
@@ -82,6 +83,11 @@ def bring_up(store: Store, found: Mapping[str, Found], look: Look, plan: Plan) -
     return run.finish()
 
 
+def is_new(path: Path) -> bool:
+    """A file that another run has found since this one looked."""
+    return path.is_file() and not path.is_symlink()
+
+
 class Run:
     """One run: what is known, what waits to be committed, what was done."""
 
@@ -90,6 +96,7 @@ class Run:
         self.done = Indexed()
         self.known: dict[str, Video] = {}
         self.waiting: list[Seen] = []
+        self.failed: dict[int, FabulaError] = {}
         self.began = self.last = time.monotonic()
         self.commits = 0
         self.finished = self.total = 0
@@ -99,24 +106,10 @@ class Run:
         self.total, rest = len(todo), list(todo)
         while rest:
             later: list[Job] = []
-            failed: dict[int, FabulaError] = {}
-
-            def claimed(some: Sequence[Job], later: list[Job] = later, failed: object = failed) -> Iterator[Job]:
-                for job in some:
-                    if failed:
-                        return
-                    if claims.take(number_of(job.video)):
-                        if self.is_done(job):
-                            claims.give_back(number_of(job.video))
-                            self.step(None)
-                        else:
-                            yield job
-                    else:
-                        later.append(job)
-
-            for i, seen in self.plan.runner.map(self.look, claimed(rest)):
+            self.failed = {}
+            for i, seen in self.plan.runner.map(self.look, self.claim(rest, later, claims)):
                 if isinstance(seen, FabulaError):
-                    failed[i] = seen
+                    self.failed[i] = seen
                     continue
                 if seen is None:
                     self.done.left += 1
@@ -126,13 +119,26 @@ class Run:
                 if self.is_time():
                     self.commit(claims)
             self.commit(claims)
-            if failed:
-                raise failed[min(failed)]
+            if self.failed:
+                raise self.failed[min(self.failed)]
             rest = [job for job in later if not self.is_done(job)]
             self.finished = self.total - len(rest)
             if len(rest) == len(later) and rest:
                 time.sleep(WAIT)
         self.done.wall = time.monotonic() - self.began
+
+    def claim(self, rest: Sequence[Job], later: list[Job], claims: Claims) -> Iterator[Job]:
+        """Jobs as they can begin; those that another process works on come later."""
+        for job in rest:
+            if self.failed:
+                return
+            if not claims.take(number_of(job.video)):
+                later.append(job)
+            elif self.is_done(job):
+                claims.give_back(number_of(job.video))
+                self.step(None)
+            else:
+                yield job
 
     def is_done(self, job: Job) -> bool:
         """Whether another process has done it since this run began."""
