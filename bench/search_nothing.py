@@ -2,9 +2,9 @@
 
     python bench/search_nothing.py didemo_fig_val.jsonl didemo_fig_test.jsonl --out /tmp/nothing
 
-Files are VERIFIED's: a moment has two captions, a coarse and a fine one. Of every second video the clips are simulated
-and stored; the fine captions of stored videos are queries with an answer, those of the others queries without one. A
-clip of two seconds is
+Files are VERIFIED's: a moment has two captions, a coarse and a fine one. Of every fourth video (`--every`) clips are
+simulated and stored; the fine captions of stored videos are queries with an answer, those of the others queries
+without one: a library that has a quarter of what is asked for. A clip of two seconds is
 
     c = unit(√.75 μ + √.25 (√ρ content + √(1 − ρ) noise))        content: the captions of its moment, where it has one
 
@@ -33,13 +33,15 @@ from fabula.search import calibrate as c
 from fabula.search.asked import as_ranking
 from fabula.search.embedders import embedder
 from fabula.search.embedders.base import unit
-from fabula.search.find import Searcher
+from fabula.search.find import SAMPLE, Searcher
 from fabula.search.query import parse
 from fabula.search.spans import Smooth
+from fabula.search.stage import Exact
 from fabula.search.store import Entry, Store, Video
 from search import Floats, Given, simulate
 
 STEP = 2.0
+CHECKED = 20  # queries that are asked one by one as well
 
 
 class World(NamedTuple):
@@ -54,7 +56,7 @@ class World(NamedTuple):
         return sorted({row["video"] for row in self.rows})
 
 
-def read_world(path: Path, work: Path, videos: int) -> World:
+def read_world(path: Path, work: Path, videos: int, every: int) -> World:
     """Some videos of a file with their captions embedded; embedded once."""
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     names = sorted({row["video"] for row in rows})
@@ -66,7 +68,7 @@ def read_world(path: Path, work: Path, videos: int) -> World:
         np.savez(kept, **{key: made.texts([row[f"{key}_desc"] for row in rows]) for key in ("cog", "fig")})
     vectors = np.load(kept)
     order = {name: i for i, name in enumerate(sorted(chosen))}
-    stored = np.array([order[row["video"]] % 2 == 0 for row in rows])
+    stored = np.array([order[row["video"]] % every == 0 for row in rows])
     return World(rows, vectors["cog"], vectors["fig"], stored)
 
 
@@ -101,9 +103,21 @@ def make_store(world: World, where: Path, rho: float, seed: int, content: str = 
 
 
 def ask(world: World, store: Store, how: Smooth, at: np.ndarray) -> c.Sample:
+    """Score and lift of every query's best moment: all products at once, and some queries asked as a user asks."""
+    clips = store.vectors()
+    S = world.fine[at] @ clips.vector.T  # [Q, N]
+    first = np.flatnonzero(np.diff(clips.video, prepend=-1))
+    last = np.append(first[1:], S.shape[1]) - 1
+    before, behind = np.roll(S, 1, axis=1), np.roll(S, -1, axis=1)
+    before[:, first], behind[:, last] = S[:, first], S[:, last]
+    score = (how.centre * S + (1 - how.centre) * (before + behind) / 2).max(1).astype(np.float64)
+    sample = Exact.of(store).sample(SAMPLE)
+    usual = world.fine[at] @ sample.T
+    lift = (score - usual.mean(1)) / usual.std(1)
     searcher = Searcher(store, Given(world.fine), how=how)
-    found = [searcher.best_score(parse(f"q{i}")) for i in at]
-    score, lift = (np.array([one[k] for one in found if one is not None]) for k in (0, 1))
+    for n in range(0, len(at), max(1, len(at) // CHECKED)):
+        asked = searcher.best_score(parse(f"q{at[n]}"))
+        assert asked is not None and np.allclose(asked, (score[n], lift[n]), atol=1e-4), (asked, score[n], lift[n])
     return c.Sample(score, lift, world.stored[at])
 
 
@@ -140,10 +154,11 @@ def choose_smoothing(world: World, work: Path, rho: float, content: str) -> Smoo
     return best[1]
 
 
-def judge(world: World, work: Path, rho: float, how: Smooth, content: str) -> None:
+def judge(world: World, work: Path, rho: float, how: Smooth, arguments: argparse.Namespace) -> None:
     """On the second file: fitted to one half of its videos, figures of the other."""
+    content, every = arguments.content, arguments.every
     store = make_store(world, work / f"judge-{rho}", rho, 2, content)
-    half = {name for i, name in enumerate(world.videos()) if i // 2 % 2 == 0}  # of stored and of others alike
+    half = {name for i, name in enumerate(world.videos()) if i // every % 2 == 0}  # of stored and of others alike
     fits = np.array([row["video"] in half for row in world.rows])
     fitted, left = (ask(world, store, how, np.flatnonzero(part)) for part in (fits, ~fits))
     made = c.fit(fitted)
@@ -155,7 +170,11 @@ def judge(world: World, work: Path, rho: float, how: Smooth, content: str) -> No
     )
     for threshold, t in trades.items():
         print(f"  --min-probability {threshold}: {t.refused:.3f} without an answer told nothing, {t.lost:.3f} with one")
-    (work / f"calibration-{content}-{rho}.svg").write_text(as_file(c.draw(p, left.present, f"simulated, ρ = {rho}")))
+    (work / f"calibration-{content}-{every}-{rho}.svg").write_text(
+        as_file(c.draw(p, left.present, f"simulated, ρ = {rho}"))
+    )
+    if arguments.no_moments:
+        return
     found = score_moments(world, store, how, work, np.flatnonzero(world.stored & ~fits))
     print("  " + "  ".join(f"{name} {value:.3f}" for name, value in found.items()), flush=True)
 
@@ -168,7 +187,9 @@ def main() -> None:
     parser.add_argument("--videos", type=int, nargs=2, default=[800, 800], help="Of each file.")
     parser.add_argument("--rho", type=float, nargs="+", default=[0.5, 0.3, 0.7])
     parser.add_argument("--content", choices=("both", "coarse"), default="both", help="What a clip is made of.")
+    parser.add_argument("--every", type=int, default=4, help="Every so many-th video is stored.")
     parser.add_argument("--no-choice", action="store_true", help="Take the default smoothing.")
+    parser.add_argument("--no-moments", action="store_true", help="Do not score the moments of the second file.")
     arguments = parser.parse_args()
     out = arguments.out
     out.mkdir(parents=True, exist_ok=True)
@@ -179,12 +200,15 @@ def main() -> None:
         shutil.rmtree(left)
     if not arguments.no_choice:
         how = choose_smoothing(
-            read_world(arguments.first, out, arguments.videos[0]), out, arguments.rho[0], arguments.content
+            read_world(arguments.first, out, arguments.videos[0], arguments.every),
+            out,
+            arguments.rho[0],
+            arguments.content,
         )
     print(f"smoothing: {how.full()}")
-    world = read_world(arguments.second, out, arguments.videos[1])
+    world = read_world(arguments.second, out, arguments.videos[1], arguments.every)
     for rho in arguments.rho:
-        judge(world, out, rho, how, arguments.content)
+        judge(world, out, rho, how, arguments)
 
 
 if __name__ == "__main__":
