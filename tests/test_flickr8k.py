@@ -6,13 +6,14 @@ from fabula.api.meta import MetaOptions, judge_flickr8k, weigh_judged
 from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import silent
 from fabula.io.judgements import CAPTIONS, CROWD, EXPERT, read_flickr8k
+from fabula.text.judges.options import JudgeOptions
 
 # ×100, from the official Java and Python tools on the same pairs
 OFFICIAL = {"BLEU_4": 30.776, "ROUGE_L": 32.314, "METEOR": 41.822, "CIDEr": 43.891}
 
 
 def test_kendall_tau_of_the_official_tools(shared_data):
-    judged = judge_flickr8k(shared_data / "flickr8k_human", "expert", tuple(OFFICIAL), silent)
+    judged = judge_flickr8k(shared_data / "flickr8k_human", "expert", tuple(OFFICIAL), JudgeOptions(), silent)
     assert len(judged.judgements) == 16_992
     found = weigh_judged(judged, MetaOptions(statistic="tau_c", resamples=20, test="bootstrap"))
     assert (found.judgements, found.segments, found.clusters) == (16_992, 5_664, 1_000)
@@ -28,7 +29,7 @@ def test_kendall_tau_of_the_official_tools(shared_data):
 @pytest.mark.experiment
 def test_spice_with_people(shared_data):
     """Published for the original: 44.9."""
-    judged = judge_flickr8k(shared_data / "flickr8k_human", "expert", ("SPICE",), silent)
+    judged = judge_flickr8k(shared_data / "flickr8k_human", "expert", ("SPICE",), JudgeOptions(), silent)
     found = weigh_judged(judged, MetaOptions(statistic="tau_c", resamples=20))
     assert round(100 * found.lines[0].segment["tau_c"].value, 1) == 44.9
 

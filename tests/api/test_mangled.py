@@ -114,7 +114,7 @@ TASKS = {
     "regions": (
         load(found("inputs/regions/xyxy-random.jsonl"))[:2],
         load(found("inputs/regions/xyxy-random.ref.jsonl"))[:2],
-        {"task": "regions", "format": "xyxy", "refs_format": "xyxy", "metrics": "AP"},
+        {"task": "regions", "format": "xyxy", "refs_format": "xyxy", "metrics": "DenseCap_mAP"},
     ),
     "identity": (
         [{"id": "s_one", "captions": ["P1 runs.", "P2 follows."], "blanks": [["P1"], ["P2"]]}],

@@ -6,6 +6,7 @@ import copy
 import gc
 import json
 import tempfile
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ import pytest
 import fabula
 from fabula.core.errors import InputError, SpecError
 from fabula.io.given import Given
+from tests.golden.judge import judged_by
 from tests.golden.test_golden import CASES, DEMO, found
 
 pd = pytest.importorskip("pandas")
@@ -70,8 +72,9 @@ def test_objects_score_as_their_files_do(protocol, case):
     own = {"sets": load_sets(sets["sets"])} if sets else {}
     preds, *refs = map(load, paths)
     before = copy.deepcopy((preds, refs))
-    a = fabula.score(paths[0], paths[1:], protocol=protocol, **given, **sets)
-    b = fabula.score(preds, refs if len(refs) > 1 else refs[0], protocol=protocol, **given, **own)
+    with judged_by(case["judge"]) if "judge" in case else nullcontext():
+        a = fabula.score(paths[0], paths[1:], protocol=protocol, **given, **sets)
+        b = fabula.score(preds, refs if len(refs) > 1 else refs[0], protocol=protocol, **given, **own)
     same(a, b)
     assert (preds, refs) == before, "what was given was changed"
 

@@ -16,13 +16,15 @@ from fabula.cli._options import flags, typed
 from fabula.core.errors import SpecError
 from fabula.core.options import MUST, Options, option
 from fabula.score.options import WHERE, ScoreOptions
+from fabula.text.judges.options import JudgeOptions
 
+JUDGES = tuple(o.name for o in JudgeOptions.options())
 VERBS = {
     "score": (),
     "serve": WHERE,
     "compare": ("work", "resume"),
     "protocols": ("protocol", "metrics", "strict", *WHERE),
-    "diagnose": ("task", "protocol", "metrics", "strict", "tok", "sets", "people", *WHERE),
+    "diagnose": ("task", "protocol", "metrics", "strict", "tok", "sets", "people", *WHERE, *JUDGES),
 }
 
 

@@ -171,3 +171,34 @@ def test_wrong_words_are_refused(pairs, tmp_path):
         api.stress(alone, judge_url="fake:")
     told = invoke("judge", "stress", pairs, "--judge-url", "fake:", "--resamples", 100)
     assert told.exit_code == 0 and "attempts to instruct the judge" in told.stdout
+
+
+def test_metrics_that_ask_under_stress():
+    import fabula
+
+    seen = fabula.stress("SODA_c(text=judge:fabula)", ways=("shuffle",), copies=1, resamples=50, judge_url="fake:")
+    (name,) = seen.cells
+    assert seen[name]["shuffle"].ratio < 0.9 and "|model:fake" in seen.signatures[name]
+    with pytest.raises(SpecError, match="none of these metrics asks a judge"):
+        fabula.stress("SODA_d", judge_url="fake:")
+    with pytest.raises(SpecError, match="--judge-replay"):
+        fabula.stress("SODA_c(text=judge:fabula)")
+
+
+def test_meta_weighs_a_judge_against_people(tmp_path):
+    """Rows of a judge are rows like any other: people who count words agree with a judge that does."""
+    import fabula
+
+    said = ["a man runs", "a dog sleeps on a bed", "two women talk", "the crowd claps", "a boy", "one two three"]
+    path, rows, answers = tmp_path / "pairs.jsonl", tmp_path / "rows.csv", tmp_path / "answers.csv"
+    lines = [{"id": f"i{k}", "cand": s, "refs": ["a man runs on a bed"]} for k, s in enumerate(said)]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    args = ("score", path, "--task", "captions", "-m", "TextScore(text=judge:fabula)", "--judge-url", "fake:")
+    assert invoke(*args, "--rows", rows).exit_code == 0
+    people = [len(set(s.split()) & {"a", "man", "runs", "on", "bed"}) for s in said]
+    answers.write_text("item,value\n" + "".join(f"i{k},{v}\n" for k, v in enumerate(people)))
+    found = fabula.meta(rows, answers, resamples=50)
+    (line,) = found.lines
+    assert line.metric == "TextScore" and line.segment["tau_b"].value > 0.5 and found.judgements == 6
+    with pytest.raises(SpecError, match="scored already"):
+        fabula.meta(rows, answers, judge_url="fake:")

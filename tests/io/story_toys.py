@@ -117,6 +117,15 @@ DOCUMENTS["vlmevalkit"] = (
     '0,v_kite,What happens?,"From 0 to 10.5 seconds, a kite rises.\n12s - 30s: It falls."\n'
     "1,v_soup,What happens?,1 - 2 seconds: Soup boils.\n"
 )
+DOCUMENTS["plm-rdcap"] = [
+    {
+        "uid": 1,
+        "video": "a.mp4",
+        "masklet_id": 0,
+        "total_frames": 64,
+        "dense_captions": [{"start_frame": 0, "end_frame": 21, "caption": "One."}],
+    }
+]
 DOCUMENTS["timechat"] = {
     "kite.mp4": [
         {"timestamp": [0.0, 10.5], "caption": "A kite rises."},

@@ -144,6 +144,8 @@ def test_a_first_look(tmp_path):
 
 def test_which_role_a_file_plays():
     assert {f.name: f.holds for f in SHELF.formats()} == {
+        "caption-answers": "predictions",
+        "plm-rcap": "references",
         "coco-results": "predictions",
         "coco-annotations": "references",
         "lmms-captions": "either",
@@ -151,6 +153,8 @@ def test_which_role_a_file_plays():
         "spice": "either",
     }
     assert {r.name: r.holds for r in SHELF.rules} == {
+        "caption-answers": "predictions",
+        "plm-rcap": "references",
         "coco-results": "predictions",
         "coco-annotations": "references",
         "lmms-captions": "either",

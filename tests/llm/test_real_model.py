@@ -52,3 +52,28 @@ def test_the_text_steps_run_end_to_end(server, tmp_path):
     assert not told["failures"] and told["cost"] > 0 and not told["uncounted"]
     replayed = api.run(None, options=api.RunOptions(store=tmp_path / "s"), endpoint=endpoint, recipe=recipe)
     assert replayed.made == 0
+
+
+def test_judges_fifty_pairs_end_to_end(server, tmp_path):
+    """So small a model judges badly; what matters is that nothing is lost, and that what cannot be read is counted."""
+    import json
+
+    import fabula
+    from fabula import demo
+    from fabula.diagnose.judges import draw_pairs
+    from fabula.diagnose.pairs import read_pairs
+
+    pairs, record = tmp_path / "pairs.jsonl", tmp_path / "judge.jsonl"
+    some = draw_pairs(read_pairs(demo.SYSTEMS["good"], list(demo.REFERENCES.values()))[0], 50, 0)
+    lines = [{"id": k, "cand": p.prediction, "refs": [p.reference]} for k, p in enumerate(some)]
+    pairs.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    metric = "TextScore(text=judge:fabula-schema)"
+    where = {"judge_url": server, "judge_model": "smollm2", "judge_concurrency": 1, "judge_timeout": 600.0}
+    live = fabula.score(pairs, task="captions", metrics=metric, judge_record=record, **where)
+    assert live.counts["judge_calls"] == live.counts["judge_asked"] == 50 == len(record.read_bytes().splitlines())
+    read = [json.loads(line)["answer"]["text"] for line in record.read_bytes().splitlines()]
+    from fabula.text.judges import judge
+
+    assert live.counts["judge_unparsed"] == sum(judge("fabula-schema").read(text) is None for text in read)
+    replayed = fabula.score(pairs, task="captions", metrics=metric, judge_replay=record)
+    assert json.dumps(replayed.to_dict()) == json.dumps(live.to_dict())

@@ -80,3 +80,16 @@ def test_a_damaged_answer_is_named(tmp_path):
         record.get(calls(1)[0].key)
     with pytest.raises(InputError, match="no such file"):
         Record(tmp_path / "none")
+
+
+def test_file_of_something_else_is_never_cut(tmp_path):
+    """One line without an end looks like what a kill leaves; only a line of a record is taken for one."""
+    path = tmp_path / "predictions.json"
+    path.write_text('{"results": {"v1": []}}')
+    with pytest.raises(InputError, match="no line of a record"):
+        Record(path, append=True)
+    assert path.read_text() == '{"results": {"v1": []}}'
+    for torn in ('{"ke', '{"key": "0123'):
+        path.write_text(torn)
+        Record(path, append=True).close()
+        assert path.read_text() == ""

@@ -22,7 +22,9 @@ each = pytest.mark.parametrize("cls", ALL, ids=[cls.name for cls in ALL])
 @each
 def test_a_choice_that_there_is_not(cls):
     for field, hint in hints(cls).items():
-        if field in cls.defaults() and choices(hint):
+        if (
+            field in cls.defaults() and choices(hint) and not (field == "tok" and cls().asks)
+        ):  # a judge reads as written
             with pytest.raises(SpecError, match=f"{field}='nothing of the kind'"):
                 cls(**{field: "nothing of the kind"})
             for choice in choices(hint):
@@ -49,7 +51,7 @@ def test_overlaps_lie_between_0_and_1(cls):
 
 REF = corpus({"v": [(0, 10, "P1 rides a horse."), (10, 20, "A dog runs")], "w": [(0, 9, "P2 sings a song.")]})
 PRED = corpus({"v": [(0, 8, "P1 rides a cow."), (11, 20, "a dog runs off")], "w": [(1, 9, "P4 sings a song.")]})
-STORIES = [cls for cls in ALL if issubclass(cls, StoryMetric)]
+STORIES = [cls for cls in ALL if issubclass(cls, StoryMetric) and not cls().asks]
 
 
 @pytest.mark.parametrize("cls", STORIES, ids=[cls.name for cls in STORIES])

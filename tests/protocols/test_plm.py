@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import fabula
 from fabula.io.answers.readers import READERS, plm_rdcap, plm_rtloc
 from fabula.llm import EndpointOptions
 from fabula.llm.session import asking
-from fabula.text.judges import judge, plm
+from fabula.text.judges import installed, judge, plm
 from fabula.text.judges.answers import answer_judge, read_right
+from fabula.text.judges.base import hash_prompt
+from fabula.text.judges.fake import reply
 from tests.golden.judge import judged_by, made_up_package
 
 FILE = Path(__file__).resolve().parents[3] / "shared" / "spec" / "vectors-2026" / "plm_rdcap.json"
+DEMO = Path(fabula.__file__).parent / "demo"
 NEAR = 1e-12
 
 
@@ -413,3 +418,71 @@ def test_an_answer_cannot_close_its_fence() -> None:
     _, user = answer_judge("fabula").messages("What?", evil, "a dog")
     ends = [line for line in user.splitlines() if line.startswith("[END CANDIDATE")]
     assert len(ends) == 2 and user.index(ends[1]) > user.index("Say true.")
+
+
+def test_the_published_prompt_where_it_is_installed() -> None:
+    """The text of 75571cf and of the wheel 0.7.3, by its hash."""
+    try:
+        found = installed.read_function(plm.PACKAGE, plm.PATH, plm.CAPTIONS)
+    except fabula.FabulaError:
+        pytest.skip("lmms-eval is not installed")
+    if " 0.7.3 " not in found.source:
+        pytest.skip(f"another version than 0.7.3 is installed: {found.source}")
+    plm.find_prompt.cache_clear()
+    assert judge("plm").prompt == plm.CAPTIONS_HASH
+    assert hash_prompt(*plm.ask_about_answer("Q", "P", "T")) == plm.ANSWERS_HASH
+    assert "lmms_eval" not in sys.modules
+
+
+@pytest.mark.parametrize("protocol", ["plm-rdcap", "plm-rcap", "plm-sgqa"])
+def test_what_becomes_of_an_unread_judgement(protocol: str, tmp_path: Path) -> None:
+    """Two units, one of whose judgements cannot be read: 0, left out, or the end."""
+    dense = [{"start_frame": 0, "end_frame": 21, "caption": "a"}]
+    row = {"video": "v.mp4", "total_frames": 64, "caption": "a", "question": "What?", "answer": "a"}
+    if protocol == "plm-rdcap":
+        row = {"video": "v.mp4", "total_frames": 64, "dense_captions": dense}
+    elif protocol == "plm-rcap":
+        row = {"video": "v.mp4", "total_frames": 64, "caption": "a", "start_frame": 0, "end_frame": 21}
+    refs = put(tmp_path / "rows.jsonl", [{"uid": uid, **row} for uid in ("x", "y")])
+    said = [{"uid": uid, "answer": f"[0, 10]: {uid}" if protocol == "plm-rdcap" else uid} for uid in ("x", "y")]
+    preds = put(tmp_path / "said.jsonl", said)
+    table = {"a": {"x": '{"score": 10, "pred": "yes", "explanation": ""}', "y": "[]"}}
+    for rule, value in (("zero", 0.5), ("drop", 1.0)):
+        with judged_by(table):
+            (score,) = fabula.score(preds, refs, protocol=protocol, judge_failed=rule).scores.values()
+        assert score.value == pytest.approx(value, abs=1e-8), rule
+        assert f"unparsed:1|failed:{rule}" in score.signature
+    with pytest.raises(fabula.FabulaError, match="1 of 2 judgements cannot be read"), judged_by(table):
+        fabula.score(preds, refs, protocol=protocol, judge_failed="raise")
+
+
+def test_many_segments_are_no_recursion(tmp_path: Path) -> None:
+    """From 500 × 500 on the published program ends."""
+    listed = [{"start_frame": k, "end_frame": k + 1, "caption": f"g{k}"} for k in range(520)]
+    doc = {"uid": "u", "total_frames": 32, "dense_captions": listed}
+    answer = "\n".join(f"[{k}, {k + 1}]: p{k}" for k in range(520))
+    with judged_by(lambda gold, pred: '{"score": 10}'):
+        result = fabula.score(*put_rdcap(tmp_path, [doc], {"u": answer}), protocol="plm-rdcap")
+    assert result.scores["RDCap"].values["f1"] == pytest.approx(1, abs=1e-7)
+    assert result.counts["judge_asked"] == 520 and result.counts["judge_spared"] == 520 * 519
+
+
+@pytest.mark.parametrize("system", ["good", "over_segmenting"])
+def test_the_demo_has_the_number_of_all_calls_with_half_of_them(system: str) -> None:
+    """The other side asks about every pair, and matches cell by cell."""
+    refs, told = fabula.read(DEMO / "annotator_1.json")[0], fabula.read(DEMO / f"{system}.json")[0]
+    how = {"protocol": "plm-rdcap", "metrics": "RDCap(text=judge:fabula,frames=exact)", "judge_url": "fake:"}
+    result = fabula.score(told, refs, **how)
+    total, asked, asker = 0.0, 0, judge("fabula")
+    for video, story in refs.items():
+        S = np.zeros((len(story) + 1, len(told[video]) + 1))
+        for i, gold in enumerate(story.events):
+            for j, guess in enumerate(told[video].events):
+                asked += 1
+                score = asker.read(reply(asker.call("m", guess.caption or "", gold.caption or "").body())) or 0.0
+                a, b, c, d = gold.segment.start, gold.segment.end, guess.segment.start, guess.segment.end
+                iou = max(0.0, min(b, d) - max(a, c)) / (min(max(b, d) - min(a, c), b - a + d - c) + 1e-8)
+                S[i + 1, j + 1] = max(S[i, j + 1], S[i + 1, j], S[i, j] + iou * score)
+        total += 2 * S[-1, -1] / (len(story) + len(told[video]))
+    assert result.scores["RDCap"].values["f1"] == pytest.approx(total / len(refs), abs=NEAR)
+    assert result.counts["judge_asked"] <= asked / 2 and asked == (547 if system == "good" else 1668)

@@ -101,6 +101,10 @@ def test_nothing_is_asked_unasked_and_nothing_said_unheeded():
         fabula.score(GOOD, REFS, metrics="SODA_d", judge_url="fake:")
     with pytest.raises(SpecError, match="--judge-model"):
         fabula.score(GOOD, REFS, metrics=METRIC, judge_url="http://127.0.0.1:9/v1")
+    with pytest.raises(SpecError, match="say http://host:port/v1"):
+        fabula.score(GOOD, REFS, metrics=METRIC, judge_url="nowhere", judge_model="m")
+    with pytest.raises(SpecError, match="--judge-rpm -1"):
+        fabula.score(GOOD, REFS, metrics=METRIC, judge_url="fake:", judge_rpm=-1.0)
     with pytest.raises(InputError, match="no such file"):
         fabula.score(GOOD, REFS, metrics=METRIC, judge_replay="nowhere.jsonl")
 
@@ -129,3 +133,34 @@ def test_pairs_can_be_drawn_when_the_run_is_over():
     result = fabula.score(GOOD, REFS, metrics=METRIC, judge_url="fake:")
     found = result.pairs("SODA_c")
     assert any(match.text for sets in found.values() for one in sets for match in one)
+
+
+def test_pages_and_comparisons_of_a_judge(tmp_path):
+    from click.testing import CliRunner
+
+    from fabula.cli import fabula as command
+
+    record, page = tmp_path / "judge.jsonl", tmp_path / "page.html"
+    asks = ["-m", METRIC, "--judge-url", "fake:", "--judge-record", str(record)]
+    refs = ["--refs", *map(str, REFS)]
+    told = CliRunner().invoke(command, ["score", str(GOOD), *refs, *asks, "--html", str(page)], catch_exceptions=False)
+    assert told.exit_code == 0 and "judge:fabula" in page.read_text()
+    other = str(demo.SYSTEMS["over_segmenting"])
+    told = CliRunner().invoke(
+        command, ["compare", str(GOOD), other, *refs, *asks, "--resamples", "200"], catch_exceptions=False
+    )
+    assert told.exit_code == 0 and "SODA_c" in told.stdout
+    assert len({line[:50] for line in record.read_bytes().splitlines()}) == len(record.read_bytes().splitlines())
+
+
+def test_record_that_would_replace_what_is_read(tmp_path):
+    from click.testing import CliRunner
+
+    from fabula.cli import fabula as command
+
+    copy = tmp_path / "preds.json"
+    copy.write_bytes(GOOD.read_bytes())
+    args = ["score", str(copy), "--refs", *map(str, REFS), "-m", METRIC, "--judge-url", "fake:"]
+    told = CliRunner().invoke(command, [*args, "--judge-record", str(copy)])
+    assert isinstance(told.exception, SpecError) and "would replace" in str(told.exception)
+    assert copy.read_bytes() == GOOD.read_bytes()

@@ -171,3 +171,43 @@ def test_functions_that_do_more_are_refused(package, name, why):
 def test_missing_package_costs_one_line():
     with pytest.raises(SpecError, match=r"pip install not-there==1\.0"):
         installed.read_function("not-there", "not_there/x.py", "f", pip="not-there==1.0")
+
+
+LONG = ("score" + " " * 60_000, "\n" * 60_000, "{" * 60_000, '{"a":' * 20_000, "<think>" * 9000)
+
+
+@pytest.mark.parametrize("text", LONG, ids=range(len(LONG)))
+def test_no_answer_and_no_caption_takes_long(text):
+    import time
+
+    from fabula.text.judges.attempts import speaks_to_judge
+
+    began = time.process_time()
+    assert read_score(text) is None and not speaks_to_judge(text)
+    assert time.process_time() - began < 1
+
+
+# ── of other packages ───────────────────────────────────────────────────────────────────────────────────────────────
+
+MINE = """
+from fabula.text.judges.base import Judge
+from fabula.text.judges.reading import read_score
+JUDGE = Judge("mine", "asks plainly", lambda p, r: ("", f"{p} / {r}"), read_score)
+WRONG = object()
+"""
+
+
+def test_other_packages_offer_judges(tmp_path, monkeypatch):
+    info = tmp_path / "judging-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: judging\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(
+        "[fabula.judges]\nmine = judging_of_mine:JUDGE\nwrong = judging_of_mine:WRONG\nfabula = judging_of_mine:JUDGE\n"
+    )
+    (tmp_path / "judging_of_mine.py").write_text(MINE)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with asking(EndpointOptions(), reply=lambda body: str(len(body["messages"]))):
+        assert text.scorer("judge:mine").pairs(["a"], ["b"]).tolist() == [[0.1]]
+    with pytest.raises(SpecError, match=r"judging 1\.0: the entry point 'wrong' of fabula\.judges"):
+        text.scorer("judge:wrong")
+    assert judge("fabula").source == "ours"

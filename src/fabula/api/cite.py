@@ -15,6 +15,7 @@ from fabula.metrics import Metric
 from fabula.protocols import Protocol
 from fabula.protocols import room as protocol_room
 
+JUDGES = "Zheng et al., NeurIPS 2023"
 LEANS = {
     "cider": "Vedantam et al., CVPR 2015",
     "meteor": "Denkowski & Lavie, WMT 2014",
@@ -74,6 +75,8 @@ def of_metrics(some: Iterable[Metric]) -> Iterator[tuple[str, str]]:
     for metric in some:
         if metric.paper:
             yield metric.paper, metric.name
+        if metric.asks:
+            yield JUDGES, "a language model as a judge"
         for name in (*sorted(metric.leans_on), str(metric.param("text", ""))):
             if name in LEANS:
                 yield LEANS[name], name.upper() if name != "cider" else "CIDEr"

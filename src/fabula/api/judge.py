@@ -7,14 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fabula.core.notes import Notes, Progress, silent
-from fabula.core.nouns import Item
+from fabula.core.notes import Progress, silent
 from fabula.core.options import deal, takes
 from fabula.diagnose.attacks import Attacked, AttackOptions, attack_judge
 from fabula.diagnose.judges import Checked, CheckOptions, check_judge
-from fabula.diagnose.voices import Pair
-from fabula.io.captions import is_items, read_items
-from fabula.score import Request, ScoreOptions, stories
+from fabula.diagnose.pairs import read_pairs
 from fabula.stats.resampling import Resampling
 from fabula.text.judges.options import JudgeOptions
 
@@ -58,34 +55,3 @@ def stress(
     pairs, notes = read_pairs(predictions, [refs] if isinstance(refs, str | Path) else refs)
     seen = attack_judge(pairs, options, ask, how, progress)
     return replace(seen, warnings=(*notes, *seen.warnings))
-
-
-def read_pairs(predictions: str | Path, refs: Sequence[str | Path]) -> tuple[list[Pair], list[str]]:
-    """Every candidate with each of its references; of stories, every prediction with each that it overlaps."""
-    if not refs or is_items(predictions):
-        items, notes = read_items(predictions, refs)
-        return [pair for item in items for pair in pair_item(item)], notes.lines()
-    notes = Notes()
-    request = Request(predictions=predictions, refs=list(refs), options=ScoreOptions())
-    sets, told = stories.gather(request, notes)
-    return pair_stories(sets, told), notes.lines()
-
-
-def pair_item(item: Item) -> list[Pair]:
-    said = item.candidate or ""
-    return [Pair(str(item.id), said, reference) for reference in item.references] if said.strip() else []
-
-
-def pair_stories(sets: Sequence[Any], told: Any) -> list[Pair]:
-    from fabula.pair.tiou import tiou
-
-    found: list[Pair] = []
-    for ref in sets:
-        for video, story in ref.items():
-            said = told.get(video)
-            if said is None or not len(said) or not len(story):
-                continue
-            for g, p in zip(*tiou(story.spans, said.spans).nonzero(), strict=True):
-                prediction, reference = said.captions[p], story.captions[g]
-                found += [Pair(video, prediction, reference)] if prediction.strip() else []
-    return found

@@ -14,6 +14,7 @@ from fabula.core.options import deal, option, takes
 from fabula.io.judgements import Judged, meet, read_flickr8k, read_judgements, read_scores
 from fabula.stats.meta import STATISTICS, Meta, People, weigh
 from fabula.stats.resampling import PairedTest
+from fabula.text.judges.options import JudgeOptions
 
 FLICKR8K = ("BLEU_4", "ROUGE_L", "METEOR", "CIDEr", "SPICE")
 
@@ -31,7 +32,7 @@ class MetaOptions(PairedTest):
     average: bool = option(False, "Average the judgements of one text before correlating.")
 
 
-@takes(MetaOptions)
+@takes(MetaOptions, JudgeOptions)
 def meta(
     scores: str | Path | Mapping[str, str | Path] | None = None,
     answers: str | Path | None = None,
@@ -39,6 +40,7 @@ def meta(
     flickr8k: str | Path | None = None,
     crowd: bool = False,
     options: MetaOptions | None = None,
+    ask: JudgeOptions | None = None,
     progress: Progress = silent,
     **given: Any,
 ) -> Meta:
@@ -48,11 +50,14 @@ def meta(
     or any table with item and value. `flickr8k`: the folder of Flickr8k's judgements instead, scored here; with `crowd`
     those of CrowdFlower.
     """
-    options = deal("meta", given, options or MetaOptions())[0]
+    options, ask = deal("meta", given, options or MetaOptions(), ask or JudgeOptions())
+    if flickr8k is None and ask.heeded_by_judges:
+        raise SpecError(f"tables of scores are scored already, and {ask.heeded_by_judges[0]} would not be heeded")
     if flickr8k is not None:
         if scores is not None or answers is not None:
             raise SpecError("flickr8k brings its own scores and judgements; name no files beside it")
-        judged = judge_flickr8k(Path(flickr8k), "crowd" if crowd else "expert", options.metrics or FLICKR8K, progress)
+        who = "crowd" if crowd else "expert"
+        judged = judge_flickr8k(Path(flickr8k), who, options.metrics or FLICKR8K, ask, progress)
     elif scores is None or answers is None:
         raise SpecError("meta needs scores and people's answers: fabula meta scores.parquet answers.parquet")
     else:
@@ -73,7 +78,9 @@ def read_both(scores: str | Path | Mapping[str, str | Path], answers: Path, opti
     return meet(judgements, held, options.metrics, notes)
 
 
-def judge_flickr8k(folder: Path, who: str, metrics: Sequence[str], progress: Progress) -> Judged:
+def judge_flickr8k(
+    folder: Path, who: str, metrics: Sequence[str], ask: JudgeOptions, progress: Progress = silent
+) -> Judged:
     """Flickr8k's captions scored with our own scorers."""
     from fabula.api.score import score
     from fabula.io.files import temporary_folder
@@ -82,7 +89,7 @@ def judge_flickr8k(folder: Path, who: str, metrics: Sequence[str], progress: Pro
     with temporary_folder("flickr8k") as work:
         pairs = work / "pairs.jsonl"
         pairs.write_text("".join(json.dumps(item) + "\n" for item in items), encoding="utf-8")
-        result = score(pairs, task="captions", metrics=list(metrics), progress=progress)
+        result = score(pairs, task="captions", metrics=list(metrics), progress=progress, **vars(ask))
     held: dict[tuple[str, str], dict[str, float]] = {(str(item["id"]), ""): {} for item in items}
     for name, rows in result.rows.items():
         for key, value in rows.by_key(result.scores[name].primary).items():

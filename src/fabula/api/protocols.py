@@ -7,11 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 from fabula.api.inputs import take_both, take_sets
-from fabula.api.score import infer_task
+from fabula.api.score import check_judged, infer_task
 from fabula.core.notes import Progress, silent
 from fabula.core.options import deal, takes
+from fabula.diagnose.panel import Panel, panel
 from fabula.diagnose.protocols import Compared, Overview, overview
 from fabula.score.options import WHERE, ScoreOptions
+from fabula.text.judges.scorer import session_of
 
 WITHOUT = ("protocol", "metrics", "strict", *WHERE)  # a protocol has them
 
@@ -25,8 +27,10 @@ def protocols(
     compared: Compared | None = None,
     progress: Progress = silent,
     **given: Any,
-) -> Overview:
+) -> Overview | Panel:
     """Score predictions under the default and every published protocol that applies, or `only` those named.
+
+    With `judges`, records of judgements, under every judge on record instead: a `Panel` (docs/judges.md).
 
     `overview.reasons("soda-2021")` says what parts a protocol from the default. With `explain`, the two that it names
     are compared. Options are given one by one, or as objects.
@@ -38,7 +42,14 @@ def protocols(
     agreed = agreed_task(names)
     predictions, several = take_both(predictions, refs, replace(options, task=options.task or agreed))
     task = options.task or (None if agreed else infer_task(predictions, several, options.format))
-    return overview(predictions, several, names, task, progress=progress, options=options)
+    if compared.judges:
+        return panel(predictions, several, compared.judges, task or agreed, options=options, progress=progress)
+    if not options.names_judge:
+        return overview(predictions, several, names, task, progress=progress, options=options)
+    with session_of(options):  # asked once for all protocols
+        seen = overview(predictions, several, names, task, progress=progress, options=options)
+    check_judged((m for column in seen.columns for m in column.metrics.values()), options)
+    return seen
 
 
 def agreed_task(names: Sequence[str] | None) -> str | None:

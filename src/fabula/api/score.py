@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -76,7 +76,16 @@ def run_request(request: Request) -> Result:
     check_request(request, agreed)
     result = task(agreed).run(request) if agreed else stories.run(request, None)
     check_parser(result.metrics.values(), request.options.spice)
+    check_judged(result.metrics.values(), request.options)
     return result
+
+
+def check_judged(some: Iterable[Metric], options: ScoreOptions) -> None:
+    """Refuse flags of a judge that nobody asks."""
+    if options.heeded_by_judges:
+        from fabula.score.judged import check_heeded
+
+        check_heeded(some, options)
 
 
 def infer_task(predictions: Readable, refs: Sequence[Readable], format: str | None) -> str | None:
@@ -98,6 +107,7 @@ def make_request(predictions: Readable, refs: Sequence[Readable], options: Score
     chosen = choose_metrics(wanted, protocol, name)
     if chosen is not None:
         check_parser(chosen, options.spice)
+        check_judged(chosen, options)
     return Request(
         predictions=predictions,
         refs=refs,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -18,17 +19,25 @@ from fabula.diagnose.stress import Cell, Stress, StressOptions, default
 from fabula.diagnose.stress import stress as spoil_stories
 from fabula.metrics import Metric
 from fabula.stats.resampling import Resampling
+from fabula.text.judges.options import JudgeOptions
+from fabula.text.judges.scorer import session_of
+
+WITHOUT = ("judge_failed",)  # of JudgeOptions: under stress an unread judgement counts 0
+
+if TYPE_CHECKING:
+    from fabula.metrics.questions import QuestionMetric
 
 if TYPE_CHECKING:
     from fabula.metrics.moments import MomentMetric
 
 
-@takes(StressOptions)
+@takes(StressOptions, JudgeOptions, without=WITHOUT)
 def stress(
     metrics: str | Sequence[str | Metric] = (),
     corpus: str | Path | Corpus | None = None,
     *,
     options: StressOptions | None = None,
+    ask: JudgeOptions | None = None,
     progress: Progress = silent,
     **given: Any,
 ) -> Stress:
@@ -37,22 +46,29 @@ def stress(
     Without metrics, those of captions and stories that are mostly asked for; without a corpus, the bundled stories.
     Options are given one by one, or as one object.
     """
-    (options,) = deal("stress", given, options or StressOptions())
+    options, ask = deal("stress", given, options or StressOptions(), ask or JudgeOptions(), without=WITHOUT)
     wanted = choose_metrics([metrics] if isinstance(metrics, str) else metrics, options.spice)
     if all(m.reads == "questions" for m in wanted):
+        if ask.heeded_by_judges:
+            told = f"{ask.heeded_by_judges[0]} would not be heeded"
+            raise SpecError(f"rules about answers are tried with the judge that counts words, and {told}")
         return stress_questions(wanted, corpus, options, progress)
     if all(m.reads == "moments" for m in wanted):
         return stress_moments(wanted, corpus, options)
     stories, warnings = read_stories(corpus)
-    seen = spoil_stories(
-        wanted,
-        stories,
-        changes=options.ways or None,
-        copies=options.copies,
-        seed=options.seed,
-        ci=Resampling(resamples=options.resamples, seed=options.seed),
-        progress=progress,
-    )
+    asks = any(metric.asks for metric in wanted)
+    if ask.heeded_by_judges and not asks:
+        raise SpecError(f"none of these metrics asks a judge, and {ask.heeded_by_judges[0]} would not be heeded")
+    with session_of(ask) if asks else nullcontext():
+        seen = spoil_stories(
+            wanted,
+            stories,
+            changes=options.ways or None,
+            copies=options.copies,
+            seed=options.seed,
+            ci=Resampling(resamples=options.resamples, seed=options.seed),
+            progress=progress,
+        )
     return replace(seen, warnings=warnings)
 
 
@@ -84,14 +100,13 @@ def stress_questions(
     from fabula.core.notes import Notes
     from fabula.diagnose.quizzes import stress_answers
     from fabula.io.questions import read_responses
-    from fabula.metrics.questions import QuestionMetric
 
     if corpus is None or isinstance(corpus, Corpus):
         raise SpecError("no questions are bundled; name a file of them with --corpus")
     notes = Notes()
     responses = list(read_responses(corpus, notes, role="references").values())
     seen = stress_answers(
-        [m for m in wanted if isinstance(m, QuestionMetric)],
+        cast("list[QuestionMetric]", wanted),
         responses,
         changes=options.ways or None,
         copies=options.copies,

@@ -64,7 +64,8 @@ def check(
     fabula judge check preds.json --refs val_1.json --judge-replay judge.jsonl --records second.jsonl
     fabula judge check pairs.jsonl --judge-url http://127.0.0.1:8000/v1 --judge-model A --against fabula@B,fabula-brief
     """
-    check_outputs([predictions, *refs, ask.judge_replay, *options.records], out)
+    read = [predictions, *refs, ask.judge_replay, *options.records]
+    check_outputs(read, out, **{"--judge-record": ask.judge_record})
     with show_progress() as progress:
         seen = api.check(predictions, refs, options=options, ask=ask, how=how, progress=progress)
     shown = Shown(
@@ -95,7 +96,7 @@ def stress(
     fabula judge stress preds.json --refs val_1.json --judge-url http://127.0.0.1:8000/v1 --judge-model M --most 50
     fabula judge stress pairs.jsonl --judge-replay judge.jsonl --ways order,fence --against fabula-brief
     """
-    check_outputs([predictions, *refs, ask.judge_replay], out)
+    check_outputs([predictions, *refs, ask.judge_replay], out, **{"--judge-record": ask.judge_record})
     with show_progress() as progress:
         seen = api.stress(predictions, refs, options=options, ask=ask, how=how, progress=progress)
     shown = Shown(

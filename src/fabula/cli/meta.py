@@ -14,6 +14,7 @@ from fabula.cli._out import Shown, check_outputs, show
 from fabula.core.errors import SpecError
 from fabula.core.options import Options, option
 from fabula.report import meta as report
+from fabula.text.judges.options import JudgeOptions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,8 +34,9 @@ class Outputs(Options):
 @click.command("meta", cls=Several)
 @path_argument("files", nargs=-1)
 @flags(MetaOptions, into="options", without=("method",))
+@flags(JudgeOptions, into="ask")
 @flags(Outputs, into="outputs")
-def command(files: tuple[Path, ...], options: MetaOptions, outputs: Outputs) -> None:
+def command(files: tuple[Path, ...], options: MetaOptions, ask: JudgeOptions, outputs: Outputs) -> None:
     """Metrics against people: correlations with intervals, and paired tests between metrics.
 
     FILES are one table of scores or more, one a system, and the table of people's answers last.
@@ -43,6 +45,7 @@ def command(files: tuple[Path, ...], options: MetaOptions, outputs: Outputs) -> 
     fabula meta scores.parquet answers.parquet                      of fabula score --rows and study results --table
     fabula meta blip.parquet pdvc.parquet answers.parquet           a file of scores a system, named as the systems are
     fabula meta --flickr8k DATA/flickr8k_human --statistic tau_c    a published example, scored here
+    fabula meta --flickr8k DATA/flickr8k_human -m "METEOR,TextScore(text=judge:fabula)" --judge-replay judge.jsonl
     """
     if outputs.flickr8k is None and len(files) < 2:
         raise SpecError("name tables of scores and, last, that of people's answers; or --flickr8k FOLDER")
@@ -60,6 +63,7 @@ def command(files: tuple[Path, ...], options: MetaOptions, outputs: Outputs) -> 
             flickr8k=outputs.flickr8k,
             crowd=outputs.crowd,
             options=options,
+            ask=ask,
             progress=progress,
         )
     plain = report.latex if outputs.latex else report.plain

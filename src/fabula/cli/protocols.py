@@ -14,6 +14,7 @@ from fabula.cli._options import flags, path_argument, refs_option
 from fabula.cli._out import Shown, check_outputs, show
 from fabula.core.errors import SpecError
 from fabula.core.options import Options, option
+from fabula.diagnose.panel import Panel
 from fabula.diagnose.protocols import Compared
 from fabula.io.files import write_text
 from fabula.report import protocols as report
@@ -47,17 +48,29 @@ def command(
     fabula protocols answers.jsonl --refs queries.jsonl --readings readings.jsonl
     fabula protocols boxes.json --refs region_descriptions.json --task regions
     fabula protocols filled.csv --refs references.csv --sets valSets.csv --task identity
+    fabula protocols preds.json --refs val_1.json --judges judge.jsonl other.jsonl
     """
-    check_outputs([predictions, *refs, options.sets], outputs)
+    check_outputs([predictions, *refs, options.sets, *compared.judges], outputs)
     with show_progress() as progress:
         seen = protocols(predictions, refs, options=options, compared=compared, progress=progress)
-    explain = compared.explain
+    if isinstance(seen, Panel):
+        from fabula.report import judges
+
+        own = seen
+        told = Shown(
+            document=lambda: judges.panel_json(own),
+            lines=lambda: judges.panel(own),
+            after=lambda: judges.differences(own),
+            warnings=own.warnings,
+        )
+        return show(told, outputs.json_)
+    overview, explain = seen, compared.explain
     shown = Shown(
-        document=lambda: report.as_json(seen),
-        lines=lambda: report.explained(seen, *explain) if explain else report.plain(seen),
-        drawn=None if explain else lambda: report.rich_table(seen),
-        after=None if explain else lambda: report.reasons(seen),
-        warnings=seen.warnings,
+        document=lambda: report.as_json(overview),
+        lines=lambda: report.explained(overview, *explain) if explain else report.plain(overview),
+        drawn=None if explain else lambda: report.rich_table(overview),
+        after=None if explain else lambda: report.reasons(overview),
+        warnings=overview.warnings,
     )
     if outputs.readings is not None:
         if seen.readings is None:

@@ -70,7 +70,8 @@ def command(
 
     check_asked(outputs, [*typed(Resampling), *typed(Clusters)])
     floors = read_floors(outputs.fail_under)
-    check_outputs([predictions, *refs, outputs.against, options.sets], outputs)
+    read = [predictions, *refs, outputs.against, options.sets, options.judge_replay]
+    check_outputs(read, outputs, **{"--judge-record": options.judge_record})
     systems = [path for path in (predictions, outputs.against) if path]
     with show_progress() as progress:
         ci = how if outputs.ci else False

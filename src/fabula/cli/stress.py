@@ -7,13 +7,14 @@ from pathlib import Path
 
 import click
 
-from fabula.api.stress import stress
+from fabula.api.stress import WITHOUT, stress
 from fabula.cli._console import Several, show_progress
 from fabula.cli._options import flags
 from fabula.cli._out import Shown, check_outputs, show
 from fabula.core.options import Options, option
 from fabula.diagnose.stress import StressOptions
 from fabula.report import stress as report
+from fabula.text.judges.options import JudgeOptions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,8 +28,9 @@ class Files(Options):
 @click.command("stress", cls=Several)
 @click.argument("metrics", nargs=-1)
 @flags(StressOptions, into="options")
+@flags(JudgeOptions, into="ask", without=WITHOUT)
 @flags(Files, into="files")
-def command(metrics: tuple[str, ...], options: StressOptions, files: Files) -> None:
+def command(metrics: tuple[str, ...], options: StressOptions, ask: JudgeOptions, files: Files) -> None:
     """Spoil references in known ways and say what is left of each of METRICS: 1 is not noticed.
 
     \b
@@ -37,10 +39,11 @@ def command(metrics: tuple[str, ...], options: StressOptions, files: Files) -> N
     fabula stress SODA_c METEOR "CIDEr(idf=batch:16)" --seed 1
     fabula stress METEOR "METEOR(missing=drop)" --ways refuse
     fabula stress SODA_c PRF@0.5 --corpus val_1.json --ways shuffle,shift
+    fabula stress "SODA_c(text=judge:fabula)" --judge-url http://127.0.0.1:8000/v1 --judge-model M
     """
     check_outputs([files.corpus], files)
     with show_progress() as progress:
-        seen = stress(metrics, files.corpus, options=options, progress=progress)
+        seen = stress(metrics, files.corpus, options=options, ask=ask, progress=progress)
     shown = Shown(
         document=lambda: report.as_json(seen),
         lines=lambda: report.plain(seen),

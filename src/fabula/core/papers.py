@@ -49,6 +49,16 @@ PAPERS = {
         r"Chen, Xinlei and Fang, Hao and Lin, Tsung-Yi and Vedantam, Ramakrishna and Gupta, Saurabh and "
         r"Doll{\'a}r, Piotr and Zitnick, C. Lawrence",
         "Microsoft COCO Captions: Data Collection and Evaluation Server", "arXiv", 2015, "misc", "1504.00325"),
+    "Cho et al., PerceptionLM, 2025": Paper(
+        "cho2025perceptionlm",
+        r'Cho, Jang Hyun and Madotto, Andrea and Mavroudi, Effrosyni and Afouras, Triantafyllos and Nagarajan, '
+        r'Tushar and Maaz, Muhammad and Song, Yale and Ma, Tengyu and Hu, Shuming and Jain, Suyog and Martin, '
+        r'Miguel and Wang, Huiyu and Rasheed, Hanoona and Sun, Peize and Huang, Po-Yao and Bolya, Daniel and '
+        r'Ravi, Nikhila and Jain, Shashank and Stark, Tammy and Moon, Shane and Damavandi, Babak and Lee, '
+        r"Vivian and Westbury, Andrew and Khan, Salman and Kr{\"a}henb{\"u}hl, Philipp and Doll{\'a}r, Piotr "
+        r'and Torresani, Lorenzo and Grauman, Kristen and Feichtenhofer, Christoph',
+        "PerceptionLM: Open-Access Data and Models for Detailed Visual Understanding",
+        "arXiv", 2025, "misc", "2504.13180"),
     "Denkowski & Lavie, WMT 2014": Paper(
         "denkowski2014meteor", "Denkowski, Michael and Lavie, Alon",
         "Meteor Universal: Language Specific Translation Evaluation for Any Target Language",
@@ -155,6 +165,12 @@ PAPERS = {
         "Goh, Rick Siow Mong",
         "Video Corpus Moment Retrieval with Contrastive Learning",
         "International ACM SIGIR Conference on Research and Development in Information Retrieval (SIGIR)", 2021),
+    "Zheng et al., NeurIPS 2023": Paper(
+        "zheng2023judging",
+        "Zheng, Lianmin and Chiang, Wei-Lin and Sheng, Ying and Zhuang, Siyuan and Wu, Zhanghao and "
+        "Zhuang, Yonghao and Lin, Zi and Li, Zhuohan and Li, Dacheng and Xing, Eric P. and Zhang, Hao and "
+        "Gonzalez, Joseph E. and Stoica, Ion",
+        "Judging LLM-as-a-Judge with MT-Bench and Chatbot Arena", NEURIPS, 2023),
     "Zhou et al., AAAI 2018": Paper(
         "zhou2018towards", "Zhou, Luowei and Xu, Chenliang and Corso, Jason J.",
         "Towards Automatic Learning of Procedures from Web Instructional Videos",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from fabula import metrics
 from fabula.core.errors import FabulaError, SpecError
@@ -34,6 +35,14 @@ class Compared(Options):
         None, "List what parts protocol A from protocol B, unit by unit.", metavar="A B"
     )
     only: tuple[str, ...] = option((), "Protocols to compare, comma separated. Default: all that apply.", parts=True)
+    judges: tuple[Path, ...] = option(
+        (), "Records of judgements: compare every judge and model on them, in place of protocols.", several=True
+    )
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "judges", tuple(Path(record) for record in self.judges))
+        if self.judges and (self.only or self.explain):
+            raise SpecError("--judges compares judges, --only and --explain protocols; say one of the two")
 
     @property
     def names(self) -> tuple[str, ...]:

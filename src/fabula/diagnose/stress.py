@@ -137,7 +137,17 @@ def stress(
                 measure_notice(m, bases.score(m, refs), refs, spoiled, len(told), how) if refs else None
             )
     progress("stress", len(ways), len(ways))
-    return Stress(cells, {str(m): m.signature({"stories": len(told)}) for m in made}, len(told), copies, seed, how)
+    signed = {str(m): m.signature({"stories": len(told), **judged_by(m)}) for m in made}
+    return Stress(cells, signed, len(told), copies, seed, how)
+
+
+def judged_by(metric: Metric) -> dict[str, str]:
+    """The model that a metric asks, for its signature."""
+    if not metric.asks:
+        return {}
+    from fabula.score.judged import model_of
+
+    return {"model": model_of(metric)}
 
 
 def make_chance(seed: int, way: str, copy: int, video: str) -> np.random.Generator:

@@ -92,6 +92,8 @@ def name_kind(path: Path, format: str | None = None) -> str | None:
         return None
     head = Head(path)
     text = head.text.lstrip()
+    if is_table(path) and questions.is_questions(head):
+        return "questions"
     if is_table(path) and "prediction" in text.partition("\n")[0].replace("\t", ",").split(","):
         return None  # VLMEvalKit's; of grounding they are when somebody says so
     if head.lines:

@@ -23,6 +23,7 @@ from fabula.llm.client import Asker
 
 FIELDS = {"text": str, "finish": str, "tokens_in": int, "tokens_out": int, "seconds": (int, float)}
 HINT = "a record is made with --record"
+START = b'{"key": "'  # of every line
 
 
 class Record:
@@ -52,6 +53,8 @@ class Record:
         with name_failures(self.path):
             for number, line in enumerate(self.file, 1):
                 if not line.endswith(b"\n"):
+                    if not (line.startswith(START) or START.startswith(line)):
+                        read_key(line, self.path, number)  # a file of something else is not cut
                     break  # cut off by a kill
                 if line.strip():
                     self.places.setdefault(read_key(line, self.path, number), at)
@@ -121,7 +124,7 @@ def open_locked(path: Path) -> int:
 
 def read_key(line: bytes, path: Path, number: int) -> str:
     """Of a line; the whole of it is looked at when it is asked for."""
-    if line.startswith(b'{"key": "') and line[41:42] == b'"':
+    if line.startswith(START) and line[41:42] == b'"':
         return line[9:41].decode("ascii", "replace")
     try:
         document: Any = json.loads(line)

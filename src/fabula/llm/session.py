@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from fabula.core.errors import SpecError
+from fabula.core.notes import Progress, silent
 from fabula.llm.answer import Answer, CallError, EndpointError
 from fabula.llm.ask import open_asker, work_through
 from fabula.llm.call import Call
@@ -60,6 +61,7 @@ class Session:
 
     def __init__(self, options: EndpointOptions, note: Note = forget, reply: Reply = echo) -> None:
         self.options, self.note, self.reply = options, note, reply
+        self.progress: Progress = silent
         self.known: dict[str, Answer] = {}
         self.counting: list[Spent] = []
         self.loop: asyncio.AbstractEventLoop | None = None
@@ -93,7 +95,11 @@ class Session:
             except CallError as error:
                 found[call.key] = error
 
-        await work_through(calls, one, self.options.concurrency)
+        async def counted(call: Call) -> None:
+            await one(call)
+            self.progress(f"asking {self.options.model}", len(found), len(calls))
+
+        await work_through(calls, counted, self.options.concurrency)
         return found
 
     @contextmanager

@@ -9,6 +9,7 @@ from typing import Any
 
 from fabula.diagnose.attacks import Attack, Attacked
 from fabula.diagnose.judges import Checked
+from fabula.diagnose.panel import Difference, Panel
 from fabula.diagnose.voices import Beside, Estimate
 from fabula.report.table import plain_rows
 
@@ -98,3 +99,75 @@ def finite(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [finite(v) for v in value]
     return None if isinstance(value, float) and not isfinite(value) else value
+
+
+# ── several judges side by side ─────────────────────────────────────────────────────────────────────────────────────
+
+SEATS = ("judge", "metric", "score", "unparsed", "calls", "spared")
+SHOWN = 3  # videos, and judgements, that a sentence names
+
+
+def panel(seen: Panel) -> Iterator[str]:
+    """A line a judge."""
+    lines = []
+    for seat in (s for s in seen.seats if s.result is not None):
+        for label, score in seat.result.scores.items() if seat.result else ():
+            told = dict(part.partition(":")[::2] for part in score.signature.split("|")[1:])
+            value = f"{score.value * score.scale:.2f}"
+            lines.append([seat.name, label.partition("(")[0], value, *(told.get(k, "") for k in SEATS[3:])])
+    yield from plain_rows(SEATS, lines)
+
+
+def differences(seen: Panel) -> Iterator[str]:
+    """What parts each judge from the first, and where it shows."""
+    yield ""
+    for seat in seen.seats:
+        if seat.result is None:
+            yield f"{seat.name}: not computed: {seat.refused}"
+    for d in seen.differences():
+        yield from tell_difference(d)
+
+
+def tell_difference(d: Difference) -> Iterator[str]:
+    shift = Estimate(d.value - d.base, *d.interval)
+    yield f"{d.here.name}: {d.value * 100:.2f}, {d.there.name} {d.base * 100:.2f}: {bounded(shift, signed=True)}"
+    parts = [f"{what} {a or '-'} for {b or '-'}" for what, (a, b) in d.facts.items()]
+    yield f"  differs: {', '.join(parts) or 'nothing but what was said'}"
+    if d.most:
+        named = ", ".join(f"{unit} ({a * 100:.1f} for {b * 100:.1f})" for unit, a, b in d.most[:SHOWN])
+        yield f"  {len(d.most)} videos or items are responsible, most of all {named}"
+    if d.judgements:
+        yield f"  {d.differing} of {d.judgements} judgements differ"
+        for one in d.disputed[:SHOWN]:
+            values = f"{one.here * 10:g} for {one.there * 10:g}"
+            yield f"    {values}: {one.pair.prediction!r} against {one.pair.reference!r}"
+
+
+def panel_json(seen: Panel) -> dict[str, Any]:
+    seats = [
+        {
+            "name": seat.name,
+            **seat.facts,
+            "refused": seat.refused or None,
+            "scores": {} if seat.result is None else {k: s.values for k, s in seat.result.scores.items()},
+            "signatures": {} if seat.result is None else {k: s.signature for k, s in seat.result.scores.items()},
+        }
+        for seat in seen.seats
+    ]
+    apart = [
+        {
+            "here": d.here.name,
+            "there": d.there.name,
+            "metric": d.metric,
+            "value": d.value,
+            "base": d.base,
+            "ci": list(d.interval),
+            "facts": d.facts,
+            "units": d.most,
+            "judgements": d.judgements,
+            "differing": d.differing,
+            "disputed": [asdict(one) for one in d.disputed],
+        }
+        for d in seen.differences()
+    ]
+    return only_finite({"task": seen.task, "seats": seats, "differences": apart, "warnings": list(seen.warnings)})

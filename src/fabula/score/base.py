@@ -122,10 +122,10 @@ def measure(
     request: Request, task: str, chosen: Sequence[Metric], rows_of: Callable[[Metric], Rows], tally: Tally
 ) -> Result:
     """Each metric's rows, folded and signed; where one asks a judge, within a session of its own or of the caller."""
-    if any(metric.asks for metric in chosen) or request.options.heeded_by_judges:
+    if any(metric.asks for metric in chosen):
         from fabula.score.judged import judged
 
-        with judged(request.options, chosen):
+        with judged(request.options, chosen, request.progress):
             return measure_all(request, task, chosen, rows_of, tally)
     return measure_all(request, task, chosen, rows_of, tally)
 

@@ -6,14 +6,15 @@ failed   zero: it counts 0 · drop: the video or item (with that reference set) 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fabula.core.errors import InputError, SpecError
-from fabula.core.notes import name_id
+from fabula.core.notes import Progress, name_id, silent
 from fabula.core.rows import CROWDED, Rows
 from fabula.llm.session import Spent, current, here
 from fabula.metrics import Metric
@@ -24,19 +25,24 @@ if TYPE_CHECKING:
     from fabula.score.base import Tally
 
 
+def check_heeded(some: Iterable[Metric], options: ScoreOptions) -> None:
+    """Refuse flags of a judge that nobody asks."""
+    if options.heeded_by_judges and not any(metric.asks for metric in some):
+        told = ", ".join(options.heeded_by_judges)
+        raise SpecError(f'no metric here asks a judge, and {told} would not be heeded; -m "SODA_c(text=judge:fabula)"')
+
+
 @contextmanager
-def judged(options: ScoreOptions, chosen: Sequence[Metric]) -> Iterator[None]:
+def judged(options: ScoreOptions, chosen: Sequence[Metric], progress: Progress = silent) -> Iterator[None]:
     """A session for all these metrics; that of the caller, where one is open."""
     if here.get() is not None:
         yield
         return
-    if not any(metric.asks for metric in chosen):
-        told = ", ".join(options.heeded_by_judges)
-        raise SpecError(f'no metric here asks a judge, and {told} would not be heeded; -m "SODA_c(text=judge:fabula)"')
     if not options.names_judge:
         name = next(metric.title for metric in chosen if metric.asks)
         raise SpecError(f"{name} asks a judge; say --judge-url and --judge-model, or --judge-replay")
-    with session_of(options):
+    with session_of(options) as session:
+        session.progress = progress
         yield
 
 
@@ -77,8 +83,6 @@ def sign_judge(
 
 def without_crowded(table: Rows) -> Rows:
     """A table without the column, which speaks of captions beyond METEOR."""
-    from dataclasses import replace
-
     return replace(table, columns={n: c for n, c in table.columns.items() if n != CROWDED})
 
 

@@ -16,14 +16,15 @@ from fabula.io.shelf import Rule, Shelf
 
 SHELF = Shelf(
     __name__,
-    (  # which of COCO's two files is meant is said by where it is given
+    (
+        Rule("caption-answers", lambda head: is_answer(head.first_entry), "*.jsonl", "predictions", module="answers"),
+        # which of COCO's two files is meant is said by where it is given
         Rule("coco-results", holds="predictions", module="coco"),
         Rule("coco-annotations", holds="references", module="coco"),
         Rule("lmms-captions", lambda head: is_log(head.first_entry), "*.jsonl"),
-        Rule("caption-answers", lambda head: is_answer(head.first_entry), "*.jsonl", "predictions", module="answers"),
-        Rule("plm-rcap", lambda head: {"uid", "caption"} <= set(head.first_entry), "*.jsonl", "references"),
         Rule("pairs", lambda head: "cand" in head.first_entry, "*.jsonl"),
         Rule("spice", lambda head: is_inline(head.document), module="pairs"),
+        Rule("plm-rcap", lambda head: {"uid", "caption"} <= set(head.first_entry), "*.jsonl", "references"),
     ),
 )
 
@@ -74,7 +75,7 @@ def is_log(first: Mapping[str, Any]) -> bool:
 def is_answer(entry: Mapping[str, Any]) -> bool:
     """A line with a model's words, or of lmms-eval's log; with a `cand` it is a pair."""
     told = "filtered_resps" in entry or any(isinstance(entry.get(key), str) for key in ("answer", "text", "caption"))
-    return told and "cand" not in entry and "total_frames" not in entry
+    return told and "cand" not in entry and "total_frames" not in entry and not is_log(entry)
 
 
 def is_inline(document: Any) -> bool:

@@ -55,14 +55,27 @@ def has_returned(head: Head) -> bool:
 
 
 def is_questions(head: Head) -> bool:
-    """Beyond doubt: answers alone may be of anything, and so may a table or a log."""
+    """Beyond doubt: answers alone may be of anything, and so may most tables and logs."""
     if is_table(head.path):
-        return False
+        return holds_truth(head)
     if is_plm_choices(head) or is_plm_open(head) or has_returned(head):
         return True
     entry = head.first_entry
     own = "id" in entry and any(key in entry for key in TRUTH)
-    return own or (head.lines and (is_tarsier(head) or is_rows(head))) or is_aurora(head)
+    of_lines = (is_tarsier, is_rows, is_aurora_questions, is_vdc_log)
+    return own or is_aurora(head) or (head.lines and any(knows(head) for knows in of_lines))
+
+
+def holds_truth(head: Head) -> bool:
+    """A table of text whose first line names the columns of DREAM-1K or VDC."""
+    if head.path.suffix.lower() == ".xlsx":
+        return False
+    columns = set(head.text.partition("\n")[0].strip().replace("\t", ",").split(","))
+    return {"caption_type", "question"} <= columns or {"index", "answer", "events"} <= columns
+
+
+def is_vdc_log(head: Head) -> bool:
+    return is_log(head) and any(key.startswith("llmms_eval") for key in head.first_entry)
 
 
 def is_tarsier(head: Head) -> bool:
@@ -156,7 +169,7 @@ def choose_format(path: Path, name: str | None, role: Holds) -> Format:
         if format is None:
             able = [f.name for f in formats() if f.holds in (role, "either")]
             raise SpecError(f"no format of questions is called {name!r}; {close_to(name, able)}")
-        if format.holds not in (role, "either"):
+        if role != "either" and format.holds not in (role, "either"):
             raise SpecError(f"the format {format.name!r} holds {format.holds}, not {role}")
         return format
     if (found := SHELF.sniff(Head(find_first(path)), role)) is not None:

@@ -23,7 +23,7 @@ from fabula.text import Scorer, scorer
 @dataclass(frozen=True, kw_only=True)
 class Metric(CaptionMetric):
     name: ClassVar[str] = "TextScore"
-    paper: ClassVar[str] = "Zheng et al., NeurIPS 2023 (a language model as a judge)"
+    paper: ClassVar[str] = "Zheng et al., NeurIPS 2023"
     shown: ClassVar[bool] = False
     below_one: ClassVar[str] = ""
     rules: ClassVar[Mapping[str, str]] = {

@@ -32,12 +32,14 @@ class Judge:
     parameters: Mapping[str, Any] = field(default_factory=lambda: {"temperature": 0, "max_tokens": 128})
     scale: str = "0 to 10"  # as the model is asked to say it
     published: str = ""  # hash of the prompt as published, where it is somebody else's
+    schema: Mapping[str, Any] | None = None  # of a JSON answer, where the endpoint can be held to one
     variants: Mapping[str, Messages] = field(default_factory=dict)  # the same question put otherwise: order, wording
 
     def call(self, model: str, prediction: str, reference: str, again: int = 0) -> Call:
         """The one question about a pair; asked again, it has the parameter `seed`, and is another call."""
         system, user = self.messages(prediction, reference)
-        return Call(model, user, system=system, parameters={**self.parameters, **({"seed": again} if again else {})})
+        parameters = {**self.parameters, **({"seed": again} if again else {})}
+        return Call(model, user, system=system, parameters=parameters, schema=self.schema)
 
     def varied(self, how: str) -> Judge:
         """The judge that asks the same in another way."""
@@ -53,7 +55,8 @@ class Judge:
         """What a signature says of it, besides the model."""
         known = "" if not self.published else ",published" if self.published == self.prompt else ",not-the-published"
         told = ",".join(f"{k}={v}" for k, v in sorted(self.parameters.items()))
-        return f"prompt={self.prompt}{known}" + (f",{told}" if told else "")
+        held = ",schema" if self.schema else ""
+        return f"prompt={self.prompt}{known}{held}" + (f",{told}" if told else "")
 
     def __str__(self) -> str:
         return f"judge:{self.name}"

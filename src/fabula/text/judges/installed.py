@@ -3,7 +3,7 @@
 A constant must be text made of literals. A function must only build text, lists and dicts of its arguments and of such
 constants: every part of it is looked at before it runs, and it runs without builtins. Where a function does more, the
 expressions that build its messages can be read alone (`read_quoted`). What is in no package is looked for in the folder
-of --judge-prompts, a clone of the repository, which comes first for all of them.
+of --judge-prompts, a clone of the repository or a folder of clones, which comes first for all of them.
 
     found = read_function("lmms-eval", "lmms_eval/tasks/plm_videobench/eval_utils.py", "get_caption_judge_prompt")
     found.value("G", "P")        found.source == "lmms-eval 0.7.3 lmms_eval/tasks/…:get_caption_judge_prompt"
@@ -115,8 +115,9 @@ def find_file(package: str, path: str, pip: str = "") -> tuple[Path, str]:
     from importlib.metadata import PackageNotFoundError, distribution
 
     cloned = folder.get()
-    if cloned is not None and (cloned / path).is_file():
-        return cloned / path, f"{package} in a folder"
+    for home in () if cloned is None else (cloned, cloned / package.rpartition("/")[2]):
+        if (home / path).is_file():
+            return home / path, f"{package} in a folder"
     if package.startswith(CLONED):
         lacking = f"; {cloned} has no file {path}" if cloned is not None else ""
         hint = f"git clone it, and say --judge-prompts FOLDER{lacking}"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -34,7 +33,9 @@ class JudgeOptions(Options):
     )
     judge_replay: Path | None = option(None, "Take judgements from this file; nothing is sent.")
     judge_prompts: Path | None = option(
-        None, "A clone of the repository whose published prompts are asked, where they are in no package."
+        None,
+        "A clone of the repository whose published prompts are asked, or a folder of clones, where they are in no "
+        "package.",
     )
     judge_failed: Failed = option(
         "zero",
@@ -64,32 +65,31 @@ class JudgeOptions(Options):
             raise SpecError("a judge is needed; say --judge-url and --judge-model, or --judge-replay")
         if self.judge_replay is not None and self.judge_record is not None:
             raise SpecError("--judge-record writes judgements and --judge-replay reads them; say one of the two")
-        made = EndpointOptions(
-            url=self.judge_url or "fake:",
-            model=self.judge_model or "fake",
-            key_env=self.judge_key_env,
-            concurrency=self.judge_concurrency,
-            rpm=self.judge_rpm,
-            timeout=self.judge_timeout,
-            retries=self.judge_retries,
-            record=self.judge_record,
-            replay=self.judge_replay,
-        )
+        try:
+            made = EndpointOptions(
+                url=self.judge_url or "fake:",
+                model=self.judge_model or "fake",
+                key_env=self.judge_key_env,
+                concurrency=self.judge_concurrency,
+                rpm=self.judge_rpm,
+                timeout=self.judge_timeout,
+                retries=self.judge_retries,
+                record=self.judge_record,
+                replay=self.judge_replay,
+            )
+        except SpecError as error:  # says --url
+            raise SpecError(str(error).replace("--", "--judge-")) from None
         if self.judge_model is not None or (self.judge_replay is None and made.is_fake):
             return made
         if self.judge_replay is None:
             raise SpecError(f"which model judges at {self.judge_url} is not said; say --judge-model")
-        return replace_model(made, find_model(self.judge_replay))
-
-
-def replace_model(made: EndpointOptions, model: str) -> EndpointOptions:
-    from dataclasses import replace
-
-    return replace(made, model=model)
+        return replace(made, model=find_model(self.judge_replay))
 
 
 def list_models(record: Path) -> list[str]:
     """The models whose answers are on record, in the order of first appearance."""
+    import json
+
     from fabula.llm.record import Record
 
     found: dict[str, None] = {}

@@ -26,7 +26,7 @@ def read_score(text: str, field: str = "score", top: float = 10.0) -> float | No
     if objects:
         return as_score(objects[-1], top)
     worded: set[tuple[str, str]] = set(
-        re.findall(rf"\b{field}\b[\"'`*\s]*(?:is|of|:|=)?[\"'`*\s]*{NUMBER}", said, re.I)
+        re.findall(rf"\b{field}\b[\"'`*\s]{{0,6}}(?:is|of|:|=)?[\"'`*\s]{{0,6}}{NUMBER}", said, re.I)
     )
     if len(worded) == 1:
         ((number, of),) = worded
