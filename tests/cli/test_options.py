@@ -24,7 +24,7 @@ VERBS = {
     "serve": WHERE,
     "compare": ("work", "resume"),
     "protocols": ("protocol", "metrics", "strict", *WHERE),
-    "diagnose": ("task", "protocol", "metrics", "strict", "tok", "sets", "people", *WHERE, *JUDGES),
+    "diagnose": ("task", "protocol", "metrics", "strict", "tok", "sets", "people", "fps", "frames", *WHERE, *JUDGES),
 }
 
 

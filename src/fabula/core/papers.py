@@ -102,6 +102,16 @@ PAPERS = {
     "Lin, WS 2004": Paper(
         "lin2004rouge", "Lin, Chin-Yew", "ROUGE: A Package for Automatic Evaluation of Summaries",
         "Text Summarization Branches Out", 2004),
+    "Liu et al., NeurIPS 2024": Paper(
+        "liu2024etbench",
+        "Liu, Ye and Ma, Zongyang and Qi, Zhongang and Wu, Yang and Shan, Ying and Chen, Chang Wen",
+        "E.T. Bench: Towards Open-Ended Event-Level Video-Language Understanding",
+        "Advances in Neural Information Processing Systems (NeurIPS)", 2024),
+    "Mkhallati et al., CVPRW 2023": Paper(
+        "mkhallati2023soccernet",
+        "Mkhallati, Hassan and Cioppa, Anthony and Giancola, Silvio and Ghanem, Bernard and Van Droogenbroeck, Marc",
+        "SoccerNet-Caption: Dense Video Captioning for Soccer Broadcasts Commentaries",
+        "IEEE/CVF Conference on Computer Vision and Pattern Recognition Workshops (CVPRW)", 2023),
     "Nishimura et al., EMNLP 2024": Paper(
         "nishimura2024lighthouse",
         "Nishimura, Taichi and Nakada, Shota and Munakata, Hokuto and Komatsu, Tatsuya",

@@ -34,7 +34,7 @@ def protocol(
     return Protocol(
         name=f"etbench-{name}",
         task=task,
-        paper="Liu et al., E.T. Bench, NeurIPS 2024",
+        paper="Liu et al., NeurIPS 2024",
         repository="github.com/PolyU-ChenLab/ETBench",
         commit="278cfa2; the evaluator, on Hugging Face, as read in 2026",
         metrics=metrics,

@@ -75,7 +75,7 @@ def is_log(first: Mapping[str, Any]) -> bool:
 def is_answer(entry: Mapping[str, Any]) -> bool:
     """A line with a model's words, or of lmms-eval's log; with a `cand` it is a pair."""
     told = "filtered_resps" in entry or any(isinstance(entry.get(key), str) for key in ("answer", "text", "caption"))
-    return told and "cand" not in entry and "total_frames" not in entry
+    return told and "cand" not in entry and "total_frames" not in entry and not is_log(entry)
 
 
 def is_inline(document: Any) -> bool:

@@ -75,7 +75,7 @@ class Nearest(QuestionMetric):
         "chances=two": "an answer whose letter is wrong is given to the option most like it, and may yet be right",
         "missing=wrong": "a question without an answer is wrong",
         "missing=drop": "questions without an answer are left out",
-        "over=questions": "every question counts the same",
+        "over=items": "every question counts the same",
         "over=sources": "every data set that questions come from counts the same",
     }
 
@@ -83,7 +83,7 @@ class Nearest(QuestionMetric):
     text: str = "rouge"
     chances: Literal["one", "two"] = "one"
     missing: Literal["wrong", "drop"] = "wrong"
-    over: Literal["questions", "sources"] = "questions"
+    over: Literal["items", "sources"] = "items"
 
     def can_read(self, response: Response) -> bool:
         return super().can_read(response) and (self.missing == "wrong" or response.answer is not None)
