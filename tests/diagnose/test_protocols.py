@@ -122,7 +122,7 @@ def test_every_fitting_protocol_has_a_column_the_default_first():
     asking = {p.name for p in protocols.room.all() if any(m.asks for m in p.metrics)}
     encoded = {"soda-bertscore", "vantage-dvc"}  # by RoBERTa-large, which is not here
     assert {c.name for c in seen.columns if c.result is None} == (asking | encoded) & set(fitting)
-    why = {c.name: "no such folder" if c.name in encoded else "asks a judge" for c in seen.columns}
+    why = {c.name: "no such folder" if c.name in encoded else "your own" for c in seen.columns}  # copy of a prompt
     assert all(why[c.name] in c.refused for c in seen.columns if c.result is None)
     procedure = overview(PRED, [REF], task="procedure")
     assert [c.name for c in procedure.columns] == ["default", "procnets", "pss-2022"]

@@ -134,9 +134,9 @@ SHELF = Shelf(
         Rule("pdvc", is_pdvc, holds="predictions"),
         Rule("plm-rdcap", is_plm, "*.jsonl, *.json", "references"),
         Rule("pss", holds="references"),  # activitynet's shape
-        Rule("sodam", is_sodam, "*.jsonl, *.json"),  # before timechat, whose shape one of its is
         Rule("soccernet", is_soccernet, holds="references"),
         Rule("soccernet-predictions", is_soccernet_predictions, holds="predictions", module="soccernet"),
+        Rule("sodam", is_sodam, "*.jsonl, *.json"),  # before timechat, whose shape one of its is
         Rule("submission", is_submission, holds="predictions"),
         Rule("tasty", holds="references"),  # activitynet's shape
         Rule("timechat", is_timechat),

@@ -57,7 +57,7 @@ def read_game(game: str, entries: list[Any], source: Source, side: str) -> Itera
     for i, entry in enumerate(entries):
         at = f"{side}[{i}]"
         entry = source.mapping(entry, at, game)
-        if entry.get("label", "") not in LABELS:
+        if source.text(entry.get("label", ""), f"{at} label", game, HINT) not in LABELS:
             source.notes.add("{n} comments have a label that SoccerNet's evaluator does not know", name_id(game, i))
             continue
         said = source.text(source.entry(entry, "gameTime", game, at), f"{at} gameTime", game, HINT)
