@@ -143,7 +143,7 @@ def measure(arguments: argparse.Namespace, clips: int) -> None:
     texts = texts_of(arguments.texts, arguments.queries)
     truth = ann.exact_answers(store, texts)
     if clips > ann.EXACT_BELOW or arguments.index:
-        measure_index(store, where, texts, truth)
+        measure_index(store, where, texts, truth, arguments.built)
     if not arguments.no_exact:
         measure_exact(store, texts, truth)
     print(f"peak memory of all this {peak():.2f} GB", flush=True)
@@ -170,10 +170,12 @@ def measure_exact(store: Store, texts: Floats, truth: NDArray[np.int64]) -> None
     )
 
 
-def measure_index(store: Store, where: Path, texts: Floats, truth: NDArray[np.int64]) -> None:
+def measure_index(store: Store, where: Path, texts: Floats, truth: NDArray[np.int64], built: bool) -> None:
     before, began = folder_size(where), time.perf_counter()
     limit, ann.EXACT_BELOW = ann.EXACT_BELOW, 0
-    plan = ann.build(store, embedder("offline"), say=lambda line: print("  ", line, flush=True))
+    plan = ann.open_plan(store)[0] if built else None
+    if plan is None:
+        plan = ann.build(store, embedder("offline"), say=lambda line: print("  ", line, flush=True))
     ann.EXACT_BELOW = limit
     more = (folder_size(where) - before) / 1e6
     print(f"index: built and measured in {time.perf_counter() - began:.0f} s, {more:,.0f} MB more")
@@ -214,6 +216,7 @@ def main() -> None:
     parser.add_argument("--work", type=Path, default=Path("/tmp/fabula-search"))
     parser.add_argument("--keep", action="store_true", help="Use a store that is there.")
     parser.add_argument("--index", action="store_true", help="Build the index below 100,000 clips too.")
+    parser.add_argument("--built", action="store_true", help="With --keep: use the index that is there.")
     parser.add_argument("--no-exact", action="store_true")
     arguments = parser.parse_args()
     print(f"threads: {os.environ.get('OMP_NUM_THREADS', 'all')}; load {os.getloadavg()[0]:.1f}")
