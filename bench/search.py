@@ -142,8 +142,8 @@ def measure(arguments: argparse.Namespace, clips: int) -> None:
     )
     texts = texts_of(arguments.texts, arguments.queries)
     truth = ann.exact_answers(store, texts)
-    if clips > ann.EXACT_BELOW or arguments.index:
-        measure_index(store, where, texts, truth)
+    if (clips > ann.EXACT_BELOW or arguments.index) and not arguments.no_index:
+        measure_index(store, where, texts, truth, arguments.built)
     if not arguments.no_exact:
         measure_exact(store, texts, truth)
     print(f"peak memory of all this {peak():.2f} GB", flush=True)
@@ -154,12 +154,13 @@ def measure_exact(store: Store, texts: Floats, truth: NDArray[np.int64]) -> None
     M = exact.clips.vector
     found = np.stack([exact.top(q, 100).clip for q in texts])
     same = np.mean([len(np.intersect1d(a, b)) / len(b) for a, b in zip(found, truth, strict=True)])
-    one = clocked(lambda n: exact.top(texts[n], 100), len(texts))
-    product = clocked(lambda n: M @ texts[n], len(texts))
+    pairs = [(clocked(lambda _, q=q: exact.top(q, 100), 1), clocked(lambda _, q=q: M @ q, 1)) for q in texts]
+    one, product = (np.concatenate(some) for some in zip(*pairs, strict=True))  # by turns: the machine's load is alike
     print(f"exact: recall@100 {same:.4f}; one query {percentiles(one)}")
     print(f"exact: {np.median(one) / np.median(product):.2f} × numpy's product of one query ({percentiles(product)})")
     batch = texts[:64]
-    many, plain = clocked(lambda n: top_rows(M, batch, 100), 5), clocked(lambda n: batch @ M.T, 5)
+    pairs = [(clocked(lambda _: top_rows(M, batch, 100), 1), clocked(lambda _: batch @ M.T, 1)) for _ in range(5)]
+    many, plain = (np.concatenate(some) for some in zip(*pairs, strict=True))
     times = np.median(many) / np.median(plain)
     print(f"exact: 64 queries at once {times:.2f} × numpy's product ({1000 * np.median(plain):.0f} ms)")
     whole = Searcher(store, Given(texts))
@@ -170,10 +171,12 @@ def measure_exact(store: Store, texts: Floats, truth: NDArray[np.int64]) -> None
     )
 
 
-def measure_index(store: Store, where: Path, texts: Floats, truth: NDArray[np.int64]) -> None:
+def measure_index(store: Store, where: Path, texts: Floats, truth: NDArray[np.int64], built: bool) -> None:
     before, began = folder_size(where), time.perf_counter()
     limit, ann.EXACT_BELOW = ann.EXACT_BELOW, 0
-    plan = ann.build(store, embedder("offline"), say=lambda line: print("  ", line, flush=True))
+    plan = ann.open_plan(store)[0] if built else None
+    if plan is None:
+        plan = ann.build(store, embedder("offline"), say=lambda line: print("  ", line, flush=True))
     ann.EXACT_BELOW = limit
     more = (folder_size(where) - before) / 1e6
     print(f"index: built and measured in {time.perf_counter() - began:.0f} s, {more:,.0f} MB more")
@@ -214,6 +217,8 @@ def main() -> None:
     parser.add_argument("--work", type=Path, default=Path("/tmp/fabula-search"))
     parser.add_argument("--keep", action="store_true", help="Use a store that is there.")
     parser.add_argument("--index", action="store_true", help="Build the index below 100,000 clips too.")
+    parser.add_argument("--built", action="store_true", help="With --keep: use the index that is there.")
+    parser.add_argument("--no-index", action="store_true")
     parser.add_argument("--no-exact", action="store_true")
     arguments = parser.parse_args()
     print(f"threads: {os.environ.get('OMP_NUM_THREADS', 'all')}; load {os.getloadavg()[0]:.1f}")
