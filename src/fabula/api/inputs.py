@@ -40,9 +40,15 @@ def take_refs(refs: Any, options: ScoreOptions) -> list[Readable]:
         return [refs]
     from fabula.io.given import is_one
 
-    several = [refs] if is_one(refs) else list(refs)
+    one = is_one(refs) or (find_task(options) == "questions" and is_lines(refs))
+    several = [refs] if one else list(refs)
     names = ["references"] if len(several) == 1 else [f"reference set {k}" for k in range(1, len(several) + 1)]
     return [take(ref, name, options, "references") for ref, name in zip(several, names, strict=True)]
+
+
+def is_lines(refs: Any) -> bool:
+    """Dicts alone: of questions those are lines, whatever they call their ids."""
+    return isinstance(refs, list | tuple) and bool(refs) and all(isinstance(line, Mapping) for line in refs)
 
 
 def take_both(

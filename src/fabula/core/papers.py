@@ -107,6 +107,13 @@ PAPERS = {
         "Liu, Ye and Ma, Zongyang and Qi, Zhongang and Wu, Yang and Shan, Ying and Chen, Chang Wen",
         "E.T. Bench: Towards Open-Ended Event-Level Video-Language Understanding",
         "Advances in Neural Information Processing Systems (NeurIPS)", 2024),
+    "Lokoč et al., TOMM 2019": Paper(
+        "lokoc2019interactive",
+        "Lokoč, Jakub and Kovalčík, Gregor and Münzer, Bernd and Schöffmann, Klaus and Bailer, Werner and "
+        "Gasser, Ralph and Vrochidis, Stefanos and Nguyen, Phuong Anh and Rujikietgumjorn, Sitapa and "
+        "Barthel, Kai Uwe",
+        "Interactive Search or Sequential Browsing? A Detailed Analysis of the Video Browser Showdown 2018",
+        "ACM Transactions on Multimedia Computing, Communications, and Applications (TOMM)", 2019, "article"),
     "Mkhallati et al., CVPRW 2023": Paper(
         "mkhallati2023soccernet",
         "Mkhallati, Hassan and Cioppa, Anthony and Giancola, Silvio and Ghanem, Bernard and Van Droogenbroeck, Marc",

@@ -21,6 +21,11 @@ ENTRY_IDS = (
     "query_id",
     "clip",
     "clip_path",
+    "video_name",
+    "uid",
+    "index",
+    "idx",
+    "doc_id",
 )
 LISTS = (  # fields of the entries of formats that are a list in one document
     {"image_id", "caption"},
@@ -29,6 +34,7 @@ LISTS = (  # fields of the entries of formats that are a list in one document
     {"test", "refs"},
     {"regions"},
 )
+RECORDS = ({"index", "prediction"}, {"index", "answer"}, {"doc", "resps"})  # the same, of questions
 
 
 def is_entry(value: Any) -> bool:
@@ -47,7 +53,8 @@ def find_ending(first: Sequence[Any], hint: Hint) -> str:
     if not first:
         return ".json" if hint.task == "captions" else ".jsonl"
     keys = set(first[0]) if isinstance(first[0], Mapping) else set[Any]()
-    return ".json" if any(fields <= keys for fields in LISTS) else ".jsonl"
+    lists = (*LISTS, *RECORDS) if hint.task == "questions" else LISTS
+    return ".json" if any(fields <= keys for fields in lists) else ".jsonl"
 
 
 def is_lines(format: str) -> bool | None:

@@ -31,7 +31,7 @@ from fabula.pair.tiou import sound
 class Metric(MomentMetric):
     name: ClassVar[str] = "KnownItem"
     below_one: ClassVar[str] = ""
-    paper: ClassVar[str] = "after Lokoč et al., TOMM 2019 (Video Browser Showdown)"
+    paper: ClassVar[str] = "Lokoč et al., TOMM 2019"
     tasks: ClassVar[tuple[str, ...]] = ()  # where it is asked for
     answers: ClassVar[str] = "VCMR"
     fields: ClassVar[tuple[str, ...]] = ("saved", "found@10", "found@60", "found@300")
