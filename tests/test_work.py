@@ -218,7 +218,7 @@ VERBS: dict[str, Callable[[Corpus, list[Corpus]], object]] = {
 }
 
 
-# Ten scorings of two sets; 14 protocols, each rule that parts them from the default alone; pages of 24 pairs a video.
+# Ten scorings of two sets; 20 protocols, each rule that parts them from the default alone; pages of 24 pairs a video.
 @pytest.mark.parametrize(("verb", "most"), [("diagnose", 1950), ("protocols", 8700), ("html", 690)])
 def test_one_more_video_costs_few_calls_where_many_scorings_are_made(verb: str, most: int) -> None:
     VERBS[verb](*corpora(2))

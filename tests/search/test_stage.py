@@ -1,6 +1,7 @@
 """The vector stage: exact is brute force, an index is measured with texts before it is trusted."""
 
 import json
+import zlib
 
 import numpy as np
 import pytest
@@ -53,7 +54,7 @@ class Words:
     name, weak = "words", None
 
     def texts(self, texts):
-        rows = [np.random.default_rng(abs(hash(("t", text))) % 2**32).normal(size=24) for text in texts]
+        rows = [np.random.default_rng(zlib.crc32(text.encode())).normal(size=24) for text in texts]
         return unit(np.array(rows) * 0.5 + np.eye(24)[0] * 3)
 
 
@@ -102,7 +103,7 @@ def test_an_index_is_built_measured_and_asked(indexed, small):
     plain.chosen = (indexed.version, exact, choice)
     same = zip(plain.find("a dog").moments[:5], found.moments[:5], strict=True)
     for a, b in same:  # what is usual comes from other samples, so a border may move
-        assert a.video == b.video and a.clips[0] == b.clips[0] and a.score == pytest.approx(b.score, abs=1e-5)
+        assert a.video == b.video and a.score == pytest.approx(b.score, abs=1e-5)
     assert {m.video for m in by_index.find("a dog", videos=["v3.mp4"]).moments} == {"v3.mp4"}
     assert by_index.find("a dog then a cat").stage == "index"
 
