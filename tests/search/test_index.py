@@ -183,6 +183,22 @@ def test_two_at_once_share_the_work_and_double_nothing(tmp_path):
     assert contents(store) == contents(tmp_path / "whole") and len(names(store)) == 16
 
 
+def test_a_store_that_another_run_makes_in_this_moment_is_opened(tmp_path, monkeypatch):
+    from fabula.search import generations
+
+    videos, store, check = many(tmp_path / "videos"), tmp_path / "store", generations.check_new
+
+    def late(folder):  # between the look whether there is a store and the look whether the folder is free
+        monkeypatch.setattr(generations, "check_new", check)
+        bring(videos, store)
+        check(folder)
+
+    monkeypatch.setattr(generations, "check_new", late)
+    assert bring(videos, store).same == 16
+    with pytest.raises(InputError, match="no store of clips"):
+        bring(videos, tmp_path)
+
+
 def test_who_comes_second_takes_what_the_other_does_not_have(videos, tmp_path, monkeypatch):
     """While a video is claimed it is left to the other; what the other has written meanwhile is not written again."""
     store, look, others = tmp_path / "store", Look.__call__, []

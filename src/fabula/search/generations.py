@@ -88,7 +88,11 @@ def create(where: str, recipe: dict[str, Any], root: Path, weights: str | None) 
     """A new store; or the one that another process has made in this moment."""
     folder = None if is_address(where) else Path(where)
     if folder is not None:
-        check_new(folder)
+        try:
+            check_new(folder)  # before a lock is put into a folder that is something else
+        except InputError:
+            if not is_there(where):
+                raise
     with held(folder):
         if not is_there(where):
             return Store.create(where, recipe, root, weights)
