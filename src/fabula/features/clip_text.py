@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fabula.core.errors import InputError, MissingExtra
+from fabula.features._clip import Shape, encoder_base
 from fabula.features._torch import import_torch, load_state, move
 from fabula.features.base import Vectors
 
@@ -90,54 +91,22 @@ def load_text(path: Path, act: str, device: str) -> Any:
 def build_text(w: dict[str, Any], act: str) -> Any:
     """The encoder with these weights."""
     import torch
-    from torch import nn
-    from torch.nn import functional as F  # noqa: N812  (its usual name)
 
     T, D = w["positional_embedding"].shape
-    layers = 1 + max(int(name.split(".")[2]) for name in w if name.startswith("transformer.resblocks."))
-    heads = max(1, D // 64)
     vocabulary = len(w["token_embedding.weight"])
+    made: Any = encoder_base(w, Shape(D, max(1, D // 64), act, causal=True))
 
-    class Encoder(nn.Module):
+    class Encoder(made):  # type: ignore[misc]
         context = T
         dim = w["text_projection"].shape[1]
-
-        def __init__(self) -> None:
-            super().__init__()
-            self.w = nn.ParameterDict(
-                {name.replace(".", "/"): nn.Parameter(value, requires_grad=False) for name, value in w.items()}
-            )
-
-        def p(self, name: str) -> Any:
-            return self.w[name.replace(".", "/")]
-
-        def norm(self, x: Any, name: str) -> Any:
-            return F.layer_norm(x, (D,), self.p(f"{name}.weight"), self.p(f"{name}.bias"))
-
-        def line(self, x: Any, name: str) -> Any:
-            return F.linear(x, self.p(f"{name}.weight"), self.p(f"{name}.bias"))
 
         def forward(self, ids: Any) -> Any:
             if int(ids.max()) >= vocabulary:
                 raise InputError(
                     f"a token {int(ids.max())} of a vocabulary of {vocabulary}", hint="the tokenizer is another's"
                 )
-            x = self.p("token_embedding.weight")[ids] + self.p("positional_embedding")  # [N, T, D]
-            for i in range(layers):
-                x = self.block(x, f"transformer.resblocks.{i}")
+            x = self.blocks(self.p("token_embedding.weight")[ids] + self.p("positional_embedding"))  # [N, T, D]
             last = x[torch.arange(len(x), device=x.device), ids.argmax(1)]
             return self.norm(last, "ln_final") @ self.p("text_projection")  # [N, C]
-
-        def block(self, x: Any, name: str) -> Any:
-            N, T, _ = x.shape
-            qkv = F.linear(
-                self.norm(x, f"{name}.ln_1"), self.p(f"{name}.attn.in_proj_weight"), self.p(f"{name}.attn.in_proj_bias")
-            )
-            q, k, v = qkv.view(N, T, 3, heads, D // heads).permute(2, 0, 3, 1, 4)  # [N, heads, T, d] each
-            y = F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(N, T, D)
-            x = x + self.line(y, f"{name}.attn.out_proj")
-            y = self.line(self.norm(x, f"{name}.ln_2"), f"{name}.mlp.c_fc")
-            y = y * torch.sigmoid(1.702 * y) if act == "quickgelu" else F.gelu(y)
-            return x + self.line(y, f"{name}.mlp.c_proj")
 
     return Encoder()

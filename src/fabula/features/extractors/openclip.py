@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Literal
 
 from fabula.core.errors import InputError
 from fabula.features import base
+from fabula.features._clip import Shape, encoder_base
 from fabula.features._torch import load_state, move, run_torch
 from fabula.features.base import Clips, Vectors
 
@@ -83,48 +84,21 @@ def build_network(w: dict[str, Any], act: str) -> Any:
     from torch.nn import functional as F  # noqa: N812  (its usual name)
 
     D, _, patch, _ = w["conv1.weight"].shape
-    layers = 1 + max(int(name.split(".")[2]) for name in w if name.startswith("transformer.resblocks."))
     side = round((len(w["positional_embedding"]) - 1) ** 0.5)
-    heads = HEADS.get(D, D // 64)
+    made: Any = encoder_base(w, Shape(D, HEADS.get(D, D // 64), act))
 
-    class Encoder(nn.Module):
+    class Encoder(made):  # type: ignore[misc]
         size = side * patch
 
         def __init__(self) -> None:
             super().__init__()
             self.proj = nn.Parameter(w["proj"], requires_grad=False)
-            self.w = nn.ParameterDict(
-                {name.replace(".", "/"): nn.Parameter(value, requires_grad=False) for name, value in w.items()}
-            )
-
-        def p(self, name: str) -> Any:
-            return self.w[name.replace(".", "/")]
-
-        def norm(self, x: Any, name: str) -> Any:
-            return F.layer_norm(x, (D,), self.p(f"{name}.weight"), self.p(f"{name}.bias"))
-
-        def line(self, x: Any, name: str) -> Any:
-            return F.linear(x, self.p(f"{name}.weight"), self.p(f"{name}.bias"))
 
         def forward(self, x: Any) -> Any:
             x = F.conv2d(x.permute(0, 3, 1, 2), self.p("conv1.weight"), stride=patch)  # [N, D, S, S]
             x = x.flatten(2).transpose(1, 2)  # [N, S², D]
             x = torch.cat([self.p("class_embedding").expand(len(x), 1, D), x], 1) + self.p("positional_embedding")
-            x = self.norm(x, "ln_pre")
-            for i in range(layers):
-                x = self.block(x, f"transformer.resblocks.{i}")
+            x = self.blocks(self.norm(x, "ln_pre"))
             return self.norm(x[:, 0], "ln_post") @ self.proj  # [N, C]
-
-        def block(self, x: Any, name: str) -> Any:
-            N, T, _ = x.shape
-            qkv = F.linear(
-                self.norm(x, f"{name}.ln_1"), self.p(f"{name}.attn.in_proj_weight"), self.p(f"{name}.attn.in_proj_bias")
-            )
-            q, k, v = qkv.view(N, T, 3, heads, D // heads).permute(2, 0, 3, 1, 4)  # [N, heads, T, d] each
-            y = F.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(N, T, D)
-            x = x + self.line(y, f"{name}.attn.out_proj")
-            y = self.line(self.norm(x, f"{name}.ln_2"), f"{name}.mlp.c_fc")
-            y = y * torch.sigmoid(1.702 * y) if act == "quickgelu" else F.gelu(y)
-            return x + self.line(y, f"{name}.mlp.c_proj")
 
     return Encoder()
