@@ -16,6 +16,8 @@ from fabula.io.answers.etbench import read_told
 from fabula.io.answers.readers import READERS
 from tests.protocols.test_grounding_2026 import vectors
 
+GOLDEN = Path(__file__).parents[1] / "golden/inputs/etbench"
+
 WINDOWS = {  # task → its vectors, the metric, our names of theirs
     "tvg": ("tvg_epm", "Grounding", {"mIoU": "miou", "F1": "r1", "F1@": "r1@"}),
     "epm": ("tvg_epm", "Grounding", {"mIoU": "miou", "F1": "r1", "F1@": "r1@"}),
@@ -374,3 +376,20 @@ def test_every_reader_beside_every_answer(tmp_path: Path) -> None:
     assert (seen.read("etbench"), seen.alike("etbench")) == (1, 3)
     assert seen.windows["timelens"][0] == [(10, 12)] and seen.alike("timelens") == 2
     assert [line["windows"]["time-r1"] for line in seen.lines()] == [[], [(10.5, 12)], [], []]
+
+
+def test_sources_of_dense_captions_are_told_apart(tmp_path: Path) -> None:
+    """A video of two sources is two samples; each source scores as its own file does."""
+    records = json.loads((GOLDEN / "dvc.json").read_text())
+    for i, record in enumerate(records):
+        record["source"] = "ab"[i % 2]
+    whole = tmp_path / "both.json"
+    whole.write_text(json.dumps(records))
+    both = fabula.score(whole, [whole], protocol="etbench-dvc", metrics="PRF,DVC_METEOR")
+    for source in "ab":
+        part = tmp_path / f"{source}.json"
+        part.write_text(json.dumps([record for record in records if record["source"] == source]))
+        alone = fabula.score(part, [part], protocol="etbench-dvc", metrics="PRF,DVC_METEOR")
+        for name, score in alone.scores.items():
+            assert both.scores[name].by_type[source][score.primary] == pytest.approx(score.value, abs=1e-12)
+    assert any("mean over sources" in line for line in both.warnings)

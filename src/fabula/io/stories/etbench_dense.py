@@ -41,7 +41,11 @@ class Told:
 
 
 def read_references(document: Any, source: Source) -> Iterator[Story]:
-    for told in read_records(document, source, audit=False):
+    records = read_records(document, source, audit=False)
+    several = len({told.sample.source for told in records}) > 1
+    for told in records:
+        if several:
+            source.categories[told.id] = told.sample.source
         yield Story(told.id, read_truth(told, source), find_duration(told, source))
 
 
@@ -62,15 +66,13 @@ def read_records(document: Any, source: Source, audit: bool) -> list[Told]:
     samples = of_document(document, replace(source, argument=argument.strip(",") or None), TASKS)
     sources = list(dict.fromkeys(sample.source for sample in samples))
     if len(sources) > 1 and audit:
-        each = f"etbench-dense:{samples[0].entry['task']}/{sources[0]}"
-        source.notes.add(
-            f"records of {len(sources)} sources are scored together; E.T. Bench averages over sources: {each} reads one"
-        )
+        told = f"records of {len(sources)} sources are scored together, and by source beside it (by_type)"
+        source.notes.add(f"{told}; E.T. Bench's number is the mean over sources")
     return by_video(samples, source, audit) if reader == "etbench" else by_record(samples, source, audit)
 
 
 def by_video(samples: Sequence[Sample], source: Source, audit: bool) -> list[Told]:
-    """Under its video's name the last record that can be read; the others under their own."""
+    """Of a video and source the last record that can be read, under the video's name; the others under their own."""
     told = []
     for sample in samples:
         text = sample.entry.get("a")
@@ -79,17 +81,17 @@ def by_video(samples: Sequence[Sample], source: Source, audit: bool) -> list[Tol
         if text is not None and not found and audit:
             source.notes.tally["unparsed"] = source.notes.tally.get("unparsed", 0) + 1
             source.notes.add("{n} answers cannot be read, as E.T. Bench reads them (unparsed)", name_id(sample.id))
-    videos = [read_video(sample, source) for sample in samples]
+    videos = [(sample.source, read_video(sample, source)) for sample in samples]
     last = {video: i for i, video in enumerate(videos)}
     last |= {video: i for i, video in enumerate(videos) if told[i] is not None}
-    out = []
+    out, named = [], set[str]()
     for i, (sample, video) in enumerate(zip(samples, videos, strict=True)):
-        if last[video] == i:
-            out.append(Told(video, sample, told[i]))
-            continue
-        if audit:
-            source.notes.add("{n} records give way to another of their video and count as unanswered", name_id(video))
-        out.append(Told(f"{video} ({sample.id})", sample, None))
+        counts, name = last[video] == i, video[1]
+        if not counts and audit:
+            source.notes.add("{n} records give way to another of their video and count as unanswered", name_id(name))
+        id = f"{name} ({sample.id})" if not counts or name in named else name
+        named.add(id)
+        out.append(Told(id, sample, told[i] if counts else None))
     return out
 
 
