@@ -15,6 +15,7 @@ WIDTH, HEIGHT = 360, 240  # of a panel with axes
 LEFT, RIGHT, TOP, BOTTOM = 52, 14, 30, 44
 CELL, LEAST = 18.0, 2.0  # pixels of a grid's cell, at most and at least
 ROW = 20
+NAME = 15  # pixels of a line's name below its panel
 LABELLED = 40  # columns that have names below them; of more, the groups alone
 Point = tuple[float, float]
 Five = tuple[float, float, float, float, float]  # least, quartiles, most
@@ -69,7 +70,9 @@ def draw_panel(panel: Panel) -> tuple[str, float, float]:
     """What stands inside an <svg>, its width and height."""
     if isinstance(panel, Grid):
         return draw_grid(panel)
-    return (draw_curves(panel) if isinstance(panel, Curves) else draw_boxes(panel)), WIDTH, HEIGHT
+    if isinstance(panel, Boxes):
+        return draw_boxes(panel), WIDTH, HEIGHT
+    return draw_curves(panel), WIDTH, HEIGHT + (NAME * len(panel.lines) if len(panel.lines) > 1 else 0)
 
 
 def as_inline(panel: Panel) -> str:
@@ -168,10 +171,10 @@ def draw_curves(panel: Curves) -> str:
                 f"<title>{escape(name)}: {x:g}, {y:.3g}</title></circle>"
                 for x, y in some
             ]
-        if len(panel.lines) > 1:
-            y = TOP + 8 + 15 * k
-            parts += [line(WIDTH - 92, y - 4, WIDTH - 72, y - 4, colour, f' stroke-width="2"{dash}')]
-            parts += [text(WIDTH - 66, y, name, "start")]
+        if len(panel.lines) > 1:  # names below, where they cover nothing and have room
+            y = HEIGHT + 8 + NAME * k
+            parts += [line(LEFT, y - 4, LEFT + 20, y - 4, colour, f' stroke-width="2"{dash}')]
+            parts += [text(LEFT + 26, y, name, "start")]
     return "".join(parts)
 
 
