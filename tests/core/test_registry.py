@@ -69,3 +69,9 @@ def test_neighbours():
     assert close_to("zzz", ["SODA_c", "mIoU"]) == "there are: SODA_c, mIoU"
     with pytest.raises(SpecError, match="did you mean 'mIoU'"):
         room.get("miuo")
+
+
+def test_the_name_of_a_family_names_its_members():
+    names = ["vdc-lmms", "vdc-aurora", "soda-2021", "sodam"]
+    assert close_to("VDC", names) == "there are: vdc-lmms, vdc-aurora"
+    assert close_to("soda", names) == "did you mean 'sodam'?"  # a family has at least two

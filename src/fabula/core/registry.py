@@ -22,9 +22,12 @@ if TYPE_CHECKING:
 
 
 def close_to(name: str, names: list[str]) -> str:
-    """`; did you mean 'x'?` or the whole list."""
+    """The nearest name; of a family (`etbench`, of which there is etbench-tvg …) its members; or the whole list."""
     import difflib
 
+    family = [n for n in names if key(n).startswith(f"{key(name)}_")]
+    if len(family) > 1:
+        return f"there are: {', '.join(family)}"
     near = difflib.get_close_matches(name.lower(), [n.lower() for n in names], n=1)
     near = [n for n in names if near and n.lower() == near[0]]
     return f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(names)}"
