@@ -112,6 +112,10 @@ class Session:
         finally:
             self.counting.remove(spent)
 
+    def model_of(self, judge: str) -> str:
+        """The model that a judge names for itself (`fabula@model`), or that of the run."""
+        return judge.partition("@")[2] or self.options.model
+
     def tell(self, unparsed: int = 0, spared: int = 0, attempts: int = 0) -> None:
         """Who reads the answers says what they were worth."""
         for spent in self.counting:

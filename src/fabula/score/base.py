@@ -186,6 +186,25 @@ def count_spent(metric: Metric, rows_of: Callable[[Metric], Rows], memory: Memor
     return table
 
 
+def with_parts(
+    result: Result,
+    counted: str,
+    places_of: Callable[[Rows], Mapping[str, Sequence[int]]],
+    folded_by: Callable[[Metric], Metric] = lambda metric: metric,
+) -> Result:
+    """The result with each score of parts of its rows as well: types of queries, categories of videos, kinds of items.
+
+    `places_of` says which rows a part has; parts without rows are none. `counted` is what a part is counted in.
+    """
+    scores = {}
+    for name, score in result.scores.items():
+        metric, rows = folded_by(result.metrics[name]), result.rows[name]
+        parts = {part: rows.take(at) for part, at in places_of(rows).items() if at}
+        by_type = {part: {counted: len(set(some.keys)), **metric.fold(some)} for part, some in parts.items()}
+        scores[name] = replace(score, by_type=by_type)
+    return replace(result, scores=scores)
+
+
 def share_keys(table: Rows, others: Iterable[Rows]) -> Rows:
     """The same table; where another one has the same keys, theirs: hundreds may be kept."""
     for other in others:

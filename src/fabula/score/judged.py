@@ -88,8 +88,7 @@ def without_crowded(table: Rows) -> Rows:
 
 def model_of(metric: Metric) -> str:
     """The model that was asked: the metric's own, or that of the run."""
-    named = str(metric.param("judge") or metric.param("text") or "")
-    return named.partition("@")[2] or current().options.model
+    return current().model_of(str(metric.param("judge") or metric.param("text") or ""))
 
 
 def describe_calls(name: str, spent: Spent) -> str:

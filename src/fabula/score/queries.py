@@ -16,7 +16,7 @@ from fabula.io import moments as files
 from fabula.io.files import pause_collector
 from fabula.metrics import Metric
 from fabula.metrics.moments import MomentMetric
-from fabula.score.base import Request, Tally, measure
+from fabula.score.base import Request, Tally, measure, with_parts
 from fabula.score.kept import Answers
 from fabula.score.options import ScoreOptions
 from fabula.score.rankings import Reading, Scored, moment_rows
@@ -104,16 +104,15 @@ def in_seconds(
 
 def with_types(result: Result, types: Mapping[Id, str]) -> Result:
     """The result with each score by type of query as well, as TVR's evaluator gives it: v, t, vt, then any other."""
-    scores = {}
-    for name, score in result.scores.items():
-        metric, rows = result.metrics[name], result.rows[name]
+
+    def places_of(rows: Rows) -> dict[str, list[int]]:
         places: dict[str, list[int]] = {type: [] for type in TYPES}
         for i, key in enumerate(rows.keys):
             if key in types:
                 places.setdefault(types[key], []).append(i)
-        by_type = {t: {"queries": len(at), **metric.fold(rows.take(at))} for t, at in places.items() if at}
-        scores[name] = replace(score, by_type=by_type)
-    return replace(result, scores=scores)
+        return places
+
+    return with_parts(result, "queries", places_of)
 
 
 def keep_usable(

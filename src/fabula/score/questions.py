@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -17,7 +17,7 @@ from fabula.core.rows import Rows
 from fabula.io import questions as files
 from fabula.metrics import Metric
 from fabula.metrics.questions import QuestionMetric, Responses
-from fabula.score.base import Request, Tally, Task, measure
+from fabula.score.base import Request, Tally, Task, measure, with_parts
 
 MANY = 1000
 BUCKETS = {  # where one begins that the next one ends
@@ -96,18 +96,17 @@ def with_kinds(result: Result, responses: Sequence[Response]) -> Result:
     parts = list_parts(responses)
     if not parts:
         return result
-    scores = {}
-    for name, score in result.scores.items():
-        metric, rows = result.metrics[name], result.rows[name]
+
+    def places_of(rows: Rows) -> dict[str, list[int]]:
         where = {key: i for i, key in enumerate(rows.keys)}
-        found = dict[str, Mapping[str, float]]()
-        for part, ids in parts.items():
-            at = [where[id] for id in ids if id in where]
-            if at:
-                pooled = metric.with_params({"over": "items"}) if metric.param("over") else metric
-                found[part] = {"items": len(at), **pooled.fold(rows.take(at))}
-        scores[name] = replace(score, by_type=found)
-    return replace(result, scores=scores)
+        return {part: [where[id] for id in ids if id in where] for part, ids in parts.items()}
+
+    return with_parts(result, "items", places_of, pool_items)
+
+
+def pool_items(metric: Metric) -> Metric:
+    """Within a part every item counts the same."""
+    return metric.with_params({"over": "items"}) if metric.param("over") else metric
 
 
 def list_parts(responses: Sequence[Response]) -> dict[str, list[str | int]]:

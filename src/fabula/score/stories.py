@@ -22,7 +22,7 @@ from fabula.io.moments import is_etbench
 from fabula.io.segments import check_predictions, check_references
 from fabula.metrics import Metric
 from fabula.metrics.stories import Stories, compare
-from fabula.score.base import Readable, Request, Shelf, Tally, measure
+from fabula.score.base import Readable, Request, Shelf, Tally, measure, with_parts
 from fabula.score.spoken import listen, reader_of
 
 
@@ -52,17 +52,15 @@ def run(request: Request, task: str | None) -> Result:
 
 def with_categories(result: Result, categories: Mapping[str, str]) -> Result:
     """The result with each score by category of video as well, where the references have categories."""
-    scores = {}
-    for name, score in result.scores.items():
-        metric, rows = result.metrics[name], result.rows[name]
+
+    def places_of(rows: Rows) -> dict[str, list[int]]:
         places: dict[str, list[int]] = {}
         for i, video in enumerate(rows.keys):
             if (category := categories.get(str(video))) is not None:
                 places.setdefault(category, []).append(i)
-        parts = {category: rows.take(at) for category, at in places.items()}
-        by_type = {c: {"videos": len(set(part.keys)), **metric.fold(part)} for c, part in parts.items()}
-        scores[name] = replace(score, by_type=by_type)
-    return replace(result, scores=scores)
+        return places
+
+    return with_parts(result, "videos", places_of)
 
 
 class Ready(NamedTuple):

@@ -17,7 +17,6 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from fabula.core.spec import show
-from fabula.io.answers.readers import READERS
 from fabula.match.hungarian import hungarian
 from fabula.metrics.moments.base import Block, Columns, Floats, MomentMetric
 from fabula.pair.tiou import area_iou, single_iou
@@ -45,21 +44,14 @@ class Metric(MomentMetric):
     over: Literal["queries", "sources"] = "queries"
     reader: str = "fabula"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "reader", READERS.get(self.reader).name)
-
     def names(self) -> tuple[str, ...]:
         return ("f1", "precision", "recall", *(f"f1@{show(t)}" for t in self.iou))
 
     def units(self, block: Block) -> Columns:
         out: Columns = {name: np.zeros(len(block)) for name in self.names()}
-        at, _ = block.ranked("file", None, right=True)
-        bounds = np.searchsorted(block.of[at], np.arange(len(block) + 1))
-        for q, query in enumerate(block.queries):
-            answer = block.spans[at[bounds[q] : bounds[q + 1]]]
-            if len(answer) and query.windows:
-                for name, value in self.one(answer, np.array(query.windows, dtype=np.float64)).items():
+        for q, answer, wanted in block.told():
+            if len(answer) and len(wanted):
+                for name, value in self.one(answer, wanted).items():
                     out[name][q] = value
         return out
 

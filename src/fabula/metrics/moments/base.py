@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -141,6 +141,13 @@ class Block:
         out[np.arange(out.shape[1]) < counts[:, None]] = windows
         return out, counts
 
+    def told(self) -> Iterator[tuple[int, Floats, Floats]]:
+        """Each query's number, its answer in its own video as it was given [P, 2], and its windows [G, 2]."""
+        at, _ = self.ranked("file", None, right=True)
+        bounds = np.searchsorted(self.of[at], np.arange(len(self) + 1))
+        for q, query in enumerate(self.queries):
+            yield q, self.spans[at[bounds[q] : bounds[q + 1]]], np.array(query.windows, dtype=np.float64).reshape(-1, 2)
+
     def ranked(self, order: str, top: int | None, right: bool = False) -> tuple[Ints, Ints]:
         """The answers that count, query by query and best first: which [K], and at which place [K].
 
@@ -215,8 +222,10 @@ class MomentMetric(Metric):
     repeated: Literal["error", "last", "join"] = "error"
 
     def __post_init__(self) -> None:
-        """The numbers reported depend on the parameters: every k, every threshold."""
+        """The numbers reported depend on the parameters: every k, every threshold; a reader has its own name."""
         super().__post_init__()
+        if (reader := self.param("reader")) is not None:
+            object.__setattr__(self, "reader", READERS.get(reader).name)
         names = self.names()
         object.__setattr__(self, "fields", names)
         object.__setattr__(self, "primary", type(self).primary if type(self).primary in names else names[0])

@@ -17,7 +17,6 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from fabula.core.spec import show
-from fabula.io.answers.readers import READERS
 from fabula.metrics.moments.base import Block, Columns, MomentMetric
 from fabula.pair.tiou import hull_iou, single_iou
 
@@ -40,10 +39,6 @@ class Metric(MomentMetric):
     mean: Literal["no", "yes"] = "no"
     digits: Literal["float64", "mixed"] = "float64"
     over: Literal["queries", "sources"] = "queries"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "reader", READERS.get(self.reader).name)
 
     def names(self) -> tuple[str, ...]:
         return (*(["r1"] if self.mean == "yes" else []), *(f"r1@{show(t)}" for t in self.iou), "miou")

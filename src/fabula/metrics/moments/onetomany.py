@@ -19,7 +19,6 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from fabula.core.spec import show
-from fabula.io.answers.readers import READERS
 from fabula.match.hungarian import hungarian
 from fabula.metrics.moments.base import Block, Columns, Floats, MomentMetric
 from fabula.pair.tiou import area_iou
@@ -46,20 +45,12 @@ class Metric(MomentMetric):
     merge: Literal["copied", "in-place"] = "copied"
     reader: str = "fabula"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "reader", READERS.get(self.reader).name)
-
     def names(self) -> tuple[str, ...]:
         return ("etf1", "count", "tiou", *(f"{part}@{show(t)}" for t in self.iou for part in ("p", "r", "f1")))
 
     def units(self, block: Block) -> Columns:
         out: Columns = {name: np.zeros(len(block)) for name in self.names()}
-        at, _ = block.ranked("file", None, right=True)
-        bounds = np.searchsorted(block.of[at], np.arange(len(block) + 1))
-        for q, query in enumerate(block.queries):
-            answer = block.spans[at[bounds[q] : bounds[q + 1]]]
-            wanted = np.array(query.windows, dtype=np.float64).reshape(-1, 2)
+        for q, answer, wanted in block.told():
             for name, value in self.one(answer, wanted).items():
                 out[name][q] = value
         return out

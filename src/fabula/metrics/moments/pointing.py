@@ -12,7 +12,6 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from fabula.io.answers.readers import READERS
 from fabula.metrics.moments.base import Block, Columns, MomentMetric
 
 
@@ -28,10 +27,6 @@ class Metric(MomentMetric):
 
     over: Literal["queries", "sources"] = "queries"
     reader: str = "point"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "reader", READERS.get(self.reader).name)
 
     def names(self) -> tuple[str, ...]:
         return ("hit",)

@@ -16,7 +16,6 @@ import numpy as np
 
 from fabula.core.errors import SpecError
 from fabula.core.spec import show
-from fabula.io.answers.readers import READERS
 from fabula.metrics.moments.base import Block, Columns, Floats, MomentMetric
 from fabula.pair.tiou import forward, overlap
 
@@ -50,7 +49,6 @@ class Metric(MomentMetric):
         super().__post_init__()
         if not self.iou or self.eps < 0:
             raise SpecError(f"{self.name}: there is at least one threshold, and what is added to a union is 0 or more")
-        object.__setattr__(self, "reader", READERS.get(self.reader).name)
 
     def names(self) -> tuple[str, ...]:
         return ("recall", "miou", *(f"r1@{show(t)}" for t in self.iou))

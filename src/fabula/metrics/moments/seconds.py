@@ -16,7 +16,6 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from fabula.io.answers.readers import READERS
 from fabula.metrics.moments.base import Block, Columns, Floats, MomentMetric
 from fabula.metrics.moments.onetomany import join
 
@@ -42,26 +41,19 @@ class Metric(MomentMetric):
     over: Literal["queries", "sources"] = "queries"
     reader: str = "fabula"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "reader", READERS.get(self.reader).name)
-
     def names(self) -> tuple[str, ...]:
         return ("f1", "precision", "recall")
 
     def units(self, block: Block) -> Columns:
         out: Columns = {name: np.zeros(len(block)) for name in self.names()}
-        at, _ = block.ranked("file", None, right=True)
-        bounds = np.searchsorted(block.of[at], np.arange(len(block) + 1))
-        for q, query in enumerate(block.queries):
-            answer = block.spans[at[bounds[q] : bounds[q + 1]]]
-            wanted = np.array(query.windows, dtype=np.float64).reshape(-1, 2)
+        read = np.zeros(len(block))
+        for q, answer, wanted in block.told():
+            read[q] = len(answer) > 0
             both, said, there = (count_seconds if self.grid == "seconds" else measure_time)(answer, wanted)
             if both > 0:
                 p, r = both / said, both / there
                 out["precision"][q], out["recall"][q], out["f1"][q] = p, r, 2 * p * r / (p + r)
         if self.unread == "drop":
-            read = (np.diff(bounds) > 0).astype(np.float64)
             out |= {self.weight(name): read for name in self.names()}
         return out
 

@@ -18,11 +18,6 @@ T = TypeVar("T")
 EMPTY = "empty"  # an answer without a word is one, in which nothing can be read
 
 
-def model_of(judge: str) -> str:
-    """The metric's own, or that of the run."""
-    return judge.partition("@")[2] or current().options.model
-
-
 def ask_each(calls: Sequence[Call], read: Sequence[Callable[[str], T | None]], tries: int = 1) -> list[T | None]:
     """What is read in the answer of each call; None where nothing is, after all tries. It is counted as unparsed."""
     found: list[T | None] = [None] * len(calls)

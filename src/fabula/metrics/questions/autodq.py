@@ -23,7 +23,7 @@ from fabula.core.rows import Rows
 from fabula.llm.call import Call
 from fabula.llm.session import current
 from fabula.metrics.base import Row, Values
-from fabula.metrics.questions._asking import ask_each, model_of
+from fabula.metrics.questions._asking import ask_each
 from fabula.metrics.questions._events import READ_EVENTS, READ_TOLD, BrokenError, Events, Told
 from fabula.metrics.questions._prompts import examination
 from fabula.metrics.questions.base import QuestionMetric
@@ -132,14 +132,14 @@ class Metric(QuestionMetric):
         told = [s.meant if side == "reference" else s.said for s in asked]
         if self.texts == "lower":
             told = [text.replace('"', "'") for text in told]
-        ask, model = examination(self.name, self.judge).ask_first, model_of(self.judge)
+        ask, model = examination(self.name, self.judge).ask_first, current().model_of(self.judge)
         found = self.ask(asked, [ask(model, text) for text in told], [READ_EVENTS[self.read]] * len(asked))
         for sample, events in zip(asked, found, strict=True):
             setattr(sample, side, events)
 
     def compare(self, samples: Sequence[Sample], share: Literal["recall", "precision"]) -> None:
         """Which events of one side the other entails."""
-        ask, model = examination(self.name, self.judge).ask_second, model_of(self.judge)
+        ask, model = examination(self.name, self.judge).ask_second, current().model_of(self.judge)
         asked, calls, readers = list[Sample](), list[Call](), list[Callable[[str], Told | None]]()
         for sample in (s for s in samples if not s.failed):
             whole, text = (sample.meant, sample.said) if share == "recall" else (sample.said, sample.meant)

@@ -20,7 +20,7 @@ from fabula.core.questions import Asked, Response
 from fabula.core.rows import Rows
 from fabula.llm.session import current
 from fabula.metrics.base import Array, Row, Values
-from fabula.metrics.questions._asking import ask_each, model_of
+from fabula.metrics.questions._asking import ask_each
 from fabula.metrics.questions._matches import READ, Agreement
 from fabula.metrics.questions._prompts import examination
 from fabula.metrics.questions.base import QuestionMetric
@@ -112,7 +112,7 @@ class Metric(QuestionMetric):
 
     def examine(self, asked: Sequence[tuple[Response, Asked]]) -> list[Agreement | None]:
         """The judgement of each question."""
-        exam, model = examination(self.name, self.judge), model_of(self.judge)
+        exam, model = examination(self.name, self.judge), current().model_of(self.judge)
         first = [exam.ask_first(model, r.answer or "", pair.question) for r, pair in asked]
         said = ask_each(first, [str] * len(first))
         second = [

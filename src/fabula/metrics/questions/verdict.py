@@ -70,7 +70,7 @@ class Metric(QuestionMetric):
     def ask(self, triples: Sequence[tuple[str, str, str]]) -> list[str]:
         """What the judge says of each question, answer and right answer."""
         session = current()
-        model = self.judge.partition("@")[2] or session.options.model
+        model = session.model_of(self.judge)
         answers = session.ask([self.asker.call(model, *triple) for triple in triples])
         check_answered(answers)
         return [answer.text for answer in answers if isinstance(answer, Answer)]

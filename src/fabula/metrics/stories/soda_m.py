@@ -90,7 +90,7 @@ class Metric(Merged):
         asked = [(n, g, members) for n, g, members in every if self.counts_at(told[n][0], g)]
         questions = [(checklist_of(told[n][0], g), join_captions(told[n][1], members)) for n, g, members in asked]
         judge, session = find_judge(self.judge), current()
-        model = self.judge.partition("@")[2] or session.options.model
+        model = session.model_of(self.judge)
         answers = checklists.count_points(judge, session, model, questions)
         session.tell(unparsed=sum(not counts for counts in answers), spared=len(every) - len(asked))
         found: list[dict[int, Counts | None]] = [{} for _ in told]

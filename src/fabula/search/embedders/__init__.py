@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fabula.core import spec
 from fabula.core.errors import InputError, SpecError, shown
-from fabula.core.registry import Room, close_to
+from fabula.core.registry import Room
+from fabula.features.extractors import build_adapter
 from fabula.search.embedders.base import TOLD, Embedder
 
 GROUP = "fabula.embedders"  # of entry points: name = "package.module:Class"
@@ -28,17 +28,8 @@ room = Room(__name__, "Embedder", "embedder", group=GROUP, check=check_embedder)
 
 def embedder(text: str, **params: Any) -> Embedder:
     """From its string: `offline`, `colours`, `openclip(act=quickgelu):clip.safetensors`."""
-    told, colon, weights = text.partition(":")
-    name, given = spec.parse(told)
-    if colon and not weights:
-        raise SpecError(f"{text!r} names no file behind the colon")
-    found: type[Embedder] = room.get(name)
-    for field in params:
-        if field not in found.defaults():
-            raise SpecError(f"{found.name} has no parameter {field!r}; {close_to(field, list(found.defaults()))}")
-    if weights:
-        params["weights"] = weights
-    return found(**params).with_params(given)
+    made: Embedder = build_adapter(room.get, text, params)
+    return made
 
 
 def rebuild(recipe: Mapping[str, Any], weights: str | None = None, device: str = "cpu") -> Embedder:
