@@ -24,9 +24,9 @@ def invoke(*args: str):
 
 def test_without_torch_the_extra_is_named(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(MissingExtra, match=r"pip install 'fabula\[learn\]'"):
+    with pytest.raises(MissingExtra, match=r"\[learn\]; install it with: pip install '"):
         invoke("train", "pss", "--data", REFS, "--features", "x", "--out", tmp_path / "run")
-    with pytest.raises(MissingExtra, match=r"pip install 'fabula\[learn\]'"):
+    with pytest.raises(MissingExtra, match=r"\[learn\]; install it with: pip install '"):
         invoke("predict", "pss", "x", "--features", "x", "-o", tmp_path / "x.json")
 
 

@@ -132,7 +132,7 @@ def test_pairs_equal_single_scores():
 
 def test_java_absent_says_the_pip_line(monkeypatch):
     monkeypatch.setattr(java.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(MissingExtra, match=r"pip install 'fabula\[spice-java\]'"):
+    with pytest.raises(MissingExtra, match=r"\[spice-java\]; install it with: pip install '"):
         java.scores(["a"], [["a"]])
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import importlib.metadata
 import platform
-import re
 import sys
+from collections.abc import Iterable
 
 import click
 
@@ -13,9 +13,9 @@ from fabula import __version__, _kernels
 from fabula.cli._console import print_lines
 from fabula.core.cachefile import cache_folder, find_distrust
 from fabula.core.errors import FabulaError
+from fabula.core.extras import is_installed, pip_line, read_extras
 from fabula.text.meteor.index import Tables, find_index
 
-REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][\w.-]*)\s*(?:\[([^\]]*)\])?")
 OWNERS = ("test", "llm-test", "test-weights", "bench")  # extras of those who work on Fabula itself
 
 
@@ -39,39 +39,12 @@ def meteor_state() -> tuple[bool, str]:
     return True, f"index whole, {built.path.stat().st_size / 2**20:.0f} MB in {folder}"
 
 
-def list_extras() -> dict[str, list[str]]:
-    """Every extra of this install and the packages it brings, those of the extras it includes too."""
-    about = importlib.metadata.metadata("fabula")
-    own: dict[str, list[tuple[str, str]]] = {extra: [] for extra in about.get_all("Provides-Extra") or ()}
-    for line in importlib.metadata.requires("fabula") or ():
-        wanted, _, marker = line.partition(";")
-        found, extra = REQUIREMENT.match(wanted), re.search(r"extra\s*==\s*['\"]([^'\"]+)", marker)
-        if found and extra and extra[1] in own:
-            own[extra[1]].append((found[1], found[2] or ""))
-
-    def gather(extra: str) -> list[str]:
-        packages = []
-        for name, inner in own.get(extra, ()):
-            if name.lower() == "fabula":
-                packages += [package for other in inner.split(",") for package in gather(other.strip())]
-            else:
-                packages.append(name)
-        return list(dict.fromkeys(packages))
-
-    return {extra: gather(extra) for extra in own if extra not in OWNERS}
-
-
-def extra_state(extra: str, packages: list[str]) -> tuple[bool, str]:
+def extra_state(extra: str, packages: Iterable[str]) -> tuple[bool, str]:
     """Which of its packages are here, in which version; how to get those that are not."""
-    here, absent = [], []
-    for package in packages:
-        try:
-            here.append(f"{package} {importlib.metadata.version(package)}")
-        except importlib.metadata.PackageNotFoundError:
-            absent.append(package)
+    absent = [package for package in packages if not is_installed(package)]
     if absent:
-        return False, f"absent (optional): {', '.join(absent)}; pip install 'fabula[{extra}]'"
-    return True, ", ".join(here)
+        return False, f"absent (optional): {', '.join(absent)}; {pip_line(extra)}"
+    return True, ", ".join(f"{package} {importlib.metadata.version(package)}" for package in packages)
 
 
 @click.command("doctor")
@@ -81,7 +54,11 @@ def command() -> None:
         ("fabula", (True, f"{__version__} on Python {platform.python_version()}, {sys.platform}")),
         ("kernels", kernel_state()),
         ("METEOR", meteor_state()),
-        *((f"[{extra}]", extra_state(extra, packages)) for extra, packages in list_extras().items()),
+        *(
+            (f"[{extra}]", extra_state(extra, packages))
+            for extra, packages in read_extras().items()
+            if extra not in OWNERS
+        ),
     ]
     wide = max(len(name) for name, _ in checks)
     print_lines(f"{'✓' if good else '·'} {name:<{wide}} {what}" for name, (good, what) in checks)

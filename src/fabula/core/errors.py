@@ -58,7 +58,9 @@ class MissingExtra(FabulaError):  # noqa: N818  (reads better than MissingExtraE
 
     def __init__(self, what: str, extra: str) -> None:
         self.what, self.extra = what, extra
-        super().__init__(f"{what} needs an optional dependency; install it with: pip install 'fabula[{extra}]'")
+        from fabula.core.extras import pip_line  # read the installed package's metadata only when something is absent
+
+        super().__init__(f"{what} needs the extra [{extra}]; install it with: {pip_line(extra)}")
 
     def __reduce__(self) -> tuple[type[MissingExtra], tuple[str, str]]:
         return type(self), (self.what, self.extra)  # it may come from another process

