@@ -71,6 +71,17 @@ def test_compare_latex_and_markdown_escape(fabula, worse):
     assert r"| metric | a: a | b: b\_& |" in markdown and "**80.00** <sup>b</sup>" in markdown
 
 
+def test_compare_latex_and_markdown_go_into_files(fabula, worse, tmp_path):
+    files = ("a.json", "b_&.json")
+    ask = ("--refs", "many.json", *SODA_D, "--resamples", 100)
+    plain, printed = fabula("compare", *files, *ask).out, fabula("compare", *files, *ask, "--latex").out
+    ran = fabula("compare", *files, *ask, "--latex", "t.tex", "--markdown", "t.md", "--json", "t.json")
+    assert ran.code == 0 and ran.out == plain and (tmp_path / "t.tex").read_text() == printed
+    assert "| metric | a: a |" in (tmp_path / "t.md").read_text() and (tmp_path / "t.json").is_file()
+    assert fabula("compare", "--latex", *files, *ask).out == printed  # a system behind the flag is no file to write
+    assert "cannot be written" in fabula("compare", *files, *ask, "--latex", "none/t.tex").err
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

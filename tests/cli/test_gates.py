@@ -62,3 +62,17 @@ def test_a_system_that_is_worse(fabula, tmp_path):
 def test_options_that_would_not_be_heeded(fabula):
     ran = fabula("score", "preds.json", "-r", "refs.json", "--cluster", "kind")
     assert ran.code == 2 and "without --ci" in ran.err and "--cluster" in ran.err
+
+
+def test_a_floor_in_points_is_refused_before_anything_is_scored(fabula):
+    for floor, write in (("SODA_c=27", "0.27"), ("METEOR=8.5", "0.085"), ("CIDEr=59.9", "0.599")):
+        ran = fabula("score", "nothing.json", "-r", "refs.json", f"--fail-under={floor}")
+        assert ran.code == 2 and f"scores are fractions, write {write}" in ran.err
+    assert "no such file" in fabula("score", "nothing.json", "-r", "refs.json", "--fail-under", "CIDEr=2.5").err
+
+
+def test_a_difference_in_points_is_refused(fabula):
+    words = ("power", "preds.json", "refs.json", "-r", "refs.json", "-m", "mIoU", "--difference")
+    ran = fabula(*words, "1")
+    assert ran.code == 2 and "--difference 1: mIoU is a fraction" in ran.err and "write 0.01 for 1 point of" in ran.err
+    assert fabula(*words, ".01").code == 0

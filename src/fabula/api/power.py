@@ -108,12 +108,22 @@ def power(
     for metric, some in tables.items():
         made = samples(some)
         scale = scales.get(metric, 100.0)
+        check_fraction(metric, asked.difference, [sample.value for sample in made])
         if len(made) == 2:
             lines.append(power_of_pair(metric, made[0], made[1], asked.alpha, asked.power, scale))
         else:
             rho = asked.correlation or 0.0
             lines.append(power_of_pilot(metric, made[0], rho, asked.alpha, asked.power, scale))
     return Powers(tuple(lines), asked, unit, warnings)
+
+
+def check_fraction(metric: str, difference: float | None, values: Sequence[float]) -> None:
+    """Refuse a difference in points where the scores are fractions."""
+    if difference is not None and abs(difference) >= 1 and all(abs(value) <= 1 for value in values):
+        raise SpecError(
+            f"--difference {difference:g}: {metric} is a fraction, {values[0]:.4f} here; "
+            f"write {difference / 100:g} for {difference:g} point{'s' * (abs(difference) != 1)} of a table"
+        )
 
 
 Tables = dict[str, list[tuple[Rows, Folding]]]

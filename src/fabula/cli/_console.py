@@ -6,7 +6,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -107,6 +107,14 @@ class Repeatable(click.Option):
     """An option of names: `--only a b`, `--only a,b` and `--only a --only b` are the same."""
 
 
+class MaybeFile(click.Option):
+    """`--latex` prints; `--latex table.tex` writes that file. Only a word with the ending is taken for the file."""
+
+    def __init__(self, *names: Any, ending: str, **settings: Any) -> None:
+        super().__init__(*names, **settings)
+        self.ending = ending
+
+
 NAME = r"[A-Za-z_][\w-]*(?:\([^()]*\))?(?:@[\d./]+)?(?:/\w+)?(?:=[-+\d.e]+)?"
 NAMES = rf"\s*{NAME}(?:\s*,\s*{NAME})*\s*"
 
@@ -116,6 +124,24 @@ def is_name(word: str) -> bool:
     return re.fullmatch(NAMES, word) is not None and not os.path.exists(word)  # noqa: PTH110  (begins quicker)
 
 
+def join_files(args: list[str], endings: Mapping[str, str]) -> list[str]:
+    """`--latex table.tex` as one word, `--latex` alone as `--latex=-`."""
+    joined: list[str] = []
+    words = iter(args)
+    for word in words:
+        if word == "--":
+            return [*joined, word, *words]
+        if word in endings:
+            following = next(words, None)
+            is_file = following is not None and following.endswith(endings[word]) and not following.startswith("-")
+            joined.append(f"{word}={following if is_file else '-'}")
+            if following is not None and not is_file:
+                joined += join_files([following, *words], endings)
+        else:
+            joined.append(word)
+    return joined
+
+
 class Several(click.Command):
     """A command whose `--refs A B C` takes every following word up to the next option; `--metrics a b` every name."""
 
@@ -123,7 +149,9 @@ class Several(click.Command):
         options = [p for p in self.params if isinstance(p, click.Option) and p.multiple]
         many = {o for p in options for o in p.opts}
         names = {o for p in options if isinstance(p, Repeatable) for o in p.opts}
+        endings = {o: p.ending for p in self.params if isinstance(p, MaybeFile) for o in p.opts}
         flat: list[str] = []
+        args = join_files(args, endings)
         open_option: str | None = None
         fresh = False  # the option has not had a value yet
         for i, arg in enumerate(args):

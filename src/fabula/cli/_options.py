@@ -16,7 +16,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from fabula.cli._console import Repeatable
+from fabula.cli._console import MaybeFile, Repeatable
 from fabula.core.errors import SpecError, shown
 from fabula.core.options import Option, Options
 
@@ -76,6 +76,9 @@ def make_flag(o: Option) -> Decorator:
     names = [*o.about.flags, o.flag]
     if o.kind is bool:
         return click.option(*names, o.name, is_flag=True, help=o.about.help, default=o.default)
+    if o.about.ending:
+        shape = {"type": PATH, "metavar": f"[FILE{o.about.ending}]", "ending": o.about.ending}
+        return click.option(*names, o.name, cls=MaybeFile, help=o.about.help, **shape)
     settings: dict[str, Any] = {"type": click_type(o), "help": o.about.help, "metavar": o.about.metavar}
     if o.default is MISSING:
         settings["required"] = True

@@ -14,12 +14,14 @@ import click
 
 from fabula.cli._console import print_lines, warn
 from fabula.core.errors import InputError, SpecError
-from fabula.core.options import Options
+from fabula.core.options import Option, Options
 
 if TYPE_CHECKING:
     from fabula.core.result import Result
 
+STDOUT = Path("-")
 JSON = "--json"  # the option whose - is standard output
+Lines = Callable[[], Iterable[str]]
 
 
 def check_outputs(read: Iterable[Path | None], outputs: Options | None = None, **written: Path | None) -> None:
@@ -29,13 +31,16 @@ def check_outputs(read: Iterable[Path | None], outputs: Options | None = None, *
     """
     if outputs is not None:
         written |= {o.flag: getattr(outputs, o.name) for o in outputs.options() if o.about.writes}
+        printed = [o.flag for o in outputs.options() if getattr(outputs, o.name) == STDOUT and is_printable(o)]
+        if len(printed) > 1:
+            raise SpecError(f"{' and '.join(printed)} each take standard output; say one of them, or name a file")
     sources = [path for path in read if path is not None]
     taken: dict[str, str] = {}
     for option, path in written.items():
         if path is None:
             continue
         if str(path) == "-":
-            if option != JSON:
+            if outputs is None or not any(o.flag == option and is_printable(o) for o in outputs.options()):
                 raise SpecError(f"{option} - would be a file called -; name a file, or /dev/stdout")
             continue
         if path.exists() and not path.is_file() and not path.is_dir():
@@ -48,6 +53,24 @@ def check_outputs(read: Iterable[Path | None], outputs: Options | None = None, *
             raise SpecError(f"{option} and {taken[real]} name the same file, {path}; give each its own")
         taken[real] = option
         check_folder(path, Path(real))
+
+
+def is_printable(o: Option) -> bool:
+    """True of an option that may write to standard output: --json -, --latex."""
+    return o.about.writes and (o.flag == JSON or bool(o.about.ending))
+
+
+def write_forms(*forms: tuple[Path | None, Lines]) -> Lines | None:
+    """Other forms of a table (--latex, --markdown), each into its file; the one that standard output is to get."""
+    printed = None
+    for path, lines in forms:
+        if path == STDOUT:
+            printed = lines
+        elif path is not None:
+            from fabula.io.files import write_text
+
+            write_text(path, (f"{line}\n" for line in lines()))
+    return printed
 
 
 def check_folder(path: Path, real: Path) -> None:

@@ -10,7 +10,7 @@ import click
 from fabula.api.compare import WITHOUT, compare
 from fabula.cli._console import Several, show_progress
 from fabula.cli._options import flags, path_argument, refs_option
-from fabula.cli._out import Shown, check_outputs, show
+from fabula.cli._out import Shown, check_outputs, show, write_forms
 from fabula.cli._shared.gates import check_worse
 from fabula.core.errors import SpecError
 from fabula.core.options import Options, option
@@ -23,8 +23,12 @@ from fabula.stats.resampling import Clusters, PairedTest
 class Outputs(Options):
     """What is made of the comparison."""
 
-    latex: bool = option(False, "Print a LaTeX table (booktabs).")
-    markdown: bool = option(False, "Print Markdown tables.")
+    latex: Path | None = option(
+        None, "Print a LaTeX table (booktabs), or write it to a .tex file.", writes=True, ending=".tex"
+    )
+    markdown: Path | None = option(
+        None, "Print Markdown tables, or write them to a .md file.", writes=True, ending=".md"
+    )
     json_: Path | None = option(None, "Write JSON; - for standard output.", writes=True)
     names: tuple[str, ...] = option(
         (), "What to call the systems, comma separated. Default: their files' names.", parts=True
@@ -33,10 +37,6 @@ class Outputs(Options):
     fail_if_worse: bool = option(
         False, "End with exit code 3 where a system is worse than the first, p corrected below --alpha."
     )
-
-    def __post_init__(self) -> None:
-        if self.latex + self.markdown + (str(self.json_) == "-") > 1:
-            raise SpecError("--latex, --markdown and --json - each take standard output; say one of them")
 
 
 @click.command("compare", cls=Several)
@@ -66,11 +66,13 @@ def command(
     with show_progress() as progress:
         own = {"cluster": grouped.cluster, "progress": progress}
         seen = compare(named, refs, options=options, testing=testing, **own)
-    plain = report.latex if outputs.latex else report.markdown if outputs.markdown else report.plain
+    printed = write_forms(
+        (outputs.latex, lambda: report.latex(seen)), (outputs.markdown, lambda: report.markdown(seen))
+    )
     shown = Shown(
         document=lambda: report.as_json(seen),
-        lines=lambda: plain(seen),
-        drawn=(lambda: report.rich_tables(seen)) if plain is report.plain else None,
+        lines=printed or (lambda: report.plain(seen)),
+        drawn=None if printed else (lambda: report.rich_tables(seen)),
         warnings=seen.warnings,
     )
     show(shown, outputs.json_)

@@ -10,7 +10,7 @@ import click
 from fabula.api.meta import MetaOptions, meta
 from fabula.cli._console import Several, show_progress
 from fabula.cli._options import flags, path_argument
-from fabula.cli._out import Shown, check_outputs, show
+from fabula.cli._out import Shown, check_outputs, show, write_forms
 from fabula.core.errors import SpecError
 from fabula.core.options import Options, option
 from fabula.report import meta as report
@@ -19,14 +19,14 @@ from fabula.text.judges.options import JudgeOptions
 
 @dataclass(frozen=True, kw_only=True)
 class Outputs(Options):
-    latex: bool = option(False, "Print a LaTeX table (booktabs).")
+    latex: Path | None = option(
+        None, "Print a LaTeX table (booktabs), or write it to a .tex file.", writes=True, ending=".tex"
+    )
     json_: Path | None = option(None, "Write JSON; - for standard output.", writes=True)
     flickr8k: Path | None = option(None, "The folder of Flickr8k's judgements, in place of files; scored here.")
     crowd: bool = option(False, "Of Flickr8k, CrowdFlower's judgements instead of the experts'.")
 
     def __post_init__(self) -> None:
-        if self.latex and str(self.json_) == "-":
-            raise SpecError("--latex and --json - each take standard output; say one of them")
         if self.crowd and self.flickr8k is None:
             raise SpecError("--crowd says nothing without --flickr8k")
 
@@ -66,5 +66,5 @@ def command(files: tuple[Path, ...], options: MetaOptions, ask: JudgeOptions, ou
             ask=ask,
             progress=progress,
         )
-    plain = report.latex if outputs.latex else report.plain
-    show(Shown(document=lambda: report.as_json(found), lines=lambda: plain(found), warnings=found.notes), outputs.json_)
+    lines = write_forms((outputs.latex, lambda: report.latex(found))) or (lambda: report.plain(found))
+    show(Shown(document=lambda: report.as_json(found), lines=lines, warnings=found.notes), outputs.json_)

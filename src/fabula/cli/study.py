@@ -12,7 +12,7 @@ import click
 from fabula.api import study as api
 from fabula.cli._console import Several, print_note, show_progress
 from fabula.cli._options import flags, path_argument
-from fabula.cli._out import Shown, check_outputs, show
+from fabula.cli._out import Shown, check_outputs, show, write_forms
 from fabula.core.errors import SpecError
 from fabula.core.options import Options, option
 from fabula.io.files import write_text
@@ -28,14 +28,12 @@ class AsJson(Options):
 class Outputs(AsJson):
     """What is made of the results."""
 
-    latex: bool = option(False, "Print a LaTeX table (booktabs).")
+    latex: Path | None = option(
+        None, "Print a LaTeX table (booktabs), or write it to a .tex file.", writes=True, ending=".tex"
+    )
     html: Path | None = option(None, "Write a page with pictures.", writes=True)
     table: Path | None = option(None, "Write every answer: .csv or .parquet, which fabula meta reads.", writes=True)
     answers: tuple[Path, ...] = option((), "Backups of the same study taken elsewhere, to be added.", several=True)
-
-    def __post_init__(self) -> None:
-        if self.latex and str(self.json_) == "-":
-            raise SpecError("--latex and --json - each take standard output; say one of them")
 
 
 @click.group("study")
@@ -102,8 +100,8 @@ def results(study: Path, outputs: Outputs) -> None:
         write_text(outputs.html, [report.page(found)])
     if outputs.table is not None:
         api.write_table(found.table, outputs.table)
-    plain = report.latex if outputs.latex else report.plain
-    show(Shown(document=lambda: to_dict(found), lines=lambda: plain(found), warnings=found.warnings), outputs.json_)
+    lines = write_forms((outputs.latex, lambda: report.latex(found))) or (lambda: report.plain(found))
+    show(Shown(document=lambda: to_dict(found), lines=lines, warnings=found.warnings), outputs.json_)
 
 
 @command.command()

@@ -1,4 +1,4 @@
-"""Fabula's optional dependencies (extras): which packages each one brings, which are absent, the pip line that installs them.
+"""Fabula's optional dependencies (extras): the packages of each one, which are absent, the pip line for them.
 
 The package is on no index, so a hint that names an extra of it would fail. The packages of an extra are on the index:
 the hint names those that are absent, and works in a clone and beside a wheel alike.

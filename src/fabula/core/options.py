@@ -40,6 +40,7 @@ class About:
     at_least: int | None = None  # of a whole number
     at_most: int | None = None
     writes: bool = False  # names a file to be written
+    ending: str = ""  # a file with this ending may follow the flag; alone, it means standard output
     library_only: bool = False  # no flag
     argument: bool = False  # named without a flag
 

@@ -25,8 +25,18 @@ def read_floors(said: Sequence[str]) -> list[tuple[str, str | None, float]]:
             floor = float("nan")
         if not equals or not name or floor != floor:
             raise SpecError(f"--fail-under {text}; write METRIC=NUMBER, as SODA_c=.27, or PRF/recall=.3")
+        check_fraction(name.strip(), floor)
         found.append((name.strip(), part.strip() or None, floor))
     return found
+
+
+def check_fraction(name: str, floor: float) -> None:
+    """Refuse a floor in points before anything is scored; what is no metric of ours is looked at afterwards."""
+    from fabula.metrics import room
+
+    metric = room.find_own(name.partition("(")[0].partition("@")[0])
+    if metric is not None and metric.scale == 100 and floor > metric.highest:
+        raise SpecError(f"--fail-under {name}={floor:g}: scores are fractions, write {floor / 100:g}")
 
 
 def check_floors(result: Result, floors: Sequence[tuple[str, str | None, float]]) -> None:
