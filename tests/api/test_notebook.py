@@ -335,3 +335,31 @@ def test_where_two_tasks_fit_the_error_names_them():
     with pytest.raises(SpecError, match=r"say which: --task moments, --task highlights, --task grounding"):
         fabula.score([{"id": 1, "windows": [[0, 4]]}], refs)
     assert fabula.score([{"id": 1, "windows": [[0, 4]]}], refs, task="grounding").task == "grounding"
+
+
+# Shapes that a notebook has and no file ---------------------------------------------------------------------------------
+
+
+def test_rows_as_dicts_and_triples_by_video_are_stories():
+    stories = json.loads(GOOD.read_text(encoding="utf-8"))["results"]
+    rows = [
+        {"video": v, "start": e["timestamp"][0], "end": e["timestamp"][1], "caption": e["sentence"]}
+        for v, events in stories.items()
+        for e in events
+    ]
+    triples = {v: [(*e["timestamp"], e["sentence"]) for e in events] for v, events in stories.items()}
+    expected = fabula.score(GOOD, TRUTH, metrics="SODA_c")["SODA_c"].value
+    for given in (rows, pd.DataFrame(rows).to_dict("records"), triples):
+        assert fabula.score(given, TRUTH, metrics="SODA_c")["SODA_c"].value == expected
+    truth = json.loads(TRUTH.read_text(encoding="utf-8"))
+    refs = {v: [(s, e, t) for (s, e), t in zip(a["timestamps"], a["sentences"], strict=True)] for v, a in truth.items()}
+    assert fabula.score(rows, refs, metrics="SODA_d")["SODA_d"].value == pytest.approx(
+        fabula.score(GOOD, TRUTH, metrics="SODA_d")["SODA_d"].value, abs=1e-12
+    )
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, list])
+def test_other_columns_are_named_with_those_that_are_wanted(make):
+    rows = [{"video": "v_1", "t0": 0.0, "t1": 1.0, "sentence": "a dog runs"}]
+    with pytest.raises(InputError, match=r"'video', 't0', 't1', 'sentence'.*columns video, start, end, caption"):
+        fabula.score(make(rows), TRUTH)

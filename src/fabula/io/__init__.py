@@ -296,6 +296,8 @@ def sniff_format(head: Head) -> Format:
     hint = list_known(guessed)
     if isinstance(document, dict) and "windows" in document:
         hint = "queries and answers of moments are scored with --task moments, highlights or grounding"
+    elif hasattr(head.path, "called"):  # an object in memory (io/given/path.py)
+        hint = f"rows of events have the columns video, start, end, caption; {hint}"
     raise InputError(f"{what} is {seen}: no known format", file=head.path, hint=hint)
 
 

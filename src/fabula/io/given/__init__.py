@@ -6,7 +6,9 @@ more, and is then read like any other: the same checks, the same messages, the s
 written as it comes, so that what it yields need not fit into memory.
 
 dict                    a document, as in a .json; a line, where it is one
+                        {video: [(start, end, caption), …]} as well
 list, iterator          entries: the lines of a .jsonl, or a list in a .json where the format is one
+list of rows            {"video", "start", "end", "caption"}, as frame.to_dict("records") gives them
 Corpus, (Corpus, Notes) what `fabula.read` returns
 frame                   pandas, polars, Arrow: a row per event, window, caption, box or line (frames.py)
 """
@@ -24,10 +26,10 @@ from typing import Any
 from fabula.core.errors import FabulaError, InputError
 from fabula.core.notes import Notes
 from fabula.core.nouns import Corpus, Item, Story
-from fabula.io.given.frames import is_frame, list_entries
+from fabula.io.given.frames import gather_rows, is_frame, list_entries
 from fabula.io.given.path import Given, keep
 from fabula.io.given.plain import Place, name_kind, to_plain
-from fabula.io.given.shapes import ENTRY_IDS, find_ending, is_entry, is_labels
+from fabula.io.given.shapes import ENTRY_IDS, find_ending, is_entry, is_event, is_events_by_video, is_labels
 
 __all__ = ["Given", "Hint", "hold", "hold_pairs", "hold_sets", "is_one", "is_texts", "unpack"]
 
@@ -108,11 +110,19 @@ def hold_object(value: Any, called: str, hint: Hint) -> Given:
         return hold_entries(iter(entries), called, hint)
     if isinstance(value, Mapping):
         return hold_mapping(value, called, hint)
+    if isinstance(value, list | tuple) and tells_stories(hint) and value and all(map(is_event, value)):
+        names = list(dict.fromkeys(name for row in value for name in row))
+        return hold_entries(iter(gather_rows(names, value, called, hint.role, hint.task)), called, hint)
     if isinstance(value, str | bytes | bytearray | memoryview) or not isinstance(value, Iterable):
         raise InputError(f"{name_kind(value)} is no input", file=called, hint=WANTED)
     if isinstance(value, set | frozenset):
         raise InputError("a set has no order", file=called, hint="give a list")
     return hold_entries(watch(value, called), called, hint)
+
+
+def tells_stories(hint: Hint) -> bool:
+    """True where events of videos may be meant."""
+    return hint.format is None and hint.task in (None, "dense", "procedure")
 
 
 WANTED = "give a path, a dict, a list, an iterator, a frame, or what fabula.read returns"
@@ -137,6 +147,10 @@ def hold_mapping(value: Mapping[Any, Any], called: str, hint: Hint) -> Given:
         return hold_labels(value, called)
     if value and all(isinstance(v, Story) for v in value.values()):
         return keep(f"{called}.jsonl", lambda file: write_stories(value.values(), file, called))
+    if tells_stories(hint) and is_events_by_video(value):
+        keys = ("start", "end", "caption")
+        lines = ({"id": str(v), "events": [dict(zip(keys, e, strict=False)) for e in some]} for v, some in value.items())
+        return hold_entries(lines, called, hint)
     if is_entry(value) and find_ending([value], hint) == ".jsonl":
         return hold_entries(iter([value]), called, hint)
     place = Place(called)

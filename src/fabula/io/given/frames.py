@@ -40,6 +40,13 @@ def is_frame(value: Any) -> bool:
 def list_entries(frame: Any, called: str, role: str, task: str | None) -> Iterable[Any]:
     """The rows, laid together as the formats have them."""
     names, rows = read_rows(frame, called)
+    return gather_rows(names, rows, called, role, task)
+
+
+def gather_rows(
+    names: list[str], rows: Iterable[Mapping[str, Any]], called: str, role: str, task: str | None
+) -> Iterable[Any]:
+    """Rows with these columns, put together by what they are about."""
     has = set(names)
     numbered = enumerate(map(drop_nulls, rows))
     if task == "identity" and {"clip", "ids"} <= has:

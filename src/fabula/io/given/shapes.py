@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from numbers import Real
 from typing import TYPE_CHECKING, Any
+
+from fabula.io.given.frames import QUERIES, VIDEOS
 
 if TYPE_CHECKING:
     from fabula.io.given import Hint
@@ -44,6 +47,28 @@ def is_entry(value: Any) -> bool:
     if isinstance(value.get("regions"), list | tuple):
         return True
     return any(key in value and not isinstance(value[key], Mapping | list | tuple) for key in ENTRY_IDS)
+
+
+def is_event(value: Any) -> bool:
+    """A row of a table of events: {"video", "start", "end", "caption"}, as `frame.to_dict("records")` gives it."""
+    if not isinstance(value, Mapping) or not {"start", "end"} <= value.keys():
+        return False
+    is_flat = not any(isinstance(cell, Mapping | list | tuple) for cell in value.values())
+    return is_flat and not value.keys().isdisjoint(VIDEOS) and value.keys().isdisjoint(QUERIES)
+
+
+def is_events_by_video(value: Mapping[Any, Any]) -> bool:
+    """{video: [(start, end, caption), …]}, captions or not."""
+    events = [event for some in value.values() if isinstance(some, list | tuple) for event in some]
+    return (
+        bool(events)
+        and all(isinstance(some, list | tuple) for some in value.values())
+        and all(isinstance(e, list | tuple) and len(e) in (2, 3) and is_triple(*e) for e in events)
+    )
+
+
+def is_triple(start: Any, end: Any, caption: Any = "") -> bool:
+    return isinstance(start, Real) and isinstance(end, Real) and isinstance(caption, str)
 
 
 def find_ending(first: Sequence[Any], hint: Hint) -> str:
