@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 import json
 import shutil
 import subprocess
@@ -18,6 +19,7 @@ from fabula import demo
 from fabula.api.host import host
 from fabula.cli import fabula as command
 from fabula.core.errors import FabulaError, InputError, SpecError
+from fabula.hosts.bundles import hide_folder
 
 REFS = list(demo.REFERENCES.values())
 GOOD = demo.SYSTEMS["good"]
@@ -86,6 +88,23 @@ def test_codabench_says_what_is_wrong(tmp_path, submission, problem):
     assert not (folder / "output/scores.json").exists()  # failed, and shown as such
     told = (folder / "output/detailed_results.html").read_text()
     assert problem in told and str(folder) not in told
+
+
+def test_codabench_unpacks_a_zip_of_one_file(tmp_path, expected):
+    bundle = host("codabench", REFS, tmp_path / "b", metrics=METRICS)
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as made:
+        made.write(GOOD, "folder/good.json")
+    folder = app(bundle, tmp_path / "app", {"mine.zip": packed.getvalue()})
+    done = run_codabench(folder)
+    assert done.returncode == 0, done.stderr
+    assert json.loads((folder / "output/scores.json").read_text()) == pytest.approx(expected)
+
+
+def test_only_the_servers_folder_leaves_a_message():
+    words = "in/res/over_segmenting.json: line 9 column 54: main/x; write it again"
+    assert hide_folder(words, Path("in")) == "res/over_segmenting.json: line 9 column 54: main/x; write it again"
+    assert hide_folder("/app/input/res/a.json: x", Path("/app/input")) == "res/a.json: x"
 
 
 def test_evalai(tmp_path, expected, monkeypatch):

@@ -13,6 +13,7 @@ from __future__ import annotations
 import html
 import io
 import json
+import re
 import struct
 import tempfile
 import zipfile
@@ -306,9 +307,11 @@ def grade_folder(config: Path, given: Path, out: Path) -> int:
     """Codabench: INPUT/ref, INPUT/res → OUTPUT/scores.json, detailed_results.html; 1 where it cannot be scored."""
     out.mkdir(parents=True, exist_ok=True)
     try:
-        graded = grade(json.loads(config.read_text(encoding="utf-8")), find_submission(given / "res"), given / "ref")
+        with tempfile.TemporaryDirectory() as folder:
+            submission = open_submission(find_submission(given / "res"), Path(folder))
+            graded = grade(json.loads(config.read_text(encoding="utf-8")), submission, given / "ref")
     except FabulaError as error:
-        words = str(error).replace(str(given), "").strip()
+        words = hide_folder(str(error), given)
         write(out / "detailed_results.html", f"<!DOCTYPE html><title>not scored</title><p>{html.escape(words)}</p>\n")
         write(out / "error.txt", f"{words}\n")
         return 1
@@ -323,14 +326,24 @@ def grade_files(config: Path, truth: str | Path, submission: str | Path) -> dict
     with tempfile.TemporaryDirectory() as folder:
         refs, given = Path(folder) / "ref", Path(folder) / "res"
         unpack(Path(truth), refs)
-        submitted = Path(submission)
-        if zipfile.is_zipfile(submitted):
-            unpack(submitted, given)
-            submitted = find_submission(given)
+        submitted = open_submission(Path(submission), given)
         graded = grade(json.loads(config.read_text(encoding="utf-8")), submitted, refs)
     numbers = {SPLIT: graded.columns}
     told = {"scores": graded.columns, "result": graded.result.to_dict(), "report.html": graded.page}
     return {"result": [numbers], "submission_result": told}
+
+
+def hide_folder(words: str, folder: Path) -> str:
+    """A message without the server's folder: where it begins a path, and nowhere else."""
+    return re.sub(rf"(?<![\w./-]){re.escape(str(folder))}/", "", words).strip()
+
+
+def open_submission(path: Path, folder: Path) -> Path:
+    """The file that was submitted; of a .zip the one in it, unpacked into the folder."""
+    if not zipfile.is_zipfile(path):
+        return path
+    unpack(path, folder)
+    return find_submission(folder)
 
 
 def find_submission(folder: Path) -> Path:
@@ -348,7 +361,7 @@ def is_aside(parts: Iterable[str]) -> bool:
 
 def unpack(path: Path, folder: Path) -> None:
     """The files of an archive, flat, as far as they fit."""
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     try:
         with zipfile.ZipFile(path) as packed:
             entries = [e for e in packed.infolist() if not e.is_dir()]

@@ -15,14 +15,17 @@ Rows are kept, so intervals, paired tests, slices, shards and resumed runs need 
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fabula.core.errors import SpecError
+from fabula.core.errors import FabulaError, SpecError
 from fabula.core.notes import Progress, silent
 from fabula.core.rows import Rows, Units
 from fabula.core.spec import Spec, show
@@ -31,6 +34,7 @@ Row = dict[str, float]
 Values = dict[str, float]
 Array = NDArray[np.float64]
 T = TypeVar("T")
+PACKAGE = Path(__file__).parents[1]
 
 
 class Kept(list[T]):
@@ -65,6 +69,24 @@ class Data(Protocol):
 
     def blocks(self, whole: bool) -> Iterator[Any]:
         """The units, some at a time, or with `whole` all at once. A block has a length."""
+
+
+@contextmanager
+def name_foreign_faults(metric: Metric) -> Iterator[None]:
+    """What a metric of another package raises, in one line that says where; faults of ours stay as they are."""
+    try:
+        yield
+    except Exception as error:
+        module = type(metric).__module__
+        if isinstance(error, FabulaError) or module == "fabula" or module.startswith("fabula."):
+            raise
+        frames = traceback.extract_tb(error.__traceback__)
+        outside = [f.filename for f in frames if not Path(f.filename).is_relative_to(PACKAGE)]
+        last = [f for f in frames if f.filename in outside[:1]][-1:] or frames[-1:]  # the metric's own file
+        place = f"{Path(last[0].filename).name}:{last[0].lineno}"
+        raise SpecError(
+            f"the metric {metric.name} ({module}) raised {type(error).__name__} at {place}: {error}; mend the metric"
+        ) from error
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,7 +179,8 @@ class Metric(Spec):
         progress(self.name, 0, total)
         ctx, parts, done = self.prepare(data), list[Rows](), 0
         for block in data.blocks(self.whole):
-            parts.append(self.rows(block, ctx))
+            with name_foreign_faults(self):
+                parts.append(self.rows(block, ctx))
             done += len(block)
             progress(self.name, done, total)
         return Rows.joined(parts)
