@@ -50,5 +50,9 @@ def guess_format(target: Path) -> str:
     """Fabula's own, where the ending is that of lines or Parquet; a document may be of several formats."""
     if target.name.endswith(PARTS):
         return io.OWN
+    if target.suffix.lower() not in (".json", ".gz", "") and not target.is_relative_to("/dev"):
+        raise SpecError(
+            f"{target}: no format is written as {target.suffix}; let the name end in .json, .jsonl or .parquet"
+        )
     able = [f.name for f in io.formats() if f.write and not f.lines]
     raise SpecError(f"{target} may be of several formats; say which: {', '.join(f'--to {name}' for name in able)}")

@@ -219,6 +219,8 @@ def make_intervals(results: Mapping[str, Result], options: PlotOptions) -> Inter
                 raise SpecError(f"{asked} of {system} is the mean of nothing; leave it out with --metrics")
             low, high = (None, None) if ends is None else (ends[0] * score.scale, ends[1] * score.scale)
             strips.setdefault(asked, []).append(Interval(system, value * score.scale, low, high))
+    if all(interval.low is None for strip in strips.values() for interval in strip):
+        raise SpecError("none of these results has intervals; score with --ci --json, or plot thresholds")
     return Intervals(strips)
 
 

@@ -142,6 +142,16 @@ def join_files(args: list[str], endings: Mapping[str, str]) -> list[str]:
     return joined
 
 
+# what people type, and what they mean
+NEAREST = {
+    "--predictions": "predictions are named without a flag, references behind --refs",
+    "--references": "name reference files behind --refs",
+    "--out": "name files behind --json, --rows or --html",
+    "--output": "name files behind --json, --rows or --html",
+    "--latex": "fabula compare prints LaTeX tables",
+}
+
+
 class Several(click.Command):
     """A command whose `--refs A B C` takes every following word up to the next option; `--metrics a b` every name."""
 
@@ -170,4 +180,15 @@ class Several(click.Command):
                 open_option = None if not fresh and open_option in names else open_option
                 fresh = False
                 flat.append(arg)
-        return super().parse_args(ctx, flat)
+        try:
+            return super().parse_args(ctx, flat)
+        except click.NoSuchOption as error:
+            if error.option_name in NEAREST:
+                raise click.UsageError(
+                    f"No such option {error.option_name}: {NEAREST[error.option_name]}.", ctx
+                ) from None
+            raise
+        except click.UsageError as error:
+            if error.message.startswith("Got unexpected extra") and "--refs" in many:
+                raise click.UsageError(f"{error.message}: name reference files behind --refs.", ctx) from None
+            raise

@@ -144,9 +144,27 @@ def refs_option(required: bool = False, help: str = "Reference files or folders.
     return click.option("-r", "--refs", type=PATH, multiple=several, required=required, help=help)
 
 
-def path_argument(name: str, **more: Any) -> Decorator:
-    """A file that is named without a flag."""
+def path_argument(name: str, *, stdin: bool = False, **more: Any) -> Decorator:
+    """A file that is named without a flag; with `stdin`, - is standard input."""
+    if stdin:
+        more["callback"] = lambda ctx, parameter, path: read_stdin() if str(path) == "-" else path
     return click.argument(name, type=PATH, **more)
+
+
+def read_stdin() -> Path:
+    """Standard input as a file, which readers may look at twice; lines or one document, by how it begins."""
+    import json
+    import sys
+
+    from fabula.io.given.path import keep
+
+    data = sys.stdin.buffer.read()
+    first, _, rest = data.lstrip(b"\xef\xbb\xbf").lstrip().partition(b"\n")
+    try:
+        lines = bool(rest.strip()) and isinstance(json.loads(first), dict)
+    except ValueError:
+        lines = False
+    return keep("standard input.jsonl" if lines else "standard input.json", lambda file: file.write(data))
 
 
 def typed(kind: type[Options]) -> list[str]:

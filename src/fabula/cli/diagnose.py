@@ -28,7 +28,7 @@ class Outputs(Options):
 
 
 @click.command("diagnose", cls=Several)
-@path_argument("predictions")
+@path_argument("predictions", stdin=True)
 @refs_option(required=True)
 @flags(ScoreOptions, into="options", only=READING)
 @flags(Explained, into="explained")

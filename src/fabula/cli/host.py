@@ -6,8 +6,9 @@ from pathlib import Path
 
 import click
 
+from fabula import __version__
 from fabula.api.host import host
-from fabula.cli._console import Several, print_note
+from fabula.cli._console import Several, print_note, warn
 from fabula.cli._options import flags, refs_option
 from fabula.hosts.bundles import KINDS, HostOptions
 
@@ -27,3 +28,8 @@ def command(kind: str, refs: tuple[Path, ...], out: Path, options: HostOptions) 
     made = host(kind, refs, out, options=options)
     names = ", ".join(sorted(p.name for p in made.iterdir()))
     print_note(f"{made}/: {names}")
+    if not options.wheel:
+        warn(
+            f"the program asks pip for fabula=={__version__} where the server has none, and no index has it; "
+            "add --wheel FILE (python -m build --wheel makes it), or choose an image that has Fabula"
+        )

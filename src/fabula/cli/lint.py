@@ -24,7 +24,7 @@ class Outputs(LintOptions):
 
 
 @click.command("lint", cls=Several)
-@path_argument("file")
+@path_argument("file", stdin=True)
 @refs_option(help="Reference file(s): ids, durations.")
 @flags(Outputs, into="options")
 def command(file: Path, refs: tuple[Path, ...], options: Outputs) -> None:

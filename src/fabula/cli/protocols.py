@@ -32,7 +32,7 @@ class Outputs(Options):
 
 
 @click.command("protocols", cls=Several)
-@path_argument("predictions")
+@path_argument("predictions", stdin=True)
 @refs_option()
 @flags(ScoreOptions, into="options", without=WITHOUT)
 @flags(Compared, into="compared")

@@ -38,7 +38,7 @@ class Outputs(Options):
 
 
 @click.command("score", cls=Several)
-@path_argument("predictions")
+@path_argument("predictions", stdin=True)
 @refs_option()
 @flags(ScoreOptions, into="options")
 @flags(Outputs, into="outputs")

@@ -8,9 +8,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fabula.core import brief
-from fabula.core.errors import MissingExtra
+from fabula.core.errors import MissingExtra, SpecError
 from fabula.core.nouns import Corpus, Item
 from fabula.core.rows import Rows, wide
+
+
+class NoScore(SpecError, KeyError):  # noqa: N818  (a KeyError too: whoever catches that goes on)
+    """A metric that was not computed."""
+
+    __str__ = Exception.__str__  # a KeyError would print the repr of its message
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +40,10 @@ class Score:
     @property
     def value(self) -> float:
         return self.values[self.primary]
+
+    def __float__(self) -> float:
+        """The primary number: float(result["SODA_c"]) is its F1."""
+        return float(self.value)
 
     def to_dict(self) -> dict[str, Any]:
         ci = None if self.ci is None else [number(x) for x in self.ci[self.primary]]
@@ -72,7 +82,10 @@ class Result:
     kept: Any = None  # the same for queries, images and sets of clips (score/kept.py)
 
     def __getitem__(self, metric: str) -> Score:
-        return self.scores[metric]
+        try:
+            return self.scores[metric]
+        except KeyError:
+            raise NoScore(f"no score is called {metric!r}; there are: {', '.join(self.scores)}") from None
 
     def __repr__(self) -> str:
         """A table of a few lines, whatever was scored."""

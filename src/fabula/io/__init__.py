@@ -281,10 +281,22 @@ def read_spoken(path: Path, format: str | None, reader: str) -> str | None:
     return f"{found.name}:{argument},reader={reader}" if argument else f"{found.name}:reader={reader}"
 
 
+def refuse_references(head: Head) -> None:
+    """Queries or regions that are to be found, where stories are read: who gives them as predictions mixed them up."""
+    from fabula.io import moments, regions
+
+    for shelf, task in ((moments.SHELF, "moments"), (regions.SHELF, "regions")):
+        found = shelf.sniff(head)
+        if found is not None and found.holds == "references":
+            problem = f"is of the format {found.name!r}, which holds references of {task}, not predictions"
+            raise InputError(problem, file=head.path, hint="name it behind --refs, and the file of a system before it")
+
+
 def sniff_format(head: Head) -> Format:
     """The first format that knows the document (of JSON Lines: the first line) as its own."""
     if (found := SHELF.sniff(head)) is not None:
         return found
+    refuse_references(head)
     document = head.sample
     seen = (
         f"an object with {', '.join(map(shown, list(document)[:4])) or 'no keys'}"

@@ -34,6 +34,8 @@ NEAR = 64  # characters: a fault so near to the end of a piece may only lack wha
 ENDS = set(f",:]}}{BLANKS}")  # what may follow a value
 WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)  # UTF-32 LE begins as UTF-16 LE does
 
+ZIP = (b"PK\x03\x04", b"PK\x05\x06")  # an archive; an empty one
+
 
 def check_path(path: str | Path) -> Path:
     """The path, unless no file can have it."""
@@ -70,10 +72,16 @@ def decode_text(data: bytes, path: Path, line: int | None = None) -> str:
     try:
         return data.decode("utf-8-sig" if line in (None, 1) else "utf-8")
     except UnicodeDecodeError as error:
-        problem = f"byte {error.start} ({data[error.start]:#04x}) is not UTF-8"
-        if data.startswith(WIDE):
-            problem = "this is UTF-16 or UTF-32, not UTF-8"
-        raise InputError(problem, file=path, field=where, hint="save the file as UTF-8") from None
+        raise name_bytes(path, data, error.start, data[error.start], where) from None
+
+
+def name_bytes(path: Path, data: bytes, at: int, byte: int, where: str | None = None) -> InputError:
+    """What is wrong with a file that is no UTF-8, by how it begins."""
+    if data.startswith(ZIP):
+        return InputError("this is a .zip archive", file=path, hint="unpack it, and name the file that is in it")
+    wide = data.startswith(WIDE)
+    problem = "this is UTF-16 or UTF-32, not UTF-8" if wide else f"byte {at} ({byte:#04x}) is not UTF-8"
+    return InputError(problem, file=path, field=where, hint="save the file as UTF-8")
 
 
 def load_json(path: Path) -> Any:
@@ -200,10 +208,7 @@ class Cursor:
             fresh = self.decode.decode(data, self.ended)
         except UnicodeDecodeError as error:
             at = self.bytes + len(data) - len(error.object) + error.start  # a character may begin in the piece before
-            problem = f"byte {at} ({error.object[error.start]:#04x}) is not UTF-8"
-            if not self.bytes and data.startswith(WIDE):
-                problem = "this is UTF-16 or UTF-32, not UTF-8"
-            raise InputError(problem, file=self.path, hint="save the file as UTF-8") from None
+            raise name_bytes(self.path, b"" if self.bytes else data, at, error.object[error.start]) from None
         self.bytes += len(data)
         self.lines += self.text.count("\n", 0, self.at)
         self.text, self.at = self.text[self.at :] + fresh, 0

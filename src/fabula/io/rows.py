@@ -71,7 +71,7 @@ def read_table(path: Path) -> tuple[Table, str]:
         return gather(csv.DictReader(text for _, text in read_lines(path)), path)
     if not name.endswith(SUFFIXES):
         hint = "write a row per video with fabula score --rows rows.jsonl"
-        raise InputError(f"rows are {', '.join(SUFFIXES)} or .csv", file=path, hint=hint)
+        raise InputError(f"rows are {', '.join(SUFFIXES)} or .csv.gz", file=path, hint=hint)
     return gather(check_rows(read_objects(path), path), path)
 
 

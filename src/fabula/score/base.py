@@ -97,7 +97,7 @@ class Request:
 
     def need_refs(self) -> None:
         if not self.refs:
-            raise SpecError("no references; name at least one reference file with --refs")
+            raise SpecError("no references; name at least one reference file: --refs FILE, in Python refs=")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

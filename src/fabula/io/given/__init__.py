@@ -149,7 +149,9 @@ def hold_mapping(value: Mapping[Any, Any], called: str, hint: Hint) -> Given:
         return keep(f"{called}.jsonl", lambda file: write_stories(value.values(), file, called))
     if tells_stories(hint) and is_events_by_video(value):
         keys = ("start", "end", "caption")
-        lines = ({"id": str(v), "events": [dict(zip(keys, e, strict=False)) for e in some]} for v, some in value.items())
+        lines = (
+            {"id": str(v), "events": [dict(zip(keys, e, strict=False)) for e in some]} for v, some in value.items()
+        )
         return hold_entries(lines, called, hint)
     if is_entry(value) and find_ending([value], hint) == ".jsonl":
         return hold_entries(iter([value]), called, hint)
