@@ -22,7 +22,7 @@ def test_input_error_reads_from_the_outside_in():
 
 
 def test_missing_extra_gives_the_pip_line():
-    assert "pip install 'fabula[parquet]'" in str(MissingExtra("reading Parquet", "parquet"))
+    assert "[parquet]; install it with: pip install 'pyarrow>=14'" in str(MissingExtra("reading Parquet", "parquet"))
 
 
 @pytest.mark.parametrize("value", ["x" * 10_000, "a\nb\t\x00", list(range(500)), "ü" * 100])

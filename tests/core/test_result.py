@@ -114,5 +114,5 @@ def test_a_result_as_a_frame():
 
 def test_without_pandas_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(MissingExtra, match=r"fabula\[pandas\]"):
+    with pytest.raises(MissingExtra, match=r"\[pandas\]"):
         TWO.to_pandas()

@@ -157,5 +157,5 @@ def test_parquet_of_another_format_and_without_arrow(tmp_path: Path, monkeypatch
     with pytest.raises(InputError, match="no such file"):
         io.read(tmp_path / "none.parquet")
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
-    with pytest.raises(MissingExtra, match=r"reading \.parquet needs .* pip install 'fabula\[parquet\]'"):
+    with pytest.raises(MissingExtra, match=r"reading \.parquet needs .* \[parquet\]; install it with: pip install '"):
         io.read(path)

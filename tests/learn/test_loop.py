@@ -153,7 +153,7 @@ def test_mlflow(tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", ["tensorboard", "wandb", "mlflow"])
 def test_trackers_that_are_not_installed(tmp_path, monkeypatch, name):
     monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(MissingExtra, match=rf"--{name} needs .* pip install 'fabula\[track\]'"):
+    with pytest.raises(MissingExtra, match=rf"--{name} needs .* \[track\]; install it with: pip install '"):
         check_trackers(Run(out=tmp_path, **{name: True if name == "tensorboard" else "x"}))
 
 

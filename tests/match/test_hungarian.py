@@ -48,5 +48,5 @@ def test_empty(shape):
 
 def test_without_scipy_the_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "scipy.optimize", None)
-    with pytest.raises(MissingExtra, match=r"pip install 'fabula\[hungarian\]'"):
+    with pytest.raises(MissingExtra, match=r"\[hungarian\]; install it with: pip install '"):
         hungarian([[1.0]])

@@ -315,7 +315,7 @@ def test_without_weights_only_what_needs_them_is_refused(tmp_path: Path, monkeyp
     file = put_records(tmp_path, "rvq", [sample])
     assert fabula.score(file, protocol="etbench-mcq").scores["NearestChoice"].value == 1
     file = put_records(tmp_path, "rvq", [{**sample, "a": "the dog"}])
-    with pytest.raises(MissingExtra, match=r"fabula\[neural\]"):
+    with pytest.raises(MissingExtra, match=r"\[neural\]"):
         fabula.score(file, protocol="etbench-mcq")
     told = {"tgt": [[0, 10]], "g": ["a man walks"], "a": "0 - 10 seconds, a man walks."}
     result = scored(tmp_path, "dvc", [told])

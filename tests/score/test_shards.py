@@ -329,7 +329,7 @@ def test_options_that_do_not_fit(files, tmp_path):
 
 def test_without_ray(files, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(fabula.FabulaError, match=r"--engine ray needs .*pip install 'fabula\[ray\]'"):
+    with pytest.raises(fabula.FabulaError, match=r"--engine ray needs .*\[ray\]; install it with: pip install '"):
         score(files, None, engine="ray")
 
 
