@@ -337,7 +337,7 @@ def test_where_two_tasks_fit_the_error_names_them():
     assert fabula.score([{"id": 1, "windows": [[0, 4]]}], refs, task="grounding").task == "grounding"
 
 
-# Shapes that a notebook has and no file ---------------------------------------------------------------------------------
+# Shapes that a notebook has and no file -------------------------------------------------------------------------------
 
 
 def test_rows_as_dicts_and_triples_by_video_are_stories():
