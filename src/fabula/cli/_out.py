@@ -119,8 +119,9 @@ class Shown:
 
     document: Callable[[], Any]  # for --json
     lines: Callable[[], Iterable[str]]  # for a pipe
-    drawn: Callable[[], Any] | None = None  # for a terminal; None: the lines
+    drawn: Callable[[], Any] | None = None  # for a terminal; None: the lines, aligned and wrapped
     after: Callable[[], Iterable[str]] | None = None  # lines below either
+    verbatim: bool = False  # the lines are a document (LaTeX, Markdown): a terminal gets them as they are
     warnings: Iterable[str] = ()
 
 
@@ -130,11 +131,13 @@ def show(shown: Shown, json_: Path | None = None) -> None:
         warn(line)
     if write_json(json_, shown.document):
         return
-    if shown.drawn is not None and sys.stdout.isatty():
-        from fabula.cli._shared.screen import Screen
+    after = shown.after or tuple
+    if not sys.stdout.isatty() or shown.verbatim:
+        print_lines([*shown.lines(), *after()])
+        return
+    from fabula.cli._shared.screen import Screen
+    from fabula.report.layout import lay_out
 
-        Screen().print(shown.drawn())
-    else:
-        print_lines(shown.lines())
-    if shown.after is not None:
-        print_lines(shown.after())
+    screen = Screen()
+    screen.draw(shown.drawn() if shown.drawn is not None else lay_out(shown.lines()))
+    screen.draw(lay_out(after()))

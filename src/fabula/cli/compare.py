@@ -70,7 +70,8 @@ def command(
     shown = Shown(
         document=lambda: report.as_json(seen),
         lines=lambda: plain(seen),
-        drawn=(lambda: report.rich_tables(seen)) if plain is report.plain else None,
+        drawn=lambda: report.rich_tables(seen),
+        verbatim=plain is not report.plain,
         warnings=seen.warnings,
     )
     show(shown, outputs.json_)

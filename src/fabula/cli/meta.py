@@ -67,4 +67,10 @@ def command(files: tuple[Path, ...], options: MetaOptions, ask: JudgeOptions, ou
             progress=progress,
         )
     plain = report.latex if outputs.latex else report.plain
-    show(Shown(document=lambda: report.as_json(found), lines=lambda: plain(found), warnings=found.notes), outputs.json_)
+    shown = Shown(
+        document=lambda: report.as_json(found),
+        lines=lambda: plain(found),
+        verbatim=outputs.latex,
+        warnings=found.notes,
+    )
+    show(shown, outputs.json_)

@@ -103,7 +103,13 @@ def results(study: Path, outputs: Outputs) -> None:
     if outputs.table is not None:
         api.write_table(found.table, outputs.table)
     plain = report.latex if outputs.latex else report.plain
-    show(Shown(document=lambda: to_dict(found), lines=lambda: plain(found), warnings=found.warnings), outputs.json_)
+    shown = Shown(
+        document=lambda: to_dict(found),
+        lines=lambda: plain(found),
+        verbatim=outputs.latex,
+        warnings=found.warnings,
+    )
+    show(shown, outputs.json_)
 
 
 @command.command()

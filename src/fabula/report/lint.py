@@ -31,18 +31,17 @@ def places(finding: Finding) -> str:
 
 
 def rich_table(report: Report, file: Path) -> RenderableType:
-    from rich.table import Table
     from rich.text import Text
+
+    from fabula.report.layout import TextTable
 
     if not report.findings:
         return Text("nothing is odd", style="green")
-    table = Table(title=str(file), title_justify="left", box=None, pad_edge=False, header_style="dim")
-    for name in ("level", "check", "count", "where", "what it means", "fix"):
-        table.add_column(name, justify="right" if name == "count" else "left", overflow="fold")
+    rows = []
     for f in report.findings:
         level, check = Text(f.level, style=STYLES[f.level]), Text(f.check, style="bold")
-        table.add_row(level, check, f"{len(f.places):,}", places(f), f.about, f.fix or "")
-    return table
+        rows.append([level, check, f"{len(f.places):,}", places(f), f.about, f.fix or ""])
+    return TextTable(["level", "check", "count", "where", "what it means", "fix"], rows, str(file), names=2)
 
 
 def summary(report: Report, file: Path, format: str) -> str:
