@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 PATIENCE = 1.0  # seconds before a progress bar shows itself
 EVERY = 10.0  # seconds between two lines where there is no terminal
 WIDEST = 60  # characters of what a bar says
+WHOLE = 1000  # characters of a verb's description: a sentence is never cut
 
 Watch = Callable[[str, int, int], None]  # what is being done, how far, of how many
 
@@ -101,6 +102,26 @@ def make_bar() -> Progress:
     words = TextColumn("{task.description}", markup=False)
     columns = (words, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     return Progress(*columns, console=Screen(stderr=True), transient=True)
+
+
+class BareGroupError(click.UsageError):
+    """A group was called without a command: its help is the answer."""
+
+
+class VerbGroup(click.Group):
+    """A group that prints its help when called bare, with every version of click, and no description cut short."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not args and not ctx.resilient_parsing:
+            raise BareGroupError(ctx.get_help(), ctx=ctx)
+        return super().parse_args(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        rows = [(name, command.get_short_help_str(WHOLE)) for name, command in commands if command and not command.hidden]
+        if rows:
+            with formatter.section("Commands"):
+                formatter.write_dl(rows)
 
 
 class Repeatable(click.Option):

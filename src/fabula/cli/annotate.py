@@ -11,7 +11,7 @@ import click
 
 from fabula.annotate.recipe import RecipeOptions
 from fabula.api import annotate as api
-from fabula.cli._console import Several, print_note, show_progress, warn
+from fabula.cli._console import Several, VerbGroup, print_note, show_progress, warn
 from fabula.cli._options import flags, path_argument
 from fabula.cli._out import Shown, check_outputs, show
 from fabula.core.options import Options, option
@@ -29,9 +29,11 @@ class AsJson(Options):
 BATCH = ("batch", "batch_moments", "batch_pause", "forget_batches")
 
 
-@click.group("annotate")
+@click.group("annotate", cls=VerbGroup)
 def command() -> None:
-    """Coarse captions of moments into a fine-grained benchmark (VERIFIED, Chen et al., NeurIPS 2024).
+    """Make a fine-grained benchmark of coarse captions of moments.
+
+    As VERIFIED does (Chen et al., NeurIPS 2024).
 
     \b
     fabula annotate plan moments.jsonl --model M --price 0.15/0.60 --videos videos/ --probe 20

@@ -37,7 +37,9 @@ class Outputs(Options):
 @flags(JudgeOptions, into="ask")
 @flags(Outputs, into="outputs")
 def command(files: tuple[Path, ...], options: MetaOptions, ask: JudgeOptions, outputs: Outputs) -> None:
-    """Metrics against people: correlations with intervals, and paired tests between metrics.
+    """Say which metric agrees with people.
+
+    Correlations with intervals, and paired tests between metrics.
 
     FILES are one table of scores or more, one a system, and the table of people's answers last.
 

@@ -59,5 +59,5 @@ def paths_read(options: PredictOptions) -> list[Path | None]:
 
 
 command = task_group(
-    "predict", "Predict with the model of a CHECKPOINT or run: fabula predict TASK RUN -o FILE.", make_predict
+    "predict", "Predict with a trained model: fabula predict TASK RUN -o FILE.", make_predict
 )

@@ -40,7 +40,9 @@ class Outputs(Options):
 def command(
     predictions: Path, refs: tuple[Path, ...], options: ScoreOptions, compared: Compared, outputs: Outputs
 ) -> None:
-    """Score PREDICTIONS under every published protocol that applies, the default first.
+    """Score PREDICTIONS under every published protocol that applies.
+
+    The default comes first; below the table stands why the others differ.
 
     \b
     fabula protocols preds.json --refs val_1.json val_2.json

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from fabula.api import study as api
-from fabula.cli._console import Several, print_note, show_progress
+from fabula.cli._console import Several, VerbGroup, print_note, show_progress
 from fabula.cli._options import flags, path_argument
 from fabula.cli._out import Shown, check_outputs, show
 from fabula.core.errors import SpecError
@@ -38,9 +38,11 @@ class Outputs(AsJson):
             raise SpecError("--latex and --json - each take standard output; say one of them")
 
 
-@click.group("study")
+@click.group("study", cls=VerbGroup)
 def command() -> None:
-    """A user study: planned, served, analysed (the form of VERIFIED, Chen et al., NeurIPS 2024, and four others).
+    """Plan, serve and analyse a study with people.
+
+    In the form of VERIFIED (Chen et al., NeurIPS 2024) and of four others.
 
     \b
     fabula study power PLAN.toml                       what the plan can find

@@ -20,8 +20,7 @@ COMFORT = 24  # columns that text should have before it is put elsewhere
 NARROWEST = 20  # columns of the narrowest terminal that is laid out for; a narrower one wraps by itself
 INDENT = 4  # spaces before what stands below a row
 BREAKS = (  # where a line may end, best first; none is inside a number
-    r"(?<=\s)(?=\S)",
-    r"(?<=\|)",
+    r"(?<=\s)(?=\S)|(?<=\|)(?=\S)",
     r"(?<=[^\w\s])(?!\d)",
     r"(?<=[/=:@(\[])(?=[-+\d])|(?<=,)(?!\d{3}(?!\d))",
 )
@@ -85,7 +84,7 @@ class TextTable:
         return sum(map(self.wanted, columns)) + GAP * (len(columns) - 1) <= width
 
     def split(self, width: int) -> list[list[int]]:
-        """Columns in blocks that fit, each with the names; none where a name and a number do not fit beside."""
+        """Columns in blocks that fit, each with the names; none where these leave room for one column at a time."""
         names = list(range(self.names))
         blocks = list[list[int]]()
         for column in range(self.names, self.columns):
@@ -95,20 +94,26 @@ class TextTable:
                 blocks.append([*names, column])
             else:
                 return []
-        return blocks
+        return blocks if len(blocks) < max(3, self.columns - self.names) else []
 
     def draw_blocks(self, blocks: list[list[int]], width: int) -> Iterator[Text]:
-        for i, columns in enumerate(blocks):
-            if i:
+        """Blocks of columns; a row that has nothing in a block is not in it, unless it has nothing in any."""
+        named = all(row[0].plain for row in self.rows)  # else a row's name may stand in the row above
+        for k, columns in enumerate(blocks):
+            if k:
                 yield Text()
-            yield from self.draw_block(columns, width)
+            filled = [row for row in self.rows if any(row[i].plain for i in columns[self.names :])]
+            empty = [row for row in self.rows if k == 0 and not any(cell.plain for cell in row[self.names :])]
+            yield from self.draw_block(columns, width, rows=[*filled, *empty] if named else self.rows)
 
-    def draw_block(self, columns: Sequence[int], width: int, below: Sequence[int] = ()) -> Iterator[Text]:
+    def draw_block(
+        self, columns: Sequence[int], width: int, below: Sequence[int] = (), rows: Sequence[list[Text]] | None = None
+    ) -> Iterator[Text]:
         """Columns beside each other, and of each row the columns `below` under it."""
         widths = self.share(columns, width)
         if any(self.head[i].plain for i in columns):
             yield from self.draw_row(self.head, columns, widths, head=True)
-        for row in self.rows:
+        for row in self.rows if rows is None else rows:
             yield from self.draw_row(row, columns, widths)
             for column in below:
                 yield from self.draw_below(row, column, width)
@@ -117,7 +122,12 @@ class TextTable:
         """Widths of columns: what they want, and of what is left as much as makes each wrap less."""
         widths = [self.wanted(i) for i in columns]
         left = width - sum(widths) - GAP * (len(columns) - 1)
-        while left > 0 and (short := [k for k, i in enumerate(columns) if widths[k] < self.natural(i)]):
+        for k, i in enumerate(columns):  # a head of numbers is worth its width where it then stands in one line
+            if self.numeric[i] and (more := self.natural(i) - widths[k]) <= left:
+                widths[k] += more
+                left -= more
+        text = [k for k, i in enumerate(columns) if not self.numeric[i]]
+        while left > 0 and (short := [k for k in text if widths[k] < self.natural(columns[k])]):
             for k in short[:left]:
                 widths[k] += 1
             left -= len(short)
