@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 PATIENCE = 1.0  # seconds before a progress bar shows itself
 EVERY = 10.0  # seconds between two lines where there is no terminal
 WIDEST = 60  # characters of what a bar says
+ROOMY = 60  # columns of a terminal that has room for a bar beside words and numbers
 WHOLE = 1000  # characters of a verb's description: a sentence is never cut
 
 Watch = Callable[[str, int, int], None]  # what is being done, how far, of how many
@@ -53,7 +54,7 @@ def show_progress() -> Iterator[Watch]:
 
     def show(what: str, done: int, total: int) -> None:
         if what not in tasks:
-            tasks[what] = progress.add_task(cut(printable(what), WIDEST), total=total)
+            tasks[what] = progress.add_task(shorten(what), total=total)
         progress.update(tasks[what], completed=done, total=total, visible=done < total)
         if not progress.live.is_started and time.monotonic() - started > PATIENCE:
             progress.start()
@@ -89,19 +90,30 @@ def show_training(talks: bool = True) -> Iterator[Watch]:
         task = progress.add_task("starting", total=None)
 
         def show(what: str, done: int, total: int) -> None:
-            progress.update(task, description=cut(printable(what), WIDEST), completed=done, total=total)
+            progress.update(task, description=shorten(what), completed=done, total=total)
 
         yield show
 
 
 def make_bar() -> Progress:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.table import Column
 
     from fabula.cli._shared.screen import Screen
 
-    words = TextColumn("{task.description}", markup=False)
-    columns = (words, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    return Progress(*columns, console=Screen(stderr=True), transient=True)
+    screen = Screen(stderr=True)
+    words = TextColumn("{task.description}", markup=False, table_column=Column(overflow="fold"))  # wraps: no number cut
+    bar = [BarColumn(screen.width // 4)] if screen.width >= ROOMY else []
+    return Progress(words, *bar, MofNCompleteColumn(), TimeRemainingColumn(), console=screen, transient=True)
+
+
+def shorten(text: str) -> str:
+    """What a bar says, cut between two words."""
+    text = printable(text)
+    if len(text) <= WIDEST:
+        return text
+    words = text[: WIDEST - 1].rpartition(" ")[0]
+    return f"{words} …" if words else cut(text, WIDEST)
 
 
 class BareGroupError(click.UsageError):

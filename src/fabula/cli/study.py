@@ -197,6 +197,7 @@ def tell_simulated(told: dict[str, Any]) -> Iterator[str]:
     yield f"difference found\t{told['found']:.3f}"
     if told["power"] is not None:
         yield f"power by formula, careful raters\t{told['power']:.3f}"
+    yield ""
     yield "rater\tleft out\tof"
     for kind, x in told["left out"].items():
         yield f"{kind}\t{x['share']:.3f}\t{x['raters']}"
