@@ -130,7 +130,9 @@ class VerbGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
-        rows = [(name, command.get_short_help_str(WHOLE)) for name, command in commands if command and not command.hidden]
+        rows = [
+            (name, command.get_short_help_str(WHOLE)) for name, command in commands if command and not command.hidden
+        ]
         if rows:
             with formatter.section("Commands"):
                 formatter.write_dl(rows)

@@ -17,6 +17,7 @@ from fabula.core.errors import InputError, SpecError
 from fabula.core.options import Options
 
 if TYPE_CHECKING:
+    from fabula.cli._shared.screen import Screen
     from fabula.core.result import Result
 
 JSON = "--json"  # the option whose - is standard output
@@ -120,7 +121,7 @@ class Shown:
     document: Callable[[], Any]  # for --json
     lines: Callable[[], Iterable[str]]  # for a pipe
     drawn: Callable[[], Any] | None = None  # for a terminal; None: the lines, aligned and wrapped
-    after: Callable[[], Iterable[str]] | None = None  # lines below either
+    after: Callable[[], Iterable[str]] = tuple  # lines below either
     verbatim: bool = False  # the lines are a document (LaTeX, Markdown): a terminal gets them as they are
     warnings: Iterable[str] = ()
 
@@ -129,15 +130,22 @@ def show(shown: Shown, json_: Path | None = None) -> None:
     """Warnings to standard error; JSON to a file, or alone to standard output; tables to a terminal, else lines."""
     for line in shown.warnings:
         warn(line)
-    if write_json(json_, shown.document):
-        return
-    after = shown.after or tuple
+    if not write_json(json_, shown.document):
+        print_shown(shown)
+
+
+def print_shown(shown: Shown) -> None:
     if not sys.stdout.isatty() or shown.verbatim:
-        print_lines([*shown.lines(), *after()])
+        print_lines([*shown.lines(), *shown.after()])
         return
     from fabula.cli._shared.screen import Screen
+
+    draw(shown, Screen())
+
+
+def draw(shown: Shown, screen: Screen) -> None:
+    """On a terminal of any width."""
     from fabula.report.layout import lay_out
 
-    screen = Screen()
     screen.draw(shown.drawn() if shown.drawn is not None else lay_out(shown.lines()))
-    screen.draw(lay_out(after()))
+    screen.draw(lay_out(shown.after()))

@@ -88,7 +88,9 @@ def absent_state(extras: list[str]) -> tuple[bool, str]:
 
 
 @click.command("doctor")
-@click.option("--extras", "every", is_flag=True, help="A line for each absent extra: its packages, how to install them.")
+@click.option(
+    "--extras", "every", is_flag=True, help="A line for each absent extra: its packages, how to install them."
+)
 def command(every: bool) -> None:
     """Say what this install has and what it lacks."""
     states = {extra: extra_state(extra, packages) for extra, packages in list_extras().items()}

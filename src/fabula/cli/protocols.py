@@ -71,7 +71,7 @@ def command(
         document=lambda: report.as_json(overview),
         lines=lambda: report.explained(overview, *explain) if explain else report.plain(overview),
         drawn=None if explain else lambda: report.rich_table(overview),
-        after=None if explain else lambda: report.reasons(overview),
+        after=tuple if explain else lambda: report.reasons(overview),
         warnings=overview.warnings,
     )
     if outputs.readings is not None:

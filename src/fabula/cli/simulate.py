@@ -63,7 +63,9 @@ class Simulate(click.Command):
 def command(annotations: tuple[Path, ...], options: SimulateOptions) -> None:
     """Make SIMULATED frame features from annotations, without video.
 
-    The store says that they are simulated. A task that has a world of its own makes all of it: captions, faces, features.
+    The store says that they are simulated.
+
+    A task that has a world of its own makes all of it: captions, faces, features.
 
     \b
     fabula simulate yc2/ --embedder minilm -o simulated.safetensors

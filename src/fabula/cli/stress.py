@@ -31,7 +31,7 @@ class Files(Options):
 @flags(JudgeOptions, into="ask", without=WITHOUT)
 @flags(Files, into="files")
 def command(metrics: tuple[str, ...], options: StressOptions, ask: JudgeOptions, files: Files) -> None:
-    """Corrupt references in known ways: what does a metric notice?
+    """Corrupt references in known ways and say which metric notices.
 
     The table says how much of each of METRICS is left: 1 means that it did not notice.
 

@@ -90,7 +90,7 @@ def rich_tables(seen: Comparison) -> Group:
     return Group(
         TextTable(["metric", *heads(seen)], scores),
         Text(),
-        TextTable([*DUELS[:-1], f"p<{seen.testing.alpha:g}"], duels, names=2),
+        TextTable(DUELS, duels, names=2),
         Text(),
         Paragraph(note, style="dim"),
         Paragraph(seen.how, style="dim"),

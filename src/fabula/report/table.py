@@ -87,7 +87,11 @@ def type_tables(result: Result) -> Iterator[RenderableType]:
     counted = COUNTED.get(result.task, "queries")
     sizes = [max(int(s.by_type[t][counted]) for s in result.scores.values() if t in s.by_type) for t in types]
     rows = [
-        ["" if i else name, field, *(f"{v[field] * score.scale:.2f}" if (v := score.by_type.get(t)) else "" for t in types)]
+        [
+            "" if i else name,
+            field,
+            *(f"{v[field] * score.scale:.2f}" if (v := score.by_type.get(t)) else "" for t in types),
+        ]
         for name, score in result.scores.items()
         for i, field in enumerate(score.values if score.by_type else ())
     ]
