@@ -135,18 +135,31 @@ def test_where_lines_end(text: str, width: int, lines: list[str]) -> None:
 
 
 def test_lines_of_a_pipe_on_a_terminal() -> None:
-    lines = ["metric\tvalue", "SODA_c\t27.44", "mIoU\t1,078.34", "", "  a sentence that is longer than the terminal"]
+    lines = ["metric\tof\tvalue", "SODA_c\ta\t27.44", "mIoU\tb\t1,078.34", "", "  a sentence longer than the terminal"]
     assert drawn(lay_out(lines), 24).splitlines() == [
-        "metric     value",
-        "SODA_c     27.44",
-        "mIoU    1,078.34",
+        "metric  of     value",
+        "SODA_c  a      27.44",
+        "mIoU    b   1,078.34",
         "",
-        "  a sentence that is",
-        "    longer than the",
-        "    terminal",
+        "  a sentence longer",
+        "    than the terminal",
     ]
     assert drawn(lay_out([]), 24) == ""
     assert as_table([["raters", "12"], ["items", "3"]]).head[0].plain == ""  # no head: numbers from the first line on
+
+
+def test_what_names_a_row_is_repeated_in_every_block() -> None:
+    """Two rows of one measure would else be taken for each other."""
+    lines = ["measure\tsystem\tvalue\tlow\thigh", "static\tfine\t86.1\t44.5\t98.0", "static\tcoarse\t83.3\t36.5\t97.8"]
+    assert drawn(lay_out(lines), 30).splitlines() == [
+        "measure  system  value   low",
+        "static   fine     86.1  44.5",
+        "static   coarse   83.3  36.5",
+        "",
+        "measure  system  high",
+        "static   fine    98.0",
+        "static   coarse  97.8",
+    ]
 
 
 def test_nothing_of_a_file_is_obeyed() -> None:

@@ -191,11 +191,15 @@ def lay_out(lines: Iterable[str]) -> Group:
 
 
 def as_table(block: list[list[str]]) -> TextTable:
-    """The first row is the head where it has no number and a number stands below it."""
+    """Of three columns or more the first row is the head, where it has no number and a number stands below it.
+
+    The columns before the first of numbers name a row: wherever it goes on, they are repeated.
+    """
     first, *rest = block
-    headed = not any(map(NUMBER.fullmatch, first)) and len(first) == max(map(len, block))
-    counted = any(is_numeric([cell]) for row in rest for cell in row[1:])
-    return TextTable(first, rest) if headed and counted else TextTable([], block)
+    wide = max(map(len, block))
+    headed = wide > 2 and len(first) == wide and not any(map(NUMBER.fullmatch, first))
+    counted = [i for i in range(1, wide) if is_numeric([row[i] for row in rest if i < len(row)])]
+    return TextTable(first, rest, names=counted[0]) if headed and counted else TextTable([], block)
 
 
 def is_numeric(cells: Sequence[str]) -> bool:
