@@ -25,7 +25,9 @@ from rich.cells import cell_len
 
 from fabula import demo
 from fabula.cli import _out, fabula, main
+from fabula.cli._console import WIDEST, make_bar
 from fabula.cli._shared.screen import Screen
+from fabula.core.printable import cut_words
 from tests.annotate.toys import write_moments
 from tests.study.made import make_plan
 
@@ -413,6 +415,39 @@ def test_every_number_is_whole_at_every_width(folder: Path, verb: str) -> None:
             assert tokens >= wide and set(tokens) == set(wide), (where, wide - tokens, set(tokens) - set(wide), text)
             assert max(map(cell_len, text.splitlines())) <= int(where), text
         assert not re.search(r"[\d.]…|…\d", text), (where, text)
+
+
+def test_a_score_of_many_numbers_shows_all_its_intervals() -> None:
+    from fabula.core.result import Result, Score
+    from fabula.report.table import rich_table
+
+    values = {f"r{k}@0.{t}": k * t / 1000 for k in (1, 5, 10, 100) for t in (3, 5, 7)}
+    bounds = {field: (x - 0.01, x + 0.01) for field, x in values.items()}
+    score = Score("VCMR", values, "r1@0.5", "VCMR", bounds)
+    result = Result("0", "moments", "default", {"VCMR": score}, {"videos": 3})
+    for width in WIDTHS:
+        screen = Screen(width=width, force_terminal=True, color_system=None, file=io.StringIO())
+        screen.draw(rich_table(result, "many"))
+        tokens = tokens_of(screen.file.getvalue())  # type: ignore[attr-defined]
+        assert not [x for x in (*values.values(), *sum(bounds.values(), ())) if not is_shown(100 * x, tokens, 2)]
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_no_number_of_a_bar_is_cut(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    bar = make_bar()
+    said = cut_words("epoch 12: loss 0.1234, class 0.5678, box 0.3333, caption 1.2345, more 3.14159", WIDEST)
+    bar.add_task(said, total=123456, completed=12345)
+    bar.console.file = io.StringIO()
+    bar.console.print(bar.get_renderable())
+    text = bar.console.file.getvalue()
+    assert "12345/123456" in text and all(word in text.split() for word in ("0.1234,", "0.5678,", "0.3333,"))
+    assert not re.search(r"[\d.]…", text) and "1.23" not in text  # it is left out whole
+
+
+def test_no_number_of_a_place_is_cut() -> None:
+    assert cut_words("'v_1' event 14 [79.04, 71.7]", 27) == "'v_1' event 14 [79.04, …"
+    assert cut_words("x" * 30, 10) == "xxxxxxxxx…" and cut_words("a b", 3) == "a b"
 
 
 @pytest.mark.parametrize("width", [40, 80])

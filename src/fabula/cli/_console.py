@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fabula.core.notes import silent
-from fabula.core.printable import cut, one_line, printable
+from fabula.core.printable import cut_words, one_line, printable
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -54,7 +54,7 @@ def show_progress() -> Iterator[Watch]:
 
     def show(what: str, done: int, total: int) -> None:
         if what not in tasks:
-            tasks[what] = progress.add_task(shorten(what), total=total)
+            tasks[what] = progress.add_task(cut_words(printable(what), WIDEST), total=total)
         progress.update(tasks[what], completed=done, total=total, visible=done < total)
         if not progress.live.is_started and time.monotonic() - started > PATIENCE:
             progress.start()
@@ -90,7 +90,7 @@ def show_training(talks: bool = True) -> Iterator[Watch]:
         task = progress.add_task("starting", total=None)
 
         def show(what: str, done: int, total: int) -> None:
-            progress.update(task, description=shorten(what), completed=done, total=total)
+            progress.update(task, description=cut_words(printable(what), WIDEST), completed=done, total=total)
 
         yield show
 
@@ -105,15 +105,6 @@ def make_bar() -> Progress:
     words = TextColumn("{task.description}", markup=False, table_column=Column(overflow="fold"))  # wraps: no number cut
     bar = [BarColumn(screen.width // 4)] if screen.width >= ROOMY else []
     return Progress(words, *bar, MofNCompleteColumn(), TimeRemainingColumn(), console=screen, transient=True)
-
-
-def shorten(text: str) -> str:
-    """What a bar says, cut between two words."""
-    text = printable(text)
-    if len(text) <= WIDEST:
-        return text
-    words = text[: WIDEST - 1].rpartition(" ")[0]
-    return f"{words} …" if words else cut(text, WIDEST)
 
 
 class BareGroupError(click.UsageError):

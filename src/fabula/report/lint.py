@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fabula.core.printable import cut, printable
+from fabula.core.printable import cut_words, printable
 from fabula.lint import Finding, Mended, Report
 from fabula.report.table import join_cells
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+
+    from fabula.report.layout import Cell
 
 NAMED = 3  # places a table names
 WIDEST = 80  # characters of each; --json has them whole
@@ -27,7 +29,7 @@ def plain(report: Report) -> Iterator[str]:
 
 def places(finding: Finding) -> str:
     more = ", …" if len(finding.places) > NAMED else ""
-    return ", ".join(cut(printable(str(place)), WIDEST) for place in finding.places[:NAMED]) + more
+    return ", ".join(cut_words(printable(str(place)), WIDEST) for place in finding.places[:NAMED]) + more
 
 
 def rich_table(report: Report, file: Path) -> RenderableType:
@@ -37,7 +39,7 @@ def rich_table(report: Report, file: Path) -> RenderableType:
 
     if not report.findings:
         return Text("nothing is odd", style="green")
-    rows = []
+    rows: list[list[Cell]] = []
     for f in report.findings:
         level, check = Text(f.level, style=STYLES[f.level]), Text(f.check, style="bold")
         rows.append([level, check, f"{len(f.places):,}", places(f), f.about, f.fix or ""])

@@ -10,7 +10,7 @@ from fabula.diagnose.readings import Readings
 from fabula.report.table import plain_rows
 
 if TYPE_CHECKING:
-    from fabula.report.layout import TextTable
+    from fabula.report.layout import Cell, TextTable
 
 NAMED = 3  # units a sentence names; --explain lists them all
 WRITTEN = 100  # units a rule has in the JSON
@@ -36,7 +36,7 @@ def rich_table(seen: Overview) -> TextTable:
 
     from fabula.report.layout import TextTable
 
-    rows = [[*(Text(c, style="bold") for c in line[:2]), *line[2:]] for line in cells(seen)]
+    rows: list[list[Cell]] = [[*(Text(c, style="bold") for c in line[:2]), *line[2:]] for line in cells(seen)]
     return TextTable(head(seen), rows)
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.console import Group, RenderableType
     from rich.text import Text
 
-    from fabula.report.layout import TextTable
+    from fabula.report.layout import Cell, TextTable
 
 WIDE = 9  # fields that still fit beside each other
 COUNTED = {"questions": "items", "dense": "videos", "procedure": "videos"}  # what is counted by type; else queries
@@ -58,17 +58,17 @@ def score_table(result: Result, title: str) -> TextTable:
 
     from fabula.report.layout import TextTable
 
-    if len(columns(result)) > WIDE:
-        rows = [
-            [Text("" if i else name, style="bold"), field, cell(score, field)]
+    fields = columns(result)
+    spread = ["interval"] if any(s.ci for s in result.scores.values()) else []
+    if len(fields) > WIDE:
+        rows: list[list[Cell]] = [
+            [Text("" if i else name, style="bold"), field, cell(score, field), interval(score, field)]
             for name, score in result.scores.items()
             for i, field in enumerate(score.values)
         ]
-        return TextTable(["metric", "number", "value"], rows, title, names=2)
-    fields = columns(result)
-    spread = ["interval"] if any(s.ci for s in result.scores.values()) else []
+        return TextTable(["metric", "number", "value", *spread], rows, title, names=2)
     rows = [
-        [Text(name, style="bold"), *(cell(score, f) for f in fields), *([interval(score)] if score.ci else [])]
+        [Text(name, style="bold"), *(cell(score, f) for f in fields), interval(score, score.primary)]
         for name, score in result.scores.items()
     ]
     heads = [SHORT.get(f, f) if f != "value" else f for f in fields]
@@ -129,9 +129,11 @@ def cell(score: Score, field: str) -> Text:
     return Text(number(score, field), style="bold" if field == score.primary else "")
 
 
-def interval(score: Score) -> str:
-    """[low, high] of the primary number."""
-    low, high = (score.ci or {})[score.primary]
+def interval(score: Score, field: str) -> str:
+    """[low, high], where there is one."""
+    if not score.ci or field not in score.ci:
+        return ""
+    low, high = score.ci[field]
     return f"[{low * score.scale:.2f}, {high * score.scale:.2f}]"
 
 
@@ -182,7 +184,7 @@ def rich_comparison(results: Mapping[str, Result], title: str) -> TextTable:
 
     from fabula.report.layout import TextTable
 
-    rows = []
+    rows: list[list[Cell]] = []
     for metric, *cells in compared(results):
         top = max(cells, key=float)
         rows.append([metric, *(Text(c, style="bold green" if c == top else "") for c in cells)])
