@@ -78,9 +78,10 @@ def test_doctor_shows_every_extra(fabula):
 
     from fabula.cli.doctor import OWNERS
 
-    ran = fabula("doctor")
+    ran, every = fabula("doctor"), fabula("doctor", "--extras")
+    assert sum(line.startswith("· ") and "absent" in line for line in ran.out.splitlines()) <= 1
     for extra in metadata("fabula").get_all("Provides-Extra"):
-        assert (f"[{extra}]" in ran.out) == (extra not in OWNERS)
+        assert (f"[{extra}]" in ran.out) == (f"[{extra}]" in every.out) == (extra not in OWNERS)
     for line in ran.out.splitlines():
         assert not line.startswith("·") or "; pip install '" in line or "METEOR" in line or "kernels" in line
 

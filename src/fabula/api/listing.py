@@ -20,7 +20,7 @@ from fabula.protocols import room as protocol_room
 from fabula.score import room as task_room
 
 if TYPE_CHECKING:
-    from rich.table import Table as RichTable
+    from fabula.report.layout import TextTable
 
 Table = tuple[Sequence[str], list[list[str]]]
 Warn = Callable[[str], None]
@@ -186,17 +186,11 @@ def overview(warn: Warn = ignore) -> Table:
     return ("fabula list …", "how many", "names"), rows
 
 
-def rich_table(table: Table) -> RichTable:
-    """For a terminal. An example, too wide for a column of its own, stands below what it shows."""
-    from rich.table import Table as RichTable
+def rich_table(table: Table) -> TextTable:
+    """For a terminal."""
     from rich.text import Text
 
+    from fabula.report.layout import TextTable
+
     head, rows = table
-    if head[-1] == "example":
-        head, rows = head[:-1], [[*row[:-2], f"{row[-2]}\n{row[-1]}"] for row in rows]
-    drawn = RichTable(box=None, pad_edge=False, header_style="dim")
-    for i, column in enumerate(head):
-        drawn.add_column(column, style="bold" if i == 0 else None, overflow="fold")
-    for row in rows:
-        drawn.add_row(*map(Text, row))
-    return drawn
+    return TextTable(head, [[Text(row[0], style="bold"), *row[1:]] for row in rows])

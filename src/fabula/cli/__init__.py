@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 import click
 
 from fabula import __version__
-from fabula.cli._console import print_note
+from fabula.cli._console import BareGroupError, VerbGroup, print_note
 from fabula.core.errors import FabulaError, GateError
 from fabula.core.notes import listeners
 from fabula.core.printable import one_line
@@ -52,7 +52,7 @@ def name_broken_pipe() -> Iterator[None]:
         raise EndError(str(error)) from error
 
 
-class Verbs(click.Group):
+class Verbs(VerbGroup):
     """A verb is a file of this folder. Only the one that is called is imported."""
 
     def make_context(self, *given: Any, **named: Any) -> click.Context:
@@ -135,10 +135,14 @@ def run() -> None:
         end_with(str(error), 3)
     except FabulaError as error:
         end_with(str(error))
+    except BareGroupError as error:
+        click.echo(error.message, err=True)
+        sys.exit(2)
     except click.ClickException as error:
         if isinstance(error, click.UsageError) and error.ctx is not None:
             click.echo(f"{error.ctx.get_usage()}\nTry '{error.ctx.command_path} --help' for help.\n", err=True)
-        click.echo(one_line(f"Error: {error.format_message()}"), err=True)
+        lines = map(str.strip, error.format_message().split("\n"))  # click lists choices in lines of their own
+        click.echo(one_line(f"Error: {' '.join(lines)}"), err=True)
         sys.exit(2)
     except (KeyboardInterrupt, click.Abort):
         print_note("stopped; no file is left half written")

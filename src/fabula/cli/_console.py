@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fabula.core.notes import silent
-from fabula.core.printable import cut, one_line, printable
+from fabula.core.printable import cut_words, one_line, printable
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 PATIENCE = 1.0  # seconds before a progress bar shows itself
 EVERY = 10.0  # seconds between two lines where there is no terminal
 WIDEST = 60  # characters of what a bar says
+ROOMY = 60  # columns of a terminal that has room for a bar beside words and numbers
+WHOLE = 1000  # characters of a verb's description: a sentence is never cut
 
 Watch = Callable[[str, int, int], None]  # what is being done, how far, of how many
 
@@ -52,7 +54,7 @@ def show_progress() -> Iterator[Watch]:
 
     def show(what: str, done: int, total: int) -> None:
         if what not in tasks:
-            tasks[what] = progress.add_task(cut(printable(what), WIDEST), total=total)
+            tasks[what] = progress.add_task(cut_words(printable(what), WIDEST), total=total)
         progress.update(tasks[what], completed=done, total=total, visible=done < total)
         if not progress.live.is_started and time.monotonic() - started > PATIENCE:
             progress.start()
@@ -88,19 +90,43 @@ def show_training(talks: bool = True) -> Iterator[Watch]:
         task = progress.add_task("starting", total=None)
 
         def show(what: str, done: int, total: int) -> None:
-            progress.update(task, description=cut(printable(what), WIDEST), completed=done, total=total)
+            progress.update(task, description=cut_words(printable(what), WIDEST), completed=done, total=total)
 
         yield show
 
 
 def make_bar() -> Progress:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.table import Column
 
     from fabula.cli._shared.screen import Screen
 
-    words = TextColumn("{task.description}", markup=False)
-    columns = (words, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    return Progress(*columns, console=Screen(stderr=True), transient=True)
+    screen = Screen(stderr=True)
+    words = TextColumn("{task.description}", markup=False, table_column=Column(overflow="fold"))  # wraps: no number cut
+    bar = [BarColumn(screen.width // 4)] if screen.width >= ROOMY else []
+    return Progress(words, *bar, MofNCompleteColumn(), TimeRemainingColumn(), console=screen, transient=True)
+
+
+class BareGroupError(click.UsageError):
+    """A group was called without a command: its help is the answer."""
+
+
+class VerbGroup(click.Group):
+    """A group that prints its help when called bare, with every version of click, and no description cut short."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not args and not ctx.resilient_parsing:
+            raise BareGroupError(ctx.get_help(), ctx=ctx)
+        return super().parse_args(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        rows = [
+            (name, command.get_short_help_str(WHOLE)) for name, command in commands if command and not command.hidden
+        ]
+        if rows:
+            with formatter.section("Commands"):
+                formatter.write_dl(rows)
 
 
 class Repeatable(click.Option):

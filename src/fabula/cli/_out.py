@@ -17,6 +17,7 @@ from fabula.core.errors import InputError, SpecError
 from fabula.core.options import Option, Options
 
 if TYPE_CHECKING:
+    from fabula.cli._shared.screen import Screen
     from fabula.core.result import Result
 
 STDOUT = Path("-")
@@ -142,8 +143,9 @@ class Shown:
 
     document: Callable[[], Any]  # for --json
     lines: Callable[[], Iterable[str]]  # for a pipe
-    drawn: Callable[[], Any] | None = None  # for a terminal; None: the lines
-    after: Callable[[], Iterable[str]] | None = None  # lines below either
+    drawn: Callable[[], Any] | None = None  # for a terminal; None: the lines, aligned and wrapped
+    after: Callable[[], Iterable[str]] = tuple  # lines below either
+    verbatim: bool = False  # the lines are a document (LaTeX, Markdown): a terminal gets them as they are
     warnings: Iterable[str] = ()
 
 
@@ -151,13 +153,22 @@ def show(shown: Shown, json_: Path | None = None) -> None:
     """Warnings to standard error; JSON to a file, or alone to standard output; tables to a terminal, else lines."""
     for line in shown.warnings:
         warn(line)
-    if write_json(json_, shown.document):
-        return
-    if shown.drawn is not None and sys.stdout.isatty():
-        from fabula.cli._shared.screen import Screen
+    if not write_json(json_, shown.document):
+        print_shown(shown)
 
-        Screen().print(shown.drawn())
-    else:
-        print_lines(shown.lines())
-    if shown.after is not None:
-        print_lines(shown.after())
+
+def print_shown(shown: Shown) -> None:
+    if not sys.stdout.isatty() or shown.verbatim:
+        print_lines([*shown.lines(), *shown.after()])
+        return
+    from fabula.cli._shared.screen import Screen
+
+    draw(shown, Screen())
+
+
+def draw(shown: Shown, screen: Screen) -> None:
+    """On a terminal of any width."""
+    from fabula.report.layout import lay_out
+
+    screen.draw(shown.drawn() if shown.drawn is not None else lay_out(shown.lines()))
+    screen.draw(lay_out(shown.after()))

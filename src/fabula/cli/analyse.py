@@ -49,7 +49,7 @@ def make_analyse(task: Task) -> click.Command:
 
 command = task_group(
     "analyse",
-    "Look inside the model of a CHECKPOINT or run: fabula analyse TASK RUN -o FOLDER.",
+    "Look inside a trained model: fabula analyse TASK RUN -o FOLDER.",
     make_analyse,
     offers=lambda task: task.Analyse is not None,
 )

@@ -11,7 +11,7 @@ import click
 
 from fabula.annotate.recipe import RecipeOptions
 from fabula.api import annotate as api
-from fabula.cli._console import Several, print_note, show_progress, warn
+from fabula.cli._console import Several, VerbGroup, print_note, show_progress, warn
 from fabula.cli._options import flags, path_argument
 from fabula.cli._out import Shown, check_outputs, show
 from fabula.core.options import Options, option
@@ -29,9 +29,11 @@ class AsJson(Options):
 BATCH = ("batch", "batch_moments", "batch_pause", "forget_batches")
 
 
-@click.group("annotate")
+@click.group("annotate", cls=VerbGroup)
 def command() -> None:
-    """Coarse captions of moments into a fine-grained benchmark (VERIFIED, Chen et al., NeurIPS 2024).
+    """Make a fine-grained benchmark of coarse captions of moments.
+
+    As VERIFIED does (Chen et al., NeurIPS 2024).
 
     \b
     fabula annotate plan moments.jsonl --model M --price 0.15/0.60 --videos videos/ --probe 20
@@ -132,16 +134,21 @@ def tell_status(told: dict[str, Any]) -> Iterator[str]:
     if len(told["recipes"]) > 1 and not told["recipe"]:
         yield f"recipes\t{', '.join(told['recipes'])}\t(--recipe says how far each is)"
     if told["steps"]:
+        yield ""
         yield "step\tcalls\ttokens in\ttokens out\tcost\tseconds each"
     for name, s in told["steps"].items():
         each = s["seconds"] / s["calls"]
         yield f"{name}\t{s['calls']:,}\t{s['tokens_in']:,.0f}\t{s['tokens_out']:,.0f}\t{s['cost']:.4f}\t{each:.2f}"
     for kind, f in told["failures"].items():
         yield f"tries failed: {kind}\t{f['tries']:,}\t\t\t{f['cost']:.4f}"
+    if told["steps"] or told["failures"]:
+        yield ""
     more = f" (and {told['uncounted']:,} tries and answers whose tokens nobody counted)" if told["uncounted"] else ""
     yield f"cost\t{told['cost']:.4f}{more}"
     if told["batches"]:
         yield f"batches\t{told['batches']:,} sent and not fetched"
+    if told["failed"]:
+        yield ""
     for failed in told["failed"]:
         yield f"failed\t{failed['id']}\t{failed['kind']}\t{failed['message']}"
 
@@ -217,16 +224,19 @@ def tell_stats(told: dict[str, Any]) -> Iterator[str]:
         for branch, b in d["branches"].items():
             of = "-" if b["confidence"] is None else f"{b['confidence']:.4f}"
             yield f"{name} {branch}\t{b['captions']:,}\t\t\t{of}"
+    yield ""
     yield "captions that are equal\tcoarse classes\tinstances\tfine classes\tinstances"
     for name, d in told["files"].items():
         yield tell_pairs(name, d["exact"])
         yield tell_pairs(f"{name}, case and full stop aside", d["exact, case and full stop aside"])
     if told.get("distinct"):
+        yield ""
         yield f"almost equal ({told['embedder']})\tcoarse classes\tinstances\tfine classes\tinstances"
         for name, d in told["distinct"].items():
             yield tell_pairs(name, d)
-    for kind in ("static", "dynamic"):
-        if told.get("new words"):
+    if told.get("new words"):
+        yield ""
+        for kind in ("static", "dynamic"):
             found = told["new words"][kind]
             most = ", ".join(word for word, _ in found["most"][:12])
             yield f"new {kind} words\t{found['per caption']:.2f} a caption\t{most}"

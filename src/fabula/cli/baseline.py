@@ -9,7 +9,7 @@ from typing import Literal
 import click
 
 from fabula.api.baseline import UniformOptions, baseline
-from fabula.cli._console import print_note, warn
+from fabula.cli._console import VerbGroup, print_note, warn
 from fabula.cli._options import flags, refs_option
 from fabula.cli._out import check_outputs
 from fabula.core.options import MUST, Options, option
@@ -29,7 +29,7 @@ class FillIn(Options):
     out: Path = option(MUST, "Fill-in file to write.", "-o", writes=True)
 
 
-@click.group("baseline")
+@click.group("baseline", cls=VerbGroup)
 def command() -> None:
     """Write the predictions of a system that sees no video."""
 

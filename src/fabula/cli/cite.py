@@ -10,7 +10,7 @@ from fabula.api.cite import cite
 @click.command("cite")
 @click.argument("used", nargs=-1, required=True)
 def command(used: tuple[str, ...]) -> None:
-    """Print BibTeX of metrics, protocols, or of a result that was saved with --json.
+    """Print BibTeX of metrics, protocols, or a result of --json.
 
     \b
     fabula cite SODA_c soda-2021

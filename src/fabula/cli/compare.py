@@ -54,7 +54,9 @@ def command(
     grouped: Clusters,
     outputs: Outputs,
 ) -> None:
-    """Compare two or more SYSTEMS on the same references: paired tests over videos, corrected for their number.
+    """Compare two or more SYSTEMS by paired tests over videos.
+
+    All are scored on the same references; p-values are corrected for the number of tests.
 
     \b
     fabula compare a.json b.json --refs val_1.json val_2.json
@@ -72,7 +74,8 @@ def command(
     shown = Shown(
         document=lambda: report.as_json(seen),
         lines=printed or (lambda: report.plain(seen)),
-        drawn=None if printed else (lambda: report.rich_tables(seen)),
+        drawn=lambda: report.rich_tables(seen),
+        verbatim=printed is not None,
         warnings=seen.warnings,
     )
     show(shown, outputs.json_)

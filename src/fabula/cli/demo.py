@@ -48,7 +48,7 @@ def copy_inputs(folder: Path) -> None:
 @click.command("demo")
 @flags(DemoOptions, into="options")
 def command(options: DemoOptions) -> None:
-    """Score three systems on the bundled demo corpus and write their reports.
+    """Score three bundled systems and write their reports.
 
     The stories are our own: 15 short videos told by two annotators, and three systems that fail in different ways.
 

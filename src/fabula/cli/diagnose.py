@@ -46,7 +46,9 @@ def command(
     outputs: Outputs,
     how: Resampling,
 ) -> None:
-    """Say what each kind of error in PREDICTIONS costs, by repairing it and scoring again.
+    """Say what each kind of error in PREDICTIONS costs.
+
+    Each is repaired, and the predictions are scored again.
 
     \b
     fabula diagnose preds.json --refs val_1.json val_2.json

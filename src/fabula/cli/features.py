@@ -9,13 +9,13 @@ from typing import Any
 import click
 
 from fabula.api.features import cut_features, describe_store, extract_features
-from fabula.cli._console import print_note, show_progress, warn
+from fabula.cli._console import VerbGroup, print_note, show_progress, warn
 from fabula.cli._options import flags, path_argument
 from fabula.cli._out import Shown, show
 from fabula.features.options import CutOptions, ExtractOptions
 
 
-@click.group("features")
+@click.group("features", cls=VerbGroup)
 def command() -> None:
     """Make features of raw videos, and look at stores of features."""
 

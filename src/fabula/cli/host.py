@@ -19,7 +19,9 @@ from fabula.hosts.bundles import KINDS, HostOptions
 @click.option("--out", "-o", type=click.Path(path_type=Path), required=True, help="Folder to write.")
 @flags(HostOptions, into="options")
 def command(kind: str, refs: tuple[Path, ...], out: Path, options: HostOptions) -> None:
-    """Write the scoring bundle of a challenge: references, program, leaderboard; its detailed page is our report.
+    """Write the scoring bundle of a challenge on Codabench or EvalAI.
+
+    References, program and leaderboard; its detailed page is our report.
 
     \b
     fabula host codabench --refs test_1.json test_2.json -m SODA_c,SODA_d,METEOR --title "Stories 2027" -o bundle

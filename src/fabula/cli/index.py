@@ -16,7 +16,7 @@ from fabula.search.options import IndexOptions
 @path_argument("videos")
 @flags(IndexOptions, into="options")
 def command(videos: Path, options: IndexOptions) -> None:
-    """Index the VIDEOS of a folder as a store of clips that can be searched.
+    """Index the VIDEOS of a folder as a store of clips to search.
 
     \b
     fabula index videos/ --store store/                      the first time; said again: what is new, changed, deleted

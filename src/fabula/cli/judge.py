@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from fabula.api import judge as api
-from fabula.cli._console import Several, show_progress
+from fabula.cli._console import Several, VerbGroup, show_progress
 from fabula.cli._options import flags, path_argument, refs_option
 from fabula.cli._out import Shown, check_outputs, show
 from fabula.core.options import Options, option
@@ -28,9 +28,11 @@ class AsJson(Options):
     json_: Path | None = option(None, "Write it as JSON; - for standard output.", writes=True)
 
 
-@click.group("judge")
+@click.group("judge", cls=VerbGroup)
 def command() -> None:
-    """Language models as judges: how far can what they say be relied on? (docs/judges.md)
+    """Check how far a language model can be relied on as a judge.
+
+    docs/judges.md says more.
 
     \b
     fabula judge check pairs.jsonl --judge-url http://127.0.0.1:8000/v1 --judge-model M --judge-record judge.jsonl
@@ -55,7 +57,9 @@ def check(
     how: Resampling,
     out: AsJson,
 ) -> None:
-    """Put the same pairs to a judge again and otherwise: repeatability, agreement, order, wording, with intervals.
+    """Put the same pairs to a judge again, in other order and wording.
+
+    Repeatability, agreement and shifts, with intervals.
 
     PREDICTIONS are pairs with their references inline, or need --refs.
 
@@ -89,7 +93,7 @@ def stress(
     how: Resampling,
     out: AsJson,
 ) -> None:
-    """What captions gain that say more than they should, or tell the judge what to answer.
+    """Say how much captions gain by padding or by instructing the judge.
 
     \b
     fabula judge stress pairs.jsonl --judge-url fake:

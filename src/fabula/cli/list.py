@@ -10,11 +10,12 @@ from fabula.report.table import plain_rows
 
 
 @click.command("list")
-@click.argument("what", type=click.Choice(list(TABLES)), required=False)
+@click.argument("what", type=click.Choice(list(TABLES)), required=False, metavar="[WHAT]")
 def command(what: str | None) -> None:
-    """List metrics, protocols, formats, tasks, scorers, judges, extractors, embedders, faces, readers or models.
+    """List metrics, protocols, formats, tasks, models and the rest.
 
-    Without a word, the names of all.
+    WHAT is metrics, protocols, formats, scorers, judges, tasks, extractors, embedders, faces, readers, training or
+    models; without it, the names of all.
     """
     warnings: list[str] = []
     table = TABLES[what](warnings.append) if what else overview(warnings.append)

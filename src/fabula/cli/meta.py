@@ -37,7 +37,9 @@ class Outputs(Options):
 @flags(JudgeOptions, into="ask")
 @flags(Outputs, into="outputs")
 def command(files: tuple[Path, ...], options: MetaOptions, ask: JudgeOptions, outputs: Outputs) -> None:
-    """Metrics against people: correlations with intervals, and paired tests between metrics.
+    """Say which metric agrees with people.
+
+    Correlations with intervals, and paired tests between metrics.
 
     FILES are one table of scores or more, one a system, and the table of people's answers last.
 
@@ -66,5 +68,11 @@ def command(files: tuple[Path, ...], options: MetaOptions, ask: JudgeOptions, ou
             ask=ask,
             progress=progress,
         )
-    lines = write_forms((outputs.latex, lambda: report.latex(found))) or (lambda: report.plain(found))
-    show(Shown(document=lambda: report.as_json(found), lines=lines, warnings=found.notes), outputs.json_)
+    latex = write_forms((outputs.latex, lambda: report.latex(found)))
+    shown = Shown(
+        document=lambda: report.as_json(found),
+        lines=latex or (lambda: report.plain(found)),
+        verbatim=latex is not None,
+        warnings=found.notes,
+    )
+    show(shown, outputs.json_)

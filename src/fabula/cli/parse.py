@@ -28,7 +28,7 @@ class Outputs(ParseOptions):
 @refs_option(help="Files to take durations from.")
 @flags(Outputs, into="options")
 def command(source: Path, refs: tuple[Path, ...], options: Outputs) -> None:
-    """Read free-form answers from SOURCE and write the events they tell.
+    """Read free-form answers from SOURCE and write their events.
 
     \b
     fabula parse answers.jsonl -o events.jsonl --audit audit.json

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from fabula.api import people as api
-from fabula.cli._console import print_note, show_progress, warn
+from fabula.cli._console import VerbGroup, print_note, show_progress, warn
 from fabula.cli._options import flags, path_argument
 from fabula.cli._out import Shown, check_outputs, show
 from fabula.cli.features import list_lines
@@ -15,9 +15,9 @@ from fabula.features.people.options import CutOptions, FindOptions
 from fabula.io.files import write_text
 
 
-@click.group("people")
+@click.group("people", cls=VerbGroup)
 def command() -> None:
-    """Find the people of videos by their faces, look at them, and put them right."""
+    """Find the people of videos by their faces, and correct them."""
 
 
 @command.command()

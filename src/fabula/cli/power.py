@@ -39,7 +39,9 @@ def command(
     options: ScoreOptions,
     outputs: Outputs,
 ) -> None:
-    """Say how many videos would show a difference: from two SYSTEMS, or from one, a pilot.
+    """Say how many videos would show a difference.
+
+    Estimated from two SYSTEMS, or from one, a pilot.
 
     \b
     fabula power a.json b.json --refs val_1.json --metrics SODA_c --difference .01

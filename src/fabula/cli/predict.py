@@ -58,6 +58,4 @@ def paths_read(options: PredictOptions) -> list[Path | None]:
     return [path for path in (*named, *several) if isinstance(path, Path)]
 
 
-command = task_group(
-    "predict", "Predict with the model of a CHECKPOINT or run: fabula predict TASK RUN -o FILE.", make_predict
-)
+command = task_group("predict", "Predict with a trained model: fabula predict TASK RUN -o FILE.", make_predict)

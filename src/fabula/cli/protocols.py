@@ -40,7 +40,9 @@ class Outputs(Options):
 def command(
     predictions: Path, refs: tuple[Path, ...], options: ScoreOptions, compared: Compared, outputs: Outputs
 ) -> None:
-    """Score PREDICTIONS under every published protocol that applies, the default first.
+    """Score PREDICTIONS under every published protocol that applies.
+
+    The default comes first; below the table stands why the others differ.
 
     \b
     fabula protocols preds.json --refs val_1.json val_2.json
@@ -69,7 +71,7 @@ def command(
         document=lambda: report.as_json(overview),
         lines=lambda: report.explained(overview, *explain) if explain else report.plain(overview),
         drawn=None if explain else lambda: report.rich_table(overview),
-        after=None if explain else lambda: report.reasons(overview),
+        after=tuple if explain else lambda: report.reasons(overview),
         warnings=overview.warnings,
     )
     if outputs.readings is not None:

@@ -61,7 +61,7 @@ class Outputs(Options):
 @flags(SearchOptions, into="options")
 @flags(Outputs, into="outputs")
 def command(query: str | None, options: SearchOptions, outputs: Outputs) -> None:
-    """Find the moments of a store that answer a QUERY, or say that there is nothing.
+    """Find the moments that answer a QUERY, or say there are none.
 
     \b
     fabula search "a dog in the water" --store store/

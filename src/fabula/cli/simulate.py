@@ -61,7 +61,9 @@ class Simulate(click.Command):
 @path_argument("annotations", nargs=-1, required=True)
 @flags(SimulateOptions, into="options")
 def command(annotations: tuple[Path, ...], options: SimulateOptions) -> None:
-    """Make SIMULATED frame features from annotations: no video is seen, and the store says so.
+    """Make SIMULATED frame features from annotations, without video.
+
+    The store says that they are simulated.
 
     A task that has a world of its own makes all of it: captions, faces, features.
 

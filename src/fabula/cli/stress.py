@@ -31,7 +31,9 @@ class Files(Options):
 @flags(JudgeOptions, into="ask", without=WITHOUT)
 @flags(Files, into="files")
 def command(metrics: tuple[str, ...], options: StressOptions, ask: JudgeOptions, files: Files) -> None:
-    """Spoil references in known ways and say what is left of each of METRICS: 1 is not noticed.
+    """Corrupt references in known ways and say which metric notices.
+
+    The table says how much of each of METRICS is left: 1 means that it did not notice.
 
     \b
     fabula stress

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from fabula.api import study as api
-from fabula.cli._console import Several, print_note, show_progress
+from fabula.cli._console import Several, VerbGroup, print_note, show_progress
 from fabula.cli._options import flags, path_argument
 from fabula.cli._out import Shown, check_outputs, show, write_forms
 from fabula.core.errors import SpecError
@@ -36,9 +36,11 @@ class Outputs(AsJson):
     answers: tuple[Path, ...] = option((), "Backups of the same study taken elsewhere, to be added.", several=True)
 
 
-@click.group("study")
+@click.group("study", cls=VerbGroup)
 def command() -> None:
-    """A user study: planned, served, analysed (the form of VERIFIED, Chen et al., NeurIPS 2024, and four others).
+    """Plan, serve and analyse a study with people.
+
+    In the form of VERIFIED (Chen et al., NeurIPS 2024) and of four others.
 
     \b
     fabula study power PLAN.toml                       what the plan can find
@@ -100,8 +102,14 @@ def results(study: Path, outputs: Outputs) -> None:
         write_text(outputs.html, [report.page(found)])
     if outputs.table is not None:
         api.write_table(found.table, outputs.table)
-    lines = write_forms((outputs.latex, lambda: report.latex(found))) or (lambda: report.plain(found))
-    show(Shown(document=lambda: to_dict(found), lines=lines, warnings=found.warnings), outputs.json_)
+    latex = write_forms((outputs.latex, lambda: report.latex(found)))
+    shown = Shown(
+        document=lambda: to_dict(found),
+        lines=latex or (lambda: report.plain(found)),
+        verbatim=latex is not None,
+        warnings=found.warnings,
+    )
+    show(shown, outputs.json_)
 
 
 @command.command()
@@ -187,6 +195,7 @@ def tell_simulated(told: dict[str, Any]) -> Iterator[str]:
     yield f"difference found\t{told['found']:.3f}"
     if told["power"] is not None:
         yield f"power by formula, careful raters\t{told['power']:.3f}"
+    yield ""
     yield "rater\tleft out\tof"
     for kind, x in told["left out"].items():
         yield f"{kind}\t{x['share']:.3f}\t{x['raters']}"

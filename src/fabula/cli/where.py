@@ -11,7 +11,7 @@ from fabula.cli._console import print_lines
 @click.command("where")
 @click.argument("name", type=click.Choice(list(hosts.PLACES)))
 def command(name: str) -> None:
-    """Print the path of what NAME is to be given.
+    """Print the path of our plug-in files for lmms-eval or ms-swift.
 
     \b
     python -m lmms_eval --include_path "$(fabula where lmms-eval)" --tasks fabula_dense …

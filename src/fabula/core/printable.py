@@ -47,6 +47,12 @@ def cut(text: str, most: int, keep_end: bool = False) -> str:
     return "…" + text[len(text) - most + 1 :] if keep_end else text[: most - 1] + "…"
 
 
+def cut_words(text: str, most: int) -> str:
+    """At most so many characters, cut between two words: no number is cut into another."""
+    words = text[: most - 1].rpartition(" ")[0]
+    return text if len(text) <= most else f"{words} …" if words else cut(text, most)
+
+
 def one_line(text: str, most: int = LONGEST) -> str:
     """Printable and no longer than a message may be; the middle gives way, for what to do stands at the end."""
     if len(text) > 4 * most:  # spelled out it is longer still: what nobody will see is not looked at

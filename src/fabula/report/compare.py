@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from string import ascii_lowercase
 from typing import TYPE_CHECKING, Any
 
-from fabula.core.printable import printable
 from fabula.report.table import plain_rows
 from fabula.stats.compare import Comparison, Duel, Line
 
@@ -75,29 +74,26 @@ def plain(seen: Comparison) -> Iterator[str]:
 
 def rich_tables(seen: Comparison) -> Group:
     from rich.console import Group
-    from rich.table import Table
     from rich.text import Text
 
-    scores = Table(box=None, pad_edge=False, header_style="dim")
-    scores.add_column("metric", style="bold", overflow="fold")
-    for head in heads(seen):
-        scores.add_column(head, justify="right", overflow="fold")
-    duels = Table(box=None, pad_edge=False, header_style="dim")
-    for name in DUELS:
-        left = name in ("metric", "difference", "")
-        duels.add_column(name, justify="left" if left else "right", overflow="fold")
+    from fabula.report.layout import Paragraph, TextTable
+
+    scores, duels = [], []
     for line in seen.lines.values():
         top = best(line)
-        scores.add_row(
-            line.metric,
-            *(Text(cell(seen, line, s), style="bold green" if s in top else "") for s in seen.systems),
-        )
+        cells = [Text(cell(seen, line, s), style="bold green" if s in top else "") for s in seen.systems]
+        scores.append([Text(line.metric, style="bold"), *cells])
         for duel in line.duels:
-            told = duel_cells(seen, line, duel)
-            duels.add_row(*told, style="bold" if told[-1] else "")
+            *told, star = duel_cells(seen, line, duel)
+            duels.append([Text(c, style="bold" if star else "") for c in (*told, star)])
     note = f"a letter names a system that is beaten, p < {seen.testing.alpha:g} after Holm's correction"
     return Group(
-        scores, Text(), duels, Text(), Text(note, style="dim"), Text(printable(seen.how), style="dim", overflow="fold")
+        TextTable(["metric", *heads(seen)], scores),
+        Text(),
+        TextTable(DUELS, duels, names=2),
+        Text(),
+        Paragraph(note, style="dim"),
+        Paragraph(seen.how, style="dim"),
     )
 
 

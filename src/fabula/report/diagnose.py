@@ -85,18 +85,14 @@ def errors_plain(seen: Diagnosis) -> Iterator[str]:
 
 def rich_tables(seen: Diagnosis) -> Group:
     from rich.console import Group
-    from rich.table import Table as RichTable
     from rich.text import Text
+
+    from fabula.report.layout import Paragraph, TextTable
 
     shown: list[Any] = [Text(f"{printable(seen.metric)}  {seen.value * seen.scale:.2f}", style="bold")]
     for head, lines in tables(seen):
-        table = RichTable(box=None, pad_edge=False, header_style="dim")
-        for i, name in enumerate(head):
-            table.add_column(name, justify="left" if i == 0 or not name else "right", overflow="fold")
-        for line in lines:
-            table.add_row(*line)
-        shown += [Text(), table]
-    return Group(*shown, Text(), Text(printable(how(seen)), style="dim", overflow="fold"))
+        shown += [Text(), TextTable(head, lines, names=1 if head[1] else 2)]
+    return Group(*shown, Text(), Paragraph(how(seen), style="dim"))
 
 
 def errors_json(seen: Diagnosis) -> dict[str, Any]:

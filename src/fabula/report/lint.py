@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fabula.core.printable import cut, printable
+from fabula.core.printable import cut_words, printable
 from fabula.lint import Finding, Mended, Report
 from fabula.report.table import join_cells
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+
+    from fabula.report.layout import Cell
 
 NAMED = 3  # places a table names
 WIDEST = 80  # characters of each; --json has them whole
@@ -27,22 +29,21 @@ def plain(report: Report) -> Iterator[str]:
 
 def places(finding: Finding) -> str:
     more = ", …" if len(finding.places) > NAMED else ""
-    return ", ".join(cut(printable(str(place)), WIDEST) for place in finding.places[:NAMED]) + more
+    return ", ".join(cut_words(printable(str(place)), WIDEST) for place in finding.places[:NAMED]) + more
 
 
 def rich_table(report: Report, file: Path) -> RenderableType:
-    from rich.table import Table
     from rich.text import Text
+
+    from fabula.report.layout import TextTable
 
     if not report.findings:
         return Text("nothing is odd", style="green")
-    table = Table(title=str(file), title_justify="left", box=None, pad_edge=False, header_style="dim")
-    for name in ("level", "check", "count", "where", "what it means", "fix"):
-        table.add_column(name, justify="right" if name == "count" else "left", overflow="fold")
+    rows: list[list[Cell]] = []
     for f in report.findings:
         level, check = Text(f.level, style=STYLES[f.level]), Text(f.check, style="bold")
-        table.add_row(level, check, f"{len(f.places):,}", places(f), f.about, f.fix or "")
-    return table
+        rows.append([level, check, f"{len(f.places):,}", places(f), f.about, f.fix or ""])
+    return TextTable(["level", "check", "count", "where", "what it means", "fix"], rows, str(file), names=2)
 
 
 def summary(report: Report, file: Path, format: str) -> str:

@@ -10,7 +10,7 @@ from fabula.diagnose.readings import Readings
 from fabula.report.table import plain_rows
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from fabula.report.layout import Cell, TextTable
 
 NAMED = 3  # units a sentence names; --explain lists them all
 WRITTEN = 100  # units a rule has in the JSON
@@ -31,15 +31,13 @@ def plain(seen: Overview) -> Iterator[str]:
     return plain_rows(head(seen), cells(seen))
 
 
-def rich_table(seen: Overview) -> Table:
-    from rich.table import Table
+def rich_table(seen: Overview) -> TextTable:
+    from rich.text import Text
 
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for i, name in enumerate(head(seen)):
-        table.add_column(name, justify="left" if i == 0 else "right", style="bold" if i < 2 else None, overflow="fold")
-    for line in cells(seen):
-        table.add_row(*line)
-    return table
+    from fabula.report.layout import TextTable
+
+    rows: list[list[Cell]] = [[*(Text(c, style="bold") for c in line[:2]), *line[2:]] for line in cells(seen)]
+    return TextTable(head(seen), rows)
 
 
 def head(seen: Overview) -> list[str]:

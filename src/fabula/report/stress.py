@@ -42,19 +42,18 @@ def plain(seen: Stress) -> Iterator[str]:
 def rich_tables(seen: Stress) -> Group:
     """The lowest of each line, that which notices most, in bold."""
     from rich.console import Group
-    from rich.table import Table
     from rich.text import Text
 
+    from fabula.report.layout import Paragraph, TextTable
+
     head, body = lines(seen)
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for i, name in enumerate(head):
-        table.add_column(name, justify="left" if i == 0 else "right", overflow="fold")
+    rows = []
     for line in body:
         low = min((c.split()[0] for c in line[2:] if c), default="")
         styled = [Text(c, style="bold green" if c and c.split()[0] == low else "") for c in line[2:]]
-        table.add_row(Text(line[0], style="bold"), Text(line[1], style="dim"), *styled)
+        rows.append([Text(line[0], style="bold"), Text(line[1], style="dim"), *styled])
     note = "1: the metric does not notice; the metric that notices most is marked"
-    return Group(table, Text(), Text(note, style="dim"), Text(how(seen), style="dim"))
+    return Group(TextTable(head, rows), Text(), Paragraph(note, style="dim"), Paragraph(how(seen), style="dim"))
 
 
 def as_json(seen: Stress) -> dict[str, Any]:

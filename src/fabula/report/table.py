@@ -11,8 +11,9 @@ from fabula.core.result import Result, Score
 
 if TYPE_CHECKING:
     from rich.console import Group, RenderableType
-    from rich.table import Table as RichTable
     from rich.text import Text
+
+    from fabula.report.layout import Cell, TextTable
 
 WIDE = 9  # fields that still fit beside each other
 COUNTED = {"questions": "items", "dense": "videos", "procedure": "videos"}  # what is counted by type; else queries
@@ -35,85 +36,89 @@ def rich_table(result: Result, title: str, thresholds: bool = False, full: bool 
     What all signatures share stands once, and defaults are left out, unless they are wanted in `full`.
     """
     from rich.console import Group
-    from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, header_style="dim")
-    table.add_column("metric", overflow="fold")
-    told = [s.signature for s in result.scores.values()] if full else short_signatures(result.scores)
-    signatures = [Text(printable(line), style="dim", overflow="fold") for line in told]
-    small_print: tuple[RenderableType, ...] = (
+    from fabula.report.layout import Paragraph
+
+    signatures = [s.signature for s in result.scores.values()] if full else short_signatures(result.scores)
+    return Group(
+        score_table(result, title),
         *type_tables(result),
         *(threshold_tables(result) if thresholds else ()),
         Text(),
-        *signatures,
+        *(Paragraph(line, style="dim") for line in signatures),
         Text(),
-        Text(counts(result), style="dim"),
+        Paragraph(counts(result), style="dim"),
     )
-    if len(columns(result)) > WIDE:  # too many for one line: a line per number
-        table.add_column("number", overflow="fold")
-        table.add_column("value", justify="right", overflow="fold")
-        for name, score in result.scores.items():
-            for i, field in enumerate(score.values):
-                table.add_row(Text("" if i else name, style="bold"), field, cell(score, field))
-        return Group(table, *small_print)
-    fields = [f for f in columns(result) if f != "value"]
-    single = any("value" in s.values for s in result.scores.values())
-    for field in fields:
-        table.add_column(SHORT.get(field, field), justify="right", overflow="fold")
-    if single:
-        table.add_column("value", justify="right", overflow="fold")
-    if any(s.ci for s in result.scores.values()):
-        table.add_column("interval", justify="right", overflow="fold")
-    for name, score in result.scores.items():
-        cells = [cell(score, f) for f in (*fields, *(["value"] if single else []))]
-        table.add_row(Text(name, style="bold"), *cells, *([Text(interval(score))] if score.ci else []))
-    return Group(table, *small_print)
 
 
-def type_tables(result: Result) -> Iterator[RichTable]:
-    """The same numbers by type of query, kind of question or category of video, where the references have some."""
-    from rich.table import Table
+def score_table(result: Result, title: str) -> TextTable:
+    """A row per metric; where the fields are too many for that, a row per number."""
     from rich.text import Text
+
+    from fabula.report.layout import TextTable
+
+    fields = columns(result)
+    spread = ["interval"] if any(s.ci for s in result.scores.values()) else []
+    if len(fields) > WIDE:
+        rows: list[list[Cell]] = [
+            [Text("" if i else name, style="bold"), field, cell(score, field), interval(score, field)]
+            for name, score in result.scores.items()
+            for i, field in enumerate(score.values)
+        ]
+        return TextTable(["metric", "number", "value", *spread], rows, title, names=2)
+    rows = [
+        [Text(name, style="bold"), *(cell(score, f) for f in fields), interval(score, score.primary)]
+        for name, score in result.scores.items()
+    ]
+    heads = [SHORT.get(f, f) if f != "value" else f for f in fields]
+    return TextTable(["metric", *heads, *spread], rows, title)
+
+
+def type_tables(result: Result) -> Iterator[RenderableType]:
+    """The same numbers by type of query, kind of question or category of video, where the references have some."""
+    from rich.text import Text
+
+    from fabula.report.layout import TextTable
 
     types = list(dict.fromkeys(t for s in result.scores.values() for t in s.by_type))
     if not types:
         return
     counted = COUNTED.get(result.task, "queries")
-    title = Text(f"\nby {TYPES[counted]}")
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="dim")
-    for head in ("metric", "number"):
-        table.add_column(head, overflow="fold")
-    for type in types:
-        n = max(int(s.by_type[type][counted]) for s in result.scores.values() if type in s.by_type)
-        table.add_column(f"{type} ({n:,})", justify="right", overflow="fold")
-    for name, score in result.scores.items():
-        for i, field in enumerate(score.values if score.by_type else ()):
-            cells = [f"{v[field] * score.scale:.2f}" if (v := score.by_type.get(t)) else "" for t in types]
-            table.add_row("" if i else name, field, *cells)
-    yield table
+    sizes = [max(int(s.by_type[t][counted]) for s in result.scores.values() if t in s.by_type) for t in types]
+    rows = [
+        [
+            "" if i else name,
+            field,
+            *(f"{v[field] * score.scale:.2f}" if (v := score.by_type.get(t)) else "" for t in types),
+        ]
+        for name, score in result.scores.items()
+        for i, field in enumerate(score.values if score.by_type else ())
+    ]
+    heads = [f"{type} ({n:,})" for type, n in zip(types, sizes, strict=True)]
+    yield Text()
+    yield TextTable(["metric", "number", *heads], rows, f"by {TYPES[counted]}", names=2)
 
 
-def threshold_tables(result: Result) -> Iterator[RichTable]:
+def threshold_tables(result: Result) -> Iterator[RenderableType]:
     """The same numbers at each threshold, where a score is the mean over several: a table for those that share them."""
-    from rich.table import Table
+    from rich.text import Text
+
+    from fabula.report.layout import TextTable
 
     shared: dict[tuple[str, ...], list[str]] = {}
     for name, score in result.scores.items():
         if score.by_threshold:
             shared.setdefault(tuple(score.by_threshold), []).append(name)
     for levels, names in shared.items():
-        table = Table(title="\nat each threshold", title_justify="left", box=None, pad_edge=False, header_style="dim")
-        for head in ("metric", "number"):
-            table.add_column(head, overflow="fold")
-        for level in levels:
-            table.add_column(level, justify="right", overflow="fold")
+        rows = []
         for name in names:
             score = result.scores[name]
             for i, field in enumerate(score.by_threshold[levels[0]]):
                 cells = [f"{score.by_threshold[level][field] * score.scale:.2f}" for level in levels]
-                table.add_row("" if i else name, field, *cells)
-        yield table
+                rows.append(["" if i else name, field, *cells])
+        yield Text()
+        yield TextTable(["metric", "number", *levels], rows, "at each threshold", names=2)
 
 
 def cell(score: Score, field: str) -> Text:
@@ -124,9 +129,11 @@ def cell(score: Score, field: str) -> Text:
     return Text(number(score, field), style="bold" if field == score.primary else "")
 
 
-def interval(score: Score) -> str:
-    """[low, high] of the primary number."""
-    low, high = (score.ci or {})[score.primary]
+def interval(score: Score, field: str) -> str:
+    """[low, high], where there is one."""
+    if not score.ci or field not in score.ci:
+        return ""
+    low, high = score.ci[field]
     return f"[{low * score.scale:.2f}, {high * score.scale:.2f}]"
 
 
@@ -171,16 +178,14 @@ def plain_comparison(results: Mapping[str, Result]) -> Iterator[str]:
     return plain_rows(["metric", *results], list(compared(results)))
 
 
-def rich_comparison(results: Mapping[str, Result], title: str) -> RichTable:
+def rich_comparison(results: Mapping[str, Result], title: str) -> TextTable:
     """The highest number of each line in bold."""
-    from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, header_style="dim")
-    table.add_column("metric", overflow="fold")
-    for name in results:
-        table.add_column(name, justify="right", overflow="fold")
+    from fabula.report.layout import TextTable
+
+    rows: list[list[Cell]] = []
     for metric, *cells in compared(results):
         top = max(cells, key=float)
-        table.add_row(metric, *(Text(c, style="bold green" if c == top else "") for c in cells))
-    return table
+        rows.append([metric, *(Text(c, style="bold green" if c == top else "") for c in cells)])
+    return TextTable(["metric", *results], rows, title)

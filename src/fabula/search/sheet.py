@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 from fabula.report.html import draw_head, escape_text, hash_source, read_asset
 from fabula.search.find import Found, Moment
+
+if TYPE_CHECKING:
+    from fabula.report.layout import TextTable
 
 JPEG = b"\xff\xd8\xff"
 Thumb = Callable[[int], bytes | None]  # a clip's picture
@@ -86,17 +89,12 @@ def lines(found: Found) -> Iterator[str]:
         yield "\t".join([str(n + 1), m.video, f"{m.start:.3f}", f"{m.end:.3f}", f"{m.score:.4f}", p])
 
 
-def table(found: Found) -> Any:
+def table(found: Found) -> TextTable:
     """For a terminal."""
-    from rich.table import Table
-    from rich.text import Text
+    from fabula.report.layout import TextTable
 
-    from fabula.core.printable import printable
-
-    made = Table(box=None, pad_edge=False, header_style="dim")
-    for name in ("", "video", "from", "to", "score", "probability"):
-        made.add_column(name, justify="left" if name == "video" else "right")
-    for n, m in enumerate(found.moments):
-        cells = (str(n + 1), m.video, clock(m.start), clock(m.end), f"{m.score:.3f}", percent(m.probability))
-        made.add_row(*(Text(printable(cell)) for cell in cells))
-    return made
+    rows = [
+        [f"{n}. {m.video}", clock(m.start), clock(m.end), f"{m.score:.3f}", percent(m.probability)]
+        for n, m in enumerate(found.moments, 1)
+    ]
+    return TextTable(["video", "from", "to", "score", "probability"], rows)

@@ -18,6 +18,10 @@ class Screen(Console):
     def __init__(self, **given: Any) -> None:
         super().__init__(markup=False, emoji=False, highlight=False, **given)
 
+    def draw(self, renderable: Any) -> None:
+        """Print it whole: what is wider than the terminal goes on in its next line, nothing is cropped."""
+        self.print(renderable, crop=False)
+
     def render_str(self, text: str, **given: Any) -> Text:
         """A title, a head or a cell that is given as text: nothing of it is a sign of rich's."""
         return super().render_str(printable(text), **given)

@@ -7,13 +7,13 @@ from typing import Any
 
 import click
 
-from fabula.cli._console import warn
+from fabula.cli._console import VerbGroup, warn
 from fabula.core.registry import close_to
 from fabula.learn.tasks import room
 from fabula.learn.tasks.base import Task
 
 
-class Tasks(click.Group):
+class Tasks(VerbGroup):
     """A command per task; only the one that is called is imported."""
 
     make: Callable[[Task], click.Command]
