@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import fabula
-from tests.golden.test_golden import RECORDS, TOLERANCE, differing, numbers
+from tests.golden.test_golden import RECORDS, TOLERANCE, around, differing, numbers
 
 RANDOM = {
     file.stem: json.loads(file.read_text(encoding="utf-8"))
@@ -18,25 +18,27 @@ RANDOM = {
 
 
 def write(folder: Path, name: str, document: Any) -> None:
-    """One JSON document, or a line an entry."""
+    """One JSON document, or a line an entry; a table as it is."""
     lines = document if name.endswith(".jsonl") else [document]
-    (folder / name).write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    text = document if isinstance(document, str) else "".join(json.dumps(line) + "\n" for line in lines)
+    (folder / name).write_text(text, encoding="utf-8")
 
 
 @pytest.mark.parametrize("protocol", RANDOM)
-def test_the_published_programs_numbers_on_random_inputs(protocol: str, tmp_path: Path, kernels: str) -> None:
+def test_the_published_programs_numbers_on_random_inputs(protocol: str, tmp_path: Path) -> None:
     wrong = {}
-    for i, case in enumerate(RANDOM[protocol]["cases"]):
-        for name, document in case["files"].items():
-            write(tmp_path, name, document)
-        asked = dict(case.get("options", {})) | ({"task": case["task"]} if "task" in case else {})
-        refs = [tmp_path / name for name in case["refs"]]
-        try:
-            result = fabula.score(tmp_path / case["preds"], refs, protocol=protocol, **asked)
-        except fabula.core.errors.MissingExtra as error:
-            pytest.skip(str(error))
-        if apart := differing(numbers(result), case["scores"], case.get("tolerance", TOLERANCE)):
-            wrong[i] = apart
+    with around(protocol, {}):
+        for i, case in enumerate(RANDOM[protocol]["cases"]):
+            for name, document in case["files"].items():
+                write(tmp_path, name, document)
+            asked = dict(case.get("options", {})) | ({"task": case["task"]} if "task" in case else {})
+            refs = [tmp_path / name for name in case["refs"]]
+            try:
+                result = fabula.score(tmp_path / case["preds"], refs, protocol=protocol, **asked)
+            except fabula.core.errors.MissingExtra as error:
+                pytest.skip(str(error))
+            if apart := differing(numbers(result), case["scores"], case.get("tolerance", TOLERANCE)):
+                wrong[i] = apart
     assert not wrong, f"case → ours, theirs: {wrong}"
 
 
