@@ -15,8 +15,8 @@ PROTOCOL = Protocol(
     quirks=(
         "The overlap must exceed the threshold.",
         "A weak overlap that comes first uses up its reference.",
-        "Of references that an answer overlaps equally it takes the best graded, of those of one grade the first of the "
-        "file: there the number depends on the file's order.",
+        "Of references that an answer overlaps equally it takes the best graded, of those of one grade the first of "
+        "the file: there the number depends on its order.",
         "Queries that the predictions do not name leave the mean.",
     ),
 )

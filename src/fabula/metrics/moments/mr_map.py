@@ -5,8 +5,8 @@ then a true positive, else a false one.
 
 AP = Σ_i (R_i − R_{i−1}) · max_{j ≥ i} P_j        mAP = mean over queries, then over τ ∈ {.5, .55, …, .95}
 
-order  score: windows of one score rank by start and end, and of references that one overlaps equally it takes the later,
-       so that no number depends on the order of a file · file: for both the file's order decides
+order  score: windows of one score rank by start and end, and of references that one overlaps equally it takes the
+       later, so that no number depends on the order of a file · file: the file's order decides both
 top    only so many windows count: with order=score the best ones, with order=file the first ones of the file
 empty  zero: a query whose list of windows is empty counts as 0 · drop: it does not count, as in the published code,
        so that silence raises the mean
