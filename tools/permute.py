@@ -26,6 +26,7 @@ from random import Random
 from typing import Any, NamedTuple, TypeVar
 
 import fabula
+from fabula.core.nouns import DIMENSIONS
 
 T = TypeVar("T")
 NEAR = 1e-12
@@ -81,6 +82,12 @@ def window(r: Random) -> list[float]:
     return [start, start + r.choice(LENGTHS)]
 
 
+def near(r: Random, windows: Sequence[Sequence[float]]) -> list[float]:
+    """A window of chance, one of these, half of one, or what covers two: overlaps that tie."""
+    (a, b), (c, d) = r.choice(windows), r.choice(windows)
+    return r.choice([window(r), [a, b], [a, (a + b) / 2], [(a + b) / 2, b], [min(a, c), max(b, d)]])
+
+
 def some(r: Random, draw: Callable[[Random], T], least: int, most: int) -> list[T]:
     """So many, some of them twice."""
     found = [draw(r) for _ in range(r.randint(least, most))]
@@ -112,7 +119,12 @@ def draw_stories(r: Random) -> Case:
 
     videos = [f"v_{i}" for i in range(r.randint(1, 3))]
     sets = [{v: events(r) for v in videos if r.random() < 0.9 or v == videos[0]} for _ in range(r.randint(1, 2))]
-    told = {v: events(r) for v in videos if r.random() < 0.9 or v == videos[0]}
+    told = {}
+    for v in videos:
+        known = [event for of_set in sets for event in of_set.get(v, ())] or events(r)
+        if r.random() < 0.9 or v == videos[0]:
+            pick = [(near(r, [w for w, _ in known]), r.choice(known)[1]) for _ in range(r.randint(0, 3))]
+            told[v] = [*pick, *events(r)]
 
     def write(r: Random) -> Files:
         refs = []
@@ -152,7 +164,7 @@ def draw_captions(r: Random) -> Case:
     return Case("captions", CAPTIONS, write)
 
 
-def draw_queries(r: Random, graded: bool = False) -> list[dict[str, Any]]:
+def draw_queries(r: Random, with_grades: bool = False) -> list[dict[str, Any]]:
     """Queries with windows, marks of clips by two annotators, graded references."""
     queries = []
     for i in range(r.randint(1, 4)):
@@ -161,8 +173,10 @@ def draw_queries(r: Random, graded: bool = False) -> list[dict[str, Any]]:
             **{"id": i, "video": r.choice("ab"), "duration": 60, "windows": some(r, window, 1, 3)},
             **{"clips": clips, "marks": [[r.choice((0, 2, 3, 4)) for _ in range(2)] for _ in clips]},
         }
-        if graded:
-            query["graded"] = some(r, lambda r: [r.choice("ab"), *window(r), r.choice((0, 1, 1, 2, 3))], 1, 6)
+        if with_grades:
+            whole = query["windows"]
+            graded = some(r, lambda r: [r.choice("ab"), *near(r, whole), r.choice((0, 1, 1, 2, 3))], 1, 6)  # noqa: B023
+            query["graded"] = graded
         queries.append(query)
     return queries
 
@@ -185,11 +199,11 @@ RANKED = ["VCMR", "SVMR", "VR", "NDCG", "KnownItem", "Grounding", "RTLoc", "Poin
 
 def draw_ranked(r: Random) -> Case:
     """Rankings: what a system lists first is its prediction, and stays."""
-    queries = draw_queries(r, graded=r.random() < 0.7)
+    queries = draw_queries(r, with_grades=r.random() < 0.7)
     lists = {}
     for query in queries:
         if r.random() < 0.9 or not query["id"]:
-            spans = some(r, window, 0, 6)
+            spans = some(r, lambda r: near(r, query["windows"]), 0, 6)  # noqa: B023
             lists[query["id"]] = spans, [r.choice("abc") for _ in spans]
 
     def write(r: Random) -> Files:
@@ -205,7 +219,8 @@ def draw_scored(r: Random) -> Case:
     lists: dict[int, tuple[list[list[float]], list[float]]] = {}
     for query in queries:
         if r.random() < 0.9 or not query["id"]:
-            spans = some(r, lambda r: [*window(r), r.choice((0.1, 0.5, 0.5, 0.9))], 0, 12)
+            scores = (0.1, 0.5, 0.5, 0.9)
+            spans = some(r, lambda r: [*near(r, query["windows"]), r.choice(scores)], 0, 12)  # noqa: B023
             lists[query["id"]] = spans, [r.choice((0, 1, 1, 2)) for _ in range(30)]
 
     def write(r: Random) -> Files:
@@ -218,7 +233,10 @@ def draw_scored(r: Random) -> Case:
 def draw_sets(r: Random) -> Case:
     """Answers that are sets of windows."""
     queries = draw_queries(r)
-    lists = {query["id"]: some(r, window, 0, 4) for query in queries if r.random() < 0.9 or not query["id"]}
+    lists = {}
+    for query in queries:
+        if r.random() < 0.9 or not query["id"]:
+            lists[query["id"]] = some(r, lambda r: near(r, query["windows"]), 0, 4)  # noqa: B023
 
     def write(r: Random) -> Files:
         answers = [{"id": i, "windows": mixed(r, lists[i])} for i in mixed(r, list(lists))]
@@ -288,46 +306,91 @@ def draw_blanks(r: Random) -> Case:
     return Case("identity", ["FITB"], write)
 
 
+QUESTIONS = ["Choice", "Choice(by=group)", "NearestChoice(text=meteor)", "GroundedChoice(text=meteor)"]
+
+
 def draw_questions(r: Random) -> Case:
     questions = []
     for i in range(r.randint(1, 6)):
         options = [f"{caption(r)} {k}" for k in range(4)]
         said = r.choice((f"({r.choice('ABCD')})", r.choice("ABCD"), r.choice(options), "no idea"))
-        extra = {"group": r.choice(("v", "w")), "kind": r.choice(("x", "y"))}
+        windows = some(r, window, 1, 2)
+        said += " {:g} - {:g}".format(*near(r, windows))
+        extra = {"group": r.choice(("v", "w")), "kind": r.choice(("x", "y")), "windows": windows}
         questions.append({"id": i, "answer": said, "options": options, "gold": r.choice("ABCD"), **extra})
 
     def write(r: Random) -> Files:
-        truth = [{k: v for k, v in q.items() if k != "answer"} for q in mixed(r, questions)]
+        moved = [q | {"windows": mixed(r, q["windows"])} for q in questions]
+        truth = [{k: v for k, v in q.items() if k != "answer"} for q in mixed(r, moved)]
         answers = [{"id": q["id"], "answer": q["answer"]} for q in mixed(r, questions)]
         return (
-            Files(turned(r, answers), [turned(r, truth)])
-            if r.random() < 0.5
-            else Files(turned(r, mixed(r, questions)), ())
+            Files(turned(r, answers), [turned(r, truth)]) if r.random() < 0.5 else Files(turned(r, mixed(r, moved)), ())
         )
 
-    return Case("questions", ["Choice", "Choice(by=group)", "NearestChoice(text=meteor)"], write)
+    return Case("questions", QUESTIONS, write)
 
 
 def draw_judged(r: Random) -> Case:
-    """Descriptions that a judge reads, events of the references in any order."""
-    items = []
+    """Answers and descriptions that a judge reads; AutoDQ takes one reference."""
+    items, many = [], r.random() < 0.5
     for i in range(r.randint(1, 4)):
         asked = [{"question": caption(r), "answer": caption(r)} for _ in range(r.randint(1, 3))]
-        said = {"references": some(r, caption, 1, 2), "events": some(r, caption, 1, 3), "asked": asked}
-        items.append({"id": i, "answer": caption(r), "kind": r.choice(("x", "y")), **said})
+        said = {
+            "references": some(r, caption, 1, 2) if many else [caption(r)],
+            "events": some(r, caption, 1, 3),
+            "asked": asked,
+        }
+        items.append({"id": i, "question": "what?", "answer": caption(r), "kind": r.choice(("x", "y")), **said})
 
     def write(r: Random) -> Files:
-        moved = ("events", "asked")
+        moved = ("events", "asked", "references") if many else ("events", "asked")
         lines = [{k: mixed(r, v) if k in moved else v for k, v in item.items()} for item in mixed(r, items)]
         return Files(turned(r, lines), (), JUDGE)
 
-    return Case("questions", ["AutoDQ", "VDC"], write)
+    return Case("questions", ["Verdict"] if many else ["AutoDQ", "VDC"], write)
 
 
 def draw_graded(r: Random) -> Case:
     """Stories whose captions a judge compares."""
     made = draw_stories(r)
-    return Case("dense", ["RDCap(text=judge:fabula)"], lambda r: made.write(r)._replace(options=JUDGE))
+    if r.random() < 0.3:
+        made = draw_captions(r)
+    asked = {"dense": ["RDCap(text=judge:fabula)"], "captions": ["RCap"]}[made.task]
+    return Case(made.task, asked, lambda r: made.write(r)._replace(options=JUDGE))
+
+
+def draw_points(r: Random) -> Case:
+    """Points of references that a judge finds in predictions or not."""
+
+    def stamp(w: Sequence[float]) -> str:
+        return "-".join(f"00:{t:05.2f}" for t in w)
+
+    def event(r: Random) -> tuple[list[float], dict[str, list[str]]]:
+        start = r.choice(TIMES)
+        return [start, start + r.choice((2, 5, 10))], {d: some(r, caption, 0, 2) for d in DIMENSIONS[:3]}
+
+    videos = {f"v{i}.mp4": (some(r, event, 1, 3), some(r, event, 1, 4)) for i in range(r.randint(1, 3))}
+
+    def write(r: Random) -> Files:
+        refs, preds = [], []
+        for v in mixed(r, list(videos)):
+            told = [
+                {
+                    **{"timestamp": stamp(w), "segment_detail_caption_en": "told"},
+                    "keypoints": {d: {"gt_keypoints": mixed(r, points.get(d, []))} for d in DIMENSIONS},
+                }
+                for w, points in mixed(r, videos[v][0])
+            ]
+            refs.append({"clip_path": v, "human_json_anno": told})
+        for v in mixed(r, list(videos)):
+            said = [
+                {"timestamp": stamp(w), "caption": " ".join(c for of in p.values() for c in of)}
+                for w, p in mixed(r, videos[v][1])
+            ]
+            preds.append({"clip_path": v, "prediction_json": said})
+        return Files(turned(r, preds), [turned(r, refs)], JUDGE)
+
+    return Case("dense", ["SODA_m"], write)
 
 
 DRAWS: Mapping[str, Callable[[Random], Case]] = {
@@ -342,6 +405,7 @@ DRAWS: Mapping[str, Callable[[Random], Case]] = {
     "questions": draw_questions,
     "judged": draw_judged,
     "graded": draw_graded,
+    "points": draw_points,
 }
 
 # ── two orders, one number ──────────────────────────────────────────────────────────────────────────────────────────
@@ -393,6 +457,8 @@ def try_orders(name: str, seed: object, orders: int = 1) -> Iterator[dict[str, t
             here = score(case, Random(0), Path(folder))
             if here is not REFUSED:
                 break
+        else:
+            raise RuntimeError(f"no files of {name} can be scored")
         for k in range(1, orders + 1):
             yield differing(here, score(case, Random(f"{seed} {k}"), Path(folder)))
 

@@ -122,7 +122,9 @@ def test_meteor_is_asked_with_all_captions_of_a_merged_box():
     metric.table(Pictures({"i": told}, [dets((3, LEFT, "x"), (2, LEFT, "y"), (1, FAR, "z"))], listen))
     assert asked == [("x", ("r2", "r0"))]  # by their boxes; y comes too late, z is nowhere: no caption can help them
     piped = replace(told, captions=("a ||| b", "c", "d"))
-    metrics.metric("DenseCap_mAP(passing=pipe,ties=file)").table(Pictures({"i": piped}, [dets((3, LEFT, "x|||  y"))], listen))
+    metrics.metric("DenseCap_mAP(passing=pipe,ties=file)").table(
+        Pictures({"i": piped}, [dets((3, LEFT, "x|||  y"))], listen)
+    )
     assert asked[1] == ("x y", ("a ", " b", "d"))
 
 
