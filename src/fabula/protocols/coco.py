@@ -22,5 +22,7 @@ PROTOCOL = Protocol(
         "Of references with one METEOR the first of the file brings its statistics: the number depends on their order.",
         "Brackets survive the tokeniser's drop list, which spells them in upper case.",
         "Images without a candidate are left out, as its example does.",
+        "A carriage return, vertical tab, form feed, U+2028 or U+2029 in a caption ends a line for its tokeniser: "
+        "every later caption is compared with its neighbour's references. Not so here; a warning counts such items.",
     ),
 )
