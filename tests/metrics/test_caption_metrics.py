@@ -3,11 +3,13 @@
 Words are what blanks separate (tok=none) unless a test is about the tokeniser.
 """
 
+import json
 import math
 
 import numpy as np
 import pytest
 
+import fabula
 from fabula.core.errors import SpecError
 from fabula.core.nouns import Item
 from fabula.metrics import metric
@@ -155,11 +157,6 @@ def test_ispice_finds_ids_by_their_boundary():
     assert fold("iSPICE(boundary=blank)", some)["identity"] == 0
 
 
-def test_of_several_references_ispice_reads_the_first():
-    some = [Item(1, P1, (P1, NOBODY)), Item(2, P1, (NOBODY, P1))]
-    assert values("iSPICE", some) == [1, 0]
-
-
 def test_spice_keeps_precision_and_recall():
     # man, horse, man ride horse; the reference has brown horse besides
     row = fold("SPICE", [Item(1, "a man is riding a horse", ("a man is riding a brown horse",))])
@@ -169,3 +166,33 @@ def test_spice_keeps_precision_and_recall():
 def test_a_mean_of_nothing_is_nothing():
     totals = metric("ROUGE_L").of_sums(np.array([[3.0, 4.0], [0.0, 0.0]]))
     assert totals.tolist() == [3 / 4, 0]
+
+
+def test_of_references_with_one_meteor_the_order_of_words_decides_and_no_file():
+    """No word is shared, so that both references score 0, and their lengths enter the sum."""
+    texts = ("the the zebra runs", "an ox")
+    rest = Item(2, "a man runs fast", ("a man runs slowly",))
+    here, there = ([Item(1, "birds", pair), rest] for pair in (texts, texts[::-1]))
+    assert fold("METEOR(tok=none)", here) == fold("METEOR(tok=none)", there)
+    filed = [fold("METEOR(tok=none,ties=file)", items)["value"] for items in (here, there)]
+    assert filed[0] != filed[1]
+
+
+def test_ispice_takes_the_reference_that_serves_best():
+    assert values("iSPICE", [Item(1, P1, (P1, NOBODY)), Item(2, P1, (NOBODY, P1))]) == [1, 1]
+
+
+def test_a_line_break_in_a_caption_is_named_where_the_published_tokeniser_cuts(tmp_path):
+    """pycocoevalcap 1.2 on Java 17 reads 'a dog\\rruns' as two captions, and shifts all that follow."""
+    file = tmp_path / "pairs.jsonl"
+    lines = [
+        {"id": 1, "cand": "a dog\rruns", "refs": ["a dog runs"]},
+        {"id": 2, "cand": "a cat", "refs": ["a\u2028cat"]},
+    ]
+    lines.append({"id": 3, "cand": "two\nbirds", "refs": ["two birds"]})
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    result = fabula.score(file, task="captions", protocol="coco", metrics="BLEU_1")
+    assert result["BLEU_1"].value == pytest.approx(1, abs=1e-7)
+    (said,) = result.warnings
+    assert said.startswith("2 items have a caption with a line break") and said.endswith("not repeated here: 1, 2")
+    assert fabula.score(file, task="captions", metrics="BLEU_1").warnings == ()

@@ -163,3 +163,21 @@ def test_windows_without_scores_stay_in_order(tmp_path):
     result = scored(tmp_path, {1: [[0, 40]]}, {1: [[0, 40], [60, 100]]}, metrics="MR_R1,MR_mAP")
     assert [s.value for s in result.scores.values()] == [1, 1]
     assert any("answers without a score" in w for w in result.warnings)
+
+
+def test_windows_of_one_score_rank_by_start_and_not_by_the_file(tmp_path):
+    gt = {1: [[0, 10]]}
+    for pred in ([[50, 60, 0.5], [0, 10, 0.5]], [[0, 10, 0.5], [50, 60, 0.5]]):
+        result = scored(tmp_path, gt, {1: pred}, metrics=["MR_R1", "MR_mAP"])
+        assert (result["MR_R1"].value, result["MR_mAP"].value) == (1, 1)
+        (said,) = (line for line in result.warnings if "one score" in line)
+        assert said.startswith("1 queries give all their answers one score; they rank by start (order=file takes")
+    listed = scored(tmp_path, gt, {1: [[50, 60, 0.5], [0, 10, 0.5]]}, metrics="MR_R1(order=file)")
+    assert listed["MR_R1"].value == 0 and not any("one score" in line for line in listed.warnings)
+
+
+def test_of_references_that_a_window_overlaps_equally_the_later_is_taken(tmp_path):
+    # [0, 20] covers both halves; with the later one taken, [0, 10] finds its own
+    pred = {1: [[0, 20, 0.9], [0, 10, 0.8]]}
+    for windows in ([[0, 10], [10, 20]], [[10, 20], [0, 10]]):
+        assert scored(tmp_path, {1: windows}, pred, metrics="MR_mAP(iou=0.5)")["MR_mAP"].values["map@0.5"] == 1

@@ -49,3 +49,18 @@ def test_by_hand() -> None:
     assert columns["ndcg2@0.95"] == pytest.approx([1 / best, 1.0])
     silent = Block.of_rankings([plain], [None], numbers)
     assert ndcg.units(silent)["ndcg2@0.5"] == [0.0]
+
+
+def test_of_equal_overlaps_the_best_grade_then_the_start_decides() -> None:
+    """[0, 20] covers [0, 10] and [10, 20] alike; whichever it takes, [0, 10] after it gets what is left."""
+    numbers = VideoNumbers()
+    found = Ranking.of(1, [Moment(0, 20, "a"), Moment(0, 10, "a")], numbers)
+    early, late = Relevant("a", (0.0, 10.0), 2), Relevant("a", (10.0, 20.0), 2)
+    by_hand = {"start": 3.0, "file": 3 + 3 / 1.584962500721156}  # with late taken first, early is free for the second
+    best = 3 + 3 / 1.584962500721156
+    for ties, gained in by_hand.items():
+        query = Query(1, "a", ((0.0, 10.0),), graded=(late, early))
+        block = Block.of_rankings([query], [found], numbers)
+        assert metric(f"NDCG(k=2,iou=0.4,ties={ties})").units(block)["ndcg2@0.4"] == pytest.approx([gained / best])
+        turned = Block.of_rankings([query._replace(graded=(early, late))], [found], numbers)
+        assert metric(f"NDCG(k=2,iou=0.4,ties={ties})").units(turned)["ndcg2@0.4"] == pytest.approx([3.0 / best])

@@ -11,7 +11,7 @@ PROTOCOL = Protocol(
     paper="Johnson et al., CVPR 2016",
     repository="github.com/jcjohnson/densecap",
     commit="7c32170",
-    metrics=(densecap_map.Metric(pixel="1", stray="last", grid="accumulated", passing="pipe"),),
+    metrics=(densecap_map.Metric(pixel="1", stray="last", grid="accumulated", passing="pipe", ties="file"),),
     quirks=(
         "A detection claims the reference that it overlaps most before any threshold is looked at.",
         "A detection that overlaps nothing claims the last reference of its image: Torch takes index −1 for the last.",

@@ -11,7 +11,7 @@ PROTOCOL = Protocol(
     paper="Johnson et al., CVPR 2016",
     repository="github.com/soloist97/densecap-pytorch",
     commit="ff9b3c6",
-    metrics=(densecap_map.Metric(missing="drop", grid="arange", passing="pipe"),),
+    metrics=(densecap_map.Metric(missing="drop", grid="arange", passing="pipe", ties="file"),),
     quirks=(
         "A detection claims the reference that it overlaps most before any threshold is looked at.",
         "Images without detections never reach it, so their references are not counted.",

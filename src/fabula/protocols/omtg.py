@@ -13,7 +13,8 @@ PROTOCOL = Protocol(
     commit="e8e78f0",
     metrics=(onetomany.Metric(reader="omtg", merge="in-place", missing="drop"),),
     quirks=(
-        "Windows that touch or overlap are lengthened before they are matched: the union is made in place.",
+        "The union is made in place: where the first window by start touches or overlaps others, it is matched as long "
+        "as their stretch; windows of later stretches are matched as they are.",
         "Where answer and reference are both empty tIoU is 0, though F1 is 1.",
         "A reference that its reader cannot read is an empty one.",
         "Of an answer that says 'ends at 95' the 9 is read.",

@@ -11,10 +11,12 @@ PROTOCOL = Protocol(
     paper="Liang et al., TVR-Ranking, 2024",
     repository="github.com/Ranking-VMR/TVR-Ranking",
     commit="db1dc44",
-    metrics=(ndcg.Metric(missing="drop", top=None),),
+    metrics=(ndcg.Metric(missing="drop", top=None, ties="file"),),
     quirks=(
         "The overlap must exceed the threshold.",
         "A weak overlap that comes first uses up its reference.",
+        "Of references that an answer overlaps equally it takes the best graded, of those of one grade the first of "
+        "the file: there the number depends on its order.",
         "Queries that the predictions do not name leave the mean.",
     ),
 )

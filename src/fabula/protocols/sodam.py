@@ -32,6 +32,7 @@ PROTOCOL = Protocol(
         "Where counts cannot be read, the total is 0 and the dimensions of the group before are taken again.",
         "The published program gives every prediction the time of the file's last reference, and three of its four "
         "formats end it: not repeated here; SODA_m(times=published) shows the number that it would give.",
+        "A file in which no reference has keypoints scores 0 there, after a judge was paid; here it is refused.",
         "eval_time merges predictions into hulls first, which fills gaps, and its mIoU averages over hulls.",
     ),
 )

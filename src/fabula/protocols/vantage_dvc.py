@@ -6,6 +6,7 @@ from typing import Any
 
 from fabula.metrics.stories import soda_c, soda_parts
 from fabula.protocols.base import Protocol
+from fabula.protocols.soda_bertscore import BATCH_QUIRK
 
 story: dict[str, Any] = {"refs": "single", "missing": "empty", "order": "predictions", "segments": "raw"}
 words: dict[str, Any] = {"text": "bertscore:roberta-large", "tok": "none"}
@@ -22,6 +23,7 @@ PROTOCOL = Protocol(
         "Videos without a readable prediction drop out of every mean.",
         "One pair comes out of a table of zeros, so that BertScore_F1 (text_f1) is above 0 where nothing overlaps.",
         "Unrelated captions at exact segments score about .8 to .85: no baseline is taken off BERTScore.",
+        BATCH_QUIRK,
         "mIoU is the mean over all pairs of all videos; its CSV prints that one number for every category.",
         "Predictions are sorted by start, references stay in file order.",
         "A time that cannot be read ends the published program; here the event is left out and counted.",

@@ -228,6 +228,18 @@ def note_oddities(block: Block, listed: Listed, reading: Reading) -> None:
         for i in unscored.tolist():
             text = "{n} queries have answers without a score; they stay in the order of the file"
             notes.add(text, name_id(block.queries[i].id))
+        for i in level(block).tolist():
+            text = (
+                "{n} queries give all their answers one score; they rank by start (order=file takes the list's order)"
+            )
+            notes.add(text, name_id(block.queries[i].id))
+
+
+def level(block: Block) -> Ints:
+    """Queries with several answers, all of one score."""
+    moves = (np.diff(block.scores) != 0) & (np.diff(block.of) == 0)  # what is no number moves
+    found: Ints = np.flatnonzero((block.counts > 1) & (np.bincount(block.of[1:][moves], minlength=len(block)) == 0))
+    return found
 
 
 def oddities(block: Block) -> tuple[Ints, Ints, Ints]:

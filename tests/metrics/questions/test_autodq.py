@@ -56,6 +56,11 @@ def test_precision_recall_and_both_f1() -> None:
     assert (spent.calls, spent.spared, spent.unparsed) == (6, 0, 0)
 
 
+def test_several_references_are_refused_and_none_is_taken_for_the_first() -> None:
+    with pytest.raises(InputError, match="2 references; AutoDQ judges a description by one; keep one of them"):
+        score([Response(1, "It rains.", references=("Rain falls.", "It pours."), events=("Rain falls.",))], FINE)
+
+
 @pytest.mark.parametrize("said", [None, "", "  "])
 def test_a_prediction_without_words_counts_0_and_asks_nobody(said: str | None) -> None:
     silent = Response(1, said, references=("Rain.",), events=("Rain falls.",))

@@ -6,7 +6,7 @@ skip_empty  no: a candidate without an action tuple counts as 0 · yes: it is le
             none is left the mean is no number (NaN; null in JSON)
 spice       native · java, as for SPICE
 tok         none by default: the parser needs sentences and capitals
-Of several references the first is used: the metric is defined for one.
+Of several references the one that serves the candidate best counts: the metric is defined for one.
 """
 
 from __future__ import annotations
@@ -60,8 +60,18 @@ class Metric(CaptionMetric):
 
     def compare_items(self, items: Sequence[Item]) -> list[SpiceScore]:
         candidates = [ispice.normalise(i.candidate or "", self.boundary) for i in items]
-        references = [[ispice.normalise(i.references[0], self.boundary)] for i in items]
-        return parser(self.spice)(candidates, references)
+        of = [k for k, item in enumerate(items) for _ in item.references]
+        references = [[ispice.normalise(text, self.boundary)] for item in items for text in item.references]
+        best: dict[int, SpiceScore] = {}
+        for k, found in zip(of, parser(self.spice)([candidates[k] for k in of], references), strict=True):
+            if k not in best or self.rate(found) > self.rate(best[k]):
+                best[k] = found
+        return [best[k] for k in range(len(items))]
+
+    def rate(self, found: SpiceScore) -> tuple[float, ...]:
+        """By what references are compared: the score, then its two factors."""
+        score = ispice.from_spice(found, greatest(self.ids))
+        return score.value, score.action, score.identity
 
     def graphs(self, items: Sequence[Item]) -> list[Graphs]:
         """What is compared of each item, for a picture; items as `rows` reads them, and each has a candidate."""

@@ -2,6 +2,8 @@
 
 agg      corpus scores the summed statistics, as the jar and COCO do; mean averages the items' scores. They differ.
 passing  direct: captions reach METEOR as they are · pipe: as pycocoevalcap's line protocol hands them over
+ties     whose statistics an item brings to the sum, of references with one score · words: of the first in the order of
+         their words, so that no number depends on the order of a file · file: of the first of the file, as the jar
 """
 
 from __future__ import annotations
@@ -24,20 +26,25 @@ class Metric(CaptionMetric):
     name: ClassVar[str] = "METEOR"
     below_one: ClassVar[str] = ""
     paper: ClassVar[str] = "Denkowski & Lavie, WMT 2014"
-    late: ClassVar[frozenset[str]] = CaptionMetric.late | {"passing"}
+    late: ClassVar[frozenset[str]] = CaptionMetric.late | {"passing", "ties"}
     rules: ClassVar[Mapping[str, str]] = {
         "agg=corpus": "METEOR is that of the summed statistics",
         "agg=mean": "METEOR is the mean over items",
         "passing=direct": "captions reach METEOR as they are",
         "passing=pipe": "captions reach METEOR by a line protocol: candidates lose '|||' and double blanks, references "
         "are cut at '|||'",
+        "ties=words": "of references with one score the first in the order of words brings its statistics",
+        "ties=file": "of references with one score the first of the file brings its statistics",
     }
 
     agg: Literal["corpus", "mean"] = "corpus"
     passing: Literal["direct", "pipe"] = "direct"
+    ties: Literal["words", "file"] = "words"
 
     def tabulate(self, items: Sequence[Item]) -> Mapping[str, Array]:
         candidates, references = split_items(items)
+        if self.ties == "words":
+            references = [sorted(texts) if len(texts) > 1 else texts for texts in references]
         if self.passing == "pipe":
             passed = [meteor.as_pycocoevalcap(*pair) for pair in zip(candidates, references, strict=True)]
             candidates, references = [c for c, _ in passed], [r for _, r in passed]

@@ -19,6 +19,7 @@ import numpy as np
 from fabula.core.spec import show
 from fabula.match.hungarian import hungarian
 from fabula.metrics.moments.base import Block, Columns, Floats, MomentMetric
+from fabula.metrics.moments.onetomany import in_order
 from fabula.pair.tiou import area_iou, single_iou
 
 PARTS = ("precision", "recall", "f1")
@@ -57,6 +58,7 @@ class Metric(MomentMetric):
 
     def one(self, answer: Floats, wanted: Floats) -> dict[str, float]:
         """The numbers of one query: answer [P, 2], wanted [G, 2]."""
+        answer, wanted = in_order(answer), in_order(wanted)  # of matchings with one sum, the same in any order
         iou = (single_iou if self.digits == "float32" else area_iou)(wanted[:, None], answer)  # [G, P]
         pairs = np.array([iou[g, p] for g, p in hungarian(iou)[1]]) if self.match == "one-to-one" else None
         shares = [self.shares(iou, pairs, t) for t in self.iou]

@@ -153,8 +153,9 @@ class Block:
 
         With `right`, of these the ones in the query's video, at the place they have among all.
         """
-        if order == "score":  # on ties, and where there is no score, as listed
-            at = np.lexsort((self.place, -self.scores, self.of))
+        if order == "score":  # of one score the earlier first, so that no number depends on a file's order
+            start, end = np.where(np.isnan(self.scores)[:, None], 0.0, self.spans).T  # without a score: as listed
+            at = np.lexsort((self.place, self.right, end, start, -self.scores, self.of))
             place = places(self.of[at], len(self))
             kept = np.full(len(at), True) if top is None else place < top
             kept &= self.right[at] | (not right)
@@ -202,7 +203,7 @@ class MomentMetric(Metric):
         "missing=drop": "queries without an answer are left out",
         "missing=error": "a query without an answer ends the evaluation",
         "order=file": "the list's order ranks, whatever the scores say",
-        "order=score": "answers are ranked by their scores",
+        "order=score": "answers are ranked by their scores, those of one score by their start",
         "cmp=>": "the overlap must exceed τ",
         "cmp=>=": "the overlap must reach τ",
         "reader=fabula": "windows are read from words by our own rules",

@@ -5,6 +5,8 @@ then a true positive, else a false one.
 
 AP = Σ_i (R_i − R_{i−1}) · max_{j ≥ i} P_j        mAP = mean over queries, then over τ ∈ {.5, .55, …, .95}
 
+order  score: windows of one score rank by start and end, and of references that one overlaps equally it takes the
+       later, so that no number depends on the order of a file · file: the file's order decides both
 top    only so many windows count: with order=score the best ones, with order=file the first ones of the file
 empty  zero: a query whose list of windows is empty counts as 0 · drop: it does not count, as in the published code,
        so that silence raises the mean
@@ -43,7 +45,7 @@ class Metric(ByLength):
     primary: ClassVar[str] = "map"
     late: ClassVar[frozenset[str]] = ByLength.late | {"undefined"}
     rules: ClassVar[Mapping[str, str]] = {
-        "order=score": "the windows with the best scores count",
+        "order=score": "the windows with the best scores count, of one score the earlier",
         "order=file": "the windows that stand first in the file count, not those with the best scores",
         "top=none": "all windows count",
         "top": "only {} windows of a query count",
@@ -66,7 +68,7 @@ class Metric(ByLength):
 
     def units(self, block: Block) -> Columns:
         iou, given = self.overlaps(block)
-        windows, _ = block.windows()
+        windows = self.references(block)
         silent = empty_rankings(block) if self.empty == "drop" else np.zeros(len(block))
         columns: Columns = {}
         for bucket, bounds in self.bounds().items():
@@ -79,6 +81,15 @@ class Metric(ByLength):
             columns |= {f"{mean}@{show(t)}": ap[:, i] for i, t in enumerate(self.iou)}
         return columns
 
+    def references(self, block: Block) -> Floats:
+        """The queries' windows, NaN where one has fewer; with order=score sorted by start and end. [Q, W, 2]"""
+        windows, _ = block.windows()
+        if self.order == "file":
+            return windows
+        order = np.lexsort((windows[..., 1], windows[..., 0]), axis=1)
+        found: Floats = np.take_along_axis(windows, order[..., None], axis=1)
+        return found
+
     def overlaps(self, block: Block) -> tuple[Floats, np.ndarray]:
         """IoU of each query's windows, best first, with its reference windows [Q, P, W]; and which there are [Q, P]."""
         at, _ = block.ranked(self.order, self.top)
@@ -86,7 +97,7 @@ class Metric(ByLength):
         again = np.lexsort((np.arange(len(at)), -block.scores[at], of))  # cut first, then in order of score
         at, of = at[again], of[again]
         place = places(of, len(block))
-        windows, _ = block.windows()
+        windows = self.references(block)
         iou = np.full((len(block), int(place.max(initial=-1)) + 1, windows.shape[1]), -1.0)
         given = np.zeros(iou.shape[:2], dtype=bool)
         found = area_iou(block.spans[at][:, None], windows[of])

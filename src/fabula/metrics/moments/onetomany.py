@@ -6,8 +6,10 @@ p, r, f1 of the one-to-one matching of largest Σ IoU (Kuhn 1955): pairs with Io
 etf1     count × mean over τ of f1
 
 Where both sides are empty everything is 1. Every number is a mean over queries.
-merge    copied · in-place: the union is made of the very windows that are matched afterwards, so that those which
-         touch or overlap are longer there, as in the published program; both sides empty: tiou 0
+merge    copied: windows are matched as they are, sorted by start and end, so that no number depends on their order
+         in-place: the union is made of the very windows that are matched afterwards: where the first stretch has
+         several windows, its first one is matched as long as the stretch, as in the published program, and those of
+         later stretches as they are; both sides empty: tiou 0
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ class Metric(MomentMetric):
     primary: ClassVar[str] = "etf1"
     rules: ClassVar[Mapping[str, str]] = {
         "merge=copied": "windows are matched as they were given",
-        "merge=in-place": "windows that touch or overlap are matched as their union has lengthened them",
+        "merge=in-place": "the first window is matched as long as the stretch that it makes with those it meets",
     }
 
     iou: tuple[float, ...] = (0.3, 0.5, 0.7)
@@ -58,6 +60,8 @@ class Metric(MomentMetric):
     def one(self, answer: Floats, wanted: Floats) -> dict[str, float]:
         """The numbers of one query: answer [P, 2], wanted [G, 2]."""
         count = float(len(answer) == len(wanted))
+        if self.merge == "copied":  # of matchings with one sum, the same whatever the order of a file
+            answer, wanted = in_order(answer), in_order(wanted)
         joined = join(answer), join(wanted)
         out = {"count": count, "tiou": union_iou(joined[0][0], joined[1][0])}
         if not len(answer) and not len(wanted) and self.merge == "copied":
@@ -79,16 +83,25 @@ class Metric(MomentMetric):
         return out | {"etf1": count * float(np.mean(f1s))}
 
 
+def in_order(windows: Floats) -> Floats:
+    """Windows sorted by start and end."""
+    found: Floats = windows[np.lexsort((windows[:, 1], windows[:, 0]))]
+    return found
+
+
 def join(windows: Floats) -> tuple[Floats, Floats]:
-    """What windows cover together [U, 2]; and the windows, the first of each stretch drawn out to its end."""
-    drawn = windows.copy()
-    heads: list[int] = []
-    for i in np.argsort(windows[:, 0], kind="stable").tolist():
-        if heads and windows[i, 0] <= drawn[heads[-1], 1]:
-            drawn[heads[-1], 1] = max(drawn[heads[-1], 1], windows[i, 1])
+    """What windows cover together [U, 2]; and the windows, the first by start as long as its stretch."""
+    stretches: list[list[float]] = []
+    order = np.argsort(windows[:, 0], kind="stable")
+    for start, end in windows[order].tolist():
+        if stretches and start <= stretches[-1][1]:
+            stretches[-1][1] = max(stretches[-1][1], end)
         else:
-            heads.append(i)
-    return drawn[heads].reshape(-1, 2), drawn
+            stretches.append([start, end])
+    drawn = windows.copy()
+    if stretches:
+        drawn[order[0]] = stretches[0]
+    return np.array(stretches, dtype=np.float64).reshape(-1, 2), drawn
 
 
 def union_iou(a: Floats, b: Floats) -> float:

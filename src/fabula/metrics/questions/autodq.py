@@ -122,7 +122,10 @@ class Metric(QuestionMetric):
         return self.missing != "judged" and not (said if self.missing == "drop" else said.strip())
 
     def begin(self, response: Response) -> Sample:
-        said, meant = response.answer or "", response.references[0]
+        said, (meant, *others) = response.answer or "", response.references
+        if set(others) - {meant}:
+            problem = f"{len(response.references)} references; {self.name} judges a description by one"
+            raise InputError(problem, video=response.id, noun="item", hint="keep one of them, with its events")
         if self.texts == "lower":
             said, meant = said.lower(), meant.lower()
         return Sample(said, meant, None if response.events is None else list(response.events))

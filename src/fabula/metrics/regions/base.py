@@ -7,6 +7,9 @@ claim    best: the first detection to overlap a reference most has it, however l
 stray    nothing: a detection that overlaps no reference takes none · last: it takes the last one of the image
 missing  zero: the references of an image without detections count as missed · drop: they do not count
 passing  direct: captions reach METEOR as they are · pipe: as pycocoevalcap's line protocol hands them over
+ties     together: detections of one score count at once, at the place of the last of them; who picks first among them,
+         and what equal overlaps pick, goes by place and words of the boxes, so that no number depends on the order of a
+         file · file: as the file has them
 """
 
 from __future__ import annotations
@@ -94,7 +97,10 @@ class RegionMetric(Metric):
         "passing=direct": "captions reach METEOR as they are",
         "passing=pipe": "captions reach METEOR by a line protocol: candidates lose '|||' and double blanks, references "
         "are cut at '|||'",
+        "ties=together": "detections of one score count at once, whatever stands first in the file",
+        "ties=file": "detections of one score, and references that are overlapped equally, count as the file has them",
     }
+    late: ClassVar[frozenset[str]] = frozenset({"ties"})
 
     ious: tuple[float, ...] = (0.3, 0.4, 0.5, 0.6, 0.7)
     meteors: tuple[float, ...] = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25)
@@ -104,6 +110,7 @@ class RegionMetric(Metric):
     stray: Literal["nothing", "last"] = "nothing"
     missing: Literal["zero", "drop"] = "zero"
     passing: Literal["direct", "pipe"] = "direct"
+    ties: Literal["together", "file"] = "together"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -114,7 +121,7 @@ class RegionMetric(Metric):
     def rows_key(self) -> object:
         """What the records depend on."""
         asked = min(self.ious), max(self.ious)  # METEOR is computed where one of them may ask for it
-        return asked, self.merge, self.pixel, self.claim, self.stray, self.missing, self.passing
+        return asked, self.merge, self.pixel, self.claim, self.stray, self.missing, self.passing, self.ties
 
     def prepare(self, data: Pictures) -> Judge:
         return data.judge or meteors
@@ -156,10 +163,11 @@ class RegionMetric(Metric):
     ) -> tuple[Floats, list[list[str]], NDArray[np.int64], Served | None]:
         """The references, merged; the captions of each; the detections, surest first; and what each of them got."""
         pixel = int(self.pixel)
-        boxes, texts = merge_references(ref, self.merge, pixel)
+        ordered = self.ties == "together"
+        boxes, texts = merge_references(ref, self.merge, pixel, ordered)
         if pred is None or not len(pred) or pred.scores is None:
             return boxes, texts, np.zeros(0, dtype=np.int64), None
-        order = np.argsort(-pred.scores, kind="stable")
+        order = sort_boxes(pred, -pred.scores) if ordered else np.argsort(-pred.scores, kind="stable")
         parts = box_strips(boxes, pred.corners(pixel)[order], pixel)
         return boxes, texts, order, serve_parts(parts, len(boxes) - 1 if self.stray == "last" else -1)
 
@@ -171,23 +179,38 @@ class RegionMetric(Metric):
         return meteor.as_pycocoevalcap(candidate, texts) if self.passing == "pipe" else (candidate, texts)
 
 
-def merge_references(ref: Picture | None, merge: float, pixel: int) -> tuple[Floats, list[list[str]]]:
-    """Merged boxes, the mean of their group, and the captions of each. [M, 4], M lists"""
+def sort_boxes(picture: Picture, first: Floats) -> NDArray[np.int64]:
+    """The places of the boxes of an image, sorted by `first` [N], by their corners and by their words. [N]"""
+    keys = np.column_stack([first, picture.corners()])
+    order = np.lexsort(keys.T[::-1])
+    if (keys[order][1:] == keys[order][:-1]).all(axis=1).any():  # words are looked at where all else is equal
+        told = keys.tolist()
+        order = np.array(sorted(order.tolist(), key=lambda i: (told[i], picture.captions[i])), dtype=np.int64)
+    return order
+
+
+def merge_references(
+    ref: Picture | None, merge: float, pixel: int, ordered: bool = False
+) -> tuple[Floats, list[list[str]]]:
+    """Merged boxes, the mean of their group, and the captions of each; `ordered`: sorted first. [M, 4], M lists"""
     if ref is None or not len(ref):
         return np.zeros((0, 4)), []
-    corners = ref.corners(pixel)
+    corners, captions = ref.corners(pixel), ref.captions
+    if ordered:
+        order = sort_boxes(ref, np.zeros(len(ref)))
+        corners, captions = corners[order], tuple(captions[i] for i in order.tolist())
     if len(corners) ** 2 <= CELLS:
         groups = merged(box_iou(corners, corners, pixel), merge)
     else:  # as many boxes as no annotator draws: only their IoU with some of them is held
         step = max(1, CELLS // len(corners))
         groups = merged_by(lambda at: box_iou(corners[at], corners, pixel), len(corners), merge, step)
     if len(groups) == len(corners):
-        return corners, [[caption] for caption in ref.captions]
+        return corners, [[caption] for caption in captions]
     boxes = corners[[group[0] for group in groups]]
     for i, group in enumerate(groups):
         if len(group) > 1:
             boxes[i] = corners[group].mean(axis=0)
-    return boxes, [[ref.captions[i] for i in group] for group in groups]
+    return boxes, [[captions[i] for i in group] for group in groups]
 
 
 def box_strips(g: Floats, p: Floats, pixel: int) -> Iterator[Floats]:

@@ -26,9 +26,10 @@ from fabula.core.means import mean
 from fabula.core.rows import Rows
 from fabula.metrics.base import Values
 from fabula.metrics.precision import Grid, average_precision
-from fabula.metrics.regions.base import RegionMetric
+from fabula.metrics.regions.base import Floats, RegionMetric
 from fabula.text import meteor
 
+Ints = NDArray[np.int64]
 STABLE = 16  # values that torch.sort keeps in order where they are equal
 
 
@@ -54,13 +55,11 @@ class Metric(RegionMetric):
         """AP at every (IoU, METEOR) threshold; METEOR None: the place alone."""
         real = np.arange(rows["score"].shape[1]) < rows["detections"][:, None]  # the rest is padding
         npos = int(rows["references"].sum())
-        order = np.argsort(-rows["score"][real], kind="stable")
-        place = np.empty(len(order), dtype=np.int64)
-        place[order] = np.arange(1, len(order) + 1)
+        place = self.rank(rows["score"][real])
         able = rows["iou"][real] >= min(self.ious)
         able &= rows["ok"][real] == 1 if self.claim == "best" else rows["prior"][real] < max(self.ious)
         at = np.flatnonzero(able)
-        at = at[np.argsort(place[at])]
+        at = at[np.argsort(place[at], kind="stable")]
         place = place[at]
         iou, prior, words = (rows[column][real][at] for column in ("iou", "prior", "meteor"))
         found: dict[tuple[float, float | None], float] = {}
@@ -70,6 +69,16 @@ class Metric(RegionMetric):
                 hits = place[there if s is None else there & (words > s)]
                 found[o, s] = average_precision(hits, npos, int(self.levels), self.grid)
         return found
+
+    def rank(self, scores: Floats) -> Ints:
+        """The place of every detection among all, from 1 on; with ties=together that of the last one of its score."""
+        if self.ties == "together":
+            place: Ints = len(scores) - np.searchsorted(np.sort(scores), scores, side="left")
+            return place
+        order = np.argsort(-scores, kind="stable")
+        place = np.empty(len(order), dtype=np.int64)
+        place[order] = np.arange(1, len(order) + 1)
+        return place
 
     def count_unsettled(self, rows: Rows) -> int:
         """torch.sort keeps the order of equal scores among 16 values, and among more it may not."""

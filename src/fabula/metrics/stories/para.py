@@ -7,7 +7,7 @@ order    time: sentences in order of start, end and words · start: of start alo
 
 Para_METEOR, Para_CIDEr, Para_ROUGE_L and Para_BLEU_4 keep letters alone, in lower case. Para_SPICE and Para_iSPICE
 (Raajesh et al., CVPR 2024) read sentences as they are: a parser needs to know where one ends; of several reference sets
-iSPICE takes the first that has the video. ids and spice as for iSPICE (metrics/captions/ispice.py).
+iSPICE takes the one that serves the prediction best. ids and spice as for iSPICE (metrics/captions/ispice.py).
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class Meteor(Paragraph):
     below_one: ClassVar[str] = ""
 
     def reader(self) -> CaptionMetric:
-        return meteor.Metric(tok="none")
+        return meteor.Metric(tok="none", ties="words" if self.order == "time" else "file")
 
 
 @dataclass(frozen=True, kw_only=True)
