@@ -29,6 +29,7 @@ from fabula.stats import (
     samples,
 )
 from fabula.stats.bootstrap import draws, each_interval, intervals, jackknife
+from fabula.stats.few import widen_level
 from fabula.stats.paired import (
     between,
     bootstrap_p,
@@ -232,24 +233,30 @@ def test_who_is_beaten():
 
 def test_a_comparison_says_how_it_was_made():
     rng = np.random.default_rng(0)
-    small, large = skewed(rng, 5), skewed(rng, 8)
-    tables = {"L": {n: (table(large + i), Mean()) for i, n in enumerate("ab")}}
-    tables = {"S": {n: (table(small + i), Mean()) for i, n in enumerate("ab")}} | tables
+    small, large = skewed(rng, 60), skewed(rng, 80)
+    tables = {"L": {n: (table(large**i), Mean()) for i, n in ((1, "a"), (2, "b"))}}
+    tables = {"S": {n: (table(small**i), Mean()) for i, n in ((1, "a"), (2, "b"))}} | tables
     how = resampling.PairedTest(resamples=300, seed=2, level=0.9, method="percentile", test="bootstrap", alpha=0.01)
     seen = compare(tables, how=how, scales={"S": 1.0}, signatures={"S": "x"})
-    assert seen.how == "paired bootstrap|resamples:300|seed:2|ci:percentile-0.9|correction:holm|alpha:0.01|videos:8"
+    assert seen.how == "paired bootstrap|resamples:300|seed:2|ci:percentile-0.9|correction:holm|alpha:0.01|videos:80"
     assert list(seen.lines) == ["S", "L"] and (seen["S"].scale, seen["L"].scale) == (1, 100)
     assert seen.signatures == {"S": "x"} and seen.systems == ("a", "b") and seen.testing == how
     (duel,) = seen["S"].duels
     first, second = samples(list(tables["S"].values()))
-    assert duel.delta == pytest.approx(1) and seen["S"].values == {"a": first.value, "b": second.value}
+    assert duel.delta == pytest.approx((small**2 - small).mean())
+    assert seen["S"].values == {
+        "a": first.value,
+        "b": second.value,
+    }
     drawn = bootstrap([first, second], 300, 2)
-    assert seen["S"].intervals == {n: percentile(t, 0.9) for n, t in zip("ab", drawn, strict=True)}
-    assert duel.interval == percentile(drawn[1] - drawn[0], 0.9)
+    wide = widen_level(0.9, 60)
+    assert seen["S"].intervals == {n: percentile(t, wide) for n, t in zip("ab", drawn, strict=True)}
+    assert duel.interval == percentile(drawn[1] - drawn[0], wide)
     assert duel.p == paired_bootstrap(first, second, resamples=300, seed=2)
-    plain = compare(tables)
-    assert plain.how.startswith("approximate randomisation|resamples:10000|seed:0|ci:bca-0.95|")
-    assert plain["S"].duels[0].p == randomisation(first, second) == 2 / 2**5
+    few = {"S": {n: (table(small[:5] / (i + 1)), Mean()) for i, n in enumerate("ab")}}
+    plain = compare(few)
+    assert plain.how.startswith("approximate randomisation|resamples:10000|seed:0|ci:bounded-0.95|")
+    assert plain["S"].duels[0].p == randomisation(*samples(list(few["S"].values()))) == 2 / 2**5
 
 
 def test_options_that_no_test_can_use():

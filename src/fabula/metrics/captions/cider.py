@@ -23,6 +23,7 @@ from fabula.text import cider
 @dataclass(frozen=True, kw_only=True)
 class Metric(CaptionMetric):
     name: ClassVar[str] = "CIDEr"
+    highest: ClassVar[float] = 10.0
     below_one: ClassVar[str] = "it ends at 10, and less where captions are short or alike"
     paper: ClassVar[str] = "Vedantam et al., CVPR 2015"
     rules: ClassVar[Mapping[str, str]] = {

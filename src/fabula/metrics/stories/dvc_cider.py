@@ -26,6 +26,7 @@ from fabula.text.placed import Pairs
 class Metric(Localised):
     name: ClassVar[str] = "DVC_CIDEr"
     label: ClassVar[str] = "CIDEr"
+    highest: ClassVar[float] = 10.0
     below_one: ClassVar[str] = "it ends at 10, and less where captions are short or alike"
     rules: ClassVar[Mapping[str, str]] = {
         "idf=corpus": "CIDEr's document frequencies come from the whole corpus",
