@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fabula.stats.bootstrap import Interval, bca, bootstrap, jackknife, percentile
+from fabula.stats.bootstrap import Interval, bca, bootstrap, draws, jackknife, percentile
 from fabula.stats.few import bound_mean, count_carriers, widen_level
 from fabula.stats.resampling import Resampling
 from fabula.stats.sample import Array, Sample, alike
@@ -119,6 +119,17 @@ def choose_intervals(some: Mapping[str, Sample], how: Resampling, wide: bool = F
             name: choose_interval(some[name], theta, how, wide) for name, theta in zip(group, thetas, strict=True)
         }
     return found
+
+
+def choose_apart(some: Sequence[Sample], how: Resampling) -> list[Chosen]:
+    """Of scores over units of their own. Equally many units are drawn alike: such samples share their draws."""
+    found: dict[int, Chosen] = {}
+    for n in dict.fromkeys(len(sample.videos) for sample in some):
+        places = [k for k, sample in enumerate(some) if len(sample.videos) == n]
+        parts = [[some[k].under(W) for k in places] for W in draws(n, how.resamples, how.seed)]
+        thetas = np.concatenate([np.array(part) for part in parts], axis=1)
+        found |= {k: choose_interval(some[k], theta, how) for k, theta in zip(places, thetas, strict=True)}
+    return [found[k] for k in range(len(some))]
 
 
 def tell_choices(chosen: Iterable[tuple[str, Chosen]], units: str) -> list[str]:
