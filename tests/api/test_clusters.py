@@ -39,7 +39,7 @@ def test_a_field_a_file_a_mapping_and_a_pattern_say_the_same(tmp_path, truth, gr
     assert fabula.score(json.loads(GOOD.read_text()), json.loads(truth.read_text()), cluster="film", **CI)[
         "mIoU"
     ].ci == (a["mIoU"].ci)
-    assert any("5 groups are few" in line for line in a.warnings)
+    assert any("5 groups are too few for a bootstrap" in line for line in a.warnings)
     letters = {id: id.removeprefix("demo_")[0] for id in groups}
     one, two = (fabula.score(GOOD, TRUTH, cluster=by, **CI) for by in ("/^demo_(.)/", letters))
     assert one["mIoU"].ci == two["mIoU"].ci

@@ -28,7 +28,9 @@ from fabula.stats import (
     resampling,
     samples,
 )
-from fabula.stats.bootstrap import draws, each_interval, intervals, jackknife
+from fabula.stats.bootstrap import draws, intervals, jackknife
+from fabula.stats.choose import choose_intervals
+from fabula.stats.few import widen_level
 from fabula.stats.paired import (
     between,
     bootstrap_p,
@@ -119,11 +121,11 @@ def test_intervals_share_their_draws_and_follow_their_options():
     assert intervals([a, b], **how) == [percentile(t, 0.8) for t in theta]
     assert interval(a, **how) == percentile(theta[0], 0.8)
     assert interval(a, **how | {"method": "bca"}) == bca(theta[0], a.value, jackknife(a), 0.8)
-    other = Sample.of(column(5, 6), Mean())
-    found = each_interval({"a": a, "o": other, "b": b}, Resampling(**how))
-    assert (
-        found["a"] == interval(a, **how) and found["b"] == interval(b, **how) and found["o"] == interval(other, **how)
-    )
+    numbers = np.random.default_rng(1).random(300)
+    many, other = Sample.of(column(*numbers), Mean()), Sample.of(column(*numbers[:250]), Mean())
+    found = choose_intervals({"a": many, "o": other, "b": many}, Resampling(**how))
+    assert found["a"].interval == interval(many, **how) == found["b"].interval
+    assert found["o"].interval == interval(other, **how)
     assert interval(a) == interval(a, level=0.95, method="bca", resamples=10_000, seed=0)
 
 
@@ -232,24 +234,30 @@ def test_who_is_beaten():
 
 def test_a_comparison_says_how_it_was_made():
     rng = np.random.default_rng(0)
-    small, large = skewed(rng, 5), skewed(rng, 8)
-    tables = {"L": {n: (table(large + i), Mean()) for i, n in enumerate("ab")}}
-    tables = {"S": {n: (table(small + i), Mean()) for i, n in enumerate("ab")}} | tables
+    small, large = skewed(rng, 60), skewed(rng, 80)
+    tables = {"L": {n: (table(large**i), Mean()) for i, n in ((1, "a"), (2, "b"))}}
+    tables = {"S": {n: (table(small**i), Mean()) for i, n in ((1, "a"), (2, "b"))}} | tables
     how = resampling.PairedTest(resamples=300, seed=2, level=0.9, method="percentile", test="bootstrap", alpha=0.01)
     seen = compare(tables, how=how, scales={"S": 1.0}, signatures={"S": "x"})
-    assert seen.how == "paired bootstrap|resamples:300|seed:2|ci:percentile-0.9|correction:holm|alpha:0.01|videos:8"
+    assert seen.how == "paired bootstrap|resamples:300|seed:2|ci:percentile-0.9|correction:holm|alpha:0.01|videos:80"
     assert list(seen.lines) == ["S", "L"] and (seen["S"].scale, seen["L"].scale) == (1, 100)
     assert seen.signatures == {"S": "x"} and seen.systems == ("a", "b") and seen.testing == how
     (duel,) = seen["S"].duels
     first, second = samples(list(tables["S"].values()))
-    assert duel.delta == pytest.approx(1) and seen["S"].values == {"a": first.value, "b": second.value}
+    assert duel.delta == pytest.approx((small**2 - small).mean())
+    assert seen["S"].values == {
+        "a": first.value,
+        "b": second.value,
+    }
     drawn = bootstrap([first, second], 300, 2)
-    assert seen["S"].intervals == {n: percentile(t, 0.9) for n, t in zip("ab", drawn, strict=True)}
-    assert duel.interval == percentile(drawn[1] - drawn[0], 0.9)
+    wide = widen_level(0.9, 60)
+    assert seen["S"].intervals == {n: percentile(t, wide) for n, t in zip("ab", drawn, strict=True)}
+    assert duel.interval == percentile(drawn[1] - drawn[0], wide)
     assert duel.p == paired_bootstrap(first, second, resamples=300, seed=2)
-    plain = compare(tables)
-    assert plain.how.startswith("approximate randomisation|resamples:10000|seed:0|ci:bca-0.95|")
-    assert plain["S"].duels[0].p == randomisation(first, second) == 2 / 2**5
+    few = {"S": {n: (table(small[:5] / (i + 1)), Mean()) for i, n in enumerate("ab")}}
+    plain = compare(few)
+    assert plain.how.startswith("approximate randomisation|resamples:10000|seed:0|ci:bounded-0.95|")
+    assert plain["S"].duels[0].p == randomisation(*samples(list(few["S"].values()))) == 2 / 2**5
 
 
 def test_options_that_no_test_can_use():

@@ -9,7 +9,8 @@ from scipy import stats as scipy_stats
 from fabula.core.errors import SpecError
 from fabula.core.rows import Rows
 from fabula.stats import Mean, Resampling, Sample, bca, bootstrap, interval, percentile
-from fabula.stats.bootstrap import draws, intervals_apart, jackknife
+from fabula.stats.bootstrap import draws, jackknife
+from fabula.stats.choose import choose_apart, choose_intervals
 from tests.stats.made import skewed, table
 
 
@@ -26,9 +27,8 @@ def test_as_scipy_makes_them(method):
 @pytest.mark.parametrize("method", ["percentile", "bca"])
 def test_samples_of_equal_size_share_their_draws(method):
     chance, how = np.random.default_rng(5), Resampling(resamples=300, seed=2, method=method)
-    some = [Sample.of(table(chance.random((n, 1))), Mean()) for n in (30, 12, 30, 30, 12, 7)]
-    alone = [interval(s, level=how.level, method=how.method, resamples=how.resamples, seed=how.seed) for s in some]
-    assert intervals_apart(some, how) == alone
+    some = [Sample.of(table(chance.random((n, 1))), Mean()) for n in (60, 12, 60, 60, 12, 7)]
+    assert choose_apart(some, how) == [choose_intervals({"x": s}, how)["x"] for s in some]
 
 
 @pytest.mark.parametrize("videos", [1, 7, 5000])

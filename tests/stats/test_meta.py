@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from fabula.core.errors import SpecError
+from fabula.report import meta as report
 from fabula.stats.meta import STATISTICS, People, weigh
 from fabula.stats.resampling import PairedTest
 
@@ -88,8 +89,26 @@ def test_a_judge_beside_people():
 def test_what_cannot_be_weighed():
     people = People.of([1, 2, 3], [0, 1, 2], [0, 0, 0], [""] * 3)
     found = weigh({"m": [1, 2, 3]}, people, PairedTest(resamples=10))
-    assert found.lines[0].segment["tau_b"].interval is None and "one cluster" in found.notes[0] and not found.contests
+    assert (
+        found.lines[0].segment["tau_b"].interval is None
+        and "1 item is too few" in found.notes[0]
+        and not found.contests
+    )
     with pytest.raises(SpecError, match="no statistic is called 'tau'"):
         weigh({"m": [1, 2, 3]}, people, PairedTest(resamples=10), "tau")
     with pytest.raises(SpecError, match="said the same of everything"):
         weigh({"m": [1, 2]}, People.of([1, 1], [0, 1], [0, 1], ["", ""]), PairedTest(resamples=10))
+
+
+def test_few_items_have_no_interval_and_the_reason():
+    rng = np.random.default_rng(9)
+    how = PairedTest(resamples=50, test="bootstrap")
+    for n, exists in ((2, False), (9, False), (10, True)):
+        image, y, a, b = world(rng, n)
+        found = weigh({"a": a, "b": b}, lay_out(image, y), how)
+        assert all((s.interval is not None) == exists for line in found.lines for s in line.segment.values())
+        assert (found.contests[0].interval is not None) == exists
+        told = [f"{n} items are too few for intervals, which need 10; none are given"]
+        assert list(found.notes) == ([] if exists else told)
+        assert report.as_json(found)["differences"][0]["ci"] == (list(found.contests[0].interval) if exists else None)
+        assert "nan" not in "\n".join(report.plain(found))

@@ -12,8 +12,6 @@ from fabula.core.result import Result
 from fabula.core.rows import Rows
 from fabula.score.base import Readable
 
-FEW = 20  # clusters below which intervals are known to be too narrow (docs/compare.md)
-
 
 def cluster_results(
     results: Mapping[str, Result], by: Any, predictions: Sequence[Readable], refs: Sequence[Readable]
@@ -29,17 +27,12 @@ def cluster_results(
     n = len(set(groups.values()))
     if n < 2:
         raise SpecError(f"--cluster {name(by)}: all are of one group, and there is nothing to draw")
-    few = (f"{n} groups are few: intervals and tests over fewer than {FEW} promise more than they hold",)
 
     def regroup(rows: Rows) -> Rows:
         return replace(rows, clusters=tuple(groups[key] for key in rows.keys))
 
     found = {
-        system: replace(
-            result,
-            rows={metric: regroup(rows) for metric, rows in result.rows.items()},
-            warnings=(*result.warnings, *(few if n < FEW else ())),
-        )
+        system: replace(result, rows={metric: regroup(rows) for metric, rows in result.rows.items()})
         for system, result in results.items()
     }
     return found, n

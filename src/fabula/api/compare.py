@@ -18,7 +18,6 @@ from fabula.score.base import Shelf
 from fabula.score.options import ScoreOptions
 from fabula.stats.compare import Comparison
 from fabula.stats.compare import compare as compare_rows
-from fabula.stats.few import widen_level
 from fabula.stats.resampling import Clusters, PairedTest
 
 WITHOUT = ("work", "resume")  # of ScoreOptions: a folder holds one run, and here are several
@@ -56,11 +55,10 @@ def compare(
             raise SpecError(
                 f"{name} was read as {result.task}, {next(iter(results))} as {first.task}; say which: --task"
             )
-    by, drawn, how = grouped.cluster, "", testing
+    by, drawn = grouped.cluster, ""
     if by is not None:
         results, n = cluster_results(results, by, [p for p, _ in both.values()], next(iter(both.values()))[1])
         first, drawn = next(iter(results.values())), f"{name_groups(by)}:{n}"
-        how = replace(testing, level=widen_level(testing.level, n))
     tables = {
         label: {name: (r.rows[label], first.metrics[label]) for name, r in results.items()} for label in first.scores
     }
@@ -68,11 +66,11 @@ def compare(
         tables,
         scales={label: s.scale for label, s in first.scores.items()},
         signatures={label: s.signature for label, s in first.scores.items()},
-        how=how,
+        how=testing,
+        wide=by is not None,
     )
     return replace(
         seen,
-        testing=testing,
         clusters=drawn,
-        warnings=tuple(f"{name}: {w}" for name, r in results.items() for w in r.warnings),
+        warnings=(*(f"{name}: {w}" for name, r in results.items() for w in r.warnings), *seen.warnings),
     )

@@ -39,7 +39,8 @@ def load_score(name: str, given: dict[str, Any]) -> Score:
     at = {str(t): load_numbers(numbers) for t, numbers in given.get("by_threshold", {}).items()}
     types = {str(t): load_numbers(numbers) for t, numbers in given.get("by_type", {}).items()}
     short = str(given.get("short", ""))
-    return Score(name, values, metric.primary, given["signature"], ci, metric.scale, types, at, short=short)
+    method = str(given.get("ci_method", ""))
+    return Score(name, values, metric.primary, given["signature"], ci, metric.scale, types, at, short, method)
 
 
 def load_numbers(given: dict[str, Any]) -> dict[str, float]:

@@ -36,6 +36,7 @@ class Score:
         default_factory=dict
     )  # "0.3" → the numbers there, where a score is the mean over several thresholds
     short: str = ""  # the signature without what the metric does by default
+    ci_method: str = ""  # how the interval was made: bca, percentile, bounded
 
     @property
     def value(self) -> float:
@@ -51,7 +52,8 @@ class Score:
         told = {name: {k: numbers(v) for k, v in part.items()} for name, part in parts.items() if part}
         own = numbers({**self.values, "value": self.value})
         short = {"short": self.short} if self.short else {}
-        return {**own, "signature": self.signature, **short, "ci": ci, **told}
+        method = {"ci_method": self.ci_method} if self.ci_method else {}
+        return {**own, "signature": self.signature, **short, "ci": ci, **method, **told}
 
 
 def number(value: float) -> float | None:

@@ -50,7 +50,7 @@ from fabula.score import stories
 from fabula.score.base import Readable, Request
 from fabula.score.options import ScoreOptions
 from fabula.stats.bootstrap import Interval, bootstrap
-from fabula.stats.paired import between
+from fabula.stats.choose import choose_difference, tell_choices
 from fabula.stats.resampling import Resampling
 from fabula.stats.sample import samples
 
@@ -150,7 +150,7 @@ class Repair:
     videos: int  # how many have one
     value: float  # the score once repaired
     gain: float
-    interval: Interval
+    interval: Interval | None  # None: too few videos for one
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,12 +229,14 @@ def errors(
     thetas = dict(zip(sampled, bootstrap(list(sampled.values()), how.resamples, how.seed), strict=True))
     some = {kind: sampled[id(rows)] for kind, rows in tables.items()}
     drawn = {kind: thetas[id(rows)] for kind, rows in tables.items()}
-    told = []
+    told, choices = [], []
     for kind in kinds:
         n = sum(sum(one[kind].values()) for one in counted)
         videos = len({v for one in counted for v in one[kind]})
-        gain, bounds = between(some[None], some[kind], drawn[kind] - drawn[None], how.level, how.method)
-        told.append(Repair(kind, n, videos, some[kind].value, gain, bounds))
+        gain = choose_difference(some[None], some[kind], drawn[kind] - drawn[None], how)
+        told.append(Repair(kind, n, videos, some[kind].value, some[kind].value - some[None].value, gain.interval))
+        if n:
+            choices.append((kind.replace("_", " "), gain))
     single = replace(made, refs="mean") if "refs" in made.defaults() else made  # type: ignore[call-arg]
     return Diagnosis(
         task=task,
@@ -249,7 +251,7 @@ def errors(
         limits=limits,
         how=how,
         counts=counts,
-        warnings=tuple(notes.lines()),
+        warnings=(*notes.lines(), *tell_choices(choices, "videos")),
     )
 
 

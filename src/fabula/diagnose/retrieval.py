@@ -29,7 +29,8 @@ from fabula.metrics.moments import Block, vcmr
 from fabula.metrics.moments.base import Columns, first_place
 from fabula.score.options import ScoreOptions
 from fabula.score.rankings import Reading, moment_rows
-from fabula.stats.bootstrap import Interval, bootstrap, bounds
+from fabula.stats.bootstrap import Interval, bootstrap
+from fabula.stats.choose import choose_interval, tell_choices
 from fabula.stats.resampling import Resampling
 from fabula.stats.sample import Mean, samples
 
@@ -72,7 +73,7 @@ class Fault:
     kind: str
     queries: int
     share: float
-    interval: Interval
+    interval: Interval | None  # None: too few videos for one
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,11 +123,12 @@ def retrieval(
     rows = scored.rows[metric]
     some = samples([(rows, Mean(kind)) for kind in KINDS])
     drawn = bootstrap(some, how.resamples, how.seed)
+    chosen = [choose_interval(s, theta, how) for s, theta in zip(some, drawn, strict=True)]
     faults = tuple(
-        Fault(kind, round(rows[kind].sum()), s.value, bounds(s, theta, how.level, how.method))
-        for kind, s, theta in zip(KINDS, some, drawn, strict=True)
+        Fault(kind, round(rows[kind].sum()), s.value, one.interval)
+        for kind, s, one in zip(KINDS, some, chosen, strict=True)
     )
-    lines = tuple(notes.lines())
+    lines = (*notes.lines(), *tell_choices(zip(KINDS, chosen, strict=True), "videos"))
     if scored.missing:
         lines += (f"{scored.missing} queries have no answer and count as video wrong",)
     return Retrieval(k, iou, len(rows), faults, how, rows, lines)

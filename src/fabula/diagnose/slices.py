@@ -26,7 +26,8 @@ from fabula.metrics import Metric
 from fabula.pair.grid import Grid, before
 from fabula.pair.strips import MANY, portions
 from fabula.pair.tiou import shared
-from fabula.stats.bootstrap import Interval, intervals_apart
+from fabula.stats.bootstrap import Interval
+from fabula.stats.choose import choose_apart
 from fabula.stats.resampling import Resampling
 from fabula.stats.sample import Sample
 
@@ -43,7 +44,7 @@ class VideoSlice:
     label: str
     videos: int
     value: float
-    interval: Interval
+    interval: Interval | None  # None: too few videos for one
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,10 +147,10 @@ def video_slices(sets: Sequence[Corpus], rows: Rows, metric: Metric, how: Resamp
     ]
     inside = [[i for i, key in enumerate(rows.keys) if key in some] for *_, some in slices]
     some = [Sample.of(rows.take(at), metric) for at in inside]
-    bounds = intervals_apart(some, how)
+    bounds = choose_apart(some, how)
     return [
-        VideoSlice(name, label, len(at), sample.value, interval)
-        for (name, label, at), sample, interval in zip(slices, some, bounds, strict=True)
+        VideoSlice(name, label, len(at), sample.value, chosen.interval)
+        for (name, label, at), sample, chosen in zip(slices, some, bounds, strict=True)
     ]
 
 

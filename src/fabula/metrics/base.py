@@ -100,7 +100,7 @@ class Metric(Spec):
     fields: ClassVar[tuple[str, ...]] = ("value",)  # the numbers it reports
     primary: ClassVar[str] = "value"  # the one a table prints when there is room for one
     scale: ClassVar[float] = 100.0  # tables print number × scale
-    highest: ClassVar[float] = 1.0  # no number of it is above, where `scale` is 100
+    highest: ClassVar[float] = 1.0  # no number of it is above, where `scale` is 100; intervals of few units need it
     shown: ClassVar[bool] = True  # False: computed only when asked for
     draws: ClassVar[str] = ""  # what a report can draw of it: "pairs" it matched, "graphs" it compared
     below_one: ClassVar[str] = "not claimed"  # when a copy of the references scores less than 1; "": never

@@ -10,12 +10,13 @@ from string import ascii_lowercase
 from typing import TYPE_CHECKING, Any
 
 from fabula.report.table import plain_rows
+from fabula.stats.bootstrap import Interval
 from fabula.stats.compare import Comparison, Duel, Line
 
 if TYPE_CHECKING:
     from rich.console import Group
 
-DUELS = ["metric", "difference", "delta", "low", "high", "p", "p (Holm)", ""]
+DUELS = ["metric", "difference", "delta", "low", "high", "p", "p (Holm)"]
 
 
 def letters(seen: Comparison) -> dict[str, str]:
@@ -40,8 +41,13 @@ def number(line: Line, value: float, sign: bool = False) -> str:
 
 def cell(seen: Comparison, line: Line, system: str) -> str:
     """27.41 [24.10, 30.22] b c"""
-    low, high = (number(line, x) for x in line.intervals[system])
-    return " ".join(filter(None, [number(line, line.values[system]), f"[{low}, {high}]", marks(seen, line, system)]))
+    bounds = show_interval(line, line.intervals[system])
+    return " ".join(filter(None, [number(line, line.values[system]), bounds, marks(seen, line, system)]))
+
+
+def show_interval(line: Line, interval: Interval | None) -> str:
+    """[24.10, 30.22]; nothing where there is none."""
+    return "" if interval is None else "[{}, {}]".format(*(number(line, x) for x in interval))
 
 
 def p_value(p: float) -> str:
@@ -49,9 +55,20 @@ def p_value(p: float) -> str:
 
 
 def duel_cells(seen: Comparison, line: Line, duel: Duel) -> list[str]:
-    low, high = (number(line, x, sign=True) for x in duel.interval)
-    told = [number(line, duel.delta, sign=True), low, high, p_value(duel.p), p_value(duel.p_holm)]
+    bounds = ("–", "–") if duel.interval is None else (number(line, x, sign=True) for x in duel.interval)
+    told = [number(line, duel.delta, sign=True), *bounds, p_value(duel.p), p_value(duel.p_holm)]
+    if has_hits(seen):
+        told.append(p_value(duel.mcnemar.p) if duel.mcnemar else "–")
     return [line.metric, f"{duel.b} − {duel.a}", *told, "*" if duel.p_holm < seen.testing.alpha else ""]
+
+
+def has_hits(seen: Comparison) -> bool:
+    """Whether some rows are hits, which McNemar's test compares."""
+    return any(duel.mcnemar for line in seen.lines.values() for duel in line.duels)
+
+
+def duel_heads(seen: Comparison) -> list[str]:
+    return [*DUELS, *(["p (McNemar)"] if has_hits(seen) else []), ""]
 
 
 def heads(seen: Comparison) -> list[str]:
@@ -66,7 +83,7 @@ def plain(seen: Comparison) -> Iterator[str]:
     )
     yield ""
     yield from plain_rows(
-        [*DUELS[:-1], f"p<{seen.testing.alpha:g}"], [duel_cells(seen, x, d) for x in lines for d in x.duels]
+        [*duel_heads(seen)[:-1], f"p<{seen.testing.alpha:g}"], [duel_cells(seen, x, d) for x in lines for d in x.duels]
     )
     yield ""
     yield seen.how
@@ -90,7 +107,7 @@ def rich_tables(seen: Comparison) -> Group:
     return Group(
         TextTable(["metric", *heads(seen)], scores),
         Text(),
-        TextTable(DUELS, duels, names=2),
+        TextTable(duel_heads(seen), duels, names=2),
         Text(),
         Paragraph(note, style="dim"),
         Paragraph(seen.how, style="dim"),
@@ -105,17 +122,19 @@ def markdown(seen: Comparison) -> Iterator[str]:
         cells = []
         for system in seen.systems:
             value = number(line, line.values[system])
-            low, high = (number(line, x) for x in line.intervals[system])
+            bounds = show_interval(line, line.intervals[system])
             raised = f" <sup>{marks(seen, line, system)}</sup>" if marks(seen, line, system) else ""
-            cells.append((f"**{value}**" if system in best(line) else value) + f"{raised} [{low}, {high}]")
+            cells.append((f"**{value}**" if system in best(line) else value) + f"{raised} {bounds}".rstrip())
         yield f"| {escaped(line.metric)} | " + " | ".join(cells) + " |"
     yield ""
-    yield "| metric | difference | Δ | interval | p | p (Holm) |"
-    yield "|---|---|---:|---:|---:|---:|"
+    hits = ["p (McNemar)"] if has_hits(seen) else []
+    yield "| metric | difference | Δ | interval | p | p (Holm) |" + "".join(f" {head} |" for head in hits)
+    yield "|---|---|---:|---:|---:|---:|" + "---:|" * len(hits)
     for line in seen.lines.values():
         for duel in line.duels:
-            metric, who, delta, low, high, p, q, star = duel_cells(seen, line, duel)
-            cells = [escaped(metric), escaped(who), delta, f"[{low}, {high}]", p, q + escaped(star)]
+            metric, who, delta, low, high, p, q, *exact, star = duel_cells(seen, line, duel)
+            bounds = f"[{low}, {high}]" if duel.interval else "–"
+            cells = [escaped(metric), escaped(who), delta, bounds, p, q + escaped(star), *exact]
             yield f"| {' | '.join(cells)} |"
     yield ""
     yield f"`{seen.how}`"
@@ -135,9 +154,9 @@ def latex(seen: Comparison) -> Iterator[str]:
         cells = []
         for system in seen.systems:
             value, mark = number(line, line.values[system]), marks(seen, line, system).replace(" ", "")
-            low, high = (number(line, x) for x in line.intervals[system])
+            bounds = show_interval(line, line.intervals[system])
             shown = rf"\textbf{{{value}}}" if system in best(line) else value
-            cells.append(shown + (f"$^{{{mark}}}$" if mark else "") + rf" {{\scriptsize [{low}, {high}]}}")
+            cells.append(shown + (f"$^{{{mark}}}$" if mark else "") + (rf" {{\scriptsize {bounds}}}" if bounds else ""))
         yield " & ".join([tex(line.metric), *cells]) + r" \\"
     yield r"\bottomrule"
     yield r"\end{tabular}"
@@ -157,9 +176,15 @@ def as_json(seen: Comparison) -> dict[str, Any]:
         "metrics": {
             line.metric: {
                 "signature": seen.signatures.get(line.metric, ""),
-                "scores": {s: {"value": line.values[s], "ci": list(line.intervals[s])} for s in seen.systems},
+                "scores": {
+                    s: {"value": line.values[s], **interval_json(line.intervals[s], line.ci_methods.get(s, ""))}
+                    for s in seen.systems
+                },
                 "differences": [
-                    {"a": d.a, "b": d.b, "delta": d.delta, "ci": list(d.interval), "p": d.p, "p_holm": d.p_holm}
+                    {"a": d.a, "b": d.b, "delta": d.delta}
+                    | interval_json(d.interval, d.ci_method)
+                    | {"p": d.p, "p_holm": d.p_holm}
+                    | ({"mcnemar": d.mcnemar._asdict()} if d.mcnemar else {})
                     for d in line.duels
                 ],
             }
@@ -167,6 +192,11 @@ def as_json(seen: Comparison) -> dict[str, Any]:
         },
         "warnings": list(seen.warnings),
     }
+
+
+def interval_json(interval: Interval | None, method: str) -> dict[str, Any]:
+    """Its ends, or null where there is none; and how it was made."""
+    return {"ci": None if interval is None else list(interval), "ci_method": method or None}
 
 
 def escaped(text: str) -> str:

@@ -11,6 +11,7 @@ from fabula.diagnose.errors import Diagnosis
 from fabula.diagnose.factors import CHAIN
 from fabula.diagnose.retrieval import Retrieval
 from fabula.report.table import plain_rows
+from fabula.stats.bootstrap import Interval
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -18,8 +19,13 @@ if TYPE_CHECKING:
 Table = tuple[list[str], list[list[str]]]  # head, lines
 
 
-def spread(low: float, high: float, scale: float, sign: str = "") -> str:
-    return f"[{low * scale:{sign}.2f}, {high * scale:{sign}.2f}]"
+def spread(interval: Interval | None, scale: float, sign: str = "") -> str:
+    """[low, high]; – where there is none."""
+    return "–" if interval is None else f"[{interval.low * scale:{sign}.2f}, {interval.high * scale:{sign}.2f}]"
+
+
+def ends(interval: Interval | None) -> list[float] | None:
+    return None if interval is None else list(interval)
 
 
 def tables(seen: Diagnosis) -> Iterator[Table]:
@@ -32,7 +38,7 @@ def tables(seen: Diagnosis) -> Iterator[Table]:
             f"{r.videos:,}",
             f"{r.value * scale:.2f}",
             f"{r.gain * scale:+.2f}",
-            spread(*r.interval, scale, "+") if r.errors else "",
+            spread(r.interval, scale, "+") if r.errors else "",
         ]
         for r in seen.repairs
     ]
@@ -46,7 +52,7 @@ def tables(seen: Diagnosis) -> Iterator[Table]:
     yield (
         ["videos by", "", "videos", seen.metric, "interval"],
         [
-            [s.attribute, s.label, f"{s.videos:,}", f"{s.value * scale:.2f}", spread(*s.interval, scale)]
+            [s.attribute, s.label, f"{s.videos:,}", f"{s.value * scale:.2f}", spread(s.interval, scale)]
             for s in seen.videos
         ],
     )
@@ -108,13 +114,13 @@ def errors_json(seen: Diagnosis) -> dict[str, Any]:
                 "videos": r.videos,
                 "value": r.value,
                 "gain": r.gain,
-                "ci": list(r.interval),
+                "ci": ends(r.interval),
             }
             for r in seen.repairs
         ],
         "factors": seen.factors.to_dict() if seen.factors else None,
         "slices": {
-            "videos": [{**asdict(s), "interval": list(s.interval)} for s in seen.videos],
+            "videos": [{**asdict(s), "interval": ends(s.interval)} for s in seen.videos],
             "events": [asdict(s) for s in seen.events],
         },
         "limits": asdict(seen.limits),
@@ -129,7 +135,7 @@ def retrieval_plain(seen: Retrieval) -> Iterator[str]:
     said = {"right": f"right (R@{seen.k}, IoU ≥ {seen.iou:g})"}
     head = ["queries", "number", "share", "interval"]
     lines = [
-        [said.get(f.kind, f"{f.kind} wrong"), f"{f.queries:,}", f"{f.share * 100:.2f}", spread(*f.interval, 100)]
+        [said.get(f.kind, f"{f.kind} wrong"), f"{f.queries:,}", f"{f.share * 100:.2f}", spread(f.interval, 100)]
         for f in seen.faults
     ]
     yield from plain_rows(head, lines)
@@ -143,7 +149,7 @@ def retrieval_json(seen: Retrieval) -> dict[str, Any]:
         "k": seen.k,
         "iou": seen.iou,
         "queries": seen.queries,
-        "faults": {f.kind: {"queries": f.queries, "share": f.share, "ci": list(f.interval)} for f in seen.faults},
+        "faults": {f.kind: {"queries": f.queries, "share": f.share, "ci": ends(f.interval)} for f in seen.faults},
         "ci": asdict(seen.how),
         "warnings": list(seen.warnings),
     }

@@ -44,7 +44,8 @@ def plain(m: Meta) -> Iterator[str]:
         yield f"{NAMES[m.statistic]}: difference\tdelta\tlow\thigh\tp\tp (Holm)\t"
         for c in m.contests:
             star = "*" if c.p_holm < m.how.alpha else ""
-            numbers = "\t".join(f"{100 * x:+.2f}" for x in (c.delta, c.interval.low, c.interval.high))
+            ends = ["–", "–"] if c.interval is None else [f"{100 * x:+.2f}" for x in c.interval]
+            numbers = "\t".join([f"{100 * c.delta:+.2f}", *ends])
             yield f"{printable(c.b)} − {printable(c.a)}\t{numbers}\t{p_value(c.p)}\t{p_value(c.p_holm)}\t{star}"
     yield ""
     yield m.signature
@@ -70,9 +71,9 @@ def latex(m: Meta) -> Iterator[str]:
 
 
 def as_json(m: Meta) -> dict[str, Any]:
-    def told(s: Statistic) -> dict[str, Any]:
+    def told(s: Statistic, name: str = "value") -> dict[str, Any]:
         value = None if s.value != s.value else s.value
-        return {"value": value, "ci": None if s.interval is None else list(s.interval)}
+        return {name: value, "ci": None if s.interval is None else list(s.interval)}
 
     return {
         "signature": m.signature,
@@ -88,7 +89,7 @@ def as_json(m: Meta) -> dict[str, Any]:
             for line in m.lines
         },
         "differences": [
-            {"a": c.a, "b": c.b, "delta": c.delta, "ci": list(c.interval), "p": c.p, "p_holm": c.p_holm}
+            {"a": c.a, "b": c.b} | told(Statistic(c.delta, c.interval), "delta") | {"p": c.p, "p_holm": c.p_holm}
             for c in m.contests
         ],
         "notes": list(m.notes),

@@ -10,7 +10,7 @@ B times, V videos are drawn with replacement; θ*_b is the score of draw b. With
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from statistics import NormalDist
 from typing import NamedTuple
 
@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from fabula import _kernels
 from fabula.core.errors import SpecError
-from fabula.stats.resampling import Method, Resampling, check_level
-from fabula.stats.sample import Array, Sample, alike
+from fabula.stats.resampling import Method, check_level
+from fabula.stats.sample import Array, Sample
 
 CELLS = 1 << 20  # weights drawn at a time: 8 MB
 LEFT_OUT = 500  # a fold of every jackknife sample is slow: so many groups of videos are left out instead
@@ -120,30 +120,6 @@ def intervals(
     check_level(level, method)
     thetas = bootstrap(some, resamples, seed)
     return [bounds(s, theta, level, method) for theta, s in zip(thetas, some, strict=True)]
-
-
-def intervals_apart(some: Sequence[Sample], how: Resampling) -> list[Interval]:
-    """Of scores over videos of their own. Equally many videos are drawn alike: such samples share their draws."""
-    sizes: dict[int, list[int]] = {}
-    for k, sample in enumerate(some):
-        sizes.setdefault(len(sample.videos), []).append(k)
-    found: dict[int, Interval] = {}
-    for videos, places in sizes.items():
-        parts = [[some[k].under(W) for k in places] for W in draws(videos, how.resamples, how.seed)]
-        for k, theta in zip(places, np.concatenate([np.array(part) for part in parts], axis=1), strict=True):
-            found[k] = bounds(some[k], theta, how.level, how.method)
-    return [found[k] for k in range(len(some))]
-
-
-def each_interval(some: Mapping[str, Sample], how: Resampling) -> dict[str, Interval]:
-    """The interval of every score; scores over the same videos share their draws."""
-    found: dict[str, Interval] = {}
-    for group in alike({name: [sample] for name, sample in some.items()}):
-        own = intervals(
-            [some[n] for n in group], level=how.level, method=how.method, resamples=how.resamples, seed=how.seed
-        )
-        found |= dict(zip(group, own, strict=True))
-    return found
 
 
 def bounds(sample: Sample, theta: Array, level: float, method: Method) -> Interval:

@@ -7,13 +7,14 @@ because they are asked about one at a time.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 
 from fabula.core.rows import Rows
-from fabula.stats.bootstrap import Interval, bootstrap, bounds
+from fabula.stats.bootstrap import Interval, bootstrap
+from fabula.stats.choose import Chosen, choose_difference, choose_interval, tell_choices
 from fabula.stats.holm import holm
-from fabula.stats.paired import between, bootstrap_p, randomisations
+from fabula.stats.paired import McNemar, bootstrap_p, mcnemar, randomisations
 from fabula.stats.resampling import PairedTest
 from fabula.stats.sample import Array, Folding, Sample, alike, samples
 
@@ -25,9 +26,11 @@ class Duel:
     a: str
     b: str
     delta: float  # θ_b − θ_a
-    interval: Interval
+    interval: Interval | None  # None: too few videos for one
     p: float
     p_holm: float  # corrected over the pairs of this metric
+    ci_method: str = ""  # bca, percentile, or bounded where the videos are few
+    mcnemar: McNemar | None = None  # where rows are hits; beside p, not corrected
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +40,9 @@ class Line:
     metric: str
     scale: float
     values: Mapping[str, float]
-    intervals: Mapping[str, Interval]
+    intervals: Mapping[str, Interval | None]
     duels: tuple[Duel, ...]
+    ci_methods: Mapping[str, str] = field(default_factory=dict)
 
     def beaten(self, system: str, alpha: float) -> list[str]:
         """The systems that this one beats at level α."""
@@ -66,8 +70,12 @@ class Comparison:
         """One line that says how the numbers were made."""
         t = self.testing
         test = {"randomisation": "approximate randomisation", "bootstrap": "paired bootstrap"}[t.test]
+        used = {
+            m for line in self.lines.values() for m in (*line.ci_methods.values(), *(d.ci_method for d in line.duels))
+        }
+        methods = "+".join(sorted(filter(None, used))) or "none"
         return (
-            f"{test}|resamples:{t.resamples}|seed:{t.seed}|ci:{t.method}-{t.level:g}"
+            f"{test}|resamples:{t.resamples}|seed:{t.seed}|ci:{methods}-{t.level:g}"
             f"|correction:holm|alpha:{t.alpha:g}"
             + (f"|clusters:{self.clusters}" if self.clusters else f"|videos:{self.videos}")
         )
@@ -79,13 +87,19 @@ def compare(
     scales: Mapping[str, float] | None = None,
     signatures: Mapping[str, str] | None = None,
     how: PairedTest | None = None,
+    wide: bool = False,
 ) -> Comparison:
-    """metric → system → (rows, how they fold). One draw of videos serves all metrics and systems of equal videos."""
+    """metric → system → (rows, how they fold). One draw of videos serves all metrics and systems of equal videos.
+
+    `wide`: what is drawn are groups of videos, and the bootstrap's intervals are made wider (stats/few.py).
+    """
     how = how or PairedTest()
     systems = tuple(next(iter(tables.values())))
     pairs = list(combinations(range(len(systems)), 2))
     some = {metric: samples(list(of_system.values())) for metric, of_system in tables.items()}
     lines: dict[str, Line] = {}
+    choices: list[tuple[str, Chosen]] = []
+    shared: list[str] = []  # metrics of hits of which several stand over one video
     for group in alike(some):  # metrics over the same videos
         flat = [s for metric in group for s in some[metric]]
         thetas = iter(bootstrap(flat, how.resamples, how.seed))
@@ -93,24 +107,36 @@ def compare(
         if how.test == "bootstrap":
             p = [p_of(some[m][i], some[m][j], drawn[m][j] - drawn[m][i]) for m in group for i, j in pairs]
         else:
-            duels = [(some[m][i], some[m][j]) for m in group for i, j in pairs]
-            p = randomisations(duels, trials=how.resamples, seed=how.seed) if duels else []
+            both = [(some[m][i], some[m][j]) for m in group for i, j in pairs]
+            p = randomisations(both, trials=how.resamples, seed=how.seed) if both else []
         for k, m in enumerate(group):
             own = p[k * len(pairs) : (k + 1) * len(pairs)]
-            told = [
-                (*between(some[m][i], some[m][j], drawn[m][j] - drawn[m][i], how.level, how.method), p, q)
-                for (i, j), p, q in zip(pairs, own, holm(own), strict=True)
-            ]
+            duels = []
+            for (i, j), p_own, p_holm in zip(pairs, own, holm(own), strict=True):
+                a, b = some[m][i], some[m][j]
+                gap = choose_difference(a, b, drawn[m][j] - drawn[m][i], how, wide)
+                hits = mcnemar(a, b)
+                if hits and m not in shared and len(a.rows) > len(a.videos):
+                    shared.append(m)
+                found = gap.interval, p_own, p_holm, gap.method, hits
+                duels.append(Duel(systems[i], systems[j], b.value - a.value, *found))
+                choices.append((m, gap))
+            alone = [choose_interval(s, t, how, wide) for s, t in zip(some[m], drawn[m], strict=True)]
+            choices += [(m, c) for c in alone]
             lines[m] = Line(
                 m,
                 (scales or {}).get(m, 100.0),
                 {n: s.value for n, s in zip(systems, some[m], strict=True)},
-                {n: bounds(s, t, how.level, how.method) for n, s, t in zip(systems, some[m], drawn[m], strict=True)},
-                tuple(Duel(systems[i], systems[j], *duel) for (i, j), duel in zip(pairs, told, strict=True)),
+                {n: c.interval for n, c in zip(systems, alone, strict=True)},
+                tuple(duels),
+                {n: c.method for n, c in zip(systems, alone, strict=True)},
             )
     most = max(len(s.videos) for line in some.values() for s in line)
     ordered = {m: lines[m] for m in tables}
-    return Comparison(systems, ordered, how, most, signatures or {})
+    warnings = tell_choices(choices, "groups" if wide else "videos")
+    if shared:
+        warnings.append(f"{', '.join(shared)}: McNemar's p takes queries of one video as independent; p does not")
+    return Comparison(systems, ordered, how, most, signatures or {}, tuple(warnings))
 
 
 def p_of(a: Sample, b: Sample, deltas: Array) -> float:

@@ -9,6 +9,7 @@
 
 Clusters (items, images) are drawn with replacement: judgements of one are not independent. Few clusters make
 percentiles too narrow; they are taken further out, at Φ(±√(V/(V − 1))·t_{V−1}) (Hesterberg, Am. Statistician 2015).
+Below 10 clusters there is no interval: of 3, those of 95 % held the truth in 72 to 82 of a hundred simulated samples.
 The test between two metrics exchanges their scores, brought to one scale, in a random half of the clusters (permuted
 inputs: Deutsch, Dror & Roth, TACL 2021), or is the paired bootstrap; Holm over pairs.
 
@@ -38,6 +39,7 @@ from fabula.stats.student import NORMAL, t_quantile
 STATISTICS = ("tau_b", "tau_c", "spearman", "pearson", "accuracy")
 CELLS = 1 << 20
 LEVELS = 64  # distinct judgements up to which pairs are counted level by level
+LEAST = 10  # clusters; fewer give no interval
 VERDICTS = 12  # distinct values up to which a score may be a verdict
 Index = NDArray[np.int64]
 
@@ -67,7 +69,7 @@ class Contest:
     a: str
     b: str
     delta: float
-    interval: Interval
+    interval: Interval | None  # None: too few clusters for one
     p: float
     p_holm: float
 
@@ -155,8 +157,9 @@ def weigh(
             progress("metrics", k, len(x))
             thetas[name] = drawn[name].under(how)
         progress("metrics", len(x), len(x))
-    else:
-        notes.append("one cluster: no interval can be told")
+    if people.clusters < LEAST:
+        items = "1 item is" if people.clusters == 1 else f"{people.clusters} items are"
+        notes.append(f"{items} too few for intervals, which need {LEAST}; none are given")
     lines = []
     for name in x:
         flat = {
@@ -178,7 +181,7 @@ def weigh(
                 p = bootstrap_p(deltas[~np.isnan(deltas)], delta)
             else:
                 p = exchange(x[a], x[b], people, statistic, how, delta)
-            made.append((a, b, delta, bounds(deltas, how, people.clusters) or Interval(delta, delta), p))
+            made.append((a, b, delta, bounds(deltas, how, people.clusters), p))
         corrected = holm([p for *_, p in made])
         contests = [Contest(*one, q) for one, q in zip(made, corrected, strict=True)]
     return Meta(
@@ -199,8 +202,8 @@ def lines_value(lines: Sequence[Agreed], name: str, statistic: str) -> float:
 
 
 def bounds(theta: Array | None, how: PairedTest, clusters: int) -> Interval | None:
-    """The expanded percentiles of the draws."""
-    if theta is None or np.isnan(theta).all():
+    """The expanded percentiles of the draws; None where there are too few clusters."""
+    if theta is None or clusters < LEAST or np.isnan(theta).all():
         return None
     V = clusters
     z = (V / (V - 1)) ** 0.5 * t_quantile((1 + how.level) / 2, V - 1)

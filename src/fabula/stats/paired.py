@@ -8,11 +8,15 @@ approximate randomisation (Noreen 1989)   under the null it does not matter whic
 paired bootstrap (Efron & Tibshirani 1993, ch. 16)   B draws of videos, both systems on the same ones; the draws' spread
     around δ̂ stands for that under the null around 0:
         p = (c + 1) / (B + 1),   c = #{b : |δ*_b − δ̂| ≥ |δ̂|}
+McNemar's test, exact (McNemar, Psychometrika 1947)   where a row is a hit or none: of the rows that only one system
+    hits, n_a and n_b, each is as likely the one's as the other's. It takes rows as independent of each other.
+        p = min(1, 2·P(X ≤ min(n_a, n_b))),   X binomial(n_a + n_b, ½)
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -112,3 +116,32 @@ def split_rows(rows: Rows, some: set[str | int]) -> tuple[Rows, Rows]:
     """The rows of the other videos, and those of these."""
     inside = np.array([key in some for key in rows.drawn], dtype=bool)
     return rows.take(np.flatnonzero(~inside)), rows.take(np.flatnonzero(inside))
+
+
+class McNemar(NamedTuple):
+    """Hits of one system alone, of the other alone, and the exact two-sided p."""
+
+    only_a: int
+    only_b: int
+    p: float
+
+
+def mcnemar(a: Sample, b: Sample) -> McNemar | None:
+    """Of two systems' hits; None where a row is no hit (0 or 1), or the score is no mean of such rows."""
+    hits = [find_hits(a), find_hits(b)]
+    if hits[0] is None or hits[1] is None or a.rows.keys != b.rows.keys or (a.rows.refset != b.rows.refset).any():
+        return None
+    gap = hits[1] - hits[0]
+    only_a, only_b = int((gap < 0).sum()), int((gap > 0).sum())
+    n, ways, tail = only_a + only_b, 1, 0
+    for k in range(min(only_a, only_b) + 1):
+        tail, ways = tail + ways, ways * (n - k) // (k + 1)
+    return McNemar(only_a, only_b, min(1.0, 2 * tail / 2**n))
+
+
+def find_hits(sample: Sample) -> Array | None:
+    """The rows' numbers where each is 0 or 1 and the score is their mean. [R]"""
+    column = sample.rows.columns.get(sample.folding.primary)
+    if column is None or column.ndim > 1 or not np.isin(column, (0.0, 1.0)).all():
+        return None
+    return column if abs(float(column.mean()) - sample.value) <= SLACK else None

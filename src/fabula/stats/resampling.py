@@ -36,7 +36,11 @@ class Resampling(Options):
         check_seed(self.seed)
 
     def __str__(self) -> str:
-        return f"{self.method}-{self.level:g}-{self.resamples}-seed{self.seed}"
+        return self.named(self.method)
+
+    def named(self, method: str) -> str:
+        """As a signature has it, for an interval of that kind."""
+        return f"{method}-{self.level:g}-{self.resamples}-seed{self.seed}"
 
 
 @dataclass(frozen=True, kw_only=True)

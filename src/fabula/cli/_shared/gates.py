@@ -63,8 +63,9 @@ def check_worse(seen: Comparison) -> None:
     """Systems that are worse than the first, beyond luck, in one line."""
     first, alpha = seen.systems[0], seen.testing.alpha
     worse = [
-        f"{duel.b} − {first} = {duel.delta * line.scale:+.2f} on {line.metric} "
-        f"[{duel.interval[0] * line.scale:+.2f}, {duel.interval[1] * line.scale:+.2f}], p = {duel.p_holm:.4f}"
+        f"{duel.b} − {first} = {duel.delta * line.scale:+.2f} on {line.metric}"
+        + (" [{:+.2f}, {:+.2f}]".format(*(x * line.scale for x in duel.interval)) if duel.interval else "")
+        + f", p = {duel.p_holm:.4f}"
         for line in seen.lines.values()
         for duel in line.duels
         if duel.a == first and duel.delta < 0 and duel.p_holm < alpha

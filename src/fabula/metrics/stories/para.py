@@ -114,7 +114,7 @@ class Meteor(Paragraph):
 @dataclass(frozen=True, kw_only=True)
 class Cider(Paragraph):
     name: ClassVar[str] = "Para_CIDEr"
-    highest: ClassVar[float] = 10.0
+    highest: ClassVar[float] = cider.Metric.highest
     below_one: ClassVar[str] = cider.Metric.below_one
 
     @property
