@@ -95,8 +95,6 @@ def train(
         for epoch in itertools.count(state.epoch):
             if loop.is_done():
                 break
-            if hasattr(model, "begin"):
-                model.begin(epoch, epoch * loop.per_epoch)  # type: ignore[operator]
             state.epoch, began = epoch, time.monotonic()
             for group in grouped(loop.loader.epoch(epoch, state.batch), settings.accumulate):
                 loop.step(group)
@@ -196,6 +194,8 @@ class Loop:
         rate = self.rate()
         set_rate(self.optimizer, rate)
         self.wrapped.train()
+        if hasattr(self.model, "begin"):
+            self.model.begin(self.state.epoch, self.state.step)  # type: ignore[operator]
         group = [self.send(batch) for batch in group]
         named: dict[str, Tensor] = {}
         norm = torch.zeros((), device=self.fabric.device)

@@ -339,7 +339,7 @@ class Model(nn.Module):
                     nn.init.zeros_(m.bias)
 
     def begin(self, epoch: int, step: int) -> None:
-        """Hard negatives and spans have a step from which on they are learnt."""
+        """Hard negatives and spans have a step of the optimiser from which on they are learnt."""
         self.step = step
 
     def parameter_groups(self, settings: Any) -> list[dict[str, Any]]:
@@ -415,8 +415,6 @@ class Model(nn.Module):
             total = total + c.weight_span * (parts["start"] + parts["end"])
         else:  # every parameter has a gradient, so that processes agree
             total = total + 0.0 * (queries.spans.sum() + self.start.weight.sum() + self.stop.weight.sum())
-        if self.training:
-            self.step += 1
         return {"loss": total, **parts}
 
     def rank_losses(self, scores: Tensor, batch: Batch) -> dict[str, Tensor]:
