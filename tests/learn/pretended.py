@@ -30,7 +30,7 @@ CPU = torch.device("cpu")
 COPIES = ("copy_", "__set__", "_has_compatible_shallow_copy_type")  # which go from one device to the other
 
 
-class MixedDevices(RuntimeError):
+class MixedDevicesError(RuntimeError):
     """What CUDA would refuse."""
 
 
@@ -140,7 +140,7 @@ class PretendedDevice(TorchFunctionMode):
 
     def must(self, holds: bool, said: str) -> None:
         if not holds:
-            raise MixedDevices(said)
+            raise MixedDevicesError(said)
 
 
 def label(func: Callable[..., Any]) -> str:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +18,23 @@ torch = pytest.importorskip("torch", reason="training needs fabula[learn]")
 for module in ("lightning_fabric", "safetensors", "tokenizers"):
     pytest.importorskip(module, reason="training needs fabula[learn]")
 
+from lightning_fabric import Fabric  # noqa: E402
+from lightning_fabric.plugins import MixedPrecision  # noqa: E402
+from torch.amp import GradScaler  # noqa: E402
+
 from fabula.core.notes import Notes  # noqa: E402
-from fabula.learn import models, run, tasks  # noqa: E402
+from fabula.learn import checkpoint, models, run, tasks  # noqa: E402
 from fabula.learn import train as loop  # noqa: E402
 from fabula.learn.options import Run  # noqa: E402
 from fabula.learn.retrieval.data import read_moments  # noqa: E402
 from fabula.learn.retrieval.simulate import Recipe, simulate_moments  # noqa: E402
 from fabula.learn.worlds import films  # noqa: E402
-from tests.learn.pretended import DEVICE, MixedDevices, PretendedDevice, run_on_device  # noqa: E402
+from tests.learn.pretended import DEVICE, MixedDevicesError, PretendedDevice, run_on_device  # noqa: E402
 
-pytestmark = pytest.mark.filterwarnings("ignore:'pin_memory' argument is set as true")  # there is no real GPU
+pytestmark = [  # of torch, where there is no real GPU
+    pytest.mark.filterwarnings("ignore:'pin_memory' argument is set as true"),
+    pytest.mark.filterwarnings("ignore:TF32 acceleration on top of oneDNN"),
+]
 
 PAIRS = [(Task.name, name) for Task in tasks.room.all() for name in Task.models]
 SHAPES: Mapping[str, dict[str, Any]] = {  # small ones
@@ -51,7 +60,9 @@ FORMS: Mapping[str, list[dict[str, Any]]] = {  # of which each has code of its o
     "noise_scorer": [{"hard": 0}],
 }
 VARIANTS = [
-    pytest.param(t, m, more, id=f"{m}-{'-'.join(map(str, more.values()))}") for t, m in PAIRS for more in FORMS.get(m, [])
+    pytest.param(task, name, more, id="-".join(map(str, (name, *more.values()))))
+    for task, name in PAIRS
+    for more in FORMS.get(name, [])
 ]
 
 
@@ -126,29 +137,119 @@ def ask(world: World, task: str, out: Path) -> None:
         assert Task().count(run.ask(Task(), out, options))
 
 
+def fit_in_two(monkeypatch: pytest.MonkeyPatch, *given: Any, **more: Any) -> dict[str, float]:
+    """Stopped after step 3, in the midst of the second epoch, and resumed."""
+    with monkeypatch.context() as patch:
+        patch.setattr(run, "train", lambda *a, **k: loop.train(*a, **k, stop_after=3))
+        fit(*given, **more)
+    torch.manual_seed(1)  # another process would not stand where this one stood
+    return fit(*given, resume=True, **more)
+
+
+@pytest.fixture(scope="module")
+def never_stopped(worlds, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], Path]:
+    """A run of each model on the CPU: 2 epochs of 2 steps of 2 batches."""
+
+    @cache
+    def made(task: str, name: str) -> Path:
+        out = tmp_path_factory.mktemp(name) / "run"
+        fit(worlds[task], task, name, out, SHAPES[name], device="cpu")
+        return out
+
+    return made
+
+
 def losses(out: Path) -> list[float]:
     with (out / "steps.csv").open(newline="") as stream:
         return [float(row["loss"]) for row in csv.DictReader(stream)]
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# The device
+# Resumed
 
 
 @pytest.mark.parametrize(("task", "name"), PAIRS)
-def test_on_a_pretended_gpu(worlds, tmp_path, monkeypatch, task, name):
-    """Trained, stopped in the midst of an epoch, resumed, validated, asked: nothing mixes devices, and the curve is
-    that of the CPU, never stopped."""
-    shape = SHAPES[name]
-    fit(worlds[task], task, name, tmp_path / "cpu", shape, device="cpu")
+def test_stopped_and_resumed_is_the_same_curve(worlds, never_stopped, tmp_path, monkeypatch, task, name):
+    """In the midst of an epoch, with two batches a step; what begins at a step (HERO's hard negatives) too."""
+    whole = never_stopped(task, name)
+    fit_in_two(monkeypatch, worlds[task], task, name, tmp_path / "run", SHAPES[name], device="cpu")
+    assert (tmp_path / "run" / "steps.csv").read_text() == (whole / "steps.csv").read_text()
+    ours, theirs = (checkpoint.read(r / "last.safetensors")[0] for r in (tmp_path / "run", whole))
+    assert ours.keys() == theirs.keys() and all(torch.equal(ours[n], theirs[n]) for n in ours)
+
+
+def test_hard_negatives_begin_at_a_step_of_the_optimiser(worlds, tmp_path, monkeypatch):
+    """Whatever a step is made of; 2 epochs of 4 steps of one batch, 2 of 2 batches."""
+    from fabula.learn.models import hero
+
+    batches: list[tuple[int, bool]] = []
+    loss = hero.Model.loss
+
+    def count(self, batch):
+        batches.append((self.step, self.hard))
+        return loss(self, batch)
+
+    monkeypatch.setattr(hero.Model, "loss", count)
+    for accumulate, steps in ((1, range(8)), (2, [0, 0, 1, 1, 2, 2, 3, 3])):
+        fit(worlds["vcmr"], "vcmr", "hero", tmp_path / str(accumulate), SHAPES["hero"], accumulate=accumulate)
+        assert batches == [(step, step >= 3) for step in steps]
+        batches.clear()
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The device
+
+
+def test_a_pretended_gpu_refuses_what_cuda_refuses():
+    with PretendedDevice():
+        here, there = torch.arange(3.0), torch.arange(3.0, device=DEVICE)
+        assert there.device == DEVICE == (there * 2)[1:].device == there.new_zeros(2).device != here.device
+        refused = [
+            lambda: here + there, lambda: torch.cat([there, here]), lambda: torch.stack([there.sum(), here.sum()]),
+            lambda: there.masked_fill(here > 0, 0.0), lambda: torch.where(there > 0, here, 0.0),
+            lambda: here[there.long()], lambda: here[there > 0], lambda: there.gather(0, here.long()),
+            lambda: there.numpy(), lambda: np.asarray(there), lambda: there.index_put_((there.long(),), here),
+            lambda: torch.nn.functional.cross_entropy(there[None], here[:1].long()),
+            lambda: torch.einsum("a,a->", there, here), lambda: torch.nn.Linear(3, 2)(there),
+        ]  # fmt: skip
+        for mix in refused:
+            with pytest.raises(MixedDevicesError):
+                mix()
+
+
+def test_a_pretended_gpu_allows_what_cuda_allows():
+    with PretendedDevice():
+        here, there = torch.arange(3.0), torch.arange(3.0, device=DEVICE)
+        assert (there + here.sum()).device == DEVICE == there[here.long()].device == there[here > 0].device
+        assert there.cpu().numpy().tolist() == there.tolist() == [0, 1, 2] and int(there[1]) == 1
+        here[1:] = there[1:]
+        assert here.copy_(there).device == torch.device("cpu") == there.to("cpu").device
+        assert here.to(there.device).device == here.to(there).device == torch.zeros_like(here, device="cuda").device
+        line = torch.nn.Linear(3, 2).to(DEVICE)
+        line(there).sum().backward()
+        assert line.weight.device == line.weight.grad.device == DEVICE
+        assert torch.optim.Adam(line.parameters()).step() is None
+
+
+def test_a_mixture_that_is_planted_is_found(worlds, tmp_path, monkeypatch):
+    from fabula.learn.models import xml
+
+    monkeypatch.setattr(xml, "pool_words", lambda words, weight, mask: words.mean(1) * torch.ones(words.shape[-1]))
+    with (
+        run_on_device(monkeypatch),
+        pytest.raises(MixedDevicesError, match=r"Tensor.mul: .* found cuda:0 .* cpu"),
+    ):
+        fit(worlds["vcmr"], "vcmr", "xml", tmp_path / "run", SHAPES["xml"])
+
+
+@pytest.mark.parametrize(("task", "name"), PAIRS)
+def test_on_a_pretended_gpu(worlds, never_stopped, tmp_path, monkeypatch, task, name):
+    """Trained, stopped, resumed, validated, asked: nothing mixes devices, and the curve is that of the CPU."""
     with run_on_device(monkeypatch):
-        with monkeypatch.context() as patch:
-            patch.setattr(run, "train", lambda *a, **k: loop.train(*a, **k, stop_after=3))
-            fit(worlds[task], task, name, tmp_path / "gpu", shape)
-        line = fit(worlds[task], task, name, tmp_path / "gpu", shape, resume=True)
+        line = fit_in_two(monkeypatch, worlds[task], task, name, tmp_path / "run", SHAPES[name])
         assert any(n.startswith("val_") for n in line)
-        ask(worlds[task], task, tmp_path / "gpu")
-    assert losses(tmp_path / "gpu") == pytest.approx(losses(tmp_path / "cpu"), rel=1e-4)
+        ask(worlds[task], task, tmp_path / "run")
+    assert losses(tmp_path / "run") == pytest.approx(losses(never_stopped(task, name)), rel=1e-4)
 
 
 @pytest.mark.parametrize(("task", "name", "more"), VARIANTS)
@@ -157,3 +258,38 @@ def test_variants_on_a_pretended_gpu(worlds, tmp_path, monkeypatch, task, name, 
     with run_on_device(monkeypatch):
         fit(worlds[task], task, name, tmp_path / "run", {**SHAPES[name], **more}, steps=1)
         ask(worlds[task], task, tmp_path / "run")
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_soft_matching_on_a_pretended_gpu(monkeypatch, compiled):
+    """What the models' own operator does inside, by the kernel and without it; its second derivative."""
+    from fabula.learn import soft
+
+    if not compiled:
+        monkeypatch.setattr(soft._kernels, "native", lambda: None)
+    with PretendedDevice():
+        cost, n, m = torch.rand(2, 4, 3, device=DEVICE), *torch.tensor([[4, 3], [3, 2]], device=DEVICE)
+        for gamma, smooth, want in ((0.1, "logsumexp", "gradient"), (0.1, "expectation", "alignment"), (0.0, "", "")):
+            value, flow = soft._forward(cost, n, m, gamma, smooth, want)
+            assert value.device == flow.device == soft._hessian(cost, n, m, gamma, smooth, cost).device == DEVICE
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Half precision
+
+
+@pytest.mark.parametrize("precision", ["bf16", "16-mixed"])
+@pytest.mark.parametrize(("task", "name"), PAIRS)
+def test_half_precision(worlds, tmp_path, monkeypatch, task, name, precision):
+    """Losses and gradients are finite; the model answers in half precision, too."""
+    settings = {"steps": 2, "accumulate": 1, "device": "cpu", "precision": precision}
+    if precision == "16-mixed":  # which the command line leaves to GPUs; not scaled, so that gradients must be finite
+        plugin = MixedPrecision("16-mixed", "cpu", GradScaler("cpu", 1.0))
+        monkeypatch.setattr(loop, "make_fabric", lambda *given, **more: Fabric(accelerator="cpu", plugins=plugin))
+    dtype = torch.float16 if precision == "16-mixed" else torch.bfloat16
+    with torch.backends.mkldnn.flags(enabled=precision != "16-mixed"):  # it has no LSTM in float16
+        fit(worlds[task], task, name, tmp_path / "run", SHAPES[name], **settings)
+        with torch.autocast("cpu", dtype=dtype):
+            ask(worlds[task], task, tmp_path / "run")
+    with (tmp_path / "run" / "steps.csv").open(newline="") as stream:
+        assert all(math.isfinite(float(v)) for row in csv.DictReader(stream) for v in row.values())

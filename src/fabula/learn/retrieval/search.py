@@ -236,6 +236,7 @@ def compare_clips(query: Tensor, clips: Tensor, at: Tensor) -> Tensor:
     T, H = clips.shape[1:]
     out = clips.new_empty(Q, K * T)
     held = clips.new_empty(K, T, H)
+    query = query.to(clips.dtype)  # under autocast it may have another
     for q, rows in enumerate(at.to(clips.device)):
         torch.index_select(clips, 0, rows, out=held)
         torch.mv(held.view(K * T, H), query[q], out=out[q])
