@@ -31,10 +31,7 @@ from fabula.learn.retrieval.simulate import Recipe, simulate_moments  # noqa: E4
 from fabula.learn.worlds import films  # noqa: E402
 from tests.learn.pretended import DEVICE, MixedDevicesError, PretendedDevice, run_on_device  # noqa: E402
 
-pytestmark = [  # of torch, where there is no real GPU
-    pytest.mark.filterwarnings("ignore:'pin_memory' argument is set as true"),
-    pytest.mark.filterwarnings("ignore:TF32 acceleration on top of oneDNN"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore:'pin_memory' argument is set as true")  # there is no real GPU
 
 PAIRS = [(Task.name, name) for Task in tasks.room.all() for name in Task.models]
 SHAPES: Mapping[str, dict[str, Any]] = {  # small ones
@@ -286,10 +283,8 @@ def test_half_precision(worlds, tmp_path, monkeypatch, task, name, precision):
     if precision == "16-mixed":  # which the command line leaves to GPUs; not scaled, so that gradients must be finite
         plugin = MixedPrecision("16-mixed", "cpu", GradScaler("cpu", 1.0))
         monkeypatch.setattr(loop, "make_fabric", lambda *given, **more: Fabric(accelerator="cpu", plugins=plugin))
-    dtype = torch.float16 if precision == "16-mixed" else torch.bfloat16
-    with torch.backends.mkldnn.flags(enabled=precision != "16-mixed"):  # it has no LSTM in float16
-        fit(worlds[task], task, name, tmp_path / "run", SHAPES[name], **settings)
-        with torch.autocast("cpu", dtype=dtype):
-            ask(worlds[task], task, tmp_path / "run")
+    fit(worlds[task], task, name, tmp_path / "run", SHAPES[name], **settings)
+    with torch.autocast("cpu", dtype=torch.float16 if precision == "16-mixed" else torch.bfloat16):
+        ask(worlds[task], task, tmp_path / "run")
     with (tmp_path / "run" / "steps.csv").open(newline="") as stream:
         assert all(math.isfinite(float(v)) for row in csv.DictReader(stream) for v in row.values())
