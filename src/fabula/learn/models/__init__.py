@@ -13,6 +13,7 @@ Optional:
     Model.passes = ("fitb", "caption")  several losses of each batch in turn: `loss(batch, part)` with each of them
     Model.leaves_unused = True          some parameters get no gradient in some batches (several processes must know)
     Model.parts = {"encoder": (…,)}     prefixes of the weights that `--from-part encoder` takes over
+    Model.grows = ("positions.weight",) tables that may have more rows than the weights of --from: the rest is random
     model.begin(epoch, step)            called before every step of the optimiser, whose number it is (from 0)
     model.parameter_groups(settings)    groups for the optimiser; a group's "lr_scale" multiplies the learning rate
 
