@@ -164,7 +164,7 @@ def load_official(
 ) -> tuple[State, Found]:
     """The weights of a published file under our names, for a model of this config; the model need not be built.
 
-    A table that the model lets grow (`Model.grows`) comes with the rows of the file, also where the config asks for more.
+    A table that the model lets grow (`Model.grows`) has the rows of the file, also where the config asks for more.
     """
     if part not in ("all", "encoder"):
         raise SpecError(f"part is {part!r}; it may be all or encoder")

@@ -52,6 +52,7 @@ from fabula.learn.loop.processes import (
     make_fabric,
     random_states,
     restore_random,
+    seed_of_process,
 )
 from fabula.learn.loop.schedule import lr_at, make_optimizer, set_rate
 from fabula.learn.options import Callbacks, Run, Scores, Settings, Share, Validation
@@ -85,7 +86,7 @@ def train(
     check_trackers(run)
     prepare_folder(run, model, settings, about or {}, fabric.is_global_zero)
     fabric.barrier()
-    torch.manual_seed(settings.seed + fabric.global_rank)  # dropout and drawn queries differ between processes
+    torch.manual_seed(seed_of_process(settings.seed, fabric.global_rank))  # of dropout and drawn queries
 
     loader = Loader(data, settings, Share(fabric.global_rank, fabric.world_size), pin=fabric.device.type == "cuda")
     loop = Loop(fabric, model, loader, settings, run, about or {})
