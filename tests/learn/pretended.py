@@ -180,10 +180,11 @@ def run_on_device(monkeypatch: pytest.MonkeyPatch) -> Iterator[PretendedDevice]:
     """`--device auto` is the pretended one."""
     from fabula.learn import run, train
     from fabula.learn.loop import processes
+    from fabula.learn.retrieval import spread
 
     with monkeypatch.context() as patch, PretendedDevice() as device:
-        patch.setattr(processes, "find_device", lambda name: DEVICE)
-        patch.setattr(run, "find_device", lambda name: DEVICE)
+        for module in (processes, run, spread):
+            patch.setattr(module, "find_device", lambda name: DEVICE)
         patch.setattr(train, "make_fabric", make_fabric)
         patch.setattr(torch.cuda, "get_rng_state", lambda device: device and torch.get_rng_state())
         patch.setattr(torch.cuda, "set_rng_state", lambda state, device: torch.set_rng_state(state))

@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import json
 import math
+import re
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -255,6 +257,48 @@ def test_variants_on_a_pretended_gpu(worlds, tmp_path, monkeypatch, task, name, 
     with run_on_device(monkeypatch):
         fit(worlds[task], task, name, tmp_path / "run", {**SHAPES[name], **more}, steps=1)
         ask(worlds[task], task, tmp_path / "run")
+
+
+@pytest.mark.parametrize("name", ["xml", "reloclnet", "hero", "qd_detr"])
+def test_other_questions_on_a_pretended_gpu(worlds, never_stopped, tmp_path, monkeypatch, name):
+    """Part by part, by the published programs' rules, in the whole store: as on the CPU."""
+    rules = ["qvhighlights"] if name == "qd_detr" else ["tvr", "reloclnet"]
+    forms = [{"work": "work", "part": 2}, {"corpus": "store"}, *({"protocol": rule} for rule in rules)]
+    Task = tasks.room.get("vcmr")
+    for form in forms:
+        answers = []
+        for device in ("cpu", "gpu"):
+            folder = tmp_path / f"{device}-{len(form)}-{next(iter(form.values()))}"
+            more = {**form, "work": folder} if "work" in form else form
+            options = Task.Predict(**worlds["vcmr"].asked, device="cpu", **more)
+            with run_on_device(monkeypatch) if device == "gpu" else nullcontext():
+                found = run.ask(Task(), never_stopped("vcmr", name), options)
+                Task().write(found, tmp_path / f"{device}.json")
+            answers.append(round_numbers((tmp_path / f"{device}.json").read_text()))
+        assert answers[0] == answers[1]
+
+
+def round_numbers(text: str) -> str:
+    return re.sub(r"-?\d+\.\d+(e-?\d+)?", lambda n: f"{float(n[0]):.3g}", text)
+
+
+def test_a_finder_on_a_pretended_gpu(worlds, never_stopped):
+    """Words by hashing, and as features of the caller's."""
+    from fabula.learn.retrieval.finder import Finder
+
+    videos = {name: np.random.default_rng(0).random((15, 8), dtype=np.float32) for name in ("a", "b")}
+    with PretendedDevice():
+        finder = Finder(never_stopped("vcmr", "xml"), device=str(DEVICE))
+        corpus = finder.encode_all(videos)
+        assert corpus.rows.mask.device == DEVICE and finder.find(corpus, ["a red door", "a person"])
+        finder.read, finder.words = (lambda text: np.ones((3, finder.config.query_dim), np.float32)), None
+        assert finder.find(corpus, "a red door")
+
+
+def test_a_model_is_looked_into_on_a_pretended_gpu(worlds, never_stopped, monkeypatch):
+    Task = tasks.room.get("micap")
+    with run_on_device(monkeypatch):
+        assert run.look_into(Task(), never_stopped("micap", "micap"), Task.Analyse(**worlds["micap"].asked)).figures
 
 
 @pytest.mark.parametrize("compiled", [True, False])
