@@ -40,6 +40,12 @@ def test_schedules_by_pencil():
     assert rates(15, decay_from=1, decay_every=1, decay_times=1) == [1] * 5 + [0.5] * 10
 
 
+def test_processes_of_neighbouring_seeds_draw_other_numbers():
+    assert processes.seed_of_process(777, 0) == 777  # one process draws what it always drew
+    every = [processes.seed_of_process(seed, rank) for seed in range(770, 790) for rank in range(8)]
+    assert len(set(every)) == len(every) and all(0 <= s < 1 << 63 for s in every)
+
+
 class Small(nn.Module):
     name = "small"
 

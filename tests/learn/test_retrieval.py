@@ -431,3 +431,24 @@ def test_simulated_clips_say_so_and_are_the_same_again(fig: Path, store: Feature
     again = Features(tmp_path / "b.safetensors")
     assert all((store[v] == again[v]).all() for v in store)
     assert {v: len(store[v]) for v in store} == {"a": 10, "b": 12, "c": 31}
+
+
+def test_clips_in_memory_are_bounded(tmp_path, monkeypatch):
+    """The last read ones are kept, in workers a share of the room; what was kept or read again is the same."""
+    from types import SimpleNamespace
+
+    from fabula.learn.features import Features, write_features
+    from fabula.learn.retrieval import data
+
+    rng = np.random.default_rng(0)
+    videos = {f"v{i}": rng.random((10, 4), dtype=np.float32) for i in range(6)}
+    write_features(tmp_path / "f.safetensors", videos.items(), {"rate": 1.0})
+    clips = data.Clips([Features(tmp_path / "f.safetensors")], xml.Config(feature_dim=4, clip=1.0, normalize=False))
+    monkeypatch.setattr(data, "KEPT", 3 * 10 * 4 * 4)
+    for name in ("v0", "v1", "v2", "v0", "v3"):
+        assert clips[name].tolist() == videos[name].tolist()
+    assert list(clips.kept) == ["v2", "v0", "v3"] and clips.size == data.KEPT
+    monkeypatch.setattr(data, "get_worker_info", lambda: SimpleNamespace(num_workers=3))
+    assert clips["v4"].tolist() == videos["v4"].tolist() and list(clips.kept) == ["v4"]
+    monkeypatch.setattr(data, "KEPT", 3)  # less than one video
+    assert clips["v5"].tolist() == videos["v5"].tolist() and not clips.kept and clips.size == 0

@@ -230,6 +230,17 @@ def test_checkpoints_predict(small, run):
     )
 
 
+def test_an_answer_does_not_depend_on_its_batch(small, tmp_path):
+    """Videos that keep their length are asked one by one, whatever --batch-size says: norms would see the padding."""
+    config = {**SMALL, "frames": None, "captioner": "none"}
+    train(task_of(small), tmp_path / "run", config, {**FAST, "epochs": 1})
+    one, many = (
+        predict_pss(tmp_path / "run", PredictOptions(features=small.features, batch_size=size)).stories
+        for size in (1, 8)
+    )
+    assert one == many
+
+
 def test_checkpoints_that_are_none(small, run, tmp_path):
     from safetensors.torch import save_file
 

@@ -26,12 +26,14 @@ def extract_features(
 ) -> Extracted:
     """Features of videos (files, or folders of them), written as a store with its manifest."""
     (options,) = deal("extract_features", given, options or ExtractOptions)
+    from fabula.features.devices import place_adapter
     from fabula.features.extract import Plan, extract
     from fabula.features.extractors import extractor
 
     changes: dict[str, Any] = {"device": options.device}
     changes |= {} if options.fps is None else {"fps": options.fps}
     changes |= {} if options.weights is None else {"weights": str(options.weights)}
+    adapter = place_adapter(extractor(options.with_, **changes))
     plan = Plan(
         out=options.out,
         overwrite=options.overwrite,
@@ -39,9 +41,9 @@ def extract_features(
         resume=options.resume,
         skip_bad=options.skip_bad,
         licence=options.licence,
-        runner=choose_runner(options),
+        runner=choose_runner(options, adapter.device),
     )
-    return extract(videos, extractor(options.with_, **changes), plan, progress, warn)
+    return extract(videos, adapter, plan, progress, warn)
 
 
 class Placed(Protocol):
@@ -53,18 +55,16 @@ class Placed(Protocol):
     def address(self) -> str | None: ...
     @property
     def processes(self) -> int | None: ...
-    @property
-    def device(self) -> str: ...
 
 
-def choose_runner(options: Placed) -> Runner:
-    """Where videos are worked on: here, in processes, on Ray."""
+def choose_runner(options: Placed, device: str) -> Runner:
+    """Where videos are worked on: here, in processes, on Ray. One at a time on a GPU."""
     from fabula._kernels import processors
     from fabula.jobs.runner import InProcess, runner_named
 
     if options.engine == "ray":
         return runner_named("ray", options.address)
-    count = options.processes or (processors() if options.device == "cpu" else 1)
+    count = options.processes or (processors() if device == "cpu" else 1)
     if count == 1:
         return InProcess()
     from fabula.jobs.processes import Processes

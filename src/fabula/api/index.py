@@ -31,7 +31,7 @@ def index(
     from fabula.search.index import Plan, bring_up
 
     store, found, look = prepare(videos, options, warn)
-    runner = choose_runner(options) if len(found) > 1 else InProcess()
+    runner = choose_runner(options, look.embedder.device) if len(found) > 1 else InProcess()
     plan = Plan(runner=runner, retry=options.retry, skip_bad=options.skip_bad, progress=progress, warn=warn)
     done = bring_up(store, found, look, plan)
     if options.reembed:

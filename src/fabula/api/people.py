@@ -34,6 +34,7 @@ def find_people(
 ) -> Cast:
     """The people of videos (files, or folders of them), written as a store; corrections beside it are applied."""
     (options,) = deal("find_people", given, options or FindOptions)
+    from fabula.features.devices import place_adapter
     from fabula.features.extract import Plan
     from fabula.features.people.base import FaceModel, Look
     from fabula.features.people.cluster import clusterer
@@ -42,9 +43,9 @@ def find_people(
     from fabula.features.people.find import find_people as find
 
     look = Look(fps=options.fps, shots=options.shots, side=options.side)
-    model = FaceModel(
-        detector(options.detector, device=options.device), embedder(options.embedder, device=options.device), look
-    )
+    finds = place_adapter(detector(options.detector, device=options.device))
+    knows = place_adapter(embedder(options.embedder, device=options.device))
+    model = FaceModel(finds, knows, look)
     plan = Plan(
         out=options.out,
         overwrite=options.overwrite,
@@ -52,7 +53,7 @@ def find_people(
         resume=options.resume,
         skip_bad=options.skip_bad,
         licence=options.licence,
-        runner=choose_runner(options, videos),
+        runner=choose_runner(options, videos, {finds.device, knows.device}),
     )
     made = find(videos, model, clusterer(options.cluster), plan, progress, warn)
     for line in made.remarks:
@@ -60,7 +61,7 @@ def find_people(
     return made
 
 
-def choose_runner(options: FindOptions, videos: Sequence[str | Path]) -> Runner:
+def choose_runner(options: FindOptions, videos: Sequence[str | Path], devices: set[str]) -> Runner:
     """Where videos are worked on; one video is looked at here, where its progress can be seen."""
     from fabula._kernels import processors
     from fabula.jobs.runner import InProcess, runner_named
@@ -72,7 +73,7 @@ def choose_runner(options: FindOptions, videos: Sequence[str | Path]) -> Runner:
     if options.address is not None:
         raise SpecError("--address names a Ray cluster; say --engine ray")
     alone = len(videos) == 1 and not Path(videos[0]).is_dir()
-    count = options.processes or (processors() if options.device == "cpu" and not alone else 1)
+    count = options.processes or (processors() if devices == {"cpu"} and not alone else 1)
     if count == 1:
         return InProcess()
     from fabula.jobs.processes import Processes

@@ -57,12 +57,14 @@ def open_store(where: str) -> Store:
 def open_searcher(*, options: SearchOptions | None = None, calibrated: bool = True, **given: Any) -> Searcher:
     """A store and its embedder, to be asked often."""
     (options,) = deal("open_searcher", given, options or SearchOptions)
+    from fabula.features.devices import find_device, place_adapter
     from fabula.search.embedders import rebuild
     from fabula.search.find import Searcher
 
     store = open_store(options.store)
     weights = None if options.weights is None else str(options.weights)
     embedder = rebuild(store.recipe, weights or store.manifest.weights, options.device)
+    embedder = place_adapter(embedder, embedder.text_library)
     cast = model = None
     if options.people is not None:
         from fabula.features.people.cast import Cast
@@ -71,7 +73,8 @@ def open_searcher(*, options: SearchOptions | None = None, calibrated: bool = Tr
     if options.model is not None:
         from fabula.search.spans import Model
 
-        model = Model(str(options.model), options.extract, options.device, options.other_features)
+        device = find_device(options.device, "torch")
+        model = Model(str(options.model), options.extract, device, options.other_features)
     made = Searcher(store, embedder, cast=cast, model=model)
     if not calibrated:
         made.calibration = None

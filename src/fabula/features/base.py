@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from fabula.core.errors import InputError, SpecError
 from fabula.core.spec import Spec
+from fabula.features.devices import Library
 
 Pictures = NDArray[np.uint8]  # [H, W, 3] red, green, blue
 Clips = NDArray[np.uint8]  # [N, clip, H, W, 3]
@@ -40,6 +41,7 @@ class Extractor(Spec, ABC):
     """Base of adapters: what they are given, and what they say of themselves."""
 
     licence: ClassVar[str] = "not known"  # of the weights
+    library: ClassVar[Library] = "torch"  # that runs the network
     packages: ClassVar[tuple[str, ...]] = ()  # whose versions are written down, beside ours and PyAV's
     aside: ClassVar[frozenset[str]] = frozenset(
         {"weights", "device", "batch", "threads"}

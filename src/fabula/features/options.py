@@ -23,7 +23,7 @@ class ExtractOptions(Options):
     fps: float | None = option(None, "Frames looked at per second. Default: the extractor's.")
     weights: Path | None = option(None, "File of the weights, where the extractor does not bring its own.")
     licence: str | None = option(None, "Licence of the weights, for the manifest. Default: as the extractor knows it.")
-    device: str = option("cpu", "cpu, cuda, cuda:1 …", shows_default=True)
+    device: str = option("auto", "auto, cpu, cuda, cuda:1 …", shows_default=True)
     processes: int | None = option(None, "Videos at a time. Default: one for each processor.", at_least=1)
     engine: Literal["local", "ray"] = option("local", "Where videos are worked on.", shows_default=True)
     address: str | None = option(None, "Address of a Ray cluster. Default: one of this machine.")

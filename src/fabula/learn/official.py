@@ -162,7 +162,10 @@ TABLES = {"pdvc": PDVC, "hero": HERO, "qd_detr": QD_DETR, "xml": XML, "reloclnet
 def load_official(
     path: str | Path, config: Any, part: Literal["all", "encoder"] = "all", model: str = "pdvc"
 ) -> tuple[State, Found]:
-    """The weights of a published file under our names, for a model of this config; the model need not be built."""
+    """The weights of a published file under our names, for a model of this config; the model need not be built.
+
+    A table that the model lets grow (`Model.grows`) has the rows of the file, also where the config asks for more.
+    """
     if part not in ("all", "encoder"):
         raise SpecError(f"part is {part!r}; it may be all or encoder")
     table = table_of(model)
@@ -183,6 +186,8 @@ def load_official(
         wanted = room.get(model)(config).state_dict()
     if part == "encoder":
         wanted = {name: t for name, t in wanted.items() if name.startswith(table.encoder)}
+    for name in set(getattr(room.get(model), "grows", ())) & kept.keys() & wanted.keys():
+        wanted[name] = wanted[name][: len(kept[name])]
     check_fit(kept, wanted, path)
     of = {ours: name for name in official if (ours := translate(name, table)) is not None}
     left = (*unused, *(of[name] for name in state if name not in kept))

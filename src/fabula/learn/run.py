@@ -54,14 +54,15 @@ def fit(
     for name in config or {}:
         if name in task.derived:
             raise SpecError(f"{name} comes from the data and cannot be set")
-    Model = models.get(options.model or recipe.model or preset.model or task.models[0])
-    if preset.model not in (None, Model.name):
-        raise SpecError(f"--preset {options.preset or recipe.preset} is for the model {preset.model}, not {Model.name}")
+    Model = models.get(options.model or recipe.model or (*preset.models, *task.models)[0])
+    if preset.models and Model.name not in preset.models:
+        fits = f"model{'s' * (len(preset.models) > 1)} {', '.join(preset.models)}"
+        raise SpecError(f"--preset {options.preset or recipe.preset} is for the {fits}, not {Model.name}")
     source = task.read(options, notes)
     tell_new(notes, callbacks)
 
     begin, weights = read_start(options, Model)
-    chosen = configure(begin.config if begin else default_of(Model, options.tiny), preset.config)
+    chosen = configure(begin.config if begin else default_of(Model, options.tiny), preset.config_of(Model.name))
     looped = configure(Settings(**Model.recipe), count_epochs(preset.settings))
     with name_file(options.config):
         chosen = configure(chosen, {n: v for n, v in recipe.config.items() if n not in task.derived})
@@ -71,7 +72,7 @@ def fit(
     torch.manual_seed(looped.seed)  # the weights begin the same in every process and every run of a seed
     model = Model(chosen)
     if begin is not None:
-        take_weights(model, weights(chosen), options)
+        take_weights(model, weights(chosen), options, notes)
     data, held = task.data(source, chosen), task.held(source, chosen)
     for some in (data, held):
         if (own := getattr(some, "notes", notes)) is not notes:
@@ -240,9 +241,14 @@ def find_official() -> Any:
         return None
 
 
-def take_weights(model: nn.Module, weights: Mapping[str, Tensor], options: TrainOptions) -> None:
-    """All weights, or those of one part; they must fit."""
+def take_weights(model: nn.Module, weights: Mapping[str, Tensor], options: TrainOptions, notes: Notes) -> None:
+    """All weights, or those of one part; they must fit. Of a table of positions those that the weights lack begin at
+    random, where the model says that it may grow."""
     own = model.state_dict()
+    for name in getattr(model, "grows", ()):
+        if name in weights and (n := len(weights[name])) < len(own[name]):
+            weights = {**weights, name: torch.cat([weights[name], own[name][n:]])}
+            notes.add(f"{name}: the weights have {n} rows; {n + 1} to {len(own[name])} begin at random")
     if options.from_part != "whole":
         prefixes = find_part(model, options.from_part)
         own = {n: t for n, t in own.items() if n.startswith(prefixes)}

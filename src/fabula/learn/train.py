@@ -52,6 +52,7 @@ from fabula.learn.loop.processes import (
     make_fabric,
     random_states,
     restore_random,
+    seed_of_process,
 )
 from fabula.learn.loop.schedule import lr_at, make_optimizer, set_rate
 from fabula.learn.options import Callbacks, Run, Scores, Settings, Share, Validation
@@ -85,7 +86,7 @@ def train(
     check_trackers(run)
     prepare_folder(run, model, settings, about or {}, fabric.is_global_zero)
     fabric.barrier()
-    torch.manual_seed(settings.seed + fabric.global_rank)  # dropout and drawn queries differ between processes
+    torch.manual_seed(seed_of_process(settings.seed, fabric.global_rank))  # of dropout and drawn queries
 
     loader = Loader(data, settings, Share(fabric.global_rank, fabric.world_size), pin=fabric.device.type == "cuda")
     loop = Loop(fabric, model, loader, settings, run, about or {})
@@ -95,8 +96,6 @@ def train(
         for epoch in itertools.count(state.epoch):
             if loop.is_done():
                 break
-            if hasattr(model, "begin"):
-                model.begin(epoch, epoch * loop.per_epoch)  # type: ignore[operator]
             state.epoch, began = epoch, time.monotonic()
             for group in grouped(loop.loader.epoch(epoch, state.batch), settings.accumulate):
                 loop.step(group)
@@ -196,6 +195,8 @@ class Loop:
         rate = self.rate()
         set_rate(self.optimizer, rate)
         self.wrapped.train()
+        if hasattr(self.model, "begin"):
+            self.model.begin(self.state.epoch, self.state.step)  # type: ignore[operator]
         group = [self.send(batch) for batch in group]
         named: dict[str, Tensor] = {}
         norm = torch.zeros((), device=self.fabric.device)

@@ -14,6 +14,7 @@ from typing import Any
 from fabula.core.errors import InputError
 from fabula.core.notes import ignore
 from fabula.features.decode import import_av
+from fabula.features.devices import place_adapter
 from fabula.search import manifest as about
 from fabula.search.embedders import embedder as parse_embedder
 from fabula.search.embedders import rebuild
@@ -69,9 +70,9 @@ def choose_embedder(options: IndexOptions, there: Manifest | None) -> Embedder:
     """The one that was named; else that of the store."""
     weights = None if options.weights is None else str(options.weights)
     if options.with_ is None and there is not None:
-        return rebuild(there.recipe, weights or there.weights, options.device)
+        return place_adapter(rebuild(there.recipe, weights or there.weights, options.device))
     more = {} if weights is None else {"weights": weights}
-    made = parse_embedder(options.with_ or DEFAULT, device=options.device, **more)
+    made = place_adapter(parse_embedder(options.with_ or DEFAULT, device=options.device, **more))
     return made if made.weights is None else replace(made, weights=str(Path(made.weights).absolute()))
 
 

@@ -26,7 +26,7 @@ class IndexOptions(Options):
     clip: float | None = option(None, "Seconds of a clip. Default: the store's; 2 for a new one.")
     stride: float | None = option(None, "Seconds from one clip to the next. Default: the store's; those of a clip.")
     weights: Path | None = option(None, "The embedder's weights, where it does not bring its own.")
-    device: str = option("cpu", "cpu, cuda, cuda:1 …", shows_default=True)
+    device: str = option("auto", "auto, cpu, cuda, cuda:1 …", shows_default=True)
     processes: int | None = option(None, "Videos at a time. Default: one for each processor.", at_least=1)
     engine: Literal["local", "ray"] = option("local", "Where videos are worked on.", shows_default=True)
     address: str | None = option(None, "Address of a Ray cluster. Default: one of this machine.")
@@ -61,7 +61,7 @@ class SearchOptions(Options):
     extract: str | None = option(None, "Extractor of the model's features. Default: the store's vectors are them.")
     other_features: bool = option(False, "Take the model though its features were made in another way.")
     weights: Path | None = option(None, "The embedder's weights, where they lie elsewhere than when it was indexed.")
-    device: str = option("cpu", "cpu, cuda, cuda:1 …", shows_default=True)
+    device: str = option("auto", "auto, cpu, cuda, cuda:1 …", shows_default=True)
 
     def __post_init__(self) -> None:
         self.set_paths("people", "weights", "model")

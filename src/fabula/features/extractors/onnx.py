@@ -27,6 +27,7 @@ class Extractor(base.Extractor):
     """The file of the network is its weights."""
 
     name = "onnx"
+    library = "onnx"
     licence = "the user's to know: the weights are a file of theirs"
     packages = ("onnxruntime",)
     needs_weights: ClassVar[bool] = True

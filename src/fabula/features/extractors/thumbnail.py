@@ -22,6 +22,7 @@ class Extractor(base.Extractor):
     """Of a clip, the mean of its frames."""
 
     name = "thumbnail"
+    library = "none"
     licence = "none: it has no weights"
 
     resize: int = 64

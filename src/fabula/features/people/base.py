@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from fabula.core.errors import InputError, MissingExtra, SpecError
 from fabula.core.spec import Spec
 from fabula.features.base import Pictures, hash_file, stamp
+from fabula.features.devices import Library
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
@@ -57,6 +58,7 @@ class Adapter(Spec, ABC):
 
     licence: ClassVar[str] = "the user's to know: the weights are a file of theirs"
     packages: ClassVar[tuple[str, ...]] = ()  # whose versions are written down
+    library: ClassVar[Library] = "onnx"  # that runs the network
     aside: ClassVar[frozenset[str]] = frozenset({"weights", "device", "threads"})  # where and how, not what
     option: ClassVar[str] = ""  # of the command line
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import hashlib
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -50,6 +51,15 @@ def make_fabric(settings: Settings, unused: bool = False) -> Fabric:
         strategy = DDPStrategy(find_unused_parameters=unused)
         return Fabric(devices=local, num_nodes=world // local, strategy=strategy, **several)
     return Fabric(devices=[device.index or 0] if device.type == "cuda" else 1, **several)
+
+
+def seed_of_process(seed: int, rank: int) -> int:
+    """What a process draws its dropout by: the run's seed for the first, for the others 63 bits that no other (seed,
+    rank) has, so that a run with the next seed does not draw what this one's second process draws."""
+    if rank == 0:
+        return seed
+    made = hashlib.blake2b(f"{seed} process {rank}".encode(), digest_size=8).digest()
+    return int.from_bytes(made, "little") >> 1
 
 
 def leave_group() -> None:

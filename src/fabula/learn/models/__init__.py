@@ -13,7 +13,8 @@ Optional:
     Model.passes = ("fitb", "caption")  several losses of each batch in turn: `loss(batch, part)` with each of them
     Model.leaves_unused = True          some parameters get no gradient in some batches (several processes must know)
     Model.parts = {"encoder": (…,)}     prefixes of the weights that `--from-part encoder` takes over
-    model.begin(epoch, step)            told at the start of every epoch, and when a run is resumed
+    Model.grows = ("positions.weight",) tables that may have more rows than the weights of --from: the rest is random
+    model.begin(epoch, step)            called before every step of the optimiser, whose number it is (from 0)
     model.parameter_groups(settings)    groups for the optimiser; a group's "lr_scale" multiplies the learning rate
 
 A model of another package is found by an entry point of the group `fabula.models` that leads to its `Model`.

@@ -23,7 +23,8 @@ Decided where the published code (github.com/linjieli222/HERO) is broken or sile
 - Hard negatives: from step `hard_from` the `hard_pool` hardest weigh ×10, the others ×.1 (there as here).
 - `drop_span`: there a step learns spans with probability .2 alone. Here the same; a step that does not costs less.
 - Words are ids of the config's vocabulary, or of RoBERTa's where the published weights are used: 0 begins, 1 pads.
-- With features of another width than the published 4352, the two layers that read them begin at random.
+- With features of another width than the published 4352, the two layers that read them begin at random; so do the
+  places of frames beyond the published 100.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ class Config:
     cross_layers: int = 6  # of the cross-modal transformer
     time_layers: int = 3  # of the temporal transformer
     positions: int = 514  # that words, frames in time and query words can have
-    frame_positions: int = 100  # that frames can have in the cross-modal transformer
+    frame_positions: int = 100  # that frames can have in the cross-modal transformer (ActivityNet 240)
     kernel: int = 5  # width of the start and end convolutions
     dropout: float = 0.1
     attention_dropout: float = 0.1
@@ -308,6 +309,7 @@ class Model(nn.Module):
         "inner": ("cross.stack.", "cross.words.", "cross.types.", "cross.word_positions.", "cross.frame_positions.",
                   "time.", "time_positions.", "pool.", "span_query.", "start.", "stop."),
     }  # fmt: skip
+    grows: ClassVar[tuple[str, ...]] = ("cross.frame_positions.table.weight",)
 
     def __init__(self, config: Config) -> None:
         super().__init__()
@@ -318,7 +320,8 @@ class Model(nn.Module):
             raise SpecError(f"a vocabulary of {c.ids} words; ids 0 and 1 are no words")
         if c.max_clips > min(c.frame_positions, c.positions) or c.max_words + 1 > c.positions:
             seen = f"{c.max_clips} clips or {c.max_words} words and CLS"
-            raise SpecError(f"{seen} do not fit into {c.frame_positions} and {c.positions} positions")
+            hint = "set frame_positions and positions larger"
+            raise SpecError(f"{seen} do not fit into {c.frame_positions} and {c.positions} positions; {hint}")
         self.cross = CrossModal(c)
         self.raw = Projection(c.feature_dim, c)
         self.time_positions, self.time = Positions(c.positions, c), Stack(c, c.time_layers)
@@ -339,7 +342,7 @@ class Model(nn.Module):
                     nn.init.zeros_(m.bias)
 
     def begin(self, epoch: int, step: int) -> None:
-        """Hard negatives and spans have a step from which on they are learnt."""
+        """Hard negatives and spans have a step of the optimiser from which on they are learnt."""
         self.step = step
 
     def parameter_groups(self, settings: Any) -> list[dict[str, Any]]:
@@ -415,8 +418,6 @@ class Model(nn.Module):
             total = total + c.weight_span * (parts["start"] + parts["end"])
         else:  # every parameter has a gradient, so that processes agree
             total = total + 0.0 * (queries.spans.sum() + self.start.weight.sum() + self.stop.weight.sum())
-        if self.training:
-            self.step += 1
         return {"loss": total, **parts}
 
     def rank_losses(self, scores: Tensor, batch: Batch) -> dict[str, Tensor]:

@@ -295,7 +295,7 @@ class Pyramid(nn.Module):
     """Features at L scales with their positions: conv k=1, then conv k=3 stride 2; GroupNorm after each.
 
     Level 1 reads the raw features like level 0, levels 2, 3, … the level before. GroupNorm sees padded frames, as
-    published: batches of equal length (frames=…) have none.
+    published: batches of equal length (frames=…) have none, and where lengths are kept videos are asked one by one.
     """
 
     def __init__(self, config: Config) -> None:

@@ -132,7 +132,8 @@ class Model(nn.Module):
         B, T, _ = features.shape
         if c.frames != T:
             raise SpecError(f"features of {T} frames; this model takes {c.frames}")
-        around, _ = self.context(features)
+        with torch.autocast(features.device.type, enabled=False):  # CPUs may have no LSTM in half precision
+            around, _ = self.context(features)
         x = F.relu(self.join(torch.cat([features, around], -1))).transpose(1, 2)  # [B, D, T]
         out, fits = [], []
         for a, conv in zip(c.anchors, self.convs, strict=True):

@@ -51,7 +51,7 @@ from fabula.learn.models.xml import (
     weigh,
 )
 from fabula.learn.retrieval.asked import predict_own
-from fabula.learn.retrieval.contract import NOTHING, Batch, Queries, Videos, best_clip
+from fabula.learn.retrieval.contract import Batch, Queries, Videos, best_clip, hide
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def frame_loss(clips: Tensor, query: Tensor, spans: Tensor, mask: Tensor) -> Ten
 def video_loss(scores: Tensor, rivals: Tensor) -> Tensor:
     """VideoCL: noise-contrastive estimation both ways. scores [B, B], queries × videos; who is whose rival [B, B]"""
     own = torch.eye(len(scores), dtype=torch.bool, device=scores.device)
-    s = scores.masked_fill(~(rivals | own), NOTHING)
+    s = hide(scores, rivals | own)
     return (torch.cat([s, s.T], 1).logsumexp(1) - scores.diagonal()).mean()
 
 

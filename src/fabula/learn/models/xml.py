@@ -34,7 +34,7 @@ from torch import Tensor, nn
 from fabula.core.errors import SpecError
 from fabula.core.moments import Ranking
 from fabula.learn.retrieval.asked import predict_own
-from fabula.learn.retrieval.contract import NOTHING, Batch, Ends, Labels, Queries, Videos, best_clip
+from fabula.learn.retrieval.contract import Batch, Ends, Labels, Queries, Videos, best_clip, hide
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ class Block(nn.Module):
 
 def pool_words(words: Tensor, weight: Tensor, mask: Tensor) -> Tensor:
     """Σ_l softmax(weight)_l words_l over the words there are. [B, L, H], [B, L], [B, L] → [B, H]"""
-    a = weight.masked_fill(~mask, NOTHING).softmax(-1)
+    a = hide(weight, mask).softmax(-1)
     return torch.einsum("bl,blh->bh", a, words)
 
 
@@ -168,7 +168,7 @@ class Boundaries(nn.Module):
         if self.pads == "hidden":
             similarity = similarity.masked_fill(~mask, 0.0)
         z = similarity.reshape(-1, 1, shape[-1])
-        start, end = (conv(z).view(shape).masked_fill(~mask, NOTHING) for conv in (self.start, self.end))
+        start, end = (hide(conv(z).view(shape), mask) for conv in (self.start, self.end))
         return start, end
 
 

@@ -140,10 +140,15 @@ class Retriever(Protocol):
 NOTHING = -1e10  # the score of a clip that is not there
 
 
+def hide(scores: Tensor, mask: Tensor) -> Tensor:
+    """The scores, NOTHING where the mask is False: in float16, which ends at 65,504, half of the lowest number."""
+    return scores.masked_fill(~mask, max(NOTHING, torch.finfo(scores.dtype).min / 2))
+
+
 def best_clip(query: Tensor, clips: Tensor, mask: Tensor) -> Tensor:
     """max over a video's clips of query · clip. [Q, H], [N, T, H], [N, T] → [Q, N]"""
     every = torch.einsum("qh,nth->qnt", query, clips)
-    return every.masked_fill(~mask, NOTHING).amax(-1)
+    return hide(every, mask).amax(-1)
 
 
 def pad_rows(rows: Sequence[Tensor], length: int | None = None) -> tuple[Tensor, Tensor]:

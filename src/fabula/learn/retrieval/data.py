@@ -22,6 +22,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.utils.data import get_worker_info
 
 from fabula.core.errors import InputError, SpecError, shown
 from fabula.core.moments import Id, Query, Span
@@ -38,6 +39,7 @@ from fabula.learn.simulate import digest
 Granularity = Literal["fig", "cog"]
 T = TypeVar("T")
 WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
+KEPT = 1 << 30  # bytes of clips in memory
 MANY_WORDS = 100_000  # characters; a query is a sentence
 
 
@@ -205,7 +207,8 @@ def average_down(clips: Frames, most: int) -> Frames:
 class Clips(Mapping[str, Tensor]):
     """The clips of every video, [T, C]: one store, or several side by side, pooled and scaled.
 
-    `keep`: all are kept once read, as training wants them; else the last one.
+    `keep`: the last that were read stay in memory, KEPT bytes of them, as training wants them; else one video. Workers
+    of a loader, of whom each has its own, share the room.
     """
 
     def __init__(self, stores: Sequence[Features], config: Any, rate: float | None = None, keep: bool = True) -> None:
@@ -213,6 +216,7 @@ class Clips(Mapping[str, Tensor]):
             raise SpecError("no features")
         self.stores, self.config = stores, config
         self.kept: dict[str, Tensor] | None = {} if keep else None
+        self.size = 0  # bytes of what is kept
         self.last: tuple[str | None, Tensor] = (None, torch.empty(0))
         self.rates = [rate or rate_of(store) or 1 / config.clip for store in stores]
         dim = sum(store.dim for store in stores)
@@ -222,7 +226,8 @@ class Clips(Mapping[str, Tensor]):
 
     def __getitem__(self, video: str) -> Tensor:
         if self.kept is not None and video in self.kept:
-            return self.kept[video]
+            self.kept[video] = clips = self.kept.pop(video)  # the last to go now
+            return clips
         if self.last[0] == video:
             return self.last[1]
         parts = []
@@ -241,7 +246,10 @@ class Clips(Mapping[str, Tensor]):
             clips = torch.from_numpy(average_down(clips.numpy(), self.config.max_clips))
         self.last = video, clips
         if self.kept is not None:
-            self.kept[video] = clips
+            self.kept[video], self.size = clips, self.size + clips.untyped_storage().nbytes()
+            worker = get_worker_info()
+            while self.size > KEPT // (worker.num_workers if worker else 1):
+                self.size -= self.kept.pop(next(iter(self.kept))).untyped_storage().nbytes()
         return clips
 
     def __contains__(self, video: object) -> bool:

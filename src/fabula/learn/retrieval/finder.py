@@ -145,5 +145,6 @@ class Finder:
             made = torch.from_numpy(row)[: self.config.max_words]
             rows.append(scale_rows(made) if self.config.normalize else made)
         words, mask = pad_rows(rows)
+        device = next(self.model.parameters()).device
         with torch.inference_mode():
-            return self.model.encode_query(words, mask)
+            return self.model.encode_query(words.to(device), mask.to(device))

@@ -199,14 +199,15 @@ def answer_queries(
     if own is not None:
         at, there = rows_of(own[:, None], corpus)  # [Q, W]
         scores = torch.stack([own_scores(model, queries[q : q + 1], corpus, at[q]) for q in range(len(queries))])
-        scores = scores.masked_fill(~there, -torch.inf)
+        scores = scores.masked_fill(~there.to(scores.device), -torch.inf)
         svmr_listed, svmr = find_spans(model, queries, corpus, own[:, None], (None, scores), d)
     return Answers(vcmr, vcmr_listed, svmr, svmr_listed, top, weights)
 
 
 def own_scores(model: Retriever, query: Queries, corpus: Corpus, at: Tensor) -> Tensor:
-    """The score of some rows for one query; 0 where it is the only one. [W]"""
-    return model.video_scores(query, corpus.rows[at])[0] if len(at) > 1 else torch.zeros(1, device=at.device)
+    """The score of some rows for one query, on the model's device; 0 where it is the only one. [W]"""
+    rows = corpus.rows[at]
+    return model.video_scores(query, rows)[0] if len(at) > 1 else torch.zeros(1, device=rows.mask.device)
 
 
 def rows_of(videos: Tensor, corpus: Corpus) -> tuple[Tensor, Tensor]:
@@ -235,6 +236,7 @@ def compare_clips(query: Tensor, clips: Tensor, at: Tensor) -> Tensor:
     T, H = clips.shape[1:]
     out = clips.new_empty(Q, K * T)
     held = clips.new_empty(K, T, H)
+    query = query.to(clips.dtype)  # under autocast it may have another
     for q, rows in enumerate(at.to(clips.device)):
         torch.index_select(clips, 0, rows, out=held)
         torch.mv(held.view(K * T, H), query[q], out=out[q])

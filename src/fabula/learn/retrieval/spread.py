@@ -117,7 +117,7 @@ class AskQueries(Asking):
         by_id = {q.id: q for q in queries}
         data = self.task.asked_of(*tools, self.options, by_id, notes)
         if isinstance(data, Asked):
-            corpus = open_corpus(self.folder)
+            corpus = open_corpus(self.folder, next(tools.model.parameters()).device)
             answers = search_asked(tools.model, queries, corpus, data.words, data.decoding)
         else:
             answers = self.task.answer_own(tools.model, data, names_of(self.folder), self.options.batch_size)
@@ -285,13 +285,13 @@ def join_parts(folder: Folder, count: int) -> None:
     folder.put(joined, "corpus", "corpus.json")
 
 
-def open_corpus(folder: Folder) -> Corpus:
-    """The joined corpus; its encodings are mapped, not read."""
+def open_corpus(folder: Folder, device: torch.device) -> Corpus:
+    """The joined corpus; on a CPU its encodings are mapped, not read."""
     if HELD.corpus is None:
         told = folder.get("corpus", "corpus.json")
 
         def load(name: str) -> Tensor:
-            return torch.from_numpy(np.load(folder.at("corpus", f"corpus.{name}.npy"), mmap_mode="c"))
+            return torch.from_numpy(np.load(folder.at("corpus", f"corpus.{name}.npy"), mmap_mode="c")).to(device)
 
         search = load("search")
         rows = Videos(search, load("spans") if "spans" in told["seals"] else search, load("mask"))

@@ -23,10 +23,20 @@ class Preset:
     """What a paper trained with on its data. Options fill those that were not given."""
 
     about: str
-    model: str | None = None  # the model it is for; None: any
+    model: str | tuple[str, ...] | None = None  # the models it is for, the first is the default; None: any
     config: Mapping[str, Any] = field(default_factory=dict)
+    by_model: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # further settings of single models
     settings: Mapping[str, Any] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Those that it is for; (): any."""
+        return (self.model,) if isinstance(self.model, str) else self.model or ()
+
+    def config_of(self, model: str) -> dict[str, Any]:
+        """The settings of this model."""
+        return {**self.config, **self.by_model.get(model, {})}
 
 
 @dataclass(frozen=True)

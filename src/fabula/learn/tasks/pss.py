@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from fabula.core.errors import InputError, SpecError
-from fabula.core.notes import Notes
+from fabula.core.notes import Notes, Progress, silent
 from fabula.core.nouns import Corpus, Story
 from fabula.core.options import MUST, option
 from fabula.learn import options as shared
-from fabula.learn.options import Scores
+from fabula.learn.options import Scores, Share
 from fabula.learn.tasks import base
 
 if TYPE_CHECKING:
@@ -159,6 +159,12 @@ class Task(base.Task):
         if source.val is None:
             return None
         return Steps(source.val, source.features, config.frames, targets=needs_steps(config))
+
+    def answer(
+        self, model: nn.Module, data: Any, share: Share, batch_size: int = 8, watch: Progress = silent
+    ) -> list[Any]:
+        """Videos that keep their length one by one: PDVC's norms see padding, so that batches would change answers."""
+        return super().answer(model, data, share, 1 if data.frames is None else batch_size, watch)
 
     def score(self, answers: list[Story], source: Source, config: Any) -> Scores:
         assert source.val is not None

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 Granularity = Literal["fig", "cog"]
 Protocol = Literal["tvr", "reloclnet", "qvhighlights"]
-LENGTHS = {  # VERIFIED's: longest and shortest prediction, context, NMS
+SEARCH = ("xml", "reloclnet", "hero")  # models that search a corpus
+LENGTHS: dict[str, dict[str, Any]] = {  # VERIFIED's: longest and shortest prediction, context, NMS
     "charades-fig": {"max_length": 12, "min_length": 2, "max_clips": 48, "nms": 0.6, "clip": 1.0},
     "didemo-fig": {"max_length": 30, "min_length": 5, "max_clips": 30, "nms": 0.6, "clip": 1.0},
     "activitynet-fig": {"max_length": 180, "min_length": 1, "max_clips": 240, "nms": 0.5, "clip": 1.0},
@@ -153,14 +154,22 @@ class Task(base.Task):
         "fabula predict vcmr runs/xml --features resnet152.h5 --words roberta.h5 --data charades_fig/ -o found.json",
         "fabula score found.json --refs charades_fig/charades_fig_test.jsonl --protocol tvr",
     )
-    models: ClassVar[tuple[str, ...]] = ("xml", "reloclnet", "hero", "qd_detr")
+    models: ClassVar[tuple[str, ...]] = (*SEARCH, "qd_detr")
     Train: ClassVar[type[shared.TrainOptions]] = TrainOptions
     Shape: ClassVar[type[shared.Changes]] = Shape
     Predict: ClassVar[type[shared.PredictOptions]] = PredictOptions
     derived: ClassVar[tuple[str, ...]] = ("feature_dim", "vocabulary")
     presets: ClassVar[Mapping[str, base.Preset]] = {
-        **{name: base.Preset(about=f"VERIFIED on {name}", config=sizes) for name, sizes in LENGTHS.items()},
-        "tvr": base.Preset(about="TVR, clips of 1.5 s", config=TVR),
+        **{
+            name: base.Preset(
+                about=f"VERIFIED on {name}",
+                model=SEARCH,
+                config=sizes,
+                by_model={"hero": {"frame_positions": max(100, sizes["max_clips"])}},
+            )
+            for name, sizes in LENGTHS.items()
+        },
+        "tvr": base.Preset(about="TVR, clips of 1.5 s", model=SEARCH, config=TVR),
         "qvhighlights": base.Preset(about="QD-DETR on QVHighlights", model="qd_detr", config=QVHIGHLIGHTS),
     }
 

@@ -23,6 +23,7 @@ from fabula.core.errors import InputError, SpecError
 from fabula.core.spec import Spec
 from fabula.features.base import LARGEST, Pictures, hash_file, stamp
 from fabula.features.base import RULES as DECODING
+from fabula.features.devices import Library
 from fabula.search.pictures import cut_square, read_image
 
 Vectors = NDArray[np.float32]  # [N, D]
@@ -37,6 +38,8 @@ class Embedder(Spec, ABC):
     licence: ClassVar[str] = "not known"  # of the weights
     weak: ClassVar[str | None] = None  # what it cannot do, said wherever it is used
     text_tower: ClassVar[str] = ""  # what reads the words
+    library: ClassVar[Library] = "torch"  # that runs the network of pictures
+    text_library: ClassVar[Library | None] = None  # that reads the words; None: the same
     needs_weights: ClassVar[bool] = False  # a file or folder that the user names
     aside: ClassVar[frozenset[str]] = frozenset({"weights", "device", "batch", "threads"})  # where and how, not what
 

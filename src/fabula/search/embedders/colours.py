@@ -40,6 +40,7 @@ class Embedder(base.Embedder):
     """Pictures of 32 × 32 pixels are enough."""
 
     name = "colours"
+    library = "none"
     about = "shares of eleven colours, against the colour words of the query; no weights"
     licence = "none: it has no weights"
     weak = "it knows eleven colour words and nothing else"

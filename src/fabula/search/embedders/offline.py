@@ -41,6 +41,7 @@ class Embedder(base.Embedder):
     licence = "Apache-2.0 (EfficientNet-Lite0, all-MiniLM-L6-v2); class names: WordNet's licence"
     weak = "it knows ImageNet's 1000 things by name; no actions, no people, no places"
     text_tower = "all-MiniLM-L6-v2, mean of tokens"
+    text_library = "none"
 
     @property
     def dims(self) -> int:

@@ -36,6 +36,7 @@ class Embedder(base.Embedder):
     """Pictures as CLIP wants them, unless told otherwise."""
 
     name = "onnx-clip"
+    library = "onnx"
     about = "CLIP or a relative as two ONNX networks and a tokenizer.json in a folder"
     licence = "the user's to know: the weights are files of theirs"
     text_tower = "the folder's own ONNX network"

@@ -19,6 +19,7 @@ POINTS = np.array([[0.3, 0.35], [0.7, 0.35], [0.5, 0.55], [0.35, 0.75], [0.65, 0
 @dataclass(frozen=True, kw_only=True)
 class Detector(base.Detector):
     name = "marks"
+    library = "none"
     licence: ClassVar[str] = "none: there are no weights"
 
     def weights_digest(self) -> str | None:

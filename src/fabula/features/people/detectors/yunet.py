@@ -23,6 +23,7 @@ MOST = 5000  # faces before suppression
 @dataclass(frozen=True, kw_only=True)
 class Detector(base.Detector):
     name = "yunet"
+    library = "none"
 
     score: float = 0.7
     overlap: float = 0.3

@@ -15,6 +15,7 @@ from fabula.features.people.base import Floats, unit
 @dataclass(frozen=True, kw_only=True)
 class Embedder(base.Embedder):
     name = "marks"
+    library = "none"
     licence: ClassVar[str] = "none: there are no weights"
     eps: ClassVar[float] = 0.3
     dim: ClassVar[int] = 24

@@ -23,6 +23,7 @@ from fabula.features.people.base import Floats, import_cv2, quiet_opencv, unit
 @dataclass(frozen=True, kw_only=True)
 class Embedder(base.Embedder):
     name = "sface"
+    library = "none"
     eps: ClassVar[float] = 0.637
     dim: ClassVar[int] = 128
 

@@ -1,0 +1,34 @@
+"""Where an adapter runs: `auto` is a GPU that its own library can use, where there is one, else the CPU."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Literal, TypeVar
+
+Library = Literal["torch", "onnx", "none"]  # what runs a network; none: nothing that knows a GPU
+T = TypeVar("T")
+
+
+def find_device(device: str, library: Library) -> str:
+    """The device by name; a library that is not installed has none but the CPU, and is asked for by name later."""
+    if device != "auto":
+        return device
+    try:
+        if library == "torch":
+            import torch
+
+            return "cuda" if torch.cuda.is_available() else "cpu"
+        if library == "onnx":
+            import onnxruntime
+
+            return "cuda" if "CUDAExecutionProvider" in onnxruntime.get_available_providers() else "cpu"
+    except ImportError:
+        pass
+    return "cpu"
+
+
+def place_adapter(adapter: T, library: Library | None = None) -> T:
+    """The adapter (a Spec that has a `device` and a `library`) on a device that there is."""
+    some: Any = adapter
+    device = find_device(some.device, some.library if library is None else library)
+    return adapter if device == some.device else replace(some, device=device)
