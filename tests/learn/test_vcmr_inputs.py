@@ -285,6 +285,7 @@ def test_preset_and_protocol_qvhighlights(folder: Path, tmp_path: Path) -> None:
     config = checkpoint.load_model(out)[0].config
     assert (config.clip, config.max_clips, config.most_windows, config.rivals) == (2.0, 75, 5, "all")
     assert config.compat_mixed_masks and config.rounding == "published"
+    given["rate"] = 1.0  # the toy has clips of 1 s
     fabula.predict("vcmr", folder / "qd_detr.safetensors", tmp_path / "own.jsonl", **given, form="qvhighlights")
     fabula.predict("vcmr", folder / "qd_detr.safetensors", tmp_path / "theirs.jsonl", **given, protocol="qvhighlights")
     own, theirs = (

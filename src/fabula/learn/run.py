@@ -20,7 +20,7 @@ from fabula.core.errors import InputError, SpecError, shown
 from fabula.core.notes import Notes
 from fabula.core.registry import close_to
 from fabula.learn import checkpoint
-from fabula.learn.config import configure, read_recipe
+from fabula.learn.config import configure, configure_inference, read_recipe
 from fabula.learn.loop.processes import find_device
 from fabula.learn.models import room as models
 from fabula.learn.options import Callbacks, PredictOptions, Run, Settings, Share, TrainOptions, Validation
@@ -126,8 +126,7 @@ def open_model(task: Task, path: str | Path, options: PredictOptions) -> nn.Modu
     if made_for != task.name:
         hint = f"say fabula predict {made_for}" if isinstance(made_for, str) else checkpoint.AGAIN
         raise InputError(f"a model of the task {shown(made_for)}, not {task.name!r}", file=path, hint=hint)
-    if changes := options.changes():
-        model.config = configure(model.config, changes)
+    configure_inference(model, options.changes())
     return model.to(device).eval()
 
 

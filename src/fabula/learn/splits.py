@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from fabula import io
 from fabula.core.errors import InputError, SpecError, shown
@@ -17,6 +17,8 @@ from fabula.io.segments import check_references
 from fabula.learn.features import Features
 
 SUBSETS = {"train": "training", "val": "validation", "test": "testing"}  # YouCook2's own names
+K = TypeVar("K", bound=str | int)
+V = TypeVar("V")
 LONGEST = 1e9  # seconds that a video may have
 
 
@@ -63,6 +65,28 @@ def only_with(corpus: Corpus, features: Features, notes: Notes) -> Corpus:
     if not kept:
         raise SpecError(f"none of the {len(corpus)} videos of {corpus.name} has features in {features.path}")
     return Corpus(kept, corpus.name, corpus.format)
+
+
+def leave_out(
+    every: Mapping[K, V], bad: Mapping[K, str], noun: str, nouns: str, file: object, skip_bad: bool | None, notes: Notes
+) -> dict[K, V]:
+    """What is left without the bad entries, each of which says why; not told to leave them out, an error names them.
+
+    `skip_bad` None: they cannot be left out.
+    """
+    if not bad:
+        return dict(every)
+    (first, why), *rest = bad.items()
+    if not skip_bad:
+        more = f"; so are {len(rest):,} more of {len(every):,} {nouns}: {', '.join(map(str, list(bad)[1:6]))}"
+        more += ", …" if len(rest) > 5 else ""
+        hint = "mend the annotation" + ("" if skip_bad is None else ", or leave them out with --skip-bad")
+        raise InputError(why + (more if rest else ""), file=file, video=first, noun=noun, hint=hint)
+    for id, why in bad.items():
+        notes.add(f"{{n}} {nouns} are left out, as --skip-bad says", f"{id} ({why})")
+    if len(bad) == len(every):
+        raise SpecError(f"none of the {len(every):,} {nouns} of {file} is left without the bad ones")
+    return {id: value for id, value in every.items() if id not in bad}
 
 
 def durations_as_corpus(durations: dict[str, Any], features: Features) -> Corpus:

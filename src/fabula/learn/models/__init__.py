@@ -12,6 +12,8 @@ Optional:
 
     Model.passes = ("fitb", "caption")  several losses of each batch in turn: `loss(batch, part)` with each of them
     Model.leaves_unused = True          some parameters get no gradient in some batches (several processes must know)
+    Model.inference = ("beam", …)       settings that `predict --set` may change: they act on predictions alone; others
+                                        are refused. Without it every setting may be changed
     Model.parts = {"encoder": (…,)}     prefixes of the weights that `--from-part encoder` takes over
     model.begin(epoch, step)            told at the start of every epoch, and when a run is resumed
     model.parameter_groups(settings)    groups for the optimiser; a group's "lr_scale" multiplies the learning rate
