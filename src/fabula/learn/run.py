@@ -77,6 +77,7 @@ def fit(
         if (own := getattr(some, "notes", notes)) is not notes:
             notes.extend(own)
     tell_new(notes, callbacks)
+    warn_shared(source, callbacks)
     validation = None
     if held is not None:
         validation = Validation(
@@ -128,6 +129,17 @@ def open_model(task: Task, path: str | Path, options: PredictOptions) -> nn.Modu
         raise InputError(f"a model of the task {shown(made_for)}, not {task.name!r}", file=path, hint=hint)
     configure_inference(model, options.changes())
     return model.to(device).eval()
+
+
+def warn_shared(source: Any, callbacks: Callbacks) -> None:
+    """Validation on what is trained on chooses the checkpoint that knows it by heart."""
+    train, val = getattr(source, "train", None), getattr(source, "val", None)
+    if not isinstance(train, Mapping) or not isinstance(val, Mapping):
+        return
+    shared = sum(1 for id in val if id in train and train[id] == val[id])
+    if shared:
+        said = "all" if shared == len(val) else f"{shared:,} of"
+        callbacks.warn(f"{said} {len(val):,} validation entries are trained on, too: scores on them are too good")
 
 
 def tell_new(notes: Notes, callbacks: Callbacks) -> None:

@@ -67,6 +67,23 @@ def only_with(corpus: Corpus, features: Features, notes: Notes) -> Corpus:
     return Corpus(kept, corpus.name, corpus.format)
 
 
+def find_fault(story: Story, targets: bool) -> str | None:
+    """Why nothing can be learnt of a video; `targets` says whether its steps are read."""
+    if story.duration is None:
+        return "no duration; steps are fractions of the video"
+    if targets and not story.events:
+        return "a video without annotation"
+    late = [e.segment for e in story.events if e.segment.start >= story.duration] if targets else []
+    return f"a step starts at {late[0].start:g} s, the video ends at {story.duration:g} s" if late else None
+
+
+def only_sound(corpus: Corpus, targets: bool, skip_bad: bool, notes: Notes) -> Corpus:
+    """The corpus without the videos that have a fault; not told to leave them out, an error names them."""
+    bad = {video: fault for video, story in corpus.items() if (fault := find_fault(story, targets)) is not None}
+    kept = leave_out(corpus, bad, "video", "videos", corpus.name or None, skip_bad, notes)
+    return Corpus(kept, corpus.name, corpus.format) if bad else corpus
+
+
 def leave_out(
     every: Mapping[K, V], bad: Mapping[K, str], noun: str, nouns: str, file: object, skip_bad: bool | None, notes: Notes
 ) -> dict[K, V]:
