@@ -192,7 +192,7 @@ def test_what_a_finder_refuses(folder: Path, tmp_path: Path) -> None:
         (lambda: m.encode_all(fabula.learn.features.Features(folder / "other.safetensors")), "fps"),  # type: ignore[attr-defined]
         (lambda: fabula.moments(folder / "qd_detr.safetensors"), "searches no corpus"),
         (lambda: fabula.moments(folder / "procnets.safetensors"), "searches no corpus"),
-        (lambda: fabula.moments(folder / "nowhere"), "no such checkpoint"),
+        (lambda: fabula.moments(folder / "nowhere"), "no such run or checkpoint"),
         (lambda: fabula.moments(folder / "xml.safetensors", extract="thumbnail(fps=1)"), "another way"),
         (lambda: fabula.moments(folder / "xml.safetensors", tokenizer=tmp_path), "vocab.json"),
     ]

@@ -197,8 +197,8 @@ class Loop:
         if said := warn_of_rates(s, paper, self.per_epoch, self.total):
             warn(said)
         if validation is None:
-            named = {"--validate-steps": s.validate_steps, "--patience": s.patience, "--best-by": s.best_by}
-            idle = [flag for flag, value in named.items() if value]
+            names = ("validate_steps", "patience", "best_by")
+            idle = [f"--{n.replace('_', '-')}" for n in names if getattr(s, n) and getattr(s, n) != getattr(paper, n)]
             lost = f"; {', '.join(idle)} {'have' if len(idle) > 1 else 'has'} no effect" if idle else ""
             warn(f"no validation data: nothing chooses a checkpoint, and last.safetensors is the answer{lost}")
 

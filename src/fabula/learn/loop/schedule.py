@@ -56,7 +56,7 @@ def describe_rates(settings: Settings, steps_per_epoch: int, total: int) -> str:
     s = settings
     end = lr_at(s, total - 1, steps_per_epoch, total)
     warm = math.ceil(s.warmup if s.warmup >= 1 else s.warmup * total)
-    begins = f"learning rate {s.lr:g}" + (f" after {warm:,} steps that rise to it" if warm else "")
+    begins = f"learning rate {s.lr:g}" + (f" after a warm-up of {warm:,} steps" if warm > 1 else "")
     drops = drops_of(s, steps_per_epoch, total) if s.schedule == "staircase" else []
     if s.schedule == "staircase" and drops:
         named = [str(e + 1) for e in drops]
@@ -77,8 +77,8 @@ def warn_of_rates(settings: Settings, paper: Settings, steps_per_epoch: int, tot
         return None
     begin, every = (max(1, round(n * epochs / paper.epochs)) for n in (paper.decay_from, paper.decay_every))
     return (
-        f"from epoch {low + 1} of {epochs} on the learning rate is below a thousandth of {s.lr:g} and little is learnt: "
-        f"the paper's staircase is made for {paper.epochs} epochs; --decay-from {begin} --decay-every {every} stretches it"
+        f"from epoch {low + 1} of {epochs} on the learning rate is below 1/1000 of {s.lr:g}, little is learnt: "
+        f"the paper's steps are made for {paper.epochs} epochs; --decay-from {begin} --decay-every {every} stretch them"
     )
 
 

@@ -299,7 +299,7 @@ def lasts_otherwise(seconds: float, duration: float, clip: float) -> bool:
 
 
 def round_rate(rates: Sequence[float]) -> float:
-    """The middle rate: a whole number, or one clip in so many whole seconds, where it is close to one; else 3 digits."""
+    """The middle rate: a whole number, or one in so many whole seconds, where it is close to that; else 3 digits."""
     middle = float(np.median(rates))
     whole = round(middle) if middle >= 1 else 1 / round(1 / middle)
     return whole if abs(whole - middle) <= 0.05 * middle else float(f"{middle:.3g}")
