@@ -24,6 +24,8 @@ from fabula.learn.models import room as models  # noqa: E402
 from fabula.learn.options import Callbacks, Settings  # noqa: E402
 from fabula.learn.retrieval.data import round_rate  # noqa: E402
 from fabula.learn.retrieval.npz import NpzFeatures  # noqa: E402
+from fabula.learn.settings import list_settings  # noqa: E402
+from fabula.learn.words import warn_of_captions  # noqa: E402
 
 DIM, SECONDS = 8, 30.0
 SMALL: dict[str, Any] = {"query_dim": 8, "hidden": 8, "heads": 2, "max_words": 8}
@@ -300,3 +302,55 @@ def test_a_store_is_readable_as_the_users_other_files_are(tmp_path: Path) -> Non
     (tmp_path / "own").touch()
     for name in ("x.safetensors", "x.h5"):
         assert write_store(tmp_path / name).stat().st_mode == (tmp_path / "own").stat().st_mode
+
+
+# -- what is said of captions, and of settings ------------------------------------------------------------------------
+
+
+def test_captions_that_say_nothing_are_counted() -> None:
+    some = ["a man opens the door", "", "man he he he he", None, "the man the man the man", "go , go , go away", " . "]
+    said = warn_of_captions(some)
+    assert said is not None and said.startswith("of 6 captions 2 are empty and 2 repeat themselves, as 'man he he he he'")
+    assert warn_of_captions(["a man opens and opens the door", None]) is None
+    assert warn_of_captions([]) is None
+
+
+def test_predict_warns_of_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = {"v0": {"duration": 30.0, "timestamps": [[2.0, 9.0]], "sentences": ["he he he"]}}
+    (tmp_path / "steps.json").write_text(json.dumps(told))
+    write_store(tmp_path / "s.safetensors")
+    small = {
+        "hidden": 8,
+        "heads": 2,
+        "norm_groups": 4,
+        "frames": 8,
+        "levels": 1,
+        "feedforward": 8,
+        "queries": 3,
+        "rnn": 8,
+    }
+    given: dict[str, Any] = {"data": tmp_path / "steps.json", "features": tmp_path / "s.safetensors"}
+    fabula.train("pss", **given, tiny=True, steps=1, threads=1, device="cpu", out=tmp_path / "run", set_=small)
+    heard: list[str] = []
+    made = fabula.predict("pss", tmp_path / "run", **given, device="cpu", callbacks=Callbacks(warn=heard.append))
+    bad = warn_of_captions([e.caption for e in made["v0"].events])
+    assert bad is not None and bad in heard  # a step is not enough to learn from
+
+
+def test_the_list_of_settings_is_that_of_the_models() -> None:
+    found: dict[str, dict[str, Any]] = {}
+    for one in list_settings():
+        found.setdefault(one.model, {})[one.name] = one
+    assert list(found) == models.modules()
+    for name, rows in found.items():
+        Model = models.get(name)
+        own = {f.name: f.default for f in fields(Model.config_class)}
+        assert {n for n in rows if not n.startswith("--")} == set(own)
+        assert {n for n, row in rows.items() if row.predicts} == set(Model.inference)
+        flags = {o.name: o.flag for o in Settings.options()}
+        assert {n: r.default for n, r in rows.items() if n.startswith("--")} == {
+            flags[n]: str(v) for n, v in Model.recipe.items()
+        }
+        for n, value in own.items():
+            if isinstance(value, int | float | str | bool) and rows[n].default[:1] in "0123456789TF'":
+                assert eval(rows[n].default) == value, (name, n)

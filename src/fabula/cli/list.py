@@ -12,9 +12,10 @@ from fabula.report.table import plain_rows
 @click.command("list")
 @click.argument("what", type=click.Choice(list(TABLES)), required=False)
 def command(what: str | None) -> None:
-    """List metrics, protocols, formats, tasks, scorers, judges, extractors, embedders, faces, readers or models.
+    """List what there is: metrics, protocols, formats, tasks, scorers, judges, extractors, embedders, faces, readers …
 
-    Without a word, the names of all.
+    … training tasks, models, and settings: of every model what --set takes, and the values of its paper. Without a
+    word, the names of all.
     """
     warnings: list[str] = []
     table = TABLES[what](warnings.append) if what else overview(warnings.append)

@@ -202,7 +202,10 @@ class PredictOptions(Options):
     batch_size: int = option(8, "Units at a time.", shows_default=True)
     device: str = option("auto", "auto, cpu, cuda, cuda:1, mps.", shows_default=True)
     set_: Any = option(
-        (), "Change a setting that acts on predictions alone, as ec_alpha=0.3.", several=True, metavar="NAME=VALUE"
+        (),
+        "Change a setting that acts on predictions alone (fabula list settings).",
+        several=True,
+        metavar="NAME=VALUE",
     )
 
     def __post_init__(self) -> None:

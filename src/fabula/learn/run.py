@@ -26,6 +26,7 @@ from fabula.learn.models import room as models
 from fabula.learn.options import Callbacks, PredictOptions, Run, Settings, Share, TrainOptions, Validation
 from fabula.learn.tasks.base import Preset, Start, Task
 from fabula.learn.train import train
+from fabula.learn.words import warn_of_captions
 
 if TYPE_CHECKING:
     from fabula.report.analysis import Analysis
@@ -103,6 +104,8 @@ def ask(task: Task, path: str | Path, options: PredictOptions, callbacks: Callba
     made = task.spread(Path(path), data, options, notes, callbacks.watch)
     if made is None:
         made = task.tell(task.answer(model, data, Share(), options.batch_size, callbacks.watch), data)
+        if said := warn_of_captions(task.captions(made, data)):
+            callbacks.warn(said)
     tell_new(notes, callbacks)
     return made
 

@@ -7,7 +7,7 @@ SODA-D; where a captioner is trained, captions are too, and the best checkpoint 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -229,6 +229,9 @@ class Task(base.Task):
 
     def tell(self, answers: list[Story], data: Any) -> Corpus:
         return as_corpus(answers)
+
+    def captions(self, result: Corpus, data: Any) -> Iterable[str | None]:
+        return (event.caption for story in result.values() for event in story.events)
 
     def write(self, result: Corpus, path: Path) -> None:
         from fabula import io
