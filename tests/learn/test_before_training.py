@@ -310,7 +310,8 @@ def test_a_store_is_readable_as_the_users_other_files_are(tmp_path: Path) -> Non
 def test_captions_that_say_nothing_are_counted() -> None:
     some = ["a man opens the door", "", "man he he he he", None, "the man the man the man", "go , go , go away", " . "]
     said = warn_of_captions(some)
-    assert said is not None and said.startswith("of 6 captions 2 are empty and 2 repeat themselves, as 'man he he he he'")
+    assert said is not None
+    assert said.startswith("of 6 captions 2 are empty and 2 repeat themselves, as 'man he he he he'")
     assert warn_of_captions(["a man opens and opens the door", None]) is None
     assert warn_of_captions([]) is None
 
