@@ -150,7 +150,8 @@ def test_one_of_several_files_by_its_pattern(tmp_path):
     """BMT's example: three files of a video, of which vggish has another length."""
     for end, frames in {"rgb": 6, "flow": 6, "vggish": 4}.items():
         np.save(tmp_path / f"jump_{end}.npy", numbers(frames, 2))
-    assert list(Features(tmp_path)) == ["jump_flow", "jump_rgb", "jump_vggish"]  # not known to belong together
+    with pytest.raises(InputError, match=r"ID_rgb\.npy, ID_flow\.npy, ID_vggish\.npy; say which are meant, as '"):
+        Features(tmp_path)
     one = Features(f"{tmp_path}/{{id}}_vggish.npy")
     assert list(one) == ["jump"] and one["jump"].shape == (4, 2)
     both = Features(f"{tmp_path}/{{id}}_rgb.npy,{tmp_path}/{{id}}_vggish.npy")

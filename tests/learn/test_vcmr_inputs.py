@@ -192,7 +192,7 @@ def test_what_a_finder_refuses(folder: Path, tmp_path: Path) -> None:
         (lambda: m.encode_all(fabula.learn.features.Features(folder / "other.safetensors")), "fps"),  # type: ignore[attr-defined]
         (lambda: fabula.moments(folder / "qd_detr.safetensors"), "searches no corpus"),
         (lambda: fabula.moments(folder / "procnets.safetensors"), "searches no corpus"),
-        (lambda: fabula.moments(folder / "nowhere"), "no such checkpoint"),
+        (lambda: fabula.moments(folder / "nowhere"), "no such run or checkpoint"),
         (lambda: fabula.moments(folder / "xml.safetensors", extract="thumbnail(fps=1)"), "another way"),
         (lambda: fabula.moments(folder / "xml.safetensors", tokenizer=tmp_path), "vocab.json"),
     ]
@@ -285,6 +285,7 @@ def test_preset_and_protocol_qvhighlights(folder: Path, tmp_path: Path) -> None:
     config = checkpoint.load_model(out)[0].config
     assert (config.clip, config.max_clips, config.most_windows, config.rivals) == (2.0, 75, 5, "all")
     assert config.compat_mixed_masks and config.rounding == "published"
+    given["rate"] = 1.0  # the toy has clips of 1 s
     fabula.predict("vcmr", folder / "qd_detr.safetensors", tmp_path / "own.jsonl", **given, form="qvhighlights")
     fabula.predict("vcmr", folder / "qd_detr.safetensors", tmp_path / "theirs.jsonl", **given, protocol="qvhighlights")
     own, theirs = (

@@ -37,6 +37,7 @@ def test_a_sound_file_has_no_findings() -> None:
         ([(20, 10, "a")], "reversed", ["'v' event 0 [20, 10]"]),
         ([(20, 20, "a")], "zero-length", ["'v' event 0 [20, 20]"]),
         ([(-1, 20, "a")], "negative", ["'v' event 0 [-1, 20]"]),
+        ([(100, 120, "a")], "after-end", ["'v' event 0 [100, 120], the video lasts 100 s"]),
         ([(20, 120, "a")], "past-duration", ["'v' event 0 [20, 120], the video lasts 100 s"]),
         ([(1, 1.04, "a")], "one-frame", ["'v' event 0 [1, 1.04]"]),
         ([(0, 99.5, "a"), (1, 50, "b")], "whole-video", ["'v' event 0 [0, 99.5] of 100 s"]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ET
 
 import pytest
@@ -64,3 +65,16 @@ def test_the_page_runs_nothing():
     page = analysis_page(analysis)
     assert "<script" not in page and "default-src 'none'" in page and "script-src" not in page
     assert set(as_files(analysis)) == {"index.html", "fig.svg", "analysis.json"}
+
+
+def test_names_of_narrow_groups_are_not_printed_over_each_other():
+    groups = tuple((f"clip {k + 1}", 1) for k in range(5))
+    inner, width, height = draw_grid(Grid("faces", ("blank 1: P1",), tuple("01234"), ((0.2,) * 5,), groups))
+    named = [(float(x), float(y)) for x, y in re.findall(r'<text x="([\d.]+)" y="([\d.]+)"[^>]*>clip', inner)]
+    assert len(named) == 5 and all(y < height and x + 3 * 6.5 <= width for x, y in named)
+    for k, (x, y) in enumerate(named):
+        assert all(abs(x - a) >= 6 * 6.5 or y != b for a, b in named[:k])
+
+
+def test_an_empty_chart_says_so():
+    assert "there is nothing to draw" in as_inline(Curves("caption tokens, 0 videosets", "x", "y", {}))

@@ -151,6 +151,16 @@ def model_table(warn: Warn = ignore) -> Table:
     return ("model", "what it is"), rows
 
 
+def setting_table(warn: Warn = ignore) -> Table:
+    """What `fabula train --set` takes, and what "the paper's" means; of our models."""
+    from fabula.learn.settings import list_settings
+
+    rows = [
+        [s.model, s.name, s.kind, s.default, "yes" if s.predicts else "no", s.about or "–"] for s in list_settings()
+    ]
+    return ("model", "setting", "type", "default: the paper's", "predict --set", "what it is"), rows
+
+
 def first_line_of(module: str) -> str:
     """The first line of a module's docstring, without importing it."""
     import ast
@@ -174,6 +184,7 @@ TABLES: dict[str, Callable[[Warn], Table]] = {
     "readers": reader_table,
     "training": training_table,
     "models": model_table,
+    "settings": setting_table,
 }
 
 

@@ -14,8 +14,8 @@ from fabula.report.table import plain_rows
 def command(what: str | None) -> None:
     """List metrics, protocols, formats, tasks, models and the rest.
 
-    WHAT is metrics, protocols, formats, scorers, judges, tasks, extractors, embedders, faces, readers, training or
-    models; without it, the names of all.
+    WHAT is metrics, protocols, formats, scorers, judges, tasks, extractors, embedders, faces, readers, training, models
+    or settings (of every model what --set takes, and the values of its paper); without it, the names of all.
     """
     warnings: list[str] = []
     table = TABLES[what](warnings.append) if what else overview(warnings.append)

@@ -49,7 +49,7 @@ def find(videos: tuple[Path, ...], options: FindOptions) -> None:
 
 @command.command("show")
 @path_argument("store")
-@click.option("--page", type=click.Path(path_type=Path), required=True, help="HTML file to write.")
+@click.option("--page", "-o", type=click.Path(path_type=Path), required=True, help="HTML file to write.")
 @click.option("--title", help="What stands above it. Default: the store's name.")
 def show_(store: Path, page: Path, title: str | None) -> None:
     """Write the people of a STORE as one page: faces by person, with their numbers.

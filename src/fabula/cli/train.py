@@ -24,9 +24,12 @@ from fabula.learn.tasks.base import Task
 def make_train(task: Task) -> click.Command:
     """`fabula train NAME`."""
 
+    names = {"model": f"One of {', '.join(task.models)}. Default: {task.models[0]}."} if task.models else {}
+    any_setting = {"set_": "Any other setting of the model (fabula list settings), repeatable."}
+
     @click.command(task.name, **help_of(task, "train"))
-    @flags(task.Train, into="options")
-    @flags(task.Shape, into="shape")
+    @flags(task.Train, into="options", help=names)
+    @flags(task.Shape, into="shape", help=any_setting)
     @flags(Settings, into="settings", as_typed=True)
     @flags(Run, into="run")
     def command(options: TrainOptions, shape: Changes, settings: Mapping[str, Any], run: Run) -> None:

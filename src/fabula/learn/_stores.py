@@ -108,6 +108,18 @@ def find_family(names: Collection[str]) -> tuple[str, ...]:
     return ()
 
 
+def find_strays(names: Collection[str]) -> tuple[str, ...]:
+    """All endings of the arrays of a video that has a family and more: ID_rgb, ID_flow, ID_vggish; none elsewhere."""
+    for first, *rest in FAMILIES:
+        whole = {name.removesuffix(first) for name in names if name.endswith(first)}
+        whole = {id for id in whole if all(id + end in names for end in rest)}
+        heads = ((id, name) for name in names for id, _, _ in [name.rpartition("_")] if id in whole)
+        more = sorted({name.removeprefix(id) for id, name in heads} - {first, *rest})
+        if more:
+            return (first, *rest, *more)
+    return ()
+
+
 def check_metadata(found: Any, file: Path) -> dict[str, Any]:
     """What a store says of itself: an object, in which `durations` is one."""
     if not isinstance(found, dict) or not isinstance(found.get("durations", {}), dict):
@@ -148,6 +160,10 @@ def open_folder(path: Path, pattern: str | None = None) -> Store:
         raise InputError(f"cannot be read ({error.strerror})", file=path, hint="check its permissions") from None
     metadata = check_metadata(load_json(path / METADATA), path / METADATA) if (path / METADATA).exists() else {}
     family = find_family(names) if pattern is None else ()
+    if pattern is None and not family and (ends := find_strays(names)):
+        seen = f"several arrays of a video: {', '.join(f'ID{end}.npy' for end in ends)}"
+        meant = ",".join(f"{path}/{{id}}{end}.npy" for end in ends[:2])
+        raise InputError(seen, file=path, hint=f"say which are meant, as '{meant}'")
     patterns = [f"{{id}}{end}" for end in family] or [pattern or "{id}"]
     ids = sorted({id for shape in patterns for id in strip_pattern(names, shape)})
     return Store(

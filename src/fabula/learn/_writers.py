@@ -167,8 +167,11 @@ def _write_safetensors(path: Path, items: Iterable[tuple[str, NDArray[Any]]], me
         if held > available():  # a second time, while it is written
             hint = "write .h5 or a folder instead, which take a video at a time"
             raise InputError(f"features of more than {held / 1e9:,.1f} GB; there is no memory to write them", hint=hint)
+    path.touch()
+    mode = path.stat().st_mode & 0o777  # the user's; safetensors makes files that nobody else can read
     try:
         save_file(tensors, path, metadata={"fabula": json.dumps(dict(metadata))})
+        path.chmod(mode)
     except UnicodeEncodeError as error:
         raise InputError(f"an id that is no UTF-8 ({summarize(error)})", hint="mend the annotations") from None
     except SafetensorError as error:

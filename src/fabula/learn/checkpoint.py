@@ -68,7 +68,8 @@ def read(path: str | Path, weights_only: bool = False) -> tuple[dict[str, Tensor
     """
     path = find_checkpoint(check_path(path))
     if not path.is_file():
-        raise InputError("no such checkpoint", file=path, hint="name a .safetensors of a run, or the run's folder")
+        seen = "no such run or checkpoint: nothing is there"
+        raise InputError(seen, file=path, hint="name a run's folder, or a .safetensors of one; fabula train makes them")
     try:
         file: Any
         with safe_open(path, "pt") as file:
@@ -80,6 +81,9 @@ def read(path: str | Path, weights_only: bool = False) -> tuple[dict[str, Tensor
                 raise InputError(seen, file=path, hint="make room, or name another checkpoint")
             tensors: dict[str, Tensor] = {n: file.get_tensor(n) for n in names}
     except (SafetensorError, *NONSENSE) as error:
+        if path.suffix != ".safetensors":
+            seen = "a file of another kind where the run stands, which is missing from the command"
+            raise InputError(seen, file=path, hint="say the run first: fabula predict TASK RUN …") from None
         raise InputError(f"not a readable checkpoint ({summarize(error)})", file=path, hint=AGAIN) from None
     for name, t in tensors.items():
         if t.is_floating_point() and not bool(torch.isfinite(t).all()):

@@ -35,6 +35,22 @@ def configure(default: Any, changes: Mapping[str, Any]) -> Any:
     return replace(default, **given)
 
 
+def configure_inference(model: Any, changes: Mapping[str, Any]) -> None:
+    """Change settings of a trained model that act on predictions alone; any other is refused, with those that work."""
+    if not changes:
+        return
+    able: tuple[str, ...] | None = getattr(model, "inference", None)
+    known = {f.name for f in fields(model.config)}
+    for name in changes:
+        if able is None or name in able:
+            continue
+        there = f"--set takes {', '.join(able)}" if able else "it has no setting that predicting can change"
+        if name not in known:
+            raise SpecError(f"no setting of the model {model.name} is called {name!r}; {there}")
+        raise SpecError(f"{name} is fixed once the model {model.name} is trained; {there}")
+    model.config = configure(model.config, changes)
+
+
 def parse_setting(text: str, kind: Any, name: str, like: Any) -> Any:
     """`--set dropout=0.2`: text as a number, a truth value or none."""
     if text.lower() in ("none", "null") and fits(None, kind):

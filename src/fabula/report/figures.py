@@ -15,6 +15,7 @@ WIDTH, HEIGHT = 360, 240  # of a panel with axes
 LEFT, RIGHT, TOP, BOTTOM = 52, 14, 30, 44
 CELL, LEAST = 18.0, 2.0  # pixels of a grid's cell, at most and at least
 ROW = 20
+LETTER, GROUP = 6.5, 13  # pixels of a letter, and of a line of groups' names
 NAME = 15  # pixels of a line's name below its panel
 LABELLED = 40  # columns that have names below them; of more, the groups alone
 Point = tuple[float, float]
@@ -160,6 +161,8 @@ def draw_curves(panel: Curves) -> str:
     points = [p for some in panel.lines.values() for p in some]
     axes = Axes(panel, [x for x, _ in points], [y for _, y in points])
     parts = [axes.draw()]
+    if not points:
+        parts.append(text((LEFT + WIDTH - RIGHT) / 2, (TOP + HEIGHT - BOTTOM) / 2, "there is nothing to draw"))
     for k, (name, some) in enumerate(panel.lines.items()):
         colour = COLOURS[k % len(COLOURS)]
         dash = ("", ' stroke-dasharray="7 3"', ' stroke-dasharray="2 3"')[k % 3]  # told apart without colours, too
@@ -201,7 +204,8 @@ def draw_grid(panel: Grid) -> tuple[str, float, float]:
     named = n <= LABELLED
     foot = TOP + ROW * len(panel.rows)
     width = max(left + wide * n + RIGHT, left + 6.5 * len(panel.title))
-    height = foot + (14 if named else 4) + (18 if panel.groups else 0)
+    lines = place_names(panel.groups, left, wide)
+    height = foot + (14 if named else 4) + (18 + GROUP * max(lines) if lines else 0)
     parts = [text(width / 2, 16, panel.title, more=' font-weight="600"')]
     for i, (name, row) in enumerate(zip(panel.rows, panel.cells, strict=True)):
         y = TOP + ROW * i
@@ -219,7 +223,22 @@ def draw_grid(panel: Grid) -> tuple[str, float, float]:
     if named:
         parts += [text(left + wide * (j + 0.5), foot + 12, name) for j, name in enumerate(panel.columns)]
     x, below = left, foot + (28 if named else 14)
-    for name, count in panel.groups:
-        parts += [line(x, TOP, x, foot, more=' stroke-opacity=".4"'), text(x + wide * count / 2, below, name)]
+    for (name, count), at in zip(panel.groups, lines, strict=True):
+        parts += [line(x, TOP, x, foot, more=' stroke-opacity=".4"')]
+        parts += [text(x + wide * count / 2, below + GROUP * at, name)]
         x += wide * count
+        width = max(width, x - wide * count / 2 + LETTER * len(name) / 2 + 4)
     return "".join(parts), width, height
+
+
+def place_names(groups: Sequence[tuple[str, int]], left: float, wide: float) -> list[int]:
+    """The line below the grid on which the name of each group stands, so that none is printed over another."""
+    ends: list[float] = []  # of each line's last name
+    placed = []
+    for name, count in groups:
+        middle, half = left + wide * count / 2, LETTER * len(name) / 2
+        at = next((i for i, end in enumerate(ends) if middle - half >= end), len(ends))
+        ends[at:] = [middle + half, *ends[at + 1 :]]
+        placed.append(at)
+        left += wide * count
+    return placed

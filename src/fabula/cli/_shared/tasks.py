@@ -58,6 +58,10 @@ def help_of(task: Task, verb: str) -> dict[str, Any]:
     lines = [task.about]
     if verb == "train" and task.presets:
         lines += ["\b\nPresets:\n" + "\n".join(f"{name}: {p.about}" for name, p in task.presets.items())]
+    if verb == "train":
+        lines += [
+            "Defaults are the values of the model's paper; fabula list settings prints them, and what --set takes."
+        ]
     if task.usage:
         lines += ["\b\n" + "\n".join(task.usage)]
     return {"help": "\n\n".join(lines), "short_help": task.about}

@@ -60,6 +60,9 @@ def draw_streams(model: Any, data: Videosets, units: Sequence[int], batch_size: 
         "Attention of the last decoder layer to the memory, mean over heads, while captions are told: summed by stream "
         "over a captionset's tokens of people and over its other tokens. Densities over videosets."
     )
+    for name, rows in (("tokens of people", shares.people), ("other tokens", shares.others)):
+        if not len(rows):
+            words += f" No caption of the model has {name}, so there is nothing to draw of them."
     return Figure("fig4", "Fig. 4: where tokens look", words, tuple(panels)), numbers
 
 

@@ -45,6 +45,43 @@ def halvings(settings: Settings, epoch: int) -> int:
     return 0 if epoch < s.decay_from else min(most, 1 + (epoch - s.decay_from) // s.decay_every)
 
 
+def drops_of(settings: Settings, steps_per_epoch: int, total: int) -> list[int]:
+    """The epochs (from 0) in which a staircase goes down."""
+    epochs = range(math.ceil(total / steps_per_epoch))
+    return [e for e in epochs if halvings(settings, e) > (halvings(settings, e - 1) if e else 0)]
+
+
+def describe_rates(settings: Settings, steps_per_epoch: int, total: int) -> str:
+    """The learning rate from the first to the last step, in one line."""
+    s = settings
+    end = lr_at(s, total - 1, steps_per_epoch, total)
+    warm = math.ceil(s.warmup if s.warmup >= 1 else s.warmup * total)
+    begins = f"learning rate {s.lr:g}" + (f" after a warm-up of {warm:,} steps" if warm > 1 else "")
+    drops = drops_of(s, steps_per_epoch, total) if s.schedule == "staircase" else []
+    if s.schedule == "staircase" and drops:
+        named = [str(e + 1) for e in drops]
+        listed = ", ".join(named if len(named) <= 8 else [*named[:3], "…", named[-1]])
+        times = f" ({len(drops)} times)" if len(drops) > 1 else ""
+        return f"{begins}, × {s.decay:g} at epoch {listed}{times}: {end:.2g} at the end"
+    if s.schedule in ("constant", "staircase"):
+        return f"{begins}, the same to the end"
+    falls = {"linear": "falls in a line", "cosine": "falls as a cosine"}[s.schedule]
+    return f"{begins}, {falls} to {end:.2g} at the last of {total:,} steps"
+
+
+def warn_of_rates(settings: Settings, paper: Settings, steps_per_epoch: int, total: int) -> str | None:
+    """What to say of a staircase that goes so far down that its last epochs learn nothing."""
+    s, epochs = settings, math.ceil(total / steps_per_epoch)
+    low = next((e for e in range(epochs) if s.decay ** halvings(s, e) < 1e-3), None)
+    if s.schedule != "staircase" or low is None or epochs - low < 2:
+        return None
+    begin, every = (max(1, round(n * epochs / paper.epochs)) for n in (paper.decay_from, paper.decay_every))
+    return (
+        f"from epoch {low + 1} of {epochs} on the learning rate is below 1/1000 of {s.lr:g}, little is learnt: "
+        f"the paper's steps are made for {paper.epochs} epochs; --decay-from {begin} --decay-every {every} stretch them"
+    )
+
+
 def make_optimizer(model: nn.Module, settings: Settings) -> torch.optim.Optimizer:
     """Adam, AdamW or BERT's, on the model's own groups or on all of it; biases and norms may be kept from decaying."""
     s = settings

@@ -12,6 +12,8 @@ Optional:
 
     Model.passes = ("fitb", "caption")  several losses of each batch in turn: `loss(batch, part)` with each of them
     Model.leaves_unused = True          some parameters get no gradient in some batches (several processes must know)
+    Model.inference = ("beam", …)       settings that `predict --set` may change: they act on predictions alone; others
+                                        are refused. Without it every setting may be changed
     Model.parts = {"encoder": (…,)}     prefixes of the weights that `--from-part encoder` takes over
     Model.grows = ("positions.weight",) tables that may have more rows than the weights of --from: the rest is random
     model.begin(epoch, step)            called before every step of the optimiser, whose number it is (from 0)

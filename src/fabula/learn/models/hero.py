@@ -299,6 +299,7 @@ def compare(positive: Tensor, negative: Tensor, config: Config) -> Tensor:
 class Model(nn.Module):
     name: ClassVar[str] = "hero"
     config_class: ClassVar[type[Config]] = Config
+    inference: ClassVar[tuple[str, ...]] = ("alpha", "min_length", "max_length", "nms")
     reads: ClassVar[Literal["features", "ids"]] = "ids"
     recipe: ClassVar[Mapping[str, Any]] = {
         "steps": 5000, "batch_size": 32, "optimizer": "bert", "lr": 7e-5, "weight_decay": 0.01, "betas": (0.9, 0.98),

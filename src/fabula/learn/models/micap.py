@@ -257,6 +257,9 @@ class Answer:
 class Model(nn.Module):
     name = "micap"
     config_class = Config
+    inference: ClassVar[tuple[str, ...]] = (
+        "beam", "length_power", "compat_all_seps", "face_eps", "box_width", "box_height",
+    )  # fmt: skip
     leaves_unused = True  # a pass leaves text, or rows of tables, without a gradient
     recipe: ClassVar[dict[str, Any]] = {
         "epochs": 30, "batch_size": 16, "lr": 5e-5, "weight_decay": 0.0, "betas": (0.9, 0.999), "schedule": "constant",

@@ -105,6 +105,7 @@ class Layer(nn.Module):
 class Model(nn.Module):
     name: ClassVar[str] = "noise_scorer"
     config_class: ClassVar[type[Config]] = Config
+    inference: ClassVar[tuple[str, ...]] = ()
     recipe: ClassVar[Mapping[str, Any]] = {
         "epochs": 5, "batch_size": 32, "optimizer": "adamw", "lr": 4e-5, "weight_decay": 0.02,
         "schedule": "cosine", "warmup": 0.2, "clip_norm": 1.0,

@@ -396,6 +396,7 @@ def find_strangers(count: int, videos: Sequence[str], rivals: str, device: torch
 class Model(nn.Module):
     name: ClassVar[str] = "qd_detr"
     config_class: ClassVar[type[Config]] = Config
+    inference: ClassVar[tuple[str, ...]] = ("overlap", "join", "rounding", "longest", "nms")
     recipe: ClassVar[dict[str, Any]] = {
         "epochs": 200, "batch_size": 32, "optimizer": "adamw", "lr": 1e-4, "weight_decay": 1e-4, "schedule": "constant",
         "clip_norm": 0.1,

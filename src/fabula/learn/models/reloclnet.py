@@ -98,6 +98,7 @@ def video_loss(scores: Tensor, rivals: Tensor) -> Tensor:
 class Model(nn.Module):
     name: ClassVar[str] = "reloclnet"
     config_class: ClassVar[type[Config]] = Config
+    inference: ClassVar[tuple[str, ...]] = xml.Model.inference
     reads: ClassVar[Literal["features", "ids"]] = "features"
     recipe: ClassVar[Mapping[str, Any]] = xml.Model.recipe
 

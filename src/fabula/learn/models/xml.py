@@ -232,6 +232,7 @@ def retrieval_losses(scores: Tensor, batch: Batch, config: Any, hard: bool) -> d
 class Model(nn.Module):
     name: ClassVar[str] = "xml"
     config_class: ClassVar[type[Config]] = Config
+    inference: ClassVar[tuple[str, ...]] = ("alpha", "min_length", "max_length", "nms")
     reads: ClassVar[Literal["features", "ids"]] = "features"
     recipe: ClassVar[Mapping[str, Any]] = {
         "epochs": 100, "batch_size": 128, "optimizer": "bertadam", "lr": 1e-4, "weight_decay": 0.01, "eps": 1e-6,

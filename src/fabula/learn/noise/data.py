@@ -63,10 +63,11 @@ class Pairs:
     """What is learnt from."""
 
     def __init__(self, queries: Sequence[Query], texts: Mapping[Id, Texts], shown: Shown) -> None:
-        self.queries, self.texts, self.shown = list(queries), texts, shown
+        self.queries, self.texts, self.shown, self.notes = list(queries), texts, shown, Notes()
         for query in self.queries:
             if query.video not in shown.clips:
                 shown.clips[query.video]  # raises, with the store's name
+        shown.clips.check(self.queries, self.notes)
 
     def __len__(self) -> int:
         return len(self.queries)
@@ -94,7 +95,8 @@ class Judged:
     """Moments and the captions that are asked about."""
 
     def __init__(self, queries: Sequence[Query], captions: Sequence[Sequence[str]], shown: Shown) -> None:
-        self.queries, self.captions, self.shown = list(queries), captions, shown
+        self.queries, self.captions, self.shown, self.notes = list(queries), captions, shown, Notes()
+        shown.clips.check([q for q in self.queries if q.video in shown.clips], self.notes)
 
     def __len__(self) -> int:
         return len(self.queries)

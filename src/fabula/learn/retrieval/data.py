@@ -218,7 +218,9 @@ class Clips(Mapping[str, Tensor]):
         self.kept: dict[str, Tensor] | None = {} if keep else None
         self.size = 0  # bytes of what is kept
         self.last: tuple[str | None, Tensor] = (None, torch.empty(0))
-        self.rates = [rate or rate_of(store) or 1 / config.clip for store in stores]
+        known = [rate or rate_of(store) for store in stores]
+        self.assumed = [found is None for found in known]  # nobody says the rate: one feature a clip
+        self.rates = [found or 1 / config.clip for found in known]
         dim = sum(store.dim for store in stores)
         if config.feature_dim not in (0, dim):
             seen = f"features of {dim} channels; the model takes {config.feature_dim}"
@@ -252,6 +254,33 @@ class Clips(Mapping[str, Tensor]):
                 self.size -= self.kept.pop(next(iter(self.kept))).untyped_storage().nbytes()
         return clips
 
+    def check(self, queries: Iterable[Query], notes: Notes) -> None:
+        """Features last as long as their videos do, by their number alone; else times are read off the wrong clips.
+
+        An error where nobody says the rate, with the one that fits; a note where the store or the user does.
+        """
+        told = durations_of({query.id: query for query in queries}, self)
+        for store, rate, assumed in zip(self.stores, self.rates, self.assumed, strict=True):
+            counts = {video: count_of(store, video) for video in told}
+            off = {v: n for v, n in counts.items() if n and lasts_otherwise(n / rate, told[v], self.config.clip)}
+            if off and assumed:
+                (video, n), fit = next(iter(off.items())), round_rate([n / told[v] for v, n in off.items()])
+                seen = f"features last {n / rate:g} s, the annotation says {told[video]:g} s"
+                more = f" (so it is with {len(off):,} of {len(told):,} videos)" if len(off) > 1 else ""
+                hint = f"give --rate {fit:g}" if fit != rate else f"extract them again, or say --rate {fit:g}"
+                if fit * self.config.clip < 1 - 1e-6:
+                    hint = f"extract more of them than {fit:g} a second, or train with --set clip={1 / fit:g}"
+                raise InputError(seen + more, file=store.path, video=video, hint=hint)
+            for video in off:
+                notes.add("features of {n} videos last longer or shorter than the annotation says", name_id(video))
+            if assumed and not told:
+                seen = f"{store.path.name} does not say its rate, nor the queries how long videos are"
+                notes.add(f"{seen}: features are taken as one a clip of {self.config.clip:g} s; else give --rate")
+
+    def seconds(self, video: str) -> float:
+        """How long the features of a video last, by their number; 0 where the store does not say."""
+        return min(count_of(store, video) / rate for store, rate in zip(self.stores, self.rates, strict=True))
+
     def __contains__(self, video: object) -> bool:
         return all(video in store for store in self.stores)
 
@@ -264,6 +293,24 @@ class Clips(Mapping[str, Tensor]):
     @property
     def simulated(self) -> bool:
         return any(bool(store.metadata.get("simulated")) for store in self.stores)
+
+
+def count_of(store: Any, video: str) -> int:
+    """How many features a video has, without reading them where the store can tell."""
+    return int(store.count(video)) if hasattr(store, "count") else len(store[video])
+
+
+def lasts_otherwise(seconds: float, duration: float, clip: float) -> bool:
+    """Whether features last longer or shorter than their video, by more than 2 clips and 5 %."""
+    gap = abs(seconds - duration)
+    return gap > 2 * clip and gap > 0.05 * duration
+
+
+def round_rate(rates: Sequence[float]) -> float:
+    """The middle rate: a whole number, or one in so many whole seconds, where it is close to that; else 3 digits."""
+    middle = float(np.median(rates))
+    whole = round(middle) if middle >= 1 else 1 / round(1 / middle)
+    return whole if abs(whole - middle) <= 0.05 * middle else float(f"{middle:.3g}")
 
 
 def rate_of(store: Features) -> float | None:
@@ -300,6 +347,8 @@ class Moments:
             if query.video not in clips:
                 clips.stores[0][query.video]  # raises, with the store's name
                 clips[query.video]
+        self.notes = Notes()
+        clips.check(self.queries, self.notes)
 
     def __len__(self) -> int:
         return len(self.queries)

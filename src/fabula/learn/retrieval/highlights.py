@@ -55,11 +55,14 @@ class Highlights:
     ) -> None:
         self.queries, self.clips, self.words, self.learn = list(queries), clips, words, learn
         self.config: Config = clips.config
+        self.notes = Notes() if notes is None else notes
         for query in self.queries:
             if query.video not in clips:
                 for store in clips.stores:
                     store[query.video]  # raises, with the store's name
-            if learn and notes is not None:
+        clips.check(self.queries, self.notes)
+        if learn and notes is not None:
+            for query in self.queries:
                 self.check(query, notes)
 
     def check(self, query: Query, notes: Notes) -> None:

@@ -61,6 +61,21 @@ class NpzFeatures(Mapping[str, Frames]):
             raise InputError(f"unreadable features ({said})", file=self.path, video=id, hint=hint) from None
         return check_features(raw, id, self.path, self._dim)
 
+    def count(self, id: str) -> int:
+        """T, without reading the features; 0 where that cannot be told."""
+        try:
+            with zipfile.ZipFile(self.path / f"{self.spell(id)}.npz") as archive:
+                wanted = (self._array,) if self._array else ARRAYS
+                name = next(f"{array}.npy" for array in wanted if f"{array}.npy" in archive.namelist())
+                with archive.open(name) as file:
+                    version = np.lib.format.read_magic(file)
+                    one = version == (1, 0)
+                    read = np.lib.format.read_array_header_1_0 if one else np.lib.format.read_array_header_2_0
+                    shape: tuple[int, ...] = read(file)[0]
+                    return int(shape[0]) if shape else 0
+        except (StopIteration, *DAMAGE):
+            return 0  # reading it says what is wrong
+
     def spell(self, id: str) -> str | None:
         """The folder's own name for an id: as it is, or `qid` before it."""
         return next((name for name in (str(id), f"qid{id}") if name in self._names), None)

@@ -30,7 +30,7 @@ from fabula.io.files import write_bytes
 from fabula.jobs.folder import Folder, begin, read_chunks, taken_away_if_refused
 from fabula.jobs.runner import InProcess, Runner, run_pass
 from fabula.learn import checkpoint
-from fabula.learn.config import configure
+from fabula.learn.config import configure_inference
 from fabula.learn.loop.processes import find_device
 from fabula.learn.retrieval.answers import LISTS, fragments, tvr_head
 from fabula.learn.retrieval.asked import Asked, search_asked
@@ -211,8 +211,7 @@ def open_tools(asking: Asking) -> Tools:
         if "FABULA_THREADS" in os.environ:  # one of several workers
             torch.set_num_threads(int(os.environ["FABULA_THREADS"]))
         model, header = checkpoint.load_model(asking.run)
-        if changes := asking.options.changes():
-            model.config = configure(model.config, changes)
+        configure_inference(model, asking.options.changes())
         model.about = header.get("about", {})
         made = model.to(find_device(asking.options.device)).eval()
         HELD.mark, HELD.corpus, HELD.names = asking.folder.mark, None, None

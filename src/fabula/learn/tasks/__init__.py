@@ -19,6 +19,7 @@ A file `NAME.py` here, or an entry point of the group `fabula.tasks`, offers a c
         ask(model, options, notes) → Data           what is to be predicted; `model.about` is what `told` told
         spread(path, data, options, notes, watch)   the result where parts are asked in a folder (--work), or None
         tell(answers, data) → result                answers as what the library call returns, …
+        captions(result, data)                      captions that the model wrote; empty ones and loops are warned of
         write(result, path), count(result)          … the file that the command line writes, and what it says of it
         show(result, options)                       further files that the options ask for, such as a page
 

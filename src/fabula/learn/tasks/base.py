@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -114,6 +114,10 @@ class Task:
     def tell(self, answers: list[Any], data: Data) -> Any:
         """Answers as the library call returns them."""
         return answers
+
+    def captions(self, result: Any, data: Data) -> Iterable[str | None]:
+        """The captions that the model wrote, to be looked at for those that say nothing; none where it writes none."""
+        return ()
 
     def write(self, result: Any, path: Path) -> None:
         """The file of a prediction, as lines of JSON."""

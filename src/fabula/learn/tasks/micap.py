@@ -8,7 +8,7 @@ checkpoint.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -364,6 +364,10 @@ class Task(base.Task):
             made.faces = {told.name: told.faces or {} for told in answers}
             return made
         return {told.name: as_set(told, data.sets[told.name], data.people) for told in answers}
+
+    def captions(self, result: Sets, data: Any) -> Iterable[str | None]:
+        """Blanks are filled into captions of somebody else."""
+        return (text for one in result.values() for text in one.captions or ()) if data.use == "caption" else ()
 
     def write(self, result: Sets, path: Path) -> None:
         from fabula.io.fields import Source as Target

@@ -21,7 +21,7 @@ from fabula.core.options import MUST, option, same_as
 from fabula.learn import options as shared
 from fabula.learn.options import Scores
 from fabula.learn.tasks import base
-from fabula.learn.tasks.vcmr import open_stores, read_split
+from fabula.learn.tasks.vcmr import SKIP_BAD, granularity_of, only_inside, only_shown, open_stores, read_split
 
 if TYPE_CHECKING:
     from torch import nn
@@ -44,6 +44,7 @@ class TrainOptions(shared.TrainOptions):
     captions: Granularity = option("fig", "VERIFIED: fine or coarse captions are true.", shows_default=True)
     rewrites: Path | None = option(None, "Rewritten and disturbed captions by id. Default: disturbed by rule.")
     rate: float | None = option(None, "Features per second. Default: the store's, or one a clip.")
+    skip_bad: bool = option(False, SKIP_BAD)
     format: str | None = option(None, "Format of the moments (fabula list formats). Default: known by its shape.")
 
 
@@ -61,7 +62,7 @@ class PredictOptions(shared.PredictOptions):
     features: tuple[str, ...] = same_as(TrainOptions, "features")
     data: Path = option(MUST, "Moments; a folder of splits.")
     split: str = option("test", "Which split of --data: train, val, test.", shows_default=True)
-    captions: Granularity = option("fig", "VERIFIED: fine or coarse captions are scored.", shows_default=True)
+    captions: Granularity | None = option(None, "VERIFIED: fine or coarse captions are scored. Default: the run's.")
     candidates: Path | None = option(None, "Captions to choose from, by id. Default: the moments' own.")
     disturbed: int = option(0, "Wrong captions of each kind, by rule, scored beside.", at_least=0, at_most=20)
     rewrites: Path | None = option(None, "Wrong captions from this file instead (with --disturbed).")
@@ -71,6 +72,7 @@ class PredictOptions(shared.PredictOptions):
     diagram: Path | None = option(None, "Write the reliability diagram, SVG (needs --disturbed).", writes=True)
     summary: Path | None = option(None, "Write accuracies and ECE as JSON (needs --disturbed).", writes=True)
     rate: float | None = same_as(TrainOptions, "rate")
+    skip_bad: bool = same_as(TrainOptions, "skip_bad")
     format: str | None = same_as(TrainOptions, "format")
 
     def __post_init__(self) -> None:
@@ -90,6 +92,7 @@ class Source:
     val: Mapping[Id, Query] | None
     texts: Mapping[Id, Texts]
     val_texts: Mapping[Id, Texts]
+    notes: Notes
 
 
 @dataclass(frozen=True)
@@ -174,11 +177,12 @@ class Task(base.Task):
 
         stores = open_stores(options.features, notes)
         train = with_words(read_split(options.data, "train", options.captions, options.format, notes), notes)
+        train = only_inside(train, options.data, options.skip_bad, notes)
         val = read_validation(options, notes)
         given = None if options.rewrites is None else read_rewrites(options.rewrites)
         texts = texts_of(train.values(), given, notes)
         held = {} if val is None else texts_of(val.values(), given, Notes())
-        return Source(options, stores, train, val, texts, held)
+        return Source(options, stores, train, val, texts, held, notes)
 
     def config(self, config: Any, source: Source, start: base.Start | None) -> Any:
         if not hasattr(config, "hard"):
@@ -188,7 +192,9 @@ class Task(base.Task):
     def data(self, source: Source, config: Any) -> Any:
         from fabula.learn.noise.data import Pairs
 
-        return Pairs(list(source.train.values()), source.texts, shown_by(source.stores, config, source.options.rate))
+        shown = shown_by(source.stores, config, source.options.rate)
+        train = only_shown(source.train, shown.clips, source.options.skip_bad, source.notes)
+        return Pairs(list(train.values()), source.texts, shown)
 
     def held(self, source: Source, config: Any) -> Any:
         if source.val is None:
@@ -196,7 +202,9 @@ class Task(base.Task):
         from fabula.learn.noise.data import Judged
 
         captions = [[t.true[0], *(w.text for w in t.wrong)] for t in (source.val_texts[id] for id in source.val)]
-        return Judged(list(source.val.values()), captions, shown_by(source.stores, config, source.options.rate))
+        shown = shown_by(source.stores, config, source.options.rate)
+        only_shown(source.val, shown.clips, None, source.notes)
+        return Judged(list(source.val.values()), captions, shown)
 
     def score(self, answers: list[Any], source: Source, config: Any) -> Scores:
         from fabula.learn.noise.ranks import fold, rank_row
@@ -229,7 +237,12 @@ class Task(base.Task):
         from fabula.learn.noise.scorer import digest_weights
         from fabula.learn.noise.texts import make_texts, read_rewrites
 
-        queries = read_split(options.data, options.split, options.captions, options.format, notes)
+        about: Any = getattr(model, "about", {})
+        granularity = granularity_of(about, "captions", options.captions, "--captions", notes)
+        queries = read_split(options.data, options.split, granularity, options.format, notes)
+        queries = only_inside(queries, options.data, options.skip_bad, notes)
+        shown = shown_by(open_stores(options.features, notes), model.config, options.rate, notes)
+        queries = only_shown(queries, shown.clips, options.skip_bad, notes)
         listed = None if options.candidates is None else read_candidates(options.candidates)
         if listed is None:
             queries = with_words(queries, notes)
@@ -247,11 +260,9 @@ class Task(base.Task):
             asked.append([*(str(c["text"]) for c in captions), *(w.text for w in wrong)])
         if not units:
             raise InputError("no moment has candidates", file=options.candidates, hint=HINT)
-        stores = open_stores(options.features, notes)
-        data: Any = Judged([u.query for u in units], asked, shown_by(stores, model.config, options.rate, notes))
+        data: Any = Judged([u.query for u in units], asked, shown)
         weights = digest_weights(model)
         known = None if options.calibration is None else read_calibration(options.calibration, weights)
-        about: Any = getattr(model, "about", {})
         simulated = bool(about.get("simulated")) or data.shown.clips.simulated
         data.asked, data.made = units, Scored((), known, weights, simulated)
         return data
@@ -313,7 +324,8 @@ def read_validation(options: TrainOptions, notes: Notes) -> dict[Id, Query] | No
     path = options.val or options.data
     if options.val is None and not (path.is_dir() and any("val" in part_name(f) for f in path.iterdir())):
         return None
-    return with_words(read_split(path, "val", options.captions, options.format, notes), notes)
+    found = with_words(read_split(path, "val", options.captions, options.format, notes), notes)
+    return only_inside(found, path, options.skip_bad, notes)
 
 
 def part_name(file: Path) -> list[str]:

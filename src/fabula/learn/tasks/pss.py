@@ -7,7 +7,7 @@ SODA-D; where a captioner is trained, captions are too, and the best checkpoint 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Notes, Progress, silent
 from fabula.core.nouns import Corpus, Story
-from fabula.core.options import MUST, option
+from fabula.core.options import MUST, option, same_as
 from fabula.learn import options as shared
 from fabula.learn.options import Scores, Share
 from fabula.learn.tasks import base
@@ -43,6 +43,7 @@ class TrainOptions(shared.TrainOptions):
         None, "Keep so many random steps per video (PDVC's accident: 10). Default: all.", at_least=1
     )  # data.py
     skip_missing: bool = option(False, "Leave out videos that have no features.")
+    skip_bad: bool = option(False, "Leave out videos without a duration or steps, or with a step behind their end.")
     format: str | None = option(None, "Format of the annotations (fabula list formats). Default: known by its shape.")
 
 
@@ -66,6 +67,7 @@ class PredictOptions(shared.PredictOptions):
     split: str = option("val", "Which split of --data: train, val, test.", shows_default=True)
     rate: float | None = option(None, "Features per second, where neither --data nor the store knows durations.")
     format: str | None = option(None, "Format of --data (fabula list formats). Default: known by its shape.")
+    skip_bad: bool = same_as(TrainOptions, "skip_bad")
     weights: Path | None = option(None, "Weights of the extractor, where it does not bring its own.")
     other_features: bool = option(False, "Take features that were made in another way than the run's.")
     page: Path | None = option(None, "Also a page: each video beside the timeline of its steps.", writes=True)
@@ -126,12 +128,14 @@ class Task(base.Task):
 
     def read(self, options: Any, notes: Notes) -> Source:
         from fabula.learn.features import Features
-        from fabula.learn.splits import only_with, read_split
+        from fabula.learn.splits import only_sound, only_with, read_split
 
         features = Features(options.features)
         train, seen = read_split(options.data, "train", options.format)
         notes.extend(seen)
+        train = only_sound(train, True, options.skip_bad, notes)
         val = read_validation(options, notes)
+        val = only_sound(val, False, options.skip_bad, notes) if val else None
         if options.skip_missing:
             train = only_with(train, features, notes)
             val = only_with(val, features, notes) if val else None
@@ -187,7 +191,7 @@ class Task(base.Task):
         """Raw videos; or every video of `data`, or else of the store; durations from `data`, the store, or `rate`."""
         from fabula.learn.data import Steps
         from fabula.learn.features import Features, must_match
-        from fabula.learn.splits import durations_as_corpus, read_split
+        from fabula.learn.splits import durations_as_corpus, only_sound, read_split
 
         config: Any = model.config
         about: Any = model.about
@@ -203,8 +207,11 @@ class Task(base.Task):
         must_match(recipe, store, told=options.other_features, warn=notes.add)
         warn_simulated(store, notes)
         if options.data is not None:
+            if options.rate is not None:
+                raise SpecError("--rate has no effect with --data, which says how long the videos are; leave one out")
             corpus, seen_notes = read_split(options.data, options.split, options.format)
             notes.extend(seen_notes)
+            corpus = only_sound(corpus, needs_steps(config), options.skip_bad, notes)
         elif options.rate is not None:
             if options.rate <= 0:
                 raise SpecError(f"a rate of {options.rate} features per second; it must be positive")
@@ -228,6 +235,9 @@ class Task(base.Task):
 
     def tell(self, answers: list[Story], data: Any) -> Corpus:
         return as_corpus(answers)
+
+    def captions(self, result: Corpus, data: Any) -> Iterable[str | None]:
+        return (event.caption for story in result.values() for event in story.events)
 
     def write(self, result: Corpus, path: Path) -> None:
         from fabula import io

@@ -38,6 +38,7 @@ LENGTHS: dict[str, dict[str, Any]] = {  # VERIFIED's: longest and shortest predi
 TVR: dict[str, Any] = {"max_length": 16, "min_length": 2, "max_clips": 100, "nms": 0.5, "clip": 1.5}
 # QVHighlights: clips of 2 s, videos of 150 s, SlowFast and CLIP
 QVHIGHLIGHTS: dict[str, Any] = {"clip": 2.0, "max_clips": 75, "overlap": 37, "max_words": 32, "ends": True}
+SKIP_BAD = "Leave out queries whose moment lies behind the end of its video or features."
 SHOWN = ("VCMR(k=1/10)", "SVMR(k=1)", "VR(k=1/10)")  # between epochs
 PUBLISHED: dict[str, dict[str, Any]] = {  # what the published programs do, by the names of their protocols
     "tvr": {"labels": "ceil", "end": "inside", "pads": "seen", "rivals": "all", "long": "cut"},
@@ -62,6 +63,7 @@ class TrainOptions(shared.TrainOptions):
     test: Granularity = option("fig", "VERIFIED: validate on fine or coarse captions.", shows_default=True)
     rate: float | None = option(None, "Features per second. Default: the store's, or one a clip.")
     skip_missing: bool = option(False, "Leave out queries whose video has no features.")
+    skip_bad: bool = option(False, SKIP_BAD)
     format: str | None = option(None, "Format of the queries (fabula list formats). Default: known by its shape.")
 
 
@@ -87,7 +89,7 @@ class PredictOptions(shared.PredictOptions):
     words: Path | None = same_as(TrainOptions, "words")
     tokenizer: Path | None = same_as(TrainOptions, "tokenizer")
     split: str = option("val", "Which split of --data: train, val, test.", shows_default=True)
-    granularity: Granularity = option("fig", "VERIFIED: fine or coarse captions.", shows_default=True)
+    granularity: Granularity | None = option(None, "VERIFIED: fine or coarse captions. Default: the run's --test.")
     corpus: Literal["asked", "store"] = option("asked", "Videos: those asked about, or all of the store.")
     form: Literal["tvr", "qvhighlights", "lines"] | None = option(
         None, "Form of the predictions. Default: tvr; qvhighlights with its protocol."
@@ -179,6 +181,7 @@ class Task(base.Task):
         stores = open_stores(options.features, notes)
         words = None if options.words is None else open_stores((str(options.words),), notes)[0]
         train = read_split(options.data, "train", options.train, options.format, notes)
+        train = only_inside(train, options.data, options.skip_bad, notes)
         val = read_validation(options, notes)
         if options.skip_missing:
             train = only_with(train, stores, notes)
@@ -205,11 +208,13 @@ class Task(base.Task):
 
         clips, words = readers_of(source, config)
         words.check(source.train.values(), source.notes)
+        slack = 0 if is_single(config) else 2 * config.clip  # the others read a late moment off the last clip
+        train = only_shown(source.train, clips, source.options.skip_bad, source.notes, slack)
         if is_single(config):
             from fabula.learn.retrieval.highlights import Highlights
 
-            return Highlights(source.train.values(), clips, words, notes=source.notes)
-        return Moments(list(source.train.values()), clips, words)
+            return Highlights(train.values(), clips, words, notes=source.notes)
+        return Moments(list(train.values()), clips, words)
 
     def held(self, source: Source, config: Any) -> Any:
         if source.val is None:
@@ -258,7 +263,8 @@ class Task(base.Task):
         if "recipe" in about:  # runs of earlier versions do not say
             here = stores[0] if len(stores) == 1 and hasattr(stores[0], "recipe") else recipe_of(stores)
             must_match(about["recipe"], here, told=options.other_features, warn=notes.add)
-        queries = read_split(options.data, options.split, options.granularity, options.format, notes)
+        granularity = granularity_of(about, "test", options.granularity, "--granularity", notes)
+        queries = read_split(options.data, options.split, granularity, options.format, notes)
         return self.asked_of(model, stores, words, options, queries, notes)
 
     def open_all(self, options: Any, notes: Notes) -> tuple[Sequence[Features], Features | None]:
@@ -334,6 +340,17 @@ class Task(base.Task):
     def count(self, result: Any) -> str:
         queries = len(result.answers) if isinstance(result, Found) else result.queries
         return f"{queries:,} queries, {len(result.names):,} videos"
+
+
+def granularity_of(
+    about: Mapping[str, Any], name: str, given: Granularity | None, flag: str, notes: Notes
+) -> Granularity:
+    """Which captions of VERIFIED are read: those that the run was made for, under this name; others are noted."""
+    run = about.get(name)
+    known: Granularity | None = run if run in ("fig", "cog") else None  # runs of other programs do not say
+    if given is not None and known is not None and given != known:
+        notes.add(f"{flag} {given}: the run was made for {known} captions")
+    return given or known or "fig"
 
 
 def is_single(config: Any) -> bool:
@@ -435,6 +452,34 @@ def only_with(queries: Mapping[Id, Query], stores: Sequence[Features], notes: No
     if not kept:
         raise SpecError(f"none of the {len(queries)} queries is about a video with features")
     return kept
+
+
+def only_inside(queries: Mapping[Id, Query], file: Path, skip_bad: bool, notes: Notes) -> dict[Id, Query]:
+    """The queries that have a moment inside their video; others are refused, all at once, or left out."""
+    from fabula.learn.splits import leave_out
+
+    bad = {
+        id: f"a window begins at {query.windows[0][0]:g} s, the video ends at {query.duration:g} s"
+        for id, query in queries.items()
+        if query.duration is not None and query.windows and all(start >= query.duration for start, _ in query.windows)
+    }
+    return leave_out(queries, bad, "query", "queries", file, skip_bad, notes)
+
+
+def only_shown(
+    queries: Mapping[Id, Query], clips: Any, skip_bad: bool | None, notes: Notes, slack: float = 0
+) -> dict[Id, Query]:
+    """The queries that have a moment before their features end, `slack` seconds later at most; others as above."""
+    from fabula.learn.splits import leave_out
+
+    clips.check([query for query in queries.values() if query.video in clips], Notes())  # noted by the data set
+    bad = {}
+    for id, query in queries.items():
+        if query.video in clips and query.windows:
+            end = clips.seconds(query.video)
+            if end and all(start >= end + slack for start, _ in query.windows):
+                bad[id] = f"its moment begins at {query.windows[0][0]:g} s, after its features end, at {end:g} s"
+    return leave_out(queries, bad, "query", "queries", clips.stores[0].path, skip_bad, notes)
 
 
 def words_of(queries: Mapping[Id, Query]) -> tuple[str, ...]:
