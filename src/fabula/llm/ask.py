@@ -11,7 +11,7 @@ from fabula.llm.answer import Answer, CallError, EndpointError
 from fabula.llm.batch import Batcher
 from fabula.llm.call import Call
 from fabula.llm.client import Asker, Client, Note, forget
-from fabula.llm.fake import FakeTransport, Reply, echo
+from fabula.llm.fake import Reply, echo, fake_lanes
 from fabula.llm.options import EndpointOptions
 from fabula.llm.record import Record, Recorder, Replay
 
@@ -30,8 +30,8 @@ async def open_asker(
         with Record(options.replay) as record:
             yield Replay(record)
         return
-    transport = FakeTransport(reply) if options.is_fake else None
-    async with Client(options, note, transport) as client, AsyncExitStack() as stack:
+    make_lane = fake_lanes(reply) if options.is_fake else None
+    async with Client(options, note, make_lane) as client, AsyncExitStack() as stack:
         asker: Asker = client if batches is None else await stack.enter_async_context(batches(client))
         if options.record is None:
             yield asker
