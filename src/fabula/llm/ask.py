@@ -65,6 +65,17 @@ async def answer_all(
         return found
 
 
+def list_models(options: EndpointOptions) -> list[str]:
+    """The names of the models that an endpoint offers; none where it does not say."""
+
+    async def ask() -> list[str]:
+        async with Client(options) as client:
+            listed = await client.list_models() or []
+            return [client.clean(entry["id"]) for entry in listed if isinstance(entry.get("id"), str)]
+
+    return asyncio.run(ask())
+
+
 async def work_through(jobs: Iterable[Any], work: Callable[[Any], Any], width: int) -> None:
     """Await `work` for every job, so many at once; jobs are taken when they can begin. The first error ends it."""
     some = iter(jobs)

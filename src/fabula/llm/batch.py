@@ -33,6 +33,7 @@ MOST = 50_000  # calls of one batch, as hosts have it
 HEAVIEST = 90 << 20  # bytes of one batch
 ENDED = ("completed", "failed", "expired", "cancelled")
 ANSWER = 32 << 10  # bytes of a line of answers, on the average; the file of a batch has LONGEST more
+SPARE = 1000  # lines that a file of answers may have beyond two for each call
 WAIT = 26 * 3600.0  # seconds that a batch is waited for; hosts promise 24 hours
 LISTED = 100  # batches on a page of the endpoint's list
 PAGES = 50  # of it that are looked through for a tag
@@ -440,14 +441,18 @@ async def fetch_lines(client: Client, file: str, wanted: Collection[str], second
 
     async def attempt() -> Found:
         found: Found = {}
-        rest = bytearray()
+        rest, read = bytearray(), 0
 
         def take(piece: bytes) -> None:
+            nonlocal read
             rest.extend(piece)
             if b"\n" in piece:
                 *lines, last = rest.split(b"\n")
-                for line in lines:
-                    found.update(read_line(client, bytes(line), wanted, seconds))
+                for line in filter(bytes.strip, map(bytes, lines)):
+                    found.update(read_line(client, line, wanted, seconds))
+                    read += 1
+                    if read > 2 * len(wanted) + SPARE:
+                        raise Trouble("length", f"more than {read - 1:,} lines to {len(wanted):,} calls")
                 rest[:] = last
             if len(rest) > LONGEST:
                 raise Trouble("length", f"a line of more than {LONGEST >> 20} MB")
