@@ -77,6 +77,21 @@ def test_unread_judgements_are_counted_and_belong_to_no_mean(pairs):
     assert seen.base.unread == 3 and seen.beside[0].pairs == 7 and seen.beside[0].unread == 3
 
 
+def test_judge_of_whom_nothing_can_be_read_costs_one_line(pairs):
+    for verb in (api.check, api.stress):
+        with (
+            asking(EndpointOptions(), reply=lambda body: "that depends"),
+            pytest.raises(InputError, match="none of 10 judgements can be read; the model said 'that depends'"),
+        ):
+            verb(pairs, how=QUICK)
+
+
+def test_another_judge_of_whom_nothing_can_be_read_has_no_agreement(pairs):
+    with asking(EndpointOptions(), reply=lambda body: "hm" if body["model"] == "b" else reply(body)):
+        seen = api.check(pairs, ways=("none",), against=("fabula@b",), how=QUICK)
+    assert seen.beside[0].pairs == 0 and seen.beside[0].alpha.value != seen.beside[0].alpha.value
+
+
 def test_check_works_from_records(pairs, tmp_path):
     one, other = tmp_path / "one.jsonl", tmp_path / "other.jsonl"
     api.check(pairs, judge_url="fake:", judge_model="a", judge_record=one, ways=("again",), how=QUICK)

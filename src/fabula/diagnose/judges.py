@@ -25,7 +25,7 @@ from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Progress, silent
 from fabula.core.options import Options, option
 from fabula.core.registry import close_to
-from fabula.diagnose.voices import Beside, Change, Heard, Pair, Voice, hear, set_beside
+from fabula.diagnose.voices import Beside, Change, Heard, Pair, Voice, check_read, hear, set_beside
 from fabula.llm.session import asking
 from fabula.stats.resampling import Resampling
 from fabula.text.judges import judge as find_judge
@@ -153,6 +153,7 @@ def check_judge(
         for k, voice in enumerate([base, *voices]):
             progress("judge", k, total)
             heard.append(hear(session, voice, some))
+            check_read(heard[0])
         model = base.model or session.options.model
         progress("judge", total, total)
     if heard[0].missing == len(some):

@@ -22,7 +22,7 @@ class EndpointOptions(Options):
     """An OpenAI-compatible endpoint and how it is asked. Its key comes from the environment and goes nowhere else."""
 
     url: str = option(
-        FAKE, "Address of the endpoint, such as http://127.0.0.1:8000/v1; fake: answers nonsense and costs nothing."
+        FAKE, "Address of the endpoint, such as http://127.0.0.1:8000/v1; fake answers nonsense and sends nothing."
     )
     model: str = option(UNNAMED, "Model to ask.", "-m")
     key_env: str = option("OPENAI_API_KEY", "Environment variable that holds the key.", shows_default=True)
