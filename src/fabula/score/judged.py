@@ -1,5 +1,7 @@
 """A scoring that asks a judge: the session around it, what is signed of it, and what becomes of an unread judgement.
 
+Where no judgement of several can be read there is no score: the run ends, with a sample of what the model said. Else
+
 failed   zero: it counts 0 · drop: the video or item (with that reference set) that needed it is left out of the mean ·
          raise: the run ends. A metric that has the rule as a parameter `failed` keeps its own.
 """
@@ -53,7 +55,7 @@ def sign_judge(
     rule = metric.param("failed") or options.judge_failed
     crowded = table.crowded
     heard = describe_sample(spent)
-    if spent.unparsed and not spent.parsed:
+    if spent.unparsed > 1 and not spent.parsed:  # one alone may be bad luck: it counts by the rule
         problem = f"none of {spent.unparsed} judgements can be read{heard}; there is no score"
         raise InputError(problem, field=name, hint="ask a model that answers in the form that the judge asks for")
     if spent.unparsed and rule == "raise":
