@@ -196,7 +196,7 @@ def choose_decoder(encoding: str | None) -> Callable[[bytes], Any]:
     inner = zlib.decompressobj(wbits=31)
 
     def decode(piece: bytes) -> Any:
-        while True:
+        while not inner.eof:  # what follows the end is no part of the reply
             part = inner.decompress(piece, STEP)
             yield part
             piece = inner.unconsumed_tail
