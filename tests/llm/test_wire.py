@@ -141,6 +141,7 @@ BOMB = gzip.compress(bytes(64 << 20))
         ("content-encoding: br\r\n", b"x", "reply"),
         ("content-encoding: gzip\r\n", b"no gzip", "reply"),
         ("content-encoding: gzip\r\n", gzip.compress(b"{}") + bytes(LONGEST + 1), "length"),
+        ("content-encoding: gzip\r\n", gzip.compress(bytes(1 << 20)) * 64, "reply"),
         ("", b"[" + b"[]," * MOST_PARTS, "length"),
         ("", b"[" * 100_000, "reply"),
         ("", b"[" * 500 + b"]" * 500, "reply"),
