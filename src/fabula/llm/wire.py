@@ -18,6 +18,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
+from itertools import chain
 from typing import Any, Protocol
 
 from fabula.core.printable import one_line
@@ -161,7 +162,7 @@ async def exchange(lane: Lane, request: Request, seconds: float, errors: tuple[t
             wanted = request.take if request.take is not None and status == 200 else held.extend
             async for piece in reply.aiter_raw():
                 sent += len(piece)
-                for part in decode(piece):
+                for part in chain((b"",), decode(piece)):  # one at a time
                     come += len(part)
                     if max(sent, come) > request.limit:
                         trouble = Trouble("length", f"a reply of more than {request.limit / (1 << 20):.3g} MB", status)
