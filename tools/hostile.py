@@ -70,7 +70,8 @@ class Behaviour:
 
 
 def whole(body: bytes, status: int = 200, headers: str = "") -> list[bytes]:
-    return [f"HTTP/1.1 {status} X\r\ncontent-length: {len(body)}\r\n{headers}\r\n".encode(), body]
+    head = f"HTTP/1.1 {status} X\r\nconnection: close\r\ncontent-length: {len(body)}\r\n{headers}\r\n"
+    return [head.encode(), body]
 
 
 def document(made: Any) -> bytes:
