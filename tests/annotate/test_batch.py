@@ -76,7 +76,7 @@ def test_killed_at_random_nothing_is_sent_twice(tmp_path):
     rng = random.Random(7)
     with serve() as server:
         server.batches.polls = 4
-        args = [str(moments), "--blind", "--url", server.url, "--batch", "--batch-pause", "0.1"]
+        args = [str(moments), "--blind", "--url", server.url, "--model", "fake", "--batch", "--batch-pause", "0.1"]
         command = [sys.executable, "-c", KILLED, *args, "-s", str(tmp_path / "killed")]
         for _ in range(4):
             begun, deadline = len(server.batches.made), time.monotonic() + 20
@@ -167,7 +167,7 @@ def test_a_batch_that_the_endpoint_lost_is_sent_anew(tmp_path):
         server.batches.polls = 10**9
         endpoint = EndpointOptions(url=server.url)
         command = [sys.executable, "-c", KILLED, str(write_moments(tmp_path / "m.jsonl", 3)), "--blind", "--batch"]
-        command += ["--batch-pause", "0.05", "--url", server.url, "-s", str(tmp_path / "s")]
+        command += ["--batch-pause", "0.05", "--url", server.url, "--model", "fake", "-s", str(tmp_path / "s")]
         process = subprocess.Popen(command)
         deadline = time.monotonic() + 20
         while not server.batches.made and time.monotonic() < deadline:

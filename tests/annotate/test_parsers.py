@@ -1,6 +1,7 @@
 """Every answer format of VERIFIED's listings, as models really write them."""
 
 import json
+import time
 
 import pytest
 
@@ -185,3 +186,28 @@ def test_screening():
 
 def test_audits_are_plain():
     assert json.dumps(parse_list("1. a\n2. b\n\nbye", 3).audit.to_dict())
+
+
+# ── time ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+READERS = (
+    lambda text: parse_frame(text, "q"),
+    parse_variants,
+    lambda text: parse_list(text, 3),
+    lambda text: parse_replies(text, 5),
+    lambda text: parse_marks(text, 5),
+)
+
+
+@pytest.mark.parametrize(
+    "part",
+    ["\n", " ", ", \n", "1. ", "1 ", '"', "“", "{", '"1": "', "```", "</think>", "- ", "detailed ", ". "],
+)
+@pytest.mark.parametrize("before", ["", "x", "1. ", '{"1": "'])
+def test_the_longest_answer_is_read_at_once(part, before):
+    """100,000 characters in a fraction of a second: time grows with the length, not with its square."""
+    text = before + part * (100_000 // len(part)) + "x"
+    for read in READERS:
+        began = time.process_time()
+        read(text)
+        assert time.process_time() - began < 1.5

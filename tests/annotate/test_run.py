@@ -287,7 +287,7 @@ def test_killed_at_random_it_ends_as_an_unbroken_run(tmp_path):
     rng = random.Random(4)
     stored: set[str] = set()
     with serving(Server(reply=fake.reply, seconds=0.05, keep=lambda body, head: head["x-call"])) as server:
-        args = [str(moments), "--blind", "--url", server.url, "--concurrency", "2"]
+        args = [str(moments), "--blind", "--url", server.url, "--model", "fake", "--concurrency", "2"]
         subprocess.run([sys.executable, "-c", KILLED, *args, "-s", str(tmp_path / "whole")], check=True, timeout=60)
         asked = {key for _, key in server.log}
         server.log.clear()

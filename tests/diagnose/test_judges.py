@@ -21,6 +21,7 @@ from fabula.llm.session import asking
 from fabula.stats.resampling import Resampling
 from fabula.text.judges.attempts import speaks_to_judge
 from fabula.text.judges.fake import draw, obey, reply
+from fabula.text.judges.options import JudgeOptions
 
 GOOD, REFS = demo.SYSTEMS["good"], list(demo.REFERENCES.values())
 QUICK = Resampling(resamples=200)
@@ -75,6 +76,38 @@ def test_unread_judgements_are_counted_and_belong_to_no_mean(pairs):
     with asking(EndpointOptions(), reply=lambda body: "hm" if "dog" in str(body["messages"][-1]) else reply(body)):
         seen = api.check(pairs, ways=("again",), how=QUICK)
     assert seen.base.unread == 3 and seen.beside[0].pairs == 7 and seen.beside[0].unread == 3
+
+
+def test_a_plan_counts_what_a_check_then_asks(pairs, tmp_path):
+    record = tmp_path / "judge.jsonl"
+    ask = JudgeOptions(judge_url="fake", judge_record=record)
+    before = api.plan(pairs, ask=ask, how=QUICK, price=("1/2",))
+    seen = api.check(pairs, ask=ask, how=QUICK)
+    assert (before.judgements, before.calls, before.recorded) == (seen.calls, seen.asked, 0)
+    assert before.cost == pytest.approx((before.tokens_in + 2 * before.tokens_out) / 1e6)
+    after = api.plan(pairs, ask=ask, how=QUICK)
+    assert after.recorded == after.calls and after.tokens_in == 0 and after.cost is None
+    told = CliRunner().invoke(
+        command, ["judge", "check", str(pairs), "--judge-url", "fake", "--plan", "--price", "0.15/0.60"]
+    )
+    assert told.exit_code == 0 and f"by {before.calls:,} calls" in told.output and "cost at most 0." in told.output
+    refused = CliRunner().invoke(command, ["judge", "check", str(pairs), "--judge-url", "fake", "--price", "1/2"])
+    assert isinstance(refused.exception, SpecError)
+
+
+def test_judge_of_whom_nothing_can_be_read_costs_one_line(pairs):
+    for verb in (api.check, api.stress):
+        with (
+            asking(EndpointOptions(), reply=lambda body: "that depends"),
+            pytest.raises(InputError, match="none of 10 judgements can be read; the model said 'that depends'"),
+        ):
+            verb(pairs, how=QUICK)
+
+
+def test_another_judge_of_whom_nothing_can_be_read_has_no_agreement(pairs):
+    with asking(EndpointOptions(), reply=lambda body: "hm" if body["model"] == "b" else reply(body)):
+        seen = api.check(pairs, ways=("none",), against=("fabula@b",), how=QUICK)
+    assert seen.beside[0].pairs == 0 and seen.beside[0].alpha.value != seen.beside[0].alpha.value
 
 
 def test_check_works_from_records(pairs, tmp_path):

@@ -14,9 +14,10 @@ from fabula.llm import Answer, Call, CallError, EndpointError, EndpointOptions
 from fabula.llm import client as module
 from fabula.llm.ask import ask_all
 from fabula.llm.batch import ask_batch, cut_batches
-from fabula.llm.client import Client, read_wait
+from fabula.llm.client import Client
 from fabula.llm.fake import Server, serving
 from fabula.llm.prices import Prices
+from fabula.llm.wire import read_wait
 
 KEY = "sk-secret-1234567890"
 

@@ -164,3 +164,43 @@ def test_record_that_would_replace_what_is_read(tmp_path):
     told = CliRunner().invoke(command, [*args, "--judge-record", str(copy)])
     assert isinstance(told.exception, SpecError) and "would replace" in str(told.exception)
     assert copy.read_bytes() == GOOD.read_bytes()
+
+
+@pytest.mark.parametrize("rule", ["zero", "drop", "raise"])
+def test_a_judge_that_only_talks_gives_no_score(rule):
+    with (
+        asking(EndpointOptions(), reply=lambda body: "Well,\nthat depends\x1b[2J on much"),
+        pytest.raises(InputError, match="none of 224 judgements can be read; the model said 'Well,") as error,
+    ):
+        fabula.score(GOOD, REFS, metrics=METRIC, judge_failed=rule)
+    assert "\n" not in str(error.value) and "\x1b" not in str(error.value)
+
+
+def test_some_unread_judgements_are_shown_by_a_sample():
+    with asking(EndpointOptions(), reply=lambda body: "I cannot say" if "dog" in str(body) else reply(body)):
+        result = fabula.score(GOOD, REFS, metrics=METRIC)
+    assert any("judgements are unread; the model said 'I cannot say'" in line for line in result.warnings)
+
+
+def test_the_fake_judge_has_two_spellings_and_no_need_of_httpx(monkeypatch):
+    import sys
+
+    plain = fabula.score(GOOD, REFS, metrics=METRIC, judge_url="fake:")
+    monkeypatch.setitem(sys.modules, "httpx", None)
+    assert whole(fabula.score(GOOD, REFS, metrics=METRIC, judge_url="fake")) == whole(plain)
+
+
+def test_a_record_whose_words_were_changed_is_refused(tmp_path):
+    path = tmp_path / "judge.jsonl"
+    fabula.score(GOOD, REFS, metrics=METRIC, judge_url="fake:", judge_record=path)
+    lines = path.read_text().splitlines(keepends=True)
+    changed = lines[3].replace("CANDIDATE", "ANOTHER")
+    assert changed != lines[3]
+    path.write_text("".join([*lines[:3], changed, *lines[4:]]))
+    with pytest.raises(InputError, match="its words were changed"):
+        fabula.score(GOOD, REFS, metrics=METRIC, judge_replay=path)
+
+
+def test_a_record_that_is_not_there_names_the_flag_that_makes_it():
+    with pytest.raises(InputError, match="--judge-record"):
+        fabula.score(GOOD, REFS, metrics=METRIC, judge_replay="nowhere.jsonl")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -168,6 +169,70 @@ def test_functions_that_do_more_are_refused(package, name, why):
         installed.read_function(*package, name)
 
 
+BOMBS = {
+    "width": "return f'{gt:>30000000000}'",
+    "nested width": "return f'{gt:{pred}}'",
+    "filled width": "return '{:>30000000000}'.format(gt)",
+    "built width": "t = '{:>3' + '0000000000}'\n    return t.format(gt)",
+    "attribute": "return '{0.__class__}'.format(gt)",
+    "doublings": "\n    ".join(["x = gt", *["x = x + x"] * 45, "return x"]),
+    "doublings by f-string": "\n    ".join(["x = gt", *["x = f'{x}{x}'"] * 45, "return x"]),
+    "doublings by join": "\n    ".join(["x = gt", *["x = x.join([x, x, x])"] * 30, "return x"]),
+    "doublings by replace": "\n    ".join(["x = gt", *["x = x.replace('', x)"] * 9, "return x"]),
+    "doublings by format": "\n    ".join(["x = gt", *["x = '{0}{0}'.format(x)"] * 45, "return x"]),
+    "doublings of lists": "\n    ".join(["x = [gt]", *["x = x + x"] * 45, "return x"]),
+    "lists within lists": "\n    ".join(["x = [gt]", *["x = [x, x]"] * 45, "return f'{x}'"]),
+    "compared lists": "\n    ".join(["x = [gt]", "y = [gt]", *["x = [x, x]", "y = [y, y]"] * 45, "return x == y"]),
+    "another name": "return other",
+    "no text": "return gt['x']",
+    "three levels": "return gt.join(3)",
+    "deep": f"return {'(' * 80}gt{' + gt)' * 80}",
+}
+
+
+@pytest.mark.parametrize("inside", BOMBS.values(), ids=BOMBS)
+def test_a_function_that_grows_or_fails_costs_one_line(tmp_path, inside):
+    from fabula.text.judges import plm
+
+    path = tmp_path / plm.PATH
+    path.parent.mkdir(parents=True)
+    path.write_text(f"def {plm.CAPTIONS}(gt, pred):\n    {inside}\n")
+    began = time.process_time()
+    with installed.reading_from(tmp_path), pytest.raises(SpecError, match="is it the version that the protocol names"):
+        plm.ask_about("a man", "a dog")
+    assert time.process_time() - began < 2
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "def NAME(gt):\n    return [{'content': gt}, {'content': gt}]",
+        "def NAME(gt, pred, more):\n    return [{'content': gt}, {'content': gt}]",
+        "def NAME(gt, pred):\n    return [{'content': gt}]",
+        "def NAME(gt, pred):\n    return [{'text': gt}, {'text': gt}]",
+        "def NAME(gt, pred):\n    return gt",
+        "def NAME(gt, pred):\n    return [{'content': 1}, {'content': 2}]",
+        "NAME = 3",
+        "async def NAME(gt, pred):\n    return gt",
+    ],
+)
+def test_a_clone_of_another_shape_costs_one_line(tmp_path, code):
+    from fabula.text.judges import plm
+
+    path = tmp_path / plm.PATH
+    path.parent.mkdir(parents=True)
+    path.write_text(code.replace("NAME", plm.CAPTIONS))
+    with installed.reading_from(tmp_path), pytest.raises(SpecError, match="is it the version that the protocol names"):
+        plm.ask_about("a man", "a dog")
+
+
+@pytest.mark.parametrize("text", ["{caption:>3000000000}", "{other}", "{0}", "{caption.__class__}", "{caption", "}"])
+def test_a_constant_that_cannot_be_filled_in_costs_one_line(text):
+    with pytest.raises(SpecError, match="cannot be filled in"):
+        installed.fill(text, "P", caption="a man")
+    assert installed.fill("{{{caption}}} {caption:s}", "P", caption="x") == "{x} x"
+
+
 def test_missing_package_costs_one_line():
     with pytest.raises(SpecError, match=r"pip install not-there==1\.0"):
         installed.read_function("not-there", "not_there/x.py", "f", pip="not-there==1.0")
@@ -178,8 +243,6 @@ LONG = ("score" + " " * 60_000, "\n" * 60_000, "{" * 60_000, '{"a":' * 20_000, "
 
 @pytest.mark.parametrize("text", LONG, ids=range(len(LONG)))
 def test_no_answer_and_no_caption_takes_long(text):
-    import time
-
     from fabula.text.judges.attempts import speaks_to_judge
 
     began = time.process_time()

@@ -23,8 +23,9 @@ SMART = str.maketrans({"“": '"', "”": '"', "„": '"', "‟": '"', "«": '"'
 FENCE = re.compile(r"```[ \t]{0,3}[\w-]{0,12}[ \t]{0,3}\n?(.*?)(?:```|\Z)", re.DOTALL)
 NUMBER = re.compile(r"(?:^|(?<=\s))[\"“*_]{0,3}(?P<n>\d{1,3})[.)](?!\d)[*_]{0,3}\s*")
 BULLET = re.compile(r"(?m)^[ \t]*[-•‣*][ \t]+")
+MARGIN = re.compile(r"[ \t\"“*_>]*")
 KEY = re.compile(
-    r"(?:^|(?<=[\n,.;{\"“]))\s*[\"“'*_#]{0,4}"
+    r"(?:^|(?<=[\n,.;{\"“]))[^\S\n]*[\"“'*_#]{0,4}"  # \s would cross all empty lines from each of them
     r"(?P<key>background|objects?(?:['’]s?)?\s{1,3}attributes?|desc(?:ription)?)"
     r"[\"”'*_]{0,4}\s{0,3}[:：][*_]{0,3}",
     re.I,
@@ -234,7 +235,15 @@ def cut_numbered(text: str, audit: Audit) -> list[str]:
 def find_numbers(text: str) -> list[re.Match[str]]:
     """The numbers of a list: those at the head of a line where there are several, else 1. 2. 3. one after the other."""
     every = list(NUMBER.finditer(text))
-    heads = [m for m in every if not text[text.rfind("\n", 0, m.start() + 1) + 1 : m.start()].strip(' \t"“*_>')]
+    heads, seen, words = list[re.Match[str]](), 0, -1
+    for mark in every:
+        line = text.rfind("\n", seen, mark.start()) + 1
+        if line or words < 0:  # a line that was not looked at: where its words begin
+            found = MARGIN.match(text, line)
+            words = found.end() if found else line
+        seen = mark.start()
+        if mark.start() <= words:
+            heads.append(mark)
     if len(heads) > 1:
         return heads
     chain: list[re.Match[str]] = []
@@ -316,10 +325,7 @@ def parse_marks(text: str, expected: int) -> tuple[tuple[float | None, ...], Aud
     """A mark from 0 to 100 for each caption; None where there is none."""
     audit = Audit()
     marks: list[float | None] = [None] * expected
-    items = re.finditer(
-        r"(?m)(?:^|(?<=\s))(?P<n>\d{1,3})\s*[.):\-]\s*(?P<mark>\d{1,3}(?:\.\d{1,9})?)(?![\d.]*\d)", prepare(text, audit)
-    )
-    for item in items:
+    for item in MARK.finditer(prepare(text, audit)):
         n, mark = int(item["n"]), float(item["mark"])
         if 1 <= n <= expected and mark <= 100 and marks[n - 1] is None:
             marks[n - 1] = mark

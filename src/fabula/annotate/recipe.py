@@ -26,6 +26,7 @@ ROLES = {
     "judge": "judge",
 }
 REWRITES = ("rewrite", "disturb_static", "disturb_dynamic")
+TRIES = 2  # times that a model is asked where its answer cannot be read
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +51,7 @@ class RecipeOptions(Options):
     temperature: float = option(0.0, "Of sampling.", shows_default=True)
     max_tokens: int = option(800, "Tokens of an answer, at most.", at_least=1, shows_default=True)
     seed: int = option(0, "Of sampling; a second try takes the next.", shows_default=True)
-    tries: int = option(2, "Times that a model is asked where its answer cannot be read.", at_least=1, at_most=20)
+    tries: int = option(TRIES, "Times that a model is asked where its answer cannot be read.", at_least=1, at_most=20)
 
     def __post_init__(self) -> None:
         self.set_paths("prompts")
@@ -116,4 +117,6 @@ class Recipe:
 
     @property
     def hash(self) -> str:
-        return hashlib.sha256(json.dumps(self.to_dict(), sort_keys=True).encode()).hexdigest()[:12]
+        """Of all but `tries`: how often a model is asked says how long we insist, not what is asked."""
+        told = {**self.to_dict(), "tries": TRIES}
+        return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:12]

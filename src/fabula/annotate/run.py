@@ -24,7 +24,7 @@ from fabula.core.notes import Progress, silent
 from fabula.llm import Answer, Call, CallError, EndpointError, EndpointOptions, Image
 from fabula.llm.answer import Attempt
 from fabula.llm.ask import open_asker, work_through
-from fabula.llm.batch import Batcher
+from fabula.llm.batch import WAIT, Batcher
 from fabula.llm.client import Asker, Client
 from fabula.llm.fake import Reply
 from fabula.llm.prices import Prices
@@ -44,6 +44,7 @@ class Batching:
 
     moments: int = 500
     pause: float = 30.0
+    longest: float = WAIT  # seconds that a batch is waited for
 
 
 @dataclass
@@ -113,8 +114,8 @@ class Work:
                     seen, file=self.store.path, hint="go on with --batch, or give them up: --forget-batches"
                 )
             return None
-        pause = self.batch.pause
-        return lambda client: Batcher(client, self.store, lambda: self.threads > 0, pause)
+        how = self.batch
+        return lambda client: Batcher(client, self.store, lambda: self.threads > 0, how.pause, how.longest)
 
     def count_pending(self) -> int:
         question = (

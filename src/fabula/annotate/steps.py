@@ -64,6 +64,7 @@ class Trail:
     calls: list[list[str]] = field(default_factory=list)  # [step, key]
     audits: list[dict[str, Any]] = field(default_factory=list)
     lost: list[list[str]] = field(default_factory=list)  # [branch, why]
+    failure: CallError | None = None  # of the first branch that was lost
 
     async def read(
         self, step: str, prompt: str, parse: Callable[[str], T], fine: Callable[[T], bool], images: Sequence[Image] = ()
@@ -96,7 +97,10 @@ def role(step: str) -> str:
 async def annotate(
     moment: Moment, seen: Seen, recipe: Recipe, ask: Ask, scorer: Scorer | None = None
 ) -> tuple[str, dict[str, Any]]:
-    """The state and the outcome of a moment. CallError where a call failed that may succeed another time."""
+    """The state and the outcome of a moment: done, or empty where the models answered and no candidate may stand.
+
+    CallError where a call failed that may succeed another time, or where one failed and nothing came of the others.
+    """
     trail = Trail(moment, recipe, ask)
     branches = await together(
         attempt_branch(trail, "static", enrich_statics(trail, seen)),
@@ -104,8 +108,10 @@ async def annotate(
     )
     kept, dropped = screen([pair for branch in branches for pair in branch], moment.caption)
     kept = await (ask_judge(trail, seen, kept) if scorer is None else evaluate(scorer, moment, kept))
-    rewrites = await ask_rewrites(trail) if recipe.options.rewrites else {}
     chosen = choose(kept)
+    if chosen is None and trail.failure is not None:
+        raise trail.failure
+    rewrites = await ask_rewrites(trail) if recipe.options.rewrites else {}
     document = {
         "chosen": None if chosen is None else as_dict(chosen),
         "candidates": [as_dict(c) for c in kept],
@@ -138,6 +144,7 @@ async def attempt_branch(trail: Trail, branch: str, work: Awaitable[Sequence[str
         if error.kind not in LASTING:
             raise
         trail.lost.append([branch, f"{error.kind}: {error}"])
+        trail.failure = trail.failure or error
         return []
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from fabula.annotate.moments import Moment
     from fabula.annotate.plan import Plan
     from fabula.annotate.recipe import Recipe
+    from fabula.annotate.store import Store
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +47,7 @@ class RunOptions(Options):
     batch: bool = option(False, "Through the endpoint's batch interface: slower, and cheaper where it is offered.")
     batch_moments: int = option(500, "Moments at once with --batch.", at_least=1, at_most=50_000, shows_default=True)
     batch_pause: float = option(30.0, "Seconds between looks at a batch.", shows_default=True)
+    batch_wait: float = option(26.0, "Hours to wait for a batch.", shows_default=True)
     forget_batches: bool = option(False, "Give up batches that were sent and not fetched; they may be paid for twice.")
     engine: Literal["local", "ray"] = option("local", "Where moments are worked on.", shows_default=True)
     address: str | None = option(None, "Address of a Ray cluster. Default: one on this machine.")
@@ -57,6 +59,8 @@ class RunOptions(Options):
             raise SpecError(f"--budget {self.budget:g}; it is 0 or more")
         if not 0 < self.batch_pause < 1e6:
             raise SpecError(f"--batch-pause {self.batch_pause:g}; it is a positive number of seconds")
+        if not 0 < self.batch_wait < 1e6:
+            raise SpecError(f"--batch-wait {self.batch_wait:g}; it is a positive number of hours")
         if self.batch and self.engine == "ray":
             raise SpecError("--batch has one ledger, in one process; leave out --engine ray")
 
@@ -83,6 +87,13 @@ class Ran:
     stopped: str | None  # why it did not go on to the end
     states: dict[str, int] = field(default_factory=dict)  # of all moments
     recipe: str = ""
+    reason: str | None = None  # why the first of those that failed did
+    left: int = 0  # moments without an outcome
+
+    @property
+    def finished(self) -> bool:
+        """Whether every moment is done, or empty: its models answered."""
+        return not self.left and not self.states.get("failed")
 
 
 def make_looker(videos: Path | None, blind: bool) -> Looker | None:
@@ -165,7 +176,10 @@ def run(
     recipe: RecipeOptions | None = None,
     progress: Progress = silent,
 ) -> Ran:
-    """Annotate moments, or go on with those that the store holds; another run goes on where this one ends."""
+    """Annotate moments, or go on with those that the store holds; another run goes on where this one ends.
+
+    Moments that failed are asked again.
+    """
     from fabula.annotate.moments import read_moments
     from fabula.annotate.run import Batching, Work
     from fabula.annotate.shards import run_shards, take_over_shards
@@ -183,11 +197,13 @@ def run(
         if options.forget_batches:
             for sent in store.batches():
                 store.drop_batch(sent.tag)
-        batch = Batching(options.batch_moments, options.batch_pause) if options.batch else None
+        store.forget_outcomes(settled.hash, ("failed",))
+        wait = options.batch_wait * 3600
+        batch = Batching(options.batch_moments, options.batch_pause, wait) if options.batch else None
         work = Work(store, settled, endpoint, looker, options.budget, scorer=scorer, batch=batch, progress=progress)
         if options.engine == "local":
             work.run()
-            return Ran(work.made, work.failed, work.stopped, store.states(settled.hash), settled.hash)
+            return describe_run(store, settled.hash, work.made, work.failed, work.stopped)
     if endpoint.record is not None:
         raise SpecError("--record writes one file, from one process; leave it out with --engine ray")
     from fabula.jobs.ray import Ray
@@ -198,7 +214,17 @@ def run(
         make = partial(make_looker, options.videos, recipe.blind)
         told = run_shards(options.store, work, runner, workers, make, progress, partial(make_scorer, recipe))
     with Store(options.store) as store:
-        return Ran(told["made"], told["failed"], told["stopped"], store.states(settled.hash), settled.hash)
+        return describe_run(store, settled.hash, told["made"], told["failed"], told["stopped"])
+
+
+def describe_run(store: Store, recipe: str, made: int, failed: int, stopped: str | None) -> Ran:
+    """What a run did, and how the store stands after it."""
+    from fabula.annotate.plan import list_failed
+
+    states = store.states(recipe)
+    left = int(store.rows("SELECT count(DISTINCT key) FROM moments")[0][0]) - sum(states.values())
+    reasons = [f"{f['kind']}: {f['message']}" for f in list_failed(store, recipe, 1)]
+    return Ran(made, failed, stopped, states, recipe, reasons[0] if reasons else None, left)
 
 
 def retry(
@@ -209,7 +235,7 @@ def retry(
     states: Sequence[str] = ("failed",),
     progress: Progress = silent,
 ) -> Ran:
-    """Take up again the moments that failed; what was answered is not asked again."""
+    """Ask again for the moments that failed, with `states` for others too; what was answered is not asked again."""
     from fabula.annotate.store import Store
 
     settled, _ = settle(endpoint or EndpointOptions(), recipe or RecipeOptions())

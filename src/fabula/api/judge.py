@@ -10,7 +10,7 @@ from typing import Any
 from fabula.core.notes import Progress, silent
 from fabula.core.options import deal, takes
 from fabula.diagnose.attacks import Attacked, AttackOptions, attack_judge
-from fabula.diagnose.judges import Checked, CheckOptions, check_judge
+from fabula.diagnose.judges import Checked, CheckOptions, CheckPlan, check_judge, plan_check
 from fabula.diagnose.pairs import read_pairs
 from fabula.stats.resampling import Resampling
 from fabula.text.judges.options import JudgeOptions
@@ -36,6 +36,21 @@ def check(
     pairs, notes = read_pairs(predictions, [refs] if isinstance(refs, str | Path) else refs)
     seen = check_judge(pairs, options, ask, how, progress)
     return replace(seen, warnings=(*notes, *seen.warnings))
+
+
+def plan(
+    predictions: str | Path,
+    refs: str | Path | Sequence[str | Path] = (),
+    *,
+    options: CheckOptions | None = None,
+    ask: JudgeOptions | None = None,
+    how: Resampling | None = None,
+    price: Sequence[str] = (),
+) -> CheckPlan:
+    """What `check` would ask of these pairs: calls, tokens, cost; nothing is sent."""
+    pairs, _ = read_pairs(predictions, [refs] if isinstance(refs, str | Path) else refs)
+    hands = (options or CheckOptions(), ask or JudgeOptions(), how or Resampling(resamples=2000))
+    return plan_check(pairs, *hands, price)
 
 
 @takes(AttackOptions, JudgeOptions, Resampling)

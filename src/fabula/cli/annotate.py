@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,8 +13,9 @@ import click
 from fabula.annotate.recipe import RecipeOptions
 from fabula.api import annotate as api
 from fabula.cli._console import Several, VerbGroup, print_note, show_progress, warn
-from fabula.cli._options import flags, path_argument
+from fabula.cli._options import flags, path_argument, typed
 from fabula.cli._out import Shown, check_outputs, show
+from fabula.core.errors import SpecError
 from fabula.core.options import Options, option
 from fabula.io.files import write_text
 from fabula.llm.options import EndpointOptions
@@ -26,7 +28,9 @@ class AsJson(Options):
     json_: Path | None = option(None, "Write it as JSON; - for standard output.", writes=True)
 
 
-BATCH = ("batch", "batch_moments", "batch_pause", "forget_batches")
+OFFERED = 8  # models of an endpoint that a message names
+UNFINISHED = 3  # exit code of a run that leaves something to do
+BATCH = ("batch", "batch_moments", "batch_pause", "batch_wait", "forget_batches")
 
 
 @click.group("annotate", cls=VerbGroup)
@@ -84,38 +88,61 @@ def tell_plan(told: dict[str, Any]) -> Iterator[str]:
 @flags(RecipeOptions, into="recipe")
 @flags(api.RunOptions, into="options")
 def run(moments: Path | None, endpoint: EndpointOptions, recipe: RecipeOptions, options: api.RunOptions) -> None:
-    """Annotate MOMENTS, or go on with those that the store holds. Killed or stopped, say it again: it goes on.
+    """Annotate MOMENTS, or go on with those that the store holds. Run the same command again to resume.
+
+    Moments that failed are asked again. Exit code 3: some failed, or the budget stopped the run.
 
     \b
     fabula annotate run moments.jsonl -s run.sqlite --blind                       a dry run with the fake endpoint
     fabula annotate run moments.jsonl -s run.sqlite --url URL --model M --videos videos/ --budget 5 --price 0.15/0.60
     """
     check_outputs([moments, endpoint.replay], endpoint)
+    need_model(endpoint)
     with show_progress() as watch:
         tell_run(api.run(moments, options=options, endpoint=endpoint, recipe=recipe, progress=watch))
 
 
 @command.command()
-@click.option("--empty", is_flag=True, help="Those too of which no candidate could stand.")
+@click.option("--empty", is_flag=True, help="Also retry moments where every candidate was rejected.")
 @flags(EndpointOptions, into="endpoint")
 @flags(RecipeOptions, into="recipe")
 @flags(api.RunOptions, into="options", without=("format",))
 def retry(empty: bool, endpoint: EndpointOptions, recipe: RecipeOptions, options: api.RunOptions) -> None:
-    """Take up again the moments that failed. What was answered is not asked again."""
+    """Ask again for the moments that failed. What was answered is not asked again.
+
+    Exit code 3: some failed, or the budget stopped the run.
+    """
     check_outputs([endpoint.replay], endpoint)
+    need_model(endpoint)
     states = ("failed", "empty") if empty else ("failed",)
     with show_progress() as watch:
         ran = api.retry(options=options, endpoint=endpoint, recipe=recipe, states=states, progress=watch)
     tell_run(ran)
 
 
+def need_model(endpoint: EndpointOptions) -> None:
+    """Refuse an endpoint without the name of a model; the name that stands for none is known to nobody there."""
+    if endpoint.is_fake or endpoint.replay is not None or "--model" in typed(EndpointOptions):
+        return
+    from fabula.llm.ask import list_models
+
+    offered = list_models(endpoint)
+    more = f" ({len(offered) - OFFERED:,} more)" if len(offered) > OFFERED else ""
+    told = f"; it offers {', '.join(offered[:OFFERED])}{more}" if offered else ""
+    raise SpecError(f"which model is asked at {endpoint.url} is not said; say --model{told}")
+
+
 def tell_run(ran: api.Ran) -> None:
     states = ", ".join(f"{count:,} {state}" for state, count in sorted(ran.states.items())) or "nothing settled"
     print_note(f"recipe {ran.recipe}: {states}; {ran.made:,} calls answered in this run")
+    if empty := ran.states.get("empty"):
+        warn(f"{empty:,} moments are empty: every candidate was rejected; fabula annotate retry --empty asks again")
     if ran.stopped:
-        warn(f"stopped: {ran.stopped}; the same command goes on")
-    if ran.failed:
-        warn(f"{ran.failed:,} moments failed; fabula annotate status says why, retry takes them up again")
+        warn(f"stopped: {ran.stopped}; {ran.left:,} moments are left; the same command goes on")
+    if failed := ran.states.get("failed"):
+        warn(f"{failed:,} moments failed, the first by {ran.reason}; the same command asks them again")
+    if not ran.finished:
+        sys.exit(UNFINISHED)
 
 
 @command.command()
@@ -174,6 +201,7 @@ def ab(
     fabula annotate ab moments.jsonl -s ab.sqlite --url URL --model M --prompts-b prompts/ --videos videos/ --sample 50
     """
     check_outputs([moments, options.store], out)
+    need_model(endpoint)
     with show_progress() as watch:
         found = api.ab(
             moments, ab_options=ab_options, options=options, endpoint=endpoint, recipe=recipe, progress=watch

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import click
@@ -11,6 +11,7 @@ from fabula.api import judge as api
 from fabula.cli._console import Several, VerbGroup, show_progress
 from fabula.cli._options import flags, path_argument, refs_option
 from fabula.cli._out import Shown, check_outputs, show
+from fabula.core.errors import SpecError
 from fabula.core.options import Options, option
 from fabula.diagnose.attacks import AttackOptions
 from fabula.diagnose.judges import CheckOptions
@@ -26,6 +27,20 @@ class AsJson(Options):
     """What a verb found, for programs."""
 
     json_: Path | None = option(None, "Write it as JSON; - for standard output.", writes=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanFlags(Options):
+    """What a check costs, before it is made."""
+
+    plan: bool = option(False, "Count calls, tokens and cost; ask nothing.")
+    price: tuple[str, ...] = option(
+        (), "IN/OUT for a million tokens, or MODEL=IN/OUT, for --plan.", parts=True, metavar="IN/OUT"
+    )
+
+    def __post_init__(self) -> None:
+        if self.price and not self.plan:
+            raise SpecError("--price only applies with --plan")
 
 
 @click.group("judge", cls=VerbGroup)
@@ -48,6 +63,7 @@ def command() -> None:
 @flags(CheckOptions, into="options")
 @flags(JudgeOptions, into="ask", without=UNREAD)
 @flags(Resampling, into="how", help={"resamples": "Draws of videos or items."})
+@flags(PlanFlags, into="plan")
 @flags(AsJson, into="out")
 def check(
     predictions: Path,
@@ -55,6 +71,7 @@ def check(
     options: CheckOptions,
     ask: JudgeOptions,
     how: Resampling,
+    plan: PlanFlags,
     out: AsJson,
 ) -> None:
     """Put the same pairs to a judge again, in other order and wording.
@@ -64,12 +81,17 @@ def check(
     PREDICTIONS are pairs with their references inline, or need --refs.
 
     \b
-    fabula judge check pairs.jsonl --judge-url fake:
+    fabula judge check pairs.jsonl --judge-url fake
+    fabula judge check pairs.jsonl --judge-url http://127.0.0.1:8000/v1 --judge-model A --plan --price 0.15/0.60
     fabula judge check preds.json --refs val_1.json --judge-replay judge.jsonl --records second.jsonl
     fabula judge check pairs.jsonl --judge-url http://127.0.0.1:8000/v1 --judge-model A --against fabula@B,fabula-brief
     """
     read = [predictions, *refs, ask.judge_replay, *options.records]
     check_outputs(read, out, **{"--judge-record": ask.judge_record})
+    if plan.plan:
+        found = api.plan(predictions, refs, options=options, ask=ask, how=how, price=plan.price)
+        show(Shown(document=lambda: asdict(found), lines=lambda: report.planned(found)), out.json_)
+        return
     with show_progress() as progress:
         seen = api.check(predictions, refs, options=options, ask=ask, how=how, progress=progress)
     shown = Shown(

@@ -19,7 +19,7 @@ from fabula.core.notes import Progress, silent
 from fabula.core.options import Options, option
 from fabula.core.registry import close_to
 from fabula.diagnose.judges import MOST, draw_pairs, name_voice
-from fabula.diagnose.voices import Array, Estimate, Heard, Pair, Voice, estimate, hear
+from fabula.diagnose.voices import Array, Estimate, Heard, Pair, Voice, check_read, estimate, hear
 from fabula.llm.session import Session
 from fabula.stats.resampling import Resampling
 from fabula.text.judges.attempts import speaks_to_judge
@@ -133,7 +133,9 @@ def attack_judge(
     some = draw_pairs(pairs, options.most, how.seed)
     wrong, voice = mislead(some), name_voice(options.judge, "base")
     with session_of(ask) as session, session.count() as spent:
-        plain, misled = hear(session, voice, some), hear(session, voice, wrong)
+        plain = hear(session, voice, some)
+        check_read(plain)
+        misled = hear(session, voice, wrong)
         found = list[Attack]()
         for k, way in enumerate(options.chosen):
             progress("attacks", k, len(options.chosen))

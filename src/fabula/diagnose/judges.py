@@ -25,11 +25,14 @@ from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Progress, silent
 from fabula.core.options import Options, option
 from fabula.core.registry import close_to
-from fabula.diagnose.voices import Beside, Change, Heard, Pair, Voice, hear, set_beside
-from fabula.llm.session import asking
+from fabula.diagnose.voices import Beside, Change, Heard, Pair, Voice, check_read, hear, set_beside
+from fabula.llm.prices import Prices
+from fabula.llm.record import Record
+from fabula.llm.session import Session, asking
 from fabula.stats.resampling import Resampling
 from fabula.text.judges import judge as find_judge
 from fabula.text.judges.fake import reply
+from fabula.text.judges.installed import reading_from
 from fabula.text.judges.options import JudgeOptions, find_model
 from fabula.text.judges.scorer import session_of
 
@@ -135,6 +138,51 @@ def draw_pairs(pairs: Sequence[Pair], most: int, seed: int) -> list[Pair]:
     return [some[k] for k in sorted(np.random.default_rng(seed).permutation(len(some))[:most].tolist())]
 
 
+@dataclass(frozen=True, slots=True)
+class CheckPlan:
+    """What a check would ask, before anything is spent. Tokens are counted on the long side."""
+
+    pairs: int
+    judgements: int
+    calls: int  # the same question is asked once
+    recorded: int  # of these, on record
+    tokens_in: int
+    tokens_out: int  # at the most
+    cost: float | None  # None where no price is known
+
+
+def plan_check(
+    pairs: Sequence[Pair], options: CheckOptions, ask: JudgeOptions, how: Resampling, price: Sequence[str] = ()
+) -> CheckPlan:
+    """The calls of `check_judge`, counted and not made."""
+    some = draw_pairs(pairs, options.most, how.seed)
+    base, prices = name_voice(options.judge, "base"), Prices.parse(price)
+    with reading_from(ask.judge_prompts):
+        session = Session(ask.endpoint(), reply=reply)
+        made = [
+            call
+            for voice in (base, *list_voices(base, options)[0])
+            for call in voice.calls(session, [pair for pair in some if voice.changes(pair)])
+        ]
+    calls = {call.key: call for call in made}
+    held = ask.judge_record
+    recorded = set[str]()
+    if held is not None and held.exists():
+        with Record(held) as record:
+            recorded = calls.keys() & record.places.keys()
+    left = [call for key, call in calls.items() if key not in recorded]
+    costs = [prices.cost(c.model, c.tokens, c.longest) for c in left if prices.known(c.model)]
+    return CheckPlan(
+        len(some),
+        len(made),
+        len(calls),
+        len(recorded),
+        sum(call.tokens for call in left),
+        sum(call.longest for call in left),
+        sum(costs) if price and len(costs) == len(left) else None,
+    )
+
+
 def check_judge(
     pairs: Sequence[Pair],
     options: CheckOptions,
@@ -153,6 +201,7 @@ def check_judge(
         for k, voice in enumerate([base, *voices]):
             progress("judge", k, total)
             heard.append(hear(session, voice, some))
+            check_read(heard[0])
         model = base.model or session.options.model
         progress("judge", total, total)
     if heard[0].missing == len(some):

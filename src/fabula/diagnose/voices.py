@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from fabula.core.errors import InputError, shown
 from fabula.core.rows import Rows
 from fabula.llm.answer import Answer, CallError
 from fabula.llm.call import Call
@@ -75,6 +76,7 @@ class Heard:
     asked: int  # pairs that are other than they were, where texts are changed; else all
     unread: int
     missing: int  # not on record
+    sample: str = ""  # one that could not be read
 
     @property
     def mean(self) -> float:
@@ -89,7 +91,15 @@ def hear(session: Session, voice: Voice, pairs: Sequence[Pair]) -> Heard:
     said = [voice.judge.read(a.text) if isinstance(a, Answer) else None for a in answers]
     missing, values = sum(isinstance(a, CallError) for a in answers), np.full(len(pairs), np.nan)
     values[told] = [np.nan if v is None else v for v in said]
-    return Heard(voice, values, len(told), sum(v is None for v in said) - missing, missing)
+    unread = [a.text for a, v in zip(answers, said, strict=True) if v is None and isinstance(a, Answer)]
+    return Heard(voice, values, len(told), len(unread), missing, unread[0] if unread else "")
+
+
+def check_read(heard: Heard) -> None:
+    """Refuse a judge of whose answers none can be read."""
+    if heard.unread and not np.isfinite(heard.values).any():
+        problem = f"none of {heard.unread} judgements can be read; the model said {shown(heard.sample, 100)}"
+        raise InputError(problem, hint="ask a model that answers in the form that the judge asks for")
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +161,9 @@ def estimate(values: Array, ids: Sequence[str], how: Resampling) -> Estimate:
 
 
 def estimate_alpha(x: Array, y: Array, ids: Sequence[str], how: Resampling) -> Estimate:
+    if not len(x):
+        return NOTHING
     units = [list(unit) for unit in zip(x.tolist(), y.tolist(), strict=True)]
     found = alpha_interval(units, "interval", how.resamples, how.seed, how.level, ids)
-    value = alpha(units, "interval") if units else float("nan")
+    value = alpha(units, "interval")
     return replace(NOTHING, value=value) if found is None else Estimate(value, *found)

@@ -3,7 +3,8 @@
     call.py      a call: model, prompt, images, parameters; the same ones have the same key, for ever
     answer.py    what an endpoint's reply holds, or why it is no answer
     limits.py    how many requests and tokens a minute, how many at once
-    client.py    sends calls: retries, Retry-After, timeouts, the context checked before anything is sent
+    wire.py      every byte that comes from an endpoint: bounded in size and time, without the key
+    client.py    sends calls: retries, Retry-After, the context checked before anything is sent
     batch.py     the same calls through a batch endpoint
     record.py    answers as lines of a file: recorded, and replayed without a network
     session.py   one asker for a whole run, asked from plain code; what was asked is counted and hashed

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -63,27 +62,21 @@ class ReplyError(Exception):
         super().__init__(problem)
 
 
-def read_reply(data: bytes, seconds: float) -> Answer:
-    """The answer in the body of a reply of POST /chat/completions."""
-    try:
-        document = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise ReplyError(f"the reply is not JSON ({str(error)[:80]})") from None
-    return read_document(document, seconds)
-
-
 def read_document(document: Any, seconds: float) -> Answer:
+    """The answer in a reply of POST /chat/completions, or in a line of a batch."""
     usage = read_usage(document)
     try:
         choice = document["choices"][0]
         content = choice["message"]["content"]
-        finish = str(choice.get("finish_reason") or "stop")[:40]
+        finish = choice.get("finish_reason")
     except (KeyError, IndexError, TypeError, AttributeError):
         told = document.get("error") if isinstance(document, dict) else None
         problem = f"the reply has no choices[0].message.content, but {shown(told or document, 120)}"
         raise ReplyError(problem, usage=usage) from None
+    finish = finish[:40] if isinstance(finish, str) and finish else "stop"
     if isinstance(content, list):  # parts
-        content = "".join(str(p.get("text", "")) for p in content if isinstance(p, dict))
+        texts = [part.get("text") for part in content if isinstance(part, dict)]
+        content = "".join(text for text in texts if isinstance(text, str))
     if content is not None and not isinstance(content, str):
         raise ReplyError(f"the content of the reply is no text: {shown(content)}", usage=usage)
     if not content or not content.strip():

@@ -11,7 +11,7 @@ from fabula.llm.answer import Answer, CallError, EndpointError
 from fabula.llm.batch import Batcher
 from fabula.llm.call import Call
 from fabula.llm.client import Asker, Client, Note, forget
-from fabula.llm.fake import FakeTransport, Reply, echo
+from fabula.llm.fake import Reply, echo, fake_lanes
 from fabula.llm.options import EndpointOptions
 from fabula.llm.record import Record, Recorder, Replay
 
@@ -30,8 +30,8 @@ async def open_asker(
         with Record(options.replay) as record:
             yield Replay(record)
         return
-    transport = FakeTransport(reply) if options.is_fake else None
-    async with Client(options, note, transport) as client, AsyncExitStack() as stack:
+    make_lane = fake_lanes(reply) if options.is_fake else None
+    async with Client(options, note, make_lane) as client, AsyncExitStack() as stack:
         asker: Asker = client if batches is None else await stack.enter_async_context(batches(client))
         if options.record is None:
             yield asker
@@ -63,6 +63,17 @@ async def answer_all(
 
         await work_through(range(len(calls)), one, options.concurrency)
         return found
+
+
+def list_models(options: EndpointOptions) -> list[str]:
+    """The names of the models that an endpoint offers; none where it does not say."""
+
+    async def ask() -> list[str]:
+        async with Client(options) as client:
+            listed = await client.list_models() or []
+            return [client.clean(entry["id"]) for entry in listed if isinstance(entry.get("id"), str)]
+
+    return asyncio.run(ask())
 
 
 async def work_through(jobs: Iterable[Any], work: Callable[[Any], Any], width: int) -> None:

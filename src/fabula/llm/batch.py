@@ -15,29 +15,38 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
+from urllib.parse import quote
 
-from fabula.llm.answer import Answer, Attempt, CallError, EndpointError, ReplyError, read_document
+from fabula.core.errors import shown
+from fabula.llm.answer import Answer, Attempt, CallError, EndpointError, ReplyError
 from fabula.llm.call import Call
-from fabula.llm.client import AGAIN, CONNECT, FIRST, SLOWEST, Client, read_error, read_wait
+from fabula.llm.client import FIRST, SLOWEST, Client
+from fabula.llm.wire import LONGEST, Reply, Request, Trouble, describe_document, read_json
 
 MOST = 50_000  # calls of one batch, as hosts have it
 HEAVIEST = 90 << 20  # bytes of one batch
 ENDED = ("completed", "failed", "expired", "cancelled")
-LONGEST = 1 << 30  # bytes of the answers of one batch
+ANSWER = 32 << 10  # bytes of a line of answers, on the average; the file of a batch has LONGEST more
+SPARE = 1000  # lines that a file of answers may have beyond two for each call
+WAIT = 26 * 3600.0  # seconds that a batch is waited for; hosts promise 24 hours
 LISTED = 100  # batches on a page of the endpoint's list
 PAGES = 50  # of it that are looked through for a tag
 QUIET = 50  # turns of the loop without a new call, after which nothing else moves
 TAG = "fabula"  # our word in a batch's metadata
 
+ID = re.compile(r"(?!.*(?:^|/)\.{0,2}(?:/|$))[A-Za-z0-9._~:@=+/-]{1,256}")  # of a file or batch: no path out of its own
+
 Found = dict[str, Answer | CallError]
+T = TypeVar("T")
 
 
-class UnknownError(Exception):
+class UnknownError(EndpointError):
     """The endpoint knows nothing of this batch, or of batches at all."""
 
 
@@ -101,17 +110,20 @@ async def send_batch(client: Client, calls: Sequence[Call], tag: str) -> str:
         for c in calls
     ]
     data = "".join(json.dumps(line, ensure_ascii=True) + "\n" for line in lines).encode()
-    file = await talk(client, "POST", "/files", files=data)
+    file = await talk(client, "POST", "/files", *make_form(data))
     wanted = {
-        "input_file_id": file["id"],
+        "input_file_id": read_id(file),
         "endpoint": "/v1/chat/completions",
         "completion_window": "24h",
         "metadata": {TAG: tag},
     }
+    body = json.dumps(wanted).encode()
     tries = 0
     while True:
         try:
-            return str((await talk(client, "POST", "/batches", json=wanted, retries=0))["id"])
+            return read_id(await talk(client, "POST", "/batches", body, retries=0))
+        except UnknownError:
+            raise
         except EndpointError:
             tries += 1
             if tries > client.options.retries or not await is_listing(client):
@@ -121,18 +133,23 @@ async def send_batch(client: Client, calls: Sequence[Call], tag: str) -> str:
             await asyncio.sleep(min(SLOWEST, FIRST * 2**tries))
 
 
-async def wait_batch(client: Client, batch: str, keys: Sequence[str], pause: float = 30.0) -> Found:
+async def wait_batch(
+    client: Client, batch: str, keys: Sequence[str], pause: float = 30.0, longest: float = WAIT
+) -> Found:
     """The answers of a batch that was made; UnknownError where the endpoint does not know it."""
-    began = time.perf_counter()
-    while (state := await talk(client, "GET", f"/batches/{batch}")).get("status") not in ENDED:
+    began, path = time.perf_counter(), f"/batches/{quote(read_id({'id': batch}))}"
+    while (state := await talk(client, "GET", path)).get("status") not in ENDED:
+        if not isinstance(state.get("status"), str):
+            raise EndpointError(client.clean(f"{path}: its status is {shown(state.get('status'))}"), "batch")
+        if time.perf_counter() - began + pause > longest:
+            raise EndpointError(f"{path}: still {client.clean(state['status'])} after {longest:g} s", "batch")
         await asyncio.sleep(pause)
     seconds = (time.perf_counter() - began) / max(1, len(keys))
     found: Found = {}
     for name in ("output_file_id", "error_file_id"):
         if state.get(name):
-            for line in (await fetch(client, str(state[name]))).splitlines():
-                found |= read_line(client, line, seconds)
-    lost = f"the batch {batch} ({state.get('status')}) has no answer to this call"
+            found |= await fetch_lines(client, read_id(state, name), set(keys), seconds)
+    lost = f"the batch {batch} ({state['status']}) has no answer to this call"
     return {key: found.get(key, CallError(client.clean(lost), "batch")) for key in keys}
 
 
@@ -148,36 +165,51 @@ async def is_listing(client: Client) -> bool:
 async def find_batch(client: Client, tag: str) -> str | None:
     """The id of the batch of that tag, if the endpoint has it."""
     after = ""
-    for _ in range(PAGES):
-        listed = await talk(client, "GET", f"/batches?limit={LISTED}{after}")
-        some = listed.get("data")
-        some = [entry for entry in some if isinstance(entry, dict)] if isinstance(some, list) else []
-        for entry in some:
-            told = entry.get("metadata")
-            if isinstance(told, dict) and told.get(TAG) == tag:
-                return str(entry["id"])
-        if not listed.get("has_more") or not some:
-            return None
-        after = f"&after={some[-1].get('id')}"
+    try:
+        async with asyncio.timeout(client.options.timeout):
+            for _ in range(PAGES):
+                listed = await talk(client, "GET", f"/batches?limit={LISTED}{after}")
+                some = listed.get("data")
+                some = [entry for entry in some if isinstance(entry, dict)] if isinstance(some, list) else []
+                for entry in some:
+                    told = entry.get("metadata")
+                    if isinstance(told, dict) and told.get(TAG) == tag:
+                        return read_id(entry)
+                if not listed.get("has_more") or not some:
+                    return None
+                after = f"&after={quote(read_id(some[-1]), safe='')}"
+    except TimeoutError:
+        raise EndpointError("/batches: the list of batches takes too long", "batch") from None
     return None
 
 
-def read_line(client: Client, line: bytes, seconds: float) -> Found:
-    """One answer of a batch, by its key; nothing where the line is not one."""
+def read_id(document: dict[str, Any], name: str = "id") -> str:
+    """The id of a file or a batch; EndpointError where it is none that can stand in an address."""
+    found = document.get(name)
+    if not isinstance(found, str) or not ID.fullmatch(found):
+        raise EndpointError(f"the endpoint gives {shown(found)} as the {name} of a file or batch", "batch")
+    return found
+
+
+def read_line(client: Client, line: bytes, wanted: Collection[str], seconds: float) -> Found:
+    """One answer of a batch, by its key; nothing where the line is not one, or nobody wants it."""
     try:
-        told = json.loads(line)
-        key, response = str(told["custom_id"]), told["response"]
-        if response["status_code"] != 200:
-            said = client.clean(f"{response['status_code']}: {read_error(json.dumps(response['body']).encode())}")
-            return {key: CallError(said, "batch")}
-        answer = read_document(response["body"], seconds)
-        return {key: Answer(client.without_key(answer.text), *list(answer.to_dict().values())[1:])}
+        told = read_json(line, client.secret)
+    except ReplyError:
+        return {}
+    key = told.get("custom_id") if isinstance(told, dict) else None
+    response = told.get("response") if isinstance(told, dict) else None
+    if not isinstance(key, str) or key not in wanted or not isinstance(response, dict):
+        return {}
+    if response.get("status_code") != 200:
+        said = f"{shown(response.get('status_code'), 20)}: {describe_document(response.get('body'))}"
+        return {key: CallError(client.clean(said), "batch")}
+    try:
+        return {key: client.read_answer(response.get("body"), seconds)}
     except ReplyError as error:
         failed = CallError(client.clean(str(error)), error.kind)
         failed.usage = error.usage
         return {key: failed}
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return {}
 
 
 # ── an asker ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -190,15 +222,22 @@ class Batcher:
     """
 
     def __init__(
-        self, client: Client, ledger: Ledger, busy: Callable[[], bool] = lambda: False, pause: float = 30.0
+        self,
+        client: Client,
+        ledger: Ledger,
+        busy: Callable[[], bool] = lambda: False,
+        pause: float = 30.0,
+        longest: float = WAIT,
     ) -> None:
-        self.client, self.ledger, self.busy, self.pause = client, ledger, busy, pause
+        self.client, self.ledger, self.busy, self.pause, self.longest = client, ledger, busy, pause, longest
         self.sent: dict[str, Sent] = {}  # by key, what is under way
         self.waiting: dict[str, asyncio.Future[Answer]] = {}
         self.arrived: Found = {}  # answers that nobody has asked for yet
         self.queue: list[Call] = []
         self.calls: dict[str, Call] = {}  # of those that wait
         self.plain: set[str] = set()  # keys that were sent without a schema
+        self.lost: set[str] = set()  # keys of a batch that the endpoint lost once
+        self.fault: BaseException | None = None  # what ended one of the tasks
         self.over: set[str] = set()  # tags of batches whose answers have all been handed out
         self.tasks: dict[str, asyncio.Task[None]] = {}
 
@@ -224,6 +263,8 @@ class Batcher:
 
     async def ask(self, call: Call) -> Answer:
         """The answer, when its batch has come back; CallError where its line failed."""
+        if self.fault is not None:
+            raise self.fault
         await self.client.check_context(call)
         try:
             return await self.find(call)
@@ -249,9 +290,24 @@ class Batcher:
             self.begin("send", self.send_when_quiet)
         return await future
 
-    def begin(self, name: str, work: Callable[[], Any]) -> None:
+    def begin(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
         if name not in self.tasks or self.tasks[name].done():
-            self.tasks[name] = asyncio.create_task(work())
+            self.tasks[name] = asyncio.create_task(self.supervise(work))
+
+    async def supervise(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Nobody awaits a task: whatever ends it reaches everybody who waits for an answer."""
+        try:
+            await work()
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:
+            self.fault = error
+            for future in self.waiting.values():
+                if not future.done():
+                    future.set_exception(error)
+            self.waiting.clear()
+            if not isinstance(error, Exception):
+                raise
 
     def watch(self, sent: Sent) -> None:
         self.begin(sent.tag, lambda: self.wait(sent))
@@ -277,7 +333,8 @@ class Batcher:
         try:
             sent = Sent(sent.tag, sent.keys, await send_batch(self.client, calls, sent.tag))
         except UnknownError as error:
-            self.fail(sent.keys, EndpointError(f"{self.client.options.url} takes no batches ({error})", "batch"))
+            said = f"{self.client.options.url} takes no batches ({error})"
+            self.fail(sent.keys, EndpointError(said, "batch"))
             self.ledger.drop_batch(sent.tag)
             return
         except CallError as error:
@@ -290,11 +347,15 @@ class Batcher:
     async def wait(self, sent: Sent) -> None:
         assert sent.id is not None
         try:
-            found = await wait_batch(self.client, sent.id, sent.keys, self.pause)
-        except UnknownError:  # it is gone: what is still wanted of it is sent anew
+            found = await wait_batch(self.client, sent.id, sent.keys, self.pause, self.longest)
+        except UnknownError as error:  # it is gone: what is still wanted of it is sent anew, once
             self.ledger.drop_batch(sent.tag)
             for key in sent.keys:
                 self.sent.pop(key, None)
+            if self.lost & set(sent.keys):
+                self.fail(sent.keys, EndpointError(f"the endpoint loses its batches ({error})", "batch"))
+                return
+            self.lost |= set(sent.keys)
             self.ask_again([key for key in sent.keys if key in self.waiting])
             return
         except CallError as error:
@@ -355,74 +416,89 @@ class Batcher:
 
 
 async def talk(
-    client: Client, method: str, path: str, json: Any = None, files: bytes | None = None, retries: int | None = None
+    client: Client,
+    method: str,
+    path: str,
+    content: bytes = b"",
+    headers: dict[str, str] | None = None,
+    retries: int | None = None,
 ) -> dict[str, Any]:
-    """A small request and its JSON, tried again where that may help. UnknownError: 404."""
+    """A small request and the object that it is answered with. UnknownError: 404."""
+
+    async def attempt() -> dict[str, Any]:
+        reply = await fetch(client, Request(method, path, content, headers))
+        document = read_json(reply.body, client.secret)
+        if not isinstance(document, dict):
+            raise ReplyError("the reply is no object")
+        return document
+
+    return await insist(client, path, attempt, retries)
+
+
+async def fetch_lines(client: Client, file: str, wanted: Collection[str], seconds: float) -> Found:
+    """The answers in a file of the endpoint, read line by line as it comes."""
+    path = f"/files/{quote(file)}/content"
+
+    async def attempt() -> Found:
+        found: Found = {}
+        rest, read = bytearray(), 0
+
+        def take(piece: bytes) -> None:
+            nonlocal read
+            rest.extend(piece)
+            if b"\n" in piece:
+                *lines, last = rest.split(b"\n")
+                for line in filter(bytes.strip, map(bytes, lines)):
+                    found.update(read_line(client, line, wanted, seconds))
+                    read += 1
+                    if read > 2 * len(wanted) + SPARE:
+                        raise Trouble("length", f"more than {read - 1:,} lines to {len(wanted):,} calls")
+                rest[:] = last
+            if len(rest) > LONGEST:
+                raise Trouble("length", f"a line of more than {LONGEST >> 20} MB")
+
+        await fetch(client, Request("GET", path, limit=LONGEST + ANSWER * len(wanted), take=take))
+        return found | read_line(client, bytes(rest), wanted, seconds)
+
+    try:
+        return await insist(client, path, attempt)
+    except UnknownError as error:  # of the file, not of the batch
+        raise EndpointError(str(error), "batch") from None
+
+
+async def insist(client: Client, path: str, attempt: Callable[[], Awaitable[T]], retries: int | None = None) -> T:
+    """What an attempt brings, tried again where that may help."""
     tries, most = 0, client.options.retries if retries is None else retries
     while True:
         tries += 1
         try:
-            status, document, wait = await request(client, method, path, json, files)
-        except ConnectionError as error:
-            if tries > most:
-                raise EndpointError(client.clean(f"{path}: {error}"), "batch", tries) from None
-            status, document, wait = 0, {}, None
-        if status == 200:
-            return document
-        said = client.clean(f"{path}: {status}: {document.get('said', '')}")
-        if status in (404, 405):
-            raise UnknownError(said)
-        if status and (status not in AGAIN or tries > most):
+            return await attempt()
+        except (Trouble, ReplyError) as error:
+            trouble = error if isinstance(error, Trouble) else Trouble(error.kind, str(error))
+        said = client.clean(f"{path}: {trouble.message}")
+        if trouble.status in (404, 405):
+            raise UnknownError(said, "batch", tries)
+        if trouble.closed or not trouble.again or tries > most:
             raise EndpointError(said, "batch", tries)
-        await asyncio.sleep(min(SLOWEST, FIRST * 2 ** (tries - 1)) if wait is None else min(wait, SLOWEST))
+        pause = FIRST * 2 ** (tries - 1) if trouble.wait is None else trouble.wait
+        await asyncio.sleep(min(SLOWEST, pause))
 
 
-async def request(
-    client: Client, method: str, path: str, json: Any, files: bytes | None
-) -> tuple[int, dict[str, Any], float | None]:
-    """Status, document and how long to wait; of a failure {"said": …}. ConnectionError where there is no reply."""
-    import httpx
-
-    assert client.http is not None
-    http, headers = client.http, dict(client.http.headers)
-    if files is None:
-        asked = http.build_request(method, path, json=json)
-    else:
-        headers.pop("content-type")  # a boundary belongs into it
-        form = {"files": {"file": ("batch.jsonl", files)}, "data": {"purpose": "batch"}}
-        asked = httpx.Request(method, http.base_url.join(path.lstrip("/")), headers=headers, **form)  # type: ignore[arg-type]
-    try:
-        reply = await http.send(asked)
-        if reply.status_code != 200:
-            wait = read_wait(reply.headers.get("retry-after-ms"), reply.headers.get("retry-after"))
-            return reply.status_code, {"said": read_error(reply.content)}, wait
-        document = reply.json()
-        if not isinstance(document, dict) or (method == "POST" and "id" not in document):
-            raise ValueError("no id in the reply")
-        return 200, document, None
-    except (httpx.HTTPError, ValueError) as error:
-        raise ConnectionError(str(error) or type(error).__name__) from None
+async def fetch(client: Client, request: Request) -> Reply:
+    """A good reply, or Trouble."""
+    reply = await client.fetch(request)
+    if reply.status != 200:
+        raise client.explain(reply)
+    return reply
 
 
-async def fetch(client: Client, file: str) -> bytes:
-    import httpx
-
-    assert client.http is not None
-    tries = 0
-    while True:
-        held = bytearray()
-        try:
-            async with client.http.stream("GET", f"/files/{file}/content", timeout=CONNECT * 10) as reply:
-                async for piece in reply.aiter_bytes():
-                    held += piece
-                    if len(held) > LONGEST:
-                        raise EndpointError(f"the answers of a batch have more than {LONGEST >> 20} MB", "batch")
-            if reply.status_code == 200:
-                return bytes(held)
-            said = f"/files: {reply.status_code}: {read_error(bytes(held))}"
-        except httpx.HTTPError as error:
-            said = f"/files: {error}"
-        tries += 1
-        if tries > client.options.retries:
-            raise EndpointError(client.clean(said), "batch", tries)
-        await asyncio.sleep(min(SLOWEST, FIRST * 2 ** (tries - 1)))
+def make_form(data: bytes) -> tuple[bytes, dict[str, str]]:
+    """The lines of a batch as POST /files takes them: the body of a form, and its header."""
+    mark = uuid.uuid4().hex
+    parts = (
+        f'--{mark}\r\ncontent-disposition: form-data; name="purpose"\r\n\r\nbatch\r\n'
+        f'--{mark}\r\ncontent-disposition: form-data; name="file"; filename="batch.jsonl"\r\n'
+        "content-type: application/octet-stream\r\n\r\n"
+    )
+    body = parts.encode() + data + f"\r\n--{mark}--\r\n".encode()
+    return body, {"content-type": f"multipart/form-data; boundary={mark}"}

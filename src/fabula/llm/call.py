@@ -52,8 +52,7 @@ class Call:
     key: str = field(init=False, default="")
 
     def __post_init__(self) -> None:
-        told = json.dumps({"call": 1, **self.to_dict()}, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-        object.__setattr__(self, "key", hashlib.blake2b(told.encode(), digest_size=16).hexdigest())
+        object.__setattr__(self, "key", hash_call(self.to_dict()))
 
     def to_dict(self) -> dict[str, Any]:
         """All that the key is made of."""
@@ -89,6 +88,12 @@ class Call:
         """How many tokens its answer may have; 0 where nothing bounds it."""
         most = self.parameters.get("max_tokens") or self.parameters.get("max_completion_tokens") or 0
         return int(most)
+
+
+def hash_call(told: Mapping[str, Any]) -> str:
+    """The key of a call by what `to_dict` says of it."""
+    text = json.dumps({"call": 1, **told}, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def count_tokens(text: str) -> int:

@@ -8,8 +8,8 @@
 Requests that are under way at once go over as many small pools of one connection: httpcore's pool looks at all of its
 connections at every request, which takes 9 ms of one where there are a hundred.
 
-Redirects are not followed: the key goes to the address that was named, and nowhere else. Whatever comes back has the
-key taken out of it before anybody sees it.
+Redirects are not followed: the key goes to the address that was named, and nowhere else. Whatever comes back comes
+through wire.py, bounded in bytes and seconds, and has the key taken out of it before anybody sees it.
 """
 
 from __future__ import annotations
@@ -20,21 +20,16 @@ import random
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
+from urllib.parse import urlsplit
 
 from fabula.core.errors import MissingExtra
-from fabula.core.printable import one_line
-from fabula.llm.answer import Answer, Attempt, CallError, EndpointError, ReplyError, read_reply
+from fabula.llm.answer import Answer, Attempt, CallError, EndpointError, ReplyError, read_document
 from fabula.llm.call import Call
 from fabula.llm.limits import Limits
-from fabula.llm.options import EndpointOptions
+from fabula.llm.options import UNNAMED, EndpointOptions
+from fabula.llm.wire import Lane, Reply, Request, Secret, Trouble, describe_error, exchange, read_json
 
-if TYPE_CHECKING:
-    import httpx
-
-LONGEST = 4 << 20  # bytes of a reply
-TOLD = 300  # characters of what an endpoint says of a failure
 FIRST, SLOWEST = 0.5, 60.0  # seconds between tries
 PATIENCE = 900.0  # seconds that an endpoint may ask us to wait
 CONNECT = 15.0  # seconds
@@ -53,15 +48,6 @@ class Asker(Protocol):
         """The answer, or CallError."""
 
 
-class Trouble(Exception):  # noqa: N818  (never leaves this file)
-    """One try that gave no answer."""
-
-    def __init__(self, kind: str, message: str, status: int | None = None, wait: float | None = None) -> None:
-        self.kind, self.message, self.status, self.wait = kind, message, status, wait
-        self.usage: tuple[int | None, int | None] = (None, None)
-        self.again, self.closed, self.schema = True, False, False
-
-
 def forget(attempt: Attempt) -> None:
     """For those who do not log failures."""
 
@@ -69,52 +55,68 @@ def forget(attempt: Attempt) -> None:
 class Client:
     """`async with Client(options) as client: answer = await client.ask(call)`."""
 
-    def __init__(self, options: EndpointOptions, note: Note = forget, transport: Any = None) -> None:
-        self.options, self.note, self.transport = options, note, transport
+    def __init__(
+        self, options: EndpointOptions, note: Note = forget, make_lane: Callable[[], Lane] | None = None
+    ) -> None:
+        """`make_lane`: opens a connection of another kind than HTTP, for the endpoint that ships."""
+        self.options, self.note, self.make_lane = options, note, make_lane
         self.limits = Limits(options.concurrency, options.rpm, options.tpm)
-        self.key = options.read_key()
+        self.secret = Secret(options.read_key())
+        self.has_key = bool(options.read_key())
         self.with_schema = options.schema != "never"
-        self.contexts: dict[str, asyncio.Task[int | None]] = {}
-        self.http: httpx.AsyncClient | None = None  # for what is no call
-        self.lanes: list[httpx.AsyncClient] = []
-        self.free: list[httpx.AsyncClient] = []  # the last used first: its connection is open
-        self.settings: dict[str, Any] = {}
+        self.listing: asyncio.Task[list[dict[str, Any]] | None] | None = None  # of the endpoint's models
+        self.errors: tuple[type[Exception], ...] = ()
+        self.lanes: list[Lane] = []
+        self.free: list[Lane] = []  # the last used first: its connection is open
 
     async def __aenter__(self) -> Client:
+        if self.make_lane is None:
+            self.make_lane = self.prepare_http()
+        return self
+
+    def prepare_http(self) -> Callable[[], Lane]:
+        """Opens connections, each with a pool of its own."""
         try:
             import httpx
         except ImportError:
             raise MissingExtra("asking a model", "llm") from None
-        local = self.options.is_local or self.options.is_fake
+        self.errors = (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL)
         tls = httpx.create_ssl_context() if self.options.url.startswith("https") else False  # once for all
         headers = {"accept-encoding": "identity", "content-type": "application/json"}
-        if self.key:
-            headers["authorization"] = f"Bearer {self.key}"
-        self.settings = {
-            "base_url": "http://fake/v1" if self.options.is_fake else self.options.url.rstrip("/"),
+        if self.has_key:
+            headers["authorization"] = f"Bearer {self.options.read_key()}"
+        settings: dict[str, Any] = {
+            "base_url": self.options.url.rstrip("/"),
             "headers": headers,
             "timeout": httpx.Timeout(self.options.timeout, connect=min(CONNECT, self.options.timeout), pool=None),
             "limits": httpx.Limits(max_connections=1, max_keepalive_connections=1),
-            "transport": self.transport,
-            "trust_env": not local,  # proxies
+            "trust_env": not self.options.is_local,  # proxies
             "verify": tls,
         }
-        self.http = self.open_lane()
-        return self
-
-    def open_lane(self) -> httpx.AsyncClient:
-        """One connection."""
-        import httpx
-
-        lane = httpx.AsyncClient(**self.settings)
-        self.lanes.append(lane)
-        return lane
+        return lambda: httpx.AsyncClient(**settings)  # type: ignore[return-value]
 
     async def __aexit__(self, *error: object) -> None:
-        for task in self.contexts.values():
-            task.cancel()
+        if self.listing is not None:
+            self.listing.cancel()
         for lane in self.lanes:
             await lane.aclose()
+
+    async def fetch(self, request: Request, seconds: float | None = None) -> Reply:
+        """The reply to any request, by a connection that is free; Trouble where there is no whole one."""
+        assert self.make_lane is not None, "a client is entered before it is asked"
+        if self.free:
+            lane = self.free.pop()
+        else:
+            lane = self.make_lane()
+            self.lanes.append(lane)
+        try:
+            return await exchange(lane, request, self.options.timeout if seconds is None else seconds, self.errors)
+        except Trouble as trouble:
+            if trouble.kind == "connection":
+                trouble.message = f"no connection to {self.options.url} ({trouble.message}); is a server running there?"
+            raise
+        finally:
+            self.free.append(lane)
 
     async def ask(self, call: Call) -> Answer:
         """The answer; CallError when all tries have failed."""
@@ -148,54 +150,35 @@ class Client:
         async with self.limits.slot(reserved):
             began = time.perf_counter()
             try:
-                answer = read_reply(await self.post(body, call.key), time.perf_counter() - began)
+                # the call's key goes along, for whoever reads the endpoint's log beside ours
+                reply = await self.fetch(Request("POST", "/chat/completions", body, {"x-call": call.key}))
+                if reply.status != 200:
+                    raise self.explain(reply)
+                answer = self.read_answer(read_json(reply.body, self.secret), time.perf_counter() - began)
             except (Trouble, ReplyError) as error:
                 trouble = error if isinstance(error, Trouble) else Trouble(error.kind, str(error))
                 if isinstance(error, ReplyError):
-                    trouble.usage = error.usage
+                    trouble.usage, trouble.again = error.usage, error.kind != "length"
                 seconds = time.perf_counter() - began
                 told = self.clean(trouble.message)
                 self.note(Attempt(call.key, trouble.kind, told, trouble.status, seconds, *trouble.usage))
                 raise trouble from None
         if answer.tokens_in is not None and answer.tokens_out is not None:
             self.limits.tokens.give_back(reserved - answer.tokens_in - answer.tokens_out)
-        return replace(answer, text=self.without_key(answer.text))
+        return answer
 
-    async def post(self, body: bytes, key: str) -> bytes:
-        """The body of a good reply. The call's key goes along, for whoever reads the endpoint's log beside ours."""
-        import httpx
+    def read_answer(self, document: Any, seconds: float) -> Answer:
+        """Of a document without the key; once more, for parts of a text are put together."""
+        answer = read_document(document, seconds)
+        return replace(answer, text=self.secret.remove(answer.text))
 
-        assert self.http is not None, "a client is entered before it is asked"
-        held = bytearray()
-        lane = self.free.pop() if self.free else self.open_lane()
-        try:
-            async with (
-                asyncio.timeout(self.options.timeout),
-                lane.stream("POST", "/chat/completions", content=body, headers={"x-call": key}) as reply,
-            ):
-                async for piece in reply.aiter_bytes():
-                    held += piece
-                    if len(held) > LONGEST:
-                        trouble = Trouble("length", f"a reply of more than {LONGEST >> 20} MB", reply.status_code)
-                        trouble.again = False
-                        raise trouble
-                status, headers = reply.status_code, reply.headers
-        except (httpx.TimeoutException, TimeoutError):
-            raise Trouble("timeout", f"no whole reply within {self.options.timeout:g} s") from None
-        except (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL) as error:
-            raise Trouble("connection", str(error) or type(error).__name__) from None
-        finally:
-            self.free.append(lane)
-        if status == 200:
-            return bytes(held)
-        raise self.explain(status, headers.get("retry-after-ms"), headers.get("retry-after"), bytes(held))
-
-    def explain(self, status: int, ms: str | None, after: str | None, body: bytes) -> Trouble:
+    def explain(self, reply: Reply) -> Trouble:
         """A reply that is none, as trouble."""
-        said = read_error(body)
-        trouble = Trouble("server", f"{status}: {said}" if said else str(status), status, read_wait(ms, after))
+        status, said = reply.status, describe_error(reply.body, self.secret)
+        trouble = Trouble("server", f"{status}: {said}" if said else str(status), status, reply.wait)
         if status in CLOSED or (status == 429 and any(word in said for word in BROKE)):
             trouble.kind, trouble.closed = "forbidden", True
+            trouble.message = "; ".join([self.clean(trouble.message), *self.find_cause(status)])
         elif status in AGAIN:
             trouble.kind = "busy" if status in (429, 503, 529) else "server"
             if trouble.wait is not None and trouble.wait > PATIENCE:
@@ -208,13 +191,38 @@ class Client:
             trouble.schema = asked and any(word in said for word in ("response_format", "json_schema", "schema"))
         return trouble
 
-    # how long a prompt may be
+    def find_cause(self, status: int) -> list[str]:
+        """What is most likely wrong where an endpoint takes no call."""
+        if status in (401, 403):
+            fix = "is its key right?" if self.has_key else "no key was sent: set it"
+            return [f"{fix} (environment variable {self.options.key_env})"]
+        if status not in (404, 405):
+            return []
+        causes = [] if self.options.model != UNNAMED else ["the model was not named: say --model"]
+        return causes + ([] if "v1" in urlsplit(self.options.url).path else ["does the address end in /v1?"])
+
+    # what the endpoint says of its models
+
+    async def list_models(self) -> list[dict[str, Any]] | None:
+        """The entries of GET /models; None where there is no such list. Asked for once."""
+        if self.options.is_fake:
+            return None
+        if self.listing is None:
+            self.listing = asyncio.create_task(self.fetch_models())
+        return await asyncio.shield(self.listing)
+
+    async def fetch_models(self) -> list[dict[str, Any]] | None:
+        try:
+            reply = await self.fetch(Request("GET", "/models"), min(CONNECT, self.options.timeout))
+            document = read_json(reply.body, self.secret) if reply.status == 200 else None
+        except (Trouble, ReplyError):
+            return None
+        listed = document.get("data") if isinstance(document, dict) else None
+        return [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else None
 
     async def check_context(self, call: Call) -> None:
         """CallError where prompt and answer cannot fit; nothing is sent then."""
-        if call.model not in self.contexts:
-            self.contexts[call.model] = asyncio.create_task(self.find_context(call.model))
-        context = await self.contexts[call.model]
+        context = self.options.context or await self.find_context(call.model)
         need = call.tokens + call.longest
         if context is not None and need > context:
             problem = f"about {need:,} tokens with the answer, more than the {context:,} that {call.model} takes"
@@ -222,56 +230,15 @@ class Client:
             raise CallError(problem, "context", 0)
 
     async def find_context(self, model: str) -> int | None:
-        """As it was said, or as the endpoint lists it."""
-        if self.options.context is not None or self.options.is_fake:
-            return self.options.context
-        import httpx
-
-        assert self.http is not None
-        try:
-            reply = await self.http.get("/models", timeout=CONNECT)
-            listed = reply.json()["data"] if len(reply.content) < LONGEST else []
-            found = next(entry for entry in listed if entry.get("id") == model)
-        except (httpx.HTTPError, ValueError, KeyError, TypeError, AttributeError, StopIteration, RecursionError):
-            return None
-        flat = {**(found.get("meta") or {}), **found}
-        sizes = [flat[name] for name in LENGTHS if isinstance(flat.get(name), int) and flat[name] > 0]
-        return sizes[0] if sizes else None
-
-    # the key stays here
-
-    def without_key(self, text: str) -> str:
-        return text.replace(self.key, "[key]") if self.key else text
+        """How many tokens a model takes, as the endpoint lists it."""
+        for entry in await self.list_models() or ():
+            if entry.get("id") == model:
+                meta = entry.get("meta")
+                flat = {**(meta if isinstance(meta, dict) else {}), **entry}
+                sizes = [flat.get(name) for name in LENGTHS]
+                return next((n for n in sizes if isinstance(n, int) and not isinstance(n, bool) and n > 0), None)
+        return None
 
     def clean(self, message: str) -> str:
         """Fit for a log: one printable line without the key."""
-        return one_line(self.without_key(message), TOLD)
-
-
-def read_wait(ms: str | None, after: str | None) -> float | None:
-    """Seconds until the endpoint wants to be asked again."""
-    for text, unit in ((ms, 1e-3), (after, 1.0)):
-        try:
-            seconds = float(text) * unit if text else -1.0
-        except ValueError:
-            try:
-                seconds = parsedate_to_datetime(text or "").timestamp() - time.time()
-                seconds = max(0.0, seconds)
-            except (ValueError, TypeError, OverflowError):
-                continue
-        if 0 <= seconds < 1e9:
-            return seconds
-    return None
-
-
-def read_error(body: bytes) -> str:
-    """What a reply says of its failure."""
-    text = body[: 1 << 16].decode("utf-8", "replace")
-    try:
-        document = json.loads(text)
-        told = document.get("error", document.get("message", document)) if isinstance(document, dict) else document
-        if isinstance(told, dict):
-            told = " ".join(str(told[k]) for k in ("message", "code", "type") if told.get(k))
-        return str(told)
-    except (ValueError, RecursionError):
-        return text
+        return self.secret.clean(message)

@@ -20,12 +20,11 @@ import contextlib
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from fabula.core.errors import MissingExtra
 from fabula.llm.call import count_tokens
 
 Reply = Callable[[dict[str, Any]], str]
@@ -58,27 +57,42 @@ def complete(body: dict[str, Any], text: str) -> dict[str, Any]:
     return {"id": "fake", "object": "chat.completion", "model": body["model"], "choices": [choice], "usage": usage}
 
 
-def FakeTransport(reply: Reply) -> Any:  # noqa: N802  (stands where httpx has a class)
-    """The endpoint without a socket."""
-    try:
-        import httpx
-    except ImportError:
-        raise MissingExtra("asking a model", "llm") from None
+@dataclass
+class FakeReply:
+    """A reply that is there already."""
 
-    def answer(body: dict[str, Any]) -> tuple[int, Any]:
-        return 200, complete(body, reply(body))
+    status_code: int
+    data: bytes
+    headers: dict[str, str] = field(default_factory=dict)
 
-    held = Batches(answer)
+    async def aiter_raw(self) -> AsyncIterator[bytes]:
+        yield self.data
 
-    def handle(request: Any) -> Any:
-        path = request.url.path.removeprefix("/v1")
+
+class FakeLane:
+    """A connection to the endpoint without a socket; all lanes of one endpoint share its batches."""
+
+    def __init__(self, reply: Reply, batches: Batches) -> None:
+        self.reply, self.batches = reply, batches
+
+    @asynccontextmanager
+    async def stream(
+        self, method: str, path: str, *, content: bytes, headers: Mapping[str, str]
+    ) -> AsyncIterator[FakeReply]:
         if path.startswith(("/files", "/batches")):
-            status, told = held.serve(request.method, path, request.content)
-            return httpx.Response(status, **({"content": told} if isinstance(told, bytes) else {"json": told}))
-        status, told = answer(json.loads(request.content))
-        return httpx.Response(status, json=told)
+            status, told = self.batches.serve(method, path, content)
+        else:
+            status, told = self.batches.answer(json.loads(content))
+        yield FakeReply(status, told if isinstance(told, bytes) else json.dumps(told).encode())
 
-    return httpx.MockTransport(handle)
+    async def aclose(self) -> None:
+        """Nothing is open."""
+
+
+def fake_lanes(reply: Reply) -> Callable[[], FakeLane]:
+    """Opens connections to the endpoint that ships."""
+    batches = Batches(lambda body: (200, complete(body, reply(body))))
+    return lambda: FakeLane(reply, batches)
 
 
 @dataclass

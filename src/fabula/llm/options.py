@@ -12,7 +12,8 @@ from urllib.parse import urlsplit
 from fabula.core.errors import SpecError, shown
 from fabula.core.options import Options, option
 
-FAKE = "fake:"  # the address of the endpoint that ships
+FAKE = "fake:"  # the address of the endpoint that ships; "fake" will do
+UNNAMED = "fake"  # the model, where none is named
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -21,9 +22,9 @@ class EndpointOptions(Options):
     """An OpenAI-compatible endpoint and how it is asked. Its key comes from the environment and goes nowhere else."""
 
     url: str = option(
-        FAKE, "Address of the endpoint, such as http://127.0.0.1:8000/v1; fake: answers nonsense and costs nothing."
+        FAKE, "Address of the endpoint, such as http://127.0.0.1:8000/v1; fake answers nonsense and sends nothing."
     )
-    model: str = option("fake", "Model to ask.", "-m")
+    model: str = option(UNNAMED, "Model to ask.", "-m")
     key_env: str = option("OPENAI_API_KEY", "Environment variable that holds the key.", shows_default=True)
     concurrency: int = option(8, "Requests under way at once.", at_least=1, at_most=10_000, shows_default=True)
     rpm: float | None = option(None, "Requests a minute at the most.")
@@ -42,6 +43,8 @@ class EndpointOptions(Options):
 
     def __post_init__(self) -> None:
         self.set_paths("record", "replay")
+        if self.url == FAKE.rstrip(":"):
+            object.__setattr__(self, "url", FAKE)
         for name in ("rpm", "tpm", "timeout"):
             value = getattr(self, name)
             if value is not None and not 0 < value < 1e12:
@@ -73,5 +76,5 @@ class EndpointOptions(Options):
         return not self.is_fake and urlsplit(self.url).hostname in LOOPBACK
 
     def read_key(self) -> str:
-        """The key, or nothing. It is asked for when a client begins, and kept by that client alone."""
+        """The key, or nothing. It is read when a client begins, and stays with that client alone."""
         return os.environ.get(self.key_env, "").strip()

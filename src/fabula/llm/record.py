@@ -4,7 +4,8 @@
      "answer": {"text", "finish", "tokens_in", "tokens_out", "seconds"}}
 
 A line is appended by one write. What a killed process left of its last line is cut off when the file is next appended
-to, and passed over when it is read. In memory there is a number per line, the place where it begins.
+to, and skipped when it is read. A line whose call does not have the line's key is refused. In memory there is a number
+per line, the place where it begins.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from fabula.core.errors import InputError, shown
 from fabula.io.door import name_failures
 from fabula.io.files import name_write_failures
 from fabula.llm.answer import Answer, CallError
-from fabula.llm.call import Call
+from fabula.llm.call import Call, hash_call
 from fabula.llm.client import Asker
 
 FIELDS = {"text": str, "finish": str, "tokens_in": int, "tokens_out": int, "seconds": (int, float)}
-HINT = "a record is made with --record"
+HINT = "a record is made with --record, of a judge with --judge-record"
 START = b'{"key": "'  # of every line
 
 
@@ -71,7 +72,11 @@ class Record:
             self.file.seek(self.places[key])
             line = self.file.readline()
         try:
-            kept = json.loads(line)["answer"]
+            document = json.loads(line)
+            if hash_call(document["call"]) != key:
+                problem = f"the call of {key} is another than the one that was answered: its words were changed"
+                raise InputError(problem, file=self.path, hint=HINT)
+            kept = document["answer"]
             for name, kind in FIELDS.items():
                 if not isinstance(kept[name], kind) and not (kept[name] is None and kind is int):  # type: ignore[arg-type]
                     raise TypeError(name)

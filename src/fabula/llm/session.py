@@ -38,7 +38,9 @@ class Spent:
 
     calls: int = 0  # judgements that were needed
     spared: int = 0  # that were not, since they could not move the number
-    unparsed: int = 0  # answers that hold no judgement
+    parsed: int = 0  # answers that hold a judgement
+    unparsed: int = 0  # answers that hold none
+    sample: str = ""  # the first of those
     failed: int = 0  # calls without an answer
     attempts: int = 0  # texts within calls that try to tell the model what to answer
     texts: dict[str, str] = field(default_factory=dict)  # by key, of the calls that were made
@@ -116,9 +118,11 @@ class Session:
         """The model that a judge names for itself (`fabula@model`), or that of the run."""
         return judge.partition("@")[2] or self.options.model
 
-    def tell(self, unparsed: int = 0, spared: int = 0, attempts: int = 0) -> None:
-        """Who reads the answers says what they were worth."""
+    def tell(self, unparsed: int = 0, spared: int = 0, attempts: int = 0, parsed: int = 0, sample: str = "") -> None:
+        """Who reads the answers says what they were worth; `sample` is one that could not be read."""
         for spent in self.counting:
+            spent.parsed += parsed
+            spent.sample = spent.sample or sample
             spent.unparsed += unparsed
             spent.spared += spared
             spent.attempts += attempts

@@ -8,7 +8,7 @@ from math import isfinite
 from typing import Any
 
 from fabula.diagnose.attacks import Attack, Attacked
-from fabula.diagnose.judges import Checked
+from fabula.diagnose.judges import Checked, CheckPlan
 from fabula.diagnose.panel import Difference, Panel
 from fabula.diagnose.voices import Beside, Estimate
 from fabula.report.table import plain_rows
@@ -58,6 +58,14 @@ def checked_json(seen: Checked) -> dict[str, Any]:
     base = {"mean": seen.base.mean, "unread": seen.base.unread, "missing": seen.base.missing}
     told = {name: getattr(seen, name) for name in names} | {"base": base, "ci": asdict(seen.how)}
     return only_finite(told | {"beside": [asdict(b) for b in seen.beside], "warnings": list(seen.warnings)})
+
+
+def planned(plan: CheckPlan) -> Iterator[str]:
+    yield f"{plan.judgements:,} judgements of {plan.pairs:,} pairs by {plan.calls:,} calls" + (
+        f", {plan.recorded:,} of them on record" if plan.recorded else ""
+    )
+    cost = "no price is known: say --price IN/OUT" if plan.cost is None else f"cost at most {plan.cost:.4f}"
+    yield f"{plan.tokens_in:,} tokens in, at most {plan.tokens_out:,} out; {cost}"
 
 
 ATTACK = ("attack", "kind", "tried", "unread", "plain", "under it", "gain", "rose", "to full marks", "recognised")

@@ -1,5 +1,7 @@
 """A scoring that asks a judge: the session around it, what is signed of it, and what becomes of an unread judgement.
 
+Where no judgement of several can be read there is no score: the run ends, with a sample of what the model said. Else
+
 failed   zero: it counts 0 · drop: the video or item (with that reference set) that needed it is left out of the mean ·
          raise: the run ends. A metric that has the rule as a parameter `failed` keeps its own.
 """
@@ -13,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fabula.core.errors import InputError, SpecError
+from fabula.core.errors import InputError, SpecError, shown
 from fabula.core.notes import Progress, name_id, silent
 from fabula.core.rows import CROWDED, Rows
 from fabula.llm.session import Spent, current, here
@@ -52,15 +54,21 @@ def sign_judge(
     """The rows that count, and the facts of the signature; notes and counts say what was spared and what not read."""
     rule = metric.param("failed") or options.judge_failed
     crowded = table.crowded
+    heard = describe_sample(spent)
+    if spent.unparsed > 1 and not spent.parsed:  # one alone may be bad luck: it counts by the rule
+        problem = f"none of {spent.unparsed} judgements can be read{heard}; there is no score"
+        raise InputError(problem, field=name, hint="ask a model that answers in the form that the judge asks for")
     if spent.unparsed and rule == "raise":
         key = next((k for k, n in zip(table.keys, crowded.tolist(), strict=True) if n), None)
-        problem = f"{spent.unparsed} of {spent.calls} judgements cannot be read"
+        problem = f"{spent.unparsed} of {spent.calls} judgements cannot be read{heard}"
         hint = "--judge-failed zero counts them as 0, drop leaves out what needed them"
         raise InputError(problem, video=key, noun=table.unit, field=name, hint=hint)
     for key in (k for k, n in zip(table.keys, crowded.tolist(), strict=True) if n):
         tally.notes.add(UNREAD[rule].replace("{metric}", name), name_id(key), count=0)
     if spent.unparsed:
         tally.notes.add(UNREAD[rule].replace("{metric}", name), count=spent.unparsed)
+        if heard:
+            tally.notes.add(f"{name}: {spent.unparsed} of {spent.unparsed + spent.parsed} judgements are unread{heard}")
     if spent.attempts:
         tally.notes.add(ATTEMPTS.replace("{metric}", name), count=spent.attempts)
     tally.notes.add(describe_calls(name, spent))
@@ -89,6 +97,11 @@ def without_crowded(table: Rows) -> Rows:
 def model_of(metric: Metric) -> str:
     """The model that was asked: the metric's own, or that of the run."""
     return current().model_of(str(metric.param("judge") or metric.param("text") or ""))
+
+
+def describe_sample(spent: Spent) -> str:
+    """One of the answers that cannot be read, short and in one line."""
+    return f"; the model said {shown(spent.sample, 100)}" if spent.sample else ""
 
 
 def describe_calls(name: str, spent: Spent) -> str:

@@ -21,7 +21,7 @@ EMPTY = "empty"  # an answer without a word is one, in which nothing can be read
 def ask_each(calls: Sequence[Call], read: Sequence[Callable[[str], T | None]], tries: int = 1) -> list[T | None]:
     """What is read in the answer of each call; None where nothing is, after all tries. It is counted as unparsed."""
     found: list[T | None] = [None] * len(calls)
-    left = list(range(len(calls)))
+    left, sample = list(range(len(calls))), ""
     for n in range(tries):
         if not left:
             break
@@ -29,9 +29,10 @@ def ask_each(calls: Sequence[Call], read: Sequence[Callable[[str], T | None]], t
         check_answered([a for a in answers if isinstance(a, Answer) or a.kind != EMPTY])
         for i, answer in zip(left, answers, strict=True):
             found[i] = read[i](answer.text if isinstance(answer, Answer) else "")
+        texts = [a.text for i, a in zip(left, answers, strict=True) if found[i] is None and isinstance(a, Answer)]
+        sample = texts[0] if texts else ""
         left = [i for i in left if found[i] is None]
-    if left:
-        current().tell(unparsed=len(left))
+    current().tell(unparsed=len(left), parsed=len(calls) - len(left), sample=sample)
     return found
 
 

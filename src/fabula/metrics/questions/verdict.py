@@ -64,7 +64,9 @@ class Metric(QuestionMetric):
             rows[i]["accuracy"] = max(rows[i]["accuracy"], verdict or 0.0)
             rows[i]["loose"] = max(rows[i]["loose"], float(not is_json(text)))
             rows[i][CROWDED] += verdict is None
-        current().tell(unparsed=int(sum(row[CROWDED] for row in rows)))
+        unread = int(sum(row[CROWDED] for row in rows))
+        sample = next((text for text in said if self.asker.read(text) is None), "") if unread else ""
+        current().tell(unparsed=unread, parsed=len(said) - unread, sample=sample)
         return rows
 
     def ask(self, triples: Sequence[tuple[str, str, str]]) -> list[str]:

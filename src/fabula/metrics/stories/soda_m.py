@@ -92,7 +92,8 @@ class Metric(Merged):
         judge, session = find_judge(self.judge), current()
         model = session.model_of(self.judge)
         answers = checklists.count_points(judge, session, model, questions)
-        session.tell(unparsed=sum(not counts for counts in answers), spared=len(every) - len(asked))
+        unread = sum(not counts for counts in answers)
+        session.tell(unparsed=unread, spared=len(every) - len(asked), parsed=len(answers) - unread)
         found: list[dict[int, Counts | None]] = [{} for _ in told]
         for (n, g, _), counts in zip(asked, answers, strict=True):
             found[n][g] = counts

@@ -67,5 +67,7 @@ def count_points(
         for k, answer in zip(todo, answers, strict=True):
             if isinstance(answer, Answer):
                 found[k] = judge.read(answer.text, questions[k][0])
+        unread = [a.text for k, a in zip(todo, answers, strict=True) if found[k] is None and isinstance(a, Answer)]
+        session.tell(sample=unread[0] if unread else "")
         todo = [k for k in todo if found[k] is None]
     return found

@@ -1,7 +1,8 @@
 """A prompt out of the user's own install of the package that carries it: found by `ast`, never imported, never shipped.
 
 A constant must be text made of literals. A function must only build text, lists and dicts of its arguments and of such
-constants: every part of it is looked at before it runs, and it runs without builtins. Where a function does more, the
+constants: every part of it is looked at before it runs, and it runs without builtins; what it adds, joins and fills in
+has a longest length (_bounded.py). Whatever goes wrong in it costs one line. Where a function does more, the
 expressions that build its messages can be read alone (`read_quoted`). What is in no package is looked for in the folder
 of --judge-prompts, a clone of the repository or a folder of clones, which comes first for all of them.
 
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from fabula.core.errors import InputError, SpecError
+from fabula.text.judges._bounded import HELPERS, bound_parts, fill_in, is_plain_format
 
 METHODS = ("format", "join", "strip", "lstrip", "rstrip", "replace", "lower", "upper", "append")  # of text and lists
 PARTS = (
@@ -72,10 +74,7 @@ def read_function(package: str, path: str, name: str, pip: str = "") -> Found:
         raise refuse(source, name, "is no function there")
     bare = strip_hints(node)
     check_pure(bare, source)
-    names: dict[str, Any] = {"__builtins__": {}, **constants(tree)}
-    module = ast.fix_missing_locations(ast.Module([bare], []))
-    exec(compile(module, source, "exec"), names)
-    return Found(names[name], f"{source}:{name}", hashlib.sha256(ast.unparse(bare).encode()).hexdigest())
+    return make_function(bare, tree, source, name)
 
 
 def read_quoted(
@@ -96,9 +95,57 @@ def read_quoted(
     args = ast.arguments([], [ast.arg(n) for n in names], None, [], [], None, [])
     quoted = ast.FunctionDef("quoted", args, [ast.Return(found)], [], **TYPELESS)
     check_pure(quoted, source)
-    known: dict[str, Any] = {"__builtins__": {}, **constants(tree)}
-    exec(compile(ast.fix_missing_locations(ast.Module([quoted], [])), source, "exec"), known)
-    return Found(known["quoted"], f"{source}:{name}", hashlib.sha256(ast.unparse(quoted).encode()).hexdigest())
+    made = make_function(quoted, tree, source, name)
+
+    def build(*args: Any) -> tuple[str, ...]:
+        texts: tuple[str, ...] = made.value(*args)
+        if not all(isinstance(text, str) for text in texts):
+            raise refuse(source, name, "builds something else than text")
+        return texts
+
+    return Found(build, made.source, made.digest)
+
+
+def make_function(node: ast.FunctionDef, tree: ast.Module, source: str, name: str) -> Found:
+    """A function that was looked at, as one that can be called; whatever it raises is one line."""
+    try:
+        digest = hashlib.sha256(ast.unparse(ast.fix_missing_locations(node)).encode()).hexdigest()
+        module = ast.fix_missing_locations(ast.Module([bound_parts(node)], []))
+        names: dict[str, Any] = {"__builtins__": {}, **constants(tree), **HELPERS}
+        exec(compile(module, source, "exec"), names)
+    except (SyntaxError, ValueError, TypeError, NameError, RecursionError, MemoryError) as error:
+        raise refuse(source, name, f"cannot be read ({type(error).__name__}: {error})") from None
+    made: Callable[..., Any] = names[node.name]
+
+    def build(*args: Any) -> Any:
+        try:
+            return made(*args)
+        except Exception as error:  # whatever a stranger's code may raise
+            raise refuse(source, name, f"does not take what it is given ({type(error).__name__}: {error})") from None
+
+    return Found(build, f"{source}:{name}", digest)
+
+
+def fill(text: str, name: str, **values: str) -> str:
+    """A constant of a program with its variables filled in."""
+    try:
+        return fill_in(text, **values)
+    except (ValueError, TypeError, LookupError) as error:
+        told = f"{type(error).__name__}: {error}"
+        raise SpecError(
+            f"the prompt {name} cannot be filled in ({told}); is it the version that the protocol names?"
+        ) from None
+
+
+def take_messages(messages: Any, source: str) -> tuple[str, str]:
+    """System and user of two messages {"role", "content"}."""
+    try:
+        system, user = (message["content"] for message in messages)
+    except (ValueError, TypeError, LookupError):
+        system = user = None
+    if not isinstance(system, str) or not isinstance(user, str):
+        raise SpecError(f"{source}: builds no two messages; is it the version that the protocol names?")
+    return system, user
 
 
 TYPELESS: dict[str, Any] = {"type_params": []} if "type_params" in ast.FunctionDef._fields else {}
@@ -199,6 +246,8 @@ def check_pure(node: ast.FunctionDef, source: str) -> None:
             raise refuse(source, node.name, f"does more than build text (.{part.attr})")
         if isinstance(part, ast.Call) and not isinstance(part.func, ast.Attribute):
             raise refuse(source, node.name, "does more than build text (it calls something)")
+        if isinstance(part, ast.FormattedValue) and not is_plain_format(part):
+            raise refuse(source, node.name, "does more than build text (a format of its own)")
         if isinstance(part, ast.Name) and part.id.startswith("__"):
             raise refuse(source, node.name, f"does more than build text ({part.id})")
 

@@ -20,7 +20,9 @@ class JudgeOptions(Options):
     """Where the judge of SODA_c(text=judge:NAME) and of protocols with a judge is found."""
 
     judge_url: str | None = option(
-        None, "Address of a judge's endpoint, such as http://127.0.0.1:8000/v1; fake: counts words in common."
+        None,
+        "Address of a judge's endpoint, such as http://127.0.0.1:8000/v1; fake is a test judge that counts shared "
+        "words and sends nothing.",
     )
     judge_model: str | None = option(None, "Model that judges. Default: the one on record.")
     judge_key_env: str = option("OPENAI_API_KEY", "Environment variable that holds the judge's key.")
@@ -98,7 +100,7 @@ def list_models(record: Path) -> list[str]:
             kept.file.seek(place)
             try:
                 found[str(json.loads(kept.file.readline())["call"]["model"])] = None
-            except (ValueError, KeyError, TypeError):
+            except (ValueError, KeyError, TypeError, RecursionError):
                 continue  # it says so when it is asked for
     return list(found)
 

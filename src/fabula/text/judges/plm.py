@@ -13,10 +13,11 @@ import json
 from collections.abc import Callable
 from functools import lru_cache
 from math import isfinite
+from pathlib import Path
 from typing import Any
 
 from fabula.text.judges.base import Judge
-from fabula.text.judges.installed import read_function
+from fabula.text.judges.installed import folder, read_function, take_messages
 
 PACKAGE, PATH = "lmms-eval", "lmms_eval/tasks/plm_videobench/eval_utils.py"
 PIP = "--no-deps lmms-eval==0.7.3"
@@ -26,25 +27,22 @@ PARAMETERS = {"temperature": 0, "max_tokens": 256}
 
 
 @lru_cache(maxsize=4)
-def find_prompt(name: str) -> Callable[..., Any]:
-    """A function of the installed file that builds messages."""
+def find_prompt(name: str, where: Path | None) -> Callable[..., Any]:
+    """A function of the installed file that builds messages, or of the file in this folder."""
     found: Callable[..., Any] = read_function(PACKAGE, PATH, name, PIP).value
     return found
 
 
 def ask_about(prediction: str, reference: str) -> tuple[str, str]:
     """A caption and what it should say → system, user."""
-    return unpack(find_prompt(CAPTIONS)(reference, prediction))
+    made = find_prompt(CAPTIONS, folder.get())(reference, prediction)
+    return take_messages(made, f"{PACKAGE} {PATH}:{CAPTIONS}")
 
 
 def ask_about_answer(question: str, prediction: str, target: str) -> tuple[str, str]:
     """An answer to a question, and the right one → system, user."""
-    return unpack(find_prompt(ANSWERS)(question, prediction, target))
-
-
-def unpack(messages: list[dict[str, str]]) -> tuple[str, str]:
-    system, user = (message["content"] for message in messages)
-    return system, user
+    made = find_prompt(ANSWERS, folder.get())(question, prediction, target)
+    return take_messages(made, f"{PACKAGE} {PATH}:{ANSWERS}")
 
 
 def read_strict(text: str, needed: tuple[str, ...] = ()) -> float | None:

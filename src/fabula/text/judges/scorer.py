@@ -70,8 +70,9 @@ class JudgeScorer:
         check_answered(answers)
         read = {a.text: self.judge.read(a.text) for a in answers if isinstance(a, Answer)}
         values = [read[a.text] if isinstance(a, Answer) else None for a in answers]
+        unread = [a.text for a, v in zip(answers, values, strict=True) if v is None and isinstance(a, Answer)]
         tried = sum(speaks_to_judge(text) for text in {candidate for candidate, _ in pairs})
-        session.tell(unparsed=sum(v is None for v in values), spared=spared, attempts=tried)
+        session.tell(len(unread), spared, tried, len(values) - len(unread), unread[0] if unread else "")
         return [float("nan") if v is None else v for v in values]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from fabula.metrics.questions._prompts.base import Examination, Prompt, read_copy
 from fabula.metrics.questions._prompts.quoted import assigned
-from fabula.text.judges.installed import read_constant, read_quoted
+from fabula.text.judges.installed import fill, read_constant, read_quoted
 
 HOME = "github.com/open-compass/VLMEvalKit"
 DREAM = "vlmeval/dataset/dream.py"
@@ -14,17 +14,21 @@ VDC = "vlmeval/dataset/utils/vdc.py"
 PROMPT = assigned("prompt")
 
 
+def fill_constant(path: str, name: str, **values: str) -> str:
+    return fill(read_copy(read_constant, HOME, path, name), f"{path}:{name}", **values)
+
+
 def extract(text: str) -> tuple[str, str]:
-    return "", read_copy(read_constant, HOME, DREAM, "EXTRACTION_PROMPT").format(caption=text)
+    return "", fill_constant(DREAM, "EXTRACTION_PROMPT", caption=text)
 
 
 def relate(text: str, events: Sequence[str] | str) -> tuple[str, str]:
     told = events if isinstance(events, str) else str(list(events))
-    return "", read_copy(read_constant, HOME, DREAM, "RELATIONSHIP_PROMPT").format(prediction=text, events=told)
+    return "", fill_constant(DREAM, "RELATIONSHIP_PROMPT", prediction=text, events=told)
 
 
 def answer(caption: str, question: str) -> tuple[str, str]:
-    user = read_copy(read_constant, HOME, VDC, "USER_GENER_PRED_PROMPT").format(pred_cap=caption, q=question)
+    user = fill_constant(VDC, "USER_GENER_PRED_PROMPT", pred_cap=caption, q=question)
     return read_copy(read_constant, HOME, VDC, "SYSTEM_GENER_PRED_PROMPT"), user
 
 
