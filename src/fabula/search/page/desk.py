@@ -22,6 +22,7 @@ from fabula.search.page.previews import Previews
 from fabula.search.query import parse
 from fabula.search.store import Store, read_manifest
 from fabula.web.binding import Binding
+from fabula.web.guard import find_address
 from fabula.web.limits import Buckets
 from fabula.web.tokens import hash_token, looks_right
 
@@ -58,7 +59,7 @@ class Desk:
         """Let in who has the token; wrong ones are few before they cost time."""
         if self.token is None or (looks_right(token) and hash_token(token) == self.token):
             return
-        if wait := self.wrong.take(request.client.host if request.client else ""):
+        if wait := self.wrong.take(find_address(request.scope, self.binding)):
             raise HTTPException(429, "too many tries", {"Retry-After": str(int(wait) + 1)})
         raise HTTPException(401, "open the link that fabula serve printed; it carries the token")
 
