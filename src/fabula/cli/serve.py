@@ -126,6 +126,7 @@ class Server(ThreadingHTTPServer):
     """A server that a browser may leave at any time: connections are few, short, and end without a word."""
 
     daemon_threads = True
+    request_queue_size = CONNECTIONS  # that wait in the kernel
 
     def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
         self.free = threading.BoundedSemaphore(CONNECTIONS)
