@@ -2,9 +2,9 @@
 
     python bench/slow_clients.py [--of study|store] [--half 1500] [--seconds 60] [--files 1024]
 
-The server is a process whose limit of open files is --files (as `ulimit -n`). One client opens --half connections, sends
-half a request over each and one more byte every two seconds; whatever is closed is opened again. Somebody else asks
-for the page all the while, on a new connection each time.
+The server is a process whose limit of open files is --files (as `ulimit -n`). One client opens --half connections,
+sends half a request over each and one more byte every two seconds; whatever is closed is opened again. Somebody else
+asks for the page all the while, on a new connection each time.
 """
 
 from __future__ import annotations

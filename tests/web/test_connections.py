@@ -1,4 +1,4 @@
-"""Half-sent requests, drips, readers that do not read, too many connections: others are answered, the log stays short."""
+"""Half-sent requests, drips, readers that do not read, too many connections: others are answered, the log is short."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ import pytest
 pytest.importorskip("fastapi", reason="the server needs fabula[web]")
 pytest.importorskip("uvicorn", reason="the server needs fabula[web]")
 
-from fabula.web import connections  # noqa: E402
-from fabula.web.binding import Binding, open_socket  # noqa: E402
-from fabula.web.connections import Connections, Seldom, count_connections, make_server  # noqa: E402
-from fabula.web.guard import Guard, find_address  # noqa: E402
+from fabula.web import connections
+from fabula.web.binding import Binding, open_socket
+from fabula.web.connections import Connections, Seldom, count_connections, make_server
+from fabula.web.guard import Guard, find_address
 
 HALF = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: "
 LARGE = 20_000_000
@@ -219,8 +219,9 @@ def test_failures_of_the_machine_cost_one_line_each(caplog):
 
     full = sqlite3.OperationalError("database or disk is full")
     full.sqlite_errorcode = sqlite3.SQLITE_FULL
-    for error, status in ((full, 507), (OSError(errno.ENOSPC, "No space"), 507), (OSError(errno.EIO, "I/O"), 503),
-                          (sqlite3.OperationalError("disk I/O error"), 503), (InputError("is damaged"), 503)):  # fmt: skip
+    failures = [(full, 507), (OSError(errno.ENOSPC, "No space"), 507), (OSError(errno.EIO, "I/O"), 503)]
+    failures += [(sqlite3.OperationalError("disk I/O error"), 503), (InputError("is damaged"), 503)]
+    for error, status in failures:
         made = FastAPI()
         answer_failures(made)
 
