@@ -95,8 +95,9 @@ def serve_store(
         raise SpecError("--store shows a library alone; predictions, --refs and how to score belong to a report")
     assert serving.store is not None
 
-    def ready(link: str, clips: int) -> None:
-        print_note(f"{clips:,} clips of {serving.store} are at {link} (Ctrl-C stops)")
+    def ready(link: str, store: Any) -> None:
+        print_note(f"{len(store):,} clips of {serving.store} are at {link} (Ctrl-C stops)")
+        print_note(f"its videos are served from {store.root}")
         if serving.open_:
             webbrowser.open(link)
 

@@ -30,7 +30,7 @@ from fabula.web.binding import Binding
 from fabula.web.failures import answer_failures
 from fabula.web.guard import App, Guard, find_address
 from fabula.web.limits import Buckets
-from fabula.web.media import describe, find_part, read_part
+from fabula.web.media import describe, find_fault, find_part, read_part
 from fabula.web.tokens import hash_token, looks_right
 
 PLAYED = 0.9  # of a clip's length must have passed: clocks and ends of clips are not exact
@@ -219,10 +219,9 @@ def make_app(store: Store, binding: Binding) -> App:
     async def media(request: Request, place: int) -> Response:
         slot = await run_in_threadpool(desk.fetch, desk.rater(request), place)
         clip = store.clips / store.items[slot.item].clip
-        try:
-            size = clip.stat().st_size
-        except OSError:
-            raise HTTPException(404, "the clip is gone") from None
+        if await run_in_threadpool(find_fault, clip, store.clips) is not None:
+            raise HTTPException(404, "the clip is gone")
+        size = clip.stat().st_size
         part = find_part(request.headers.get("range"), size)
         if part is None:
             return Response(status_code=416, headers={"Content-Range": f"bytes */{size}"})

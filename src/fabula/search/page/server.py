@@ -163,7 +163,7 @@ def make_app(reopen: Callable[[], Searcher], binding: Binding, token: str | None
         return Response(raw, 200, {"Cache-Control": f"private, max-age={86_400 if named else 0}"}, "image/jpeg")
 
     async def film(request: Request, key: str) -> Response:
-        return send_part(request, await ask(request, desk.film, key))
+        return send_part(request, await ask(request, desk.playable, key))
 
     async def clip(request: Request, key: str) -> Response:
         start, end = (read_number(request.query_params.get(name), name, 1e6) for name in ("start", "end"))
