@@ -81,6 +81,10 @@ class Store:
         if not work and not self.path.is_file():
             raise InputError("no such store", file=self.path, hint="fabula annotate run makes it")
         address = self.path.absolute().as_uri() + ("" if work else f"?mode=ro{more}")
+        if work and not self.path.exists():
+            self.path.touch(
+                mode=0o600
+            )  # prompts, answers and errors of a model; SQLite's files beside it have its rights
         db = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False, timeout=30)
         try:
             made = db.execute("PRAGMA application_id").fetchone()[0]
