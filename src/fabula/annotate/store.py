@@ -81,10 +81,6 @@ class Store:
         if not work and not self.path.is_file():
             raise InputError("no such store", file=self.path, hint="fabula annotate run makes it")
         address = self.path.absolute().as_uri() + ("" if work else f"?mode=ro{more}")
-        if work and not self.path.exists():
-            self.path.touch(
-                mode=0o600
-            )  # prompts, answers and errors of a model; SQLite's files beside it have its rights
         db = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False, timeout=30)
         try:
             made = db.execute("PRAGMA application_id").fetchone()[0]
@@ -302,7 +298,7 @@ class Store:
 def lock_file(path: Path) -> int | None:
     """One run at a time works on a store."""
     try:
-        held = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        held = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)  # SQLite's files beside it have its rights
     except OSError as error:
         seen = f"cannot be written ({error.strerror})"
         raise InputError(seen, file=path, hint="check the folder, or name another with --store") from None

@@ -177,6 +177,9 @@ class Store:
         self.lock = threading.RLock()
         self.held = hold(self.path.with_name("serve.lock"), self.path) if work else None
         try:
+            if work:
+                with contextlib.suppress(OSError):
+                    self.path.chmod(0o600)  # of studies that were made when it was open to others
             self.db = self.connect()
             self.read_plan()
             self.clock = clock or make_clock(self.latest_time())
@@ -206,8 +209,10 @@ class Store:
             self.id, self.clips = as_text(texts["id"]), Path(as_text(texts["clips"]))
             self.plan = Plan.of(json.loads(texts["plan"]))
             self.form = self.plan.make_form()
-            self.systems: tuple[str, ...] = tuple(map(as_text, json.loads(texts["systems"])))
+            self.systems: tuple[str, ...] = tuple(map(as_text, as_kind(json.loads(texts["systems"]), list)))
             self.items = [read_item(told) for told in json.loads(texts["items"])]
+            if not all(set(item.descriptions) == set(self.systems) for item in self.items):
+                raise ValueError("items and systems differ")
             self.questions = {q[0]: Question(q[0], q[1], tuple(q[2])) for q in json.loads(texts["questions"])}
             self.simulated = as_kind(json.loads(texts["simulated"]), bool)
             self.made = as_seconds(float(texts["made"]))
@@ -297,7 +302,10 @@ class Store:
         if slot.role == "check":
             self.form.check(slot.expect, len(slot.order))
         elif slot.role == "gold":
-            check_expect(replace(item, expect=as_kind(slot.expect, dict)), self.path, self.systems, self.form)
+            try:
+                check_expect(replace(item, expect=as_kind(slot.expect, dict)), self.path, self.systems, self.form)
+            except InputError as error:
+                raise ValueError(f"{place}: {error.problem}") from None
         elif slot.role != "question":
             raise ValueError(f"{place}: role {shown(slot.role)}")
         return slot
