@@ -43,12 +43,13 @@ def serve(
     token = make_token() if needs_token(binding) else None
 
     def reopen() -> Searcher:
-        return warm(open_searcher(store=str(store), **given))
+        searcher = open_searcher(store=str(store), **given)
+        hint = "index a folder of videos alone, or say where they are: fabula index VIDEOS --store DIR --moved"
+        check_folder(searcher.store.root, store, hint)
+        return warm(searcher)
 
     with open_socket(binding) as bound:  # a port that is taken is said before weights are loaded
         searcher = reopen()
-        hint = "index a folder of videos alone, or say where they are: fabula index VIDEOS --store DIR --moved"
-        check_folder(searcher.store.root, store, hint)
         first = [searcher]  # opened again only when the store has become another
         app = make_app(lambda: first.pop() if first else reopen(), binding, token)
         host, port = bound.getsockname()[:2]
