@@ -291,22 +291,36 @@ def test_the_store_only_grows(place, clock, tmp_path):
     assert copy.stat().st_mode & 0o077 == 0 and (tmp_path / "study" / "links.csv").stat().st_mode & 0o077 == 0
 
 
-def test_a_full_disk_is_said_and_costs_no_answer(place, clock, caplog, monkeypatch):
-    """SQLite's own bound on its pages stands for the disk's: what cannot be written is refused, and can be sent again."""
+class FullDisk:
+    """A database on a disk that is full: it reads, and fails at the end of whatever writes."""
+
+    def __init__(self, db):
+        self.db = db
+
+    def __getattr__(self, name):
+        return getattr(self.db, name)
+
+    def execute(self, statement, *values):
+        if statement == "COMMIT":
+            error = sqlite3.OperationalError("database or disk is full")
+            error.sqlite_errorcode = sqlite3.SQLITE_FULL
+            raise error
+        return self.db.execute(statement, *values)
+
+
+def test_a_full_disk_is_said_and_costs_no_answer(place, clock, caplog):
+    """What cannot be written is refused, and can be sent again once there is room."""
     address, tokens, store = place
     rater = Rater(address, tokens[0], clock).agree()
     rater.watch(0)
-    pages = store.db.execute("PRAGMA page_count").fetchone()[0]
-    monkeypatch.setattr("fabula.study.store.json.dumps", lambda *_, **__: "x" * 100_000)  # no room for it
-    store.db.execute(f"PRAGMA max_page_count = {pages}")
+    whole, store.db = store.db, FullDisk(store.db)
     refused = [rater.answer(0, GOOD, "e" * 32) for _ in range(3)]
     assert {r.status_code for r in refused} == {507} and refused[0].headers["Retry-After"] == "5"
     assert "no room left" in refused[0].json()["detail"] and store.answers() == [] and store.next_place(0) == 0
-    monkeypatch.undo()
-    store.db.execute("PRAGMA max_page_count = 1000000")
+    store.db = whole
     assert rater.answer(0, GOOD, "e" * 32).json()["new"] is True and len(store.answers()) == 1
     said = [r for r in caplog.records if r.name == "uvicorn.error"]
-    assert "Traceback" not in caplog.text and all(r.exc_info is None for r in said)
+    assert len(said) == 1 and said[0].exc_info is None and "Traceback" not in caplog.text
 
 
 def test_what_a_request_tells_of_its_sender_is_not_believed(place):
