@@ -46,7 +46,7 @@ def make_clip(path: Path, length: float) -> None:
         import av
         import numpy as np
     except ImportError:
-        path.write_bytes(bytes(range(256)) * 400)
+        path.write_bytes(b"\0\0\0\x18ftypisom" + bytes(range(256)) * 400)
         return
     with av.open(str(path), "w") as out:
         stream = out.add_stream("libx264", rate=10)

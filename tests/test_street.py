@@ -72,6 +72,13 @@ def test_promised_pythons_are_tried_and_built():
     assert set(release["jobs"]["publish"]["needs"]) == {"wheels", "source"}
 
 
+def test_actions_of_workflows_are_named_by_their_commit():
+    """A tag can be moved to other code by whoever has its repository; a hash cannot."""
+    for path in sorted((ROOT / ".github" / "workflows").glob("*.yml")):
+        used = re.findall(r"uses: *(.+)", path.read_text(encoding="utf-8"))
+        assert used and all(re.fullmatch(r"[\w./-]+@[0-9a-f]{40} # v[0-9.]+", name) for name in used), used
+
+
 def test_links_of_the_front_pages_lead_somewhere():
     for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md"):
         for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", (ROOT / name).read_text(encoding="utf-8")):

@@ -75,16 +75,13 @@ def make_cast(name: str) -> Any:
 @contextlib.contextmanager
 def serving(reopen: Any, token: str | None = None, **where: Any) -> Iterator[str]:
     """A server in a thread: its address."""
-    import uvicorn
-
     from fabula.search.page.server import make_app
     from fabula.web.binding import Binding, open_socket
+    from fabula.web.connections import make_server
 
     binding = Binding(port=0, **where)
     bound = open_socket(binding)
-    app = make_app(reopen, binding, token)
-    config = uvicorn.Config(app, log_level="error", lifespan="off", ws="none", timeout_graceful_shutdown=1)
-    server = uvicorn.Server(config)
+    server = make_server(make_app(reopen, binding, token), log_level="error", timeout_graceful_shutdown=1)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
     thread.start()
     try:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -68,6 +70,15 @@ def test_here_without_a_token_elsewhere_with_one(fabula, library, apps):
 def test_what_is_wrong_costs_one_line(fabula, library, apps, words, said):
     ran = fabula("serve", *(str(library) if word == "STORE" else word for word in words), "--port", 0)
     assert ran.code == 2 and said in ran.err and len(ran.err.splitlines()) == 1 and not apps, ran.err
+
+
+def test_no_root_that_holds_everybodys_files(fabula, library, apps, tmp_path):
+    store = shutil.copytree(library, tmp_path / "foreign")
+    manifest = json.loads((store / "manifest.json").read_text())
+    (store / "manifest.json").write_text(json.dumps({**manifest, "root": "/"}))
+    ran = fabula("serve", "--store", store, "--port", 0)
+    assert ran.code == 2 and not apps and len(ran.err.splitlines()) == 1, ran.err
+    assert "would be served from /, which holds" in ran.err and "--moved" in ran.err
 
 
 def test_a_port_that_is_taken(fabula, library):

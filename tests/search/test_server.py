@@ -11,6 +11,7 @@ import shutil
 import socket
 import threading
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -24,8 +25,10 @@ pytest.importorskip("av", reason="films are made with fabula[features]")
 import fabula
 from fabula.api.index import index
 from fabula.search.calibrate import FILE
+from fabula.search.look import no_clips
 from fabula.search.page import desk, server
 from fabula.search.page.catalogue import make_key
+from fabula.search.store import Store
 from fabula.web.binding import Binding
 from fabula.web.tokens import make_token
 from tests.search.served import (
@@ -381,6 +384,31 @@ def test_forged_lists(ask):
     assert ask.post("/api/export", json=[1]).status_code == 422
     for body in (b"{", b"[" * 20_000, b"\xff", b'{"moments": NaN'):
         assert ask.post("/api/export", content=body, headers={"Content-Type": "application/json"}).status_code == 400
+
+
+def test_a_store_of_somebody_else_shows_no_other_file(own, tmp_path):
+    """Rows that name files which were never indexed: their maker cannot know what is in them."""
+    films = tmp_path / "films"
+    make_film(films / "private.mp4", ["red"])
+    (films / "words.mp4").write_text(SECRET)
+    store = Store.open(own)
+    rows = {v.video: v for v in store.videos()}
+    sizes = {name: (films / name).stat().st_size for name in ("private.mp4", "words.mp4", "notes.txt")}
+    made = [replace(rows["flag.mp4"], video=name, size=size, clips=0) for name, size in sizes.items()]
+    with store.writing() as writer:
+        writer.put([no_clips(row, store.dims) for row in made])
+    touched = films / "old.avi"
+    os.utime(touched, ns=(1, 1))  # the same bytes at another time
+    with serving(lambda: open_searcher(own)) as address:
+        ask = open_client(address)
+        for name in sizes:
+            key = make_key(name)
+            assert ask.get(f"/api/video/{key}").json()["name"] == name  # it is in the table
+            assert ask.get(f"/video/{key}").status_code == 404
+            assert ask.get(f"/clip/{key}?start=0&end=1").status_code == 404
+        assert ask.get(f"/clip/{make_key('old.avi')}?start=0&end=1").status_code == 200
+        assert ask.get(f"/video/{make_key('old.avi')}").status_code == 404  # nothing that a browser plays
+        assert ask.get(f"/video/{make_key('flag.mp4')}").status_code == 200
 
 
 # what changes, and who comes at once ----------------------------------------------------------------------------------

@@ -6,7 +6,6 @@ import contextlib
 import importlib.util
 import json
 import threading
-import time
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -32,7 +31,7 @@ class Clock:
 def film(seconds: float) -> bytes:
     """A film that players play, where it can be made; else bytes."""
     if importlib.util.find_spec("av") is None:
-        return bytes(range(256)) * 40
+        return b"\0\0\0\x18ftypisom" + bytes(range(256)) * 40
     import io
 
     import av
@@ -81,20 +80,16 @@ def make_study(folder: Path, **settings: Any) -> tuple[Path, list[str]]:
 
 
 @contextlib.contextmanager
-def serving(study: Path, clock: Any = time.time, **where: Any) -> Iterator[tuple[str, Store]]:
+def serving(study: Path, clock: Any = None, **where: Any) -> Iterator[tuple[str, Store]]:
     """A server in a thread: its address, and its store."""
-    import uvicorn
-
     from fabula.study.server import make_app
     from fabula.web.binding import Binding, open_socket
+    from fabula.web.connections import make_server
 
     binding = Binding(port=0, **where)
     with Store(study, work=True, clock=clock) as store:
         bound = open_socket(binding)
-        config = uvicorn.Config(
-            make_app(store, binding), log_level="error", lifespan="off", ws="none", timeout_graceful_shutdown=1
-        )
-        server = uvicorn.Server(config)
+        server = make_server(make_app(store, binding), log_level="error", timeout_graceful_shutdown=1)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
         thread.start()
         try:

@@ -101,7 +101,7 @@ def test_a_sample_is_even_over_kinds():
     ("settings", "systems", "said"),
     [
         ({"raters": 2}, 2, "too few raters: 2 raters with 30 questions each; 40 questions × 3 raters need 4"),
-        ({"sample": 99}, 2, "there are 40 items"),
+        ({"raters": 121}, 2, "too many raters: 121, and 40 questions × 3 raters are 120 answers; say raters = 120"),
         ({"target": "z"}, 2, "target 'z' is no system"),
         ({"form": "preference"}, 1, "compares systems, and there is one"),
         ({"form": "rank"}, 10, "nobody ranks more than 9"),

@@ -221,7 +221,6 @@ def test_ways_out(tmp_path):
     pa = pytest.importorskip("pyarrow.parquet")
     api.write_table(found.table, tmp_path / "a.parquet")
     assert pa.read_table(tmp_path / "a.parquet").num_rows == len(rows)
-    assert api.harmless("=1+1") == "'=1+1" and api.harmless(3) == 3
 
 
 def test_nothing_to_tell(tmp_path):

@@ -291,6 +291,48 @@ def test_the_store_only_grows(place, clock, tmp_path):
     assert copy.stat().st_mode & 0o077 == 0 and (tmp_path / "study" / "links.csv").stat().st_mode & 0o077 == 0
 
 
+class FullDisk:
+    """A database on a disk that is full: it reads, and fails at the end of whatever writes."""
+
+    def __init__(self, db):
+        self.db = db
+
+    def __getattr__(self, name):
+        return getattr(self.db, name)
+
+    def execute(self, statement, *values):
+        if statement == "COMMIT":
+            error = sqlite3.OperationalError("database or disk is full")
+            error.sqlite_errorcode = sqlite3.SQLITE_FULL
+            raise error
+        return self.db.execute(statement, *values)
+
+
+def test_a_full_disk_is_said_and_costs_no_answer(place, clock, caplog):
+    """What cannot be written is refused, and can be sent again once there is room."""
+    address, tokens, store = place
+    rater = Rater(address, tokens[0], clock).agree()
+    rater.watch(0)
+    whole, store.db = store.db, FullDisk(store.db)
+    refused = [rater.answer(0, GOOD, "e" * 32) for _ in range(3)]
+    assert {r.status_code for r in refused} == {507} and refused[0].headers["Retry-After"] == "5"
+    assert "no room left" in refused[0].json()["detail"] and store.answers() == [] and store.next_place(0) == 0
+    store.db = whole
+    assert rater.answer(0, GOOD, "e" * 32).json()["new"] is True and len(store.answers()) == 1
+    said = [r for r in caplog.records if r.name == "uvicorn.error"]
+    assert len(said) == 1 and said[0].exc_info is None and "Traceback" not in caplog.text
+
+
+def test_what_a_request_tells_of_its_sender_is_not_believed(place):
+    address, *_ = place
+    guesser = open_client(address)
+    codes = [
+        guesser.get("/start?token=" + "x" * 22, headers={"X-Forwarded-For": f"10.0.0.{k}"}).status_code
+        for k in range(25)
+    ]
+    assert codes[:20] == [401] * 20 and codes[-1] == 429
+
+
 def test_elsewhere_only_under_a_stated_origin(tmp_path, clock):
     with pytest.raises(SpecError, match="say --origin"):
         Binding(host="0.0.0.0")

@@ -298,7 +298,7 @@ class Store:
 def lock_file(path: Path) -> int | None:
     """One run at a time works on a store."""
     try:
-        held = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        held = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)  # SQLite's files beside it have its rights
     except OSError as error:
         seen = f"cannot be written ({error.strerror})"
         raise InputError(seen, file=path, hint="check the folder, or name another with --store") from None

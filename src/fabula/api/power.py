@@ -198,15 +198,14 @@ def read_rows(path: Path, wanted: Any) -> dict[str, Rows]:
 
 
 def load_rows(path: Path) -> list[dict[str, Any]]:
-    from fabula.io.files import check_path, read_lines, read_objects
+    from fabula.io.files import check_path, read_objects
+    from fabula.io.rows import csv_rows
 
     if path.suffix != ".csv":
         return [entry for _, entry in read_objects(check_path(path)) if isinstance(entry, dict)]
-    import csv
-
     return [
         {name: to_number(cell) if name not in KEYS else cell for name, cell in row.items() if name is not None}
-        for row in csv.DictReader(text for _, text in read_lines(check_path(path)))
+        for row in csv_rows(check_path(path))
     ]
 
 

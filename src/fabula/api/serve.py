@@ -11,6 +11,7 @@ from fabula.core.errors import FabulaError, MissingExtra
 
 if TYPE_CHECKING:
     from fabula.search.find import Searcher
+    from fabula.search.store import Store
     from fabula.web.binding import Binding
 
 
@@ -18,17 +19,18 @@ def serve(
     store: str | Path,
     binding: Binding | None = None,
     *,
-    ready: Callable[[str, int], None] | None = None,
+    ready: Callable[[str, Store], None] | None = None,
     **given: Any,
 ) -> None:
     """Serve a store until Ctrl-C; `given` is what `fabula.search` is told of people, weights and a model.
 
-    `ready` is called with the link and the number of clips when it can be reached. Bound to this machine the link is
+    `ready` is called with the link and the store when it can be reached. Bound to this machine the link is
     the address; elsewhere it carries a token, new at every start.
     """
     from fabula.api.search import open_searcher
     from fabula.web.binding import Binding as Where
     from fabula.web.binding import open_socket, run
+    from fabula.web.media import check_folder
     from fabula.web.tokens import make_token
 
     try:
@@ -41,7 +43,10 @@ def serve(
     token = make_token() if needs_token(binding) else None
 
     def reopen() -> Searcher:
-        return warm(open_searcher(store=str(store), **given))
+        searcher = open_searcher(store=str(store), **given)
+        hint = "index a folder of videos alone, or say where they are: fabula index VIDEOS --store DIR --moved"
+        check_folder(searcher.store.root, store, hint)
+        return warm(searcher)
 
     with open_socket(binding) as bound:  # a port that is taken is said before weights are loaded
         searcher = reopen()
@@ -50,7 +55,7 @@ def serve(
         host, port = bound.getsockname()[:2]
         if ready is not None:
             address = binding.origin or f"http://{f'[{host}]' if ':' in host else host}:{port}"
-            ready(f"{address}/start?token={token}" if token else f"{address}/", len(searcher.store))
+            ready(f"{address}/start?token={token}" if token else f"{address}/", searcher.store)
         run(app, bound)
 
 

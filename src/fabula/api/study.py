@@ -13,10 +13,11 @@ from statistics import mean
 from typing import TYPE_CHECKING, Any
 
 from fabula.core.errors import InputError, MissingExtra, SpecError, shown
-from fabula.core.notes import Progress, silent
+from fabula.core.notes import Progress, announce, silent
 from fabula.core.options import MUST, Options, option
 from fabula.io.files import write_bytes, write_text
 from fabula.io.parquet import import_arrow
+from fabula.io.tables import escape_formula
 
 if TYPE_CHECKING:
     from fabula.study.design import Design
@@ -62,6 +63,8 @@ def load(path: str | Path) -> tuple[Plan, Design, Path]:
     if not clips.is_dir():
         raise InputError("no such folder", file=clips, field="clips", hint="say where the videos are: clips = FOLDER")
     items = find_clips(read_items(plan, path.parent), clips)
+    if plan.sample > len(items):
+        announce(f"{path}: sample = {plan.sample}, and there are {len(items)} items: all of them are taken")
     form = plan.make_form()
     try:
         design = make_design(plan, items)
@@ -104,10 +107,14 @@ def serve(study: str | Path, binding: Binding | None = None, ready: Any = None) 
 
 
 def check_clips(store: Any) -> None:
+    """What `new` looked at, once more: a study may have been made, or changed, by somebody else."""
+    from fabula.web.media import check_folder, find_fault
+
+    hint = "put it back, or make the study anew"
+    check_folder(store.clips, store.path, "make the study anew with a folder of its videos alone")
     for item in store.items:
-        if not (store.clips / item.clip).is_file():
-            raise InputError("the clip is gone", file=store.clips / item.clip, video=item.id, noun="item",
-                             hint="put it back, or make the study anew")  # fmt: skip
+        if fault := find_fault(store.clips / item.clip, store.clips):
+            raise InputError(f"the clip {fault}", file=store.clips / item.clip, video=item.id, noun="item", hint=hint)
 
 
 def results(study: str | Path, answers: Sequence[str | Path] = ()) -> Results:
@@ -177,8 +184,11 @@ def simulate(
     from fabula.study.raters import World
     from fabula.study.raters import simulate as answer
     from fabula.study.results import find_results
+    from fabula.study.store import check_new
 
     options = options or SimulateOptions()
+    if options.out is not None:
+        check_new(options.out)  # before the work, and once more after it
     read, design, clips = load(plan)
     mix = read_mix(options.mix)
     world = World(options.effect, read.power.rater, read.power.item, options.bias)
@@ -227,19 +237,16 @@ def write_simulated(
 ) -> None:
     """One simulated study on disk, marked as such for good."""
     from fabula.study.raters import simulate as answer
-    from fabula.study.store import Store, make_study
+    from fabula.study.store import make_study
 
     answers, _ = answer(plan, design, mix, world, seed)
-    make_study(out, plan, design, clips, simulated=True)
     rng = random.Random(seed)
-    with Store(out, work=True) as store, store.together():
-        for given in answers.given.values():
-            for g in given:
-                store.db.execute(
-                    "INSERT INTO answers (rater, place, nonce, answer, seconds, at) VALUES (?, ?, ?, ?, ?, ?)",
-                    (g.slot.rater, g.slot.place, f"{rng.getrandbits(128):032x}", json.dumps(dict(g.answer)), g.seconds,
-                     store.made + g.at),
-                )  # fmt: skip
+    rows = [
+        (g.slot.rater, g.slot.place, f"{rng.getrandbits(128):032x}", json.dumps(dict(g.answer)), g.seconds, g.at)
+        for given in answers.given.values()
+        for g in given
+    ]
+    make_study(out, plan, design, clips, rows)
 
 
 COLUMNS = ("study", "rater", "item", "kind", "question", "measure", "system", "position", "value", "seconds", "at",
@@ -260,10 +267,5 @@ def write_table(table: Sequence[Told], path: Path) -> None:
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     writer.writeheader()
-    writer.writerows({k: harmless(v) for k, v in row.items()} for row in rows)
+    writer.writerows({k: escape_formula(v) for k, v in row.items()} for row in rows)
     write_text(path, [text.getvalue()])
-
-
-def harmless(value: Any) -> Any:
-    """Text that a spreadsheet would run as a formula is written with an apostrophe before it."""
-    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "@", "\t", "\r") else value

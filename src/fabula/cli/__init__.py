@@ -8,7 +8,9 @@ import importlib
 import io
 import os
 import pkgutil
+import signal
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -39,6 +41,33 @@ class UnreadError(Exception):
 
 class EndError(Exception):
     """An EOFError of ours, which click would take for Ctrl-D: a fault, to be seen as one."""
+
+
+class Terminated(SystemExit):
+    """SIGTERM: systemd, docker and SLURM end a process so. What is under way is cleaned up as after Ctrl-C."""
+
+
+@contextmanager
+def catch_signals() -> Iterator[None]:
+    """SIGINT and SIGTERM as exceptions, so that temporaries go; signals that are ignored stay so."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(*_: object) -> NoReturn:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough: nobody stops the cleaning
+        raise Terminated(143)
+
+    handlers = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: end}
+    before = {which: signal.getsignal(which) for which in handlers}
+    ours = [which for which in handlers if before[which] not in (signal.SIG_IGN, None)]
+    try:
+        for which in ours:
+            signal.signal(which, handlers[which])
+        yield
+    finally:
+        for which in ours:
+            signal.signal(which, before[which])
 
 
 @contextmanager
@@ -130,7 +159,11 @@ def main() -> None:
 def run() -> None:
     """What a user can mend costs one line and exit code 2, a gate that is not passed 3; else it is a fault of ours."""
     try:
-        fabula.main(standalone_mode=False)
+        with catch_signals():
+            fabula.main(standalone_mode=False)
+    except Terminated:
+        print_note("stopped; no file is left half written")
+        sys.exit(143)
     except GateError as error:
         end_with(str(error), 3)
     except FabulaError as error:

@@ -95,8 +95,9 @@ def serve_store(
         raise SpecError("--store shows a library alone; predictions, --refs and how to score belong to a report")
     assert serving.store is not None
 
-    def ready(link: str, clips: int) -> None:
-        print_note(f"{clips:,} clips of {serving.store} are at {link} (Ctrl-C stops)")
+    def ready(link: str, store: Any) -> None:
+        print_note(f"{len(store):,} clips of {serving.store} are at {link} (Ctrl-C stops)")
+        print_note(f"its videos are served from {store.root}")
         if serving.open_:
             webbrowser.open(link)
 
@@ -126,16 +127,22 @@ class Server(ThreadingHTTPServer):
     """A server that a browser may leave at any time: connections are few, short, and end without a word."""
 
     daemon_threads = True
+    request_queue_size = CONNECTIONS  # that wait in the kernel
 
     def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
         self.free = threading.BoundedSemaphore(CONNECTIONS)
+        self.under_way: dict[Any, None] = {}  # the oldest first
         super().__init__(address, handler)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        if self.free.acquire(blocking=False):
-            super().process_request(request, client_address)
-        else:
-            self.shutdown_request(request)
+        if not self.free.acquire(blocking=False):
+            for oldest in list(self.under_way)[:1]:  # whoever has been here for the longest makes room
+                hang_up(oldest)
+            if not self.free.acquire(timeout=1.0):
+                self.shutdown_request(request)
+                return
+        self.under_way[request] = None
+        super().process_request(request, client_address)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         ends = threading.Timer(LONGEST, hang_up, [request])
@@ -145,6 +152,7 @@ class Server(ThreadingHTTPServer):
             super().process_request_thread(request, client_address)
         finally:
             ends.cancel()
+            self.under_way.pop(request, None)
             self.free.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:

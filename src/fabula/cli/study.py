@@ -80,6 +80,7 @@ def serve(study: Path, binding: Binding) -> None:
         count = len(store.answers())
         print_note(f"{store.plan.title} is at {address} ({count} answers so far; Ctrl-C stops)")
         print_note(f"a rater's address is {address} and her link of {study}/links.csv")
+        print_note(f"clips are served from {store.clips}")
 
     api.serve(study, binding, ready)
     print_note("stopped; every answer is on the disk")

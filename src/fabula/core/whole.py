@@ -10,6 +10,7 @@ see the same disk have their own. Where a system has no such locks (Windows, som
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import shutil
@@ -98,11 +99,29 @@ def remove_dead(folder: Path) -> None:
             os.close(lock)
 
 
-def take_place(made: Path, target: Path) -> None:
-    """What was made beside the target takes its name, in one step; a file keeps the rights that the old one had."""
-    if target.exists() and made.is_file():
+def take_place(made: Path, target: Path, private: bool = False) -> None:
+    """What was made beside the target takes its name, in one step; a file keeps the rights that the old one had, unless
+    it is `private`: then nobody but its owner reads it."""
+    if private:
+        made.chmod(0o600)
+    elif target.exists() and made.is_file():
         made.chmod(target.stat().st_mode & 0o777)
     os.replace(made, target)  # noqa: PTH105
+
+
+def take_new_folder_place(made: Path, target: Path) -> None:
+    """The same where no folder of that name may be there yet: of several who make it at once, one succeeds.
+
+    FileExistsError for all others: a system renames no folder onto one that is not empty.
+    """
+    if target.exists() or target.is_symlink():
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
+    try:
+        made.rename(target)
+    except OSError as error:
+        if not target.exists():
+            raise
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target)) from error
 
 
 def take_folder_place(made: Path, target: Path) -> None:

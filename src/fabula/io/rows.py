@@ -14,6 +14,7 @@ from fabula.core.rows import Rows, wide
 from fabula.io.files import read_lines, read_objects, write_bytes, write_text
 from fabula.io.parquet import import_arrow
 from fabula.io.parquet import read_rows as parquet_rows
+from fabula.io.tables import escape_formula, unescape_formula
 
 SUFFIXES = (".jsonl", ".jsonl.gz", ".csv", ".parquet")
 
@@ -50,7 +51,7 @@ def csv_lines(table: list[dict[str, Any]]) -> Iterator[str]:
     held = io.StringIO()
     written = csv.writer(held, lineterminator="\n")
     for cells in ([*names], *([row.get(name, "") for name in names] for row in table)):
-        written.writerow([json.dumps(cell) if isinstance(cell, list) else cell for cell in cells])
+        written.writerow([json.dumps(cell) if isinstance(cell, list) else escape_formula(cell) for cell in cells])
         yield held.getvalue()
         held.seek(0)
         held.truncate()
@@ -68,11 +69,17 @@ def read_table(path: Path) -> tuple[Table, str]:
     if name.endswith(".parquet"):
         return gather((row for _, row in parquet_rows(path, path)), path)
     if name.endswith((".csv", ".csv.gz")):
-        return gather(csv.DictReader(text for _, text in read_lines(path)), path)
+        return gather(csv_rows(path), path)
     if not name.endswith(SUFFIXES):
         hint = "write a row per video with fabula score --rows rows.jsonl"
         raise InputError(f"rows are {', '.join(SUFFIXES)} or .csv.gz", file=path, hint=hint)
     return gather(check_rows(read_objects(path), path), path)
+
+
+def csv_rows(path: Path) -> Iterator[dict[str, Any]]:
+    """The rows that `csv_lines` wrote."""
+    for row in csv.DictReader(text for _, text in read_lines(path)):
+        yield {unescape_formula(name): unescape_formula(cell) for name, cell in row.items()}
 
 
 def check_rows(objects: Iterable[tuple[int, Any]], path: Path) -> Iterator[Mapping[str, Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,18 @@ from fabula.io.files import LINES, check_path, decode_text, has_lines, read_obje
 from fabula.io.parquet import read_rows
 
 ENDINGS = (".csv", ".parquet", *LINES)
+# How a formula begins for a spreadsheet. A sign before a number or a plain word (-0.5, an id -Ju39) computes nothing.
+FORMULA = re.compile(r"'*(?:[=@\t\r\n＝＠]|[-+－＋](?![\w.:-]*\Z))")
+
+
+def escape_formula(value: Any) -> Any:
+    """A cell of a .csv: text that a spreadsheet would run has an apostrophe before it, which `read_csv` takes off."""
+    return f"'{value}" if isinstance(value, str) and FORMULA.match(value) else value
+
+
+def unescape_formula(cell: Any) -> Any:
+    """The inverse of `escape_formula`."""
+    return cell[1:] if isinstance(cell, str) and cell.startswith("'") and FORMULA.match(cell, 1) else cell
 
 
 def read_table(path: Path) -> list[dict[str, Any]]:
@@ -52,7 +65,7 @@ def read_csv(path: Path) -> Iterator[dict[str, Any]]:
             if len(row) != len(head):
                 seen = f"{len(row)} cells under {len(head)} columns"
                 raise InputError(seen, file=path, field=f"line {reader.line_num}", hint="mend the line")
-            yield dict(zip(head, row, strict=True))
+            yield dict(zip(head, map(unescape_formula, row), strict=True))
     except csv.Error as error:
         raise InputError(f"not CSV ({error})", file=path, field=f"line {reader.line_num}") from None
 

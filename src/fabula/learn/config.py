@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -11,7 +10,8 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from fabula.core.errors import InputError, SpecError, shown
 from fabula.core.registry import close_to
-from fabula.io.files import check_path, load_json, read_lines
+from fabula.io.files import check_path, load_json
+from fabula.io.toml import read_toml
 
 LARGEST = 1 << 20  # of any whole number in a config: widths, layers, frames
 LAYERS = 256  # of anything a config counts in layers or levels
@@ -143,10 +143,3 @@ def read_recipe(path: Path | None, task: str) -> Recipe:
     if document.get("task", task) != task:
         raise InputError(f"of the task {shown(document['task'])}, not {task!r}", file=path, hint="name another file")
     return Recipe(**{name: document[name] for name in known[1:] if name in document})
-
-
-def read_toml(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads("\n".join(line for _, line in read_lines(path)))
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"not TOML ({error})", file=path, hint="mend it") from None

@@ -99,10 +99,8 @@ def name_systems(plan: Plan, items: Sequence[Item]) -> tuple[str, ...]:
 
 
 def draw_items(items: Sequence[Item], sample: int, seed: int) -> list[Item]:
-    """So many, equally from each kind as far as there are; in the order they had."""
+    """So many, equally from each kind as far as there are, all where there are fewer; in the order they had."""
     if not sample or sample >= len(items):
-        if sample > len(items):
-            raise SpecError(f"sample = {sample}, and there are {len(items)} items")
         return list(items)
     rng = random.Random(f"sample {seed}")
     kinds: dict[str, list[int]] = {}
@@ -136,6 +134,9 @@ def count_raters(plan: Plan, questions: int) -> int:
         have = f"{plan.raters} raters with {min(plan.questions, questions)} questions each"
         want = f"{questions} questions × {plan.raters_per_question} raters need {needed}"
         raise SpecError(f"too few raters: {have}; {want}: say raters = {needed}, or a smaller sample")
+    if plan.raters > answers:
+        have = f"{questions} questions × {plan.raters_per_question} raters are {answers} answers"
+        raise SpecError(f"too many raters: {plan.raters}, and {have}; say raters = {answers} or fewer")
     return plan.raters
 
 

@@ -21,7 +21,7 @@ from fabula.core.errors import InputError, MissingExtra, shown
 from fabula.io.files import has_lines, read_objects
 from fabula.study.forms import Form
 from fabula.study.plan import Plan
-from fabula.web.media import KINDS
+from fabula.web.media import KINDS, find_fault
 
 SLACK = 1.0  # seconds that a span may reach past the file's end: annotations are rounded
 LONGEST = 20_000  # characters of a description
@@ -240,6 +240,8 @@ def find_clips(items: list[Item], clips: Path) -> list[Item]:
         if item.video not in lengths:
             path = find_clip(item, clips)
             lengths[item.video] = (str(path.relative_to(clips)), look_into(path))
+            if fault := find_fault(path, clips):
+                raise InputError(fault, file=path, video=item.id, noun="item", hint="put the video itself there")
         name, length = lengths[item.video]
         end = item.end or length
         if not end:

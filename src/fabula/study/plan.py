@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import tomllib
 import typing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,8 +10,7 @@ from typing import Any, TypeVar
 
 from fabula.core.errors import InputError, SpecError, shown
 from fabula.core.registry import close_to
-from fabula.io.door import read_bytes
-from fabula.io.files import check_path, decode_text
+from fabula.io.toml import read_toml
 from fabula.study.forms import Form, make_form
 
 T = TypeVar("T")
@@ -144,11 +142,7 @@ class Plan:
 
 def read_plan(path: Path) -> Plan:
     """The plan of a file; what is wrong with it is said with its place."""
-    text = decode_text(read_bytes(check_path(path)), path)
-    try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"not TOML ({error})", file=path, hint="mend the file there") from None
+    document = read_toml(path)
     try:
         return Plan.of(document)
     except SpecError as error:

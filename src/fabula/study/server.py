@@ -27,9 +27,10 @@ from fabula.core.errors import SpecError
 from fabula.study.design import Slot
 from fabula.study.store import RefusedError, Store
 from fabula.web.binding import Binding
-from fabula.web.guard import App, Guard
+from fabula.web.failures import answer_failures
+from fabula.web.guard import App, Guard, find_address
 from fabula.web.limits import Buckets
-from fabula.web.media import describe, find_part, read_part
+from fabula.web.media import describe, find_fault, find_part, read_part
 from fabula.web.tokens import hash_token, looks_right
 
 PLAYED = 0.9  # of a clip's length must have passed: clocks and ends of clips are not exact
@@ -60,10 +61,9 @@ class Desk:
 
     def know(self, request: Request, token: str) -> int:
         """The rater of a token; wrong ones are few before they cost time."""
-        address = request.client.host if request.client else ""
         rater = self.raters.get(hash_token(token)) if looks_right(token) else None
         if rater is None:
-            if wait := self.wrong.take(address):
+            if wait := self.wrong.take(find_address(request.scope, self.binding)):
                 raise HTTPException(429, "too many tries", {"Retry-After": str(int(wait) + 1)})
             raise HTTPException(401, "this link is not known; open the one that you were given")
         return rater
@@ -190,6 +190,7 @@ def make_app(store: Store, binding: Binding) -> App:
     """The server's application, guarded."""
     desk = Desk(store, binding)
     app = FastAPI(title="fabula study", docs_url=None, redoc_url=None, openapi_url=None)
+    answer_failures(app)
     assets = {path: (files("fabula.study").joinpath(name).read_bytes(), kind) for path, (name, kind) in ASSETS.items()}
 
     def send_asset(path: str) -> Callable[[], Any]:
@@ -218,10 +219,9 @@ def make_app(store: Store, binding: Binding) -> App:
     async def media(request: Request, place: int) -> Response:
         slot = await run_in_threadpool(desk.fetch, desk.rater(request), place)
         clip = store.clips / store.items[slot.item].clip
-        try:
-            size = clip.stat().st_size
-        except OSError:
-            raise HTTPException(404, "the clip is gone") from None
+        if await run_in_threadpool(find_fault, clip, store.clips) is not None:
+            raise HTTPException(404, "the clip is gone")
+        size = clip.stat().st_size
         part = find_part(request.headers.get("range"), size)
         if part is None:
             return Response(status_code=416, headers={"Content-Range": f"bytes */{size}"})

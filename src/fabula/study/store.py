@@ -20,19 +20,20 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from fabula.core import whole
-from fabula.core.errors import InputError, shown
+from fabula.core.errors import InputError, SpecError, shown
 from fabula.io.files import name_write_failures
 from fabula.study.design import Design, Question, Slot
-from fabula.study.items import Item
+from fabula.study.items import Item, check_expect
 from fabula.study.plan import Plan
 from fabula.web.tokens import hash_token, make_code, make_token
 
+T = TypeVar("T")
 APPLICATION, VERSION = 0x46414253, 1  # "FABS"
 FILE, LINKS = "study.sqlite", "links.csv"
 TABLES = """
@@ -52,6 +53,7 @@ CREATE TABLE answers (
 );
 CREATE INDEX answers_by_place ON answers (rater, place, row);
 """
+ANSWER = "INSERT INTO answers (rater, place, nonce, answer, seconds, at) VALUES (?, ?, ?, ?, ?, ?)"
 TABLES += "".join(
     f"CREATE TRIGGER {table}_no_{verb.lower()} BEFORE {verb} ON {table} "
     "BEGIN SELECT RAISE(ABORT, 'rows are only ever added'); END;\n"
@@ -110,17 +112,30 @@ class Made:
     tokens: list[str]
 
 
-def make_study(folder: Path, plan: Plan, design: Design, clips: Path, simulated: bool = False) -> Made:
-    """The folder of a study, whole or not at all."""
-    if folder.exists():
-        raise InputError("exists already", file=folder, hint="a study is made once; choose another --out")
-    id, texts = describe(plan, design)
+def check_new(folder: Path) -> None:
+    if folder.exists() or folder.is_symlink():
+        raise exists_already(folder)
+
+
+def exists_already(folder: Path) -> InputError:
+    return InputError("exists already", file=folder, hint="a study is made once; choose another --out")
+
+
+def make_study(
+    folder: Path, plan: Plan, design: Design, clips: Path, simulated: Iterable[Sequence[Any]] | None = None
+) -> Made:
+    """The folder of a study, whole or not at all. `simulated`: the answers that simulated raters gave, as
+    rows whose last number are the seconds since the study was made."""
+    check_new(folder)
+    (id, texts), now = describe(plan, design), time.time()
     tokens = [make_token() for _ in range(design.raters)]
     codes = [plan.return_code or make_code() for _ in tokens]
-    texts |= {"id": id, "clips": os.path.realpath(clips), "simulated": json.dumps(simulated), "made": repr(time.time())}
+    texts |= {"simulated": json.dumps(simulated is not None)}
+    texts |= {"id": id, "clips": os.path.realpath(clips), "made": repr(now)}
     with name_write_failures(folder), whole.beside(folder) as place:
         made = place / "study"
         made.mkdir()
+        (made / FILE).touch(mode=0o600)  # codes, expected answers, answers; SQLite's files beside it have its rights
         db = sqlite3.connect(made / FILE, isolation_level=None)
         with contextlib.closing(db):
             db.execute("PRAGMA journal_mode = WAL")
@@ -129,12 +144,16 @@ def make_study(folder: Path, plan: Plan, design: Design, clips: Path, simulated:
             rows = [(n, hash_token(t), c) for n, (t, c) in enumerate(zip(tokens, codes, strict=True))]
             db.executemany("INSERT INTO raters VALUES (?, ?, ?)", rows)
             db.executemany("INSERT INTO slots VALUES (?, ?, ?, ?, ?, ?, ?)", map(pack_slot, design.slots))
+            db.executemany(ANSWER, ((*row[:-1], now + row[-1]) for row in simulated or ()))
             db.execute("COMMIT")
         links = made / LINKS
         links.touch(mode=0o600)
         lines = [f"{n + 1},/start?token={t}\n" for n, t in enumerate(tokens)]
         links.write_text("".join(["rater,link\n", *lines]), encoding="utf-8", newline="\n")
-        whole.take_folder_place(made, folder)
+        try:
+            whole.take_new_folder_place(made, folder)
+        except FileExistsError:
+            raise exists_already(folder) from None
     return Made(id, tokens)
 
 
@@ -143,16 +162,27 @@ def pack_slot(s: Slot) -> tuple[Any, ...]:
     return (s.rater, s.place, s.role, s.question, s.item, json.dumps(s.order, ensure_ascii=False), expect)
 
 
+def make_clock(latest: float) -> Callable[[], float]:
+    """Seconds since 1970 as of now, counted on by the machine's steady clock: they go neither back nor ahead where the
+    clock is set while the study is served, and never begin before what was written last."""
+    begun = max(time.time(), latest) - time.monotonic()
+    return lambda: begun + time.monotonic()
+
+
 class Store:
     """A study that is open: `with Store(path) as store`; `work` to write answers."""
 
-    def __init__(self, path: Path, work: bool = False, clock: Callable[[], float] = time.time) -> None:
-        self.path, self.clock, self.work = find_store(path), clock, work
+    def __init__(self, path: Path, work: bool = False, clock: Callable[[], float] | None = None) -> None:
+        self.path, self.work = find_store(path), work
         self.lock = threading.RLock()
         self.held = hold(self.path.with_name("serve.lock"), self.path) if work else None
         try:
+            if work:
+                with contextlib.suppress(OSError):
+                    self.path.chmod(0o600)  # of studies that were made when it was open to others
             self.db = self.connect()
             self.read_plan()
+            self.clock = clock or make_clock(self.latest_time())
         except BaseException:
             self.close()
             raise
@@ -174,23 +204,35 @@ class Store:
         return db
 
     def read_plan(self) -> None:
-        texts = dict(self.rows("SELECT key, value FROM study"))
-        try:
-            self.id, self.clips = texts["id"], Path(texts["clips"])
+        with self.name_damage():
+            texts = dict(self.rows("SELECT key, value FROM study"))
+            self.id, self.clips = as_text(texts["id"]), Path(as_text(texts["clips"]))
             self.plan = Plan.of(json.loads(texts["plan"]))
-            self.systems: tuple[str, ...] = tuple(json.loads(texts["systems"]))
-            self.items = [Item(**told) for told in json.loads(texts["items"])]
+            self.form = self.plan.make_form()
+            self.systems: tuple[str, ...] = tuple(map(as_text, as_kind(json.loads(texts["systems"]), list)))
+            self.items = [read_item(told) for told in json.loads(texts["items"])]
+            if not all(set(item.descriptions) == set(self.systems) for item in self.items):
+                raise ValueError("items and systems differ")
             self.questions = {q[0]: Question(q[0], q[1], tuple(q[2])) for q in json.loads(texts["questions"])}
-            self.simulated: bool = json.loads(texts["simulated"])
-            self.made = float(texts["made"])
-        except (KeyError, ValueError, TypeError) as error:
-            raise InputError(f"is not whole ({error})", file=self.path, hint="take a backup of it") from None
-        self.form = self.plan.make_form()
-        # who serves is the only one who writes, and need not ask the file what it wrote
-        question = "SELECT rater, place, kind, at FROM events"
-        self.known = {(r, p, kind): float(at) for r, p, kind, at in self.rows(question)}
+            self.simulated = as_kind(json.loads(texts["simulated"]), bool)
+            self.made = as_seconds(float(texts["made"]))
+            self.booklet = {(slot.rater, slot.place): slot for slot in self.slots()}
+            if set(self.tokens().values()) != {rater for rater, _ in self.booklet}:
+                raise ValueError("raters and booklets differ")
+            # who serves is the only one who writes, and need not ask the file what it wrote
+            question = "SELECT rater, place, kind, at FROM events"
+            self.known = {(r, p, as_text(kind)): as_seconds(at) for r, p, kind, at in self.rows(question)}
         self.last = {(row.rater, row.place): row.answer for row in self.answers()}
         self.upto: dict[int, int] = {}  # places that are done, from the first on
+
+    @contextlib.contextmanager
+    def name_damage(self) -> Iterator[None]:
+        """What cannot have been written by us, as an error that names the file."""
+        try:
+            yield
+        except (KeyError, ValueError, TypeError, AttributeError, IndexError, RecursionError, SpecError) as error:
+            why = f"no {error}" if isinstance(error, KeyError) else str(error)
+            raise InputError(f"is not whole ({why})", file=self.path, hint="take a backup of it") from None
 
     def __enter__(self) -> Store:
         return self
@@ -220,28 +262,55 @@ class Store:
             self.db.execute("BEGIN IMMEDIATE")
             try:
                 yield
+                self.db.execute("COMMIT")
             except BaseException:
-                self.db.execute("ROLLBACK")
+                if self.db.in_transaction:  # a full disk may have ended it
+                    with contextlib.suppress(sqlite3.Error):
+                        self.db.execute("ROLLBACK")
                 raise
-            self.db.execute("COMMIT")
 
     # who and what
 
     def tokens(self) -> dict[str, int]:
         """Hash of a token → rater."""
-        return {token: rater for rater, token in self.rows("SELECT rater, token FROM raters")}
+        with self.name_damage():
+            return {as_text(token): rater for rater, token in self.rows("SELECT rater, token FROM raters")}
 
     def code(self, rater: int) -> str:
-        found: str = self.rows("SELECT code FROM raters WHERE rater = ?", (rater,))[0][0]
-        return found
+        with self.name_damage():
+            return as_text(self.rows("SELECT code FROM raters WHERE rater = ?", (rater,))[0][0])
 
     def slots(self, rater: int | None = None) -> list[Slot]:
         where, values = ("", ()) if rater is None else (" WHERE rater = ?", (rater,))
         question = f"SELECT rater, place, role, question, item, shown, expect FROM slots{where} ORDER BY rater, place"
-        return [
-            Slot(r, p, role, q, item, tuple(json.loads(order)), None if expect is None else json.loads(expect))
-            for r, p, role, q, item, order, expect in self.rows(question, values)
-        ]
+        with self.name_damage():
+            return [
+                self.check_slot(
+                    Slot(r, p, role, q, item, tuple(json.loads(order)), None if expect is None else json.loads(expect))
+                )
+                for r, p, role, q, item, order, expect in self.rows(question, values)
+            ]
+
+    def check_slot(self, slot: Slot) -> Slot:
+        """A place that can be shown and judged."""
+        place = f"place {slot.place} of rater {slot.rater}"
+        if type(slot.item) is not int or not 0 <= slot.item < len(self.items):
+            raise ValueError(f"{place}: item {shown(slot.item)}")
+        item = self.items[slot.item]
+        if not slot.order or not all(system in item.descriptions for system in slot.order):
+            raise ValueError(f"{place}: systems {shown(slot.order)}")
+        if slot.role == "question" and slot.question not in self.questions:
+            raise ValueError(f"{place}: question {shown(slot.question)}")
+        if slot.role == "check":
+            self.form.check(slot.expect, len(slot.order))
+        elif slot.role == "gold":
+            try:
+                check_expect(replace(item, expect=as_kind(slot.expect, dict)), self.path, self.systems, self.form)
+            except InputError as error:
+                raise ValueError(f"{place}: {error.problem}") from None
+        elif slot.role != "question":
+            raise ValueError(f"{place}: role {shown(slot.role)}")
+        return slot
 
     # events
 
@@ -263,6 +332,10 @@ class Store:
 
     def events(self, kind: str) -> dict[tuple[int, int], float]:
         return {(rater, place): at for (rater, place, k), at in list(self.known.items()) if k == kind}
+
+    def latest_time(self) -> float:
+        """Of all that was written."""
+        return max(self.made, *self.known.values(), *(row.at for row in self.answers()), 0.0)
 
     # answers
 
@@ -293,22 +366,30 @@ class Store:
                 raise RefusedError("the clip was not played")
             now = self.clock()
             with self.together():
-                self.db.execute(
-                    "INSERT INTO answers (rater, place, nonce, answer, seconds, at) VALUES (?, ?, ?, ?, ?, ?)",
-                    (rater, place, nonce, text, now - played, now),
-                )
+                self.db.execute(ANSWER, (rater, place, nonce, text, now - played, now))
             self.last[rater, place] = dict(answer)  # only what is on the disk is known
         return True
 
     def answers(self) -> list[Row]:
         """Every row that was ever written, in order."""
         question = "SELECT row, rater, place, answer, seconds, at FROM answers ORDER BY row"
-        return [Row(n, r, p, json.loads(a), s, at) for n, r, p, a, s, at in self.rows(question)]
+        with self.name_damage():
+            return [
+                Row(n, r, p, self.check_answer(r, p, a), as_seconds(s), as_seconds(at))
+                for n, r, p, a, s, at in self.rows(question)
+            ]
+
+    def check_answer(self, rater: int, place: int, text: str) -> dict[str, int]:
+        """What stands in the row of an answer."""
+        if (rater, place) not in self.booklet:
+            raise ValueError(f"an answer at place {shown(place)} of rater {shown(rater)}")
+        return self.form.check(json.loads(text), len(self.booklet[rater, place].order))
 
     def backup(self, target: Path) -> None:
         """A copy as of now, while others write; whole or not at all."""
         with name_write_failures(target), whole.beside(target) as place:
             made = place / "copy.sqlite"
+            made.touch(mode=0o600)
             try:
                 with contextlib.closing(sqlite3.connect(made)) as copy:
                     self.db.backup(copy, pages=256, sleep=0.01)
@@ -317,8 +398,33 @@ class Store:
                         raise InputError("is damaged; the copy would be too", file=self.path)
             except sqlite3.Error as error:
                 raise InputError(f"cannot be copied ({error})", file=self.path, hint="try again") from None
-            made.chmod(0o600)
-            whole.take_place(made, target)
+            whole.take_place(made, target, private=True)
+
+
+def as_kind(value: Any, kind: type[T]) -> T:
+    if type(value) is not kind:
+        raise ValueError(f"saw {shown(value)}")
+    return value
+
+
+def as_text(value: Any) -> str:
+    return as_kind(value, str)
+
+
+def as_seconds(value: Any) -> float:
+    if type(value) not in (int, float) or not abs(value) < 1e12:
+        raise ValueError(f"saw {shown(value)}")
+    return float(value)
+
+
+def read_item(told: Any) -> Item:
+    """An item as `Item.to_dict` wrote it."""
+    item = Item(**told)
+    for text in (item.id, item.video, item.kind, item.clip, *item.descriptions, *item.descriptions.values()):
+        as_text(text)
+    if not 0 <= as_seconds(item.start) < as_seconds(item.end):
+        raise ValueError(f"item {shown(item.id)}: from {item.start} to {item.end} s")
+    return item
 
 
 def hold(path: Path, study: Path) -> int | None:

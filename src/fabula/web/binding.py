@@ -14,8 +14,6 @@ from fabula.core.options import Options, option
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 OURS = re.compile(r"(?:127\.0\.0\.1|localhost|\[::1\])(?::[0-9]{1,5})?", re.ASCII | re.IGNORECASE)
-CONNECTIONS = 1024
-IDLE = 30  # seconds that a connection may be silent
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +78,7 @@ def open_socket(binding: Binding) -> socket.socket:
     try:
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         found.bind((binding.host, binding.port))
-        found.listen(CONNECTIONS)
+        found.listen()
     except OSError as error:
         found.close()
         raise InputError(
@@ -91,20 +89,12 @@ def open_socket(binding: Binding) -> socket.socket:
 
 
 def run(app: Any, bound: socket.socket) -> None:
-    """Serve until Ctrl-C."""
+    """Serve until Ctrl-C, within the limits of connections.py."""
     try:
-        import uvicorn
-    except ImportError:
+        from fabula.web.connections import make_server
+    except ModuleNotFoundError as error:
+        if error.name not in ("uvicorn", "h11"):
+            raise
         raise MissingExtra("a server", "web") from None
-    settings = uvicorn.Config(
-        app,
-        log_level="warning",
-        access_log=False,  # links carry tokens
-        server_header=False,
-        timeout_keep_alive=IDLE,
-        timeout_graceful_shutdown=3,
-        lifespan="off",
-        ws="none",
-    )
     with contextlib.suppress(KeyboardInterrupt):  # it has ended in good order by then
-        uvicorn.Server(settings).run(sockets=[bound])
+        make_server(app).run(sockets=[bound])

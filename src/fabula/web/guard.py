@@ -1,5 +1,6 @@
 """What is asked of every request before anybody looks at it, and what is said with every answer.
 
+framing         Content-Length or Transfer-Encoding, not both: two readers would see two requests (RFC 9112 §6.1)
 Host            must be a name of ours: no other site can point its own name here and read (DNS rebinding)
 Origin          of whatever changes something: our own page's, told by the browser: no page of another site forges it
 Sec-Fetch-Site  where a browser sends it: another site may link to our doors, and ask for nothing else
@@ -14,7 +15,7 @@ import json
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any
 
-from fabula.web.binding import Binding
+from fabula.web.binding import LOOPBACK, Binding
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -64,6 +65,8 @@ class Guard:
 
     def judge(self, scope: Scope) -> tuple[int, str] | None:
         """Why a request is refused; None where it may pass."""
+        if values(scope, b"content-length") and values(scope, b"transfer-encoding"):
+            return 400, "Content-Length and Transfer-Encoding exclude each other"
         hosts, origins = (values(scope, name) for name in (b"host", b"origin"))
         if len(hosts) != 1 or not self.binding.allows_host(hosts[0]):
             return 421, "this server is not known by that name"
@@ -101,6 +104,18 @@ class Guard:
         return told
 
 
+def find_address(scope: Scope, binding: Binding) -> str:
+    """Whose call it is: the peer's address; behind a proxy on this machine, the one that the proxy saw.
+
+    A proxy writes what it saw at the end of X-Forwarded-For; what stands before was said by whoever asks.
+    """
+    peer = scope["client"][0] if scope.get("client") else ""
+    if binding.origin is None or peer not in LOOPBACK:
+        return str(peer)
+    told = ",".join(values(scope, b"x-forwarded-for")).rpartition(",")[2].strip()
+    return told[:64] or str(peer)
+
+
 def values(scope: Scope, name: bytes) -> list[str]:
     return [value.decode("latin-1") for key, value in scope["headers"] if key.lower() == name]
 
@@ -136,5 +151,7 @@ def again(body: bytes, receive: Receive) -> Receive:
 async def refuse(send: Send, status: int, why: str) -> None:
     body = json.dumps({"detail": why}).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    if status == 400:  # nobody knows where the next request would begin
+        headers.append((b"connection", b"close"))
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

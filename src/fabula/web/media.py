@@ -1,12 +1,20 @@
-"""A file sent in parts (RFC 9110 §14): players ask for ranges. Which file is never the asker's to say."""
+"""A file sent in parts (RFC 9110 §14): players ask for ranges. Which file is never the asker's to say.
+
+Nor is it said by a study or a store alone, which somebody else may have made: a file is sent only if it is a video, by
+its name and by its first bytes, and lies in the folder of the videos, links followed (`find_fault`); and that folder
+holds no other people's or the system's folders (`check_folder`).
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
+
+from fabula.core.errors import InputError
 
 KINDS = {
     ".mp4": "video/mp4",
@@ -15,6 +23,8 @@ KINDS = {
     ".webm": "video/webm",
     ".ogv": "video/ogg",
 }  # what browsers play
+BEGINS = (b"\x1a\x45\xdf\xa3", b"OggS")  # Matroska and WebM, Ogg
+BOXES = (b"ftyp", b"moov", b"mdat", b"free", b"skip", b"wide")  # MPEG-4 and QuickTime: behind the first box's length
 PIECE = 1 << 16
 RANGE = re.compile(r"bytes=([0-9]{0,18})-([0-9]{0,18})", re.ASCII)
 
@@ -71,3 +81,30 @@ def describe(path: Path, part: Part) -> tuple[int, dict[str, str]]:
 def is_inside(path: Path, folder: Path) -> bool:
     """Whether a file lies in a folder, symbolic links followed."""
     return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
+
+
+def find_fault(path: Path, folder: Path) -> str | None:
+    """Why a file of a folder of videos is not to be sent to browsers; None where it is."""
+    if not is_inside(path, folder):
+        return "leads out of the folder of the videos"
+    if path.suffix.lower() not in KINDS:
+        return f"is not of a kind that browsers play ({', '.join(KINDS)})"
+    if not path.is_file():
+        return "is gone"
+    try:
+        with path.open("rb") as file:
+            head = file.read(8)
+    except OSError as error:
+        return f"cannot be read ({error.strerror})"
+    return None if head.startswith(BEGINS) or head[4:] in BOXES else "is no video by its first bytes"
+
+
+def check_folder(folder: Path, whose: object, hint: str) -> None:
+    """Refuse to serve from a folder that holds everybody's files: /, /home, whatever the study or store says."""
+    root = Path(os.path.realpath(folder))
+    others = [Path("/etc"), Path("/usr")]
+    with contextlib.suppress(RuntimeError):  # nobody's
+        others.insert(0, Path.home())
+    below = [p for p in others if p != root and p.is_relative_to(root)]
+    if below:
+        raise InputError(f"its videos would be served from {root}, which holds {below[0]}", file=whose, hint=hint)

@@ -19,6 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fabula.core.errors import FabulaError
+from fabula.features.base import hash_file, stamp
+from fabula.features.decode import ENDINGS
 from fabula.search.people import People
 from fabula.search.stage import EXACT_BELOW
 from fabula.search.store import MOST_CLIPS, SHIFT, Store, Video
@@ -59,9 +61,17 @@ class Catalogue:
         return self.by_key.get(key) if KEY.fullmatch(key) else None
 
     def path(self, video: Video) -> Path | None:
-        """The file of a video of the table; None where it is gone, or has become something else."""
+        """The file of a video of the table; None where it is gone, or is not the very file that was indexed.
+
+        A store may be somebody else's: whoever wrote its rows cannot know the times or hashes of files that were never
+        indexed.
+        """
         try:
-            return self.store.path_of(video.video)
+            path = self.store.path_of(video.video)
+            size, mtime_ns = stamp(path)
+            if path.suffix.lower() not in ENDINGS or size != video.size:
+                return None
+            return path if mtime_ns == video.mtime_ns or hash_file(path, size, mtime_ns) == video.digest else None
         except (FabulaError, OSError, ValueError):
             return None
 

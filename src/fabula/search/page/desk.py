@@ -22,7 +22,9 @@ from fabula.search.page.previews import Previews
 from fabula.search.query import parse
 from fabula.search.store import Store, read_manifest
 from fabula.web.binding import Binding
+from fabula.web.guard import find_address
 from fabula.web.limits import Buckets
+from fabula.web.media import find_fault
 from fabula.web.tokens import hash_token, looks_right
 
 FIRST = 12  # videos that are listed before anything is asked
@@ -58,7 +60,7 @@ class Desk:
         """Let in who has the token; wrong ones are few before they cost time."""
         if self.token is None or (looks_right(token) and hash_token(token) == self.token):
             return
-        if wait := self.wrong.take(request.client.host if request.client else ""):
+        if wait := self.wrong.take(find_address(request.scope, self.binding)):
             raise HTTPException(429, "too many tries", {"Retry-After": str(int(wait) + 1)})
         raise HTTPException(401, "open the link that fabula serve printed; it carries the token")
 
@@ -134,7 +136,14 @@ class Desk:
         video = now.find(key)
         path = None if video is None else now.path(video)
         if path is None:
-            raise HTTPException(404, "the video is not there")
+            raise HTTPException(404, "the video is not there, or is another since it was indexed")
+        return path
+
+    def playable(self, key: str) -> Path:
+        """A film that is sent as it is."""
+        path = self.film(key)
+        if find_fault(path, self.searcher.store.root):
+            raise HTTPException(404, "no video that browsers play")
         return path
 
     def preview(self, key: str, start: float, end: float) -> Path:

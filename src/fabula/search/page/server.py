@@ -35,6 +35,7 @@ from fabula.search.page.desk import FIRST, NO_CUT, Desk
 from fabula.search.page.export import check_length, read_kept, write_submission, zip_clips
 from fabula.search.query import LETTERS
 from fabula.web.binding import LOOPBACK, Binding
+from fabula.web.failures import answer_failures
 from fabula.web.guard import App, Guard
 from fabula.web.media import describe, find_part, read_part
 
@@ -99,6 +100,7 @@ def make_app(reopen: Callable[[], Searcher], binding: Binding, token: str | None
         raise ValueError("bound elsewhere without a token")
     desk = Desk(reopen, binding, token)
     app = FastAPI(title="fabula search", docs_url=None, redoc_url=None, openapi_url=None)
+    answer_failures(app)
     assets = {
         at: (files(f"fabula.{room}").joinpath(file).read_bytes(), kind) for at, (room, file, kind) in PAGE.items()
     }
@@ -161,7 +163,7 @@ def make_app(reopen: Callable[[], Searcher], binding: Binding, token: str | None
         return Response(raw, 200, {"Cache-Control": f"private, max-age={86_400 if named else 0}"}, "image/jpeg")
 
     async def film(request: Request, key: str) -> Response:
-        return send_part(request, await ask(request, desk.film, key))
+        return send_part(request, await ask(request, desk.playable, key))
 
     async def clip(request: Request, key: str) -> Response:
         start, end = (read_number(request.query_params.get(name), name, 1e6) for name in ("start", "end"))
