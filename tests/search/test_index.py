@@ -22,6 +22,7 @@ from fabula.search.embedders import embedder
 from fabula.search.look import Cut, Job, Look
 from fabula.search.store import COLUMNS, Store
 from tests.search.conftest import BLUE, GREEN, RED, film
+from tests.toys import notes_of
 
 
 def run(videos: Path, store: object, *more: str, **how: object) -> subprocess.CompletedProcess[str]:
@@ -117,7 +118,7 @@ def test_a_name_is_data_whatever_stands_in_it(videos, tmp_path):
     for i, name in enumerate(odd):
         film(videos / name, *[RED] * (i + 1))
     done = run(videos, tmp_path / "store", "--with", "colours")
-    assert done.returncode == 0 and done.stderr.count("\n") == 1
+    assert done.returncode == 0 and len(notes_of(done.stderr)) == 1, done.stderr
     assert set(odd) < set(names(tmp_path / "store"))
     (videos / odd[2]).unlink()
     film(videos / odd[0], GREEN)
@@ -278,7 +279,7 @@ def test_another_recipe_is_refused_and_made_anew_beside_the_old(videos, tmp_path
 
 
 def refused(done: subprocess.CompletedProcess[str], *words: str) -> None:
-    assert done.returncode == 2 and done.stderr.count("\n") == 1 and "Traceback" not in done.stderr, done.stderr
+    assert done.returncode == 2 and len(notes_of(done.stderr)) == 1 and "Traceback" not in done.stderr, done.stderr
     for word in words:
         assert word in done.stderr
 
