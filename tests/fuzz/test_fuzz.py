@@ -158,7 +158,7 @@ def test_the_place_of_an_error_hangs_on_the_package_alone(tmp_path: Path) -> Non
     exec(compile(source, file, "exec"), spaces)
     with pytest.raises(ValueError) as strange:
         spaces["strange"]()
-    with pytest.raises(Exception) as ours:  # noqa: PT011  (whatever the package does with None)
+    with pytest.raises(Exception) as ours:
         spaces["ours"]()
     assert tail(strange.value) == ""
     assert tail(ours.value, 9).startswith("io/") and "broken" not in tail(ours.value, 9)

@@ -365,8 +365,8 @@ def test_a_full_disk_costs_a_line_and_the_store_is_as_it_was(videos, tmp_path):
 def test_a_file_that_changes_while_it_is_read_waits_for_the_next_run(videos, tmp_path, monkeypatch):
     see = Look.see
 
-    def changing(self: Look, job: Job, stamped: tuple[int, int, str]) -> object:
-        made = see(self, job, stamped)
+    def changing(self: Look, job: Job, size: int, mtime_ns: int) -> object:
+        made = see(self, job, size, mtime_ns)
         if job.video == "a.mkv":
             film(job.path, BLUE)
         return made
