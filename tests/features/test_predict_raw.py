@@ -56,7 +56,9 @@ def test_raw_video_and_stored_features_give_the_same_steps(run):
     one, other = raw["film0"], stored["film0"]
     assert (one.id, one.duration, len(one.events)) == (other.id, other.duration, len(other.events))
     for a, b in zip(one.events, other.events, strict=True):  # one film alone and three at once: other last digits
-        assert [a.segment.start, a.segment.end, a.score] == pytest.approx([b.segment.start, b.segment.end, b.score], abs=1e-5)
+        assert [a.segment.start, a.segment.end, a.score] == pytest.approx(
+            [b.segment.start, b.segment.end, b.score], abs=1e-5
+        )
 
 
 def test_a_page_beside_the_video(run, ask):

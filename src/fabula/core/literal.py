@@ -7,7 +7,7 @@ import warnings
 from typing import Any
 
 
-def read_literal(text: str) -> Any:
+def read_python_literal(text: str) -> Any:
     """`ast.literal_eval`; whatever is none is a ValueError.
 
     Its warnings are not passed on: a stray backslash in a cell (`'\\d'`) is no concern of the user's.

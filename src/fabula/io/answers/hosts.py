@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from fabula.core.literal import read_literal
+from fabula.core.literal import read_python_literal
 from fabula.core.notes import name_id
 from fabula.io.fields import Source
 
@@ -80,7 +80,7 @@ def read_windows(value: Any) -> Windows:
             value = json.loads(value)
         except (ValueError, RecursionError):
             try:
-                value = read_literal(value)
+                value = read_python_literal(value)
             except ValueError:
                 return ()
     if not isinstance(value, list | tuple) or not value:

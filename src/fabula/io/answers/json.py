@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Any
 
 from fabula.core.errors import shown
-from fabula.core.literal import read_literal
+from fabula.core.literal import read_python_literal
 from fabula.core.patterns import lazy
 from fabula.io.answers.text import apply_unit, find_spans, parse_span
 from fabula.io.answers.times import PLAIN, Time, scan_times
@@ -135,7 +135,7 @@ def decode_body(body: str) -> tuple[list[Any], list[str], str | None]:
 def parse_literal(text: str) -> Any:
     """Python's own notation for the same thing."""
     try:
-        return tame(read_literal(text))
+        return tame(read_python_literal(text))
     except (RecursionError, TypeError, OverflowError) as error:
         raise ValueError(str(error)) from None
 

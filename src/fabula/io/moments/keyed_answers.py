@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from fabula.core.literal import read_literal
+from fabula.core.literal import read_python_literal
 from fabula.core.moments import Query, Ranking, VideoNumbers
 from fabula.core.notes import name_id
 from fabula.io.fields import Source
@@ -48,7 +48,7 @@ def split_key(key: str, source: Source) -> tuple[str, str, tuple[float, float]]:
     try:
         if len(truth) > LONGEST:
             raise ValueError
-        value = read_literal(truth.strip())  # numbers in brackets; it calls nothing
+        value = read_python_literal(truth.strip())  # numbers in brackets; it calls nothing
     except ValueError:
         raise source.wrong(f"a truth that is no window, {truth[:60]!r}", key, None, f"a key is {KEY!r}") from None
     value = list(value) if isinstance(value, tuple) else value

@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from fabula.core.literal import read_literal
+from fabula.core.literal import read_python_literal
 from fabula.core.notes import name_id
 from fabula.core.questions import Response
 from fabula.io.fields import Source
@@ -95,7 +95,7 @@ def read_list(cell: Any, at: str, id: object, source: Source) -> list[Any]:
     found = cell
     if isinstance(cell, str):
         try:
-            found = read_literal(cell)
+            found = read_python_literal(cell)
         except ValueError:
             found = None
     if not isinstance(found, list):

@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from fabula.core.literal import read_literal
+from fabula.core.literal import read_python_literal
 from fabula.text.judges.reading import THOUGHTS, find_objects
 
 CLASSES = ("entailment", "neutral", "contradiction")
@@ -75,7 +75,7 @@ def strip_fence(text: str) -> str:
 
 def tarsier_events(text: str) -> Events | None:
     try:
-        found = read_literal(strip_fence(text))["events"]
+        found = read_python_literal(strip_fence(text))["events"]
     except UNREADABLE:
         return None
     fine = isinstance(found, list) and (not found or isinstance(found[0], str))
@@ -115,7 +115,7 @@ def parse_loosely(text: str) -> Any:
         said = said[said.find("{") :]
     if not said.endswith("}") and "}" in said:
         said = said[: said.rfind("}") + 1]
-    for read in (json.loads, read_literal):
+    for read in (json.loads, read_python_literal):
         try:
             return read(said)
         except UNREADABLE:

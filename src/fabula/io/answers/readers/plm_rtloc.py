@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from math import isfinite
 
-from fabula.core.literal import read_literal
+from fabula.core.literal import read_python_literal
 from fabula.core.patterns import lazy
 from fabula.io.answers.readers.base import Reader, Window
 
@@ -21,7 +21,7 @@ def read(text: str) -> list[Window]:
     if found is None:
         return []
     try:
-        start, end = read_literal(found.group())
+        start, end = read_python_literal(found.group())
         window = float(start), float(end)
     except (ValueError, OverflowError):
         return []
