@@ -33,6 +33,7 @@ from fabula.llm.answer import Attempt
 from fabula.llm.batch import Sent
 
 APPLICATION, VERSION = 0x46414241, 1  # "FABA"
+FAULTS = (sqlite3.Error, UnicodeError)  # sqlite3 quotes bytes of a damaged file in its messages
 PAGE = 500  # moments held at a time
 TABLES = """
 CREATE TABLE moments (
@@ -73,7 +74,7 @@ class Store:
         self.path, self.lock = path, None if not work else lock_file(path)
         try:
             self.db = self.connect(work, "&immutable=1" if asleep else "")
-        except sqlite3.Error as error:
+        except FAULTS as error:
             self.unlock()
             raise explain(error, path) from None
         except BaseException:
@@ -412,11 +413,12 @@ def lock_file(path: Path) -> int | None:
 def name_faults(path: Path) -> Iterator[None]:
     try:
         yield
-    except sqlite3.Error as error:
+    except FAULTS as error:
         raise explain(error, path) from None
 
 
-def explain(error: sqlite3.Error, path: Path) -> InputError:
-    if "full" in str(error):
-        return InputError(f"cannot be written ({error})", file=path, hint="make room, then run again: it goes on")
-    return InputError(f"cannot be used as a store ({error})", file=path, hint="name another with --store")
+def explain(error: Exception, path: Path) -> InputError:
+    why = " ".join(str(error).split())[:120]
+    if "full" in why:
+        return InputError(f"cannot be written ({why})", file=path, hint="make room, then run again: it goes on")
+    return InputError(f"cannot be used as a store ({why})", file=path, hint="name another with --store")

@@ -46,7 +46,7 @@ class NpzFeatures(Mapping[str, Frames]):
             there = f"the folder has {len(self._names)}, the first is {next(iter(self._names))!r}"
             raise InputError("no features of this", file=self.path, video=id, hint=there)
         try:
-            with np.load(self.path / f"{name}.npz", allow_pickle=False) as archive:
+            with (self.path / f"{name}.npz").open("rb") as file, np.load(file, allow_pickle=False) as archive:
                 wanted = (self._array,) if self._array else ARRAYS
                 found = next((a for a in wanted if a in archive), None)
                 if found is None:
