@@ -13,7 +13,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from tools.fuzz import campaign, commands, draw, readers, verbs
+from tools.fuzz import builders, campaign, commands, draw, readers, verbs
 from tools.fuzz.mutate import Doc, bend, straight
 from tools.fuzz.shrink import shrink
 from tools.fuzz.watch import KERNELS, Case, Fault, Said, Target, Wrong, judge, observe, same, short_place, tail
@@ -26,6 +26,7 @@ CORPUS = sorted((Path(__file__).parent / "corpus").glob("*.json"))
 SHORT = {
     "readers": (readers.TARGETS, 60),
     "scorings": ((*verbs.TARGETS, *commands.TARGETS), 25),
+    "builders": (builders.TARGETS, 20),
 }  # inputs of each target
 RUN = [pytest.param(group, target, n, id=target.name) for group, (some, n) in SHORT.items() for target in some]
 

@@ -109,7 +109,10 @@ def test_a_sparse_npy_of_terabytes(tmp_path):
     assert "GB of memory" in said(tmp_path)
 
 
-@pytest.mark.parametrize("text", ["5", "[]", "null", '"x"', "{", "", '{"durations": 5}', "[" * 100_000])
+SECONDS = [f'{{"durations": {{"a": {said}}}}}' for said in ('"x"', "1e999", "-1", "1" + "0" * 400)]
+
+
+@pytest.mark.parametrize("text", ["5", "[]", "null", '"x"', "{", "", '{"durations": 5}', "[" * 100_000, *SECONDS])
 def test_metadata_that_is_none(tmp_path, text):
     write_features(tmp_path / "folder", [("a", GOOD)], {})
     (tmp_path / "folder" / "metadata.json").write_text(text)

@@ -362,6 +362,16 @@ def test_a_full_disk_costs_a_line_and_the_store_is_as_it_was(videos, tmp_path):
     assert contents(store) == contents(tmp_path / "whole")
 
 
+def test_what_is_no_video_is_not_read_to_its_end(videos, tmp_path, monkeypatch):
+    """A file of nothing, however long, costs no more than its head."""
+    hashed = []
+    monkeypatch.setattr("fabula.search.look.hash_file", lambda path, *more: hashed.append(path.name) or "0" * 64)
+    with (videos / "hole.mp4").open("wb") as out:
+        out.truncate(1 << 30)
+    done = bring(videos, tmp_path / "store", skip_bad=True)
+    assert done.videos == 4 and "hole.mp4" not in hashed and "a.mkv" in hashed
+
+
 def test_a_file_that_changes_while_it_is_read_waits_for_the_next_run(videos, tmp_path, monkeypatch):
     see = Look.see
 

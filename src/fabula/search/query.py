@@ -7,7 +7,8 @@
     2:golden retriever + pool.jpg − fruit                a man opens a door then a dog runs out person:Anna
 
 A weight is a number before a colon that no digit follows: 2:dog, and 10:30 is a time. Quotes take the meaning from
-signs, colons and `then`; in them "" is a quote, and a quote that nothing closes is a letter. What minus does, and what it cannot do, is said in `remarks` and travels with every answer.
+signs, colons and `then`; in them "" is a quote, and a quote that nothing closes is a letter. What minus does, and what
+it cannot do, is said in `remarks` and travels with every answer.
 """
 
 from __future__ import annotations
