@@ -408,6 +408,7 @@ def whole_store(tmp_path_factory):
         "UPDATE outcomes SET document = '[1'",
         "UPDATE outcomes SET document = json_set(document, '$.dropped', 3)",
         "UPDATE outcomes SET state = x'00'",
+        "UPDATE answers SET step = x'00'",
         "ALTER TABLE moments RENAME TO old; CREATE VIEW moments AS SELECT * FROM old",
     ],
 )
