@@ -103,6 +103,27 @@ def remove_dead(folder: Path) -> None:
             os.close(lock)
 
 
+def take_place(made: Path, target: Path) -> None:
+    """What was made beside the target takes its name, in one step; a file keeps the rights that the old one had."""
+    if target.exists() and made.is_file():
+        made.chmod(target.stat().st_mode & 0o777)
+    os.replace(made, target)  # noqa: PTH105
+
+
+def take_folder_place(made: Path, target: Path) -> None:
+    """The same for a folder. One that is there steps aside first, since no system replaces a folder that is not empty:
+    who is killed between the two steps leaves no folder of that name, never a mixture of both."""
+    if target.exists():
+        os.replace(target, made.with_name("old"))  # noqa: PTH105  (goes with the temporary)
+        try:
+            os.replace(made, target)  # noqa: PTH105
+        except OSError:
+            os.replace(made.with_name("old"), target)  # noqa: PTH105
+            raise
+    else:
+        os.replace(made, target)  # noqa: PTH105
+
+
 @contextlib.contextmanager
 def locked(path: Path, patience: float = PATIENCE, make: bool = False) -> Iterator[None]:
     """The lock of the one who changes what belongs to this file; with `make` it is made where it is not there.
@@ -134,24 +155,3 @@ def try_lock(lock: int) -> bool:
     except OSError:
         return True
     return True
-
-
-def take_place(made: Path, target: Path) -> None:
-    """What was made beside the target takes its name, in one step; a file keeps the rights that the old one had."""
-    if target.exists() and made.is_file():
-        made.chmod(target.stat().st_mode & 0o777)
-    os.replace(made, target)  # noqa: PTH105
-
-
-def take_folder_place(made: Path, target: Path) -> None:
-    """The same for a folder. One that is there steps aside first, since no system replaces a folder that is not empty:
-    who is killed between the two steps leaves no folder of that name, never a mixture of both."""
-    if target.exists():
-        os.replace(target, made.with_name("old"))  # noqa: PTH105  (goes with the temporary)
-        try:
-            os.replace(made, target)  # noqa: PTH105
-        except OSError:
-            os.replace(made.with_name("old"), target)  # noqa: PTH105
-            raise
-    else:
-        os.replace(made, target)  # noqa: PTH105
