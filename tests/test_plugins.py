@@ -171,6 +171,7 @@ NoModule = nowhere:Metric
 NoName = broken_things:Nothing
 Raises = broken_raises:Metric
 Exits = broken_exits:Metric
+Ends = broken_ends:Metric
 Number = broken_things:NUMBER
 Bare = broken_things:Bare
 Other = broken_things:Named
@@ -186,6 +187,9 @@ nothing = broken_things:NUMBER
 nothing = broken_things:NUMBER
 [fabula.tasks]
 nothing = broken_things:NUMBER
+[fabula.readers]
+nothing = broken_things:NUMBER
+deaf = broken_things:DEAF
 """
 THINGS = """
 from dataclasses import dataclass
@@ -193,7 +197,9 @@ from typing import ClassVar
 from fabula.io import Format
 from fabula.metrics import Metric
 from fabula.metrics.stories import StoryMetric
+from fabula.io.answers.readers import Reader
 NUMBER = 7
+DEAF = Reader(name="deaf", about="", read=None)
 EMPTY = Format(name="empty", about="", holds="either", tasks=("dense",))
 class Bare(Metric):
     name = "Bare"
@@ -209,6 +215,7 @@ class Named(StoryMetric):
 def broken(tmp_path, monkeypatch) -> Path:
     site = tmp_path / "site"
     modules = {"broken_things": THINGS, "broken_raises": "1 / 0", "broken_exits": "import sys; sys.exit(3)"}
+    modules["broken_ends"] = "class End(BaseException): ...\nraise End"
     put(site, "broken", BROKEN, **modules)
     monkeypatch.syspath_prepend(str(site))
     yield site
@@ -223,6 +230,7 @@ def broken(tmp_path, monkeypatch) -> Path:
         ("NoName", "AttributeError"),
         ("Raises", "ZeroDivisionError"),
         ("Exits", "SystemExit"),
+        ("Ends", "End"),
         ("Number", "leads to an object of type int, where a metric is a class on top of fabula.metrics.base.Metric"),
         ("Bare", "reads '', which is none of stories, captions"),
         ("Other", "calls itself 'AnotherName'"),
@@ -235,7 +243,9 @@ def test_a_broken_metric_costs_one_line(broken, name, problem):
     assert str(error.value).startswith(f"broken 1.0: the entry point '{name}' of fabula.metrics (")
 
 
-@pytest.mark.parametrize("what", ["metrics", "protocols", "formats", "scorers", "extractors", "training", "models"])
+@pytest.mark.parametrize(
+    "what", ["metrics", "protocols", "formats", "scorers", "extractors", "training", "models", "readers"]
+)
 def test_lists_go_on_without_it(broken, what):
     done = invoke("list", what)
     assert done.exit_code == 0 and len(done.stdout.splitlines()) > 3

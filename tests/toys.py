@@ -1,5 +1,6 @@
 """Small stories, written so that a reader can redo the arithmetic."""
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -11,6 +12,14 @@ from fabula.core.rows import Rows
 from fabula.metrics import Metric, metric
 from fabula.metrics.stories import Stories
 from fabula.text._scorer import OneByOne
+
+PROGRESS = re.compile(r"fabula: .*: \d+ of \d+( \(\d+ %\))?")  # printed every ten seconds, so it hangs on the machine
+
+
+def notes_of(stderr: str) -> list[str]:
+    """The lines of standard error without those that say how far a slow run is."""
+    return [line for line in stderr.strip().splitlines() if not PROGRESS.fullmatch(line)]
+
 
 Told = tuple[float, float] | tuple[float, float, str]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
@@ -11,9 +12,12 @@ import pytest
 pytest.importorskip("httpx", reason="the extra llm is not installed")
 
 import fabula
+from fabula.annotate.export import Export, write_potato
 from fabula.annotate.recipe import RecipeOptions
+from fabula.annotate.stats import MARK, Row
 from fabula.api import annotate as api
 from fabula.api.simulate import simulate
+from fabula.core.errors import InputError
 from tests.annotate.toys import make_moments, write_moments
 
 
@@ -93,6 +97,61 @@ def test_datasets_loads_the_folder(folder, tmp_path):
     datasets = pytest.importorskip("datasets", reason="Hugging Face's datasets is not installed")
     loaded = datasets.load_dataset(str(folder), cache_dir=str(tmp_path))
     assert loaded["train"].num_rows == 24 and "fig_desc" in loaded["train"].column_names
+
+
+@pytest.fixture
+def again(folder, tmp_path):
+    """The same benchmark in a folder of its own, and how it is exported once more."""
+    out = tmp_path / "out"
+    shutil.copytree(folder, out)
+
+    def export(**more):
+        layouts = ("label-studio", "potato")
+        return api.export(api.ExportOptions(store=folder.parent / "s", out=out, layouts=layouts, **more))
+
+    return out, export
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+def test_a_benchmark_that_nobody_touched_is_replaced(folder, again):
+    out, export = again
+    export()
+    assert contents(out) == contents(folder)
+
+
+@pytest.mark.parametrize("what", ["edited", "added", "deleted", "mark", "old"])
+def test_what_somebody_changed_is_not_overwritten(folder, again, what):
+    out, export = again
+    match what:
+        case "edited":
+            (out / "train.jsonl").write_text((out / "train.jsonl").read_text().replace("a", "b", 1))
+        case "added":
+            (out / "annotations").mkdir()
+            (out / "annotations" / "mine.json").write_text("{}")
+        case "deleted":
+            (out / "README.md").unlink()
+        case "mark" | "old":
+            told = json.loads((out / MARK).read_text())
+            told["licence"] = "mine"
+            if what == "old":
+                del told["files"]
+            (out / MARK).write_text(json.dumps(told))
+    before = contents(out)
+    with pytest.raises(InputError, match="--overwrite"):
+        export()
+    assert contents(out) == before
+    export(overwrite=True)
+    assert contents(out) == contents(folder)
+
+
+def test_potato_shows_captions_as_words(tmp_path):
+    row = Row(1, "v", 0.0, 1.0, 2.0, "<b>x</b>", "<script>alert(1)</script>", None, "static")
+    write_potato(tmp_path, [row], Export())
+    (line,) = rows(tmp_path / "potato" / "data.jsonl")
+    assert "<" not in line["text"] and "&lt;script&gt;" in line["text"] and line["fine"] == row.fine
 
 
 def test_near_duplicates_are_found(folder):

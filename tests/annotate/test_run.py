@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -381,6 +382,45 @@ def test_stores_that_are_none(tmp_path):
             store.add_moments([Moment(0, "v0", 0.0, 5.5, "something else")])
         with pytest.raises(InputError, match="another run"):
             Store(tmp_path / "s", work=True)
+
+
+@pytest.fixture(scope="module")
+def whole_store(tmp_path_factory):
+    place = tmp_path_factory.mktemp("whole")
+    api.run(
+        write_moments(place / "m.jsonl", 3), options=api.RunOptions(store=place / "s"), recipe=RecipeOptions(blind=True)
+    )
+    return place / "s"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE moments SET id = 'x' WHERE row = 1",
+        "UPDATE moments SET id = x'ff' WHERE row = 1",
+        "UPDATE moments SET duration = 'long'",
+        "UPDATE moments SET start = 'now'",
+        "UPDATE moments SET end = -1",
+        "UPDATE recipes SET document = '[]'",
+        "UPDATE recipes SET document = '{'",
+        "UPDATE recipes SET document = '{}'",
+        "UPDATE outcomes SET document = '{\"chosen\": 3}'",
+        "UPDATE outcomes SET document = '[1'",
+        "UPDATE outcomes SET document = json_set(document, '$.dropped', 3)",
+        "UPDATE outcomes SET state = x'00'",
+        "UPDATE answers SET step = x'00'",
+        "ALTER TABLE moments RENAME TO old; CREATE VIEW moments AS SELECT * FROM old",
+    ],
+)
+def test_a_store_that_somebody_changed_is_one_line(whole_store, tmp_path, change):
+    path = tmp_path / "s"
+    db = sqlite3.connect(whole_store)
+    with contextlib.closing(sqlite3.connect(path)) as copy, contextlib.closing(db):
+        db.backup(copy)
+        copy.executescript(change)
+    with pytest.raises(InputError) as error:
+        api.export(api.ExportOptions(store=path, out=tmp_path / "out"))
+    assert "\n" not in str(error.value) and str(path) in str(error.value) and not (tmp_path / "out").exists()
 
 
 def test_frames_must_come_from_somewhere(tmp_path):

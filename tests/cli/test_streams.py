@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.toys import notes_of
+
 START = "from fabula.cli import main; main()"
 
 
@@ -70,3 +72,16 @@ def test_lines_of_progress_where_there_is_no_terminal(monkeypatch, capsys):
         now[0] += 11
         watch("epoch 1: loss 1.5", 3, 0)
     assert capsys.readouterr().err.splitlines() == ["fabula: epoch 1: loss 1.5: 3 of 0"]
+
+
+def test_lines_of_progress_are_told_from_the_rest(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    """A run on a machine under load prints how far it is; tests that count lines leave these out."""
+    from fabula.cli import _console
+
+    monkeypatch.setattr(_console, "EVERY", 0.0)
+    tell = _console.tell_progress()
+    tell("clips of it's.mkv", 3, 10)
+    tell("reading", 3, 0)
+    _console.print_note("3 videos, 6 clips → store")
+    err = capsys.readouterr().err
+    assert err.count("\n") == 3 and notes_of(err) == ["fabula: 3 videos, 6 clips → store"]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import struct
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -195,6 +198,33 @@ def test_damage_is_not_painted_over(tmp_path, codec):
         data[at] ^= 0xFF
     path.write_bytes(data)
     assert "cannot be decoded at" in said(path) or "is damaged at" in said(path)
+
+
+def patched(path: Path, box: bytes, at: int, value: int) -> Path:
+    """The .mp4 with four bytes behind a box's name set to another number."""
+    data = bytearray(path.read_bytes())
+    start = data.index(box) + at
+    data[start : start + 4] = struct.pack(">I", value)
+    other = path.with_name("patched.mp4")
+    other.write_bytes(data)
+    return other
+
+
+def test_a_small_file_that_speaks_of_years(tmp_path):
+    """Work is bounded by what is there: a picture of a day is no picture of a film."""
+    path = write_video(tmp_path / "a.mp4", [grey(10 * i) for i in range(20)], codec="mpeg4", pix_fmt="yuv420p")
+    with pytest.raises(InputError, match=r"one picture lasts 2.* s, at 0\.0 s; its times are damaged"):
+        list(Video(patched(path, b"stts", 16, 2**31 - 1), fps=1))
+    for scale in (0, 1):
+        with pytest.raises(InputError, match=r"1 of 20 pictures can be decoded, and they last .* its header tells"):
+            list(Video(patched(path, b"mdhd", 16, scale), fps=1))
+
+
+def test_a_gap_of_an_hour_is_none_of_minutes(tmp_path):
+    path = write_video(tmp_path / "a.mkv", [grey(0), grey(90)], fps=1, pts=[0, 300])
+    assert len(values(Video(path, fps=1))) == 301
+    with pytest.raises(InputError, match="one picture lasts"):
+        list(Video(write_video(tmp_path / "b.mkv", [grey(0), grey(90)], fps=1, pts=[0, 4000]), fps=1))
 
 
 def test_playlists_lead_nowhere(tmp_path):

@@ -23,6 +23,7 @@ from fabula.features.extract import Plan, find_videos
 from fabula.jobs.processes import Processes
 from fabula.learn.features import Features, must_match
 from tests.features.conftest import grey, noise, write_sound, write_video
+from tests.toys import notes_of
 
 pytest.importorskip("safetensors", reason="feature stores need fabula[learn]")
 pytest.importorskip("h5py", reason="feature stores need fabula[learn]")
@@ -174,7 +175,7 @@ def test_a_bad_video_costs_one_line_and_leaves_no_store(bad, tmp_path, processes
     store = tmp_path / "s.h5"
     done = run("extract", bad, "--with", "thumbnail", "-o", store, "--processes", processes)
     assert done.returncode == 2 and not store.exists()
-    assert len(done.stderr.strip().splitlines()) == 1 and "broken.mp4: cannot be read as a video" in done.stderr
+    assert len(notes_of(done.stderr)) == 1 and "broken.mp4: cannot be read as a video" in done.stderr
     (bad / "broken.mp4").unlink()
     (bad / "sound.mkv").unlink()
     done = run("extract", bad, "--with", "thumbnail", "-o", store, "--resume")
@@ -215,7 +216,7 @@ def test_a_full_disk(films, tmp_path, ending, room):
         assert done.returncode == 0  # a folder's files are small enough
         return
     assert done.returncode == 2 and "cannot be written" in done.stderr, done.stderr
-    assert len(done.stderr.strip().splitlines()) == 1
+    assert len(notes_of(done.stderr)) == 1
     assert not store.exists()
     assert not [f for f in tmp_path.rglob("*") if ".tmp" in f.name]
     done = run("extract", films, "--with", "thumbnail(fps=10)", "-o", store, "--resume", "--processes", 1)

@@ -53,7 +53,12 @@ def test_raw_video_and_stored_features_give_the_same_steps(run):
     raw = fabula.predict("pss", run / "run", videos=(run / "film0.mkv",))
     stored = fabula.predict("pss", run / "run", features=run / "store.safetensors")
     assert len(raw) == 1 and raw["film0"].events
-    assert raw["film0"] == stored["film0"]
+    one, other = raw["film0"], stored["film0"]
+    assert (one.id, one.duration, len(one.events)) == (other.id, other.duration, len(other.events))
+    for a, b in zip(one.events, other.events, strict=True):  # one film alone and three at once: other last digits
+        assert [a.segment.start, a.segment.end, a.score] == pytest.approx(
+            [b.segment.start, b.segment.end, b.score], abs=1e-5
+        )
 
 
 def test_a_page_beside_the_video(run, ask):

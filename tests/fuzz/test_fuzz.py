@@ -13,10 +13,10 @@ from random import Random
 from typing import Any
 
 import pytest
-from tools.fuzz import campaign, commands, draw, readers, verbs
+from tools.fuzz import builders, campaign, commands, draw, readers, verbs
 from tools.fuzz.mutate import Doc, bend, straight
 from tools.fuzz.shrink import shrink
-from tools.fuzz.watch import KERNELS, Case, Fault, Said, Target, Wrong, judge, observe, same
+from tools.fuzz.watch import KERNELS, Case, Fault, Said, Target, Wrong, judge, observe, same, short_place, tail
 
 from fabula import _kernels, io
 from fabula.core.errors import InputError
@@ -26,6 +26,7 @@ CORPUS = sorted((Path(__file__).parent / "corpus").glob("*.json"))
 SHORT = {
     "readers": (readers.TARGETS, 60),
     "scorings": ((*verbs.TARGETS, *commands.TARGETS), 25),
+    "builders": (builders.TARGETS, 20),
 }  # inputs of each target
 RUN = [pytest.param(group, target, n, id=target.name) for group, (some, n) in SHORT.items() for target in some]
 
@@ -136,17 +137,33 @@ def kinds(run: Any, tmp_path: Path, **more: Any) -> list[str]:
     return [f.kind for f in judge(target, Case("x", {}, {}), tmp_path)[1]]
 
 
-def fail(error: BaseException) -> Any:
+def fail(error: type[BaseException], *args: Any) -> Any:
     def run(case: Case, folder: Path, said: Said) -> Any:
-        raise error
+        raise error(*args)  # a new one each time: an error that is raised twice carries the frames of both
 
     return run
 
 
 def test_an_error_that_is_not_ours_is_a_find(tmp_path: Path) -> None:
-    assert kinds(fail(ValueError("x")), tmp_path) == ["raised"]
-    assert kinds(fail(SystemExit(3)), tmp_path) == ["raised"]
-    assert kinds(fail(InputError("x")), tmp_path) == []
+    assert kinds(fail(ValueError, "x"), tmp_path) == ["raised"]
+    assert kinds(fail(SystemExit, 3), tmp_path) == ["raised"]
+    assert kinds(fail(InputError, "x"), tmp_path) == []
+
+
+def test_the_place_of_an_error_hangs_on_the_package_alone(tmp_path: Path) -> None:
+    """A clone is called `fabula` where nobody names it: its tests and tools are no frames of the package."""
+    file = tmp_path / "fabula" / "tests" / "broken.py"
+    file.parent.mkdir(parents=True)
+    spaces: dict[str, Any] = {"read": io.read, "Head": moments.Head}
+    source = "def strange(): raise ValueError('x')\ndef ours(): read(None)\n"
+    exec(compile(source, file, "exec"), spaces)
+    with pytest.raises(ValueError) as strange:
+        spaces["strange"]()
+    with pytest.raises(Exception) as ours:
+        spaces["ours"]()
+    assert tail(strange.value) == ""
+    assert tail(ours.value, 9).startswith("io/") and "broken" not in tail(ours.value, 9)
+    assert short_place(str(file)) == file.as_posix()
 
 
 class Unbound(InputError):  # noqa: N818  (says what is wrong with it)
@@ -157,11 +174,11 @@ class Unbound(InputError):  # noqa: N818  (says what is wrong with it)
 
 
 def test_a_message_of_two_lines_or_too_long_is_a_find(tmp_path: Path) -> None:
-    assert kinds(fail(Unbound("a\nb")), tmp_path) == ["lines"]
-    assert kinds(fail(Unbound("a\u2028b")), tmp_path) == ["lines"]
-    assert kinds(fail(Unbound("a" * 501)), tmp_path) == ["long"]
-    assert kinds(fail(Unbound("a" * 500)), tmp_path) == []
-    assert kinds(fail(InputError("a\nb" * 500)), tmp_path) == []
+    assert kinds(fail(Unbound, "a\nb"), tmp_path) == ["lines"]
+    assert kinds(fail(Unbound, "a\u2028b"), tmp_path) == ["lines"]
+    assert kinds(fail(Unbound, "a" * 501), tmp_path) == ["long"]
+    assert kinds(fail(Unbound, "a" * 500), tmp_path) == []
+    assert kinds(fail(InputError, "a\nb" * 500), tmp_path) == []
     assert kinds(lambda case, folder, said: said.append("x" * 501), tmp_path) == ["long"]
 
 

@@ -6,6 +6,7 @@ import importlib
 import io
 import json
 import shutil
+import struct
 import subprocess
 import sys
 import zipfile
@@ -19,7 +20,7 @@ from fabula import demo
 from fabula.api.host import host
 from fabula.cli import fabula as command
 from fabula.core.errors import FabulaError, InputError, SpecError
-from fabula.hosts.bundles import hide_folder
+from fabula.hosts.bundles import find_submission, hide_folder, unpack
 
 REFS = list(demo.REFERENCES.values())
 GOOD = demo.SYSTEMS["good"]
@@ -133,6 +134,36 @@ def test_evalai(tmp_path, expected, monkeypatch):
         script.evaluate(str(GOOD), str(GOOD), "results")
     for name in [m for m in sys.modules if m.startswith("evaluation_script")]:
         del sys.modules[name]
+
+
+def pack_lzma(names: list[str]) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_LZMA) as made:
+        for name in names:
+            made.writestr(zipfile.ZipInfo(name or "?", (1980, 1, 1, 0, 0, 0)), GOOD.read_bytes(), zipfile.ZIP_LZMA)
+    return out.getvalue()
+
+
+def test_archives_that_are_damaged(tmp_path):
+    """Whatever the unpackers of zipfile raise is one line."""
+    whole = pack_lzma(["good.json"])
+    nameless = whole.replace(struct.pack("<HH", 9, 0) + b"good.json", struct.pack("<HH", 0, 9) + b"good.json")
+    assert nameless != whole
+    told = set()
+    for data in (nameless, whole[:43] + b"\xff" * 5 + whole[48:], whole[:60] + b"\xff" * 40 + whole[100:]):
+        (tmp_path / "s.zip").write_bytes(data)
+        with pytest.raises(FabulaError) as error:
+            unpack(tmp_path / "s.zip", tmp_path / f"out{len(told)}")
+            find_submission(tmp_path / f"out{len(told)}")
+        assert "\n" not in str(error.value)
+        told.add(str(error.value))
+    assert any("cannot be unpacked" in line for line in told)
+
+
+def test_two_entries_of_one_name_are_refused(tmp_path):
+    (tmp_path / "s.zip").write_bytes(pack_lzma(["a/x.json", "b/x.json"]))
+    with pytest.raises(FabulaError, match="twice"):
+        unpack(tmp_path / "s.zip", tmp_path / "out")
 
 
 def test_references_that_stay_hidden(tmp_path):

@@ -95,6 +95,11 @@ def test_kept_with_its_recipe(tmp_path):
         {"knots": 3},
         {"kind": "isotonic", "knots": []},
         {"weights": [float("nan"), 1.0]},
+        {"weights": [10**400, 1.0]},
+        {"kind": "isotonic", "knots": [[0.0, 0.1], [1.0, 900.0]]},
+        {"kind": "isotonic", "knots": [[0.0, -0.1], [1.0, 0.5]]},
+        {"kind": "isotonic", "knots": [[1.0, 0.1], [0.0, 0.5]]},
+        {"kind": "isotonic", "knots": [[0.0, 0.5], [1.0, 0.1]]},
     ],
 )
 def test_damaged_files_cost_one_line(tmp_path, change):

@@ -1,7 +1,7 @@
 """Queries: what people type becomes a value that prints itself; what nobody can mean costs one line."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fabula.core.errors import SpecError
@@ -79,17 +79,26 @@ def test_no_file_is_named_by_text_from_elsewhere():
         parse("dog + /etc/secret.png", pictures=False)
 
 
-words = st.text('abc -−+:2"then', min_size=1, max_size=30)
+words = st.text('abc -−+:2."then\t', min_size=1, max_size=30)
+pieces = ('"', '""', "video:", "person:", " then ", " and", " − ", "2:", "0.1234:", "10:30", "b.jpg", '"a" ', "a", " ")
 
 
-@given(words)
+@given(st.one_of(words, st.lists(st.sampled_from(pieces), min_size=1, max_size=9).map("".join)))
+@example('video:a."\t"p4 person:"Anna B" x')
+@example('"video:a" video:a')
+@example('2: 10:30 6" nails')
+@example('"a" b.jpg')
+@example('"x and" then 1234.5678:y')
 def test_what_is_printed_is_read_back(text):
     try:
         query = parse(text)
     except SpecError:
         return
-    if '"' not in text:  # a quote that nothing closes is a letter
-        assert parse(str(query)) == query
+    assert parse(str(query)) == query
+
+
+def test_a_quote_in_quotes():
+    assert parse('"6"" nails" video:"a""b c"') == Query(((Part('6" nails'),),), ('a"b c',))
 
 
 def test_a_query_is_a_value():

@@ -62,12 +62,26 @@ DIMS = 24
 RECIPE = {"embedder": "words", "dims": DIMS, "weights": {}}
 
 
-@pytest.fixture(scope="module")
-def indexed(tmp_path_factory):
-    """Some thousand clips, an index over them, measured."""
+def make_clips(folder):
+    """Some thousand clips, and no index over them."""
     rng = np.random.default_rng(5)
     videos = {f"v{i}.mp4": unit(rng.normal(size=(80, DIMS)) + rng.normal(size=DIMS) * 2) for i in range(60)}
-    store = make_store(tmp_path_factory.mktemp("big") / "store", videos, RECIPE)
+    return make_store(folder / "store", videos, RECIPE)
+
+
+@pytest.fixture(scope="module")
+def clips(tmp_path_factory):
+    return make_clips(tmp_path_factory.mktemp("clips"))
+
+
+@pytest.fixture(scope="module")
+def indexed(tmp_path_factory):
+    """A store of its own, with an index that was measured."""
+    store = make_clips(tmp_path_factory.mktemp("indexed"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ann, "EXACT_BELOW", 1000)
+        plan = ann.build(store, Words())
+    assert plan.good and plan.recall >= 0.99 and plan.texts == 128
     return store
 
 
@@ -80,17 +94,18 @@ def small(monkeypatch):
     monkeypatch.setattr(stage, "EXACT_BELOW", 1000)
 
 
-def test_a_small_store_is_exact_and_takes_no_index(indexed):
-    stage, choice = choose(indexed)
+def test_a_small_store_is_exact_and_takes_no_index(clips):
+    stage, choice = choose(clips)
     assert isinstance(stage, Exact) and choice.stage == "exact" and "4,800 clips" in choice.why
     with pytest.raises(SpecError, match="all are compared"):
-        ann.build(indexed, Words())
+        ann.build(clips, Words())
+
+
+def test_a_store_without_an_index_says_so(clips, small):
+    assert choose(clips)[1].why.startswith("4,800 clips, and no index is built")
 
 
 def test_an_index_is_built_measured_and_asked(indexed, small):
-    assert choose(indexed)[1].why.startswith("4,800 clips, and no index is built")
-    plan = ann.build(indexed, Words())
-    assert plan.good and plan.recall >= 0.99 and plan.texts == 128
     stage, choice = choose(indexed)
     assert choice.stage == "index" and "recall@100" in choice.why
     by_index, exact = Searcher(indexed, Words()), Exact.of(indexed)

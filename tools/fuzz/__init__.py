@@ -9,6 +9,7 @@ draw.py     small valid corpora of every task, in every format
 odd.py      values that files should not have
 mutate.py   a valid document → a bent one: values, shapes, text, bytes
 readers.py  what is read: every shelf, plain, packed, in folders, as Parquet
+builders.py questions, judges, people, studies, stores of clips, annotation, submissions: what other verbs read
 stores.py   features, checkpoints, damaged work folders
 verbs.py    what is done with it: score under random metrics and options, and the other verbs
 commands.py the command line: files, their names, the values of options, to a pipe and to a terminal

@@ -24,7 +24,12 @@ from tools.fuzz.watch import Case, Fault, Target, judge
 
 ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / ".cache" / "fuzz"
-SHARE = {"readers": 0.4, "scorings": 0.55, "stores": 0.05}  # of the time, where a budget and no number is given
+SHARE = {
+    "readers": 0.3,
+    "scorings": 0.4,
+    "stores": 0.05,
+    "builders": 0.25,
+}  # of the time, where a budget and no number is given
 MEMORY = 6 << 30  # bytes of address space for a process
 TELL = 60.0  # seconds between two lines of how far it is
 PATIENCE = 120.0, 1200.0  # seconds of processor and of the clock after which the process of an input is ended
@@ -41,6 +46,10 @@ def targets_of(group: str) -> tuple[Target, ...]:
         from tools.fuzz import commands, verbs
 
         return (*verbs.TARGETS, *commands.TARGETS)
+    if group == "builders":
+        from tools.fuzz import builders
+
+        return builders.TARGETS
     from tools.fuzz import stores
 
     return stores.TARGETS

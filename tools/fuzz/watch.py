@@ -25,9 +25,11 @@ from typing import Any
 
 import numpy as np
 
+import fabula
 from fabula import _kernels
 from fabula.core.errors import FabulaError
 
+PACKAGE = Path(fabula.__file__).parent
 LONGEST = 500  # characters of a message
 BREAKS = re.compile(r"[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -120,13 +122,21 @@ def check_message(text: str, where: str) -> list[Fault]:
 
 
 def tail(error: BaseException, frames: int = 3) -> str:
-    """Where it was raised: the last frames in our code, by file and function."""
+    """Where it was raised: the last frames in the package, by file and function."""
     found = [
-        f"{Path(f.filename).as_posix().rpartition('/fabula/')[2]}:{f.name}"
+        f"{Path(f.filename).relative_to(PACKAGE).as_posix()}:{f.name}"
         for f in traceback.extract_tb(error.__traceback__)
-        if "/fabula/" in Path(f.filename).as_posix()
+        if Path(f.filename).is_relative_to(PACKAGE)
     ]
     return " > ".join(found[-frames:])
+
+
+def short_place(file: str) -> str:
+    """A source file without the folders that differ between machines."""
+    path = Path(file)
+    if path.is_relative_to(PACKAGE):
+        return path.relative_to(PACKAGE).as_posix()
+    return path.as_posix().rpartition("site-packages/")[2]
 
 
 def template(text: str) -> str:
@@ -182,7 +192,7 @@ def observe(run: Callable[[Case, Path, Said], Any], case: Case, folder: Path, se
     finally:
         sys.unraisablehook, threading.excepthook = hooks
     for w in warned:
-        place = Path(w.filename).as_posix().rpartition("/fabula/")[2].rpartition("site-packages/")[2]
+        place = short_place(w.filename)
         text = f"{w.category.__name__}: {w.message} at {place}:{w.lineno}"
         seen.faults.append(Fault("warned", f"{w.category.__name__} {place}:{w.lineno}", text))
     for hook in stray:

@@ -6,7 +6,6 @@ difference of captions only where both have the same judge (model and prompt); w
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Sequence
 from typing import Any
@@ -65,10 +64,10 @@ def outcomes(store: Store, recipe: str, moments: Sequence[Moment]) -> dict[str, 
     found = {}
     for m in moments:
         rows = store.rows(
-            "SELECT document FROM outcomes WHERE moment = ? AND recipe = ? AND state = 'done'", (m.key, recipe)
+            "SELECT state, document FROM outcomes WHERE moment = ? AND recipe = ? AND state = 'done'", (m.key, recipe)
         )
         if rows:
-            found[m.key] = json.loads(rows[0][0])
+            found[m.key] = store.read_outcome(m, *rows[0])[1]
     return found
 
 

@@ -7,11 +7,15 @@
     README.md                the card: licence, models, prompts' hashes, cost, weaknesses; Hugging Face reads its head
     label_studio/ potato/    tasks and settings for those who check captions by eye (--layouts)
 
+    fabula-benchmark.json    what the card tells, and the hashes of all files: what was changed since is not overwritten
+
 The same store gives the same bytes. Everything appears at once, or nothing does.
 """
 
 from __future__ import annotations
 
+import hashlib
+import html
 import json
 import os
 from collections import Counter
@@ -26,8 +30,9 @@ from fabula.annotate.plan import summarise
 from fabula.annotate.stats import MARK, Row, describe
 from fabula.annotate.store import Store
 from fabula.core import whole
-from fabula.core.errors import InputError
-from fabula.io.files import name_write_failures
+from fabula.core.errors import InputError, shown
+from fabula.features.base import hash_file, stamp
+from fabula.io.files import load_json, name_write_failures
 
 LAYOUTS = ("huggingface", "label-studio", "potato")
 
@@ -47,9 +52,14 @@ class Export:
     repaired: Counter[str] = field(default_factory=Counter)
 
 
-def export(store: Store, recipe: str, out: Path, settings: Export, embed: Embedder) -> dict[str, Any]:
-    """Write the benchmark of a recipe into a new folder; returns what the card tells."""
-    check_folder(out)
+def export(
+    store: Store, recipe: str, out: Path, settings: Export, embed: Embedder, overwrite: bool = False
+) -> dict[str, Any]:
+    """Write the benchmark of a recipe into a folder of its own; returns what the card tells.
+
+    A benchmark that is there is replaced if nobody has changed it; with `overwrite` whatever was done to it.
+    """
+    check_folder(out, overwrite)
     with name_write_failures(out):
         target = Path(os.path.realpath(out))
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -61,9 +71,41 @@ def export(store: Store, recipe: str, out: Path, settings: Export, embed: Embedd
     return told
 
 
-def check_folder(out: Path) -> None:
-    if out.exists() and (not out.is_dir() or (any(out.iterdir()) and not (out / MARK).is_file())):
+def check_folder(out: Path, overwrite: bool) -> None:
+    """A folder that may be written: a new one, an empty one, or a benchmark that is still as it was written."""
+    if not out.exists() or (out.is_dir() and not any(out.iterdir())):
+        return
+    if not out.is_dir() or not (out / MARK).is_file():
         raise InputError("is there, and no benchmark of ours", file=out, hint="name a new folder")
+    if overwrite:
+        return
+    hint = "name a new folder, or say --overwrite to lose what was changed and added"
+    told = load_json(out / MARK)
+    wrote = told.get("files") if isinstance(told, dict) else None
+    if not isinstance(wrote, dict):
+        raise InputError("holds a benchmark that does not say which files are its own", file=out, hint=hint)
+    there = hash_files(out) | {MARK: hash_mark(told)}
+    other = [name for name in sorted({*there, *wrote}) if there.get(name) != wrote.get(name)]
+    if other:
+        named = ", ".join(map(shown, other[:3])) + (", …" if len(other) > 3 else "")
+        raise InputError(f"{len(other)} files were changed, added or deleted since: {named}", file=out, hint=hint)
+
+
+def hash_files(folder: Path) -> dict[str, str]:
+    """SHA-256 by name of all files below a folder but its mark."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        if name != MARK and (path.is_symlink() or not path.is_dir()):
+            plain_file = path.is_file() and not path.is_symlink()
+            found[name] = hash_file(path, *stamp(path)) if plain_file else "no file"
+    return found
+
+
+def hash_mark(told: dict[str, Any]) -> str:
+    """Of what the mark says besides the hashes."""
+    rest = {key: value for key, value in told.items() if key != "files"}
+    return hashlib.sha256(json.dumps(json.loads(json.dumps(rest)), sort_keys=True).encode()).hexdigest()
 
 
 def fill_folder(folder: Path, store: Store, recipe: str, settings: Export, embed: Embedder) -> dict[str, Any]:
@@ -92,10 +134,10 @@ def fill_folder(folder: Path, store: Store, recipe: str, settings: Export, embed
     near = find_near(rows, embed, settings)
     dump(folder / "duplicates.json", near)
     told = describe_run(store, recipe, rows, settings, near)
-    dump(folder / MARK, told)
     (folder / "README.md").write_text(write_card(told, settings), encoding="utf-8", newline="\n")
     for layout in settings.layouts:
         WRITERS[layout](folder, rows, settings)
+    dump(folder / MARK, {**told, "files": hash_files(folder) | {MARK: hash_mark(told)}})
     return told
 
 
@@ -124,9 +166,9 @@ def make_row(m: Moment, chosen: dict[str, Any]) -> Row:
 
 
 def count_audit(document: dict[str, Any], settings: Export) -> None:
-    for dropped in document.get("dropped", ()):
+    for dropped in document.get("dropped") or ():
         settings.dropped[dropped["why"]] += 1
-    for audit in document.get("audits", ()):
+    for audit in document.get("audits") or ():
         for what in audit["repaired"]:
             settings.repaired[f"{audit['step']}: {what}"] += 1
 
@@ -285,7 +327,8 @@ def write_potato(folder: Path, rows: Sequence[Row], settings: Export) -> None:
     with (place / "data.jsonl").open("w", encoding="utf-8", newline="\n") as lines:
         for row in rows:
             told = as_task(row, "video")
-            text = f"Description 1: {row.coarse}\nDescription 2: {row.fine}\n{told['video']}"
+            safe = [html.escape(words) for words in (row.coarse, row.fine, told["video"])]  # Potato shows it as HTML
+            text = "Description 1: {}\nDescription 2: {}\n{}".format(*safe)
             lines.write(as_line({**told, "id": str(row.id), "text": text}))
     schemes = [
         {

@@ -188,6 +188,8 @@ def summarise(store: Store, recipe: str | None = None) -> dict[str, Any]:
             "GROUP BY kind ORDER BY kind"
         )
     }
+    if other := [name for name in (*steps, *failures) if not isinstance(name, str)]:
+        raise store.damaged(other[0], "a step of its answers")
     return {
         "moments": moments,
         "contents": contents,

@@ -183,12 +183,23 @@ def read_rows(paths: Sequence[Path]) -> dict[str, list[Row]]:
         rows = list(read_fig(path))
         whence = path.parent / "provenance.jsonl"
         if (path.parent / MARK).is_file() and whence.is_file():  # one of ours: it knows the branches
-            chosen = {e["desc_id"]: e["chosen"]["branch"] for _, e in read_objects(whence)}
+            chosen = dict(read_branches(whence))
             rows = [row._replace(branch=row.branch or chosen.get(row.id)) for row in rows]
         if not rows:
             raise InputError("the file is empty", file=path, hint=HINT)
         out[path.name] = rows
     return out
+
+
+def read_branches(path: Path) -> Iterator[tuple[Id, str]]:
+    """Of every moment of an export's provenance, the branch that its caption is from."""
+    source = Source(path, noun="moment")
+    for number, entry in read_objects(path):
+        at = f"line {number}"
+        entry = source.mapping(entry, at)
+        id = source.identity(source.entry(entry, "desc_id", None, at), f"{at} desc_id")
+        chosen = source.mapping(source.entry(entry, "chosen", id, at), f"{at} chosen", id)
+        yield id, source.text(source.entry(chosen, "branch", id, at), f"{at} branch", id)
 
 
 def load_embedder(name: str) -> Callable[[], Embedder]:

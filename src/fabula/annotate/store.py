@@ -23,13 +23,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from fabula.annotate.moments import Moment
+from fabula.annotate.moments import Moment, read_line
 from fabula.core.errors import InputError, shown
+from fabula.core.moments import Id
+from fabula.io.fields import Source
+from fabula.io.files import parse_json
 from fabula.llm import Answer, Call
 from fabula.llm.answer import Attempt
 from fabula.llm.batch import Sent
 
 APPLICATION, VERSION = 0x46414241, 1  # "FABA"
+FAULTS = (sqlite3.Error, UnicodeError)  # sqlite3 quotes bytes of a damaged file in its messages
 PAGE = 500  # moments held at a time
 TABLES = """
 CREATE TABLE moments (
@@ -70,7 +74,7 @@ class Store:
         self.path, self.lock = path, None if not work else lock_file(path)
         try:
             self.db = self.connect(work, "&immutable=1" if asleep else "")
-        except sqlite3.Error as error:
+        except FAULTS as error:
             self.unlock()
             raise explain(error, path) from None
         except BaseException:
@@ -90,7 +94,11 @@ class Store:
                 db.executescript(
                     f"BEGIN; {TABLES} PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION}; COMMIT;"
                 )
-            elif made != APPLICATION or db.execute("PRAGMA user_version").fetchone()[0] != VERSION:
+            elif (
+                made != APPLICATION
+                or db.execute("PRAGMA user_version").fetchone()[0] != VERSION
+                or db.execute("SELECT count(*) FROM sqlite_master WHERE type IN ('view', 'trigger')").fetchone()[0]
+            ):  # a view or a trigger would run somebody else's statements
                 hint = "name another file with --store"
                 raise InputError("is no store of annotations, or of another version", file=self.path, hint=hint)
             db.execute("PRAGMA synchronous = NORMAL")
@@ -135,6 +143,19 @@ class Store:
         with name_faults(self.path):
             return self.db.execute(question, values).fetchall()
 
+    def parse(self, text: Any, what: str) -> Any:
+        """A cell of JSON."""
+        if not isinstance(text, str):
+            raise self.damaged(text, what)
+        try:
+            return parse_json(text, self.path)
+        except InputError as error:
+            raise self.damaged(text, what, error.problem) from None
+
+    def damaged(self, value: object, what: str, why: str = "") -> InputError:
+        seen = f"{what} is {shown(value)}" + (f" ({why})" if why else "")
+        return InputError(f"is damaged: {seen}", file=self.path, hint="bring back a copy, or name another with --store")
+
     # moments
 
     def add_moments(self, moments: Iterable[Moment]) -> int:
@@ -172,8 +193,19 @@ class Store:
         row = after
         while page := self.rows(question, (row,) if pending is None else (row, pending)):
             row = page[-1][0]
-            for _, id, video, start, end, caption, duration in page:
-                yield Moment(json.loads(id), video, start, end, caption, duration)
+            for columns in page:
+                yield self.read_moment(*columns)
+
+    def read_moment(self, row: int, id: Any, video: Any, start: Any, end: Any, caption: Any, duration: Any) -> Moment:
+        """A row of the table; a store that somebody else changed may hold anything."""
+        entry = {
+            "desc_id": self.parse(id, f"moments row {row} id"),
+            "video": video,
+            "time": [start, end],
+            "cog_desc": caption,
+            "duration": duration,
+        }
+        return read_line(entry, f"moments row {row}", Source(self.path, noun="moment"))
 
     def without(self, recipe: str, some: Iterable[Moment]) -> Iterator[Moment]:
         """Those of these moments that have no outcome yet."""
@@ -201,7 +233,13 @@ class Store:
 
     def get(self, key: str) -> Answer | None:
         found = self.rows("SELECT text, finish, tokens_in, tokens_out, seconds FROM answers WHERE key = ?", (key,))
-        return Answer(*found[0]) if found else None
+        if not found:
+            return None
+        (text, finish, tokens_in, tokens_out, seconds) = found[0]
+        counts = [count is None or isinstance(count, int) for count in (tokens_in, tokens_out)]
+        if not (isinstance(text, str) and isinstance(finish, str) and isinstance(seconds, int | float) and all(counts)):
+            raise self.damaged(found[0], f"answer {key}")
+        return Answer(text, finish, tokens_in, tokens_out, seconds)
 
     def put(self, call: Call, answer: Answer, step: str, price: float) -> None:
         told = json.dumps(call.to_dict(), ensure_ascii=False, sort_keys=True)
@@ -223,8 +261,14 @@ class Store:
 
     def batches(self) -> list[Sent]:
         """Those that were sent, or about to be, and whose answers are not all here."""
-        found = [(tag, json.loads(told)) for tag, told in self.rows("SELECT id, keys FROM batches")]
-        return [Sent(tag, tuple(told["keys"]), told["batch"]) for tag, told in found]
+        found = []
+        for tag, text in self.rows("SELECT id, keys FROM batches"):
+            told = self.parse(text, "batches")
+            keys = told.get("keys") if isinstance(told, dict) else None
+            if not isinstance(keys, list) or not all(isinstance(k, str) for k in (tag, told.get("batch") or "", *keys)):
+                raise self.damaged(text, "batches")
+            found.append(Sent(tag, tuple(keys), told.get("batch")))
+        return found
 
     def put_batch(self, sent: Sent) -> None:
         told = json.dumps({"batch": sent.id, "keys": sent.keys})
@@ -241,7 +285,12 @@ class Store:
 
     def recipes(self) -> dict[str, dict[str, Any]]:
         """Those that were run, the first first."""
-        return {hash: json.loads(told) for hash, told in self.rows("SELECT hash, document FROM recipes ORDER BY row")}
+        found = {}
+        for hash, text in self.rows("SELECT hash, document FROM recipes ORDER BY row"):
+            if not isinstance(hash, str):
+                raise self.damaged(hash, "recipe")
+            found[hash] = check_recipe(self.parse(text, f"recipe {hash}"), f"recipe {hash}", Source(self.path))
+        return found
 
     def find_recipe(self, begins: str | None) -> str:
         """The recipe whose hash begins so; without that, the only one."""
@@ -275,11 +324,21 @@ class Store:
         question = "SELECT state, document FROM outcomes WHERE moment = ? AND recipe = ?"
         for moment in self.moments():
             found = self.rows(question, (moment.key, recipe))
-            yield (moment, found[0][0], json.loads(found[0][1])) if found else (moment, None, {})
+            yield (moment, *self.read_outcome(moment, *found[0])) if found else (moment, None, {})
+
+    def read_outcome(self, moment: Moment, state: Any, text: Any) -> tuple[str, dict[str, Any]]:
+        """State and document of a moment, checked as far as others take them for granted."""
+        if not isinstance(state, str):
+            raise self.damaged(state, f"outcome of {shown(moment.id)}")
+        source = Source(self.path, noun="moment")
+        return state, check_outcome(self.parse(text, "outcome"), state == "done", moment.id, source)
 
     def states(self, recipe: str) -> dict[str, int]:
         question = "SELECT state, count(*) FROM outcomes WHERE recipe = ? GROUP BY state"
-        return {state: int(count) for state, count in self.rows(question, (recipe,))}
+        found = {state: int(count) for state, count in self.rows(question, (recipe,))}
+        if other := [state for state in found if not isinstance(state, str)]:
+            raise self.damaged(other[0], "outcomes")
+        return found
 
     def take_over(self, other: Path) -> None:
         """Whatever another store of the same moments has beyond this one: what a worker did."""
@@ -293,6 +352,42 @@ class Store:
                     self.db.execute(f"INSERT INTO attempts ({names}) SELECT {names} FROM other.attempts")
             finally:
                 self.db.execute("DETACH DATABASE other")
+
+
+def check_recipe(document: Any, at: str, source: Source) -> dict[str, Any]:
+    told = source.mapping(document, at)
+    for name in ("models", "prompts"):
+        for key, value in source.mapping(source.entry(told, name, None, at), f"{at} {name}").items():
+            source.text(value, f"{at} {name} {shown(key)}")
+    for name in ("keyframes", "video_frames"):
+        source.number(source.entry(told, name, None, at), f"{at} {name}")
+    source.text(source.entry(told, "scorer", None, at), f"{at} scorer")
+    source.entry(told, "blind", None, at)
+    if evaluator := told.get("evaluator"):
+        inner = source.mapping(evaluator, f"{at} evaluator")
+        for feature in source.listing(source.entry(inner, "features", None, at), f"{at} features"):
+            source.text(feature, f"{at} features")
+        for name in ("weights", "simulated"):
+            source.entry(inner, name, None, at)
+    return told
+
+
+def check_outcome(document: Any, done: bool, id: Id, source: Source) -> dict[str, Any]:
+    told = source.mapping(document, "outcome", id)
+    if done:
+        chosen = source.mapping(source.entry(told, "chosen", id), "chosen", id)
+        source.caption(source.entry(chosen, "text", id), "chosen text", id)
+        source.text(source.entry(chosen, "branch", id), "chosen branch", id)
+        if (score := source.entry(chosen, "score", id)) is not None:
+            source.number(score, "chosen score", id)
+    source.listing(told.get("candidates") or [], "candidates", id)
+    for dropped in source.listing(told.get("dropped") or [], "dropped", id):
+        source.text(source.entry(source.mapping(dropped, "dropped", id), "why", id), "dropped why", id)
+    for audit in source.listing(told.get("audits") or [], "audits", id):
+        source.text(source.entry(source.mapping(audit, "audits", id), "step", id), "audits step", id)
+        for what in source.listing(source.entry(audit, "repaired", id), "audits repaired", id):
+            source.text(what, "audits repaired", id)
+    return told
 
 
 def lock_file(path: Path) -> int | None:
@@ -318,11 +413,12 @@ def lock_file(path: Path) -> int | None:
 def name_faults(path: Path) -> Iterator[None]:
     try:
         yield
-    except sqlite3.Error as error:
+    except FAULTS as error:
         raise explain(error, path) from None
 
 
-def explain(error: sqlite3.Error, path: Path) -> InputError:
-    if "full" in str(error):
-        return InputError(f"cannot be written ({error})", file=path, hint="make room, then run again: it goes on")
-    return InputError(f"cannot be used as a store ({error})", file=path, hint="name another with --store")
+def explain(error: Exception, path: Path) -> InputError:
+    why = " ".join(str(error).split())[:120]
+    if "full" in why:
+        return InputError(f"cannot be written ({why})", file=path, hint="make room, then run again: it goes on")
+    return InputError(f"cannot be used as a store ({why})", file=path, hint="name another with --store")

@@ -361,6 +361,7 @@ class ExportOptions(StoreOptions):
     licence: str = option("unknown", "Licence of the captions, for the card.")
     layouts: tuple[str, ...] = option((), "Also for: label-studio, potato.", parts=True)
     embedder: str = option("hashing", "Sentence embedder that finds near-duplicates.", shows_default=True)
+    overwrite: bool = option(False, "Replace a benchmark that was changed since, and delete files added to its folder.")
 
     def __post_init__(self) -> None:
         self.set_paths("store", "out")
@@ -382,4 +383,5 @@ def export(options: ExportOptions) -> dict[str, Any]:
     settings = Export(options.split, options.name, options.licence, layouts, embedder=options.embedder)
     embed = count.load_embedder(options.embedder)()
     with Store(options.store) as store:
-        return write_benchmark(store, store.find_recipe(options.recipe), options.out, settings, embed)
+        recipe = store.find_recipe(options.recipe)
+        return write_benchmark(store, recipe, options.out, settings, embed, options.overwrite)

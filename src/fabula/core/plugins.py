@@ -19,7 +19,6 @@ if TYPE_CHECKING:  # loading it takes as long as all of ours
     from importlib.metadata import Distribution, EntryPoint
 
 Check = Callable[[Any], str | None]  # what is wrong with a thing; None: nothing
-FAULTS = (Exception, SystemExit)  # what somebody else's module may do when it is imported
 
 
 class PluginError(SpecError):
@@ -42,11 +41,15 @@ class Plugin:
     def load(self, check: Check | None = None) -> Any:
         try:
             thing = self.point.load()
-        except FAULTS as error:
+        except KeyboardInterrupt:  # of the person who waits
+            raise
+        except BaseException as error:  # somebody else's module does what it likes when it is imported
             raise self.refuse(f"cannot be loaded ({type(error).__name__}: {one_line(str(error))})") from None
         try:
             problem = check(thing) if check else None
-        except FAULTS as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             problem = f"cannot be used ({type(error).__name__}: {one_line(str(error))})"
         if problem:
             raise self.refuse(problem)

@@ -15,8 +15,11 @@ import os
 import re
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
+
+from fabula.core.errors import InputError
 
 try:
     import fcntl
@@ -24,6 +27,8 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 NAMED = 40  # characters of the target's name that its temporary carries
+PATIENCE = 300.0  # seconds that a change by another process may take
+EVERY = 0.02  # seconds between two looks
 OURS = r"\.[a-z0-9_]{8}\.tmp"  # how it goes on
 
 
@@ -136,3 +141,36 @@ def take_folder_place(made: Path, target: Path) -> None:
             raise
     else:
         os.replace(made, target)  # noqa: PTH105
+
+
+@contextlib.contextmanager
+def locked(path: Path, patience: float = PATIENCE, make: bool = False) -> Iterator[None]:
+    """The lock of the one who changes what belongs to this file; with `make` it is made where it is not there.
+
+    Others wait for their turn, for so many seconds; OSError where it cannot be opened. A disk without locks has none.
+    """
+    if fcntl is None:
+        yield
+        return
+    lock = os.open(path, os.O_RDWR | os.O_CREAT if make else os.O_RDONLY, 0o666)
+    try:
+        began = time.monotonic()
+        while not try_lock(lock):
+            if time.monotonic() - began > patience:
+                seen = f"another process has been writing for {patience:.0f} s"
+                raise InputError(seen, file=path, hint="wait for it, or end it")
+            time.sleep(EVERY)
+        yield
+    finally:
+        os.close(lock)
+
+
+def try_lock(lock: int) -> bool:
+    """Whether it is ours now; on a disk without locks it always is."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+    return True

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from fabula.core.errors import InputError, MissingExtra
+from fabula.core.notes import announce
 from fabula.features.base import Pictures
 from fabula.io.files import check_path
 
@@ -33,8 +34,10 @@ ENDINGS = (
 FORMATS = "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi,mpeg,mpegts,flv,asf,ogg,gif,yuv4mpegpipe,mp3,wav,flac,aac,m4v"
 MOST_PIXELS = 1 << 26  # of one picture: twice those of 8K
 STRICT = "crccheck+bitstream+buffer+explode"  # a fault is an error: FFmpeg would paint over it in silence
+FEW = 0.5  # of the pictures that the header counts: with fewer there is a warning
 SHORT = 0.95  # a stream must reach so much of the length that its header tells …
 SLACK = 1  # … or lack less than so many seconds
+STILL = 3600  # seconds that one picture may stay on the screen: slides of an hour, not of a year
 
 
 class Video:
@@ -91,6 +94,10 @@ class Video:
                 for frame in container.decode(stream):
                     t = frame.pts * frame.time_base - zero if frame.pts is not None else self.end
                     lasts = frame.duration * frame.time_base if frame.duration else 1 / rate
+                    if (still := float(max(t - self.end, lasts))) > STILL:
+                        seen = f"one picture lasts {still:,.0f} s, at {float(self.end):.1f} s"
+                        hint = f"its times are damaged (at most {STILL} s): get the file again, or leave it out"
+                        raise InputError(seen, file=self.path, hint=hint)
                     self.end = max(self.end, t + lasts)
                     self.decoded += 1
                     if frame.is_corrupt:
@@ -105,6 +112,16 @@ class Video:
             if told and self.end < min(SHORT * told, told - SLACK):
                 seen = f"breaks off at {float(self.end):.1f} s; its header tells of {float(told):.1f} s"
                 raise InputError(seen, file=self.path, hint="get the file again, or leave it out")
+            if self.decoded < FEW * stream.frames:
+                self.check_count(stream.frames, told)
+
+    def check_count(self, frames: int, told: Any) -> None:
+        """Fewer pictures than the header tells of: an edited file may hide some, a damaged one loses them."""
+        seen = f"{self.decoded:,} of {frames:,} pictures can be decoded"
+        if told and self.end > told / SHORT + SLACK:
+            seen += f", and they last {float(self.end):,.1f} s where its header tells of {float(told):,.1f} s"
+            raise InputError(seen, file=self.path, hint="its times are damaged: get the file again, or leave it out")
+        announce(f"{self.path.name}: {seen}; the others are not looked at")
 
     def convert(self, frame: Any) -> Pictures:
         """[H, W, 3]; the same picture asked for again is not made again."""

@@ -26,7 +26,7 @@ from typing import Any
 
 from fabula import __version__
 from fabula.api.score import choose_metrics, find_protocol, score
-from fabula.core.errors import FabulaError, InputError, SpecError
+from fabula.core.errors import FabulaError, InputError, SpecError, shown
 from fabula.core.options import Options, option
 from fabula.core.result import Result
 from fabula.metrics import default
@@ -364,14 +364,22 @@ def unpack(path: Path, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     try:
         with zipfile.ZipFile(path) as packed:
-            entries = [e for e in packed.infolist() if not e.is_dir()]
+            entries = [e for e in packed.infolist() if e.filename and not e.is_dir()]
             if sum(e.file_size for e in entries) > LARGEST:
                 raise SpecError(f"{path.name} unpacks to more than {LARGEST >> 20} MB; submit less")
             for entry in entries:
+                name = Path(entry.filename).name
                 if not is_aside(entry.filename.split("/")):
-                    (folder / Path(entry.filename).name).write_bytes(packed.read(entry))
-    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, OSError) as error:
-        raise SpecError(f"{path.name} cannot be unpacked ({error}); pack it again") from None
+                    if name in ("", "..") or (folder / name).exists():
+                        raise SpecError(
+                            f"{path.name} holds {shown(entry.filename)} twice, or as no file; pack it again"
+                        )
+                    (folder / name).write_bytes(packed.read(entry))
+    except FabulaError:
+        raise
+    except Exception as error:  # zipfile and its unpackers raise what they like where bytes are bad
+        why = " ".join(str(error).split())[:120] or type(error).__name__
+        raise SpecError(f"{path.name} cannot be unpacked ({why}); pack it again") from None
 
 
 def write(path: Path, text: str) -> None:

@@ -18,7 +18,6 @@ reward is None, which trainers leave out; `counts` has both, and the first of ea
 
 from __future__ import annotations
 
-import ast
 import json
 import math
 import re
@@ -28,6 +27,7 @@ from typing import Any
 import numpy as np
 
 from fabula.api.reward import reward
+from fabula.core.literal import read_python_literal
 from fabula.core.moments import Id, Query, Ranking
 from fabula.core.notes import announce
 from fabula.io.answers import Options, parse
@@ -201,7 +201,7 @@ def decode(value: Any) -> Any:
         try:
             return json.loads(value)
         except ValueError:
-            return ast.literal_eval(value)
+            return read_python_literal(value)
     return value
 
 

@@ -117,7 +117,7 @@ def read_scores(path: Path, system: str = "") -> dict[tuple[str, str], dict[str,
 def looks_number(value: Any) -> bool:
     try:
         float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return False
     return not isinstance(value, bool)
 

@@ -26,6 +26,7 @@ METADATA = "metadata.json"
 H5 = (".h5", ".hdf5")
 KINDS = "a folder of .npy, an .h5 or a .safetensors file"
 FAMILIES = (("_resnet", "_bn"), ("_rgb", "_flow"))  # arrays of one video that belong together, in this order (PDVC)
+LONGEST = 1e9  # seconds of a video
 LINKS = 16  # soft links that are followed, one after the other
 # what other people's parsers raise when they are given nonsense
 NONSENSE = (
@@ -121,10 +122,14 @@ def find_strays(names: Collection[str]) -> tuple[str, ...]:
 
 
 def check_metadata(found: Any, file: Path) -> dict[str, Any]:
-    """What a store says of itself: an object, in which `durations` is one."""
+    """What a store says of itself: an object, in which `durations` is one, of seconds."""
     if not isinstance(found, dict) or not isinstance(found.get("durations", {}), dict):
         seen = "the metadata is no object" if not isinstance(found, dict) else "the metadata's durations are no object"
         raise InputError(seen, file=file, hint='it looks like {"durations": {"video": seconds}}; write the store again')
+    for video, seconds in found.get("durations", {}).items():
+        if not isinstance(seconds, int | float) or not 0 <= seconds <= LONGEST:
+            seen = f"the metadata's duration is {shown(seconds)}"
+            raise InputError(seen, file=file, video=video, hint="a duration is a number of seconds")
     return found
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -104,12 +105,12 @@ class Calibration:
             weights = tuple(float(w) for w in told["weights"])
             if len(weights) != {"score": 2, "lift": 2, "both": 3}[told["on"]] and told["kind"] == "sigmoid":
                 raise ValueError
-            if (told["kind"] == "isotonic" and not knots) or not np.isfinite(
-                [*weights, *(x for k in knots for x in k)]
-            ).all():
+            if not np.isfinite([*weights, *(x for k in knots for x in k)]).all():
+                raise ValueError
+            if told["kind"] == "isotonic" and not are_steps(knots):
                 raise ValueError
             made = cls(told["kind"], told["on"], weights, knots, dict(told["recipe"]), dict(told["about"]))
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, OverflowError):
             raise InputError("is not a calibration", file=path, hint="calibrate the store anew") from None
         if recipe is not None and made.recipe != recipe:
             from fabula.search.manifest import check_recipe
@@ -122,6 +123,12 @@ class Calibration:
         """The one that lies in a store's folder."""
         path = None if store.folder is None else store.folder / FILE
         return cls.load(path, as_json(store.recipe)) if path is not None and path.is_file() else None
+
+
+def are_steps(knots: Sequence[tuple[float, float]]) -> bool:
+    """Probabilities that do not fall while x rises."""
+    rising = all(a[0] <= b[0] and a[1] <= b[1] for a, b in pairwise(knots))
+    return bool(knots) and rising and 0 <= knots[0][1] <= knots[-1][1] <= 1
 
 
 def as_json(recipe: dict[str, Any]) -> dict[str, Any]:

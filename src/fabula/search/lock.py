@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import os
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from fabula.core.errors import InputError
+from fabula.core.whole import PATIENCE, locked
 from fabula.io.files import name_write_failures
 
 try:
@@ -22,40 +21,18 @@ except ImportError:  # Windows
 
 WRITER = "writer.lock"
 CLAIMS = "claims.lock"
-PATIENCE = 300.0  # seconds that a commit of another process may take
-EVERY = 0.02  # seconds between two looks
 
 
 @contextlib.contextmanager
 def held(folder: Path | None, patience: float = PATIENCE) -> Iterator[None]:
     """The lock of the one who writes; without a folder there is none."""
-    if folder is None or fcntl is None:
+    if folder is None:
         yield
         return
-    path = folder / WRITER
-    with name_write_failures(path):
-        lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-    try:
-        began = time.monotonic()
-        while not try_lock(lock):
-            if time.monotonic() - began > patience:
-                seen = f"another process has been writing for {patience:.0f} s"
-                raise InputError(seen, file=folder, hint="wait for it, or end it")
-            time.sleep(EVERY)
+    with contextlib.ExitStack() as stack:
+        with name_write_failures(folder / WRITER):
+            stack.enter_context(locked(folder / WRITER, patience, make=True))
         yield
-    finally:
-        os.close(lock)
-
-
-def try_lock(lock: int) -> bool:
-    """Whether it is ours now; on a disk without locks it always is."""
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        return True
-    return True
 
 
 class Claims:

@@ -107,10 +107,10 @@ class Look:
 
     def look(self, job: Job, size: int, mtime_ns: int) -> Seen:
         try:
-            digest = hash_file(job.path, size, mtime_ns)
-            if digest == job.known:
-                return Seen(no_clips(Video(job.video, 0, size, mtime_ns, digest, 0, 0, 0), self.embedder.dims), True)
-            return self.see(job, (size, mtime_ns, digest))
+            if job.known and hash_file(job.path, size, mtime_ns) == job.known:
+                row = Video(job.video, 0, size, mtime_ns, job.known, 0, 0, 0)
+                return Seen(no_clips(row, self.embedder.dims), True)
+            return self.see(job, size, mtime_ns)
         except InputError as error:
             if error.file != job.path:
                 raise
@@ -118,8 +118,8 @@ class Look:
             row = Video(job.video, 0, size, mtime_ns, "", 0.0, 0.0, 0, why)
             return Seen(no_clips(row, self.embedder.dims))
 
-    def see(self, job: Job, stamped: tuple[int, int, str]) -> Seen:
-        """Decode, embed, cut."""
+    def see(self, job: Job, size: int, mtime_ns: int) -> Seen:
+        """Decode, embed, cut; then hash: of what is no video nobody reads all bytes."""
         film = Film(job.path, self.cut.fps, max(self.embedder.resize, SHORTER))
         clock = {"decode": 0.0, "embed": 0.0, "thumbs": 0.0}
         vectors: list[NDArray[np.float32]] = []
@@ -150,7 +150,7 @@ class Look:
             )
         if self.thumbs:
             thumbs.setdefault(count - 1, make_jpeg(last))
-        size, mtime_ns, digest = stamped
+        digest = hash_file(job.path, size, mtime_ns)
         rate = film.decoded / film.duration if film.duration else 0.0
         row = Video(job.video, 0, size, mtime_ns, digest, film.duration, rate, count)
         return Seen(self.join(row, np.concatenate(vectors), thumbs.get), False, film.decoded, clock)

@@ -24,6 +24,7 @@ VERSION = 1
 KEY = "fabula-store"
 LONGEST = 1 << 20  # bytes
 NAMED = 4  # differences that are named
+MOST_DIMS = 1 << 16  # of a vector
 OTHER = "name another store, or say --reembed to make all its vectors anew"
 
 
@@ -58,14 +59,22 @@ def parse(document: Any, where: object) -> Manifest:
         raise InputError(seen, file=where, hint="use the fabula that made it, or index into another store")
     try:
         made = Manifest(**{k: v for k, v in document.items() if k != KEY})
-        fits = isinstance(made.root, str) and made.dims > 0 and {"clips", "videos"} <= made.tables.keys()
-        fits = fits and (made.next is None or made.next.keys() == {"recipe", "weights", "tables"})
+        fits = made.next is None or made.next.keys() == {"recipe", "weights", "tables"}
+        fits = fits and all(is_whole(one) for one in (made, made.begun()) if one is not None)
     except (TypeError, KeyError, ValueError, AttributeError):
         fits = False
     if not fits:
         hint = "index into another store, or bring the manifest back from a copy"
         raise InputError("its manifest is damaged", file=where, hint=hint)
     return made
+
+
+def is_whole(one: Manifest) -> bool:
+    """Whether all of a generation is what it should be."""
+    dims = one.recipe["dims"]
+    names = [one.root, *one.tables.keys(), *one.tables.values(), *(() if one.weights is None else (one.weights,))]
+    fits = isinstance(dims, int) and 0 < dims <= MOST_DIMS and {"clips", "videos"} <= one.tables.keys()
+    return isinstance(one.recipe, dict) and fits and all(isinstance(name, str) for name in names)
 
 
 def read_file(folder: Path) -> Manifest:

@@ -7,7 +7,8 @@
     2:golden retriever + pool.jpg − fruit                a man opens a door then a dog runs out person:Anna
 
 A weight is a number before a colon that no digit follows: 2:dog, and 10:30 is a time. Quotes take the meaning from
-signs, colons and `then`. What minus does, and what it cannot do, is said in `remarks` and travels with every answer.
+signs, colons and `then`; in them "" is a quote, and a quote that nothing closes is a letter. What minus does, and what
+it cannot do, is said in `remarks` and travels with every answer.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ WORDS, PARTS, STEPS, LETTERS = 200, 16, 8, 4_000  # at most; longer texts no tex
 PICTURES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif")
 MINUS = "-−–"
 WEIGHT = re.compile(r"(\d{1,4}(?:\.\d{1,4})?|\.\d{1,4}):(?!\d)")
-FILTER = re.compile(r'(video|person):(?:"([^"]*)"|(\S+))')
+INSIDE = r'"((?:[^"]|"")*)"'
+QUOTED = re.compile(INSIDE)
+FILTER = re.compile(rf"(video|person):(?:{INSIDE}|(\S+))")
 NEGATIONS = frozenset(
     [
         "no",
@@ -56,8 +59,13 @@ class Part:
 
     def __str__(self) -> str:
         size = abs(self.weight)
-        said = f'"{self.what}"' if needs_quotes(self.what) else self.what
-        return said if size == 1 else f"{size:g}:{said}"
+        said = quote(self.what) if needs_quotes(self.what) else self.what
+        if looks_like_picture(self.what) and not self.picture:  # words in two quotes name no file
+            before, _, last = self.what.rpartition(" ")
+            said = f'"{double(before)}" "{double(last)}"'
+        if size == 1:
+            return said
+        return f"{size:.8g}:{quote(self.what) if said[0].isdigit() else said}"  # 2:10 would be a time
 
 
 Step = tuple[Part, ...]
@@ -73,7 +81,8 @@ class Query:
 
     def __str__(self) -> str:
         steps = " then ".join(print_step(step) for step in self.steps)
-        places = [f"video:{quote(v)}" for v in self.videos] + [f"person:{quote(p)}" for p in self.people]
+        names = [("video", name) for name in self.videos] + [("person", name) for name in self.people]
+        places = [f"{kind}:{quote(name) if needs_blanks(name) else name}" for kind, name in names]
         return " ".join([steps, *places])
 
     def parts(self) -> Iterator[Part]:
@@ -108,15 +117,25 @@ def print_step(step: Step) -> str:
     return "".join(f"{sign}{part}" for sign, part in zip(signs, step, strict=True))
 
 
-def quote(name: str) -> str:
-    return f'"{name}"' if re.search(r"\s", name) or not name else name
+def double(words: str) -> str:
+    """As it stands between quotes."""
+    return words.replace('"', '""')
+
+
+def quote(words: str) -> str:
+    return f'"{double(words)}"'
+
+
+def needs_blanks(name: str) -> bool:
+    """A name that is more than one word, or none."""
+    return not name or any(c.isspace() or c == '"' for c in name)
 
 
 def needs_quotes(words: str) -> bool:
     """Would it be read as something else?"""
     tokens = words.split()
-    special = any(t.lower() == "then" or t[0] in f"+{MINUS}" or FILTER.match(t) for t in tokens)
-    return special or bool(WEIGHT.match(words))
+    special = any(t.lower() == "then" or t[0] in f"+{MINUS}" or FILTER.match(t) or WEIGHT.match(t) for t in tokens)
+    return special or '"' in words or tokens[-1] == "and"
 
 
 def looks_like_picture(text: str) -> bool:
@@ -131,12 +150,13 @@ def parse(text: str, *, pictures: bool = True) -> Query:
         raise SpecError("a query with a zero byte; write words")
     check_size(text)
     filters = {"video": list[str](), "person": list[str]()}
-    rest = text
+    rest, at = "", 0
     for found in outside_quotes(FILTER, text):
         kind, quoted, plain = found.groups()
-        filters[kind].append(plain if quoted is None else quoted)
-        rest = rest.replace(found.group(0), " ", 1)
-    steps = tuple(read_step(tokens, pictures) for tokens in split_steps(list(read_tokens(rest))))
+        filters[kind].append(plain if quoted is None else quoted.replace('""', '"'))
+        rest, at = f"{rest}{text[at : found.start()]} ", found.end()
+    tokens = list(read_tokens(rest + text[at:]))
+    steps = tuple(read_step(some, pictures) for some in split_steps(tokens))
     if len(steps) > STEPS:
         raise SpecError(f"{len(steps)} steps joined by 'then'; at most {STEPS} are looked for in order")
     if sum(map(len, steps)) > PARTS:
@@ -156,8 +176,8 @@ def outside_quotes(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str
     """Where a pattern stands at the beginning of a word, and not in quotes."""
     at = 0
     while at < len(text):
-        if text[at] == '"' and (end := text.find('"', at + 1)) > 0:
-            at = end + 1
+        if text[at] == '"' and (quoted := QUOTED.match(text, at)):
+            at = quoted.end()
         elif (at == 0 or text[at - 1].isspace()) and (found := pattern.match(text, at)):
             yield found
             at = found.end()
@@ -179,9 +199,9 @@ def read_tokens(text: str) -> Iterator[Token]:
         letter = text[at]
         if letter.isspace():
             at, fresh = at + 1, True
-        elif letter == '"' and (end := text.find('"', at + 1)) > 0:
-            yield Token(" ".join(text[at + 1 : end].split()), quoted=True)
-            at = end + 1
+        elif letter == '"' and (quoted := QUOTED.match(text, at)):
+            yield Token(" ".join(quoted.group(1).replace('""', '"').split()), quoted=True)
+            at = quoted.end()
         elif fresh and letter in f"+{MINUS}":
             yield Token("+" if letter == "+" else "−")
             at += 1

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
 import random
 import signal
 import subprocess
 import sys
 import time
+import zipfile
 from dataclasses import replace
 
 import numpy as np
@@ -202,6 +204,57 @@ def test_stores_that_are_none(cast, tmp_path, what):
         return
     seen = run("info", path)
     assert seen.returncode == 2 and "Traceback" not in seen.stderr and len(seen.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("packing", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_damaged_bytes_are_one_line(cast, tmp_path, packing):
+    """zlib, bz2 and lzma each raise errors of their own."""
+    path = tmp_path / "bad.npz"
+    with zipfile.ZipFile(path, "w", packing) as out:
+        for key, array in cast.arrays():
+            raw = io.BytesIO()
+            np.save(raw, array)
+            out.writestr(f"{key}.npy", raw.getvalue())
+    data = bytearray(path.read_bytes())
+    data[60:90] = bytes(30)
+    path.write_bytes(data)
+    with pytest.raises(InputError, match=r"bad\.npz: not a store of people, or damaged"):
+        Cast.load(path)
+
+
+def with_manifest(arrays, **change):
+    told = json.loads(arrays["manifest"].tobytes()) | change
+    return {**arrays, "manifest": np.frombuffer(json.dumps(told).encode(), np.uint8)}
+
+
+@pytest.mark.parametrize(
+    "what", ["scalar", "ends", "recipe", "look", "eps", "licence", "person", "track", "seconds", "count", "header"]
+)
+def test_stores_that_lie(cast, tmp_path, what):
+    arrays = dict(cast.arrays())
+    (first, *others) = json.loads(arrays["manifest"].tobytes())["videos"]
+    match what:
+        case "scalar":
+            arrays["person"] = np.int64(3)
+        case "ends":
+            arrays["thumb_ends"] = np.int64(3)
+        case "recipe" | "look":
+            arrays = with_manifest(arrays, recipe=[] if what == "recipe" else {"look": 3})
+        case "eps":
+            arrays = with_manifest(arrays, own_eps="x")
+        case "licence":
+            arrays = with_manifest(arrays, licence={"detector": ["x"]})
+        case "person" | "track":
+            arrays[what] = np.full(len(cast), 2**33, np.int64)
+        case "seconds" | "count":
+            more = {"duration": 10**400} if what == "seconds" else {"too_small": "many"}
+            arrays = with_manifest(arrays, videos=[{**first, **more}, *others])
+    path = tmp_path / "bad.npz"
+    np.savez(path, **arrays)
+    if what == "header":  # of more bytes than follow
+        path.write_bytes(path.read_bytes().replace(b"(%d,)" % len(cast), b"(%d,)" % (len(cast) * 10 - 1)))
+    with pytest.raises(InputError, match=r"bad\.npz"):
+        Cast.load(path)
 
 
 @pytest.mark.parametrize(

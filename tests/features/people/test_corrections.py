@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 from fabula.core.errors import InputError, SpecError
 from fabula.features.people import Cast, face_model, find_people
-from fabula.features.people.corrections import file_beside, merge, name, split, undo
+from fabula.features.people.corrections import file_beside, merge, name, read_steps, split, undo
 from fabula.features.people.find import Plan
 from tests.features.people.conftest import MARKS, film
 
@@ -48,6 +49,15 @@ def test_merge_split_and_name(store):
     assert where(Cast.load(store, corrected=False)) == [0, 1, 2, 0, 1, 2, 0]
     assert undo(store)["do"] == "merge"
     assert where(Cast.load(store)) == [0, 1, 2, 0, 1, 2, 3]
+
+
+def test_all_who_correct_at_once_are_heard(store):
+    """Each reads what is there, adds a step and writes: one after the other, so that no step is lost."""
+    name(store, 0, "first")
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda k: name(store, k % 3, f"name {k}"), range(12)))
+    steps = read_steps(file_beside(store))
+    assert sorted(step["name"] for step in steps) == sorted(["first", *(f"name {k}" for k in range(12))])
 
 
 def test_two_who_are_seen_together_are_not_one(store):

@@ -12,7 +12,9 @@ it is executed. What people corrected lies beside it (corrections.py) and is app
 from __future__ import annotations
 
 import json
+import math
 import os
+import warnings
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -32,6 +34,7 @@ from fabula.features.people.cluster import Clusterer, clusterer, impossible_merg
 from fabula.io.files import check_path, name_write_failures, parse_json
 
 LAYOUT = 1  # of the store
+MOST = 2**31 - 1  # the highest number of a video, picture, shot, track or person
 ENDING = ".npz"
 COLUMNS: dict[str, tuple[str, tuple[int, ...]]] = {  # name → kind and further axes; −1: any
     "video": ("i", ()), "frame": ("i", ()), "time": ("f", ()), "shot": ("i", ()), "track": ("i", ()),
@@ -246,25 +249,29 @@ def read_cast(path: Path) -> Cast:
                     file=path,
                     hint="find people in fewer videos at a time",
                 )
-            found = {}
-            for name in PARTS:
-                with held.open(f"{name}.npy") as stream:
-                    found[name] = np.lib.format.read_array(stream, allow_pickle=False)
+            found = {name: read_part(held, f"{name}.npy") for name in PARTS}
     except InputError:
         raise
-    except (
-        OSError,
-        ValueError,
-        zipfile.BadZipFile,
-        EOFError,
-        KeyError,
-        RuntimeError,
-        NotImplementedError,
-        MemoryError,
-    ) as error:
+    except Exception as error:  # zipfile, its unpackers and numpy's header raise what they like where bytes are bad
         seen = f"not a store of people, or damaged ({' '.join(str(error).split())[:100] or type(error).__name__})"
         raise InputError(seen, file=path, hint=wrong) from None
     return build_cast(found, path)
+
+
+def read_part(held: zipfile.ZipFile, name: str) -> NDArray[Any]:
+    """One array; ValueError where its header speaks of other bytes than follow it."""
+    info = held.getinfo(name)
+    with held.open(info) as stream, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of escapes in headers that are none
+        version = np.lib.format.read_magic(stream)
+        if version not in ((1, 0), (2, 0)):
+            raise ValueError(f"{name} is of version {version[0]}.{version[1]}, which plain numbers do not need")
+        head = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, by_column, dtype = head(stream)
+        told = dtype.itemsize * math.prod(map(int, shape))
+        if dtype.kind not in "fiu" or told != info.file_size - stream.tell():
+            raise ValueError(f"{name} is {dtype} of shape {shape}, {info.file_size - stream.tell()} bytes follow")
+        return np.frombuffer(stream.read(), dtype).reshape(shape, order="F" if by_column else "C")
 
 
 def build_cast(found: Mapping[str, NDArray[Any]], path: Path) -> Cast:
@@ -280,6 +287,7 @@ def build_cast(found: Mapping[str, NDArray[Any]], path: Path) -> Cast:
     )
     if not isinstance(told, dict) or told.get("layout") != LAYOUT or not isinstance(told.get("videos"), list):
         raise refuse(f"its manifest is not one of layout {LAYOUT}")
+    check_manifest(told, refuse)
     n = len(found["video"]) if found["video"].ndim == 1 else -1
     for name, (kind, more) in {**COLUMNS, "person": ("i", ())}.items():
         array = found[name]
@@ -290,6 +298,8 @@ def build_cast(found: Mapping[str, NDArray[Any]], path: Path) -> Cast:
             raise refuse(f"{name} is {array.dtype} of shape {list(array.shape)} for {n} faces")
         if kind == "f" and not np.isfinite(array).all():
             raise refuse(f"{name} holds numbers that are not finite")
+        if kind == "i" and n and not -1 <= array.min() <= array.max() <= MOST:
+            raise refuse(f"{name} holds {array.min()} to {array.max()}; its numbers lie between -1 and {MOST}")
     videos = tuple(read_seen(one, refuse) for one in told["videos"])
     ids = [one.id for one in videos]
     if len(set(ids)) != len(ids) or (n and not 0 <= found["video"].min() <= found["video"].max() < len(videos)):
@@ -298,6 +308,8 @@ def build_cast(found: Mapping[str, NDArray[Any]], path: Path) -> Cast:
     columns: dict[str, Any] = {name: found[name].astype(getattr(like, name).dtype, copy=False) for name in COLUMNS}
     faces = Faces(**columns)
     ends, tracks, raw = found["thumb_ends"], found["thumb_tracks"], found["thumbs"]
+    if not (ends.ndim == tracks.ndim == raw.ndim == 1 and ends.dtype.kind == tracks.dtype.kind == "i"):
+        raise refuse("its pictures of faces are not as they were written")
     if len(ends) != len(tracks) or (len(ends) and (ends[-1] != len(raw) or (np.diff(ends, prepend=0) < 0).any())):
         raise refuse("its pictures of faces are not as they were written")
     blob = raw.tobytes()
@@ -306,15 +318,39 @@ def build_cast(found: Mapping[str, NDArray[Any]], path: Path) -> Cast:
     return Cast(videos, faces, found["person"].astype(np.int64), {}, thumbs, told)
 
 
+def check_manifest(told: Mapping[str, Any], refuse: Any) -> None:
+    """What later calls take for granted of a manifest."""
+    recipe = told.get("recipe", {})
+    look = recipe.get("look", {}) if isinstance(recipe, dict) else None
+    if not isinstance(look, dict) or not is_amount(look.get("fps") or 0):
+        raise refuse(f"its recipe is {shown(recipe)}, not an object that tells how videos were looked at")
+    if not is_amount(told.get("own_eps", 0)):
+        raise refuse(f"its own_eps is {shown(told['own_eps'])}, not a number")
+    if not isinstance(told.get("left_out") or {}, dict | list):
+        raise refuse(f"its left_out is {shown(told['left_out'])}, not a list")
+    licence = told.get("licence")
+    licences = licence.values() if isinstance(licence, dict) else [licence]
+    if not all(one is None or isinstance(one, str) for one in licences):
+        raise refuse(f"its licence is {shown(licence)}, not text")
+
+
+def is_amount(value: Any) -> bool:
+    """A number from 0 on that is not beyond all measure."""
+    return isinstance(value, int | float) and 0 <= value <= MOST
+
+
 def read_seen(one: Any, refuse: Any) -> Seen:
     try:
         one = dict(one)
         shots = np.array(one.pop("shots"), np.float64).reshape(-1, 2)
         id, numbers = one.pop("id"), [one.pop(k) for k in ("duration", "width", "height")]
-        if not isinstance(id, str) or not all(isinstance(v, int | float) and np.isfinite(v) for v in numbers):
+        counts = [one.get(k, 0) for k in ("too_small", "faces")]
+        if not isinstance(id, str) or not all(map(is_amount, [*numbers, *counts])):
             raise TypeError
+        if not np.isfinite(shots).all():
+            raise ValueError
         return Seen(id, float(numbers[0]), int(numbers[1]), int(numbers[2]), shots, one)
-    except (TypeError, ValueError, KeyError):
+    except (TypeError, ValueError, KeyError, OverflowError):
         raise refuse(f"the manifest tells of a video as {shown(one)}") from None
 
 

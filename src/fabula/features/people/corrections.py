@@ -15,16 +15,19 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from fabula.core import whole
 from fabula.core.errors import InputError, SpecError, shown
 from fabula.features.people.cast import Cast
 from fabula.features.people.cluster import impossible_merges
+from fabula.io.door import name_failures
 from fabula.io.files import check_path, dump_json, load_json
 from fabula.pair.box_iou import box_iou
 
@@ -48,58 +51,73 @@ def file_beside(store: str | Path) -> Path:
     return path.with_name(f"{path.stem}.corrections.json")
 
 
+@contextmanager
+def taking_turns(store: str | Path) -> Iterator[None]:
+    """Who reads corrections to add one does so alone: of two at once, neither is lost."""
+    path = check_path(store)
+    with ExitStack() as stack:
+        if path.is_file():  # a store that is not there is refused by whoever loads it
+            with name_failures(path):
+                stack.enter_context(whole.locked(path))
+        yield
+
+
 # ── said ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def merge(store: str | Path, people: Sequence[int]) -> Cast:
     """These are one person."""
-    cast = Cast.load(store)
-    wanted = list(dict.fromkeys(people))
-    if len(wanted) < 2:
-        raise SpecError("a merge takes two people or more; name them by number")
-    for one in wanted:
-        check_person(cast, one, store)
-    return add(store, cast, {"do": "merge", "people": [remember(cast, one) for one in wanted]})
+    with taking_turns(store):
+        cast = Cast.load(store)
+        wanted = list(dict.fromkeys(people))
+        if len(wanted) < 2:
+            raise SpecError("a merge takes two people or more; name them by number")
+        for one in wanted:
+            check_person(cast, one, store)
+        return add(store, cast, {"do": "merge", "people": [remember(cast, one) for one in wanted]})
 
 
 def split(store: str | Path, person: int, tracks: Sequence[int]) -> Cast:
     """These tracks of a person are somebody else."""
-    cast = Cast.load(store)
-    check_person(cast, person, store)
-    own = set(cast.tracks_of(person).tolist())
-    wanted = list(dict.fromkeys(tracks))
-    if not wanted:
-        raise SpecError("a split takes the tracks that are somebody else; name them by number (fabula people show)")
-    for one in wanted:
-        if one not in own:
-            seen = f"{cast.name(person)} has no track {one}"
-            raise InputError(seen, file=store, hint=f"there are: {list_some(sorted(own))}")
-    if len(wanted) == len(own):
-        raise InputError(f"these are all tracks of {cast.name(person)}", file=store, hint="leave at least one")
-    rows = [int(np.flatnonzero(cast.faces.track == one)[0]) for one in wanted]
-    return add(store, cast, {"do": "split", "tracks": [anchor(cast, row) for row in rows]})
+    with taking_turns(store):
+        cast = Cast.load(store)
+        check_person(cast, person, store)
+        own = set(cast.tracks_of(person).tolist())
+        wanted = list(dict.fromkeys(tracks))
+        if not wanted:
+            raise SpecError("a split takes the tracks that are somebody else; name them by number (fabula people show)")
+        for one in wanted:
+            if one not in own:
+                seen = f"{cast.name(person)} has no track {one}"
+                raise InputError(seen, file=store, hint=f"there are: {list_some(sorted(own))}")
+        if len(wanted) == len(own):
+            raise InputError(f"these are all tracks of {cast.name(person)}", file=store, hint="leave at least one")
+        rows = [int(np.flatnonzero(cast.faces.track == one)[0]) for one in wanted]
+        return add(store, cast, {"do": "split", "tracks": [anchor(cast, row) for row in rows]})
 
 
 def name(store: str | Path, person: int, called: str) -> Cast:
     """This person is called so."""
-    cast = Cast.load(store)
-    check_person(cast, person, store)
-    check_name(called)
-    for other, text in cast.names.items():
-        if text == called and other != person:
-            hint = f"merge them (fabula people merge {store} {other} {person}), or choose another name"
-            raise InputError(f"person {other} is called {called!r} already", file=store, hint=hint)
-    return add(store, cast, {"do": "name", "person": remember(cast, person), "name": called})
+    with taking_turns(store):
+        cast = Cast.load(store)
+        check_person(cast, person, store)
+        check_name(called)
+        for other, text in cast.names.items():
+            if text == called and other != person:
+                hint = f"merge them (fabula people merge {store} {other} {person}), or choose another name"
+                raise InputError(f"person {other} is called {called!r} already", file=store, hint=hint)
+        return add(store, cast, {"do": "name", "person": remember(cast, person), "name": called})
 
 
 def undo(store: str | Path) -> Step:
     """The last correction, taken back."""
-    path = file_beside(store)
-    steps = read_steps(path)
-    if not steps:
-        raise InputError("there is no correction to take back", file=store, hint="fabula people info lists them")
-    write_steps(path, steps[:-1])
-    return steps[-1]
+    with taking_turns(store):
+        path = file_beside(store)
+        steps = read_steps(path)
+        if not steps:
+            raise InputError("there is no correction to take back", file=store, hint="fabula people info lists them")
+        write_steps(path, steps[:-1])
+        return steps[-1]
 
 
 def add(store: str | Path, cast: Cast, step: Step) -> Cast:

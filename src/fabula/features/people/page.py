@@ -40,7 +40,7 @@ STYLE = """
 def people_page(cast: Cast, title: str, store: str = "STORE") -> str:
     """The whole document."""
     style = read_asset("report.css") + STYLE
-    many = np.bincount(cast.person[cast.person >= 0]) if len(cast) else np.zeros(0, np.int64)
+    many = dict(zip(*(v.tolist() for v in np.unique(cast.person, return_counts=True)), strict=True))
     order = sorted(cast.people(), key=lambda p: (-many[p], p))
     often = [p for p in order if many[p] > SELDOM or p in cast.names][:PEOPLE]
     seldom = [p for p in order if p not in set(often)]

@@ -6,12 +6,12 @@ VLMEvalKit          the columns of the data set, and "prediction"; "Failed to ob
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 from collections.abc import Iterator
 from typing import Any
 
+from fabula.core.literal import read_python_literal
 from fabula.core.notes import name_id
 from fabula.io.fields import Source
 
@@ -78,10 +78,10 @@ def read_windows(value: Any) -> Windows:
     if isinstance(value, str) and len(value) < 10_000:
         try:
             value = json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             try:
-                value = ast.literal_eval(value)
-            except (ValueError, SyntaxError, MemoryError, RecursionError):
+                value = read_python_literal(value)
+            except ValueError:
                 return ()
     if not isinstance(value, list | tuple) or not value:
         return ()

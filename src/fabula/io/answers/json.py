@@ -6,16 +6,15 @@ An entry is an object with start and end (or timestamp, segment, …) and words,
 
 from __future__ import annotations
 
-import ast
 import json
 import re
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
 from fabula.core.errors import shown
+from fabula.core.literal import read_python_literal
 from fabula.core.patterns import lazy
 from fabula.io.answers.text import apply_unit, find_spans, parse_span
 from fabula.io.answers.times import PLAIN, Time, scan_times
@@ -136,10 +135,8 @@ def decode_body(body: str) -> tuple[list[Any], list[str], str | None]:
 def parse_literal(text: str) -> Any:
     """Python's own notation for the same thing."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a stray backslash in a caption is no concern of the user's
-            return tame(ast.literal_eval(text))
-    except (SyntaxError, MemoryError, RecursionError, TypeError, OverflowError) as error:
+        return tame(read_python_literal(text))
+    except (RecursionError, TypeError, OverflowError) as error:
         raise ValueError(str(error)) from None
 
 

@@ -8,10 +8,10 @@ objects, or a list of them. Where a key comes again its last answer counts; `tim
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 from typing import Any
 
+from fabula.core.literal import read_python_literal
 from fabula.core.moments import Query, Ranking, VideoNumbers
 from fabula.core.notes import name_id
 from fabula.io.fields import Source
@@ -48,8 +48,8 @@ def split_key(key: str, source: Source) -> tuple[str, str, tuple[float, float]]:
     try:
         if len(truth) > LONGEST:
             raise ValueError
-        value = ast.literal_eval(truth.strip())  # numbers in brackets; it calls nothing
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        value = read_python_literal(truth.strip())  # numbers in brackets; it calls nothing
+    except ValueError:
         raise source.wrong(f"a truth that is no window, {truth[:60]!r}", key, None, f"a key is {KEY!r}") from None
     value = list(value) if isinstance(value, tuple) else value
     if isinstance(value, list) and value and isinstance(value[0], list | tuple):

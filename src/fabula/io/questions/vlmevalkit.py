@@ -7,11 +7,11 @@ of records in a .json.
 
 from __future__ import annotations
 
-import ast
 import json
 from collections.abc import Iterator
 from typing import Any
 
+from fabula.core.literal import read_python_literal
 from fabula.core.notes import name_id
 from fabula.core.questions import Response
 from fabula.io.fields import Source
@@ -95,8 +95,8 @@ def read_list(cell: Any, at: str, id: object, source: Source) -> list[Any]:
     found = cell
     if isinstance(cell, str):
         try:
-            found = ast.literal_eval(cell)
-        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+            found = read_python_literal(cell)
+        except ValueError:
             found = None
     if not isinstance(found, list):
         source.notes.add("{n} captions have no list of questions that can be read", name_id(id))

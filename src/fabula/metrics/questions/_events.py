@@ -9,12 +9,12 @@ vlmevalkit  JSON, else a Python literal, what stands around the braces cut off; 
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from fabula.core.literal import read_python_literal
 from fabula.text.judges.reading import THOUGHTS, find_objects
 
 CLASSES = ("entailment", "neutral", "contradiction")
@@ -66,15 +66,6 @@ def count_classes(found: Any) -> Told | None:
 # --- tarsier ---------------------------------------------------------------------------------------------------------
 
 
-def literal(text: str) -> Any:
-    """A Python literal; what it says of odd escapes nobody needs to hear."""
-    import warnings
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return ast.literal_eval(text)
-
-
 def strip_fence(text: str) -> str:
     for fence in FENCES:
         if text.startswith(fence):
@@ -84,7 +75,7 @@ def strip_fence(text: str) -> str:
 
 def tarsier_events(text: str) -> Events | None:
     try:
-        found = literal(strip_fence(text))["events"]
+        found = read_python_literal(strip_fence(text))["events"]
     except UNREADABLE:
         return None
     fine = isinstance(found, list) and (not found or isinstance(found[0], str))
@@ -124,7 +115,7 @@ def parse_loosely(text: str) -> Any:
         said = said[said.find("{") :]
     if not said.endswith("}") and "}" in said:
         said = said[: said.rfind("}") + 1]
-    for read in (json.loads, literal):
+    for read in (json.loads, read_python_literal):
         try:
             return read(said)
         except UNREADABLE:

@@ -12,7 +12,8 @@ import math
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
-from fabula.metrics.questions._events import UNREADABLE, literal
+from fabula.core.literal import read_python_literal
+from fabula.metrics.questions._events import UNREADABLE
 from fabula.text.judges.reading import THOUGHTS, find_objects
 
 TOP = 5.0
@@ -50,13 +51,13 @@ def as_number(value: Any, numbers: Literal["number", "text"]) -> float | None:
 
 def read_literal(text: str, numbers: Literal["number", "text"]) -> Agreement | None:
     try:
-        return as_agreement(literal(text), numbers)
+        return as_agreement(read_python_literal(text), numbers)
     except UNREADABLE:
         return None
 
 
 def read_json(text: str, numbers: Literal["number", "text"]) -> Agreement | None:
-    for read in (json.loads, literal):
+    for read in (json.loads, read_python_literal):
         try:
             return as_agreement(read(text), numbers)
         except UNREADABLE:

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from fabula.core.errors import SpecError
 from fabula.core.patterns import lazy
 from fabula.core.registry import Room
 from fabula.io.answers.readers.base import Reader, Told, Window
 
-READERS = Room("fabula.io.answers.readers", "READER", "reader of answers", group="fabula.readers")
+
+def check_reader(thing: Any) -> str | None:
+    from fabula.core.plugins import check_object
+
+    if problem := check_object(thing, Reader, "reader of answers"):
+        return problem
+    fits = callable(thing.read) and (thing.tell is None or callable(thing.tell)) and isinstance(thing.about, str)
+    return None if fits else "leads to a reader whose `read` or `tell` cannot be called, or whose `about` is no text"
+
+
+READERS = Room("fabula.io.answers.readers", "READER", "reader of answers", group="fabula.readers", check=check_reader)
 OWN = ("fabula", "point")  # which take "frames 10 to 20" for no time, unless frames are what is counted
 FRAME = lazy(r"\bframes?\b[\s#:]{0,3}", re.IGNORECASE)
 

@@ -5,9 +5,9 @@ It hands the two numbers to Python's own parser: 07 is none there, so that [07, 
 
 from __future__ import annotations
 
-import ast
 from math import isfinite
 
+from fabula.core.literal import read_python_literal
 from fabula.core.patterns import lazy
 from fabula.io.answers.readers.base import Reader, Window
 
@@ -21,9 +21,9 @@ def read(text: str) -> list[Window]:
     if found is None:
         return []
     try:
-        start, end = ast.literal_eval(found.group())
+        start, end = read_python_literal(found.group())
         window = float(start), float(end)
-    except (ValueError, SyntaxError, OverflowError, MemoryError):
+    except (ValueError, OverflowError):
         return []
     return [window] if all(map(isfinite, window)) else []
 
