@@ -179,6 +179,11 @@ def test_steps_behind_the_end_are_named_before_training_or_left_out(tmp_path: Pa
     said: list[str] = []
     fabula.train("pss", **given, skip_bad=True, callbacks=Callbacks(warn=said.append))
     assert any(line.startswith("2 videos are left out, as --skip-bad says") for line in said)
+    given["features"] = write_store(tmp_path / "t.safetensors", 1.0, {"durations": {"v0": 120.0, "v1": 30.5}})
+    said = []
+    fabula.train("pss", **given, skip_bad=True, overwrite=True, callbacks=Callbacks(warn=said.append))
+    wrong = "1 videos last longer or shorter in the store than the annotation says: 'v0' (120 s in the store, 30 s in"
+    assert any(line.startswith(wrong) for line in said)
     with pytest.raises(SpecError, match="--rate has no effect with --data"):
         fabula.predict("pss", tmp_path / "run", features=given["features"], data=given["data"], rate=1.0)
 

@@ -75,7 +75,7 @@ def test_safetensors_that_are_none(tmp_path, kind):
 def test_pickles_are_not_opened(tmp_path):
     torch.save({"model": torch.zeros(1)}, tmp_path / "x.pt")
     assert "not a readable checkpoint" in said(tmp_path / "x.pt")
-    assert "no such checkpoint" in said(tmp_path / "nowhere.safetensors")
+    assert "no such run or checkpoint" in said(tmp_path / "nowhere.safetensors")
 
 
 def test_every_cut_and_many_flips(kept, tmp_path):

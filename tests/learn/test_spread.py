@@ -68,6 +68,14 @@ def numbers(data: bytes) -> Any:
     return json.loads(data, parse_float=lambda text: float(f"{float(text):.4g}"))
 
 
+def same_list(ours: list[list[float]], theirs: list[list[float]], rtol: float = 2e-3) -> None:
+    """Equal scores from first to last, of the same moments; near ties may stand in another order, or be cut off."""
+    np.testing.assert_allclose([row[-1] for row in ours], [row[-1] for row in theirs], rtol=rtol)
+    a, b = ({tuple(row[:-1]): row[-1] for row in rows} for rows in (ours, theirs))
+    for moment in a.keys() | b.keys():
+        assert a.get(moment, ours[-1][-1]) == pytest.approx(b.get(moment, theirs[-1][-1]), rel=rtol)
+
+
 def test_parts_give_what_all_at_once_gives(folder: Path, tmp_path: Path) -> None:
     whole = numbers(ask(folder, tmp_path / "whole.json"))
     parts = numbers(ask(folder, tmp_path / "parts.json", work=tmp_path / "work", part=17))
@@ -75,7 +83,7 @@ def test_parts_give_what_all_at_once_gives(folder: Path, tmp_path: Path) -> None
     for name in ("VCMR", "SVMR", "VR"):
         assert [e["desc_id"] for e in parts[name]] == [e["desc_id"] for e in whole[name]] == list(range(QUERIES))
         for ours, theirs in zip(parts[name], whole[name], strict=True):
-            np.testing.assert_allclose(ours["predictions"], theirs["predictions"], rtol=2e-3)
+            same_list(ours["predictions"], theirs["predictions"])
     scored = fabula.score(tmp_path / "parts.json", folder / "queries.jsonl", protocol="tvr")
     assert {"VCMR", "SVMR", "VR"} <= set(scored.metrics)
 

@@ -31,6 +31,7 @@ from fabula.learn.config import LARGEST, LAYERS, fits
 from fabula.learn.models import room
 
 FORMAT = 1
+PICKLES = (".pth", ".pt", ".ckpt", ".bin")  # weights as other people's code saves them: learn/official.py reads some
 AGAIN = "name another checkpoint of a run; this one is damaged, or no file of fabula train"
 
 
@@ -81,6 +82,12 @@ def read(path: str | Path, weights_only: bool = False) -> tuple[dict[str, Tensor
                 raise InputError(seen, file=path, hint="make room, or name another checkpoint")
             tensors: dict[str, Tensor] = {n: file.get_tensor(n) for n in names}
     except (SafetensorError, *NONSENSE) as error:
+        if path.suffix in PICKLES:
+            seen, hint = (
+                "not a readable checkpoint: weights of another program",
+                f"begin a run with them: --from {path}",
+            )
+            raise InputError(seen, file=path, hint=hint) from None
         if path.suffix != ".safetensors":
             seen = "a file of another kind where the run stands, which is missing from the command"
             raise InputError(seen, file=path, hint="say the run first: fabula predict TASK RUN …") from None

@@ -31,8 +31,6 @@ from fabula.learn.words import warn_of_captions
 if TYPE_CHECKING:
     from fabula.report.analysis import Analysis
 
-OFFICIAL = (".pth", ".pt", ".ckpt", ".bin")  # weights as other people's code saves them
-
 
 def fit(
     task: Task,
@@ -218,7 +216,7 @@ def read_start(options: TrainOptions, Model: Any) -> tuple[Start | None, Weights
             flag = "--from-words" if options.from_words is not None else "--from-part"
             raise SpecError(f"{flag} says nothing without --from")
         return None, lambda config: {}
-    if path.suffix in OFFICIAL:
+    if path.suffix in checkpoint.PICKLES:
         return read_official(path, options, Model)
     if options.from_words is not None:
         raise SpecError("--from-words is for official weights; a run knows its words")

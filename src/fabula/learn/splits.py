@@ -84,6 +84,19 @@ def only_sound(corpus: Corpus, targets: bool, skip_bad: bool, notes: Notes) -> C
     return Corpus(kept, corpus.name, corpus.format) if bad else corpus
 
 
+def compare_durations(corpus: Corpus, features: Features, notes: Notes) -> None:
+    """Note videos that last longer or shorter in the store than in the annotation: steps are read as fractions."""
+    told = features.metadata.get("durations", {})
+    for video, story in corpus.items():
+        seconds = told.get(video)
+        if story.duration is None or isinstance(seconds, bool) or not isinstance(seconds, int | float):
+            continue
+        gap = abs(seconds - story.duration)
+        if gap > 2 and gap > 0.05 * story.duration:
+            said = f"{name_id(video)} ({seconds:g} s in the store, {story.duration:g} s in the annotation)"
+            notes.add("{n} videos last longer or shorter in the store than the annotation says", said)
+
+
 def leave_out(
     every: Mapping[K, V], bad: Mapping[K, str], noun: str, nouns: str, file: object, skip_bad: bool | None, notes: Notes
 ) -> dict[K, V]:

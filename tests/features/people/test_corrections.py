@@ -174,7 +174,7 @@ def test_the_command_line(store, tmp_path):
 
 def test_names_are_inert_on_the_page(store, tmp_path):
     name(store, 0, EVIL)
-    assert run("show", store, "--page", tmp_path / "people.html", "--title", EVIL).returncode == 0
+    assert run("show", store, "-o", tmp_path / "people.html", "--title", EVIL).returncode == 0
     text = (tmp_path / "people.html").read_text()
     assert "<script" not in text and "<img src=x" not in text and "&lt;script&gt;" in text
     assert "default-src 'none'" in text and "http://" not in text and "https://" not in text

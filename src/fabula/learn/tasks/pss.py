@@ -128,7 +128,7 @@ class Task(base.Task):
 
     def read(self, options: Any, notes: Notes) -> Source:
         from fabula.learn.features import Features
-        from fabula.learn.splits import only_sound, only_with, read_split
+        from fabula.learn.splits import compare_durations, only_sound, only_with, read_split
 
         features = Features(options.features)
         train, seen = read_split(options.data, "train", options.format)
@@ -139,6 +139,7 @@ class Task(base.Task):
         if options.skip_missing:
             train = only_with(train, features, notes)
             val = only_with(val, features, notes) if val else None
+        compare_durations(train, features, notes)
         warn_simulated(features, notes)
         return Source(options, features, train, val)
 
@@ -191,7 +192,7 @@ class Task(base.Task):
         """Raw videos; or every video of `data`, or else of the store; durations from `data`, the store, or `rate`."""
         from fabula.learn.data import Steps
         from fabula.learn.features import Features, must_match
-        from fabula.learn.splits import durations_as_corpus, only_sound, read_split
+        from fabula.learn.splits import compare_durations, durations_as_corpus, only_sound, read_split
 
         config: Any = model.config
         about: Any = model.about
@@ -212,6 +213,7 @@ class Task(base.Task):
             corpus, seen_notes = read_split(options.data, options.split, options.format)
             notes.extend(seen_notes)
             corpus = only_sound(corpus, needs_steps(config), options.skip_bad, notes)
+            compare_durations(corpus, store, notes)
         elif options.rate is not None:
             if options.rate <= 0:
                 raise SpecError(f"a rate of {options.rate} features per second; it must be positive")
