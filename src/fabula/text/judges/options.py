@@ -98,7 +98,7 @@ def list_models(record: Path) -> list[str]:
             kept.file.seek(place)
             try:
                 found[str(json.loads(kept.file.readline())["call"]["model"])] = None
-            except (ValueError, KeyError, TypeError):
+            except (ValueError, KeyError, TypeError, RecursionError):
                 continue  # it says so when it is asked for
     return list(found)
 
