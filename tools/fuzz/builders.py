@@ -172,6 +172,7 @@ def make_questions(rng: Random) -> Case:
 def read_questions(case: Case, folder: Path, said: Said) -> Any:
     """Read, joined with itself, and written as our own lines and read again."""
     from fabula.io.fields import Source
+    from fabula.io.files import write_text
     from fabula.io.questions import join_responses, read_responses
     from fabula.io.questions.lines import write_responses
 
@@ -180,7 +181,7 @@ def read_questions(case: Case, folder: Path, said: Said) -> Any:
     joined = join_responses(found, [found], folder / o["path"], notes)
     said += notes.lines()
     again = folder / "again.jsonl"
-    again.write_text("".join(write_responses(found.values(), Source(again))), encoding="utf-8")
+    write_text(again, write_responses(found.values(), Source(again)))
     if found and read_responses(again, Notes(), "question-lines", o["role"]) != found:
         raise Wrong("data", "questions: written as lines and read again", str(plain(found))[:1500])
     return plain(joined)

@@ -92,6 +92,8 @@ def read_others(path: Path, format: str | None) -> Iterator[Moment]:
     for query in read_queries([path], Notes(), format, judged=False).values():
         if not query.text or not query.text.strip():
             raise source.wrong("no words", query.id, None, "a moment needs a coarse caption")
+        if not query.windows:
+            raise source.wrong("no window", query.id, None, "a moment has a start and an end: leave the query out")
         start, end = query.windows[0]
         yield check_moment(Moment(query.id, query.video, start, end, query.text.strip(), query.duration), source)
 

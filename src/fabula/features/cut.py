@@ -28,8 +28,8 @@ def cut_store(store: str | Path, clips: str | Path, out: str | Path, overwrite: 
     """A store with a key a clip, of a store with a key a film; returns how many clips there are."""
     films = Features(store)
     recipe = films.recipe or {}
-    fps, stride = recipe.get("fps"), recipe.get("stride")
-    if not isinstance(fps, int | float) or not isinstance(stride, int | float) or not fps > 0 or not stride > 0:
+    fps, stride = (n if isinstance(n, int | float) else 0 for n in (recipe.get("fps"), recipe.get("stride")))
+    if not (1e-6 < fps < 1e6 and 1e-6 < stride < 1e6):
         seen = "the store does not say how many features a second it has"
         raise InputError(seen, file=store, hint="make it by fabula features extract")
     durations = films.metadata.get("durations", {})

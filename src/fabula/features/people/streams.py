@@ -61,6 +61,11 @@ def shots_as_clips(cast: Cast, longest: float | None = None) -> list[Clip]:
     return made
 
 
+def is_time(value: object) -> bool:
+    """Seconds that a video may have; which are sound is for `check_clip` to say."""
+    return isinstance(value, int | float) and (value != value or abs(value) < 1e9)
+
+
 def read_clips(path: str | Path) -> list[Clip]:
     """Lines of {"id", "video", "start", "end"}; other fields are not looked at."""
     path = check_path(path)
@@ -70,7 +75,7 @@ def read_clips(path: str | Path) -> list[Clip]:
     for line, one in read_objects(path):
         texts = [one.get(k) for k in ("id", "video")] if isinstance(one, dict) else [None]
         times = [one.get(k) for k in ("start", "end")] if isinstance(one, dict) else [None]
-        if not all(isinstance(t, str) and t for t in texts) or not all(isinstance(t, int | float) for t in times):
+        if not all(isinstance(t, str) and t for t in texts) or not all(map(is_time, times)):
             hint = 'a clip is {"id": "film-0012", "video": "film", "start": 3.0, "end": 7.5}'
             raise InputError(f"not a clip: {shown(one)}", file=path, field=f"line {line}", hint=hint)
         made.append(Clip(str(texts[0]), str(texts[1]), float(times[0] or 0), float(times[1] or 0)))
