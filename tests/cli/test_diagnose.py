@@ -33,9 +33,7 @@ def test_diagnose_json(fabula, tmp_path):
 def test_stress_plain_and_json(fabula, tmp_path):
     ask = ("stress", "ROUGE_L", "SODA_d,mIoU", "--ways", "shift,shuffle", "--resamples", 50)
     ran = fabula(*ask, "--json", "left.json")
-    assert ran.code == 0 and ran.err.splitlines() == [
-        "fabula: warning: missed: 2 videos are too few, an interval needs 5; no interval"
-    ]
+    assert ran.code == 0 and ran.err == "", ran.err
     head, shift, shuffle, _, how = ran.out.splitlines()
     assert head == "ŝ/s\tstories\tROUGE_L\tSODA_d\tmIoU"
     assert shift.split("\t")[2:4] == ["1.00 [1.00, 1.00]", "0.60 [0.60, 0.60]"]

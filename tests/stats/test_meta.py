@@ -78,8 +78,8 @@ def test_ties_are_rewarded_within_items():
 
 
 def test_a_judge_beside_people():
-    people = People.of([1, 0, 1, 1, 0, 0, 1, 0], list(range(8)), list(range(8)), [""] * 8)
-    verdicts = {"judge": [1, 0, 1, 0, 0, 1, 1, 0], "score": [0.5, 0.1, 0.9, 0.2, 0.3, 0.4, 0.8, 0.0]}
+    people = People.of([1, 0, 1, 1, 0, 0, 1, 0] * 2, list(range(16)), list(range(16)), [""] * 16)
+    verdicts = {"judge": [1, 0, 1, 0, 0, 1, 1, 0] * 2, "score": [0.5, 0.1, 0.9, 0.2, 0.3, 0.4, 0.8, 0.0] * 2}
     judge, score = weigh(verdicts, people, PairedTest(resamples=50, test="bootstrap")).lines
     assert judge.kappa["none"].value == pytest.approx(0.5) and set(judge.kappa) == {"none"}
     assert judge.kappa["none"].interval.low < 0.5 < judge.kappa["none"].interval.high
