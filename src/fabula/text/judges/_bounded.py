@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import re
 import string
+from collections.abc import Callable
 from typing import Any
 
 LONGEST = 8 << 20  # characters of a text, entries of a list
@@ -101,8 +102,8 @@ def show(value: Any, conversion: str = "", spec: str = "") -> str:
         measured(sum(len(part) if isinstance(part, str) else 8 for part in map(plain, inside)))
     else:
         plain(value)
-    told = {"": lambda v: v, "s": str, "r": repr, "a": ascii}[conversion](value)
-    return format(told, spec)
+    ways: dict[str, Callable[[Any], Any]] = {"": lambda v: v, "s": str, "r": repr, "a": ascii}
+    return format(ways[conversion](value), spec)
 
 
 def join_parts(*parts: str) -> str:
