@@ -14,8 +14,8 @@ import asyncio
 import json
 import time
 import zlib
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from itertools import chain
@@ -113,7 +113,7 @@ class Streamed(Protocol):
     status_code: int
     headers: Mapping[str, str]
 
-    def aiter_raw(self) -> AsyncIterator[bytes]: ...
+    def aiter_raw(self) -> AsyncGenerator[bytes, None]: ...
 
 
 class Lane(Protocol):
@@ -156,11 +156,12 @@ async def exchange(lane: Lane, request: Request, seconds: float, errors: tuple[t
         async with (
             asyncio.timeout_at(limit) as clock,
             lane.stream(request.method, request.path, content=request.content, headers=request.headers or {}) as reply,
+            aclosing(reply.aiter_raw()) as pieces,
         ):
             status, headers = reply.status_code, reply.headers
             decode = choose_decoder(headers.get("content-encoding"))
             wanted = request.take if request.take is not None and status == 200 else held.extend
-            async for piece in reply.aiter_raw():
+            async for piece in pieces:
                 sent += len(piece)
                 for part in chain((b"",), decode(piece)):  # one at a time
                     come += len(part)
