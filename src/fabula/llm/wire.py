@@ -110,8 +110,11 @@ def describe_document(document: Any) -> str:
 class Streamed(Protocol):
     """A reply whose head has come."""
 
-    status_code: int
-    headers: Mapping[str, str]
+    @property
+    def status_code(self) -> int: ...
+
+    @property
+    def headers(self) -> Mapping[str, str]: ...
 
     def aiter_raw(self) -> AsyncGenerator[bytes, None]: ...
 
@@ -151,6 +154,7 @@ async def exchange(lane: Lane, request: Request, seconds: float, errors: tuple[t
     """A whole reply, or Trouble. `errors` are those of the lane."""
     loop = asyncio.get_running_loop()
     limit = loop.time() + seconds + len(request.content) / QUICK
+    expected: tuple[type[Exception], ...] = (*errors, OSError, ValueError)
     sent, come, held = 0, 0, bytearray()
     try:
         async with (
@@ -176,7 +180,7 @@ async def exchange(lane: Lane, request: Request, seconds: float, errors: tuple[t
         raise Trouble("timeout", f"no whole reply within {seconds:g} s") from None
     except zlib.error as error:
         raise Trouble("reply", f"the reply is no gzip ({error})") from None
-    except (*errors, OSError, ValueError) as error:
+    except expected as error:
         if "Timeout" in type(error).__name__:
             raise Trouble("timeout", f"no whole reply within {seconds:g} s") from None
         raise Trouble("connection", str(error) or type(error).__name__) from None

@@ -10,10 +10,12 @@ from __future__ import annotations
 import ast
 import re
 import string
+from collections.abc import Callable
 from typing import Any
 
 LONGEST = 8 << 20  # characters of a text, entries of a list
 FORMAT = re.compile(r"[<>^]?\d{0,2}(?:\.\d{1,2})?[sdfg]?")  # widths of two digits
+CONVERSIONS: dict[str, Callable[[Any], Any]] = {"": lambda value: value, "s": str, "r": repr, "a": ascii}
 PLAIN = (str, int, float, type(None))  # bool is an int
 
 
@@ -101,8 +103,7 @@ def show(value: Any, conversion: str = "", spec: str = "") -> str:
         measured(sum(len(part) if isinstance(part, str) else 8 for part in map(plain, inside)))
     else:
         plain(value)
-    told = {"": lambda v: v, "s": str, "r": repr, "a": ascii}[conversion](value)
-    return format(told, spec)
+    return format(CONVERSIONS[conversion](value), spec)
 
 
 def join_parts(*parts: str) -> str:
