@@ -5,8 +5,8 @@
 
 A figure is a page, the text in it, a command, and what the command must print. Commands run in a folder with the
 bundled stories; those that name ../shared/data need it, and are passed over where it is absent. Outputs of commands on
-a terminal stand in docs/tutorial.md, which tools/tutorial.py checks. Figures of training runs name their command where they stand
-and are not made again here.
+a terminal stand in docs/tutorial.md, which tools/tutorial.py checks. Figures of training runs name their
+command where they stand and are not made again here.
 """
 
 from __future__ import annotations
