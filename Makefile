@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/pip install --disable-pip-version-check --quiet --constraint constraints.txt
 NATIVE := pyproject.toml CMakeLists.txt constraints.txt $(wildcard $(foreach d,src/fabula/_kernels src/fabula/_kernels/*,$(d)/*.cpp $(d)/*.hpp))
 
-.PHONY: demo test experiments lint bench bench-parts browser mutants sanitize kills fuzz reproduce clean
+.PHONY: demo test experiments lint bench bench-parts browser mutants sanitize kills fuzz reproduce figures clean
 
 demo: $(VENV)/.installed
 	$(BIN)/fabula demo --out demo-report
@@ -66,6 +66,10 @@ DATA ?= ../shared/data/youcook2_pss
 reproduce: $(VENV)/.test-ready
 	$(PIP) --editable '.[simulate]'
 	$(BIN)/python reproduce/pss.py --data $(DATA)
+
+# Measured figures of README and docs made again: does a page say what its command prints? (ARGS=--quick: in seconds)
+figures: $(VENV)/.test-ready
+	$(BIN)/python tools/figures.py $(ARGS)
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
