@@ -205,7 +205,7 @@ OWN = [
             ("finish-key", choice(finish_reason="KEY"), False),
             ("finish-list", choice(finish_reason=["KEY"]), False),
             ("finish-deep", b'{"choices": [{"message": {"content": "x"}, "finish_reason": %s}]}'
-             % (b"[" * 60 + b"]" * 60), True),
+             % (b"[" * 60 + b"]" * 60), False),
             ("text-key", said("1. KEY\n2. KEY and more words\n3. KEY KEY"), False),
             ("parts-key", said([{"text": KEY[:9]}, {"text": KEY[9:]}, {"text": 7}, 8]), False),
             ("content-object", said({"KEY": 1}), True),
