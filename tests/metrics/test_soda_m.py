@@ -132,4 +132,5 @@ def test_references_at_one_time_are_told_apart_by_their_points(session: Session)
     """Words and times are equal: the order of a file would decide which of the two the predictions tell."""
     events = (0.0, 10.0, {DETAIL: ["a man", "a crate"]}), (0.0, 10.0, {DETAIL: ["a dog"]})
     pred = make_pred((0, 10, "a dog"), (0, 9, "a man"))
-    assert score(make_ref(*events), pred) == score(make_ref(*events[::-1]), pred)
+    here, there = score(make_ref(*events), pred), score(make_ref(*events[::-1]), pred)
+    assert here == pytest.approx(there, nan_ok=True) and here["f1"] > 0
