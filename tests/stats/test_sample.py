@@ -14,7 +14,8 @@ from fabula.metrics import metric, room
 from fabula.metrics.captions import Items
 from fabula.metrics.stories import StoryMetric
 from fabula.stats import Mean, Sample, bootstrap, randomisation, samples
-from fabula.stats.bootstrap import Resampling, draws, interval, jackknife
+from fabula.stats.bootstrap import draws, interval, jackknife
+from fabula.stats.resampling import Resampling
 from tests.stats.made import skewed, table
 from tests.toys import corpus, rows
 
