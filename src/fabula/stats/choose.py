@@ -42,8 +42,9 @@ class Chosen(NamedTuple):
 
 def unit_values(sample: Sample, without: Array) -> Array:
     """What each unit says of the score, by leaving it out. [V]"""
-    value = sample.under(np.ones((1, len(sample.videos))))[0]  # θ̂, whatever the order of the rows in their file
-    return value + (len(without) - 1) * (without.mean() - without)
+    value = float(sample.under(np.ones((1, len(sample.videos))))[0])  # θ̂, whatever the order of the rows in their file
+    found: Array = value + (len(without) - 1) * (without.mean() - without)
+    return found
 
 
 def scale_ends(sample: Sample, values: Array) -> tuple[float, float]:
