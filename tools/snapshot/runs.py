@@ -27,7 +27,7 @@ BOTH = "--refs annotator_1.json annotator_2.json"
 TABLES = f"""
 score good.json {BOTH} --json o.json --rows r.jsonl
 score good.json {BOTH} --ci --resamples 200 --json o.json
-score good.json {BOTH} --ci --cluster category --resamples 200
+score good.json {BOTH} --ci --cluster groups.json --resamples 200
 score good.json {BOTH} -m SODA_c,PRF@0.5 --thresholds --signatures full --rows r.csv
 score good.json {BOTH} -m SODA_d --rows r.parquet --html report.html --against over_segmenting.json
 score good.json --refs annotator_1.json -m SODA_c --fail-under SODA_c=.9
@@ -48,10 +48,10 @@ lint annotator_1.json
 power good.json over_segmenting.json {BOTH} -m SODA_c --difference .01 --json o.json
 power good.json {BOTH} -m SODA_c --difference .01 --correlation .8
 stress SODA_c,mIoU --copies 1 --resamples 50 --json o.json
-parse good.json --refs annotator_1.json --audit
+parse spoken.jsonl -o e.jsonl --audit audit.json
 baseline uniform --refs annotator_1.json --count 5 -o u.json
-baseline same-id --refs captionsets.json -o s.csv
-baseline all-different --refs captionsets.json -o d.csv
+baseline same-id --refs labels.csv -o s.csv
+baseline all-different --refs labels.csv -o d.csv
 cite SODA_c METEOR soda-2021
 list
 doctor
