@@ -1,4 +1,4 @@
-"""Regular expressions compiled when they are first asked, not when their module is imported; literals of Python as data.
+"""Regular expressions compiled when they are first asked, not when their module is imported; literals of Python.
 
 A room of formats is imported whole to know a file by its shape, and most of its expressions are then never used.
 """
