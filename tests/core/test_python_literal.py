@@ -4,7 +4,7 @@ import warnings
 
 import pytest
 
-from fabula.core.literal import read_python_literal
+from fabula.core.patterns import read_python_literal
 
 
 def test_a_stray_backslash_is_no_warning():
