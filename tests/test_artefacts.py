@@ -98,7 +98,7 @@ def read_sections() -> dict[str, list[str]]:
 def test_everything_is_there_and_small() -> None:
     listed = [FOLDER / one["path"] for one in MANIFEST["artefacts"]]
     assert [str(path) for path in listed if not path.exists()] == []
-    assert len(MANIFEST["commit"]) == 40 and all(one["made by"] for one in MANIFEST["artefacts"])
+    assert all(len(one["commit"]) == 40 and one["made by"] for one in MANIFEST["artefacts"])
     files = [path for path in FOLDER.rglob("*") if path.is_file()]
     assert sum(path.stat().st_size for path in files) < 3_000_000
     assert [line for lines in read_sections().values() for line in lines] == tools.read_commands()
@@ -377,6 +377,8 @@ def test_an_index_of_meteor_is_taken_as_it_is(copy: Path) -> None:
     from fabula.text.meteor.index import Tables, find_index, open_index
 
     folder = copy / "caches" / "meteor"
+    for path in (folder, *folder.iterdir()):
+        path.chmod(0o700)  # a clone may be open to a group; such a cache is not trusted
     index = find_index(Tables(folder / "meteor.jar", folder / "paraphrase.gz"), folder)
     assert index is not None, "the index of an earlier version would be built again"
     assert {"the", "geese", "car", "many"} <= set(index.words)

@@ -3,11 +3,12 @@
     inputs/          what the commands below read; written here, without Fabula's writers where a user would bring it
     everything else  written by the command lines of COMMANDS, in their order, in the folder OUT
 
-    MANIFEST.json    the commit, and a line for each artefact: kind, path, the command or call that wrote it, bytes
+    MANIFEST.json    of each artefact: kind, path, the command or call that wrote it, the commit, bytes
     expected.json    what each line of commands.txt prints and writes on these artefacts; losses of runs that go on
 
 tests/artefacts is such a folder, and tests/test_artefacts.py opens all of it: files of an older version must open in
-every later one. Make the folder anew only when a kind is added (and then keep the old files of the other kinds).
+every later one. When a kind is added, make all into another folder and take over the new kind alone, with its lines of
+MANIFEST.json; `--expect` writes expected.json of the folder as it is then.
 Times, random tokens and Lance's file names differ from run to run; weights and numbers do not, on one machine.
 """
 
@@ -621,9 +622,10 @@ def main() -> None:
         out.mkdir(parents=True)
         os.chdir(out)
         made = make_all(out)
+        commit = find_commit()
         for one in made:
-            one["bytes"] = size_of(out / one["path"])
-        manifest = {"commit": find_commit(), "artefacts": made, "not kept": NOT_KEPT}
+            one |= {"commit": commit, "bytes": size_of(out / one["path"])}
+        manifest = {"artefacts": made, "not kept": NOT_KEPT}
         (out / "MANIFEST.json").write_text(json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
         shutil.copy(commands, out / "commands.txt")
     seen = expect(out, commands)
