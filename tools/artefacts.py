@@ -34,7 +34,7 @@ from typing import Any, NamedTuple
 
 HOME = Path(__file__).resolve().parents[1] / "tests" / "artefacts"
 LISTED = HOME / "commands.txt"
-STAMP = 1_700_000_000  # seconds: when inputs were last changed, as far as `predict --work` is concerned
+STAMP = 1_700_000_000  # seconds: when inputs were last changed, as far as work folders are concerned
 SAVED = {".json", ".jsonl", ".csv", ".svg"}  # written by a command, and compared
 RED, GREEN, BLUE, WHITE = (230, 20, 20), (20, 190, 20), (20, 20, 230), (250, 250, 250)
 
@@ -511,8 +511,8 @@ def read_commands(path: Path = LISTED) -> list[str]:
 
 
 def stamp_inputs(out: Path) -> None:
-    """`predict vcmr --work` knows its stores by size and time; a clone of the repository has times of its own."""
-    for path in sorted((out / "features").rglob("*")):
+    """Work folders know films and stores by size and time; a clone of the repository has times of its own."""
+    for path in (*(out / "features").rglob("*"), *(out / "inputs").rglob("*")):
         os.utime(path, (STAMP, STAMP))
 
 
