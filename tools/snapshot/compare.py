@@ -43,7 +43,9 @@ def take_some(names: list[str]) -> Snapshot:
     return {name: {part: digest(text) for part, text in take(runs[name]).items()} for name in names}
 
 
-def differences(before: Mapping[str, Mapping[str, str]], now: Mapping[str, Mapping[str, str]]) -> Iterator[tuple[str, str, str]]:
+def differences(
+    before: Mapping[str, Mapping[str, str]], now: Mapping[str, Mapping[str, str]]
+) -> Iterator[tuple[str, str, str]]:
     """(run, part, what): runs that came or went, parts that came, went or changed."""
     for name in sorted({*before, *now}):
         if name not in now or name not in before:
@@ -82,7 +84,11 @@ def report(found: Iterable[tuple[str, str, str]], rules: list[tuple[str, str]], 
             groups[name.partition(":")[0], kind].append(f"{name} | {part}: {what}")
     for (group, kind), lines in sorted(groups.items()):
         print(f"\n{group}, {kind}: {len(lines)}")
-        print("\n".join(f"  {line}" for line in lines[:most]), *([f"  … {len(lines) - most} more"] if len(lines) > most else []), sep="\n")
+        print(
+            "\n".join(f"  {line}" for line in lines[:most]),
+            *([f"  … {len(lines) - most} more"] if len(lines) > most else []),
+            sep="\n",
+        )
     for (pattern, reason), count in allowed.items():
         print(f"allowed {count} × {pattern}: {reason}")
     for pattern, reason in rules:

@@ -1,4 +1,4 @@
-"""The catalogue of runs: every verb, format, protocol, metric and kernel, on inputs that are bundled, golden, or kept as artefacts.
+"""The catalogue of runs: every verb, format, protocol, metric and kernel, on bundled and golden inputs and artefacts.
 
 Real data (../shared/data beside the clone) is run where it is there, under names of its own: "real: …".
 """
@@ -20,14 +20,21 @@ ARTEFACTS = ROOT / "tests" / "artefacts"
 GOLDEN = ROOT / "tests" / "golden" / "inputs"
 WIDTHS = (80, 200)
 KERNELS = ("native", "python")
-DEMO = ("good.json", "over_segmenting.json", "out_of_order.json", "annotator_1.json", "annotator_2.json", "captionsets.json")
+DEMO = (
+    "good.json",
+    "over_segmenting.json",
+    "out_of_order.json",
+    "annotator_1.json",
+    "annotator_2.json",
+    "captionsets.json",
+)
 BOTH = "--refs annotator_1.json annotator_2.json"
 
 # verbs that print tables: to a pipe, and to terminals
 TABLES = f"""
 score good.json {BOTH} --json o.json --rows r.jsonl
 score good.json {BOTH} --ci --resamples 200 --json o.json
-score good.json {BOTH} --ci --cluster groups.json --resamples 200
+score good.json {BOTH} --ci --cluster /^demo_(.)/ --resamples 200
 score good.json {BOTH} -m SODA_c,PRF@0.5 --thresholds --signatures full --rows r.csv
 score good.json {BOTH} -m SODA_d --rows r.parquet --html report.html --against over_segmenting.json
 score good.json --refs annotator_1.json -m SODA_c --fail-under SODA_c=.9
@@ -57,7 +64,7 @@ list
 doctor
 judge check good.json --refs annotator_1.json -j fabula --judge-url fake: --most 10 --json o.json
 judge stress good.json --refs annotator_1.json -j fabula --judge-url fake: --most 5 --json o.json
-score good.json --refs annotator_1.json -m SODA_c(text=judge:fabula) --judge-url fake: --judge-record j.jsonl --json o.json
+score good.json -r annotator_1.json -m SODA_c(text=judge:fabula) --judge-url fake: --judge-record j.jsonl --json o.json
 host codabench --refs annotator_1.json -m SODA_d --start 2027-01-01 -o bundle
 host evalai --refs annotator_1.json -m SODA_d --start 2027-01-01 -o bundle
 where lmms-eval
@@ -91,7 +98,20 @@ annotate run nothing.jsonl -s s.sqlite --blind
 people show nothing.npz --page p.html
 search dog --store nothing
 """
-LISTS = ("metrics", "protocols", "formats", "scorers", "judges", "tasks", "extractors", "embedders", "faces", "readers", "training", "models")
+LISTS = (
+    "metrics",
+    "protocols",
+    "formats",
+    "scorers",
+    "judges",
+    "tasks",
+    "extractors",
+    "embedders",
+    "faces",
+    "readers",
+    "training",
+    "models",
+)
 
 
 def every() -> list[Run]:
@@ -117,7 +137,8 @@ def demo_inputs() -> dict[str, Path]:
     import fabula
 
     folder = Path(fabula.__file__).parent / "demo"
-    return {name: folder / name for name in DEMO}
+    more = {"labels.csv": "identity/fitb-labels.ref.csv", "spoken.jsonl": "grounding/spoken.jsonl"}
+    return {name: folder / name for name in DEMO} | {name: GOLDEN / path for name, path in more.items()}
 
 
 def verbs() -> Iterator[Run]:
@@ -162,8 +183,9 @@ def golden() -> Iterator[Run]:
 
 
 def by_default(case: dict[str, Any]) -> Any:
-    import fabula
     from tests.golden.test_golden import found
+
+    import fabula
 
     options = {k: found(v) if k == "sets" else v for k, v in case.get("options", {}).items()}
     return fabula.score(found(case["preds"]), [found(r) for r in case["refs"]], **options)
@@ -190,11 +212,16 @@ def formats() -> Iterator[Run]:
     for format in some:
         ending = format.pattern.split(", ")[0].removeprefix("*")
         name = f"example{ending}" if ending.startswith(".") else ending
-        yield Run(f"format: lint {format.name}", call=lambda f=format, n=name: on_example(f, n, ("lint", n, "--format", f.name)))
+        yield Run(
+            f"format: lint {format.name}",
+            call=lambda f=format, n=name: on_example(f, n, ("lint", n, "--format", f.name)),
+        )
         for other in able if "dense" in format.tasks else ():
             target = "out.jsonl" if other.lines else "out.json"
             words = ("convert", name, target, "--from", format.name, "--to", other.name)
-            yield Run(f"format: {format.name} to {other.name}", call=lambda f=format, n=name, w=words: on_example(f, n, w))
+            yield Run(
+                f"format: {format.name} to {other.name}", call=lambda f=format, n=name, w=words: on_example(f, n, w)
+            )
 
 
 def on_example(format: Any, name: str, words: tuple[str, ...]) -> Parts:
@@ -216,7 +243,19 @@ def metrics() -> Iterator[Run]:
     inputs = demo_inputs()
     for name in room.names():
         for kernel in KERNELS:
-            words = ("score", "good.json", "--refs", "annotator_1.json", "annotator_2.json", "-m", name, "--json", "o.json", "--rows", "r.jsonl")
+            words = (
+                "score",
+                "good.json",
+                "--refs",
+                "annotator_1.json",
+                "annotator_2.json",
+                "-m",
+                name,
+                "--json",
+                "o.json",
+                "--rows",
+                "r.jsonl",
+            )
             yield Run(f"metric: {name} [{kernel}]", words, kernel=kernel, inputs=inputs)
 
 
@@ -228,8 +267,6 @@ def artefacts() -> Iterator[Run]:
         for line in listed.read_text(encoding="utf-8").splitlines():
             if line and not line.startswith("#"):
                 yield Run(f"artefact: {line}", words_of(line), inputs={n: p for n, p in inputs.items() if n in line})
-
-
 
 
 def real() -> Iterator[Run]:

@@ -1,4 +1,4 @@
-"""What people hold on to: commands and options with their defaults, public names with their signatures, groups of entry points."""
+"""What people rely on: commands and options with defaults, public names with signatures, groups of entry points."""
 
 from __future__ import annotations
 
@@ -12,7 +12,15 @@ from typing import Any
 
 from tools.snapshot.take import Parts, Run
 
-PUBLIC = ("fabula", "fabula.match", "fabula.text", "fabula.metrics", "fabula.protocols", "fabula.learn", "fabula.learn.matchers")
+PUBLIC = (
+    "fabula",
+    "fabula.match",
+    "fabula.text",
+    "fabula.metrics",
+    "fabula.protocols",
+    "fabula.learn",
+    "fabula.learn.matchers",
+)
 GROUP = re.compile(r"[\"'](fabula\.[a-z]+)[\"']")
 
 
@@ -50,7 +58,17 @@ def describe_command(command: Any) -> Parts:
         bounds = {n: getattr(p.type, n) for n in ("min", "max") if getattr(p.type, n, None) is not None}
         names = [*p.opts, *p.secondary_opts] if isinstance(p, click.Option) else [p.name.upper()]
         is_flag = getattr(p, "is_flag", False)
-        fact = [names, str(kind), bounds, str(default), p.required, p.multiple, p.nargs, is_flag, getattr(p, "hidden", False)]
+        fact = [
+            names,
+            str(kind),
+            bounds,
+            str(default),
+            p.required,
+            p.multiple,
+            p.nargs,
+            is_flag,
+            getattr(p, "hidden", False),
+        ]
         lines.append(json.dumps(fact, default=str))
         words.append(f"{names[0]}: {getattr(p, 'help', None) or ''}")
     if isinstance(command, click.Group):
@@ -74,4 +92,6 @@ def groups() -> list[str]:
 
     source = Path(fabula.__file__).parent
     text = "\n".join(path.read_text(encoding="utf-8") for path in source.rglob("*.py"))
-    return sorted({name for name in GROUP.findall(text) if re.search(rf"(?:group=|GROUP = )[\"']{re.escape(name)}", text)})
+    return sorted(
+        {name for name in GROUP.findall(text) if re.search(rf"(?:group=|GROUP = )[\"']{re.escape(name)}", text)}
+    )

@@ -1,4 +1,4 @@
-"""One run → its parts: exit code, output, numbers of messages, words of messages, files; as text without version, times, folders."""
+"""One run → its parts: exit code, output, numbers and words of messages, files; without version, times, folders."""
 
 from __future__ import annotations
 
@@ -152,8 +152,11 @@ def clean(text: str, place: str = "", suffix: str = "") -> str:
             text = "\n".join(json.dumps(rounded(json.loads(line)), ensure_ascii=False) for line in text.splitlines())
     for hidden in {place, os.path.realpath(place) if place else ""} - {""}:
         text = text.replace(hidden, "FOLDER")
-    root = str(Path(__file__).resolve().parents[2])
-    text = VERSION.sub(r"\1VERSION", text.replace(root, "ROOT"))
+    import fabula
+
+    for path, name in ((Path(fabula.__file__).parent, "PACKAGE"), (Path(__file__).resolve().parents[2], "ROOT")):
+        text = text.replace(str(path), name)
+    text = VERSION.sub(r"\1VERSION", text)
     return TIMES.sub("TIME", STAMPS.sub("DATE", text))
 
 
