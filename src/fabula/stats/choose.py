@@ -146,5 +146,18 @@ def tell_choices(chosen: Iterable[tuple[str, Chosen]], units: str) -> list[str]:
     ]
 
 
+def name_methods(methods: Iterable[str]) -> str:
+    """The kinds of interval that were used, as a line says them; none where there is no interval."""
+    return "+".join(sorted(set(filter(None, methods)))) or "none"
+
+
+def choose_percentile(theta: Array, n: int, how: Resampling) -> Chosen:
+    """Of a number whose draws alone are known, over n units: nothing bounds it, so that few units give no interval."""
+    drawn = theta[np.isfinite(theta)]
+    if n < ENOUGH or not len(drawn):
+        return Chosen(None, "", f"{n} {{units}} are too few, an interval of a ratio needs {ENOUGH}")
+    return Chosen(percentile(drawn, widen_level(how.level, n) if n < MANY else how.level), "percentile")
+
+
 def list_names(names: Sequence[str]) -> str:
     return ", ".join(names) if len(names) <= SHOWN else f"{', '.join(names[:SHOWN])} and {len(names) - SHOWN} more"
