@@ -1,17 +1,32 @@
-# Two commands on a fresh machine with python3, pip and make: `make demo` and `make test`.
+# On a fresh machine with python3, pip and make: `make demo`, `make test` (the tests), `make check` (all that CI runs).
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/pip install --disable-pip-version-check --quiet --constraint constraints.txt
 NATIVE := pyproject.toml CMakeLists.txt constraints.txt $(wildcard $(foreach d,src/fabula/_kernels src/fabula/_kernels/*,$(d)/*.cpp $(d)/*.hpp))
 
-.PHONY: demo test experiments lint bench bench-parts browser mutants sanitize kills fuzz reproduce figures clean
+# One thread a worker: two workers with two threads each on two processors wait for one another.
+WORKERS ?= 2
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal
+
+.PHONY: demo test test-slow check affected experiments lint types bench bench-parts browser mutants sanitize kills fuzz reproduce figures clean
 
 demo: $(VENV)/.installed
 	$(BIN)/fabula demo --out demo-report
 
-test: $(VENV)/.test-ready lint browser
-	$(BIN)/python -m pytest $(ARGS)
+# All tests but those of the three markers (pyproject.toml): slow, browser, experiment.
+test: $(VENV)/.test-ready
+	$(PYTEST) $(ARGS)
+
+test-slow: $(VENV)/.test-ready
+	$(PYTEST) -m 'slow and not browser and not experiment' $(ARGS)
+
+check: lint types test test-slow browser
+
+# The tests that call what changed since REF, uncommitted changes included; ARGS=--measure notes what calls what.
+REF ?= HEAD
+affected: $(VENV)/.test-ready
+	OMP_NUM_THREADS=1 $(BIN)/python tools/affected.py --since $(REF) --workers $(WORKERS) $(ARGS)
 
 # Tests that train a model until it has learned something by heart: minutes of processor time.
 experiments: $(VENV)/.test-ready
@@ -20,12 +35,14 @@ experiments: $(VENV)/.test-ready
 lint: $(VENV)/.test-ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+types: $(VENV)/.test-ready
 	@if $(BIN)/python -c 'import torch' 2>/dev/null; then $(BIN)/mypy; else \
 		echo "no torch here: the types of fabula.learn are not checked"; \
 		$(BIN)/mypy --follow-imports=silent $$(ls -d src/fabula/*/ | grep -v -e /learn/ -e __pycache__); fi
 
-# The report's tests drive Chromium. Where apt-get may install it (root, Debian) it is installed; elsewhere they skip.
-browser:
+# Tests that drive Chromium. Where apt-get may install it (root, Debian) it is installed; elsewhere they skip.
+browser: $(VENV)/.test-ready
 	@if command -v chromium >/dev/null && command -v chromedriver >/dev/null; then :; \
 	elif [ "$$(id -u)" = 0 ] && [ -e /etc/debian_version ] && command -v apt-get >/dev/null; then \
 		echo "installing chromium and chromium-driver"; export DEBIAN_FRONTEND=noninteractive; \
@@ -33,6 +50,7 @@ browser:
 		timeout 900 apt-get install -qq -y --no-install-recommends chromium chromium-driver >/dev/null 2>&1 \
 			|| echo "chromium could not be installed; the browser tests skip"; \
 	else echo "no chromium here, and no right to install it; the browser tests skip"; fi
+	$(PYTEST) -m browser $(ARGS)
 
 # Small faults put into the source one at a time: which of them does no test notice?
 mutants: $(VENV)/.test-ready

@@ -16,6 +16,13 @@ settings.register_profile("house", deadline=None)  # a busy machine is no failur
 settings.load_profile("house")
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest selects by marker
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "chromium" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.browser)
+
+
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """Real data sets that stand beside the project and are no part of it."""

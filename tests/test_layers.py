@@ -1,7 +1,9 @@
 """The shape of the house: data flows one way, imports point only backwards."""
 
 import ast
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -47,22 +49,55 @@ def room_of(path: Path) -> str:
     return path.relative_to(HOUSE).parts[0].removesuffix(".py")
 
 
-def parse(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+ROOMS = {room_of(f) for f in FILES} - {"__init__"}
+by_room = pytest.mark.parametrize("room", sorted({room_of(f) for f in FILES}))
 
 
-def imported(path: Path) -> set[tuple[str, int]]:
+def files_of(room: str) -> list[Path]:
+    return [f for f in FILES if room_of(f) == room]
+
+
+class Facts(NamedTuple):
+    """What these tests look at: every file is parsed once."""
+
+    docstring: str
+    imported: set[tuple[str, int]]  # dotted module, line
+    metrics_by_class: list[int]  # lines with isinstance(…, …Metric)
+    takes: list[tuple[str, int, int]]  # function, line, parameters
+    prints: list[int]  # lines
+
+
+@cache
+def facts(path: Path) -> Facts:
+    tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+    nodes = list(ast.walk(tree))
+    calls = [n for n in nodes if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)]
+    functions = [n for n in nodes if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+    return Facts(
+        docstring=(ast.get_docstring(tree) or "").strip(),
+        imported=imported_in(nodes, path),
+        metrics_by_class=[c.lineno for c in calls if c.func.id == "isinstance" and "Metric" in ast.unparse(c.args[1])],
+        takes=[(f.name, f.lineno, parameters(f)) for f in functions],
+        prints=[c.lineno for c in calls if c.func.id == "print"],
+    )
+
+
+def parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    a = function.args
+    return sum(p.arg not in ("self", "cls") for p in (*a.posonlyargs, *a.args, *a.kwonlyargs))
+
+
+def imported_in(nodes: list[ast.AST], path: Path) -> set[tuple[str, int]]:
     """(dotted module, line), also of imports inside functions; those for type checkers alone do not count."""
-    tree = parse(path)
     package = ["fabula", *path.relative_to(HOUSE).parts[:-1]]
     unseen = {
         id(inner)
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
         for inner in ast.walk(node)
     }
     found: set[tuple[str, int]] = set()
-    for node in ast.walk(tree):
+    for node in nodes:
         if id(node) in unseen:
             continue
         if isinstance(node, ast.Import):
@@ -74,11 +109,14 @@ def imported(path: Path) -> set[tuple[str, int]]:
     return found
 
 
+def imported(path: Path) -> set[tuple[str, int]]:
+    return facts(path).imported
+
+
 def rooms_imported(path: Path) -> set[tuple[str, int]]:
     """Our rooms among them. `import fabula` and `from fabula import __version__` enter no room."""
-    rooms = {room_of(f) for f in FILES} - {"__init__"}
     names = [(module.split("."), line) for module, line in imported(path)]
-    return {(parts[1], line) for parts, line in names if parts[0] == "fabula" and len(parts) > 1 and parts[1] in rooms}
+    return {(parts[1], line) for parts, line in names if parts[0] == "fabula" and len(parts) > 1 and parts[1] in ROOMS}
 
 
 def test_every_room_has_its_place():
@@ -86,24 +124,25 @@ def test_every_room_has_its_place():
     assert rooms <= {*ORDER, *LEAVES}, f"give {rooms - {*ORDER, *LEAVES}} a place in the order above"
 
 
-@pytest.mark.parametrize("path", FILES, ids=[str(f.relative_to(HOUSE)) for f in FILES])
-def test_imports_point_backwards(path):
-    room = room_of(path)
+@by_room
+def test_imports_point_backwards(room):
     if room in ("__init__", "__main__"):
         return  # the front door; it opens rooms when they are asked for
-    for other, line in rooms_imported(path):
-        where = f"{path.relative_to(HOUSE)}:{line} imports fabula.{other}"
-        if other in LEAVES:
-            assert room in LEAVES | {"api", "cli"}, f"{where}, a leaf that only verbs may open"
-        elif room in LEAVES:
-            assert other != "cli", where
-        else:
-            assert ORDER.index(other) <= ORDER.index(room), f"{where}, which comes after {room}"
+    for path in files_of(room):
+        for other, line in rooms_imported(path):
+            where = f"{path.relative_to(HOUSE)}:{line} imports fabula.{other}"
+            if other in LEAVES:
+                assert room in LEAVES | {"api", "cli"}, f"{where}, a leaf that only verbs may open"
+            elif room in LEAVES:
+                assert other != "cli", where
+            else:
+                assert ORDER.index(other) <= ORDER.index(room), f"{where}, which comes after {room}"
 
 
-@pytest.mark.parametrize("path", [f for f in FILES if room_of(f) not in ("learn", "features")], ids=str)
-def test_no_evaluation_imports_torch(path):
-    assert not {module for module, _ in imported(path) if module.split(".")[0] in HEAVY}
+@pytest.mark.parametrize("room", sorted({room_of(f) for f in FILES} - {"learn", "features"}))
+def test_no_evaluation_imports_torch(room):
+    for path in files_of(room):
+        assert not {module for module, _ in imported(path) if module.split(".")[0] in HEAVY}, path
 
 
 def test_core_stands_on_nothing_of_ours():
@@ -121,45 +160,44 @@ def test_the_check_sees_what_it_should():
     assert {"metrics", "protocols"} <= from_the_house  # also `from fabula import metrics`
 
 
-@pytest.mark.parametrize("path", FILES, ids=[str(f.relative_to(HOUSE)) for f in FILES])
-def test_what_a_room_keeps_to_itself_stays_there(path):
+@by_room
+def test_what_a_room_keeps_to_itself_stays_there(room):
     """A module whose name begins with _ is its room's own; the kernels alone have it in their name."""
-    for module, line in imported(path):
-        parts = module.split(".")
-        if parts[0] != "fabula" or len(parts) < 3 or parts[1] == room_of(path):
-            continue
-        private = [p for p in parts[2:] if p.startswith("_") and not p.startswith("__")]
-        assert not private or parts[1] == "_kernels", f"{path.relative_to(HOUSE)}:{line} imports {module}"
+    for path in files_of(room):
+        for module, line in imported(path):
+            parts = module.split(".")
+            if parts[0] != "fabula" or len(parts) < 3 or parts[1] == room:
+                continue
+            private = [p for p in parts[2:] if p.startswith("_") and not p.startswith("__")]
+            assert not private or parts[1] == "_kernels", f"{path.relative_to(HOUSE)}:{line} imports {module}"
 
 
-@pytest.mark.parametrize("path", FILES, ids=[str(f.relative_to(HOUSE)) for f in FILES])
-def test_nobody_asks_which_metric_it_is(path):
+@by_room
+def test_nobody_asks_which_metric_it_is(room):
     """What a metric can do is in its contract (metrics/base.py), not in its class."""
-    if room_of(path) == "metrics":
+    if room == "metrics":
         return
-    for call in (n for n in ast.walk(parse(path)) if isinstance(n, ast.Call)):
-        if isinstance(call.func, ast.Name) and call.func.id == "isinstance":
-            assert "Metric" not in ast.unparse(call.args[1]), f"{path.relative_to(HOUSE)}:{call.lineno}"
+    for path in files_of(room):
+        assert not facts(path).metrics_by_class, path.relative_to(HOUSE)
 
 
-@pytest.mark.parametrize("path", FILES, ids=[str(f.relative_to(HOUSE)) for f in FILES])
-def test_no_function_takes_more_than_8(path):
+@by_room
+def test_no_function_takes_more_than_8(room):
     """Beyond that, an options object (core/options.py) says what belongs together."""
-    for function in (n for n in ast.walk(parse(path)) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)):
-        a = function.args
-        names = [p.arg for p in (*a.posonlyargs, *a.args, *a.kwonlyargs) if p.arg not in ("self", "cls")]
-        assert len(names) <= 8, f"{path.relative_to(HOUSE)}:{function.lineno} {function.name} takes {len(names)}"
+    for path in files_of(room):
+        for name, line, count in facts(path).takes:
+            assert count <= 8, f"{path.relative_to(HOUSE)}:{line} {name} takes {count}"
 
 
-@pytest.mark.parametrize("path", FILES, ids=[str(f.relative_to(HOUSE)) for f in FILES])
-def test_every_file_opens_with_what_it_is(path):
-    tree = parse(path)
-    assert (ast.get_docstring(tree) or "").strip(), f"{path.relative_to(HOUSE)} has no docstring"
+@by_room
+def test_every_file_opens_with_what_it_is(room):
+    for path in files_of(room):
+        assert facts(path).docstring, f"{path.relative_to(HOUSE)} has no docstring"
 
 
-@pytest.mark.parametrize("path", FILES, ids=[str(f.relative_to(HOUSE)) for f in FILES])
-def test_only_the_command_line_and_reports_print(path):
-    if room_of(path) in {"cli", "report", *LEAVES}:
+@by_room
+def test_only_the_command_line_and_reports_print(room):
+    if room in {"__main__", "cli", "report", *LEAVES}:
         return
-    calls = [n for n in ast.walk(parse(path)) if isinstance(n, ast.Call)]
-    assert not [c.lineno for c in calls if isinstance(c.func, ast.Name) and c.func.id == "print"]
+    for path in files_of(room):
+        assert not facts(path).prints, path.relative_to(HOUSE)

@@ -23,6 +23,7 @@ def project() -> dict[str, object]:
     return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 
+@pytest.mark.slow  # mkdocs reads every module; links and names of pages are tested in test_docs.py
 def test_the_site_builds_without_a_warning(tmp_path):
     for package in ("mkdocs", "material", "mkdocstrings"):
         if find_spec(package) is None:

@@ -84,6 +84,7 @@ def test_processes_give_the_bytes_of_one(films, tmp_path, ending):
     assert list(one.values()) == list(two.values())
 
 
+@pytest.mark.slow  # Ray takes a minute to start
 def test_ray_gives_the_bytes_of_one(films, tmp_path):
     pytest.importorskip("ray", reason="needs fabula[ray]")
     extract([films], "thumbnail", Plan(out=tmp_path / "one.h5"))
@@ -116,6 +117,7 @@ def kill_and_resume(videos: Path, folder: Path, kills: int, seed: int) -> tuple[
     return store, met
 
 
+@pytest.mark.slow  # twelve films and five processes; a damaged part and a full disk are tried below
 def test_killed_and_resumed_it_is_the_same_store(films, tmp_path):
     many = tmp_path / "many"
     many.mkdir()

@@ -251,6 +251,7 @@ def test_on_a_pretended_gpu(worlds, never_stopped, tmp_path, monkeypatch, task, 
     assert losses(tmp_path / "run") == pytest.approx(losses(never_stopped(task, name)), rel=1e-4)
 
 
+@pytest.mark.slow  # every model in its first form is among the others
 @pytest.mark.parametrize(("task", "name", "more"), VARIANTS)
 def test_variants_on_a_pretended_gpu(worlds, tmp_path, monkeypatch, task, name, more):
     """A step, a validation, an answer."""

@@ -312,12 +312,7 @@ def test_micap_trains_and_predicts_on_them(cast, tmp_path):
         "micap", data=data, features=streams, val=data, out=tmp_path / "run", streams="face", set_=small, epochs=1,
         min_count=1, pieces=60, threads=1,
     )  # fmt: skip
-    done = subprocess.run(
-        [sys.executable, "-m", "fabula", "predict", "micap", str(tmp_path / "run"), "--task", "caption", "--data",
-         str(data), "--features", str(streams), "-o", str(tmp_path / "told.jsonl")],
-        capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    fabula.predict("micap", tmp_path / "run", tmp_path / "told.jsonl", task="caption", data=data, features=streams)
     assert len((tmp_path / "told.jsonl").read_text().splitlines()) == 2
 
 
