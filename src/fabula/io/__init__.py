@@ -296,8 +296,9 @@ def sniff_format(head: Head) -> Format:
     """The first format that knows the document (of JSON Lines: the first line) as its own."""
     if (found := SHELF.sniff(head)) is not None:
         return found
-    refuse_references(head)
     document = head.sample
+    if isinstance(document, dict | list):
+        refuse_references(head)
     seen = (
         f"an object with {', '.join(map(shown, list(document)[:4])) or 'no keys'}"
         if isinstance(document, dict)
