@@ -17,7 +17,7 @@ def test_diagnose_plain(fabula):
     assert lines[3][:5] == ["missed", "2", "2", "100.00", "+26.67"]
     assert ["score =", "count ×", "localisation ×", "captions ×", "order"] in lines
     assert ["73.33", "0.7333", "1.0000", "1.0000", "1.0000"] in lines
-    assert "|limits:near=0.1,right=0.5,inside=0.75,words=0.2,matching=greedy|ci:bca-0.95-50-seed0" in ran.out
+    assert "|limits:near=0.1,right=0.5,inside=0.75,words=0.2,matching=greedy|ci:none-0.95-50-seed0" in ran.out
 
 
 def test_diagnose_json(fabula, tmp_path):
@@ -33,11 +33,11 @@ def test_diagnose_json(fabula, tmp_path):
 def test_stress_plain_and_json(fabula, tmp_path):
     ask = ("stress", "ROUGE_L", "SODA_d,mIoU", "--ways", "shift,shuffle", "--resamples", 50)
     ran = fabula(*ask, "--json", "left.json")
-    assert ran.code == 0 and ran.err == "", ran.err
+    assert ran.code == 0 and "too few stories carry the spread" in ran.err, ran.err
     head, shift, shuffle, _, how = ran.out.splitlines()
     assert head == "ŝ/s\tstories\tROUGE_L\tSODA_d\tmIoU"
-    assert shift.split("\t")[2:4] == ["1.00 [1.00, 1.00]", "0.60 [0.60, 0.60]"]
-    assert shuffle.split("\t")[3] == "1.00 [1.00, 1.00]" and how.startswith("stories:129|copies:3|seed:0")
+    assert shift.split("\t")[2:4] == ["1.00 [0.97, 1.00]", "0.60 [0.58, 0.61]"]
+    assert shuffle.split("\t")[3].startswith("1.00 [0.9") and how.startswith("stories:129|copies:3|seed:0")
     assert json.loads((tmp_path / "left.json").read_text())["metrics"]["SODA_d"]["ways"]["shift"]["ratio"] < 0.61
 
 

@@ -95,18 +95,22 @@ def of_meta(document: Any) -> Iterator[float]:
         yield from (*percent([line["delta"], line["ci"]]), line["p"], line["p_holm"])
 
 
+def ends_of(estimate: dict[str, Any]) -> list[float | None]:
+    return [estimate[key] for key in ("value", "low", "high")]
+
+
 def of_attacks(document: Any) -> Iterator[float | None]:
     for a in document["attacks"]:
         yield from (a["attempts"], a["unread"], a["succeeded"], a["full"])
-        yield from (None if x is None else 100 * x for x in (a["plain"], a["after"], *a["gain"].values()))
+        yield from (None if x is None else 100 * x for x in (a["plain"], a["after"], *ends_of(a["gain"])))
 
 
 def of_checks(document: Any) -> Iterator[float | None]:
     for b in document["beside"]:
         yield from (b["pairs"], b["unread"])
-        estimates = [b["mean"], *b["equal"].values(), *b["shift"].values(), *b["gap"].values()]
+        estimates = [b["mean"], *ends_of(b["equal"]), *ends_of(b["shift"]), *ends_of(b["gap"])]
         yield from (None if x is None else 100 * x for x in estimates)
-        yield from b["alpha"].values()
+        yield from ends_of(b["alpha"])
 
 
 def of_protocols(document: Any) -> Iterator[float]:

@@ -65,8 +65,8 @@ def tables(seen: Diagnosis) -> Iterator[Table]:
 
 def how(seen: Diagnosis) -> str:
     limits = ",".join(f"{name}={value}" for name, value in asdict(seen.limits).items())
-    methods = name_methods(x.ci_method for x in (*(r for r in seen.repairs if r.errors), *seen.videos))
-    return f"{seen.signature}|limits:{limits}|ci:{seen.how.named(methods)}"
+    used = [*(r.ci_method for r in seen.repairs if r.errors), *(s.ci_method for s in seen.videos)]
+    return f"{seen.signature}|limits:{limits}|ci:{seen.how.named(name_methods(used))}"
 
 
 def plain(seen: Diagnosis | Retrieval) -> Iterator[str]:
