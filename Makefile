@@ -9,7 +9,7 @@ NATIVE := pyproject.toml CMakeLists.txt constraints.txt $(wildcard $(foreach d,s
 WORKERS ?= 2
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal
 
-.PHONY: demo test test-slow check affected experiments lint types bench bench-parts browser mutants sanitize kills fuzz reproduce clean
+.PHONY: demo test test-slow check affected experiments lint types bench bench-parts browser mutants sanitize kills fuzz reproduce figures clean
 
 demo: $(VENV)/.installed
 	$(BIN)/fabula demo --out demo-report
@@ -84,6 +84,10 @@ DATA ?= ../shared/data/youcook2_pss
 reproduce: $(VENV)/.test-ready
 	$(PIP) --editable '.[simulate]'
 	$(BIN)/python reproduce/pss.py --data $(DATA)
+
+# Measured figures of README and docs made again: does a page say what its command prints? (ARGS=--quick: in seconds)
+figures: $(VENV)/.test-ready
+	$(BIN)/python tools/figures.py $(ARGS)
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

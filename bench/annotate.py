@@ -96,19 +96,8 @@ def run_kills(folder: Path) -> None:
     server = Server(reply=fake.reply, seconds=0.05, keep=lambda body, head: head["x-call"])
 
     def command(store: str, *more: str) -> list[str]:
-        options = [
-            "--url",
-            server.url,
-            "--model",
-            "fake",
-            "--concurrency",
-            "4",
-            "--keyframes",
-            "4",
-            "--price",
-            "1/2",
-            *shown,
-        ]
+        asked = ["--url", server.url, "--model", "fake", "--concurrency", "4"]
+        options = [*asked, "--keyframes", "4", "--price", "1/2", *shown]
         return [*FABULA, "run", str(moments), "-s", str(folder / store), *options, *more]
 
     with serving(server):

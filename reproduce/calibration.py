@@ -4,8 +4,9 @@
     python reproduce/calibration.py few [draws] [--data ../shared/data]
 
 `few` takes the scores of real systems, video by video, for the whole world; it draws n videos of them, and looks
-whether the interval that `fabula score --ci` prints for these holds the score of all. The rule of stats/choose.py was
-chosen on the first two systems; the others were looked at once, when it stood.
+whether the interval that `fabula score --ci` prints for these holds the score of all. The bounded
+interval and its limits (stats/choose.py) were chosen on the first two systems; the widening from 50 to 200 videos was
+added after a short run over all of them.
 
 The rest is SIMULATED: a video's score is μ + the effect of its group + its own; groups have 1 to 9 videos, effects are
 normal or skewed (a shifted exponential). An interval of 95 % should hold μ in 95 of 100 data sets; a test at .05 should

@@ -10,7 +10,7 @@ it is a good endpoint. Of every run are measured: memory at its most, time, exit
 whether the key is in any file or line that it wrote. A run is a fault where
 
     memory > 300 MB  ·  the key is anywhere  ·  a traceback  ·  more than three lines on standard error
-    time beyond that of a good endpoint > the time limit + 5 s (then tried once more, alone: a machine may be busy)
+    time > the time limit + 5 s (then tried once more, alone: a machine may be busy)
     exit code 0 although no call can succeed, or any other than 0, 2, 3
 """
 
@@ -22,23 +22,30 @@ import contextlib
 import gzip
 import json
 import os
+import re
 import resource
-import subprocess
+import shutil
+import signal
 import sys
 import tempfile
-import threading
 import time
+import traceback
 import zlib
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+os.environ.update({"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"})  # processes are forked: no threads
 
+import httpx  # noqa: F401  (imported once, for all)
+
+import fabula
+from fabula import cli
 from fabula.annotate import fake as annotator
+from fabula.annotate.recipe import RecipeOptions
+from fabula.api import annotate as annotation
 from fabula.llm.fake import complete, read_prompt
 from fabula.text.judges import fake as judge
 
@@ -198,7 +205,7 @@ OWN = [
             ("finish-key", choice(finish_reason="KEY"), False),
             ("finish-list", choice(finish_reason=["KEY"]), False),
             ("finish-deep", b'{"choices": [{"message": {"content": "x"}, "finish_reason": %s}]}'
-             % (b"[" * 60 + b"]" * 60), True),
+             % (b"[" * 60 + b"]" * 60), False),
             ("text-key", said("1. KEY\n2. KEY and more words\n3. KEY KEY"), False),
             ("parts-key", said([{"text": KEY[:9]}, {"text": KEY[9:]}, {"text": 7}, 8]), False),
             ("content-object", said({"KEY": 1}), True),
@@ -283,16 +290,15 @@ class Hostile:
     """Addresses http://127.0.0.1:PORT/BEHAVIOUR/PLACE/v1."""
 
     port: int = 0
-    lines: dict[str, bytes] = field(default_factory=dict)  # answers to batches, by the address
+    lines: dict[str, bytes] = field(default_factory=dict)  # answers to batches, by their number
     known: dict[str, Behaviour] = field(default_factory=lambda: {b.name: b for b in BEHAVIOURS})
 
     async def serve(self, ready: Callable[[], None]) -> None:
         server = await asyncio.start_server(self.connect, "127.0.0.1", 0, limit=1 << 26)
         self.port = server.sockets[0].getsockname()[1]
-        self.stop = asyncio.Event()
         ready()
         async with server:
-            await self.stop.wait()
+            await asyncio.Event().wait()
 
     async def connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
@@ -301,7 +307,7 @@ class Hostile:
             fields = {n.lower(): v.strip() for n, _, v in (line.partition(":") for line in head[1:] if line)}
             data = await reader.readexactly(int(fields.get("content-length", "0")))
             _, name, place, _, path = target.split("/", 4)
-            here, good = self.find_good(f"{name}/{place}", method, path, data)
+            here, good = self.find_good(method, path, data)
             pieces: Pieces = whole(good)
             if here == place and name in self.known:
                 key = fields.get("authorization", "").removeprefix("Bearer ") or KEY
@@ -316,48 +322,47 @@ class Hostile:
                     await writer.drain()
         writer.close()
 
-    def find_good(self, address: str, method: str, path: str, data: bytes) -> tuple[str, bytes]:
+    def find_good(self, method: str, path: str, data: bytes) -> tuple[str, bytes]:
         """Which place this is, and what a good endpoint says there."""
+        number = next(iter(re.findall(r"\d+", path)), "")
         if path.startswith("models"):
             return "models", document({"data": [{"id": "M"}]})
         if path.startswith("chat"):
             return "chat", document(answer(json.loads(data)))
         if method == "POST" and path == "files":
+            number = str(len(self.lines))
             lines = [json.loads(line) for line in data.splitlines() if line.startswith(b'{"custom_id"')]
-            self.lines[address] = b"\n".join(
+            self.lines[number] = b"\n".join(
                 document({"custom_id": e["custom_id"], "response": {"status_code": 200, "body": answer(e["body"])}})
                 for e in lines
             )
-            return "files", document({"id": "file-1"})
+            return "files", document({"id": f"file-{number}"})
         if method == "POST":
-            return "batches", document({"id": "batch-1", "status": "validating"})
+            number = next(iter(re.findall(r"\d+", str(json.loads(data).get("input_file_id")))), "")
+            return "batches", document({"id": f"batch-{number}", "status": "validating"})
         if path.startswith("batches/"):
-            return "state", document({"id": "batch-1", "status": "completed", "output_file_id": "out-1"})
+            return "state", document({"id": path[8:], "status": "completed", "output_file_id": f"out-{number}"})
         if path.startswith("batches"):
             return "list", document({"data": [], "has_more": False})
-        return "content", self.lines.get(address, b"")
+        return "content", self.lines.get(number, b"")
 
 
 @contextlib.contextmanager
-def serving() -> Iterator[Hostile]:
-    server, ready, loop = Hostile(), threading.Event(), asyncio.new_event_loop()
-
-    def work() -> None:
-        loop.run_until_complete(server.serve(ready.set))
-        for task in asyncio.all_tasks(loop):
-            task.cancel()
-        loop.run_until_complete(asyncio.sleep(0.05))
-        loop.run_until_complete(loop.shutdown_asyncgens())
-        loop.close()
-
-    thread = threading.Thread(target=work, daemon=True)
-    thread.start()
-    ready.wait(10)
+def serving() -> Iterator[int]:
+    """The port of the endpoint, which is a process of its own."""
+    read, write = os.pipe()
+    child = os.fork()
+    if not child:
+        server = Hostile()
+        try:
+            asyncio.run(server.serve(lambda: os.write(write, f"{server.port}\n".encode())))
+        finally:
+            os._exit(0)
     try:
-        yield server
+        yield int(os.read(read, 20))
     finally:
-        loop.call_soon_threadsafe(server.stop.set)
-        thread.join(10)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
 
 
 # ── the verbs ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -381,7 +386,6 @@ class Run:
     verb: str
     code: int = 0
     seconds: float = 0.0
-    over: float = 0.0  # seconds beyond a run against a good endpoint
     memory: float = 0.0  # MB
     lines: int = 0
     said: str = ""
@@ -398,45 +402,88 @@ def command(verb: str, url: str) -> list[str]:
     return ["annotate", "run", "m.jsonl", "-s", "s.sqlite", "--record", "r.jsonl", *asked]
 
 
-def limit_memory() -> None:
-    resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
+def start(port: int, folder: Path, behaviour: str, place: str, verb: str) -> int:
+    """The verb in a process and a folder of its own; what it imports is imported already, and its time is its own."""
+    (folder / "m.jsonl").write_text("".join(json.dumps(m) + "\n" for m in MOMENTS))
+    (folder / "g.json").write_text(json.dumps(REFS))
+    (folder / "p.json").write_text(json.dumps(PREDS))
+    child = os.fork()
+    if child:
+        return child
+    code = 70
+    try:
+        os.chdir(folder)
+        for name, stream in (("out", 1), ("err", 2)):
+            os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT), stream)
+        resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
+        os.environ["OPENAI_API_KEY"] = KEY
+        sys.argv = ["fabula", *command(verb, f"http://127.0.0.1:{port}/{behaviour}/{place}/v1")]
+        cli.main()
+        code = 0
+    except SystemExit as ended:
+        code = ended.code if isinstance(ended.code, int) else 0 if ended.code is None else 1
+    except BaseException:
+        traceback.print_exc()
+        code = 1
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
 
 
-def try_one(server: Hostile, behaviour: Behaviour, place: str, verb: str, good: float = 0.0) -> Run:
-    """One verb in a process and a folder of its own; `good`: seconds that it takes with a good endpoint."""
-    run = Run(behaviour.name, place, verb)
-    environment = {**os.environ, "OPENAI_API_KEY": KEY, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        (folder / "m.jsonl").write_text("".join(json.dumps(m) + "\n" for m in MOMENTS))
-        (folder / "g.json").write_text(json.dumps(REFS))
-        (folder / "p.json").write_text(json.dumps(PREDS))
-        url = f"http://127.0.0.1:{server.port}/{behaviour.name}/{place}/v1"
-        with (folder / "out").open("wb") as out, (folder / "err").open("wb") as err:
-            began = time.monotonic()
-            process = subprocess.Popen(
-                [sys.executable, "-m", "fabula", *command(verb, url)],
-                cwd=folder, env=environment, stdout=out, stderr=err, preexec_fn=limit_memory,
-            )  # fmt: skip
-            hung = threading.Timer(3 * TIMEOUT + 30, process.kill)
-            hung.start()
-            _, status, used = os.wait4(process.pid, 0)
-            hung.cancel()
-            process.returncode = os.waitstatus_to_exitcode(status)
-            run.seconds, run.memory, run.code = time.monotonic() - began, used.ru_maxrss / 1024, process.returncode
-        told = (folder / "err").read_text("utf-8", "replace")
-        run.over = run.seconds - good
-        told = "".join(line for line in told.splitlines(keepends=True) if " %)" not in line)  # how far it is
-        run.lines, run.said = len(told.splitlines()), told.strip()[-300:]
-        held = [f.name for f in folder.rglob("*") if f.is_file() and KEY.encode() in f.read_bytes()]
-    return judge_run(run, behaviour, held, told)
+@dataclass
+class Started:
+    """A run under way."""
+
+    run: Run
+    behaviour: Behaviour
+    folder: Path
+    began: float
+    killed: bool = False
+
+
+def try_all(port: int, todo: Iterable[tuple[Behaviour, str, str]], jobs: int, root: Path) -> Iterator[Run]:
+    """Every run, so many at once, as they end."""
+    left, open_runs = iter(todo), dict[int, Started]()
+    more = True
+    while more or open_runs:
+        while more and len(open_runs) < jobs:
+            one = next(left, None)
+            more = one is not None
+            if one is not None:
+                folder = Path(tempfile.mkdtemp(dir=root))
+                began = time.monotonic()
+                child = start(port, folder, one[0].name, *one[1:])
+                open_runs[child] = Started(Run(one[0].name, *one[1:]), one[0], folder, began)
+        for child, of in list(open_runs.items()):
+            ended, status, used = os.wait4(child, os.WNOHANG)
+            if not ended:
+                if time.monotonic() - of.began > 3 * TIMEOUT + 30 and not of.killed:
+                    os.kill(child, signal.SIGKILL)
+                    of.killed = True
+                continue
+            del open_runs[child]
+            of.run.seconds, of.run.memory = time.monotonic() - of.began, used.ru_maxrss / 1024
+            of.run.code = os.waitstatus_to_exitcode(status)
+            yield finish(of)
+        time.sleep(0.02)
+
+
+def finish(of: Started) -> Run:
+    """What a run left behind, looked at."""
+    told = (of.folder / "err").read_text("utf-8", "replace")
+    told = "".join(line for line in told.splitlines(keepends=True) if " %)" not in line)  # how far it is
+    of.run.lines, of.run.said = len(told.splitlines()), told.strip()[-300:]
+    held = [f.name for f in of.folder.rglob("*") if f.is_file() and KEY.encode() in f.read_bytes()]
+    shutil.rmtree(of.folder)
+    return judge_run(of.run, of.behaviour, held, told)
 
 
 def judge_run(run: Run, behaviour: Behaviour, held: list[str], told: str) -> Run:
     fails = behaviour.fails and (run.place != "models" or behaviour.name == "models-of-one-token")
     checks = {
         f"{run.memory:.0f} MB": run.memory > MEMORY,
-        f"{run.over:.1f} s more": run.over > TIMEOUT + SPARE,
+        f"{run.seconds:.1f} s": run.seconds > TIMEOUT + SPARE,
         f"the key in {held}": bool(held),
         "a traceback": "Traceback" in told,
         f"{run.lines} lines": run.lines > LINES,
@@ -459,47 +506,58 @@ def list_runs(only: Iterable[str], verbs: Iterable[str], thorough: bool) -> Iter
                 yield behaviour, place, verb
 
 
-def measure_good(server: Hostile, verbs: Iterable[str], jobs: int) -> dict[str, float]:
-    """Seconds that each verb takes with a good endpoint, as many at once as later."""
-    with ThreadPoolExecutor(jobs) as pool:
-        tried = {verb: [pool.submit(try_one, server, GOOD, "chat", verb) for _ in range(jobs)] for verb in verbs}
-        found = {verb: [one.result() for one in some] for verb, some in tried.items()}
-    for verb, some in found.items():
-        if any(run.code for run in some):
-            raise SystemExit(f"{verb} fails with a good endpoint: {some[0].said}")
-    return {verb: min(run.seconds for run in some) for verb, some in found.items()}
+def import_all() -> None:
+    """Both verbs once, without an endpoint: processes that are forked then begin at once."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for file, document in (("g.json", REFS), ("p.json", PREDS)):
+            (folder / file).write_text(json.dumps(document))
+        (folder / "m.jsonl").write_text("".join(json.dumps(m) + "\n" for m in MOMENTS))
+        options = annotation.RunOptions(store=folder / "s.sqlite", batch=True, batch_pause=0.01)
+        annotation.run(folder / "m.jsonl", options=options, recipe=RecipeOptions(blind=True))
+        fabula.score(folder / "p.json", folder / "g.json", metrics="SODA_c(text=judge:fabula)", judge_url="fake")
+    from fabula.cli import annotate, score  # noqa: F401
+
+
+def tell(run: Run) -> Run:
+    if run.faults:
+        print(f"{run.behaviour}\t{run.place}\t{run.verb}\t{'; '.join(run.faults)}\t{run.said}", flush=True)
+    return run
 
 
 def main() -> int:
+    global TIMEOUT
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="names of behaviours, comma separated")
     parser.add_argument("--verbs", default="annotate,judge,batch")
     parser.add_argument("--thorough", action="store_true", help="in every place")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--timeout", type=float, default=TIMEOUT, help="seconds that a request may take")
     options = parser.parse_args()
+    slow: list[tuple[Behaviour, str, str]] = []
+    TIMEOUT = options.timeout
     todo = list(list_runs(filter(None, options.only.split(",")), options.verbs.split(","), options.thorough))
+    good = [(GOOD, "chat", verb) for verb in PLACES]
     runs: list[Run] = []
-    slow: list[tuple[int, tuple[Behaviour, str, str]]] = []
+    import_all()
     bomb(1), bomb(2)
-    with serving() as server, ThreadPoolExecutor(options.jobs) as pool:
-        good = measure_good(server, options.verbs.split(","), options.jobs)
-        for one, run in zip(todo, pool.map(lambda one: try_one(server, *one, good[one[2]]), todo), strict=True):
-            slow.extend([(len(runs), one)] if run.over > TIMEOUT + SPARE else [])
-            runs.append(run)
-            if run.faults:
-                print(f"{run.behaviour}\t{run.place}\t{run.verb}\t{'; '.join(run.faults)}\t{run.said}", flush=True)
-        for number, one in slow:
-            runs[number] = try_one(server, *one, measure_good(server, [one[2]], 1)[one[2]])
-            print(f"again, alone: {one[0].name}\t{one[1]}\t{one[2]}\t{'; '.join(runs[number].faults)}", flush=True)
+    with serving() as port, tempfile.TemporaryDirectory() as name:
+        for run in try_all(port, [*good, *todo], options.jobs, Path(name)):
+            if run.seconds > TIMEOUT + SPARE:
+                again = next(one for one in todo if (one[0].name, *one[1:]) == (run.behaviour, run.place, run.verb))
+                slow.append(again)
+                continue
+            runs.append(tell(run))
+        runs += [tell(run) for run in try_all(port, slow, 1, Path(name))]
     if options.json:
         options.json.write_text(json.dumps([asdict(run) for run in runs], indent=1))
-    print("verb\truns\tbehaviours\tmost MB\tmost s more\tkey\ttracebacks\texit codes\tfaults")
+    print("verb\truns\tbehaviours\tmost MB\tslowest s\tkey\ttracebacks\texit codes\tfaults")
     for verb in dict.fromkeys(run.verb for run in runs):
         some = [run for run in runs if run.verb == verb]
         codes = {code: sum(run.code == code for run in some) for code in sorted({run.code for run in some})}
         keys, traces = (sum(any(w in f for f in run.faults) for run in some) for w in ("the key", "traceback"))
-        most, slowest = max(run.memory for run in some), max(run.over for run in some)
+        most, slowest = max(run.memory for run in some), max(run.seconds for run in some)
         count, faults = len({run.behaviour for run in some}), sum(bool(run.faults) for run in some)
         print(f"{verb}\t{len(some)}\t{count}\t{most:.0f}\t{slowest:.1f}\t{keys}\t{traces}\t{codes}\t{faults}")
     faults = sum(bool(run.faults) for run in runs)

@@ -22,7 +22,7 @@ def main() -> None:
         name = (error.name or "").partition(".")[0]
         if name in ("", "fabula"):
             raise
-        print(f"fabula: error: the package {name} is absent; pip install {name}", file=sys.stderr)
+        sys.stderr.write(f"fabula: error: the package {name} is absent; pip install {name}\n")
         sys.exit(2)
     run()
 

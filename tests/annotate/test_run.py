@@ -293,7 +293,7 @@ def test_killed_at_random_it_ends_as_an_unbroken_run(tmp_path):
         asked = {key for _, key in server.log}
         server.log.clear()
         for _ in range(3):
-            begun, deadline = len(server.log), time.monotonic() + 20
+            begun, deadline = len(server.log), time.monotonic() + 120  # a busy machine
             process = subprocess.Popen([sys.executable, "-c", KILLED, *args, "-s", str(tmp_path / "killed")])
             while len(server.log) < begun + rng.randrange(2, 20) and time.monotonic() < deadline:
                 time.sleep(0.01)

@@ -1,9 +1,12 @@
 """fabula plot, as a user types it."""
 
+from fabula import demo
+
 
 def test_from_score_to_picture(fabula, tmp_path):
     for name in ("a", "b"):
-        typed = ("score", "preds.json", "--refs", "refs.json", "-m", "SODA_c,METEOR,mIoU", "--ci", "--resamples", 50)
+        files = (demo.SYSTEMS["good"], "--refs", demo.REFERENCES["annotator_1"])  # fewer than 5 videos: no interval
+        typed = ("score", *files, "-m", "SODA_c,METEOR,mIoU", "--ci", "--resamples", 50)
         assert fabula(*typed, "--json", f"{name}.json", "--rows", f"{name}.jsonl").code == 0
     for kind, ending in {"scatter": "jsonl", "thresholds": "json", "intervals": "json"}.items():
         ran = fabula("plot", kind, f"a.{ending}", f"b.{ending}", "-o", f"{kind}.svg", "--names", "A,B")

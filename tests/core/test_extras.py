@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fabula.core import extras
+from fabula.core import plugins as extras
 from fabula.core.errors import MissingExtra
 
 ROOT = Path(__file__).parents[2]

@@ -116,3 +116,10 @@ def test_without_pandas_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(MissingExtra, match=r"\[pandas\]"):
         TWO.to_pandas()
+
+
+def test_a_number_called_short_is_no_signature():
+    """MR_mAP over short windows; of other metrics `short` is the signature without defaults."""
+    score = Score("MR_mAP", {"map": 0.5, "short": 0.25}, "map", "MR_mAP(iou=0.5)|queries:2", short="MR_mAP|queries:2")
+    assert score.to_dict()["short"] == 0.25
+    assert Score("mIoU", {"value": 0.5}, "value", "mIoU(a=1)", short="mIoU").to_dict()["short"] == "mIoU"

@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 
 import fabula
+from fabula import demo
 from fabula.core.errors import SpecError
 from fabula.core.nouns import Corpus
 from fabula.diagnose import Limits, errors
 from fabula.diagnose.errors import REPAIRS
 from fabula.diagnose.finding import find
 from fabula.metrics import metric
+from fabula.report.diagnose import as_json, how
 from fabula.stats import Resampling
 from tests.toys import corpus, story
 
@@ -205,6 +207,12 @@ def test_the_demo_systems_fail_as_they_were_made():
     assert next(iter(dearest("out_of_order"))) == "out_of_order"
     over = dearest("over_segmenting")
     assert over["duplicate"] > 300 and over["missed"] == 0
+
+
+def test_the_line_of_how_names_the_intervals_that_were_made():
+    seen = errors(demo.SYSTEMS["good"], list(demo.REFERENCES.values()), metric="SODA_d", ci=Resampling(resamples=50))
+    assert how(seen).endswith("|ci:bounded-0.95-50-seed0")  # 15 videos: not one of them is the BCa that was asked for
+    assert {r["ci_method"] for r in as_json(seen)["repairs"]} == {"bounded"}
 
 
 def test_predictions_are_left_as_they_were():

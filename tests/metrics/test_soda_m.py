@@ -126,3 +126,11 @@ def test_every_dimension_is_a_number_of_the_result(session: Session) -> None:
     assert set(DIMENSIONS) < set(SODA_M.fields)
     rows = SODA_M.table(Stories([TWO], make_pred((0, 10, "a man"))))
     assert {f"precision {d}" for d in DIMENSIONS} | {f"recall {d}" for d in DIMENSIONS} <= set(rows.columns)
+
+
+def test_references_at_one_time_are_told_apart_by_their_points(session: Session) -> None:
+    """Words and times are equal: the order of a file would decide which of the two the predictions tell."""
+    events = (0.0, 10.0, {DETAIL: ["a man", "a crate"]}), (0.0, 10.0, {DETAIL: ["a dog"]})
+    pred = make_pred((0, 10, "a dog"), (0, 9, "a man"))
+    here, there = score(make_ref(*events), pred), score(make_ref(*events[::-1]), pred)
+    assert here == pytest.approx(there, nan_ok=True) and here["f1"] > 0

@@ -49,9 +49,12 @@ def soda(refs: str) -> tuple[str, ...]:
 
 
 DOCUMENTED = {
-    "coco": tuple(f"{n}(missing=drop)" for n in (*(f"BLEU_{k}" for k in (1, 2, 3, 4)), "METEOR", "ROUGE_L", "CIDEr")),
-    "densecap": ("DenseCap_mAP(pixel=1,stray=last,passing=pipe,grid=accumulated)",),
-    "densecap-pytorch": ("DenseCap_mAP(missing=drop,passing=pipe,grid=arange)",),
+    "coco": (
+        *(f"BLEU_{k}(missing=drop)" for k in (1, 2, 3, 4)),
+        *("METEOR(missing=drop,ties=file)", "ROUGE_L(missing=drop)", "CIDEr(missing=drop)"),
+    ),
+    "densecap": ("DenseCap_mAP(pixel=1,stray=last,passing=pipe,ties=file,grid=accumulated)",),
+    "densecap-pytorch": ("DenseCap_mAP(missing=drop,passing=pipe,ties=file,grid=arange)",),
     "densevid-2017": (*words(DENSEVID, "last"), f"PRF({DETECTION}){TIOU}"),
     "densevid-2018": (*words(DENSEVID, "abc"), f"PRF({DETECTION}){TIOU}"),
     "densevid-2019": (*words(DENSEVID, "random"), f"PRF({DETECTION}){TIOU}"),

@@ -327,37 +327,22 @@ CHAT = {
 
 
 def make_chat(rng: Random) -> Case:
-    if rng.random() < 0.4:
-        line = {"custom_id": "k", "response": {"status_code": rng.choice((200, 200, 400)), "body": CHAT}, "error": None}
-        return Case("chat", {"f": bend(rng, Doc("f", "json", line), [])[1]}, {"batch": True})
-    return Case("chat", {"f": bend(rng, Doc("f", "json", CHAT), [])[1]}, {"batch": False})
+    return Case("chat", {"f": bend(rng, Doc("f", "json", CHAT), [])[1]}, {})
 
 
 def read_chat(case: Case, folder: Path, said: Said) -> Any:
-    from fabula.llm.answer import ReplyError
-    from fabula.llm.answer import read_reply as read
-    from fabula.llm.batch import read_line
-    from fabula.llm.client import read_error
+    """The document of a reply; how its bytes come is for tests of the client."""
+    from fabula.llm.answer import ReplyError, read_document
 
-    data = (folder / "f").read_bytes()
-    said.append(" ".join(read_error(data).split())[:200])  # as the client does
-    if not case.options["batch"]:
-        try:
-            return plain(read(data, 0.5))
-        except ReplyError as error:
-            said.append(str(error))
-            return "refused"
-
-    class Cleaner:
-        """What a client does to words, without a key to hide."""
-
-        def clean(self, text: str) -> str:
-            return " ".join(text.split())[:200]
-
-        def without_key(self, text: str) -> str:
-            return text
-
-    return plain({key: repr(value) for key, value in read_line(Cleaner(), data, 0.5).items()})  # type: ignore[arg-type]
+    try:
+        document = json.loads((folder / "f").read_bytes())
+    except (ValueError, RecursionError):
+        return "no JSON"
+    try:
+        return plain(read_document(document, 0.5))
+    except ReplyError as error:
+        said.append(str(error))
+        return "refused"
 
 
 # ── archives and tables of SQLite ───────────────────────────────────────────────────────────────────────────────────

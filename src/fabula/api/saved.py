@@ -33,12 +33,15 @@ def load_result(path: Path) -> Result | None:
 def load_score(name: str, given: dict[str, Any]) -> Score:
     """The signature says which metric it was, and the metric which of its numbers is the primary one."""
     metric = metric_room.metric(given["signature"].split("|")[0])
+    given = dict(given)
+    if "short" in metric.fields and isinstance(given["short"], str):  # 0.1.0 wrote a signature over this number
+        given["short"] = None
     values = {field: math.nan if given[field] is None else float(given[field]) for field in metric.fields}
     low_high = given.get("ci")
     ci = {metric.primary: (float(low_high[0]), float(low_high[1]))} if low_high else None
     at = {str(t): load_numbers(numbers) for t, numbers in given.get("by_threshold", {}).items()}
     types = {str(t): load_numbers(numbers) for t, numbers in given.get("by_type", {}).items()}
-    short = str(given.get("short", ""))
+    short = "" if "short" in metric.fields else str(given.get("short", ""))
     method = str(given.get("ci_method", ""))
     return Score(name, values, metric.primary, given["signature"], ci, metric.scale, types, at, short, method)
 

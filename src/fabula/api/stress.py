@@ -15,7 +15,7 @@ from fabula.core.errors import SpecError
 from fabula.core.notes import Progress, silent
 from fabula.core.nouns import Corpus
 from fabula.core.options import deal, takes
-from fabula.diagnose.stress import Cell, Stress, StressOptions, default
+from fabula.diagnose.stress import Cell, Stress, StressOptions, default, refused, tell_cells
 from fabula.diagnose.stress import stress as spoil_stories
 from fabula.metrics import Metric
 from fabula.stats.resampling import Resampling
@@ -69,7 +69,7 @@ def stress(
             ci=Resampling(resamples=options.resamples, seed=options.seed),
             progress=progress,
         )
-    return replace(seen, warnings=warnings)
+    return replace(seen, warnings=(*warnings, *seen.warnings))
 
 
 def stress_moments(wanted: Sequence[Metric], corpus: str | Path | Corpus | None, options: StressOptions) -> Stress:
@@ -88,9 +88,11 @@ def stress_moments(wanted: Sequence[Metric], corpus: str | Path | Corpus | None,
     cells: dict[str, dict[str, Cell | None]] = {}
     for m in wanted:
         found = refuse_queries(cast("MomentMetric", m), queries, options.copies, how)
-        cells[str(m)] = {REFUSE: None if found is None else Cell(*found, len(queries) - found[2], {})}
+        cells[str(m)] = {REFUSE: None if found is None else refused(*found, len(queries))}
     said = {str(m): m.signature({"queries": len(queries)}) for m in wanted}
-    return Stress(cells, said, len(queries), options.copies, options.seed, how, tuple(notes.lines()))
+    return Stress(
+        cells, said, len(queries), options.copies, options.seed, how, (*notes.lines(), *tell_cells(cells, "queries"))
+    )
 
 
 def stress_questions(
@@ -113,7 +115,7 @@ def stress_questions(
         how=Resampling(method="percentile", resamples=min(options.resamples, DRAWS), seed=options.seed),
         progress=progress,
     )
-    return replace(seen, warnings=tuple(notes.lines()))
+    return replace(seen, warnings=(*notes.lines(), *seen.warnings))
 
 
 DRAWS = 500  # of answers: each folds whole tables

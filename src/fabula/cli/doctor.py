@@ -14,7 +14,7 @@ from fabula import __version__, _kernels
 from fabula.cli._out import Shown, show
 from fabula.core.cachefile import cache_folder, find_distrust
 from fabula.core.errors import FabulaError
-from fabula.core.extras import is_installed, pip_line, read_extras
+from fabula.core.plugins import is_installed, pip_line, read_extras
 from fabula.text.meteor.index import Tables, find_index
 
 if TYPE_CHECKING:

@@ -58,7 +58,7 @@ class MissingExtra(FabulaError):  # noqa: N818  (reads better than MissingExtraE
 
     def __init__(self, what: str, extra: str) -> None:
         self.what, self.extra = what, extra
-        from fabula.core.extras import pip_line  # read the installed package's metadata only when something is absent
+        from fabula.core.plugins import pip_line  # read the installed package's metadata only when something is absent
 
         super().__init__(f"{what} needs the extra [{extra}]; install it with: {pip_line(extra)}")
 

@@ -231,9 +231,10 @@ class Story(InColumns):
         return sorted(range(len(starts)), key=starts.__getitem__)
 
 
-def time_key(event: Event) -> tuple[float, float, str]:
-    """What events are ordered by: start, end, words."""
-    return event.segment.start, event.segment.end, event.caption or ""
+def time_key(event: Event) -> tuple[float, float, str, list[tuple[str, list[str]]]]:
+    """What events are ordered by: start, end, words; and the points of a checklist, whatever their order."""
+    points = sorted((dimension, sorted(told)) for dimension, told in event.checklist or ())
+    return event.segment.start, event.segment.end, event.caption or "", points
 
 
 @dataclass(frozen=True, slots=True)

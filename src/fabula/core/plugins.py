@@ -4,10 +4,14 @@
     CountMatch = "count_metrics.count_match:Metric"
 
 What is broken costs one line that names package and entry point. Ours come first: a name of ours stays ours.
+
+The other way round, the packages of Fabula's extras: Fabula is on no index, so a hint that names an extra of it would
+fail; the packages are, and a hint that names those that are absent works in a clone and beside a wheel alike.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -18,6 +22,8 @@ from fabula.core.printable import one_line
 if TYPE_CHECKING:  # loading it takes as long as all of ours
     from importlib.metadata import Distribution, EntryPoint
 
+REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][\w.-]*)\s*(?:\[([^\]]*)\])?")
+MARKER = re.compile(r"extra\s*==\s*['\"]([^'\"]+)")
 Check = Callable[[Any], str | None]  # what is wrong with a thing; None: nothing
 
 
@@ -106,3 +112,54 @@ def check_has(thing: Any, names: tuple[str, ...], noun: str) -> str | None:
 
 def describe(thing: Any) -> str:
     return f"the class {thing.__name__}" if isinstance(thing, type) else f"an object of type {type(thing).__name__}"
+
+
+# ── extras: packages that Fabula uses where they are there ─────────────────────────────────────────────────────────
+
+
+def read_extras() -> dict[str, dict[str, str]]:
+    """Extra → package → its requirement as pip takes it ("httpx>=0.27"); an extra inside another is resolved."""
+    from importlib.metadata import PackageNotFoundError, metadata, requires
+
+    try:
+        names = metadata("fabula").get_all("Provides-Extra") or []
+        lines = requires("fabula") or []
+    except PackageNotFoundError:  # run from its sources, not installed
+        return {}
+    own: dict[str, list[str]] = {extra: [] for extra in names}
+    for line in lines:
+        requirement, _, marker = line.partition(";")
+        if (extra := MARKER.search(marker)) and extra[1] in own:
+            own[extra[1]].append(requirement.strip())
+
+    def resolve(extra: str) -> dict[str, str]:
+        packages: dict[str, str] = {}
+        for requirement in own.get(extra, ()):
+            name, inner = REQUIREMENT.match(requirement).groups()  # type: ignore[union-attr]
+            if name.lower() == "fabula":
+                for other in (inner or "").split(","):
+                    packages |= resolve(other.strip())
+            else:
+                packages[name] = requirement
+        return packages
+
+    return {extra: resolve(extra) for extra in own}
+
+
+def is_installed(package: str) -> bool:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        version(package)
+    except PackageNotFoundError:
+        return False
+    return True
+
+
+def pip_line(extra: str) -> str:
+    """`pip install …` of the packages of an extra that are absent; of all of them where none is."""
+    packages = read_extras().get(extra)
+    if not packages:
+        return f"pip install '.[{extra}]' in a clone of Fabula"
+    absent = [requirement for package, requirement in packages.items() if not is_installed(package)]
+    return "pip install " + " ".join(f"'{requirement}'" for requirement in absent or packages.values())

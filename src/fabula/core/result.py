@@ -51,7 +51,7 @@ class Score:
         parts = {"by_type": self.by_type, "by_threshold": self.by_threshold}
         told = {name: {k: numbers(v) for k, v in part.items()} for name, part in parts.items() if part}
         own = numbers({**self.values, "value": self.value})
-        short = {"short": self.short} if self.short else {}
+        short = {"short": self.short} if self.short and "short" not in own else {}  # MR_mAP has a number of that name
         method = {"ci_method": self.ci_method} if self.ci_method else {}
         return {**own, "signature": self.signature, **short, "ci": ci, **method, **told}
 

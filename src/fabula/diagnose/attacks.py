@@ -19,7 +19,7 @@ from fabula.core.notes import Progress, silent
 from fabula.core.options import Options, option
 from fabula.core.registry import close_to
 from fabula.diagnose.judges import MOST, draw_pairs, name_voice
-from fabula.diagnose.voices import Array, Estimate, Heard, Pair, Voice, check_read, estimate, hear
+from fabula.diagnose.voices import Array, Estimate, Heard, Pair, Voice, check_read, estimate, hear, tell_estimates
 from fabula.llm.session import Session
 from fabula.stats.resampling import Resampling
 from fabula.text.judges.attempts import speaks_to_judge
@@ -148,6 +148,7 @@ def attack_judge(
     unread, notes = plain.unread + misled.unread, []
     if missing := plain.missing + misled.missing:
         notes.append(f"{missing} judgements are not on record")
+    notes += tell_estimates((f"{a.name} gain", a.gain) for a in found)
     return Attacked(
         options.judge,
         model,
@@ -185,4 +186,4 @@ def tell_attack(name: str, kind: str, heard: tuple[Heard, Heard], pairs: Sequenc
     before, after = (float(v[both].mean()) if both.any() else float("nan") for v in (x, y))
     rose, full = int((gain > 1e-9).sum()), int(((y >= TOP) & (x < TOP))[both].sum())
     tried, unread = int(both.sum()), heard[1].unread
-    return Attack(name, kind, tried, unread, rose, full, 0, before, after, estimate(gain, ids, how))
+    return Attack(name, kind, tried, unread, rose, full, 0, before, after, estimate(gain, ids, how, least=-1.0))

@@ -151,6 +151,7 @@ class Repair:
     value: float  # the score once repaired
     gain: float
     interval: Interval | None  # None: too few videos for one
+    ci_method: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +235,8 @@ def errors(
         n = sum(sum(one[kind].values()) for one in counted)
         videos = len({v for one in counted for v in one[kind]})
         gain = choose_difference(some[None], some[kind], drawn[kind] - drawn[None], how)
-        told.append(Repair(kind, n, videos, some[kind].value, some[kind].value - some[None].value, gain.interval))
+        value = some[kind].value
+        told.append(Repair(kind, n, videos, value, value - some[None].value, gain.interval, gain.method))
         if n:
             choices.append((kind.replace("_", " "), gain))
     single = replace(made, refs="mean") if "refs" in made.defaults() else made  # type: ignore[call-arg]

@@ -25,7 +25,7 @@ from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Progress, silent
 from fabula.core.options import Options, option
 from fabula.core.registry import close_to
-from fabula.diagnose.voices import Beside, Change, Heard, Pair, Voice, check_read, hear, set_beside
+from fabula.diagnose.voices import Beside, Change, Heard, Pair, Voice, check_read, hear, set_beside, tell_estimates
 from fabula.llm.prices import Prices
 from fabula.llm.record import Record
 from fabula.llm.session import Session, asking
@@ -219,6 +219,11 @@ def check_judge(
             notes.append(f"{other.voice.name}: not on record")
         else:
             beside.append(set_beside(found, other, some, how))
+    notes += tell_estimates(
+        (f"{b.name} {what}", e)
+        for b in beside
+        for what, e in (("equal", b.equal), ("shift", b.shift), ("|shift|", b.gap), ("alpha", b.alpha))
+    )
     return Checked(
         options.judge,
         model,

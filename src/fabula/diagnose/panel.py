@@ -19,13 +19,14 @@ from fabula.core.result import Result
 from fabula.diagnose._rules import Apart, apart
 from fabula.diagnose.pairs import read_pairs
 from fabula.diagnose.protocols import applies, every_protocol
-from fabula.diagnose.voices import Heard, Pair, Voice, hear
+from fabula.diagnose.voices import UNITS, Heard, Pair, Voice, hear
 from fabula.llm.session import asking, current
 from fabula.protocols import Protocol
 from fabula.score import Request, ScoreOptions, stories
 from fabula.score import task as find_task
 from fabula.score.base import Memory, Readable
-from fabula.stats.bootstrap import Interval, bootstrap, percentile
+from fabula.stats.bootstrap import Interval, bootstrap
+from fabula.stats.choose import choose_difference
 from fabula.stats.resampling import Resampling
 from fabula.stats.sample import samples
 from fabula.text.judges import Judge
@@ -78,7 +79,9 @@ class Difference:
     metric: str
     value: float
     base: float
-    interval: Interval  # of value − base, by drawing videos or items for both at once
+    interval: Interval | None  # of value − base, by drawing videos or items for both at once
+    ci_method: str
+    reason: str  # why the interval is a bounded one, or none
     facts: dict[str, tuple[str, str]]  # what differs: here, there
     most: tuple[Apart, ...]  # the videos or items, most different first
     judgements: int  # that both gave and that could be read
@@ -107,7 +110,9 @@ def differ(here: Seat, there: Seat, pairs: Sequence[Pair], how: Resampling) -> D
     (label, score), (other, base) = (next(iter(seat.result.scores.items())) for seat in (here, there) if seat.result)
     ours = here.result.metrics[label], here.result.rows[label]
     theirs = there.result.metrics[other], there.result.rows[other]
-    theta = bootstrap(samples([(ours[1], ours[0]), (theirs[1], theirs[0])]), how.resamples, how.seed)
+    some = samples([(ours[1], ours[0]), (theirs[1], theirs[0])])
+    theta = bootstrap(some, how.resamples, how.seed)
+    chosen = choose_difference(some[1], some[0], theta[0] - theta[1], how)
     facts = {
         k: (here.facts.get(k, ""), there.facts.get(k, ""))
         for k in dict.fromkeys([*here.facts, *there.facts])
@@ -120,7 +125,9 @@ def differ(here: Seat, there: Seat, pairs: Sequence[Pair], how: Resampling) -> D
         label,
         score.value,
         base.value,
-        percentile(theta[0] - theta[1], how.level),
+        chosen.interval,
+        chosen.method,
+        chosen.reason.format(units=UNITS) + (": a bounded interval" if chosen.method and chosen.reason else ""),
         facts,
         tuple(apart(ours, theirs, ours[0].primary)),
         both,
@@ -162,7 +169,7 @@ def panel(
     if not any(seat.result for seat in seats):
         told = "; ".join(seat.refused for seat in seats) or "was it made with these files?"
         raise InputError("no record holds what a judge would be asked here", file=records[0], hint=told)
-    return Panel(task, tuple(seats), some, Resampling(resamples=2000), (*remarks, *notes.lines()))
+    return Panel(task, tuple(seats), some, Resampling(resamples=2000, method="percentile"), (*remarks, *notes.lines()))
 
 
 def hold_seats(

@@ -27,11 +27,11 @@ from fabula.core.notes import Progress, silent
 from fabula.core.questions import Response, letter
 from fabula.core.registry import close_to
 from fabula.core.rows import Rows
-from fabula.diagnose.stress import Cell, Stress
+from fabula.diagnose.stress import Cell, Stress, tell_cells
 from fabula.llm.options import EndpointOptions
 from fabula.llm.session import asking
 from fabula.metrics.questions import QuestionMetric, Responses
-from fabula.stats.bootstrap import Interval
+from fabula.stats.choose import choose_percentile
 from fabula.stats.resampling import Resampling
 from fabula.text.judges.fake import reply
 
@@ -123,7 +123,7 @@ def stress_answers(
         }
     progress("stress", len(wanted), len(wanted))
     said = {str(m): m.signature({"items": len(responses)}) for m in wanted}
-    return Stress(cells, said, len(responses), copies, how.seed, how)
+    return Stress(cells, said, len(responses), copies, how.seed, how, tell_cells(cells, "items"))
 
 
 def score(metric: QuestionMetric, responses: Sequence[Response], twice: bool = False) -> Rows:
@@ -146,9 +146,8 @@ def spoil(
         return None
     rng = np.random.default_rng(how.seed)
     drawn = [share(metric, base, tables, rng.integers(0, len(base), len(base))) for _ in range(how.resamples)]
-    rest = 100 * (1 - how.level) / 2
-    low, high = np.nanpercentile(drawn, [rest, 100 - rest])
-    return Cell(ratio, Interval(float(low), float(high)), len(base), 0, {})
+    chosen = choose_percentile(np.array(drawn), len(base), how)
+    return Cell(ratio, chosen.interval, len(base), 0, {}, chosen.method, chosen.reason)
 
 
 def share(metric: QuestionMetric, base: Rows, tables: Sequence[Rows], at: np.ndarray[Any, Any]) -> float:

@@ -23,14 +23,14 @@ from fabula.metrics.captions import Items
 from fabula.metrics.moments import MomentMetric
 from fabula.metrics.stories import Stories
 from fabula.score.rankings import moment_rows
-from fabula.stats.bootstrap import Interval
+from fabula.stats.choose import Chosen, choose_percentile
 from fabula.stats.resampling import Resampling
 
 REFUSE = "refuse"
 WRONG = "nobody knows what happens"  # words that share nothing with a caption
 DRAWS = 500  # each folds whole tables
 Tables = list[tuple[Rows, Rows]]  # of what is answered wrongly, of what is refused
-Ratio = tuple[float, Interval, int]  # r, its interval, of how many
+Ratio = tuple[float, Chosen, int]  # r, its interval, of how many
 
 
 def refuse_stories(metric: Metric, told: Mapping[str, Story], copies: int, how: Resampling) -> Ratio | None:
@@ -97,9 +97,7 @@ def measure(metric: Metric, tables: Tables, ids: Sequence[str | int], how: Resam
     rng = np.random.default_rng(how.seed)
     draws = min(how.resamples, DRAWS)
     drawn = [ratio([ids[k] for k in rng.integers(0, len(ids), len(ids)).tolist()]) for _ in range(draws)]
-    rest = 100 * (1 - how.level) / 2
-    low, high = np.nanpercentile(drawn, [rest, 100 - rest]).tolist()
-    return r, Interval(low, high), len(ids)
+    return r, choose_percentile(np.array(drawn), len(ids), how), len(ids)
 
 
 def fold(metric: Metric, rows: Rows, ids: Sequence[str | int]) -> float:

@@ -74,6 +74,7 @@ class Fault:
     queries: int
     share: float
     interval: Interval | None  # None: too few videos for one
+    ci_method: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +126,7 @@ def retrieval(
     drawn = bootstrap(some, how.resamples, how.seed)
     chosen = [choose_interval(s, theta, how) for s, theta in zip(some, drawn, strict=True)]
     faults = tuple(
-        Fault(kind, round(rows[kind].sum()), s.value, one.interval)
+        Fault(kind, round(rows[kind].sum()), s.value, one.interval, one.method)
         for kind, s, one in zip(KINDS, some, chosen, strict=True)
     )
     lines = (*notes.lines(), *tell_choices(zip(KINDS, chosen, strict=True), "videos"))

@@ -45,6 +45,7 @@ class VideoSlice:
     videos: int
     value: float
     interval: Interval | None  # None: too few videos for one
+    ci_method: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +150,7 @@ def video_slices(sets: Sequence[Corpus], rows: Rows, metric: Metric, how: Resamp
     some = [Sample.of(rows.take(at), metric) for at in inside]
     bounds = choose_apart(some, how)
     return [
-        VideoSlice(name, label, len(at), sample.value, chosen.interval)
+        VideoSlice(name, label, len(at), sample.value, chosen.interval, chosen.method)
         for (name, label, at), sample, chosen in zip(slices, some, bounds, strict=True)
     ]
 

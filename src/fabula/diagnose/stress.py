@@ -29,10 +29,12 @@ from fabula.metrics import Metric
 from fabula.metrics.captions import Items
 from fabula.metrics.stories import Stories
 from fabula.score.options import ScoreOptions
-from fabula.stats.bootstrap import Interval, interval
+from fabula.stats.bootstrap import Interval
+from fabula.stats.choose import Chosen, choose_apart, tell_choices
 from fabula.stats.resampling import Resampling, check_seed
 from fabula.stats.sample import Mean, Sample
 
+FEW = "too few {units} carry the spread for a bootstrap"
 COPIES = 3  # of every story and way, as MICap makes them
 DEFAULT = ("SODA_c", "METEOR", "CIDEr", "BLEU_4", "ROUGE_L")  # and iSPICE, where it is installed
 
@@ -59,10 +61,12 @@ class Cell:
     """What is left of one metric under one way of spoiling."""
 
     ratio: float
-    interval: Interval
+    interval: Interval | None  # None: too few stories for one
     stories: int
     skipped: int  # stories that it does not apply to, or that score 0 against themselves
     ratios: Mapping[str | int, float]  # of each story
+    ci_method: str = ""
+    reason: str = ""  # why the interval is another than was asked for, or none
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +125,7 @@ def stress(
         if way == REFUSE:
             for m in made:
                 found = refuse_stories(m, told, copies, how)
-                cells[str(m)][way] = None if found is None else Cell(*found, len(told) - found[2], {})
+                cells[str(m)][way] = None if found is None else refused(*found, len(told))
             continue
         spoiled = [
             {
@@ -138,7 +142,23 @@ def stress(
             )
     progress("stress", len(ways), len(ways))
     signed = {str(m): m.signature({"stories": len(told), **judged_by(m)}) for m in made}
-    return Stress(cells, signed, len(told), copies, seed, how)
+    return Stress(cells, signed, len(told), copies, seed, how, tell_cells(cells, "stories"))
+
+
+def refused(ratio: float, chosen: Chosen, units: int, of: int) -> Cell:
+    """Whether refusing pays, as a cell."""
+    return Cell(ratio, chosen.interval, units, of - units, {}, chosen.method, chosen.reason)
+
+
+def tell_cells(cells: Mapping[str, Mapping[str, Cell | None]], units: str) -> tuple[str, ...]:
+    """Which intervals are bounded ones, and which are absent, with the reason."""
+    choices = [
+        (f"{metric} {way}", Chosen(c.interval, c.ci_method, FEW if c.ci_method else c.reason))
+        for metric, ways in cells.items()
+        for way, c in ways.items()
+        if c is not None and c.reason
+    ]
+    return tuple(tell_choices(choices, units))
 
 
 def judged_by(metric: Metric) -> dict[str, str]:
@@ -185,10 +205,8 @@ def measure_notice(
         return None
     ratios = {v: float(np.mean([one[v] for one in after])) / base[v] for v in counted}
     rows = Rows.of({"video": v, "value": r} for v, r in ratios.items())
-    bounds = interval(
-        Sample.of(rows, Mean()), level=how.level, method=how.method, resamples=how.resamples, seed=how.seed
-    )
-    return Cell(float(np.mean(list(ratios.values()))), bounds, len(counted), of - len(counted), ratios)
+    ratio, (chosen,) = float(np.mean(list(ratios.values()))), choose_apart([Sample.of(rows, Mean())], how)
+    return Cell(ratio, chosen.interval, len(counted), of - len(counted), ratios, chosen.method, chosen.reason)
 
 
 def score_stories(metric: Metric, refs: Mapping[str, Story], told: Mapping[str, Story]) -> dict[str | int, float]:

@@ -9,7 +9,7 @@ judged and that could be read count; how many could not is said beside them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,7 +21,7 @@ from fabula.llm.answer import Answer, CallError
 from fabula.llm.call import Call
 from fabula.llm.session import Session
 from fabula.stats.agreement import alpha, alpha_interval
-from fabula.stats.bootstrap import interval
+from fabula.stats.choose import ENOUGH, Chosen, choose_apart, tell_choices
 from fabula.stats.resampling import Resampling
 from fabula.stats.sample import Mean, Sample
 from fabula.text.judges.base import Judge
@@ -109,8 +109,11 @@ class Estimate:
     value: float
     low: float
     high: float
+    ci_method: str = ""
+    reason: str = ""  # why the interval is another than was asked for, or none
 
 
+UNITS = "videos or items"  # what is drawn
 NOTHING = Estimate(float("nan"), float("nan"), float("nan"))
 
 
@@ -142,28 +145,37 @@ def set_beside(base: Heard, other: Heard, pairs: Sequence[Pair], how: Resampling
         other.missing,
         other.mean,
         estimate(np.isclose(x, y).astype(float), ids, how),
-        estimate(y - x, ids, how),
+        estimate(y - x, ids, how, least=-1.0),
         estimate(np.abs(y - x), ids, how),
         estimate_alpha(x, y, ids, how),
     )
 
 
-def estimate(values: Array, ids: Sequence[str], how: Resampling) -> Estimate:
-    """A mean over pairs, its interval by drawing ids."""
+def estimate(values: Array, ids: Sequence[str], how: Resampling, least: float = 0.0) -> Estimate:
+    """A mean over pairs of values from `least` to 1, its interval by drawing ids."""
     if not len(values):
         return NOTHING
-    rows = Rows.of({"video": k, "value": v} for k, v in enumerate(values.tolist()))
+    rows = Rows.of({"video": k, "value": v} for k, v in enumerate(((values - least) / (1 - least)).tolist()))
     sample = Sample.of(replace(rows, clusters=tuple(ids)), Mean())
-    if len(sample.videos) < 2:
-        return replace(NOTHING, value=sample.value)
-    bounds = interval(sample, level=how.level, method=how.method, resamples=how.resamples, seed=how.seed)
-    return Estimate(sample.value, *bounds)
+    value, (chosen,) = float(values.mean()), choose_apart([sample], how)
+    reason = chosen.reason.format(units=UNITS)
+    if chosen.interval is None:
+        return replace(NOTHING, value=value, reason=reason)
+    low, high = (least + (1 - least) * end for end in chosen.interval)
+    return Estimate(value, low, high, chosen.method, reason)
 
 
 def estimate_alpha(x: Array, y: Array, ids: Sequence[str], how: Resampling) -> Estimate:
     if not len(x):
         return NOTHING
     units = [list(unit) for unit in zip(x.tolist(), y.tolist(), strict=True)]
+    value, drawn = alpha(units, "interval"), len(set(ids))
+    if drawn < ENOUGH:
+        return replace(NOTHING, value=value, reason=f"{drawn} {UNITS} are too few, an interval of α needs {ENOUGH}")
     found = alpha_interval(units, "interval", how.resamples, how.seed, how.level, ids)
-    value = alpha(units, "interval")
-    return replace(NOTHING, value=value) if found is None else Estimate(value, *found)
+    return replace(NOTHING, value=value) if found is None else Estimate(value, *found, "percentile")
+
+
+def tell_estimates(named: Iterable[tuple[str, Estimate]]) -> list[str]:
+    """Which intervals are bounded ones, and which are absent, with the reason."""
+    return tell_choices([(name, Chosen(None, e.ci_method, e.reason)) for name, e in named], UNITS)

@@ -27,9 +27,9 @@ from typing import Any
 import numpy as np
 
 from fabula.api.reward import reward
-from fabula.core.literal import read_python_literal
 from fabula.core.moments import Id, Query, Ranking
 from fabula.core.notes import announce
+from fabula.core.patterns import read_python_literal
 from fabula.io.answers import Options, parse
 from fabula.metrics import Metric
 from fabula.metrics import metric as make_metric

@@ -20,7 +20,7 @@ import contextlib
 import json
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -65,7 +65,7 @@ class FakeReply:
     data: bytes
     headers: dict[str, str] = field(default_factory=dict)
 
-    async def aiter_raw(self) -> AsyncIterator[bytes]:
+    async def aiter_raw(self) -> AsyncGenerator[bytes, None]:
         yield self.data
 
 

@@ -144,6 +144,7 @@ class Session:
             return
         try:
             self.run(self.stack.aclose())
+            self.run(self.loop.shutdown_asyncgens())
         finally:
             self.loop.call_soon_threadsafe(self.loop.stop)
             if self.thread is not None:

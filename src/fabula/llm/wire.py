@@ -14,8 +14,8 @@ import asyncio
 import json
 import time
 import zlib
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from itertools import chain
@@ -110,10 +110,13 @@ def describe_document(document: Any) -> str:
 class Streamed(Protocol):
     """A reply whose head has come."""
 
-    status_code: int
-    headers: Mapping[str, str]
+    @property
+    def status_code(self) -> int: ...
 
-    def aiter_raw(self) -> AsyncIterator[bytes]: ...
+    @property
+    def headers(self) -> Mapping[str, str]: ...
+
+    def aiter_raw(self) -> AsyncGenerator[bytes, None]: ...
 
 
 class Lane(Protocol):
@@ -151,16 +154,18 @@ async def exchange(lane: Lane, request: Request, seconds: float, errors: tuple[t
     """A whole reply, or Trouble. `errors` are those of the lane."""
     loop = asyncio.get_running_loop()
     limit = loop.time() + seconds + len(request.content) / QUICK
+    expected: tuple[type[Exception], ...] = (*errors, OSError, ValueError)
     sent, come, held = 0, 0, bytearray()
     try:
         async with (
             asyncio.timeout_at(limit) as clock,
             lane.stream(request.method, request.path, content=request.content, headers=request.headers or {}) as reply,
+            aclosing(reply.aiter_raw()) as pieces,
         ):
             status, headers = reply.status_code, reply.headers
             decode = choose_decoder(headers.get("content-encoding"))
             wanted = request.take if request.take is not None and status == 200 else held.extend
-            async for piece in reply.aiter_raw():
+            async for piece in pieces:
                 sent += len(piece)
                 for part in chain((b"",), decode(piece)):  # one at a time
                     come += len(part)
@@ -175,7 +180,7 @@ async def exchange(lane: Lane, request: Request, seconds: float, errors: tuple[t
         raise Trouble("timeout", f"no whole reply within {seconds:g} s") from None
     except zlib.error as error:
         raise Trouble("reply", f"the reply is no gzip ({error})") from None
-    except (*errors, OSError, ValueError) as error:
+    except expected as error:
         if "Timeout" in type(error).__name__:
             raise Trouble("timeout", f"no whole reply within {seconds:g} s") from None
         raise Trouble("connection", str(error) or type(error).__name__) from None

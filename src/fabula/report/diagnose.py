@@ -12,6 +12,7 @@ from fabula.diagnose.factors import CHAIN
 from fabula.diagnose.retrieval import Retrieval
 from fabula.report.table import plain_rows
 from fabula.stats.bootstrap import Interval
+from fabula.stats.choose import name_methods
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -64,7 +65,8 @@ def tables(seen: Diagnosis) -> Iterator[Table]:
 
 def how(seen: Diagnosis) -> str:
     limits = ",".join(f"{name}={value}" for name, value in asdict(seen.limits).items())
-    return f"{seen.signature}|limits:{limits}|ci:{seen.how}"
+    methods = name_methods(x.ci_method for x in (*(r for r in seen.repairs if r.errors), *seen.videos))
+    return f"{seen.signature}|limits:{limits}|ci:{seen.how.named(methods)}"
 
 
 def plain(seen: Diagnosis | Retrieval) -> Iterator[str]:
@@ -115,6 +117,7 @@ def errors_json(seen: Diagnosis) -> dict[str, Any]:
                 "value": r.value,
                 "gain": r.gain,
                 "ci": ends(r.interval),
+                "ci_method": r.ci_method,
             }
             for r in seen.repairs
         ],
@@ -138,9 +141,10 @@ def retrieval_plain(seen: Retrieval) -> Iterator[str]:
         [said.get(f.kind, f"{f.kind} wrong"), f"{f.queries:,}", f"{f.share * 100:.2f}", spread(f.interval, 100)]
         for f in seen.faults
     ]
+    methods = seen.how.named(name_methods(f.ci_method for f in seen.faults))
     yield from plain_rows(head, lines)
     yield ""
-    yield f"queries:{seen.queries}|k:{seen.k}|iou:{seen.iou:g}|ci:{seen.how}"
+    yield f"queries:{seen.queries}|k:{seen.k}|iou:{seen.iou:g}|ci:{methods}"
 
 
 def retrieval_json(seen: Retrieval) -> dict[str, Any]:
@@ -149,7 +153,10 @@ def retrieval_json(seen: Retrieval) -> dict[str, Any]:
         "k": seen.k,
         "iou": seen.iou,
         "queries": seen.queries,
-        "faults": {f.kind: {"queries": f.queries, "share": f.share, "ci": ends(f.interval)} for f in seen.faults},
+        "faults": {
+            f.kind: {"queries": f.queries, "share": f.share, "ci": ends(f.interval), "ci_method": f.ci_method}
+            for f in seen.faults
+        },
         "ci": asdict(seen.how),
         "warnings": list(seen.warnings),
     }

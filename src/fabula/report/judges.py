@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from math import isfinite
+from math import isfinite, nan
 from typing import Any
 
 from fabula.diagnose.attacks import Attack, Attacked
@@ -12,6 +12,8 @@ from fabula.diagnose.judges import Checked, CheckPlan
 from fabula.diagnose.panel import Difference, Panel
 from fabula.diagnose.voices import Beside, Estimate
 from fabula.report.table import plain_rows
+from fabula.stats.choose import name_methods
+from fabula.stats.resampling import Resampling
 
 
 def number(value: float, scale: float = 100.0, signed: bool = False) -> str:
@@ -23,6 +25,10 @@ def bounded(of: Estimate, scale: float = 100.0, signed: bool = False) -> str:
     if not isfinite(of.low):
         return told
     return f"{told} [{number(of.low, scale, signed)}, {number(of.high, scale, signed)}]"
+
+
+def name_intervals(how: Resampling, of: Sequence[Estimate]) -> str:
+    return how.named(name_methods(e.ci_method for e in of))
 
 
 def alpha(of: Estimate) -> str:
@@ -47,9 +53,10 @@ def checked(seen: Checked) -> Iterator[str]:
             *map(line_of, seen.beside),
         ],
     )
+    of = [e for b in seen.beside for e in (b.equal, b.shift, b.gap, b.alpha)]
     yield ""
     yield f"judge:{seen.judge}|model:{seen.model}|prompt:{seen.prompt}|pairs:{seen.pairs} of {seen.of}|" + (
-        f"ids:{seen.ids}|calls:{seen.calls}|asked:{seen.asked}|record:{seen.record}|ci:{seen.how}"
+        f"ids:{seen.ids}|calls:{seen.calls}|asked:{seen.asked}|record:{seen.record}|ci:{name_intervals(seen.how, of)}"
     )
 
 
@@ -88,7 +95,7 @@ def attacked(seen: Attacked) -> Iterator[str]:
     if tried:
         yield f"{tried} attempts to instruct the judge: {rose} raised the score, {full} to full marks"
     who = f"judge:{seen.judge}|model:{seen.model}|prompt:{seen.prompt}"
-    yield f"{who}|pairs:{seen.pairs}|record:{seen.record}|ci:{seen.how}"
+    yield f"{who}|pairs:{seen.pairs}|record:{seen.record}|ci:{name_intervals(seen.how, [a.gain for a in seen.attacks])}"
 
 
 def attacked_json(seen: Attacked) -> dict[str, Any]:
@@ -137,8 +144,9 @@ def differences(seen: Panel) -> Iterator[str]:
 
 
 def tell_difference(d: Difference) -> Iterator[str]:
-    shift = Estimate(d.value - d.base, *d.interval)
-    yield f"{d.here.name}: {d.value * 100:.2f}, {d.there.name} {d.base * 100:.2f}: {bounded(shift, signed=True)}"
+    shift = Estimate(d.value - d.base, *(d.interval or (nan, nan)))
+    why = f" ({d.reason})" if d.reason else ""
+    yield f"{d.here.name}: {d.value * 100:.2f}, {d.there.name} {d.base * 100:.2f}: {bounded(shift, signed=True)}{why}"
     parts = [f"{what} {a or '-'} for {b or '-'}" for what, (a, b) in d.facts.items()]
     yield f"  differs: {', '.join(parts) or 'nothing but what was said'}"
     if d.most:
@@ -169,7 +177,8 @@ def panel_json(seen: Panel) -> dict[str, Any]:
             "metric": d.metric,
             "value": d.value,
             "base": d.base,
-            "ci": list(d.interval),
+            "ci": list(d.interval) if d.interval else None,
+            "ci_method": d.ci_method,
             "facts": d.facts,
             "units": d.most,
             "judgements": d.judgements,

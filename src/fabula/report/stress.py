@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from fabula.diagnose.stress import Cell, Stress
 from fabula.report.table import plain_rows
+from fabula.stats.choose import name_methods
 
 if TYPE_CHECKING:
     from rich.console import Group
 
 
 def shown(cell: Cell | None) -> str:
-    return "" if cell is None else f"{cell.ratio:.2f} [{cell.interval.low:.2f}, {cell.interval.high:.2f}]"
+    if cell is None:
+        return ""
+    return f"{cell.ratio:.2f}" + (" [{:.2f}, {:.2f}]".format(*cell.interval) if cell.interval else "")
 
 
 def counts(seen: Stress) -> list[str]:
@@ -30,7 +33,8 @@ def lines(seen: Stress) -> tuple[list[str], list[list[str]]]:
 
 
 def how(seen: Stress) -> str:
-    return f"stories:{seen.stories}|copies:{seen.copies}|seed:{seen.seed}|ci:{seen.how}"
+    methods = name_methods(c.ci_method for ways in seen.cells.values() for c in ways.values() if c)
+    return f"stories:{seen.stories}|copies:{seen.copies}|seed:{seen.seed}|ci:{seen.how.named(methods)}"
 
 
 def plain(seen: Stress) -> Iterator[str]:
@@ -68,7 +72,13 @@ def as_json(seen: Stress) -> dict[str, Any]:
                 "ways": {
                     way: None
                     if c is None
-                    else {"ratio": c.ratio, "ci": list(c.interval), "stories": c.stories, "skipped": c.skipped}
+                    else {
+                        "ratio": c.ratio,
+                        "ci": list(c.interval) if c.interval else None,
+                        "ci_method": c.ci_method,
+                        "stories": c.stories,
+                        "skipped": c.skipped,
+                    }
                     for way, c in ways.items()
                 },
             }

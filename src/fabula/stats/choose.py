@@ -42,8 +42,9 @@ class Chosen(NamedTuple):
 
 def unit_values(sample: Sample, without: Array) -> Array:
     """What each unit says of the score, by leaving it out. [V]"""
-    value = sample.under(np.ones((1, len(sample.videos))))[0]  # θ̂, whatever the order of the rows in their file
-    return value + (len(without) - 1) * (without.mean() - without)
+    value = float(sample.under(np.ones((1, len(sample.videos))))[0])  # θ̂, whatever the order of the rows in their file
+    found: Array = value + (len(without) - 1) * (without.mean() - without)
+    return found
 
 
 def scale_ends(sample: Sample, values: Array) -> tuple[float, float]:
@@ -143,6 +144,19 @@ def tell_choices(chosen: Iterable[tuple[str, Chosen]], units: str) -> list[str]:
         + ("the interval is a bounded one, wide enough to hold (docs/compare.md)" if method else "no interval")
         for (method, reason), names in why.items()
     ]
+
+
+def name_methods(methods: Iterable[str]) -> str:
+    """The kinds of interval that were used, as a line says them; none where there is no interval."""
+    return "+".join(sorted(set(filter(None, methods)))) or "none"
+
+
+def choose_percentile(theta: Array, n: int, how: Resampling) -> Chosen:
+    """Of a number whose draws alone are known, over n units: nothing bounds it, so that few units give no interval."""
+    drawn = theta[np.isfinite(theta)]
+    if n < ENOUGH or not len(drawn):
+        return Chosen(None, "", f"{n} {{units}} are too few, an interval of a ratio needs {ENOUGH}")
+    return Chosen(percentile(drawn, widen_level(how.level, n) if n < MANY else how.level), "percentile")
 
 
 def list_names(names: Sequence[str]) -> str:

@@ -12,7 +12,7 @@ from itertools import combinations
 
 from fabula.core.rows import Rows
 from fabula.stats.bootstrap import Interval, bootstrap
-from fabula.stats.choose import Chosen, choose_difference, choose_interval, tell_choices
+from fabula.stats.choose import Chosen, choose_difference, choose_interval, name_methods, tell_choices
 from fabula.stats.holm import holm
 from fabula.stats.paired import McNemar, bootstrap_p, mcnemar, randomisations
 from fabula.stats.resampling import PairedTest
@@ -73,9 +73,8 @@ class Comparison:
         used = {
             m for line in self.lines.values() for m in (*line.ci_methods.values(), *(d.ci_method for d in line.duels))
         }
-        methods = "+".join(sorted(filter(None, used))) or "none"
         return (
-            f"{test}|resamples:{t.resamples}|seed:{t.seed}|ci:{methods}-{t.level:g}"
+            f"{test}|resamples:{t.resamples}|seed:{t.seed}|ci:{name_methods(used)}-{t.level:g}"
             f"|correction:holm|alpha:{t.alpha:g}"
             + (f"|clusters:{self.clusters}" if self.clusters else f"|videos:{self.videos}")
         )

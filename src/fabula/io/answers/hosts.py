@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from fabula.core.literal import read_python_literal
 from fabula.core.notes import name_id
+from fabula.core.patterns import read_python_literal
 from fabula.io.fields import Source
 
 IDS = ("id", "uid", "video", "video_id", "vid", "video_path", "image_id")  # what a task calls its video

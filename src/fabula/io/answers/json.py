@@ -14,8 +14,7 @@ from itertools import islice
 from typing import Any
 
 from fabula.core.errors import shown
-from fabula.core.literal import read_python_literal
-from fabula.core.patterns import lazy
+from fabula.core.patterns import lazy, read_python_literal
 from fabula.io.answers.text import apply_unit, find_spans, parse_span
 from fabula.io.answers.times import PLAIN, Time, scan_times
 from fabula.io.answers.words import Span

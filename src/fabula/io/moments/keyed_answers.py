@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from fabula.core.literal import read_python_literal
 from fabula.core.moments import Query, Ranking, VideoNumbers
 from fabula.core.notes import name_id
+from fabula.core.patterns import read_python_literal
 from fabula.io.fields import Source
 from fabula.io.files import has_lines, load_json
 from fabula.io.format import Format

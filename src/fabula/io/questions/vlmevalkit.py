@@ -11,8 +11,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from fabula.core.literal import read_python_literal
 from fabula.core.notes import name_id
+from fabula.core.patterns import read_python_literal
 from fabula.core.questions import Response
 from fabula.io.fields import Source
 from fabula.io.files import is_table, load_json

@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from fabula.core.literal import read_python_literal
+from fabula.core.patterns import read_python_literal
 from fabula.text.judges.reading import THOUGHTS, find_objects
 
 CLASSES = ("entailment", "neutral", "contradiction")

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
-from fabula.core.literal import read_python_literal
+from fabula.core.patterns import read_python_literal
 from fabula.metrics.questions._events import UNREADABLE
 from fabula.text.judges.reading import THOUGHTS, find_objects
 

@@ -15,6 +15,7 @@ from typing import Any
 
 LONGEST = 8 << 20  # characters of a text, entries of a list
 FORMAT = re.compile(r"[<>^]?\d{0,2}(?:\.\d{1,2})?[sdfg]?")  # widths of two digits
+CONVERSIONS: dict[str, Callable[[Any], Any]] = {"": lambda value: value, "s": str, "r": repr, "a": ascii}
 PLAIN = (str, int, float, type(None))  # bool is an int
 
 
@@ -102,8 +103,7 @@ def show(value: Any, conversion: str = "", spec: str = "") -> str:
         measured(sum(len(part) if isinstance(part, str) else 8 for part in map(plain, inside)))
     else:
         plain(value)
-    ways: dict[str, Callable[[Any], Any]] = {"": lambda v: v, "s": str, "r": repr, "a": ascii}
-    return format(ways[conversion](value), spec)
+    return format(CONVERSIONS[conversion](value), spec)
 
 
 def join_parts(*parts: str) -> str:

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from math import isfinite
 
-from fabula.core.literal import read_python_literal
-from fabula.core.patterns import lazy
+from fabula.core.patterns import lazy, read_python_literal
 from fabula.io.answers.readers.base import Reader, Window
 
 N = r"[0-9]+(?:\.[0-9]+)?"
