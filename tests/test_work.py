@@ -31,6 +31,7 @@ from fabula.pair.grid import Grid
 from fabula.pair.tiou import tiou
 from fabula.report.html import page
 from fabula.text import _told, meteor, ptb
+from fabula.text.neural import encoder
 
 pytestmark = pytest.mark.skipif(_kernels.NATIVE is None, reason="no compiled kernels here: the twins loop")
 
@@ -121,8 +122,18 @@ def kernel_calls(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:
 
 
 @pytest.fixture(autouse=True, scope="module")
-def warm() -> None:
-    """What a process does once, such as loading modules and tables, is not counted."""
+def warm() -> Iterator[None]:
+    """What a process does once, such as loading modules and tables, is not counted.
+
+    Vectors of sentences pass the encoder's layers unchanged: minutes of products of matrices, which are a few calls.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(encoder.Encoder, "layer", lambda self, x, unseen, at: x)
+        warm_up()
+        yield
+
+
+def warm_up() -> None:
     for run in RUNS.values():
         fabula.score(*corpora(2), **run)
 

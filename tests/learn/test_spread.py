@@ -106,6 +106,7 @@ def test_windows_of_each_querys_own_video(folder: Path, tmp_path: Path) -> None:
         np.testing.assert_allclose(a["pred_relevant_windows"], b["pred_relevant_windows"], atol=1e-3)
 
 
+@pytest.mark.slow  # two processes that load torch; parts and processes are compared above
 def test_a_killed_run_goes_on_and_writes_the_same_bytes(folder: Path, tmp_path: Path) -> None:
     whole = ask(folder, tmp_path / "whole.json", work=tmp_path / "whole", part=2)
     words = [sys.executable, "-m", "fabula", "predict", "vcmr", str(folder / "xml.safetensors"), "--part", "2"]

@@ -440,7 +440,7 @@ def test_weights_that_do_not_fit(train, tmp_path):
         train("run", from_=first, from_part="decoder")
     with pytest.raises(SpecError, match="--from-part says nothing without --from"):
         train("run", from_part="encoder")
-    with pytest.raises(InputError, match="no such checkpoint"):
+    with pytest.raises(InputError, match="no such run or checkpoint"):
         train("run", from_=tmp_path / "nowhere")
     with pytest.raises(SpecError, match="--from-words says nothing without --from"):
         train("run", from_words=tmp_path / "words.json")

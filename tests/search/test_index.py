@@ -153,13 +153,14 @@ def start(videos: Path, store: Path, *more: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
-def test_killed_at_random_moments_it_is_the_unbroken_one(tmp_path):
+@pytest.mark.parametrize("kills", [1, pytest.param(4, marks=pytest.mark.slow)])
+def test_killed_at_random_moments_it_is_the_unbroken_one(tmp_path, kills):
     videos, store = many(tmp_path / "videos"), tmp_path / "store"
     began = time.monotonic()
     bring(videos, tmp_path / "whole")
     assert run(videos, tmp_path / "timed", "--with", "colours", "--processes", "1").returncode == 0
     took, rng = time.monotonic() - began, random.Random(3)
-    for _ in range(4):
+    for _ in range(kills):
         process = start(videos, store, "--with", "colours", "--processes", "1")
         time.sleep(rng.uniform(0.3, 0.9) * took)
         process.send_signal(signal.SIGKILL)

@@ -65,7 +65,13 @@ def test_the_rule_finds_random_clickers(form, least):
 
 @pytest.mark.parametrize(
     ("form", "count", "effect"),
-    [("preference", 100, 0.25), ("richer", 60, 0.35), ("scale", 60, 0.4), ("true", 100, 0.3)],
+    [
+        ("preference", 100, 0.25),
+        *(
+            pytest.param(*case, marks=pytest.mark.slow)
+            for case in (("richer", 60, 0.35), ("scale", 60, 0.4), ("true", 100, 0.3))
+        ),
+    ],
 )
 def test_power_is_that_of_the_simulation(form, count, effect):
     plan, design = make(form, count, checks=0)
