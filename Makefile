@@ -9,7 +9,7 @@ NATIVE := pyproject.toml CMakeLists.txt constraints.txt $(wildcard $(foreach d,s
 WORKERS ?= 2
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal
 
-.PHONY: demo test test-slow check affected experiments lint types bench bench-parts browser mutants sanitize kills fuzz reproduce figures clean
+.PHONY: demo test test-slow check affected experiments lint types bench bench-parts browser mutants sanitize kills fuzz reproduce snapshot figures clean
 
 demo: $(VENV)/.installed
 	$(BIN)/fabula demo --out demo-report
@@ -84,6 +84,11 @@ DATA ?= ../shared/data/youcook2_pss
 reproduce: $(VENV)/.test-ready
 	$(PIP) --editable '.[simulate]'
 	$(BIN)/python reproduce/pss.py --data $(DATA)
+
+# What the program does, compared with tests/snapshot.json (ARGS="--only verb,golden"); WHAT=take writes it anew.
+WHAT ?= compare
+snapshot: $(VENV)/.test-ready
+	OMP_NUM_THREADS=1 $(BIN)/python -m tools.snapshot $(WHAT) $(ARGS)
 
 # Measured figures of README and docs made again: does a page say what its command prints? (ARGS=--quick: in seconds)
 figures: $(VENV)/.test-ready

@@ -5,7 +5,10 @@ Real data (../shared/data beside the clone) is run where it is there, under name
 
 from __future__ import annotations
 
+import contextlib
 import json
+import shutil
+import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -225,8 +228,6 @@ def formats() -> Iterator[Run]:
 
 
 def on_example(format: Any, name: str, words: tuple[str, ...]) -> Parts:
-    import tempfile
-
     from tools.snapshot.take import take
 
     with tempfile.TemporaryDirectory() as folder:
@@ -260,13 +261,21 @@ def metrics() -> Iterator[Run]:
 
 
 def artefacts() -> Iterator[Run]:
-    """What is done with the artefacts of tests/artefacts: the commands stand in its commands.txt, a line each."""
-    listed = ARTEFACTS / "commands.txt"
-    if listed.is_file():
-        inputs = {path.name: path for path in ARTEFACTS.iterdir() if path.name != "commands.txt"}
-        for line in listed.read_text(encoding="utf-8").splitlines():
-            if line and not line.startswith("#"):
-                yield Run(f"artefact: {line}", words_of(line), inputs={n: p for n, p in inputs.items() if n in line})
+    """What is done with the artefacts of tests/artefacts: every line of its commands.txt, in a copy of the folder."""
+    if (ARTEFACTS / "commands.txt").is_file():
+        yield Run("artefact: every command", call=on_artefacts)
+
+
+def on_artefacts() -> Parts:
+    from tools import artefacts as made
+
+    with tempfile.TemporaryDirectory(prefix="fabula-snapshot-") as place, contextlib.chdir(place):
+        folder = Path(place) / "artefacts"
+        shutil.copytree(ARTEFACTS, folder)
+        made.stamp_inputs(folder)
+        with contextlib.chdir(folder):
+            lines = made.read_commands()
+            return {line: json.dumps(rounded(made.observe(line, folder), 6), default=str) for line in lines}
 
 
 def real() -> Iterator[Run]:

@@ -22,7 +22,7 @@ DIGITS = 10  # significant digits of a number in JSON: other machines differ in 
 VERSION = re.compile(r"((?:fabula|version)[:=\" {]+)\d+\.\d+\.\d+\w*")
 TIMES = re.compile(r"\b\d+(?:\.\d+)? ?(?:s|ms|min|seconds)\b(?: of processor)?")
 STAMPS = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?")
-NUMBER = re.compile(r"(?<![\w.])[-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?%?")
+NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d[\d,]*(?:\.\d+)?|\.\d+)(?:e[-+]?\d+)?%?")
 TEXTS = (".json", ".jsonl", ".csv", ".tsv", ".md", ".tex", ".html", ".svg", ".txt", ".toml", ".srt", ".yaml", ".py")
 
 
@@ -160,12 +160,12 @@ def clean(text: str, place: str = "", suffix: str = "") -> str:
     return TIMES.sub("TIME", STAMPS.sub("DATE", text))
 
 
-def rounded(value: Any) -> Any:
+def rounded(value: Any, digits: int = DIGITS) -> Any:
     if isinstance(value, float):
-        return float(f"{value:.{DIGITS}g}")
+        return float(f"{value:.{digits}g}")
     if isinstance(value, dict):
-        return {key: rounded(held) for key, held in value.items()}
-    return [rounded(held) for held in value] if isinstance(value, list) else value
+        return {key: rounded(held, digits) for key, held in value.items()}
+    return [rounded(held, digits) for held in value] if isinstance(value, list) else value
 
 
 def digest(text: str) -> str:
