@@ -20,6 +20,7 @@ import json
 import os
 import random
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -124,8 +125,9 @@ FIGURES = (
 
 def run(command: str, folder: Path, bin_folder: Path) -> str:
     """What it prints, with the commands of this environment."""
-    line = re.sub(r"\bpython (?=(reproduce|bench|tools)/)", f"python {ROOT}/", command).replace("DATA/", f"{DATA}/")
-    line = re.sub(r"\bDATA\b", str(DATA), line).replace("make demo", "fabula demo --out demo-report")
+    root, data = shlex.quote(str(ROOT)), shlex.quote(str(DATA))  # a clone may lie in a path with a space
+    line = re.sub(r"\bpython (?=(reproduce|bench|tools)/)", lambda _: f"python {root}/", command)
+    line = re.sub(r"\bDATA\b", lambda _: data, line).replace("make demo", "fabula demo --out demo-report")
     paths = os.pathsep.join([str(bin_folder), os.environ.get("PATH", "")])
     ran = subprocess.run(
         ["sh", "-c", line], cwd=folder, capture_output=True, text=True, env={**os.environ, "PATH": paths}
