@@ -195,7 +195,7 @@ class OrderedMatcher:
 
 
 class SoftOrderedMatcher(OrderedMatcher):
-    """SoftSODA: ordered pairs for the usual losses, and loss = S[n][m] / m, whose gradient reaches every query.
+    """SoftSODA: ordered pairs for the usual losses, and `loss = S[n, m] / m`, whose gradient reaches every query.
 
     The defaults are the paper code's: smoothMin as softmax expectation, γ .01, missing targets filled at random.
     The pairs are those of the hard matching of the same costs.
