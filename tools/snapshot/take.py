@@ -149,7 +149,9 @@ def clean(text: str, place: str = "", suffix: str = "") -> str:
             text = json.dumps(rounded(json.loads(text)), ensure_ascii=False, indent=1)
     elif suffix == ".jsonl":
         with contextlib.suppress(ValueError):
-            text = "\n".join(json.dumps(rounded(json.loads(line)), ensure_ascii=False) for line in text.splitlines())
+            lines = [json.dumps(rounded(json.loads(line)), ensure_ascii=False) for line in text.splitlines()]
+            asked = all(line.startswith('{"key": ') for line in lines)  # answers come in the order of threads
+            text = "\n".join(sorted(lines) if asked else lines)
     for hidden in {place, os.path.realpath(place) if place else ""} - {""}:
         text = text.replace(hidden, "FOLDER")
     import fabula
