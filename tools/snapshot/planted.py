@@ -93,7 +93,7 @@ CHANGES = (
     Change("option", "cli/host.py", '"--out", "-o"', '"--out"', "surface: command host"),
     # columns and keys
     Change("column", "cli/power.py", '"sigma"', '"spread"', "verb: power"),
-    Change("column", "report/judges.py", '"unparsed"', '"unread"', "verb: judge"),
+    Change("column", "report/judges.py", '"unparsed"', '"unread"', "verb: protocols preds_two"),
     Change("column", "core/result.py", '"protocol": self.protocol', '"rules": self.protocol', SCORE),
     Change("column", "core/result.py", '"counts": dict', '"count": dict', SCORE),
     Change("column", "metrics/stories/miou.py", '"value"', '"mean"', "metric: mIoU"),

@@ -46,6 +46,7 @@ score captionsets.json --refs captionsets.json --task identity --json o.json --r
 protocols good.json {BOTH} --json o.json
 protocols good.json --refs annotator_1.json --only soda-2021,pdvc-2018
 protocols good.json --refs annotator_1.json --explain soda-2021 densevid-2018
+protocols preds_two.json --refs two.json --judges judge.jsonl --json o.json
 compare good.json over_segmenting.json out_of_order.json {BOTH} --resamples 200 --json o.json
 compare good.json over_segmenting.json {BOTH} -m SODA_c,mIoU --resamples 200 --latex
 compare good.json over_segmenting.json {BOTH} -m SODA_c,mIoU --resamples 200 --markdown
@@ -90,6 +91,7 @@ scroe good.json
 compare good.json {BOTH}
 convert good.json good.csv
 power good.json {BOTH} -m SODA_c
+power good.json over_segmenting.json out_of_order.json {BOTH} -m SODA_c
 lint nothing.json
 plot intervals good.json -o p.svg
 judge check good.json --refs annotator_1.json -j nobody --judge-url fake:
@@ -141,7 +143,12 @@ def demo_inputs() -> dict[str, Path]:
 
     folder = Path(fabula.__file__).parent / "demo"
     more = {"labels.csv": "identity/fitb-labels.ref.csv", "spoken.jsonl": "grounding/spoken.jsonl"}
-    return {name: folder / name for name in DEMO} | {name: GOLDEN / path for name, path in more.items()}
+    judged = ("inputs/two.json", "inputs/preds_two.json", "judge/judge.jsonl")
+    return (
+        {name: folder / name for name in DEMO}
+        | {name: GOLDEN / path for name, path in more.items()}
+        | {Path(path).name: ARTEFACTS / path for path in judged}
+    )
 
 
 def verbs() -> Iterator[Run]:

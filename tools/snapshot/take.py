@@ -22,6 +22,7 @@ DIGITS = 10  # significant digits of a number in JSON: other machines differ in 
 VERSION = re.compile(r"((?:fabula|version)[:=\" {]+)\d+\.\d+\.\d+\w*")
 TIMES = re.compile(r"\b\d+(?:\.\d+)? ?(?:s|ms|min|seconds)\b(?: of processor)?")
 STAMPS = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?")
+SECONDS = re.compile(r'("seconds": )[-+.\de]+(?=}}$)')  # of an answer in a record
 NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d[\d,]*(?:\.\d+)?|\.\d+)(?:e[-+]?\d+)?%?")
 TEXTS = (".json", ".jsonl", ".csv", ".tsv", ".md", ".tex", ".html", ".svg", ".txt", ".toml", ".srt", ".yaml", ".py")
 
@@ -150,6 +151,7 @@ def clean(text: str, place: str = "", suffix: str = "") -> str:
     elif suffix == ".jsonl":
         with contextlib.suppress(ValueError):
             lines = [json.dumps(rounded(json.loads(line)), ensure_ascii=False) for line in text.splitlines()]
+            lines = [SECONDS.sub(r"\1TIME", line) for line in lines]
             asked = all(line.startswith('{"key": ') for line in lines)  # answers come in the order of threads
             text = "\n".join(sorted(lines) if asked else lines)
     for hidden in {place, os.path.realpath(place) if place else ""} - {""}:
