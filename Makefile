@@ -5,6 +5,9 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/pip install --disable-pip-version-check --quiet --constraint constraints.txt
 NATIVE := pyproject.toml CMakeLists.txt constraints.txt $(wildcard $(foreach d,src/fabula/_kernels src/fabula/_kernels/*,$(d)/*.cpp $(d)/*.hpp))
 
+# Tests start hundreds of processes: compiled Python is kept, whatever the machine's setting.
+export PYTHONDONTWRITEBYTECODE :=
+
 # One thread a worker: two workers with two threads each on two processors wait for one another.
 WORKERS ?= 2
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal

@@ -106,6 +106,7 @@ def test_the_fastest_first_within_the_budget(affected: ModuleType) -> None:
     assert affected.within(0.1, took, took) == ["b"]
 
 
+@pytest.mark.slow
 def test_what_tests_call_is_noted_by_a_worker(tmp_path: Path) -> None:
     """The real thing, for a few small tests of the house."""
     pytest.importorskip("xdist", reason="a worker needs pytest-xdist")

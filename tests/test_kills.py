@@ -12,6 +12,7 @@ pytest.importorskip("fcntl", reason="no locks that die with their process")
 TOOL = Path(__file__).parents[1] / "tools" / "kills.py"
 
 
+@pytest.mark.slow
 def test_nothing_is_half_written_or_left_by_a_kill():
     command = [sys.executable, str(TOOL), "--kills", "6", "--seed", "5", "--budget", "20"]
     for name in ("score-work", "score-rows"):

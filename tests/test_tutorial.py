@@ -28,6 +28,7 @@ def tutorial():
     return module
 
 
+@pytest.mark.slow
 def test_every_output_of_the_page(tutorial, tmp_path):
     page = tutorial.PAGE.read_text(encoding="utf-8")
     made, printed = tutorial.run_page(page, FABULA, tmp_path)

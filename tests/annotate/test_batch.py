@@ -70,6 +70,7 @@ def test_the_endpoint_that_ships_takes_batches_too(tmp_path):
     assert contents(tmp_path / "many") == contents(tmp_path / "one")
 
 
+@pytest.mark.slow
 def test_killed_at_random_nothing_is_sent_twice(tmp_path):
     moments = write_moments(tmp_path / "m.jsonl", 12)
     api.run(moments, options=api.RunOptions(store=tmp_path / "whole"), recipe=RecipeOptions(blind=True))

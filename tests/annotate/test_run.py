@@ -282,6 +282,7 @@ main()
 """
 
 
+@pytest.mark.slow
 def test_killed_at_random_it_ends_as_an_unbroken_run(tmp_path):
     """Three kills here; bench/annotate.py does twenty on real videos."""
     moments = write_moments(tmp_path / "m.jsonl", 12)

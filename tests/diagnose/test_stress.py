@@ -109,6 +109,7 @@ def test_micap_table_1(table):
         assert meteor == pytest.approx(0.61, abs=0.05) and cider == pytest.approx(0.87, abs=0.08)
 
 
+@pytest.mark.slow
 def test_micap_table_1_with_scene_graphs(table):
     """The same table: iSPICE .55 .51 .46, SPICE .85 .86 .84. iSPICE falls furthest, SPICE after METEOR, and that they
     part is more than chance."""

@@ -88,6 +88,7 @@ def test_parts_give_what_all_at_once_gives(folder: Path, tmp_path: Path) -> None
     assert {"VCMR", "SVMR", "VR"} <= set(scored.metrics)
 
 
+@pytest.mark.slow
 def test_processes_write_the_same_bytes(folder: Path, tmp_path: Path, form: str = "lines") -> None:
     here = ask(folder, tmp_path / "here", work=tmp_path / "one", part=17, form=form)
     warned: list[str] = []

@@ -14,6 +14,7 @@ TOOL = Path(__file__).parents[2] / "tools" / "hostile.py"
 TRIED = "bomb,bomb-twice,chat-finish-key,many-objects,echo-400,models-meta-list,id-line,content-small-lines,state-list"
 
 
+@pytest.mark.slow
 def test_the_verbs_stand_a_hostile_endpoint():
     """What hangs is in test_wire.py: the time limit is wide, for a machine may be busy."""
     command = [sys.executable, str(TOOL), "--only", TRIED, "--timeout", "40"]

@@ -24,6 +24,7 @@ def keys(path):
     return [json.loads(line)["key"] for line in path.read_bytes().split(b"\n")[:-1]] if path.exists() else []
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no SIGKILL here")
 def test_killed_while_it_asks(tmp_path):
     pairs, record, out = tmp_path / "pairs.jsonl", tmp_path / "judge.jsonl", tmp_path / "out.json"

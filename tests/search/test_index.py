@@ -172,6 +172,7 @@ def test_killed_at_random_moments_it_is_the_unbroken_one(tmp_path, kills):
     assert contents(store) == contents(tmp_path / "whole")
 
 
+@pytest.mark.slow
 def test_two_at_once_share_the_work_and_double_nothing(tmp_path):
     videos, store = many(tmp_path / "videos"), tmp_path / "store"
     bring(videos, tmp_path / "whole")

@@ -449,6 +449,7 @@ def test_a_store_whose_vectors_are_made_anew(own, tmp_path):
         assert os.getpid() and ask.get("/").status_code == 200
 
 
+@pytest.mark.slow
 def test_many_at_once(ask, address):
     """Forty threads, each its own connection: every answer is that of its own question."""
     wrong: list[object] = []

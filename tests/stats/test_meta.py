@@ -24,6 +24,7 @@ def lay_out(image, y):
     return People.of(y.tolist(), list(range(len(y))), image.tolist(), [""] * len(y))
 
 
+@pytest.mark.slow
 def test_intervals_cover():
     """95 % intervals over 40 images hold the value of a very large world in 90 to 99 of a hundred samples."""
     rng = np.random.default_rng(2)
@@ -38,6 +39,7 @@ def test_intervals_cover():
     assert all(0.9 <= n / 150 <= 0.99 for n in hits.values()), hits
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("test", ["randomisation", "bootstrap"])
 def test_equal_metrics_are_seldom_told_apart_and_unequal_ones_are(test):
     rng = np.random.default_rng(3)

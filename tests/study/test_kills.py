@@ -87,6 +87,7 @@ class Patient:
             self.acknowledged[place] = answer
 
 
+@pytest.mark.slow
 def test_no_answer_is_lost_and_none_doubled(tmp_path):
     study, tokens = make_study(tmp_path, count=8, questions=8)
     items = study.parent / "items.jsonl"

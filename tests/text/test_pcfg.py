@@ -84,7 +84,7 @@ def score(g, sentence, nodes):
 
 
 @given(st.integers(0, 10**6), words)
-@settings(deadline=None)
+@settings(deadline=None, max_examples=25)
 def test_the_best_tree_is_found(seed, sentence):
     g = grammar(seed)
     keep = (g.binary != OPEN).all(axis=1)

@@ -62,6 +62,7 @@ def test_it_is_the_same_saved_and_loaded(cast, tmp_path):
         cast.save(tmp_path / "people.h5")
 
 
+@pytest.mark.slow
 def test_processes_and_kills_give_the_same_bytes(cast_films, tmp_path):
     stores = []
     for name, runner in (("one", {}), ("two", {"runner": Processes(2)})):
