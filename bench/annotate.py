@@ -24,12 +24,12 @@ import tempfile
 import time
 from pathlib import Path
 
-from fabula.annotate import fake
-from fabula.annotate.moments import read_moments
-from fabula.annotate.plan import plan, summarise
-from fabula.annotate.recipe import Recipe, RecipeOptions
-from fabula.annotate.run import Work
-from fabula.annotate.store import Store
+from fabula.annotation import fake
+from fabula.annotation.moments import read_moments
+from fabula.annotation.plan import plan, summarise
+from fabula.annotation.recipe import Recipe, RecipeOptions
+from fabula.annotation.run import Work
+from fabula.annotation.store import Store
 from fabula.llm import Call, EndpointOptions
 from fabula.llm.ask import answer_all
 from fabula.llm.client import forget
@@ -70,7 +70,7 @@ def make_moments(path: Path) -> tuple[int, list[str]]:
 
 
 def length_of(video: Path) -> float:
-    from fabula.features.decode import Video
+    from fabula.media.decode import Video
 
     seen = Video(video)
     for _ in seen.walk():
@@ -300,7 +300,7 @@ def fill_answers(store: Store, recipe: Recipe, n: int, frames: int) -> None:
 
 
 def run_fig(folder: Path) -> None:
-    from fabula.annotate.stats import distinctiveness, load_embedder, read_rows, remember
+    from fabula.annotation.stats import distinctiveness, load_embedder, read_rows, remember
 
     place = DATA / "verified_fig"
     if not place.is_dir():

@@ -100,11 +100,11 @@ def ours(predictions: Path, gt: Path) -> tuple[dict[str, float], float]:
 
 def ours_in_memory(predictions: Path, gt: Path) -> tuple[dict[str, float], float]:
     """The rankings read beforehand: what is measured is the evaluation alone."""
+    from fabula.benchmarks import protocol
     from fabula.core.moments import VideoNumbers
     from fabula.core.notes import Notes
+    from fabula.evaluate.rankings import Reading, moment_rows
     from fabula.io import moments
-    from fabula.protocols import protocol
-    from fabula.score.rankings import Reading, moment_rows
 
     numbers, notes, metric = VideoNumbers(), Notes(), protocol("tvr").metric("VCMR")
     queries = moments.read_queries([gt], notes)

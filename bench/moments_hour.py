@@ -122,7 +122,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         make_film(args.videos, folder / "film.avi", 60 * args.minutes)
-        from fabula.features import extractor
+        from fabula.media import extractor
 
         random_run(folder / "xml.safetensors", extractor(args.extract).dim)
         m = fabula.moments(folder / "xml.safetensors", extract=args.extract)

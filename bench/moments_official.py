@@ -55,7 +55,7 @@ def make_files(folder: Path, queries: int, videos: int) -> None:
 
 def make_large(folder: Path, queries: int, videos: int) -> None:
     """The same for corpora of many videos, small: 24 clips of 64 numbers, in half precision, words hashed."""
-    from fabula.learn.features import write_features
+    from fabula.media.stores.features import write_features
 
     rng = np.random.default_rng(0)
     lengths = rng.integers(8, 25, videos).tolist()

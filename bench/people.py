@@ -38,8 +38,8 @@ def make(faces: int, length: int, dim: int = 512, seed: int = 0) -> tuple[np.nda
 
 
 def measure(faces: int, how: str, length: int) -> dict[str, float]:
-    from fabula.features.people.cluster import clusterer, impossible_merges
-    from fabula.features.people.measures import agree
+    from fabula.media.people.cluster import clusterer, impossible_merges
+    from fabula.media.people.measures import agree
 
     x, track, frame, truth = make(faces, length)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

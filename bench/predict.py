@@ -18,10 +18,10 @@ import fabula
 from fabula import io
 from fabula.core.nouns import Corpus, Event, Segment, Story
 from fabula.learn.data import Steps
-from fabula.learn.features import Features
 from fabula.learn.models.pdvc import Config, Model
 from fabula.learn.pss import predictions
 from fabula.learn.simulate import Recipe, simulate
+from fabula.media.stores.features import Features
 
 
 def invented(videos: int) -> Corpus:

@@ -3,13 +3,13 @@
     python bench/search.py --gap --store STORE --texts captions.jsonl      # the gap between words and clips, measured
     python bench/search.py --clips 10000 100000 1000000 --texts captions.jsonl --work /tmp/search
 
-Clips are simulated, queries are not. A clip is made as the embedder `offline` makes one (search/embedders/offline.py),
+Clips are simulated, queries are not. A clip is made as the embedder `offline` makes one (library/embedders/offline.py),
 of class probabilities that are drawn instead of seen: logits of a video and of each of its clips, with the sharpness
 that `--gap` measures on real frames; so simulated clips lie as far from real captions as real clips do, and `--gap`
 prints both. Captions are read from a file of moments (VERIFIED's, say) and embedded by MiniLM.
 
 Recall@100 is against all clips compared by numpy. The setting is chosen with half of 256 texts of ours
-(search/ann.py), and recall quoted on captions that chose nothing. Processor threads as the environment says.
+(library/ann.py), and recall quoted on captions that chose nothing. Processor threads as the environment says.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fabula.search import ann
-from fabula.search.asked import read_asked
-from fabula.search.embedders import embedder
-from fabula.search.embedders.base import unit
-from fabula.search.embedders.offline import class_vectors, find_names
-from fabula.search.find import Searcher
-from fabula.search.stage import Exact, top_rows
-from fabula.search.store import Entry, Store, Video, clip_rows, video_rows
+from fabula.library import ann
+from fabula.library.asked import read_asked
+from fabula.library.embedders import embedder
+from fabula.library.embedders.base import unit
+from fabula.library.embedders.offline import class_vectors, find_names
+from fabula.library.find import Searcher
+from fabula.library.stage import Exact, top_rows
+from fabula.library.store import Entry, Store, Video, clip_rows, video_rows
 
 Floats = NDArray[np.float32]
 LENGTH = 100  # clips of a video
@@ -41,7 +41,7 @@ VIDEO_SPREAD, CLIP_SPREAD = 1.6, 1.1  # of logits: chosen so that --gap prints a
 
 
 def e() -> Floats:
-    from fabula.features.base import stamp
+    from fabula.media.base import stamp
 
     return class_vectors(*stamp(find_names()))
 

@@ -20,8 +20,8 @@ from pathlib import Path
 import numpy as np
 
 import fabula
-from fabula.search import Store
-from fabula.search.embedders import rebuild
+from fabula.library import Store
+from fabula.library.embedders import rebuild
 
 QUERIES = {
     "Bfyp0C02sko_000248_000258.mp4": ["eggs frying in a pan", "frying pan", "cooking breakfast"],

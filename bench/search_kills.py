@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from fabula.core.errors import FabulaError
-from fabula.search.store import COLUMNS, Store
+from fabula.library.store import COLUMNS, Store
 
 RECIPE = ("--clip", "4", "--stride", "1")  # of what is made anew
 

@@ -39,9 +39,9 @@ def make_store(folder: Path, clips: int, seed: int = 0) -> Path:
     """A store of so many clips whose vectors are drawn at random."""
     import numpy as np
 
-    from fabula.search.embedders import embedder
-    from fabula.search.pictures import make_jpeg
-    from fabula.search.store import Entry, Store, Video
+    from fabula.library.embedders import embedder
+    from fabula.library.pictures import make_jpeg
+    from fabula.library.store import Entry, Store, Video
 
     rng = np.random.default_rng(seed)
     model = embedder("offline")

@@ -24,21 +24,21 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from search import Floats, Given, simulate
 
 import fabula
 from fabula.core.moments import VideoNumbers
 from fabula.io.moments import write_rankings
+from fabula.library import calibrate as c
+from fabula.library.asked import as_ranking
+from fabula.library.embedders import embedder
+from fabula.library.embedders.base import unit
+from fabula.library.find import SAMPLE, Searcher
+from fabula.library.query import parse
+from fabula.library.spans import Smooth
+from fabula.library.stage import Exact
+from fabula.library.store import Entry, Store, Video
 from fabula.report.figures import as_file
-from fabula.search import calibrate as c
-from fabula.search.asked import as_ranking
-from fabula.search.embedders import embedder
-from fabula.search.embedders.base import unit
-from fabula.search.find import SAMPLE, Searcher
-from fabula.search.query import parse
-from fabula.search.spans import Smooth
-from fabula.search.stage import Exact
-from fabula.search.store import Entry, Store, Video
-from search import Floats, Given, simulate
 
 STEP = 2.0
 CHECKED = 20  # queries that are asked one by one as well

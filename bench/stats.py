@@ -17,7 +17,7 @@ from _data import options
 import fabula
 from fabula.core.nouns import Corpus
 from fabula.core.rows import Rows
-from fabula.diagnose import errors
+from fabula.diagnosis import errors
 from fabula.stats import Mean, difference, interval, randomisation, samples
 
 VIDEOS, REPAIRED = 5000, 200

@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from statistics import mean
 from typing import Any
 
-from fabula.study.design import make_design
-from fabula.study.items import Item
-from fabula.study.plan import Analysis, Plan
-from fabula.study.power import reach
-from fabula.study.raters import KINDS, World, simulate
-from fabula.study.results import find_results
+from fabula.studies.design import make_design
+from fabula.studies.items import Item
+from fabula.studies.plan import Analysis, Plan
+from fabula.studies.power import reach
+from fabula.studies.raters import KINDS, World, simulate
+from fabula.studies.results import find_results
 
 
 def make(form: str, count: int, **settings: Any) -> tuple[Plan, Any]:

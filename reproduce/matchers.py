@@ -27,10 +27,10 @@ import fabula
 from fabula import io
 from fabula.core.nouns import Corpus, Event, Segment, Story
 from fabula.learn.data import Steps
-from fabula.learn.features import Features
 from fabula.learn.matchers import HungarianMatcher, OrderedMatcher
 from fabula.learn.models.pdvc import Config, Layer, Model, to_span
 from fabula.learn.simulate import Recipe, simulate
+from fabula.media.stores.features import Features
 
 HERE = Path(__file__).resolve().parent.parent
 MATCHERS: dict[str, dict[str, Any]] = {  # name → changes of the model's settings

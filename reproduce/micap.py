@@ -22,7 +22,7 @@ import torch
 import fabula
 from fabula.core.notes import Notes
 from fabula.core.nouns import Corpus, Event, Segment, Story
-from fabula.diagnose.stress import stress as stress_metrics
+from fabula.diagnosis.stress import stress as stress_metrics
 from fabula.learn import checkpoint
 from fabula.learn.identity.attention import share_streams
 from fabula.learn.identity.clips import Streams, Videosets, read_sets_of

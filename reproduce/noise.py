@@ -163,12 +163,12 @@ def exchange(source: Path, target: Path) -> Path:
 
 def ceiling(args: argparse.Namespace) -> dict[str, float]:
     """The same comparison by the vectors that the clips were made of: the mean clip's cosine with a caption's words."""
-    from fabula.learn.features import Features
     from fabula.learn.models.noise_scorer import Config
     from fabula.learn.noise.data import Shown
     from fabula.learn.noise.ranks import fold, rank_row
     from fabula.learn.noise.texts import make_texts
     from fabula.learn.retrieval.data import Clips
+    from fabula.media.stores.features import Features
 
     shown = Shown(Clips([Features(args.out / "clips.safetensors")], Config.tiny(feature_dim=RECIPE.dim)))
     captions = Captions(RECIPE.dim)
@@ -304,7 +304,7 @@ simulation assumes, of every word alike.
     {command}
 
 How often the confidence c of the true fine caption is above that of its disturbed ones (at most three static and three
-dynamic by rule, `annotate/disturb.py`); per cent, chance is 50 in the first two columns:
+dynamic by rule, `annotation/disturb.py`); per cent, chance is 50 in the first two columns:
 
 {table}
 

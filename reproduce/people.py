@@ -2,7 +2,7 @@
 
     python reproduce/people.py --videos ../shared/data/videos
 
-Simulated tracks (fabula.features.people.simulate) have a truth: B³, ARI and pairs, of seeds that no setting was chosen
+Simulated tracks (fabula.media.people.simulate) have a truth: B³, ARI and pairs, of seeds that no setting was chosen
 by. Real videos have none: what can be said of them is what they prove themselves. Two faces of one picture that are one
 person are impossible; a track whose faces are several people's is torn. Writes its part of docs/reproduction.md.
 """
@@ -16,12 +16,12 @@ from statistics import mean, stdev
 
 import numpy as np
 
-from fabula.features.people import Cast
-from fabula.features.people.base import FaceModel
-from fabula.features.people.cluster import Clusterer, clusterer, count_people, impossible_merges
-from fabula.features.people.measures import agree
-from fabula.features.people.parse import face_model
-from fabula.features.people.simulate import Recipe, Simulated, simulate
+from fabula.media.people import Cast
+from fabula.media.people.base import FaceModel
+from fabula.media.people.cluster import Clusterer, clusterer, count_people, impossible_merges
+from fabula.media.people.measures import agree
+from fabula.media.people.parse import face_model
+from fabula.media.people.simulate import Recipe, Simulated, simulate
 
 HERE = Path(__file__).resolve().parent.parent
 MARK = "<!-- reproduce/people.py {} -->"

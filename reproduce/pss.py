@@ -27,11 +27,11 @@ import torch
 import fabula
 from fabula import io
 from fabula.core.nouns import Corpus
-from fabula.learn.features import Features
 from fabula.learn.options import Run
 from fabula.learn.pss import PredictOptions, TrainOptions, predict_pss, score_predictions, train_pss
 from fabula.learn.simulate import Recipe, simulate
 from fabula.learn.splits import read_split
+from fabula.media.stores.features import Features
 
 HERE = Path(__file__).resolve().parent.parent
 VARIANTS = {  # name → changes of the model's settings

@@ -159,7 +159,7 @@ def test_a_run_is_a_beginning(copy: Path) -> None:
 
 def test_a_run_finds_moments_and_scores_captions(copy: Path) -> None:
     need(*LEARN, "httpx")
-    from fabula.learn.features import Features
+    from fabula.media.stores.features import Features
 
     finder, store = fabula.moments("runs/xml"), Features("features/clips.safetensors")
     corpus = finder.encode_all({name: store[name] for name in ("v50", "v51")}, rate=1.0)
@@ -177,8 +177,8 @@ def test_feature_stores_of_each_kind_hold_the_same() -> None:
     need("torch", "safetensors", "h5py")
     import numpy as np
 
-    from fabula.learn.features import Features
     from fabula.learn.retrieval.npz import open_store
+    from fabula.media.stores.features import Features
 
     kinds = [Features(FOLDER / "features" / f"films{ending}") for ending in (".safetensors", ".h5", "")]
     for store in kinds:
@@ -192,7 +192,7 @@ def test_feature_stores_of_each_kind_hold_the_same() -> None:
 
 def test_people_are_corrected_further(copy: Path) -> None:
     need("av", "cv2")
-    from fabula.features.people import Cast
+    from fabula.media.people import Cast
 
     cast = Cast.load("people/people.npz")
     assert cast.names == {0: "Anna"} and cast.people() == [0, 1] and cast.thumbs
@@ -223,7 +223,7 @@ def test_annotations_go_on(copy: Path) -> None:
 
 def test_a_study_is_served_and_its_backup_added(copy: Path) -> None:
     need("fastapi", "uvicorn", "httpx")
-    from tests.study.made import Rater, serving
+    from tests.studies.made import Rater, serving
 
     with (copy / "study" / "new" / "links.csv").open(newline="") as file:
         link = next(csv.DictReader(file))["link"]

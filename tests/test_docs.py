@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 import fabula
-from fabula import lint, metrics
+from fabula import checks as checks_room
+from fabula import metrics
 from fabula.core.spec import choices, hints
 from fabula.text import room as scorers
 from tests.golden.test_golden import DEMO
@@ -103,11 +104,11 @@ def lint_rows():
 
 
 def all_checks():
-    from fabula.lint._check import Check
+    from fabula.checks._check import Check
 
-    found = {check.id: check for check in lint.checks()}
-    for module in lint.kinds.modules():
-        file = lint.kinds.load(module)
+    found = {check.id: check for check in checks_room.checks()}
+    for module in checks_room.kinds.modules():
+        file = checks_room.kinds.load(module)
         for kind in file:
             for value in vars(__import__(type(kind).__module__, fromlist=["x"])).values():
                 if isinstance(value, tuple) and value and all(isinstance(v, Check) for v in value):

@@ -14,7 +14,7 @@ import pytest
 
 from fabula import _kernels
 from fabula.core.errors import KernelError
-from fabula.diagnose._assignment import assignment_many_python
+from fabula.diagnosis._assignment import assignment_many_python
 from fabula.io.moments.tvr_predictions import translate_python
 from fabula.io.records.plain import Shape, find_extent_python, scan_records_python
 from fabula.io.records.tables import lift_tables_python

@@ -27,7 +27,7 @@ def test_import_fabula_is_next_to_nothing():
         "import fabula; fabula.diagnose; fabula.stress; fabula.lint; fabula.convert; fabula.parse; fabula.baseline",
         "import fabula.match",
         "import fabula.io",
-        "import fabula.protocols; list(fabula.protocols.room.all())",
+        "import fabula.benchmarks; list(fabula.benchmarks.room.all())",
         "import fabula; fabula.metric('SODA_c'); fabula.score; fabula.uniform",
     ],
 )

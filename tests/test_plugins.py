@@ -294,7 +294,7 @@ import numpy as np
 from fabula.core.nouns import Event, Segment, Story
 from fabula.io import Format
 from fabula.metrics import metric
-from fabula.protocols import Protocol
+from fabula.benchmarks import Protocol
 from fabula.text import OneByOne
 
 class Letters(OneByOne):

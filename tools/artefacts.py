@@ -370,7 +370,7 @@ def make_inputs(out: Path) -> None:
 def write_step_features(out: Path) -> None:
     import numpy as np
 
-    from fabula.learn.features import write_features
+    from fabula.media.stores.features import write_features
 
     steps, rng = json.loads((out / "inputs" / "steps.json").read_text()), np.random.default_rng(0)
     items = [

@@ -231,8 +231,8 @@ def count_released() -> None:
     """What rules of ours say of VERIFIED's released captions, and of ActivityNet's and the demo's."""
     import fabula
     from fabula import demo
-    from fabula.annotate.candidates import LEAK, find_fault
-    from fabula.annotate.disturb import every
+    from fabula.annotation.candidates import LEAK, find_fault
+    from fabula.annotation.disturb import every
     from fabula.text.judges.attempts import speaks_to_judge
 
     names = ("charades_fig_train", "charades_fig_test", "didemo_fig_val", "didemo_fig_test")

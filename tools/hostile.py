@@ -43,8 +43,8 @@ import httpx  # noqa: F401  (imported once, for all)
 
 import fabula
 from fabula import cli
-from fabula.annotate import fake as annotator
-from fabula.annotate.recipe import RecipeOptions
+from fabula.annotation import fake as annotator
+from fabula.annotation.recipe import RecipeOptions
 from fabula.api import annotate as annotation
 from fabula.llm.fake import complete, read_prompt
 from fabula.text.judges import fake as judge

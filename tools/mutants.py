@@ -48,16 +48,28 @@ MEASURED = CACHE / "calls.json"
 
 # room → how many mutants of 170, and the tests for code of which nothing is measured
 ROOMS: dict[str, tuple[int, list[str]]] = {
-    "metrics": (36, ["tests/metrics", "tests/score"]),
+    "metrics": (36, ["tests/metrics", "tests/evaluate"]),
     "match": (14, ["tests/match", "tests/metrics"]),
     "pair": (14, ["tests/pair", "tests/metrics"]),
     "text": (26, ["tests/text"]),
     "stats": (16, ["tests/stats"]),
-    "protocols": (20, ["tests/protocols", "tests/diagnose/test_protocols.py", "tests/score"]),
-    "score": (18, ["tests/score"]),
-    "io": (26, ["tests/io", "tests/lint"]),
+    "benchmarks": (20, ["tests/benchmarks", "tests/diagnosis/test_protocols.py", "tests/evaluate"]),
+    "evaluate": (18, ["tests/evaluate"]),
+    "io": (26, ["tests/io", "tests/checks"]),
 }
-TESTS = ["baselines", "core", "diagnose", "golden", "io", "lint", "match", "metrics", "pair", "protocols", "score"]
+TESTS = [
+    "baselines",
+    "benchmarks",
+    "checks",
+    "core",
+    "diagnosis",
+    "evaluate",
+    "golden",
+    "io",
+    "match",
+    "metrics",
+    "pair",
+]
 TESTS += ["stats", "text", "test_kernels.py"]
 SLOW = 60.0  # s, as measured: tests that take longer are left to the full suite
 BUDGET = 40.0  # s of tests per mutant, as they took when measured, which is about three times what they take

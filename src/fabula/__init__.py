@@ -45,24 +45,27 @@ _HOMES = {
     "cite": "fabula.api.cite",
     "compare": "fabula.api.compare",
     "convert": "fabula.api.convert",
+    "diagnose": "fabula.api.diagnose",
     "index": "fabula.api.index",
+    "lint": "fabula.api.lint",
     "meta": "fabula.api.meta",
     "metric": "fabula.metrics",
-    "moments": "fabula.api.moments",
+    "moments": "fabula.learn.retrieval.moments",
     "parse": "fabula.api.parse",
     "plot": "fabula.api.plot",
     "power": "fabula.api.power",
     "predict": "fabula.api.predict",
-    "protocol": "fabula.protocols",
+    "protocol": "fabula.benchmarks",
+    "protocols": "fabula.api.protocols",
     "read": "fabula.io",
-    "reward": "fabula.api.reward",
+    "reward": "fabula.evaluate.rewards",
+    "score": "fabula.api.score",
+    "search": "fabula.api.search",
     "stress": "fabula.api.stress",
     "train": "fabula.api.train",
-    "uniform": "fabula.baselines.uniform",
+    "uniform": "fabula.evaluate.baselines.uniform",
     "write": "fabula.io",
 }
-# Rooms; all but match are verbs too, and can be called (core/rooms.py).
-_ROOMS = ("diagnose", "lint", "match", "protocols", "score", "search")
 
 if TYPE_CHECKING:
     from fabula import match
@@ -75,29 +78,29 @@ if TYPE_CHECKING:
     from fabula.api.index import index
     from fabula.api.lint import lint
     from fabula.api.meta import meta
-    from fabula.api.moments import moments
     from fabula.api.parse import parse
     from fabula.api.plot import plot
     from fabula.api.power import power
     from fabula.api.predict import predict
     from fabula.api.protocols import protocols
-    from fabula.api.reward import reward
     from fabula.api.score import score
     from fabula.api.search import search
     from fabula.api.stress import stress
     from fabula.api.train import train
-    from fabula.baselines.uniform import uniform
+    from fabula.benchmarks import protocol
     from fabula.core.errors import FabulaError
+    from fabula.evaluate.baselines.uniform import uniform
+    from fabula.evaluate.rewards import reward
     from fabula.io import read, write
+    from fabula.learn.retrieval.moments import moments
     from fabula.metrics import metric
-    from fabula.protocols import protocol
 
 
 def __getattr__(name: str) -> Any:
     import importlib
 
-    if name in _ROOMS:
-        return importlib.import_module(f"fabula.{name}")
+    if name == "match":
+        return importlib.import_module("fabula.match")
     if name in _HOMES:
         return getattr(importlib.import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'fabula' has no attribute {name!r}")

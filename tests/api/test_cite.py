@@ -6,9 +6,9 @@ import pytest
 
 import fabula
 from fabula import metrics
+from fabula.benchmarks import room
 from fabula.core.errors import SpecError
 from fabula.core.papers import PAPERS
-from fabula.protocols import room
 from tests.golden.test_golden import DEMO
 
 NAMED = {m.paper for m in metrics.room.all()} | {p.paper for p in room.all()}

@@ -8,9 +8,9 @@ import fabula
 from fabula import demo
 from fabula.api.diagnose import Explained
 from fabula.core.errors import SpecError
-from fabula.diagnose.errors import Diagnosis
-from fabula.diagnose.finding import Limits
-from fabula.diagnose.protocols import Overview
+from fabula.diagnosis.errors import Diagnosis
+from fabula.diagnosis.finding import Limits
+from fabula.diagnosis.protocols import Overview
 from fabula.stats import Resampling
 from tests.moment_toys import VIDEOS, tvr_predictions, tvr_queries
 from tests.toys import corpus

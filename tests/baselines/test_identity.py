@@ -1,6 +1,6 @@
 """Two ways to fill blanks without looking."""
 
-from fabula.baselines.identity import all_different, same_id
+from fabula.evaluate.baselines.identity import all_different, same_id
 
 REFS = {"a": ("X", "Y"), "b": (), "c": ("X",)}
 

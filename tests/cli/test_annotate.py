@@ -6,9 +6,9 @@ import pytest
 
 pytest.importorskip("httpx", reason="the extra llm is not installed")
 
-from fabula.annotate import fake
+from fabula.annotation import fake
 from fabula.llm.fake import Server, send, serving
-from tests.annotate.toys import write_moments
+from tests.annotation.toys import write_moments
 
 
 @pytest.fixture

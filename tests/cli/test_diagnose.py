@@ -65,7 +65,7 @@ def test_a_mistake_costs_one_line(fabula, arguments, said):
 
 
 def test_diagnose_moments(fabula, tmp_path):
-    from tests.diagnose.test_retrieval import ANSWERS, QUERIES
+    from tests.diagnosis.test_retrieval import ANSWERS, QUERIES
     from tests.moment_toys import tvr_predictions, tvr_queries
 
     files = tvr_predictions(tmp_path / "p.json", VCMR=ANSWERS), tvr_queries(tmp_path / "q.jsonl", QUERIES)

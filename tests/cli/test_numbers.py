@@ -28,8 +28,8 @@ from fabula.cli import _out, fabula, main
 from fabula.cli._console import WIDEST, make_bar
 from fabula.cli._shared.screen import Screen
 from fabula.core.printable import cut_words
-from tests.annotate.toys import write_moments
-from tests.study.made import make_plan
+from tests.annotation.toys import write_moments
+from tests.studies.made import make_plan
 
 WIDTHS = (40, 80, 120, 200)
 ENDLESS = 100_000
@@ -121,9 +121,9 @@ def of_protocols(document: Any) -> Iterator[float]:
 
 def found_moments() -> _out.Shown:
     """An answer of fabula search, without a store."""
-    from fabula.search import sheet
-    from fabula.search.find import Found, Moment
-    from fabula.search.query import parse
+    from fabula.library import sheet
+    from fabula.library.find import Found, Moment
+    from fabula.library.query import parse
 
     names = ["kitchen.mp4", "a-long-name-of-a-film-as-cameras-write-them-2026-11-18.mkv"]
     found = Found(parse("blue"), tuple(Moment(v, 3725.5, 3999.9, 0.8765 - i, 0.5) for i, v in enumerate(names)))

@@ -15,7 +15,7 @@ from fabula.cli._console import Several
 from fabula.cli._options import flags, typed
 from fabula.core.errors import SpecError
 from fabula.core.options import MUST, Options, option
-from fabula.score.options import WHERE, ScoreOptions
+from fabula.evaluate.options import WHERE, ScoreOptions
 from fabula.text.judges.options import JudgeOptions
 
 JUDGES = tuple(o.name for o in JudgeOptions.options())

@@ -8,7 +8,7 @@ import sqlite3
 
 import pytest
 
-from tests.study.made import make_plan
+from tests.studies.made import make_plan
 
 LINE = {"id": "i", "video": "one", "time": [0, 1], "descriptions": {"coarse": "x", "fine": "y"}}
 

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import fabula as package
-from fabula import metrics, protocols
+from fabula import benchmarks, metrics
 from fabula.io import all_formats
 
 
@@ -57,7 +57,7 @@ def test_list_shows_every_metric_and_protocol(fabula):
     listed = fabula("list", "metrics").out
     assert all(name in listed for name in metrics.room.names())
     listed = fabula("list", "protocols").out
-    assert all(p.name in listed and p.commit in listed for p in protocols.room.all())
+    assert all(p.name in listed and p.commit in listed for p in benchmarks.room.all())
     formats = fabula("list", "formats").out.splitlines()
     assert formats[0].split("\t") == ["format", "tasks", "holds", "file", "written", "what it is", "example"]
     assert {len(line.split("\t")) for line in formats} == {7} and len(formats) == 1 + len(all_formats())

@@ -75,7 +75,7 @@ def judged_by(table: Table) -> Iterator[Session]:
         yield session
 
 
-CLONE = Path(__file__).parents[1] / "protocols" / "timechat_captioner"  # a stand-in for the published file
+CLONE = Path(__file__).parents[1] / "benchmarks" / "timechat_captioner"  # a stand-in for the published file
 
 
 @contextmanager

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import fabula
+from fabula.benchmarks import room
 from fabula.core.result import Result
-from fabula.protocols import room
 from tests.golden.examiner import EXAMINED, examined_by
 from tests.golden.judge import counted_by, encoded_by_minilm, judged_by
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from fabula.checks import Asked, kind_of
 from fabula.core.errors import FabulaError, InputError
 from fabula.core.moments import VideoNumbers
 from fabula.core.notes import Notes
 from fabula.io import captions, identity, moments, regions
 from fabula.io.head import Head, find_top_keys, parse_first_object
-from fabula.lint import Asked, kind_of
 
 BEGINNINGS = {
     "deep": '{"qid": ' + "[" * 100_000,

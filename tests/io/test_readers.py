@@ -5,12 +5,12 @@ import pytest
 from fabula import io
 from fabula.core.moments import VideoNumbers
 from fabula.core.notes import Notes
+from fabula.evaluate.tasks import task_names
 from fabula.io import captions, identity, moments, questions, regions
 from fabula.io.fields import Source
 from fabula.io.head import Head
 from fabula.io.identity import fillin
 from fabula.io.identity.captionsets import SetText
-from fabula.score import room as tasks
 
 READERS = io.all_formats()
 
@@ -82,7 +82,7 @@ def test_the_example_is_a_file_that_the_reader_knows_and_reads(reader, tmp_path)
 
 
 def test_every_task_has_a_reader():
-    assert {task for reader in READERS for task in reader.tasks} == set(tasks.names())
+    assert {task for reader in READERS for task in reader.tasks} == set(task_names())
 
 
 def test_formats_of_every_room_are_there():

@@ -11,13 +11,13 @@ import pytest
 
 import fabula
 from fabula.core.errors import FabulaError, InputError, MissingExtra
+from fabula.evaluate import shards
+from fabula.evaluate.shards import Job
 from fabula.jobs import processes as room
 from fabula.jobs import runner
 from fabula.jobs.processes import Processes, can_travel
 from fabula.jobs.runner import InProcess
-from fabula.score import shards
-from fabula.score.shards import Job
-from tests.score.test_shards import METRICS, files, sets  # noqa: F401  (fixtures)
+from tests.evaluate.test_shards import METRICS, files, sets  # noqa: F401  (fixtures)
 
 
 def double(job: int) -> int:

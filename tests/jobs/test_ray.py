@@ -11,8 +11,8 @@ import fabula
 from fabula.core.errors import InputError
 from fabula.core.nouns import Corpus
 from fabula.core.result import Result
-from fabula.score import shards
-from tests.score.test_shards import METRICS, files, killed_in_the_middle, sets  # noqa: F401  (fixtures)
+from fabula.evaluate import shards
+from tests.evaluate.test_shards import METRICS, files, killed_in_the_middle, sets  # noqa: F401  (fixtures)
 from tests.toys import corpus
 
 ray = pytest.importorskip("ray", reason="ray is not installed: pip install 'fabula[ray]'")

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 import fabula
-from tests.score.test_shards import files, sets  # noqa: F401  (fixtures)
+from tests.evaluate.test_shards import files, sets  # noqa: F401  (fixtures)
 
 pytest.importorskip("ray", reason="ray is not installed: pip install 'fabula[ray]'")
 pytestmark = [

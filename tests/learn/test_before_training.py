@@ -17,7 +17,6 @@ pytest.importorskip("lightning_fabric", reason="training needs fabula[learn]")
 import fabula  # noqa: E402
 from fabula.core.errors import InputError, SpecError  # noqa: E402
 from fabula.learn.config import configure_inference  # noqa: E402
-from fabula.learn.features import write_features  # noqa: E402
 from fabula.learn.loop.schedule import describe_rates, lr_at, warn_of_rates  # noqa: E402
 from fabula.learn.models import hero, micap, pdvc, procnets, qd_detr, reloclnet, xml  # noqa: E402
 from fabula.learn.models import room as models  # noqa: E402
@@ -26,6 +25,7 @@ from fabula.learn.retrieval.data import round_rate  # noqa: E402
 from fabula.learn.retrieval.npz import NpzFeatures  # noqa: E402
 from fabula.learn.settings import list_settings  # noqa: E402
 from fabula.learn.words import warn_of_captions  # noqa: E402
+from fabula.media.stores.features import write_features  # noqa: E402
 
 DIM, SECONDS = 8, 30.0
 SMALL: dict[str, Any] = {"query_dim": 8, "hidden": 8, "heads": 2, "max_words": 8}

@@ -12,9 +12,9 @@ import fabula  # noqa: E402
 from fabula.core.errors import InputError, SpecError  # noqa: E402
 from fabula.core.nouns import Corpus, Event, Segment, Story  # noqa: E402
 from fabula.learn.data import Steps  # noqa: E402
-from fabula.learn.features import Features  # noqa: E402
 from fabula.learn.splits import durations_as_corpus, only_with, read_split  # noqa: E402
 from fabula.learn.words import Vocabulary, words_of  # noqa: E402
+from fabula.media.stores.features import Features  # noqa: E402
 
 
 def story(id: str, *steps: tuple[float, float, str], duration: float | None = 100.0) -> Story:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fabula.core.errors import InputError
-from fabula.learn.features import Features, must_match, resize, write_features
+from fabula.media.stores.features import Features, must_match, resize, write_features
 
 pytest.importorskip("safetensors", reason="feature stores need fabula[learn]")
 pytest.importorskip("h5py", reason="feature stores need fabula[learn]")

@@ -17,7 +17,7 @@ import pytest
 
 from fabula.core.errors import FabulaError, InputError
 from fabula.learn import features
-from fabula.learn.features import Features, check_features, write_features
+from fabula.media.stores.features import Features, check_features, write_features
 from tests.toys import notes_of
 
 pytest.importorskip("safetensors", reason="feature stores need fabula[learn]")

@@ -19,8 +19,8 @@ for module in ("lightning_fabric", "safetensors", "tokenizers"):
 import fabula  # noqa: E402
 from fabula.cli import fabula as command  # noqa: E402
 from fabula.core.errors import FabulaError, InputError, SpecError  # noqa: E402
-from fabula.features.cut import cut_features  # noqa: E402
-from fabula.learn.features import Features, write_features  # noqa: E402
+from fabula.media.cut import cut_features  # noqa: E402
+from fabula.media.stores.features import Features, write_features  # noqa: E402
 from fabula.report.film import Film, Person, film_page, put_names, row_of  # noqa: E402
 from tests.learn.test_micap_task import FAST, SHAPE, run, world  # noqa: E402, F401
 
@@ -113,8 +113,8 @@ def film(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def make_run(film: Path, folder: Path, streams: str) -> tuple[Path, Any]:
     """A tiny run, trained on the film's own streams with captions made up."""
-    people = pytest.importorskip("fabula.features.people")
-    features = pytest.importorskip("fabula.features")
+    people = pytest.importorskip("fabula.media.people")
+    features = pytest.importorskip("fabula.media")
     try:
         cast = people.Cast.of(film)
         maker = features.extractor("efficientnet_lite0(fps=5)")

@@ -23,7 +23,6 @@ from fabula.core.errors import InputError, SpecError  # noqa: E402
 from fabula.core.notes import Notes  # noqa: E402
 from fabula.io.identity.captionsets import SetText  # noqa: E402
 from fabula.learn import checkpoint  # noqa: E402
-from fabula.learn.features import Features, write_features  # noqa: E402
 from fabula.learn.identity.clips import Streams, Videosets, link_faces, read_sets_of  # noqa: E402
 from fabula.learn.identity.windows import Film, People, pair_off, tell_film, tell_sets  # noqa: E402
 from fabula.learn.identity.wordpiece import Pieces, fill_blanks, mask_people, read_pieces, train_pieces  # noqa: E402
@@ -31,6 +30,7 @@ from fabula.learn.models import micap  # noqa: E402
 from fabula.learn.options import Callbacks  # noqa: E402
 from fabula.learn.tasks.micap import overwrite_people  # noqa: E402
 from fabula.learn.worlds.films import Recipe, features_of, make_film, write_world  # noqa: E402
+from fabula.media.stores.features import Features, write_features  # noqa: E402
 from fabula.text.identity import ids  # noqa: E402
 
 RECIPE = Recipe(train_films=3, val_films=1, test_films=1, clips=12, face_dim=16, action_dim=8, frame_dim=8)

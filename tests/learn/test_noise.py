@@ -100,9 +100,9 @@ def test_rows_that_are_no_rivals_are_no_negatives():
 
 def test_what_is_padded_is_not_seen(folder: Path):
     """The score of a caption does not depend on what it is scored with."""
-    from fabula.learn.features import Features
     from fabula.learn.noise.data import Shown
     from fabula.learn.retrieval.data import Clips
+    from fabula.media.stores.features import Features
 
     torch.manual_seed(0)
     config = Config.tiny(feature_dim=32, **TINY)
@@ -264,7 +264,7 @@ def test_bad_input_costs_one_line(folder: Path, run: Path, tmp_path: Path, monke
 
 def test_the_evaluator_chooses_captions(folder: Path, run: Path, tmp_path: Path):
     pytest.importorskip("httpx", reason="the extra llm is not installed")
-    from fabula.annotate.recipe import RecipeOptions
+    from fabula.annotation.recipe import RecipeOptions
     from fabula.api import annotate as api
 
     moments = tmp_path / "moments.jsonl"
@@ -304,7 +304,7 @@ def test_the_evaluator_chooses_captions(folder: Path, run: Path, tmp_path: Path)
      ("judge", ("f.h5",), "--scorer-features")],
 )  # fmt: skip
 def test_scorers_that_cannot_be_meant(scorer, features, says):
-    from fabula.annotate.recipe import RecipeOptions
+    from fabula.annotation.recipe import RecipeOptions
 
     with pytest.raises(SpecError, match=says):
         RecipeOptions(scorer=scorer, scorer_features=features)

@@ -11,7 +11,6 @@ torch = pytest.importorskip("torch", reason="training needs fabula[learn]")
 
 from fabula.core.errors import SpecError  # noqa: E402
 from fabula.learn.data import Batch, Steps, Vocabulary  # noqa: E402
-from fabula.learn.features import Features  # noqa: E402
 from fabula.learn.models import pdvc  # noqa: E402
 from fabula.learn.models.pdvc import (  # noqa: E402
     Config,
@@ -25,6 +24,7 @@ from fabula.learn.models.pdvc import (  # noqa: E402
     to_box,
     to_span,
 )
+from fabula.media.stores.features import Features  # noqa: E402
 
 WORDS = ("stir", "pour", "cut", "the", "<unk>")
 TINY = Config.tiny(feature_dim=6, frames=24, hidden=16, heads=2, norm_groups=4, feedforward=16, queries=7, rnn=8,

@@ -16,10 +16,10 @@ from fabula.core.errors import InputError, SpecError  # noqa: E402
 from fabula.core.notes import Notes  # noqa: E402
 from fabula.learn import models, official, run, tasks  # noqa: E402
 from fabula.learn.config import configure  # noqa: E402
-from fabula.learn.features import write_features  # noqa: E402
 from fabula.learn.models import hero  # noqa: E402
 from fabula.learn.options import Run  # noqa: E402
 from fabula.learn.tasks.vcmr import Task, TrainOptions  # noqa: E402
+from fabula.media.stores.features import write_features  # noqa: E402
 
 PRESETS = [
     (T, name, model) for T in tasks.room.all() for name, p in T.presets.items() for model in p.models or T.models

@@ -11,8 +11,8 @@ torch = pytest.importorskip("torch", reason="training needs fabula[learn]")
 
 from fabula.core.errors import SpecError  # noqa: E402
 from fabula.learn.data import Batch, Steps  # noqa: E402
-from fabula.learn.features import Features  # noqa: E402
 from fabula.learn.models.procnets import Config, Model, Proposals, iou  # noqa: E402
+from fabula.media.stores.features import Features  # noqa: E402
 
 TINY = Config.tiny(feature_dim=6, frames=40, hidden=8, anchor_low=3, anchor_high=17, anchor_step=2, pool_anchors=4,
                    samples=20)  # fmt: skip

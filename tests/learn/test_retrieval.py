@@ -17,7 +17,6 @@ import fabula  # noqa: E402
 from fabula.core.errors import InputError, SpecError  # noqa: E402
 from fabula.core.moments import Query, clip_seconds  # noqa: E402
 from fabula.core.notes import Notes  # noqa: E402
-from fabula.learn.features import Features, write_features  # noqa: E402
 from fabula.learn.models import reloclnet, xml  # noqa: E402
 from fabula.learn.retrieval.answers import list_answers, score_answers, write_answers  # noqa: E402
 from fabula.learn.retrieval.contract import Batch  # noqa: E402
@@ -42,6 +41,7 @@ from fabula.learn.retrieval.decode import (  # noqa: E402
 from fabula.learn.retrieval.search import cut_windows, encode_corpus, rows_of, search_corpus  # noqa: E402
 from fabula.learn.retrieval.simulate import Recipe, simulate_moments  # noqa: E402
 from fabula.match.nms import nms  # noqa: E402
+from fabula.media.stores.features import Features, write_features  # noqa: E402
 
 SMALL: dict[str, Any] = {
     "feature_dim": 16, "query_dim": 16, "hidden": 16, "heads": 2, "max_clips": 12, "max_words": 8, "min_length": 1,
@@ -437,8 +437,8 @@ def test_clips_in_memory_are_bounded(tmp_path, monkeypatch):
     """The last read ones are kept, in workers a share of the room; what was kept or read again is the same."""
     from types import SimpleNamespace
 
-    from fabula.learn.features import Features, write_features
     from fabula.learn.retrieval import data
+    from fabula.media.stores.features import Features, write_features
 
     rng = np.random.default_rng(0)
     videos = {f"v{i}": rng.random((10, 4), dtype=np.float32) for i in range(6)}

@@ -12,8 +12,9 @@ import fabula
 from fabula import demo
 from fabula.core.errors import InputError, SpecError
 from fabula.core.nouns import Corpus, Story
-from fabula.learn.features import Features
-from fabula.learn.simulate import Recipe, frames_of, hashing, simulate, unit
+from fabula.learn.simulate import Recipe, frames_of, simulate, unit
+from fabula.media.sentences import hashing
+from fabula.media.stores.features import Features
 
 
 def test_the_store_says_so(small):

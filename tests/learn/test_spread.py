@@ -20,9 +20,9 @@ torch = pytest.importorskip("torch", reason="training needs fabula[learn]")
 import fabula  # noqa: E402
 from fabula.core.errors import InputError, SpecError  # noqa: E402
 from fabula.learn import checkpoint  # noqa: E402
-from fabula.learn.features import write_features  # noqa: E402
 from fabula.learn.models import qd_detr, xml  # noqa: E402
 from fabula.learn.options import Callbacks  # noqa: E402
+from fabula.media.stores.features import write_features  # noqa: E402
 
 QUERIES, VIDEOS, DIM = 60, 24, 12
 

@@ -276,7 +276,7 @@ def test_a_checkpoint_of_another_model(small, run):
 def test_features_of_another_width(run, tmp_path):
     import numpy as np
 
-    from fabula.learn.features import write_features
+    from fabula.media.stores.features import write_features
 
     write_features(tmp_path / "wide", [("a", np.ones((4, 7)))], {"durations": {"a": 5.0}})
     with pytest.raises(InputError, match="features of 7 channels; the checkpoint takes 128"):
@@ -364,7 +364,7 @@ def test_tensorboard(small, tmp_path):
 def test_workers_read_every_kind_of_store(small, tmp_path):
     """HDF5 and safetensors, opened by each process for itself; steps are drawn the same by all."""
     pytest.importorskip("h5py", reason="HDF5 needs fabula[learn]")
-    from fabula.learn.features import Features, write_features
+    from fabula.media.stores.features import Features, write_features
 
     kept = Features(small.features)
     config, fast = {**SMALL, "captioner": "none"}, {**FAST, "epochs": 2}

@@ -23,13 +23,13 @@ from fabula.cli import main  # noqa: E402
 from fabula.core.errors import FabulaError, InputError, SpecError  # noqa: E402
 from fabula.core.moments import Moment, Query  # noqa: E402
 from fabula.learn import checkpoint  # noqa: E402
-from fabula.learn.features import write_features  # noqa: E402
 from fabula.learn.models import hero, procnets, qd_detr, xml  # noqa: E402
 from fabula.learn.retrieval.bpe import Tokens  # noqa: E402
 from fabula.learn.retrieval.data import Words  # noqa: E402
 from fabula.learn.retrieval.highlights import draw_windows  # noqa: E402
 from fabula.learn.retrieval.search import cut_windows, overlap_of  # noqa: E402
 from fabula.match.nms import nms  # noqa: E402
+from fabula.media.stores.features import write_features  # noqa: E402
 
 DIM = 8
 RECIPE = {"extractor": "toy", "fps": 1.0}
@@ -189,7 +189,7 @@ def test_what_a_finder_refuses(folder: Path, tmp_path: Path) -> None:
         (lambda: m.encode(np.zeros((0, DIM)), "film"), "length 0"),
         (lambda: m.encode(np.full((3, DIM), np.nan), "film"), "finite|nan|NaN"),
         (lambda: m.encode("film.mp4"), "reads features"),
-        (lambda: m.encode_all(fabula.learn.features.Features(folder / "other.safetensors")), "fps"),  # type: ignore[attr-defined]
+        (lambda: m.encode_all(fabula.media.stores.features.Features(folder / "other.safetensors")), "fps"),  # type: ignore[attr-defined]
         (lambda: fabula.moments(folder / "qd_detr.safetensors"), "searches no corpus"),
         (lambda: fabula.moments(folder / "procnets.safetensors"), "searches no corpus"),
         (lambda: fabula.moments(folder / "nowhere"), "no such run or checkpoint"),
@@ -321,7 +321,7 @@ def test_a_films_moments_are_those_of_its_windows_as_files(tmp_path: Path) -> No
             film.mux(stream.encode(frame))
         film.mux(stream.encode())
     spec = "thumbnail(fps=1)"
-    dim = fabula.features.extractor(spec).dim  # type: ignore[attr-defined]
+    dim = fabula.media.extractor(spec).dim  # type: ignore[attr-defined]
     torch.manual_seed(0)
     sizes: dict[str, Any] = {"hidden": 16, "heads": 2, "query_dim": 16, "max_clips": 20, "max_length": 6}
     model = xml.Model(xml.Config.tiny(feature_dim=dim, words="hashing", **sizes))

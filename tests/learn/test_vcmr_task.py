@@ -16,13 +16,13 @@ import fabula  # noqa: E402
 from fabula.core.errors import FabulaError, InputError, SpecError  # noqa: E402
 from fabula.core.notes import Notes  # noqa: E402
 from fabula.learn import checkpoint  # noqa: E402
-from fabula.learn.features import Features, write_features  # noqa: E402
 from fabula.learn.models import hero, reloclnet, xml  # noqa: E402
 from fabula.learn.retrieval.answers import score_answers  # noqa: E402
 from fabula.learn.retrieval.asked import Asked, answer_asked  # noqa: E402
 from fabula.learn.retrieval.data import Clips, Moments, Words, read_moments  # noqa: E402
 from fabula.learn.retrieval.simulate import Recipe, simulate_moments  # noqa: E402
 from fabula.learn.tasks.vcmr import words_of  # noqa: E402
+from fabula.media.stores.features import Features, write_features  # noqa: E402
 
 NOUNS = ["dog", "cat", "man", "girl", "cup", "door", "lamp", "shoe"]
 DEEDS = ["opens", "throws", "holds", "eats", "drops", "washes", "paints", "hides"]
@@ -201,7 +201,7 @@ def test_a_video_file_is_answered_as_its_features_are(tmp_path: Path) -> None:
     if video is None:
         pytest.skip("../shared/data/videos is not here: a real video is wanted")
     pytest.importorskip("av", reason="videos are read with PyAV")
-    from fabula.features import extract_one, extractor
+    from fabula.media import extract_one, extractor
 
     spec = "thumbnail(fps=1)"
     frames, seconds = extract_one(video, spec)

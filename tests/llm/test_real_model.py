@@ -34,10 +34,10 @@ def server():
 
 
 def test_the_text_steps_run_end_to_end(server, tmp_path):
-    from fabula.annotate.recipe import RecipeOptions
+    from fabula.annotation.recipe import RecipeOptions
     from fabula.api import annotate as api
     from fabula.llm import EndpointOptions
-    from tests.annotate.toys import write_moments
+    from tests.annotation.toys import write_moments
 
     endpoint = EndpointOptions(url=server, model="smollm2", concurrency=1, price=("1/1",), timeout=600.0)
     recipe = RecipeOptions(blind=True, max_tokens=40, tries=1)
@@ -60,8 +60,8 @@ def test_judges_fifty_pairs_end_to_end(server, tmp_path):
 
     import fabula
     from fabula import demo
-    from fabula.diagnose.judges import draw_pairs
-    from fabula.diagnose.pairs import read_pairs
+    from fabula.diagnosis.judges import draw_pairs
+    from fabula.diagnosis.pairs import read_pairs
 
     pairs, record = tmp_path / "pairs.jsonl", tmp_path / "judge.jsonl"
     some = draw_pairs(read_pairs(demo.SYSTEMS["good"], list(demo.REFERENCES.values()))[0], 50, 0)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fabula import metrics, protocols
+from fabula import benchmarks, metrics
 from fabula.core.errors import SpecError
 from fabula.core.regions import Picture
 from fabula.core.rows import Rows
@@ -161,7 +161,7 @@ def test_rows_fold_in_shards_and_are_finite():
 
 
 def test_the_published_evaluators():
-    lua, port = (protocols.protocol(name).metric("DenseCap_mAP") for name in ("densecap", "densecap-pytorch"))
+    lua, port = (benchmarks.protocol(name).metric("DenseCap_mAP") for name in ("densecap", "densecap-pytorch"))
     assert fold(lua, TWO, B)["map"] == pytest.approx(0.25)  # recall .5 does not reach the level .5000000000000002
     assert fold(port, TWO, B)["map"] == pytest.approx(2 / 3)
     assert fold(port, [TWO, refs(LEFT, id="j")], B)["map"] == pytest.approx(2 / 3)

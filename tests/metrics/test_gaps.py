@@ -8,11 +8,11 @@ import pytest
 import fabula
 from fabula.core.errors import InputError
 from fabula.core.moments import Moment, Query, Ranking
+from fabula.evaluate.rankings import moment_rows
 from fabula.io.answers.answer import parse
 from fabula.match._matrix import matrix
 from fabula.metrics.moments import vcmr
 from fabula.pair.captions import Captions
-from fabula.score.rankings import moment_rows
 from fabula.text.meteor.stem import stem
 from tests.toys import story
 

@@ -10,14 +10,14 @@ import pytest
 import fabula
 from fabula import demo, io, text
 from fabula.core.nouns import Corpus
+from fabula.evaluate.base import Request
+from fabula.evaluate.stories import run
 from fabula.metrics import metric
 from fabula.metrics.base import Kept
 from fabula.metrics.stories import Stories, StoryMetric, base
 from fabula.metrics.stories.base import compare
 from fabula.pair.captions import Captions
 from fabula.pair.grid import Grid
-from fabula.score.base import Request
-from fabula.score.stories import run
 from tests.metrics.test_meetings import draw_corpus
 from tests.toys import corpus, story
 

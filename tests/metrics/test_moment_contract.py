@@ -6,9 +6,9 @@ import pytest
 from fabula.core.errors import InputError
 from fabula.core.moments import Query, Ranking, Saliency, VideoNumbers
 from fabula.core.rows import Rows
+from fabula.evaluate.rankings import Reading, moment_rows
 from fabula.metrics import room
 from fabula.metrics.moments import MomentMetric
-from fabula.score.rankings import Reading, moment_rows
 from tests.metrics.test_contract import variants as all_variants
 
 ALL = {cls.name: cls for cls in room.all() if issubclass(cls, MomentMetric)}

@@ -5,10 +5,10 @@ import pytest
 
 from fabula import _kernels
 from fabula.core.moments import Query, Rankings, VideoNumbers
+from fabula.evaluate.rankings import oddities, oddities_python
 from fabula.io.moments.tvr_predictions import Known, translate_python
 from fabula.metrics import metric
 from fabula.metrics.moments import Block
-from fabula.score.rankings import oddities, oddities_python
 
 pytestmark = pytest.mark.skipif(_kernels.NATIVE is None, reason="this install has no compiled kernels")
 GRID = np.round(np.arange(0, 6, 0.1), 1)  # many overlaps fall exactly on a threshold

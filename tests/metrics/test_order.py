@@ -10,9 +10,9 @@ import pytest
 from tools import permute
 
 import fabula
-from fabula import metrics, protocols
+from fabula import benchmarks, metrics
+from fabula.benchmarks import room
 from fabula.core import spec
-from fabula.protocols import room
 
 
 @pytest.mark.parametrize("name", permute.DRAWS)
@@ -76,13 +76,13 @@ DRAWN = {
 TRIED = [
     name
     for name in room.names()
-    if name not in {*ORDERED, *UNTRIED} and not any(m.asks for m in protocols.protocol(name).metrics)
+    if name not in {*ORDERED, *UNTRIED} and not any(m.asks for m in benchmarks.protocol(name).metrics)
 ]
 
 
 @pytest.mark.parametrize("name", TRIED)
 def test_other_protocols_do_not_depend_on_it(name: str) -> None:
-    draw = "sets" if name in SETS else DRAWN[protocols.protocol(name).task]
+    draw = "sets" if name in SETS else DRAWN[benchmarks.protocol(name).task]
     tried = 0
     for seed in range(12):
         case = permute.DRAWS[draw](Random(f"protocol {seed}"))

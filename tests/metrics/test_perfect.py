@@ -19,7 +19,7 @@ from fabula import metrics
 from fabula.core.nouns import Corpus, Event, Segment, Story
 from tests.toys import corpus
 
-WINDOWED = {"GroundedChoice"}  # options with windows beside them: tests/protocols/test_etbench.py
+WINDOWED = {"GroundedChoice"}  # options with windows beside them: tests/benchmarks/test_etbench.py
 # what a judge says is its own
 EVERY = {cls.name: cls for cls in metrics.room.all() if not cls().asks and cls.name not in WINDOWED}
 # in no table by itself: where it is tried

@@ -3,7 +3,7 @@
 import pytest
 
 from fabula.core.errors import SpecError
-from fabula.diagnose.retrieval import retrieval
+from fabula.diagnosis.retrieval import retrieval
 from fabula.metrics import metric
 
 

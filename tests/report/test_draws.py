@@ -10,9 +10,9 @@ import pytest
 import fabula
 from fabula import demo, report
 from fabula.core.errors import SpecError
+from fabula.evaluate.pairs import find_pairs
 from fabula.metrics import metric
 from fabula.report.html import page
-from fabula.score.pairs import find_pairs
 from tests.report.test_html import REF, corpus, embedded, story
 
 REFS = list(demo.REFERENCES.values())

@@ -8,9 +8,9 @@ import pytest
 pytest.importorskip("av", reason="needs fabula[features]")
 pytest.importorskip("cv2", reason="needs fabula[features]")
 
-from fabula.features.people import Cast
-from fabula.features.people.page import people_page
-from tests.features.people.conftest import MARKS, film
+from fabula.media.people import Cast
+from fabula.media.people.page import people_page
+from tests.media.people.conftest import MARKS, film
 
 EVIL = '<img src=x onerror="document.title=1"><script>document.title=1</script>'
 

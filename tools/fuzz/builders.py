@@ -239,7 +239,7 @@ def make_reply(rng: Random) -> Case:
 
 def read_reply(case: Case, folder: Path, said: Said) -> Any:
     """What judges and annotators make of a model's words: every reader of them."""
-    from fabula.annotate import parsers
+    from fabula.annotation import parsers
     from fabula.metrics.questions import _events, _matches
     from fabula.text.judges import answers, plm, reading
 
@@ -431,7 +431,7 @@ def settle(path: Path) -> bytes:
 @cache
 def cast_parts() -> tuple[dict[str, Any], dict[str, Any]]:
     """Arrays and manifest of a small store of people."""
-    from fabula.features.people.cast import Cast, Faces, Seen
+    from fabula.media.people.cast import Cast, Faces, Seen
 
     n = 12
     rng = np.random.default_rng(3)
@@ -610,10 +610,10 @@ def toml_value(rng: Random) -> str:
 
 def use_plan(case: Case, folder: Path, said: Said) -> Any:
     """A plan, its items, its design and what it can find."""
-    from fabula.study.design import make_design
-    from fabula.study.items import read_items
-    from fabula.study.plan import Plan, read_plan
-    from fabula.study.power import reach
+    from fabula.studies.design import make_design
+    from fabula.studies.items import read_items
+    from fabula.studies.plan import Plan, read_plan
+    from fabula.studies.power import reach
 
     plan = read_plan(folder / "plan.toml")
     if Plan.of(json.loads(json.dumps(plan.to_dict()))) != plan:
@@ -626,11 +626,11 @@ def use_plan(case: Case, folder: Path, said: Said) -> Any:
 
 @cache
 def finished_study() -> bytes:
-    from fabula.study.design import make_design
-    from fabula.study.items import read_items
-    from fabula.study.plan import Plan
-    from fabula.study.raters import World, simulate
-    from fabula.study.store import Store, make_study
+    from fabula.studies.design import make_design
+    from fabula.studies.items import read_items
+    from fabula.studies.plan import Plan
+    from fabula.studies.raters import World, simulate
+    from fabula.studies.store import Store, make_study
 
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
@@ -661,7 +661,7 @@ def make_study_store(rng: Random) -> Case:
 
 def use_study(case: Case, folder: Path, said: Said) -> Any:
     from fabula.api.study import backup, results, write_table
-    from fabula.study.results import to_dict
+    from fabula.studies.results import to_dict
 
     if case.options["backup"]:
         backup(folder / "study", folder / "copy.sqlite")
@@ -712,7 +712,7 @@ def make_search(rng: Random) -> Case:
 def use_search(case: Case, folder: Path, said: Said) -> Any:
     o = case.options
     if o["what"] == "query":
-        from fabula.search.query import parse
+        from fabula.library.query import parse
 
         query = parse(o["text"], pictures=o["pictures"])
         said += query.remarks
@@ -726,7 +726,7 @@ def use_search(case: Case, folder: Path, said: Said) -> Any:
             raise Wrong("data", "query: printed and read again", f"{o['text']!r}\n{query!r}\n{again!r}")
         return str(query)
     if o["what"] == "manifest":
-        from fabula.search.manifest import check_recipe, read_file
+        from fabula.library.manifest import check_recipe, read_file
 
         found = read_file(folder)
         with contextlib.suppress(FabulaError):
@@ -734,7 +734,7 @@ def use_search(case: Case, folder: Path, said: Said) -> Any:
         begun = found.begun()
         return [found.dims, found.root, None if begun is None else begun.dims, found.document() is not None]
     if o["what"] == "calibration":
-        from fabula.search.calibrate import Calibration
+        from fabula.library.calibrate import Calibration
 
         made = Calibration.load(folder / "calibration.json")
         with contextlib.suppress(FabulaError):
@@ -743,7 +743,7 @@ def use_search(case: Case, folder: Path, said: Said) -> Any:
             if not 0 <= made(score, 2.0) <= 1:
                 raise Wrong("data", "calibration: no probability", f"{made(score, 2.0)} of {made}")
         return made(0.2, 1.0)
-    from fabula.search.asked import read_asked
+    from fabula.library.asked import read_asked
 
     return plain(read_asked(folder / o["path"]))
 
@@ -778,10 +778,10 @@ def make_annotated(rng: Random) -> Case:
 def read_annotated(case: Case, folder: Path, said: Said) -> Any:
     path = folder / case.options["path"]
     if case.options["what"] == "coarse":
-        from fabula.annotate.moments import read_moments
+        from fabula.annotation.moments import read_moments
 
         return plain([replace(moment) for moment in read_moments(path)])
-    from fabula.annotate.stats import describe, histogram, read_rows
+    from fabula.annotation.stats import describe, histogram, read_rows
 
     (rows,) = read_rows([path]).values()
     scores = [row.score for row in rows if row.score is not None and abs(row.score) < 100]
@@ -791,7 +791,7 @@ def read_annotated(case: Case, folder: Path, said: Said) -> Any:
 @cache
 def finished_annotation() -> bytes:
     """The store of a small run against the endpoint that is built in."""
-    from fabula.annotate.recipe import RecipeOptions
+    from fabula.annotation.recipe import RecipeOptions
     from fabula.api import annotate as api
 
     with tempfile.TemporaryDirectory() as temporary:
@@ -807,9 +807,9 @@ def make_annotation(rng: Random) -> Case:
 
 
 def use_annotation(case: Case, folder: Path, said: Said) -> Any:
-    from fabula.annotate.export import LAYOUTS, Export, export
-    from fabula.annotate.plan import summarise
-    from fabula.annotate.store import Store
+    from fabula.annotation.export import LAYOUTS, Export, export
+    from fabula.annotation.plan import summarise
+    from fabula.annotation.store import Store
 
     with Store(folder / "run.sqlite") as store:
         if case.options["verb"] == "status":
@@ -852,8 +852,8 @@ def make_clip_features(rng: Random) -> Case:
 
 def use_clip_features(case: Case, folder: Path, said: Said) -> Any:
     from fabula.api.features import cut_features
-    from fabula.learn.features import Features
     from fabula.learn.retrieval.npz import open_store
+    from fabula.media.stores.features import Features
 
     if case.options["what"] == "npz":
         store = open_store(folder / "store")

@@ -18,7 +18,7 @@ from tools.fuzz.verbs import TASKS, choose_options, make_files
 from tools.fuzz.watch import CONTROLS, LONGEST, Case, Said, Target, Wrong
 
 from fabula import cli
-from fabula.protocols import room as protocol_room
+from fabula.benchmarks import room as protocol_room
 
 VERBS = (
     "score",

@@ -164,7 +164,7 @@ def safetensors_file(rng: Random) -> bytes:
 
 def read_features(case: Case, folder: Path, said: Said) -> Any:
     from fabula.core.errors import FabulaError
-    from fabula.learn.features import Features
+    from fabula.media.stores.features import Features
 
     store = Features(folder / case.options["path"])
     out: dict[str, Any] = {

@@ -21,8 +21,8 @@ from tools.fuzz.watch import Case, Said, Target, Wrong, same
 
 import fabula
 from fabula import metrics
+from fabula.benchmarks import room as protocol_room
 from fabula.core.spec import choices, hints
-from fabula.protocols import room as protocol_room
 from fabula.stats.resampling import Resampling
 
 TASKS = (

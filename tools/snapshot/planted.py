@@ -44,9 +44,9 @@ CHANGES = (
     ),
     Change("default", "web/binding.py", "option(8765,", "option(8766,", "surface: command study serve"),
     Change(
-        "default", "search/options.py", "limit: int = option(20,", "limit: int = option(21,", "surface: command search"
+        "default", "library/options.py", "limit: int = option(20,", "limit: int = option(21,", "surface: command search"
     ),
-    Change("default", "annotate/recipe.py", "option(800,", "option(801,", "surface: command annotate plan"),
+    Change("default", "annotation/recipe.py", "option(800,", "option(801,", "surface: command annotate plan"),
     Change("default", "metrics/stories/orderedprf.py", "tau: float = 0.5", "tau: float = 0.6", "metric: OrderedPRF"),
     Change("default", "metrics/stories/soda_a.py", "(0.3, 0.5, 0.7, 0.9)", "(0.3, 0.5, 0.7, 0.8)", "metric: SODA_a"),
     Change("default", "metrics/stories/prf.py", "(0.5,)", "(0.51,)", "metric: PRF"),
@@ -59,8 +59,8 @@ CHANGES = (
         "metric: METEOR",
     ),
     Change("digit", "text/rouge.py", "BETA = 1.2\n", "BETA = 1.2000001\n", "metric: DVC_ROUGE_L"),
-    Change("digit", "protocols/soda_2021.py", '"eps": 1e-8', '"eps": 1e-6', "golden: soda-2021"),
-    Change("digit", "protocols/soda_2021.py", '"missing": "drop"', '"missing": "zero"', "golden: soda-2021"),
+    Change("digit", "benchmarks/soda_2021.py", '"eps": 1e-8', '"eps": 1e-6', "golden: soda-2021"),
+    Change("digit", "benchmarks/soda_2021.py", '"missing": "drop"', '"missing": "zero"', "golden: soda-2021"),
     Change("digit", "report/table.py", "score.scale:.2f", "score.scale:.1f", SCORE),
     Change(
         "digit",
@@ -80,7 +80,7 @@ CHANGES = (
     Change("option", "cli/score.py", "thresholds: bool", "levels: bool", "surface: command score"),
     Change("option", "cli/score.py", "against: Path | None", "second: Path | None", "surface: command score"),
     Change(
-        "option", "search/options.py", "at_least=1, at_most=1000", "at_least=1, at_most=999", "surface: command search"
+        "option", "library/options.py", "at_least=1, at_most=1000", "at_least=1, at_most=999", "surface: command search"
     ),
     Change(
         "option",

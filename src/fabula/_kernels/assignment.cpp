@@ -1,5 +1,5 @@
 // The best one-to-one matching, order ignored (Kuhn 1955; shortest augmenting paths), of many small matrices.
-// Twin: fabula/diagnose/_assignment.py, whose every step is taken here in the same order: same ties, same digits.
+// Twin: fabula/diagnosis/_assignment.py, whose every step is taken here in the same order: same ties, same digits.
 #include "check.hpp"
 #include "kernel.hpp"
 #include "matrices.hpp"

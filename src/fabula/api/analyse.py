@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fabula.api.train import find_task, need_learn
+from fabula.api.train import find_task
 from fabula.core.errors import SpecError
 from fabula.core.options import deal, takes
+from fabula.learn import need_learn
 from fabula.learn.options import Callbacks, PredictOptions
 
 if TYPE_CHECKING:

@@ -12,18 +12,18 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from fabula.annotate.recipe import RecipeOptions
+from fabula.annotation.recipe import RecipeOptions
 from fabula.core.errors import SpecError
 from fabula.core.notes import Progress, silent
 from fabula.core.options import MUST, Options, option
 from fabula.llm.options import EndpointOptions
 
 if TYPE_CHECKING:
-    from fabula.annotate.keyframes import Looker
-    from fabula.annotate.moments import Moment
-    from fabula.annotate.plan import Plan
-    from fabula.annotate.recipe import Recipe
-    from fabula.annotate.store import Store
+    from fabula.annotation.keyframes import Looker
+    from fabula.annotation.moments import Moment
+    from fabula.annotation.plan import Plan
+    from fabula.annotation.recipe import Recipe
+    from fabula.annotation.store import Store
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +98,7 @@ class Ran:
 
 def make_looker(videos: Path | None, blind: bool) -> Looker | None:
     """Whoever shows the frames."""
-    from fabula.annotate.keyframes import Videos
+    from fabula.annotation.keyframes import Videos
 
     if blind:
         return None
@@ -131,7 +131,7 @@ def make_scorer(recipe: RecipeOptions) -> Evaluator | None:
     """Whoever scores candidates in the judge's place."""
     if recipe.evaluator is None:
         return None
-    from fabula.api.train import need_learn
+    from fabula.learn import need_learn
 
     need_learn()
     return Evaluator(recipe.evaluator, recipe.scorer_features)
@@ -139,7 +139,7 @@ def make_scorer(recipe: RecipeOptions) -> Evaluator | None:
 
 def settle(endpoint: EndpointOptions, recipe: RecipeOptions) -> tuple[Recipe, Evaluator | None]:
     """The recipe, and the evaluator that it names."""
-    from fabula.annotate.recipe import Recipe
+    from fabula.annotation.recipe import Recipe
 
     scorer = make_scorer(recipe)
     return Recipe.of(endpoint, recipe, scorer.about if scorer else None), scorer
@@ -153,10 +153,10 @@ def plan(
     options: PlanOptions | None = None,
 ) -> Plan:
     """Calls, tokens, cost and time of a run, before anything is spent."""
-    from fabula.annotate.moments import read_moments
-    from fabula.annotate.plan import plan as count_calls
-    from fabula.annotate.recipe import Recipe
-    from fabula.annotate.store import Store
+    from fabula.annotation.moments import read_moments
+    from fabula.annotation.plan import plan as count_calls
+    from fabula.annotation.recipe import Recipe
+    from fabula.annotation.store import Store
 
     endpoint, recipe, options = endpoint or EndpointOptions(), recipe or RecipeOptions(), options or PlanOptions()
     settled = Recipe.of(endpoint, recipe)
@@ -180,10 +180,10 @@ def run(
 
     Moments that failed are asked again.
     """
-    from fabula.annotate.moments import read_moments
-    from fabula.annotate.run import Batching, Work
-    from fabula.annotate.shards import run_shards, take_over_shards
-    from fabula.annotate.store import Store
+    from fabula.annotation.moments import read_moments
+    from fabula.annotation.run import Batching, Work
+    from fabula.annotation.shards import run_shards, take_over_shards
+    from fabula.annotation.store import Store
 
     endpoint, recipe = endpoint or EndpointOptions(), recipe or RecipeOptions()
     settled, scorer = settle(endpoint, recipe)
@@ -219,7 +219,7 @@ def run(
 
 def describe_run(store: Store, recipe: str, made: int, failed: int, stopped: str | None) -> Ran:
     """What a run did, and how the store stands after it."""
-    from fabula.annotate.plan import list_failed
+    from fabula.annotation.plan import list_failed
 
     states = store.states(recipe)
     left = int(store.rows("SELECT count(DISTINCT key) FROM moments")[0][0]) - sum(states.values())
@@ -236,7 +236,7 @@ def retry(
     progress: Progress = silent,
 ) -> Ran:
     """Ask again for the moments that failed, with `states` for others too; what was answered is not asked again."""
-    from fabula.annotate.store import Store
+    from fabula.annotation.store import Store
 
     settled, _ = settle(endpoint or EndpointOptions(), recipe or RecipeOptions())
     with Store(options.store, work=True) as store:
@@ -246,8 +246,8 @@ def retry(
 
 def status(options: StoreOptions) -> dict[str, Any]:
     """How far the run of a store has come, and what it cost."""
-    from fabula.annotate.plan import summarise
-    from fabula.annotate.store import Store
+    from fabula.annotation.plan import summarise
+    from fabula.annotation.store import Store
 
     with Store(options.store) as store:
         return summarise(store, options.recipe)
@@ -281,11 +281,11 @@ def ab(
     progress: Progress = silent,
 ) -> dict[str, Any]:
     """Two prompts or models on a sample of the moments; the judge is A's in both."""
-    from fabula.annotate.compare import compare, draw_sample
-    from fabula.annotate.moments import read_moments
-    from fabula.annotate.recipe import Recipe
-    from fabula.annotate.run import Work
-    from fabula.annotate.store import Store
+    from fabula.annotation.compare import compare, draw_sample
+    from fabula.annotation.moments import read_moments
+    from fabula.annotation.recipe import Recipe
+    from fabula.annotation.run import Work
+    from fabula.annotation.store import Store
 
     endpoint, recipe = endpoint or EndpointOptions(), recipe or RecipeOptions()
     looker = make_looker(options.videos, recipe.blind)
@@ -331,7 +331,7 @@ class StatsOptions(Options):
 
 def stats(files: Sequence[str | Path], *, options: StatsOptions | None = None) -> dict[str, Any]:
     """The paper's tables of released files, or of those that `export` wrote."""
-    from fabula.annotate import stats as count
+    from fabula.annotation import stats as count
 
     options = options or StatsOptions()
     rows = count.read_rows([Path(file) for file in files])
@@ -371,10 +371,10 @@ class ExportOptions(StoreOptions):
 
 def export(options: ExportOptions) -> dict[str, Any]:
     """The benchmark of a store as files; returns what its card tells."""
-    from fabula.annotate import stats as count
-    from fabula.annotate.export import LAYOUTS, Export
-    from fabula.annotate.export import export as write_benchmark
-    from fabula.annotate.store import Store
+    from fabula.annotation import stats as count
+    from fabula.annotation.export import LAYOUTS, Export
+    from fabula.annotation.export import export as write_benchmark
+    from fabula.annotation.store import Store
 
     for layout in options.layouts:
         if layout not in LAYOUTS:

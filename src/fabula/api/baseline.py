@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any, Literal, overload
 
 from fabula import io
-from fabula.baselines.identity import KINDS, Labels
-from fabula.baselines.uniform import uniform
 from fabula.core.errors import SpecError
 from fabula.core.notes import Notes, ignore
 from fabula.core.nouns import Corpus
 from fabula.core.options import Options, deal, option, takes
 from fabula.core.registry import close_to
+from fabula.evaluate.baselines.identity import KINDS, Labels
+from fabula.evaluate.baselines.uniform import uniform
 from fabula.io.fields import Source
 from fabula.io.files import check_path, write_text
 from fabula.io.identity import fillin

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from fabula.core.errors import SpecError
 from fabula.core.result import Result
+from fabula.evaluate.kept import Answers, Described
 from fabula.io import media
 from fabula.report.pages import Beside
-from fabula.score.kept import Answers, Described
 
 NAMED = 3  # ids in a note
 

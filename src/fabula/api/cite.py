@@ -7,13 +7,13 @@ from pathlib import Path
 
 from fabula import __version__
 from fabula import metrics as metric_room
+from fabula.benchmarks import Protocol
+from fabula.benchmarks import room as protocol_room
 from fabula.core.errors import SpecError
 from fabula.core.papers import PAPERS, find_paper
 from fabula.core.registry import close_to
 from fabula.core.result import Result
 from fabula.metrics import Metric
-from fabula.protocols import Protocol
-from fabula.protocols import room as protocol_room
 
 JUDGES = "Zheng et al., NeurIPS 2023"
 LEANS = {

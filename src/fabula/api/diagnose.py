@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from fabula.api.inputs import take_both
 from fabula.core.errors import SpecError
 from fabula.core.notes import Progress, silent
 from fabula.core.nouns import Corpus
 from fabula.core.options import Options, deal, option, takes
-from fabula.diagnose.errors import Diagnosis, errors
-from fabula.diagnose.finding import Limits
-from fabula.diagnose.retrieval import Recall, Retrieval, retrieval
-from fabula.score.base import Readable
-from fabula.score.options import ScoreOptions
+from fabula.diagnosis.errors import Diagnosis, errors
+from fabula.diagnosis.finding import Limits
+from fabula.diagnosis.retrieval import Recall, Retrieval, retrieval
+from fabula.evaluate.base import Readable
+from fabula.evaluate.inputs import take_both
+from fabula.evaluate.options import ScoreOptions
 from fabula.stats.resampling import Resampling
 
 READING = ("repair", "spice", "format", "refs_format")  # of ScoreOptions

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from fabula.core.notes import Progress, ignore, silent
 from fabula.core.options import deal, takes
-from fabula.features.options import ExtractOptions
+from fabula.media.options import ExtractOptions
 
 if TYPE_CHECKING:
-    from fabula.features.extract import Extracted
     from fabula.jobs.runner import Runner
+    from fabula.media.extract import Extracted
 
 
 @takes(ExtractOptions)
@@ -26,9 +26,9 @@ def extract_features(
 ) -> Extracted:
     """Features of videos (files, or folders of them), written as a store with its manifest."""
     (options,) = deal("extract_features", given, options or ExtractOptions)
-    from fabula.features.devices import place_adapter
-    from fabula.features.extract import Plan, extract
-    from fabula.features.extractors import extractor
+    from fabula.media.devices import place_adapter
+    from fabula.media.extract import Plan, extract
+    from fabula.media.extractors import extractor
 
     changes: dict[str, Any] = {"device": options.device}
     changes |= {} if options.fps is None else {"fps": options.fps}
@@ -74,13 +74,13 @@ def choose_runner(options: Placed, device: str) -> Runner:
 
 def cut_features(store: str | Path, clips: str | Path, out: str | Path, overwrite: bool = False) -> int:
     """A store of films cut into clips, which lines of {"id", "video", "start", "end"} tell; returns how many."""
-    from fabula.features.cut import cut_store
+    from fabula.media.cut import cut_store
 
     return cut_store(store, clips, out, overwrite)
 
 
 def describe_store(store: str | Path) -> dict[str, Any]:
     """What a store says of itself: how it was made, of what, and how much there is."""
-    from fabula.learn.features import Features
+    from fabula.media.stores.features import Features
 
     return Features(store).describe()

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from fabula.core.notes import Progress, ignore, silent
 from fabula.core.options import deal, takes
-from fabula.search.options import IndexOptions
+from fabula.library.options import IndexOptions
 
 if TYPE_CHECKING:
-    from fabula.search.index import Indexed
+    from fabula.library.index import Indexed
 
 
 @takes(IndexOptions)
@@ -27,8 +27,8 @@ def index(
     (options,) = deal("index", given, options or IndexOptions)
     from fabula.api.features import choose_runner
     from fabula.jobs.runner import InProcess
-    from fabula.search.generations import prepare, take_over
-    from fabula.search.index import Plan, bring_up
+    from fabula.library.generations import prepare, take_over
+    from fabula.library.index import Plan, bring_up
 
     store, found, look = prepare(videos, options, warn)
     runner = choose_runner(options, look.embedder.device) if len(found) > 1 else InProcess()

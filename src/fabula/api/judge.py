@@ -9,9 +9,9 @@ from typing import Any
 
 from fabula.core.notes import Progress, silent
 from fabula.core.options import deal, takes
-from fabula.diagnose.attacks import Attacked, AttackOptions, attack_judge
-from fabula.diagnose.judges import Checked, CheckOptions, CheckPlan, check_judge, plan_check
-from fabula.diagnose.pairs import read_pairs
+from fabula.diagnosis.attacks import Attacked, AttackOptions, attack_judge
+from fabula.diagnosis.judges import Checked, CheckOptions, CheckPlan, check_judge, plan_check
+from fabula.diagnosis.pairs import read_pairs
 from fabula.stats.resampling import Resampling
 from fabula.text.judges.options import JudgeOptions
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fabula.checks import Asked, Kind, Mended, Report, kind_of
 from fabula.core.errors import SpecError
 from fabula.core.options import Options, deal, option, takes
 from fabula.io.files import dump_json
 from fabula.io.given import Hint, hold, is_one
-from fabula.lint import Asked, Kind, Mended, Report, kind_of
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fabula import metrics, text
+from fabula.benchmarks import room as protocol_room
 from fabula.core.notes import ignore
 from fabula.core.registry import Room, key
+from fabula.evaluate.tasks import TASKS
 from fabula.io import all_formats, moments, regions, stories
 from fabula.io.answers.readers import READERS
 from fabula.io.format import Format
-from fabula.protocols import room as protocol_room
-from fabula.score import room as task_room
 
 if TYPE_CHECKING:
     from fabula.report.layout import TextTable
@@ -85,11 +85,11 @@ def scorer_table(warn: Warn = ignore) -> Table:
 
 
 def task_table(warn: Warn = ignore) -> Table:
-    return ("task", "what it is"), [[t.name, t.about] for t in task_room.all()]
+    return ("task", "what it is"), [[t.name, t.about] for t in TASKS]
 
 
 def extractor_table(warn: Warn = ignore) -> Table:
-    from fabula.features.extractors import room
+    from fabula.media.extractors import room
 
     rows = [
         [e.name, "a file of yours" if e.needs_weights else "brought along", e.licence, first_line(e) + whose]
@@ -99,7 +99,7 @@ def extractor_table(warn: Warn = ignore) -> Table:
 
 
 def embedder_table(warn: Warn = ignore) -> Table:
-    from fabula.search.embedders import room
+    from fabula.library.embedders import room
 
     rows = [
         [e.name, "a file of yours" if e.needs_weights else "brought along", e.licence, e.about + whose, e.weak or "–"]
@@ -109,8 +109,8 @@ def embedder_table(warn: Warn = ignore) -> Table:
 
 
 def face_table(warn: Warn = ignore) -> Table:
-    from fabula.features.people.detectors import room as detectors
-    from fabula.features.people.embedders import room as embedders
+    from fabula.media.people.detectors import room as detectors
+    from fabula.media.people.embedders import room as embedders
 
     rows = [
         [one.name, room.noun, one.licence, first_line(one)] for room in (detectors, embedders) for one in room.all()

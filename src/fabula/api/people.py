@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Progress, ignore, silent
 from fabula.core.options import deal, takes
-from fabula.features.people.options import CutOptions, FindOptions
+from fabula.media.people.options import CutOptions, FindOptions
 
 if TYPE_CHECKING:
-    from fabula.features.people.cast import Cast
-    from fabula.features.people.streams import Cut
     from fabula.jobs.runner import Runner
+    from fabula.media.people.cast import Cast
+    from fabula.media.people.streams import Cut
 
 SAID = 10  # people that info lists
 
@@ -34,13 +34,13 @@ def find_people(
 ) -> Cast:
     """The people of videos (files, or folders of them), written as a store; corrections beside it are applied."""
     (options,) = deal("find_people", given, options or FindOptions)
-    from fabula.features.devices import place_adapter
-    from fabula.features.extract import Plan
-    from fabula.features.people.base import FaceModel, Look
-    from fabula.features.people.cluster import clusterer
-    from fabula.features.people.detectors import detector
-    from fabula.features.people.embedders import embedder
-    from fabula.features.people.find import find_people as find
+    from fabula.media.devices import place_adapter
+    from fabula.media.extract import Plan
+    from fabula.media.people.base import FaceModel, Look
+    from fabula.media.people.cluster import clusterer
+    from fabula.media.people.detectors import detector
+    from fabula.media.people.embedders import embedder
+    from fabula.media.people.find import find_people as find
 
     look = Look(fps=options.fps, shots=options.shots, side=options.side)
     finds = place_adapter(detector(options.detector, device=options.device))
@@ -83,7 +83,7 @@ def choose_runner(options: FindOptions, videos: Sequence[str | Path], devices: s
 
 def load_cast(store: str | Path, warn: Callable[[str], None] = ignore) -> Cast:
     """A store with its corrections; those that no longer apply are told."""
-    from fabula.features.people.cast import Cast
+    from fabula.media.people.cast import Cast
 
     made = Cast.load(store)
     for line in made.remarks:
@@ -100,7 +100,7 @@ def group_people(
     warn: Callable[[str], None] = ignore,
 ) -> Cast:
     """The faces of a store grouped anew, without a look at the videos; corrections beside `out` are applied."""
-    from fabula.features.people.cast import Cast, check_store
+    from fabula.media.people.cast import Cast, check_store
 
     check_store(Path(out), overwrite)
     Cast.load(store, corrected=False).cluster(cluster, progress).save(out, overwrite)
@@ -113,7 +113,7 @@ def cut_people(
 ) -> Cut:
     """The streams `face` and `box` of clips, as `fabula train micap` reads them."""
     (options,) = deal("cut_people", given, options or CutOptions)
-    from fabula.features.people.streams import read_clips, shots_as_clips, write_streams
+    from fabula.media.people.streams import read_clips, shots_as_clips, write_streams
 
     cast = load_cast(store, warn)
     if options.clips is not None and options.longest is not None:
@@ -127,42 +127,42 @@ def cut_people(
 
 def page_of(store: str | Path, title: str | None = None, warn: Callable[[str], None] = ignore) -> str:
     """The people of a store as one HTML document."""
-    from fabula.features.people.page import people_page
+    from fabula.media.people.page import people_page
 
     return people_page(load_cast(store, warn), title or f"People: {Path(store).stem}", str(store))
 
 
 def merge_people(store: str | Path, people: Sequence[int]) -> Cast:
     """These are one person."""
-    from fabula.features.people.corrections import merge
+    from fabula.media.people.corrections import merge
 
     return merge(store, people)
 
 
 def split_person(store: str | Path, person: int, tracks: Sequence[int]) -> Cast:
     """These tracks of a person are somebody else."""
-    from fabula.features.people.corrections import split
+    from fabula.media.people.corrections import split
 
     return split(store, person, tracks)
 
 
 def name_person(store: str | Path, person: int, name: str) -> Cast:
     """This person is called so."""
-    from fabula.features.people.corrections import name as say
+    from fabula.media.people.corrections import name as say
 
     return say(store, person, name)
 
 
 def undo_correction(store: str | Path) -> str:
     """The last correction, taken back; which it was."""
-    from fabula.features.people.corrections import undo
+    from fabula.media.people.corrections import undo
 
     return str(undo(store)["do"])
 
 
 def describe_people(store: str | Path, warn: Callable[[str], None] = ignore) -> dict[str, Any]:
     """What a store says of itself, and who is in it."""
-    from fabula.features.people.corrections import file_beside, read_steps
+    from fabula.media.people.corrections import file_beside, read_steps
 
     cast = load_cast(store, warn)
     people = sorted(cast.people(), key=lambda p: (-int((cast.person == p).sum()), p))

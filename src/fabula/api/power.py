@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fabula.api.clusters import cluster_results
-from fabula.api.inputs import take_both, take_refs, take_sets
-from fabula.api.score import make_request, run_request
 from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Progress, silent
 from fabula.core.options import Options, deal, option, takes
 from fabula.core.registry import close_to
 from fabula.core.rows import Rows
-from fabula.score.options import WHERE, ScoreOptions
+from fabula.evaluate.clusters import cluster_results
+from fabula.evaluate.inputs import take_both, take_refs, take_sets
+from fabula.evaluate.options import WHERE, ScoreOptions
+from fabula.evaluate.request import make_request, run_request
 from fabula.stats.power import Power, power_of_pair, power_of_pilot
 from fabula.stats.resampling import Clusters
 from fabula.stats.sample import Folding, Mean, samples

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from fabula.api.train import find_task, need_learn
+from fabula.api.train import find_task
 from fabula.core.options import deal, takes
+from fabula.learn import need_learn
 from fabula.learn.options import Callbacks, PredictOptions
 
 

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from fabula.api.inputs import take_both, take_sets
-from fabula.api.score import check_judged, infer_task
 from fabula.core.notes import Progress, silent
 from fabula.core.options import deal, takes
-from fabula.diagnose.panel import Panel, panel
-from fabula.diagnose.protocols import Compared, Overview, overview
-from fabula.score.options import WHERE, ScoreOptions
+from fabula.diagnosis.panel import Panel, panel
+from fabula.diagnosis.protocols import Compared, Overview, overview
+from fabula.evaluate.inputs import take_both, take_sets
+from fabula.evaluate.options import WHERE, ScoreOptions
+from fabula.evaluate.request import check_judged, infer_task
 from fabula.text.judges.scorer import session_of
 
 WITHOUT = ("protocol", "metrics", "strict", *WHERE)  # a protocol has them
@@ -54,6 +54,6 @@ def protocols(
 
 def agreed_task(names: Sequence[str] | None) -> str | None:
     """The task of the protocols that were named."""
-    from fabula.protocols import protocol
+    from fabula.benchmarks import protocol
 
     return next((protocol(name).task for name in names or ()), None)

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 from fabula.core.errors import SpecError
 from fabula.core.notes import Progress, ignore, silent
 from fabula.core.options import deal, takes
-from fabula.search.options import SearchOptions
+from fabula.library.options import SearchOptions
 
 if TYPE_CHECKING:
+    from fabula.library.ann import Plan
+    from fabula.library.calibrate import Calibration
+    from fabula.library.find import Found, Searcher
+    from fabula.library.store import Store
     from fabula.report.figures import Figure
-    from fabula.search.ann import Plan
-    from fabula.search.calibrate import Calibration
-    from fabula.search.find import Found, Searcher
-    from fabula.search.store import Store
 
 
 @takes(SearchOptions)
@@ -30,7 +30,7 @@ def search(query: str, store: str | Path | None = None, *, options: SearchOption
     """The moments of a store that answer a query best: text, pictures, plus and minus, `A then B`."""
     named = {} if store is None else {"store": str(store)}
     (options,) = deal("search", {**given, **named}, options or SearchOptions)
-    from fabula.search.query import parse
+    from fabula.library.query import parse
 
     asked = parse(query)  # before anything is opened
     return open_searcher(options=options).find(asked, **settings_of(options))
@@ -48,7 +48,7 @@ def settings_of(options: SearchOptions) -> dict[str, Any]:
 
 
 def open_store(where: str) -> Store:
-    from fabula.search.store import Store
+    from fabula.library.store import Store
 
     return Store.open(where)
 
@@ -57,9 +57,9 @@ def open_store(where: str) -> Store:
 def open_searcher(*, options: SearchOptions | None = None, calibrated: bool = True, **given: Any) -> Searcher:
     """A store and its embedder, to be asked often."""
     (options,) = deal("open_searcher", given, options or SearchOptions)
-    from fabula.features.devices import find_device, place_adapter
-    from fabula.search.embedders import rebuild
-    from fabula.search.find import Searcher
+    from fabula.library.embedders import rebuild
+    from fabula.library.find import Searcher
+    from fabula.media.devices import find_device, place_adapter
 
     store = open_store(options.store)
     weights = None if options.weights is None else str(options.weights)
@@ -67,11 +67,11 @@ def open_searcher(*, options: SearchOptions | None = None, calibrated: bool = Tr
     embedder = place_adapter(embedder, embedder.text_library)
     cast = model = None
     if options.people is not None:
-        from fabula.features.people.cast import Cast
+        from fabula.media.people.cast import Cast
 
         cast = Cast.load(options.people)
     if options.model is not None:
-        from fabula.search.spans import Model
+        from fabula.library.spans import Model
 
         device = find_device(options.device, "torch")
         model = Model(str(options.model), options.extract, device, options.other_features)
@@ -87,7 +87,7 @@ def answer_queries(
     """Answer every query of a file, as `fabula score --task moments` reads it; how many, and how many with nothing."""
     from fabula.core.moments import VideoNumbers
     from fabula.io.moments import write_rankings
-    from fabula.search.asked import answer, as_ranking, read_asked
+    from fabula.library.asked import answer, as_ranking, read_asked
 
     asked = read_asked(queries)
     searcher, numbers = open_searcher(options=options), VideoNumbers()
@@ -121,8 +121,8 @@ def calibrate(queries: str | Path, options: SearchOptions, progress: Progress = 
     beside the store."""
     import numpy as np
 
-    from fabula.search import calibrate as c
-    from fabula.search.asked import measure, read_asked
+    from fabula.library import calibrate as c
+    from fabula.library.asked import measure, read_asked
 
     asked = read_asked(queries)
     searcher = open_searcher(options=options, calibrated=False)
@@ -149,8 +149,8 @@ def calibrate(queries: str | Path, options: SearchOptions, progress: Progress = 
 
 def build_index(options: SearchOptions, queries: str | Path | None = None, say: Callable[[str], None] = ignore) -> Plan:
     """Build the index of a large store, and measure it with texts: those of a file, or plain ones of ours."""
-    from fabula.search import ann
-    from fabula.search.asked import read_asked
+    from fabula.library import ann
+    from fabula.library.asked import read_asked
 
     searcher = open_searcher(options=options, calibrated=False)
     texts = None if queries is None else [one.text for one in read_asked(queries)]

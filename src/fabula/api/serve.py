@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from fabula.core.errors import FabulaError, MissingExtra
 
 if TYPE_CHECKING:
-    from fabula.search.find import Searcher
-    from fabula.search.store import Store
+    from fabula.library.find import Searcher
+    from fabula.library.store import Store
     from fabula.web.binding import Binding
 
 
@@ -34,7 +34,7 @@ def serve(
     from fabula.web.tokens import make_token
 
     try:
-        from fabula.search.page.server import make_app, needs_token
+        from fabula.library.page.server import make_app, needs_token
     except ModuleNotFoundError as error:
         if error.name not in ("fastapi", "starlette"):
             raise

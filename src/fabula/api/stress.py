@@ -15,8 +15,8 @@ from fabula.core.errors import SpecError
 from fabula.core.notes import Progress, silent
 from fabula.core.nouns import Corpus
 from fabula.core.options import deal, takes
-from fabula.diagnose.stress import Cell, Stress, StressOptions, default, refused, tell_cells
-from fabula.diagnose.stress import stress as spoil_stories
+from fabula.diagnosis.stress import Cell, Stress, StressOptions, default, refused, tell_cells
+from fabula.diagnosis.stress import stress as spoil_stories
 from fabula.metrics import Metric
 from fabula.stats.resampling import Resampling
 from fabula.text.judges.options import JudgeOptions
@@ -75,7 +75,7 @@ def stress(
 def stress_moments(wanted: Sequence[Metric], corpus: str | Path | Corpus | None, options: StressOptions) -> Stress:
     """Of queries one thing is asked: does refusing pay?"""
     from fabula.core.notes import Notes
-    from fabula.diagnose.refusals import REFUSE, refuse_queries
+    from fabula.diagnosis.refusals import REFUSE, refuse_queries
     from fabula.io.moments import read_queries
 
     if corpus is None or isinstance(corpus, Corpus):
@@ -100,7 +100,7 @@ def stress_questions(
 ) -> Stress:
     """The same of answers: which rule can be gamed."""
     from fabula.core.notes import Notes
-    from fabula.diagnose.quizzes import stress_answers
+    from fabula.diagnosis.quizzes import stress_answers
     from fabula.io.questions import read_responses
 
     if corpus is None or isinstance(corpus, Corpus):

@@ -20,10 +20,10 @@ from fabula.io.parquet import import_arrow
 from fabula.io.tables import escape_formula
 
 if TYPE_CHECKING:
-    from fabula.study.design import Design
-    from fabula.study.plan import Plan
-    from fabula.study.results import Results, Told
-    from fabula.study.store import Made
+    from fabula.studies.design import Design
+    from fabula.studies.plan import Plan
+    from fabula.studies.results import Results, Told
+    from fabula.studies.store import Made
     from fabula.web.binding import Binding
 
 
@@ -53,9 +53,9 @@ class PowerOptions(Options):
 
 def load(path: str | Path) -> tuple[Plan, Design, Path]:
     """A plan's file with its items, clips and design."""
-    from fabula.study.design import make_design
-    from fabula.study.items import find_clips, read_gold, read_items
-    from fabula.study.plan import read_plan
+    from fabula.studies.design import make_design
+    from fabula.studies.items import find_clips, read_gold, read_items
+    from fabula.studies.plan import read_plan
 
     path = Path(path)
     plan = read_plan(path)
@@ -79,7 +79,7 @@ def load(path: str | Path) -> tuple[Plan, Design, Path]:
 
 def new(plan: str | Path, *, out: str | Path) -> tuple[Made, Design]:
     """Make the folder of a study: its store, and a link for each rater."""
-    from fabula.study.store import make_study
+    from fabula.studies.store import make_study
 
     read, design, clips = load(plan)
     return make_study(Path(out), read, design, clips), design
@@ -87,12 +87,12 @@ def new(plan: str | Path, *, out: str | Path) -> tuple[Made, Design]:
 
 def serve(study: str | Path, binding: Binding | None = None, ready: Any = None) -> None:
     """Serve a study until Ctrl-C; `ready` is called with the address when it can be reached."""
-    from fabula.study.store import Store
+    from fabula.studies.store import Store
     from fabula.web.binding import Binding as Where
     from fabula.web.binding import open_socket, run
 
     try:
-        from fabula.study.server import make_app
+        from fabula.studies.server import make_app
     except ImportError:
         raise MissingExtra("fabula study serve", "web") from None
     binding = binding or Where()
@@ -119,8 +119,8 @@ def check_clips(store: Any) -> None:
 
 def results(study: str | Path, answers: Sequence[str | Path] = ()) -> Results:
     """What people said. `answers`: backups of the same study, taken elsewhere, whose rows are added."""
-    from fabula.study.results import Answers, find_results
-    from fabula.study.store import Store
+    from fabula.studies.results import Answers, find_results
+    from fabula.studies.store import Store
 
     with Store(Path(study)) as store:
         found = Answers.of(store)
@@ -131,8 +131,8 @@ def results(study: str | Path, answers: Sequence[str | Path] = ()) -> Results:
 
 def add_answers(found: Any, path: Path) -> Any:
     """The answers of another copy of the same study; where both have a place, the later row counts."""
-    from fabula.study.results import Answers
-    from fabula.study.store import Store
+    from fabula.studies.results import Answers
+    from fabula.studies.store import Store
 
     with Store(path) as other:
         more = Answers.of(other)
@@ -151,7 +151,7 @@ def add_answers(found: Any, path: Path) -> Any:
 
 def backup(study: str | Path, target: str | Path) -> None:
     """A copy of a study as of now, while it is served."""
-    from fabula.study.store import Store
+    from fabula.studies.store import Store
 
     with Store(Path(study)) as store:
         store.backup(Path(target))
@@ -159,7 +159,7 @@ def backup(study: str | Path, target: str | Path) -> None:
 
 def power(plan: str | Path) -> tuple[Any, Design]:
     """What a plan can find."""
-    from fabula.study.power import reach
+    from fabula.studies.power import reach
 
     read, design, _ = load(plan)
     return reach(read, design), design
@@ -180,11 +180,11 @@ def simulate(
     plan: str | Path, *, options: SimulateOptions | None = None, progress: Progress = silent
 ) -> dict[str, Any]:
     """Many simulated studies of a plan: what it finds, whom its rule leaves out, whether places matter."""
-    from fabula.study.power import reach
-    from fabula.study.raters import World
-    from fabula.study.raters import simulate as answer
-    from fabula.study.results import find_results
-    from fabula.study.store import check_new
+    from fabula.studies.power import reach
+    from fabula.studies.raters import World
+    from fabula.studies.raters import simulate as answer
+    from fabula.studies.results import find_results
+    from fabula.studies.store import check_new
 
     options = options or SimulateOptions()
     if options.out is not None:
@@ -236,8 +236,8 @@ def write_simulated(
     out: Path, plan: Plan, design: Design, clips: Path, mix: Mapping[str, float], world: Any, seed: int
 ) -> None:
     """One simulated study on disk, marked as such for good."""
-    from fabula.study.raters import simulate as answer
-    from fabula.study.store import make_study
+    from fabula.studies.raters import simulate as answer
+    from fabula.studies.store import make_study
 
     answers, _ = answer(plan, design, mix, world, seed)
     rng = random.Random(seed)

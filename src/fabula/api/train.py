@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Mapping
 from typing import Any
 
-from fabula.core.errors import MissingExtra, SpecError
+from fabula.core.errors import SpecError
 from fabula.core.options import deal, takes
 from fabula.core.registry import close_to
+from fabula.learn import need_learn
 from fabula.learn.options import Callbacks, Changes, Run, Settings, TrainOptions
 from fabula.learn.tasks import room
 from fabula.learn.tasks.base import Task
@@ -57,8 +57,3 @@ def find_task(name: str) -> Task:
         raise SpecError(f"no task is trained under {name!r}; {close_to(name, room.names())}")
     made: Task = found()
     return made
-
-
-def need_learn() -> None:
-    if not all(importlib.util.find_spec(module) for module in ("torch", "lightning_fabric", "safetensors")):
-        raise MissingExtra("training and predicting", "learn")

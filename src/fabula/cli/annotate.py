@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from fabula.annotate.recipe import RecipeOptions
+from fabula.annotation.recipe import RecipeOptions
 from fabula.api import annotate as api
 from fabula.cli._console import Several, VerbGroup, print_note, show_progress, warn
 from fabula.cli._options import flags, path_argument, typed
@@ -236,7 +236,7 @@ def stats(files: tuple[Path, ...], options: api.StatsOptions, html: Path | None,
     check_outputs(files, out, **{"--html": html})
     found = api.stats(files, options=options)
     if html is not None:
-        from fabula.annotate.page import make_page
+        from fabula.annotation.page import make_page
 
         write_text(html, [make_page(found)])
     show(Shown(document=lambda: found, lines=lambda: tell_stats(found)), out.json_)

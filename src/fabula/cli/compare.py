@@ -14,8 +14,8 @@ from fabula.cli._out import Shown, check_outputs, show, write_forms
 from fabula.cli._shared.gates import check_worse
 from fabula.core.errors import SpecError
 from fabula.core.options import Options, option
+from fabula.evaluate.options import ScoreOptions
 from fabula.report import compare as report
-from fabula.score.options import ScoreOptions
 from fabula.stats.resampling import Clusters, PairedTest
 
 

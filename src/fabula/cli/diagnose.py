@@ -13,10 +13,10 @@ from fabula.cli._console import Several, show_progress
 from fabula.cli._options import flags, path_argument, refs_option
 from fabula.cli._out import Shown, check_outputs, show
 from fabula.core.options import Options, option
-from fabula.diagnose.finding import Limits
-from fabula.diagnose.retrieval import Recall
+from fabula.diagnosis.finding import Limits
+from fabula.diagnosis.retrieval import Recall
+from fabula.evaluate.options import ScoreOptions
 from fabula.report import diagnose as report
-from fabula.score.options import ScoreOptions
 from fabula.stats.resampling import Resampling
 
 

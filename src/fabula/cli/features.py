@@ -12,7 +12,7 @@ from fabula.api.features import cut_features, describe_store, extract_features
 from fabula.cli._console import VerbGroup, print_note, show_progress, warn
 from fabula.cli._options import flags, path_argument
 from fabula.cli._out import Shown, show
-from fabula.features.options import CutOptions, ExtractOptions
+from fabula.media.options import CutOptions, ExtractOptions
 
 
 @click.group("features", cls=VerbGroup)
@@ -33,7 +33,7 @@ def extract(videos: tuple[Path, ...], options: ExtractOptions) -> None:
 
     A store can be trained on as it is: fabula train pss --features features.h5 …
     """
-    from fabula.features.extract import share_of
+    from fabula.media.extract import share_of
 
     with show_progress() as progress:
         done = extract_features(videos, options=options, progress=progress, warn=warn)

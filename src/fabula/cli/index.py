@@ -9,7 +9,7 @@ import click
 from fabula.api.index import index
 from fabula.cli._console import print_note, show_training, warn
 from fabula.cli._options import flags, path_argument
-from fabula.search.options import IndexOptions
+from fabula.library.options import IndexOptions
 
 
 @click.command("index")

@@ -13,8 +13,8 @@ from fabula.cli._options import flags, path_argument, refs_option
 from fabula.cli._out import Shown, check_outputs, show
 from fabula.core.errors import SpecError
 from fabula.core.options import Options, option
-from fabula.diagnose.attacks import AttackOptions
-from fabula.diagnose.judges import CheckOptions
+from fabula.diagnosis.attacks import AttackOptions
+from fabula.diagnosis.judges import CheckOptions
 from fabula.report import judges as report
 from fabula.stats.resampling import Resampling
 from fabula.text.judges.options import JudgeOptions

@@ -11,8 +11,8 @@ from fabula.cli._console import VerbGroup, print_note, show_progress, warn
 from fabula.cli._options import flags, path_argument
 from fabula.cli._out import Shown, check_outputs, show
 from fabula.cli.features import list_lines
-from fabula.features.people.options import CutOptions, FindOptions
 from fabula.io.files import write_text
+from fabula.media.people.options import CutOptions, FindOptions
 
 
 @click.group("people", cls=VerbGroup)

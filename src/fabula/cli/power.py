@@ -12,8 +12,8 @@ from fabula.cli._console import Several, show_progress
 from fabula.cli._options import flags, path_argument, refs_option
 from fabula.cli._out import Shown, check_outputs, show
 from fabula.core.options import Options, option
+from fabula.evaluate.options import ScoreOptions
 from fabula.report.table import plain_rows
-from fabula.score.options import ScoreOptions
 from fabula.stats.resampling import Clusters
 
 

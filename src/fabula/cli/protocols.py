@@ -14,11 +14,11 @@ from fabula.cli._options import flags, path_argument, refs_option
 from fabula.cli._out import Shown, check_outputs, show
 from fabula.core.errors import SpecError
 from fabula.core.options import Options, option
-from fabula.diagnose.panel import Panel
-from fabula.diagnose.protocols import Compared
+from fabula.diagnosis.panel import Panel
+from fabula.diagnosis.protocols import Compared
+from fabula.evaluate.options import ScoreOptions
 from fabula.io.files import write_text
 from fabula.report import protocols as report
-from fabula.score.options import ScoreOptions
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,7 @@ from fabula.cli._out import Shown, check_outputs, show, write_page
 from fabula.cli._shared.gates import check_floors, read_floors
 from fabula.core.errors import SpecError
 from fabula.core.options import Options, option
-from fabula.score.options import ScoreOptions
+from fabula.evaluate.options import ScoreOptions
 from fabula.stats.resampling import Clusters, Resampling
 
 

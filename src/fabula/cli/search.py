@@ -15,7 +15,7 @@ from fabula.cli._options import flags
 from fabula.cli._out import Shown, check_new, check_outputs, show
 from fabula.core.errors import SpecError
 from fabula.core.options import Options, option
-from fabula.search.options import SearchOptions
+from fabula.library.options import SearchOptions
 
 PICTURES = 12  # in a terminal, at most
 
@@ -87,8 +87,8 @@ def command(query: str | None, options: SearchOptions, outputs: Outputs) -> None
 
 
 def ask_one(query: str, outputs: Outputs, options: SearchOptions) -> None:
-    from fabula.search import sheet
-    from fabula.search.query import parse
+    from fabula.library import sheet
+    from fabula.library.query import parse
 
     asked = parse(query)
     searcher = api.open_searcher(options=options)
@@ -114,10 +114,10 @@ def ask_one(query: str, outputs: Outputs, options: SearchOptions) -> None:
 
 def show_pictures(found: object, store: object) -> None:
     """A picture a moment, where the terminal can."""
-    from fabula.search.find import Found
-    from fabula.search.store import Store
-    from fabula.search.terminal import show as picture
-    from fabula.search.terminal import way_of
+    from fabula.library.find import Found
+    from fabula.library.store import Store
+    from fabula.library.terminal import show as picture
+    from fabula.library.terminal import way_of
 
     assert isinstance(found, Found) and isinstance(store, Store)
     way = way_of(os.environ, sys.stdout.isatty())

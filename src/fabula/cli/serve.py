@@ -21,9 +21,9 @@ from fabula.cli._console import Several, print_note, show_progress
 from fabula.cli._options import flags, path_argument, refs_option
 from fabula.core.errors import InputError, SpecError
 from fabula.core.options import Options, option
+from fabula.evaluate.options import WHERE, ScoreOptions
 from fabula.io.door import read_bytes
 from fabula.io.files import check_path
-from fabula.score.options import WHERE, ScoreOptions
 from fabula.web.binding import Binding
 
 HOST = "127.0.0.1"

@@ -12,7 +12,7 @@ from fabula.cli._console import Several, show_progress
 from fabula.cli._options import flags
 from fabula.cli._out import Shown, check_outputs, show
 from fabula.core.options import Options, option
-from fabula.diagnose.stress import StressOptions
+from fabula.diagnosis.stress import StressOptions
 from fabula.report import stress as report
 from fabula.text.judges.options import JudgeOptions
 

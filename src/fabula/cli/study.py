@@ -91,9 +91,9 @@ def serve(study: Path, binding: Binding) -> None:
 @flags(Outputs, into="outputs")
 def results(study: Path, outputs: Outputs) -> None:
     """What the raters of STUDY said: shares, scores, agreement, tests, and who was left out by the plan's rule."""
-    from fabula.study import report
-    from fabula.study.results import to_dict
-    from fabula.study.store import find_store
+    from fabula.studies import report
+    from fabula.studies.results import to_dict
+    from fabula.studies.store import find_store
 
     check_outputs([find_store(study), *outputs.answers], outputs)
     if outputs.table is not None and outputs.table.suffix not in (".csv", ".parquet"):
@@ -124,7 +124,7 @@ def backup(study: Path, copy: Path) -> None:
 
 
 def api_store(study: Path) -> Path:
-    from fabula.study.store import find_store
+    from fabula.studies.store import find_store
 
     return find_store(study)
 

@@ -81,7 +81,7 @@ class Result:
     predictions: Corpus | None = None
     items: tuple[Item, ...] = ()  # the same for single captions
     read: Mapping[str, Any] = field(default_factory=dict)  # metric → the items as it read them, where not as they are
-    kept: Any = None  # the same for queries, images and sets of clips (score/kept.py)
+    kept: Any = None  # the same for queries, images and sets of clips (evaluate/kept.py)
 
     def __getitem__(self, metric: str) -> Score:
         try:
@@ -138,7 +138,7 @@ class Result:
     def pairs(self, metric: str) -> Mapping[str, Any]:
         """Which events a metric matched, where it `draws` pairs: video → reference set → its matches, in order.
 
-        Events are named by their places in `refs` and `predictions`. Made when asked for; score/pairs.py chooses whose.
+        Events are named by their places in `refs` and `predictions`. Made on demand; evaluate/pairs.py chooses whose.
         """
         if self.predictions is None:
             return {}

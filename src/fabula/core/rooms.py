@@ -1,13 +1,12 @@
-"""Packages that load their names when they are first asked for, and rooms that share their name with a verb.
+"""Packages that load their names when they are first asked for.
 
 Python makes a package's modules its attributes when they are imported. Where a function has the name of its file
-(`match.ordered`), or a verb that of a room (`fabula.score`), the module would hide it; these packages know better.
+(`match.ordered`), the module would hide it; these packages know better.
 """
 
 from __future__ import annotations
 
 import importlib
-import inspect
 import sys
 from collections.abc import Mapping
 from types import ModuleType
@@ -36,25 +35,3 @@ def lazy_room(room: str, homes: Mapping[str, str]) -> None:
     module = sys.modules[room]
     module.__class__ = LazyRoom
     module.__dict__["homes"] = homes
-
-
-class VerbRoom(ModuleType):
-    """A package that can be called: `fabula.score` is the room, and calling it is what `fabula score` does."""
-
-    def __call__(self, *given: Any, **named: Any) -> Any:
-        return find_verb(self.__name__)(*given, **named)
-
-    @property
-    def __signature__(self) -> inspect.Signature:
-        return inspect.signature(find_verb(self.__name__))
-
-
-def find_verb(room: str) -> Any:
-    """The library call of a room's name."""
-    name = room.rpartition(".")[2]
-    return getattr(importlib.import_module(f"fabula.api.{name}"), name)
-
-
-def also_verb(room: str) -> None:
-    """Said by a room in its last line."""
-    sys.modules[room].__class__ = VerbRoom

@@ -25,13 +25,14 @@ from pathlib import Path
 from typing import Any
 
 from fabula import __version__
-from fabula.api.score import choose_metrics, find_protocol, score
 from fabula.core.errors import FabulaError, InputError, SpecError, shown
 from fabula.core.options import Options, option
 from fabula.core.result import Result
+from fabula.evaluate.options import ScoreOptions
+from fabula.evaluate.request import choose_metrics, find_protocol, score
+from fabula.evaluate.tasks import find_task
 from fabula.metrics import default
 from fabula.report.pages import check_page, make_page
-from fabula.score import task as find_task
 
 KINDS = ("codabench", "evalai")
 CONFIG = "fabula.json"
@@ -282,8 +283,8 @@ class Graded:
 
 def grade(config: Mapping[str, Any], submission: Path, refs: Path) -> Graded:
     """Score a submission against the references of a folder, as the bundle says."""
-    asked = {"task": config["task"], "protocol": config["protocol"], "metrics": config["metrics"]}
-    result = score(submission, [refs / name for name in config["refs"]], **asked)
+    options = ScoreOptions(task=config["task"], protocol=config["protocol"], metrics=config["metrics"])
+    result = score(submission, [refs / name for name in config["refs"]], options)
     columns = {}
     for column in config["columns"]:
         value = result.scores[column["key"]].values[column["field"]] * column["scale"]

@@ -26,14 +26,14 @@ from typing import Any
 
 import numpy as np
 
-from fabula.api.reward import reward
 from fabula.core.moments import Id, Query, Ranking
 from fabula.core.notes import announce
 from fabula.core.patterns import read_python_literal
+from fabula.evaluate.rankings import moment_rows
+from fabula.evaluate.rewards import reward
 from fabula.io.answers import Options, parse
 from fabula.metrics import Metric
 from fabula.metrics import metric as make_metric
-from fabula.score.rankings import moment_rows
 
 ANSWER = re.compile(r"<answer>(.*?)(?:</answer>|\Z)", flags=re.S | re.I)
 Rewards = list[float | None]

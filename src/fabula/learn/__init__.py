@@ -6,6 +6,7 @@ Names are loaded when they are first used; without torch that first use says whi
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from typing import TYPE_CHECKING, Any
 
 from fabula.core.errors import MissingExtra
@@ -58,3 +59,9 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return __all__
+
+
+def need_learn() -> None:
+    """Refuse to go on without the packages of the extra."""
+    if not all(importlib.util.find_spec(module) for module in ("torch", "lightning_fabric", "safetensors")):
+        raise MissingExtra("training and predicting", "learn")

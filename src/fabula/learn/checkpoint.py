@@ -26,9 +26,9 @@ import fabula
 from fabula.core.errors import FabulaError, InputError, shown
 from fabula.core.memory import available
 from fabula.io.files import check_path, parse_json, write_bytes
-from fabula.learn._stores import NONSENSE, summarize
 from fabula.learn.config import LARGEST, LAYERS, fits
 from fabula.learn.models import room
+from fabula.media.stores.kinds import NONSENSE, summarize
 
 FORMAT = 1
 PICKLES = (".pth", ".pt", ".ckpt", ".bin")  # weights as other people's code saves them: learn/official.py reads some

@@ -17,10 +17,10 @@ from torch import Tensor
 from fabula.core.errors import InputError
 from fabula.core.nouns import Corpus, Story
 from fabula.learn import batch
-from fabula.learn.features import Features
 from fabula.learn.raw import RawVideos
 from fabula.learn.splits import find_fault
 from fabula.learn.words import Vocabulary as Vocabulary
+from fabula.media.stores.features import Features
 
 
 @dataclass

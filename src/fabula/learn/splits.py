@@ -14,7 +14,7 @@ from fabula.core.nouns import Corpus, Story
 from fabula.core.registry import close_to
 from fabula.io.files import load_json
 from fabula.io.segments import check_references
-from fabula.learn.features import Features
+from fabula.media.stores.features import Features
 
 SUBSETS = {"train": "training", "val": "validation", "test": "testing"}  # YouCook2's own names
 K = TypeVar("K", bound=str | int)

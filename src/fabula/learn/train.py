@@ -39,7 +39,6 @@ from torch import Tensor, nn
 from fabula.core.errors import FabulaError, InputError, SpecError
 from fabula.core.registry import close_to
 from fabula.learn import checkpoint
-from fabula.learn._stores import summarize
 from fabula.learn.batch import Batch, Data
 from fabula.learn.config import configure
 from fabula.learn.loop.folder import Place, describe_run, place_of, prepare_folder
@@ -56,6 +55,7 @@ from fabula.learn.loop.processes import (
 )
 from fabula.learn.loop.schedule import describe_rates, lr_at, make_optimizer, set_rate, warn_of_rates
 from fabula.learn.options import Callbacks, Run, Scores, Settings, Share, Validation
+from fabula.media.stores.kinds import summarize
 
 log = logging.getLogger(__name__)
 

@@ -1,6 +1,6 @@
 """What the page's script draws: videos or items with their numbers, events and pairs, as plain lists for JSON.
 
-Pairs, their overlaps and their caption scores are those of one of the result's metrics (score/pairs.py), and the page
+Pairs, their overlaps and their caption scores are those of one of the result's metrics (evaluate/pairs.py); the page
 says whose. A pair with a malformed event, which only a metric that judges no segment makes, is not drawn.
 
 The alignment of words is METEOR's own for the first ALIGNED pairs, worst videos first, because it takes room on the
@@ -20,10 +20,10 @@ from typing import Any
 
 from fabula.core.nouns import Corpus, Story
 from fabula.core.result import Result
+from fabula.evaluate.kept import Filled, Values, values_of
+from fabula.evaluate.pairs import Pairs, find_pairs
 from fabula.report import _graphs
 from fabula.report._events import list_events, order_events
-from fabula.score.kept import Filled, Values, values_of
-from fabula.score.pairs import Pairs, find_pairs
 
 LEVEL = 6  # of gzip: 9 takes twice as long and makes the page a hundredth smaller
 ALIGNED = 1000  # pairs whose words METEOR aligns

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from fabula.core.result import Result
+from fabula.evaluate.kept import Claim, Described
 from fabula.report._data import LOW, list_metrics, list_numbers, read_values, round_number, sort_worst_first
-from fabula.score.kept import Claim, Described
 
 
 def list_images(results: Sequence[Result], systems: Sequence[str]) -> dict[str, Any]:

@@ -8,9 +8,9 @@ from typing import Any
 
 from fabula.core.moments import Query
 from fabula.core.result import Result
+from fabula.evaluate.kept import FIRST, REACHED, Answer, Answers
 from fabula.report._data import list_metrics, list_numbers, read_values, round_number, sort_worst_first
 from fabula.report._events import round_seconds
-from fabula.score.kept import FIRST, REACHED, Answer, Answers
 
 WORDS = 2000  # letters of an answer
 LISTS = ("VCMR", "SVMR", "VR")  # the order in which lists are shown

@@ -7,9 +7,9 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from fabula.core.printable import printable
-from fabula.diagnose.errors import Diagnosis
-from fabula.diagnose.factors import CHAIN
-from fabula.diagnose.retrieval import Retrieval
+from fabula.diagnosis.errors import Diagnosis
+from fabula.diagnosis.factors import CHAIN
+from fabula.diagnosis.retrieval import Retrieval
 from fabula.report.table import plain_rows
 from fabula.stats.bootstrap import Interval
 from fabula.stats.choose import name_methods

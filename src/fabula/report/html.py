@@ -16,11 +16,11 @@ from typing import Any
 
 from fabula.core.errors import SpecError
 from fabula.core.result import Result, Score
+from fabula.evaluate.kept import Answers, Described, Filled
 from fabula.report import _data
 from fabula.report._data import name_corpus, tell_apart
 from fabula.report._images import list_images
 from fabula.report._queries import list_queries
-from fabula.score.kept import Answers, Described, Filled
 
 COLUMNS = 6  # of further numbers in the table of scores
 

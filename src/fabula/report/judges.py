@@ -7,10 +7,10 @@ from dataclasses import asdict
 from math import isfinite, nan
 from typing import Any
 
-from fabula.diagnose.attacks import Attack, Attacked
-from fabula.diagnose.judges import Checked, CheckPlan
-from fabula.diagnose.panel import Difference, Panel
-from fabula.diagnose.voices import Beside, Estimate
+from fabula.diagnosis.attacks import Attack, Attacked
+from fabula.diagnosis.judges import Checked, CheckPlan
+from fabula.diagnosis.panel import Difference, Panel
+from fabula.diagnosis.voices import Beside, Estimate
 from fabula.report.table import plain_rows
 from fabula.stats.choose import name_methods
 from fabula.stats.resampling import Resampling

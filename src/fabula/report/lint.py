@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fabula.checks import Finding, Mended, Report
 from fabula.core.printable import cut_words, printable
-from fabula.lint import Finding, Mended, Report
 from fabula.report.table import join_cells
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from fabula.diagnose.protocols import Apart, Overview, Reason, Rule, has_moved, title_number
-from fabula.diagnose.readings import Readings
+from fabula.diagnosis.protocols import Apart, Overview, Reason, Rule, has_moved, title_number
+from fabula.diagnosis.readings import Readings
 from fabula.report.table import plain_rows
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from fabula.diagnose.stress import Cell, Stress
+from fabula.diagnosis.stress import Cell, Stress
 from fabula.report.table import plain_rows
 from fabula.stats.choose import name_methods
 

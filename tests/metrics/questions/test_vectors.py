@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
+from fabula.benchmarks import protocol
 from fabula.core.questions import Asked, Response
 from fabula.core.rows import Rows
 from fabula.metrics.questions import Responses
-from fabula.protocols import protocol
 from tests.golden.examiner import examined_by
 
 VECTORS = Path(__file__).parents[4] / "shared" / "spec" / "vectors-2026"

@@ -27,12 +27,12 @@ from fabula.core.notes import Notes, name_id
 from fabula.io.fields import Source
 from fabula.io.files import check_path
 from fabula.io.identity.captionsets import SetText, read_sets
-from fabula.learn._stores import H5
-from fabula.learn.features import Features
 from fabula.learn.identity.videosets import Batch, ClipFeatures, Floats, Videoset, collate
 from fabula.learn.identity.wordpiece import WHO, Pieces, mask_people
-from fabula.learn.simulate import EMBEDDERS
 from fabula.learn.splits import pick_split
+from fabula.media.sentences import EMBEDDERS
+from fabula.media.stores.features import Features
+from fabula.media.stores.kinds import H5
 
 if TYPE_CHECKING:
     from fabula.learn.identity.film import Films

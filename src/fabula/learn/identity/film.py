@@ -19,12 +19,12 @@ import numpy as np
 from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Notes, Progress, silent
 from fabula.io.identity.captionsets import SetText
-from fabula.learn.features import list_differences
 from fabula.learn.identity.clips import Streams
 from fabula.learn.identity.videosets import Floats
+from fabula.media.stores.features import list_differences
 
 if TYPE_CHECKING:
-    from fabula.features.people import Cast, Clip
+    from fabula.media.people import Cast, Clip
 
 LEAST_SHARE = 0.3  # of the attention of a person's tokens: below it nobody's face is his
 PICTURES = 3  # small pictures of a person
@@ -87,9 +87,9 @@ def look_at_films(
                 f"the run does not say how its {stream} features were made, so that a film cannot be seen alike; "
                 "train on stores of fabula features and fabula people, or give --data and --features"
             )
-    from fabula.features import extract_one, rebuild  # only where films are looked at
-    from fabula.features.cut import cut_features
-    from fabula.features.people import cut_cast, shots_as_clips
+    from fabula.media import extract_one, rebuild  # only where films are looked at
+    from fabula.media.cut import cut_features
+    from fabula.media.people import cut_cast, shots_as_clips
 
     files = {path.stem: path for path in paths}
     makers = {s: rebuild(recipes[s], (weights or {}).get(s)) for s in ("frame", "action") if s in seen}
@@ -117,7 +117,7 @@ def find_films(
     paths: Sequence[Path], recipe: Mapping[str, Any] | None, people: Path | None, notes: Notes, watch: Progress
 ) -> Cast:
     """The cast of films: one that is given, if its faces were found as the run's, or found now."""
-    from fabula.features.people import Cast, find_cast, rebuild_faces
+    from fabula.media.people import Cast, find_cast, rebuild_faces
 
     if people is None and recipe is None:  # shots alone
         return shots_alone(paths)
@@ -145,9 +145,9 @@ def find_films(
 
 def shots_alone(paths: Sequence[Path]) -> Cast:
     """Films of which nobody is looked at."""
-    from fabula.features.decode import Video
-    from fabula.features.people import Cast, Faces, Seen
-    from fabula.features.shots import find_shots
+    from fabula.media.decode import Video
+    from fabula.media.people import Cast, Faces, Seen
+    from fabula.media.shots import find_shots
 
     seen = []
     for path in paths:

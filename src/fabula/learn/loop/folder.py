@@ -14,8 +14,8 @@ import fabula
 from fabula.core.errors import InputError, shown
 from fabula.io.files import dump_json, load_json, name_write_failures
 from fabula.learn import checkpoint
-from fabula.learn.features import must_match
 from fabula.learn.options import FREE, Run, Settings
+from fabula.media.stores.features import must_match
 
 
 @dataclass

@@ -16,9 +16,9 @@ import torch
 from torch.utils.data import DataLoader, Dataset, Sampler
 
 from fabula.core.errors import FabulaError, SpecError
-from fabula.learn._stores import summarize
 from fabula.learn.batch import Data
 from fabula.learn.options import Settings, Share
+from fabula.media.stores.kinds import summarize
 
 
 def batches(n: int, settings: Settings, epoch: int, rank: int = 0, world: int = 1) -> list[list[int]]:

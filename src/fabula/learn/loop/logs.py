@@ -17,8 +17,8 @@ from typing import Any, Protocol
 
 from fabula.core.errors import InputError, MissingExtra
 from fabula.io.files import dump_json, load_json, name_write_failures, write_text
-from fabula.learn._stores import summarize
 from fabula.learn.options import Run
+from fabula.media.stores.kinds import summarize
 
 TRACKING = "tracking.json"
 

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from fabula.annotate.candidates import normalise
+from fabula.annotation.candidates import normalise
 from fabula.core.errors import InputError
 from fabula.core.moments import Id, Query
 from fabula.core.notes import Notes

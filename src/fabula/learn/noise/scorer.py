@@ -1,6 +1,6 @@
 """A trained noise evaluator that is asked about one moment at a time: c(V, q) of some captions of it.
 
-`fabula annotate run --scorer noise:RUN` chooses captions by it (annotate/steps.py says what a scorer is).
+`fabula annotate run --scorer noise:RUN` chooses captions by it (annotation/steps.py says what a scorer is).
 """
 
 from __future__ import annotations

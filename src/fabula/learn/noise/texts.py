@@ -5,7 +5,7 @@
     dynamic   a deed, direction or order is another one
 
 Models write them (`fabula annotate run --rewrites`, then provenance.jsonl of `export`), or rules make the wrong ones
-(annotate/disturb.py).
+(annotation/disturb.py).
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from fabula.annotate.candidates import normalise
-from fabula.annotate.disturb import disturb
+from fabula.annotation.candidates import normalise
+from fabula.annotation.disturb import disturb
 from fabula.core.errors import InputError
 from fabula.core.moments import Id, Query
 from fabula.core.notes import Notes, name_id

@@ -19,6 +19,7 @@ from torch import Tensor
 from fabula.core.errors import SpecError
 from fabula.core.moments import Id, Query, Ranking, VideoNumbers
 from fabula.core.notes import Notes
+from fabula.evaluate.rankings import Reading, moment_rows
 from fabula.io.fields import Source
 from fabula.io.files import write_text
 from fabula.io.moments import lines
@@ -26,7 +27,6 @@ from fabula.learn.retrieval.decode import Found
 from fabula.learn.retrieval.search import Answers
 from fabula.metrics import metric
 from fabula.metrics.moments import MomentMetric
-from fabula.score.rankings import Reading, moment_rows
 
 LISTS = ("VCMR", "SVMR", "VR")
 Form = Literal["tvr", "qvhighlights", "lines"]

@@ -30,11 +30,11 @@ from fabula.core.notes import Notes, name_id
 from fabula.io.files import check_path
 from fabula.io.head import Head
 from fabula.io.moments import choose_format, read_queries
-from fabula.learn.features import Features, Frames
 from fabula.learn.retrieval.bpe import Tokens
 from fabula.learn.retrieval.contract import Batch, Labels, pad_rows
 from fabula.learn.retrieval.search import cut_windows, overlap_of
-from fabula.learn.simulate import digest
+from fabula.media.sentences import digest
+from fabula.media.stores.features import Features, Frames
 
 Granularity = Literal["fig", "cog"]
 T = TypeVar("T")

@@ -22,13 +22,13 @@ from fabula.core.errors import InputError, SpecError, shown
 from fabula.core.moments import Moment, Query
 from fabula.core.notes import Notes
 from fabula.learn import checkpoint
-from fabula.learn.features import Features, check_features, must_match
 from fabula.learn.retrieval.asked import encode_queries
 from fabula.learn.retrieval.bpe import Tokens
 from fabula.learn.retrieval.contract import pad_rows
 from fabula.learn.retrieval.data import Words, average_down, pool_clips, scale_rows
 from fabula.learn.retrieval.decode import Decoding
 from fabula.learn.retrieval.search import Corpus, encode_corpus, join_videos, search_corpus
+from fabula.media.stores.features import Features, check_features, must_match
 
 Extract = Callable[[Path], tuple[ArrayLike, float, float]]  # a video's features [F, C], how many a second, its seconds
 Reader = Callable[[str], ArrayLike]  # a query's words [L, E]

@@ -17,7 +17,7 @@ import numpy as np
 
 from fabula.core.errors import InputError
 from fabula.io.files import check_path
-from fabula.learn.features import Features, Frames, check_features
+from fabula.media.stores.features import Features, Frames, check_features
 
 ARRAYS = ("features", "last_hidden_state")
 

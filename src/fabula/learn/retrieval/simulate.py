@@ -26,9 +26,10 @@ from numpy.typing import NDArray
 
 from fabula.core.errors import InputError, SpecError
 from fabula.core.moments import Id, Query
-from fabula.learn.features import write_features
 from fabula.learn.retrieval.data import hash_word, split_words
-from fabula.learn.simulate import Vectors, digest, unit
+from fabula.learn.simulate import unit
+from fabula.media.sentences import Vectors, digest
+from fabula.media.stores.features import write_features
 
 
 @dataclass(frozen=True)

@@ -482,7 +482,8 @@ def score_captions(told: Mapping[str, tuple[str, ...]], truth: Sets, names: tupl
 
 def score_sets(told: Sets, truth: Sets, names: tuple[str, ...]) -> Any:
     """`fabula.score` reads files, so these are written."""
-    from fabula.api.score import score
+    from fabula.evaluate.options import ScoreOptions
+    from fabula.evaluate.request import score
     from fabula.io.fields import Source as Target
     from fabula.io.files import write_text
     from fabula.io.identity.captionsets import write_sets
@@ -492,4 +493,4 @@ def score_sets(told: Sets, truth: Sets, names: tuple[str, ...]) -> Any:
         for name, sets in (("told", told), ("truth", truth)):
             files.append(Path(folder) / f"{name}.jsonl")
             write_text(files[-1], write_sets(sets, Target(files[-1], Notes(), noun="captionset")))
-        return score(*files, task="identity", metrics=",".join(names))
+        return score(files[0], files[1], ScoreOptions(task="identity", metrics=",".join(names)))

@@ -26,9 +26,9 @@ from fabula.learn.tasks.vcmr import SKIP_BAD, granularity_of, only_inside, only_
 if TYPE_CHECKING:
     from torch import nn
 
-    from fabula.learn.features import Features
     from fabula.learn.noise.calibrate import Bin, Calibration
     from fabula.learn.noise.texts import Texts, Wrong
+    from fabula.media.stores.features import Features
 
 Granularity = Literal["fig", "cog"]
 HINT = 'a line is {"desc_id", "candidates": ["…", …]}, as provenance.jsonl of fabula annotate export has them'

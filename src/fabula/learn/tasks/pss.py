@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from torch import nn
 
     from fabula.learn.data import Steps
-    from fabula.learn.features import Features
+    from fabula.media.stores.features import Features
 
 SEGMENTS = ("SODA_d", "mIoU")
 CAPTIONS = ("METEOR", "SODA_c")  # of PDVC's evaluator
@@ -127,8 +127,8 @@ class Task(base.Task):
     # -- training -----------------------------------------------------------------------------------------------------
 
     def read(self, options: Any, notes: Notes) -> Source:
-        from fabula.learn.features import Features
         from fabula.learn.splits import compare_durations, only_sound, only_with, read_split
+        from fabula.media.stores.features import Features
 
         features = Features(options.features)
         train, seen = read_split(options.data, "train", options.format)
@@ -191,8 +191,8 @@ class Task(base.Task):
     def ask(self, model: nn.Module, options: Any, notes: Notes) -> Steps:
         """Raw videos; or every video of `data`, or else of the store; durations from `data`, the store, or `rate`."""
         from fabula.learn.data import Steps
-        from fabula.learn.features import Features, must_match
         from fabula.learn.splits import compare_durations, durations_as_corpus, only_sound, read_split
+        from fabula.media.stores.features import Features, must_match
 
         config: Any = model.config
         about: Any = model.about
@@ -308,11 +308,13 @@ def as_corpus(stories: list[Story]) -> Corpus:
 
 def score_predictions(predicted: Corpus, refs: Corpus, captions: bool = False) -> dict[str, float]:
     """SODA-D (F1, precision, recall) and mIoU, by `fabula.score`; METEOR and SODA_c as PDVC's evaluator has them."""
-    from fabula.api.score import score
-    from fabula.protocols.pdvc_2021 import PROTOCOL
+    from fabula.benchmarks.pdvc_2021 import PROTOCOL
+    from fabula.evaluate.options import ScoreOptions
+    from fabula.evaluate.request import score
 
     words = [metric for metric in PROTOCOL.metrics if metric.name in ("DVC_METEOR", "SODA_c")] if captions else []
-    result = score(predicted, refs, task="dense" if captions else "procedure", metrics=[*SEGMENTS, *words])
+    options = ScoreOptions(task="dense" if captions else "procedure", metrics=[*SEGMENTS, *words])
+    result = score(predicted, refs, options)
     d = result["SODA_d"].values
     found = {"SODA_d": d["f1"], "precision": d["precision"], "recall": d["recall"], "mIoU": result["mIoU"].value}
     return found | {name: result[name].value for name in CAPTIONS if captions}

@@ -23,8 +23,8 @@ from fabula.learn.tasks import base
 if TYPE_CHECKING:
     from torch import nn
 
-    from fabula.learn.features import Features
     from fabula.learn.retrieval.bpe import Tokens
+    from fabula.media.stores.features import Features
 
 Granularity = Literal["fig", "cog"]
 Protocol = Literal["tvr", "reloclnet", "qvhighlights"]
@@ -255,7 +255,7 @@ class Task(base.Task):
     # -- predicting ---------------------------------------------------------------------------------------------------
 
     def ask(self, model: nn.Module, options: Any, notes: Notes) -> Any:
-        from fabula.learn.features import must_match
+        from fabula.media.stores.features import must_match
 
         stores, words = self.open_all(options, notes)
         about: Any = getattr(model, "about", {})

@@ -31,8 +31,9 @@ from fabula.core.notes import Notes
 from fabula.io.fields import Source
 from fabula.io.files import write_text
 from fabula.io.identity.captionsets import SetText, write_sets
-from fabula.learn.features import write_features
-from fabula.learn.simulate import digest, unit
+from fabula.learn.simulate import unit
+from fabula.media.sentences import digest
+from fabula.media.stores.features import write_features
 from fabula.text.identity import renumber_ids
 
 Floats = NDArray[np.float32]

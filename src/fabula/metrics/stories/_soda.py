@@ -43,7 +43,7 @@ class Soda(StoryMetric):
     primary: ClassVar[str] = "f1"
     draws: ClassVar[str] = "pairs"
     below_one: ClassVar[str] = ""
-    factors: ClassVar[bool] = False  # True where S is the sum of the very matrix that is matched: diagnose/factors.py
+    factors: ClassVar[bool] = False  # True where S is the sum of the very matrix that is matched: diagnosis/factors.py
     reads_cells: ClassVar[bool] = False  # True where captions decide the matching: they are scored for every cell
 
     def unit(self, ref: Story, pred: Story, ctx: Any) -> Row:

@@ -1,0 +1,267 @@
+"""Many moments at once: taken up where they were left, under a budget, each answer kept as it comes.
+
+A call is looked up in the store first; one that two moments need at the same time is made once. A call that fails for
+good fails its moment, and the others go on. Where nothing can succeed (no money, no key, an endpoint that is gone) no
+new call begins, those under way are waited for, since they are paid for, and the run ends with the reason.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from fabula.annotation import fake
+from fabula.annotation.keyframes import Frames, Looker
+from fabula.annotation.moments import Moment
+from fabula.annotation.recipe import Recipe
+from fabula.annotation.steps import Scorer, Seen, annotate
+from fabula.annotation.store import Store
+from fabula.core.errors import FabulaError, InputError
+from fabula.core.notes import Progress, silent
+from fabula.llm import Answer, Call, CallError, EndpointError, EndpointOptions, Image
+from fabula.llm.answer import Attempt
+from fabula.llm.ask import open_asker, work_through
+from fabula.llm.batch import WAIT, Batcher
+from fabula.llm.client import Asker, Client
+from fabula.llm.fake import Reply
+from fabula.llm.prices import Prices
+
+HOPELESS = 20  # calls in a row that failed for want of an answer, before the endpoint is given up
+DECODERS = 2  # moments whose video is decoded at once
+UNBOUNDED = 4096  # tokens of an answer that nothing bounds, for the budget
+
+
+class Stopped(Exception):  # noqa: N818  (never leaves this file)
+    """No new call begins."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batching:
+    """How moments go through batches: so many at once, asked for every so many seconds."""
+
+    moments: int = 500
+    pause: float = 30.0
+    longest: float = WAIT  # seconds that a batch is waited for
+
+
+@dataclass
+class Work:
+    """One run over a store."""
+
+    store: Store
+    recipe: Recipe
+    endpoint: EndpointOptions
+    looker: Looker | None = None  # None: no frames are shown
+    budget: float | None = None
+    known: Store | None = None  # another store that is asked for answers, and not written
+    scorer: Scorer | None = None  # chooses in the judge's place
+    batch: Batching | None = None  # through the endpoint's batch interface
+    reply: Reply = fake.reply  # of the fake endpoint
+    progress: Progress = silent
+
+    # what comes of it
+    stopped: str | None = None  # why no new call begins
+    fault: FabulaError | None = None
+    made: int = 0  # calls that were answered in this run
+    failed: int = 0  # moments
+    reserved: float = 0.0  # money that calls under way may cost
+    spent: float = 0.0
+    in_a_row: int = 0
+    threads: int = 0  # at work beside the loop
+    under_way: dict[str, asyncio.Future[str]] = field(default_factory=dict)
+    steps: dict[str, tuple[str, str]] = field(default_factory=dict)  # key → step, model, of calls under way
+    asker: Asker = field(init=False)
+    decoding: asyncio.Semaphore = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.prices = Prices.parse(self.endpoint.price)
+        self.hash = self.recipe.hash
+        self.spent = self.store.spent()
+        if self.budget is not None and not all(map(self.prices.known, self.recipe.models.values())):
+            raise InputError("a budget without prices", hint="say what a million tokens cost: --price IN/OUT")
+
+    def run(self, moments: Iterable[Moment] | None = None) -> None:
+        """All that is pending, or these."""
+        self.store.put_recipe(self.hash, self.recipe.to_dict())
+        asyncio.run(self.work(self.store.moments(self.hash) if moments is None else moments))
+        if self.fault is not None:
+            raise self.fault
+
+    async def work(self, moments: Iterable[Moment]) -> None:
+        self.decoding = asyncio.Semaphore(DECODERS)
+        total = self.store.count_moments()
+        done = total - self.count_pending()
+        width = self.batch.moments if self.batch else self.endpoint.concurrency
+        async with open_asker(self.endpoint, self.note, self.reply, self.batches()) as self.asker:
+
+            async def one(moment: Moment) -> None:
+                nonlocal done
+                if self.stopped is None:
+                    await self.settle(moment)
+                    done += 1
+                    self.progress("moments", min(done, total), total)
+
+            await work_through(moments, one, width)
+
+    def batches(self) -> Callable[[Client], Batcher] | None:
+        if self.batch is None:
+            if left := len(self.store.batches()):
+                seen = f"{left} batches were sent from this store and not fetched"
+                raise InputError(
+                    seen, file=self.store.path, hint="go on with --batch, or give them up: --forget-batches"
+                )
+            return None
+        how = self.batch
+        return lambda client: Batcher(client, self.store, lambda: self.threads > 0, how.pause, how.longest)
+
+    def count_pending(self) -> int:
+        question = (
+            "SELECT count(*) FROM moments m WHERE NOT EXISTS "
+            "(SELECT 1 FROM outcomes o WHERE o.moment = m.key AND o.recipe = ?)"
+        )
+        return int(self.store.rows(question, (self.hash,))[0][0])
+
+    # one moment
+
+    async def settle(self, moment: Moment) -> None:
+        """Its outcome goes into the store, whatever it is; none where the run stops."""
+        try:
+            state, document = await self.attempt(moment)
+        except Stopped:
+            return
+        except EndpointError as error:
+            self.stop(str(error), error)
+            return
+        except (CallError, InputError) as error:
+            kind = error.kind if isinstance(error, CallError) else "video"
+            state, document = "failed", {"kind": kind, "message": str(error)}
+            self.failed += 1
+        self.store.put_outcome(moment.key, self.hash, state, document)
+
+    async def attempt(self, moment: Moment) -> tuple[str, dict[str, Any]]:
+        frames = Pictures(self, moment)
+        while True:
+            seen = await frames.seen()
+            try:
+                asked = partial(self.ask, frames=frames)
+                return await annotate(moment, seen, self.recipe, asked, self.scorer)
+            except StaleError:
+                continue  # the pictures are other bytes than they were: asked anew with these
+
+    # one call
+
+    async def ask(self, step: str, call: Call, frames: Pictures) -> str:
+        kept = self.store.get(call.key) or (self.known.get(call.key) if self.known else None)
+        if kept is not None:
+            return kept.text
+        if call.key in self.under_way:
+            return await asyncio.shield(self.under_way[call.key])
+        call = await frames.load(call)
+        if call.key in self.under_way:  # somebody was quicker
+            return await asyncio.shield(self.under_way[call.key])
+        future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self.under_way[call.key] = future
+        try:
+            answer = await self.pay(step, call)
+            future.set_result(answer.text)
+            return answer.text
+        except BaseException as error:
+            future.set_exception(error if isinstance(error, FabulaError | Stopped) else Stopped())
+            future.exception()  # seen, also where nobody waits for it
+            raise
+        finally:
+            del self.under_way[call.key]
+
+    async def pay(self, step: str, call: Call) -> Answer:
+        """An answer that was not there before, and what it cost."""
+        if self.stopped is not None:
+            raise Stopped
+        worst = self.prices.cost(call.model, call.tokens, call.longest or UNBOUNDED)
+        if self.budget is not None and self.spent + self.reserved + worst > self.budget:
+            self.stop(f"the budget of {self.budget:g} does not reach further ({self.spent:.4f} spent)")
+            raise Stopped
+        self.reserved += worst
+        self.steps[call.key] = (step, call.model)
+        try:
+            answer = await self.asker.ask(call)
+        except CallError as error:
+            self.in_a_row += error.kind in ("connection", "timeout", "server", "busy")
+            if self.in_a_row >= HOPELESS and not isinstance(error, EndpointError):
+                raise EndpointError(f"{self.in_a_row} calls in a row got no answer: {error}", error.kind) from None
+            raise
+        finally:
+            self.reserved -= worst
+            del self.steps[call.key]
+        price = self.prices.cost(call.model, answer.tokens_in, answer.tokens_out)
+        self.store.put(call, answer, step, price)
+        self.spent += price
+        self.made += 1
+        self.in_a_row = 0
+        return answer
+
+    def note(self, attempt: Attempt) -> None:
+        """A try that failed, into the log."""
+        step, model = self.steps.get(attempt.key, ("", ""))
+        price = self.prices.cost(model, attempt.tokens_in, attempt.tokens_out)
+        self.spent += price
+        self.store.note(attempt, step, model, price)
+
+    def stop(self, why: str, fault: FabulaError | None = None) -> None:
+        if self.stopped is None:
+            self.stopped, self.fault = why, fault
+
+
+class StaleError(Exception):
+    """A picture is not what it was when its call was made."""
+
+
+class Pictures:
+    """The pictures of a moment, decoded when a call that needs them is really made."""
+
+    def __init__(self, work: Work, moment: Moment) -> None:
+        self.work, self.moment = work, moment
+        self.held: dict[str, bytes] = {}
+        o = work.recipe.options
+        self.kinds = {"keys": f"keys/{o.keyframes}", "even": f"even/{o.video_frames}"}  # as the store has them
+        self.lock = asyncio.Lock()
+
+    async def seen(self) -> Seen:
+        if self.work.looker is None:
+            return Seen()
+        kept = self.work.store.get_frames(self.moment.key)
+        if any(kind not in kept for kind in self.kinds.values()):
+            await self.decode()
+            kept = self.work.store.get_frames(self.moment.key)
+        keys, even = (tuple((t, Image(d)) for t, d in kept[kind]) for kind in self.kinds.values())
+        return Seen(keys, even)
+
+    async def decode(self) -> None:
+        looker, o = self.work.looker, self.work.recipe.options
+        assert looker is not None
+        self.work.threads += 1  # also while it waits for its turn
+        try:
+            async with self.work.decoding:
+                found: dict[str, Frames] = await asyncio.to_thread(
+                    looker.look, self.moment, o.keyframes, o.video_frames
+                )
+        finally:
+            self.work.threads -= 1
+        made = {kind: [(t, Image.of(data)) for t, data in some] for kind, some in found.items()}
+        self.held = {image.digest: image.data or b"" for some in made.values() for _, image in some}
+        digests = {self.kinds[kind]: [(t, image.digest) for t, image in some] for kind, some in made.items()}
+        self.work.store.put_frames(self.moment.key, digests)
+
+    async def load(self, call: Call) -> Call:
+        """The call with its pictures."""
+        if not call.images:
+            return call
+        async with self.lock:
+            if not self.held:
+                await self.decode()
+        if any(image.digest not in self.held for image in call.images):
+            raise StaleError
+        images = tuple(Image(i.digest, self.held[i.digest], i.kind) for i in call.images)
+        return Call(call.model, call.prompt, images, call.system, call.parameters, call.schema)

@@ -1,0 +1,135 @@
+"""A run in shards, for workers elsewhere (`--engine ray`): each writes a store of its own, and all become one.
+
+    FILE               the store, read by all and written by nobody meanwhile
+    FILE.shards/0007   what the worker of the eighth shard did; taken over at the end, or by the next run
+
+A worker has its share of the limits and of the budget. A call that moments of two shards need may be made by both.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from fabula.annotation.keyframes import Looker
+from fabula.annotation.recipe import Recipe
+from fabula.annotation.run import Work
+from fabula.annotation.steps import Scorer
+from fabula.annotation.store import Store, lock_file
+from fabula.core.errors import FabulaError
+from fabula.core.notes import Progress
+from fabula.jobs.runner import Runner
+from fabula.llm import EndpointOptions
+
+
+def nobody() -> None:
+    """The scorer of runs that have none."""
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A stretch of the moments, and all that its worker must know."""
+
+    store: Path
+    number: int
+    after: int  # rows
+    until: int
+    recipe: Recipe
+    endpoint: EndpointOptions
+    budget: float | None
+    make_looker: Callable[[], Looker | None]
+    make_scorer: Callable[[], Scorer | None] = nobody
+
+    @property
+    def path(self) -> Path:
+        return shard_folder(self.store) / f"{self.number:04d}.sqlite"
+
+
+def shard_folder(store: Path) -> Path:
+    return store.with_name(store.name + ".shards")
+
+
+def work_on(shard: Shard) -> dict[str, Any]:
+    """The worker's side."""
+    with Store(shard.store, asleep=True) as known, Store(shard.path, work=True) as own:
+        own.add_moments(known.moments(after=shard.after, until=shard.until))
+        work = Work(own, shard.recipe, shard.endpoint, shard.make_looker(), shard.budget, known, shard.make_scorer())
+        pending = known.moments(shard.recipe.hash, shard.after, shard.until)
+        done = {row[0] for row in own.rows("SELECT moment FROM outcomes WHERE recipe = ?", (shard.recipe.hash,))}
+        work.run(m for m in pending if m.key not in done)
+        return {"made": work.made, "failed": work.failed, "stopped": work.stopped}
+
+
+def run_shards(
+    path: Path,
+    work: Work,
+    runner: Runner,
+    workers: int,
+    make_looker: Callable[[], Looker | None],
+    progress: Progress,
+    make_scorer: Callable[[], Scorer | None] = nobody,
+) -> dict[str, Any]:
+    """All pending moments of the store, which the caller has closed; it is locked meanwhile."""
+    take_over_shards(path)
+    with Store(path, work=True) as store:
+        store.put_recipe(work.recipe.hash, work.recipe.to_dict())
+        last = int(store.rows("SELECT coalesce(max(row), 0) FROM moments")[0][0])
+        store.change("PRAGMA journal_mode = DELETE")  # one file, as it is read elsewhere
+    count = max(1, min(workers, last))
+    budget = None if work.budget is None else max(0.0, work.budget - work.spent) / count
+    edges = [last * i // count for i in range(count + 1)]
+    share = divide(work.endpoint, count)
+    shards = [
+        Shard(path, i, edges[i], edges[i + 1], work.recipe, share, budget, make_looker, make_scorer)
+        for i in range(count)
+    ]
+    shard_folder(path).mkdir(exist_ok=True)
+    lock = lock_file(path)
+    told: dict[str, Any] = {"made": 0, "failed": 0, "stopped": None}
+    faults: list[FabulaError] = []
+    try:
+        for done, (_, answer) in enumerate(runner.map(work_on, shards), 1):
+            progress("shards", done, count)
+            if isinstance(answer, FabulaError):
+                faults.append(answer)
+            else:
+                told["made"] += answer["made"]
+                told["failed"] += answer["failed"]
+                told["stopped"] = told["stopped"] or answer["stopped"]
+    finally:
+        if lock is not None:
+            os.close(lock)
+        take_over_shards(path)
+    if faults:
+        raise faults[0]
+    return told
+
+
+def divide(endpoint: EndpointOptions, count: int) -> EndpointOptions:
+    """A worker's share of the limits."""
+    return replace(
+        endpoint,
+        concurrency=max(1, endpoint.concurrency // count),
+        rpm=endpoint.rpm and endpoint.rpm / count,
+        tpm=endpoint.tpm and endpoint.tpm / count,
+    )
+
+
+def take_over_shards(path: Path) -> None:
+    """What workers did becomes part of the store; their files go."""
+    folder = shard_folder(path)
+    if not folder.is_dir():
+        return
+    with Store(path, work=True) as store:
+        store.change("PRAGMA journal_mode = WAL")
+        for shard in sorted(folder.glob("*.sqlite")):
+            store.take_over(shard)
+            for part in folder.glob(shard.name + "*"):
+                part.unlink()
+    with contextlib.suppress(OSError):
+        shutil.rmtree(folder)

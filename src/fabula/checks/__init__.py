@@ -1,0 +1,57 @@
+"""Lint: what is odd in annotations and predictions, before anybody scores them. One small function per check."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fabula.checks._check import Check, Facts, Finding, Place
+from fabula.checks._examine import Report, examine, examine_items
+from fabula.checks._kind import Asked, Kind, Mended
+from fabula.checks._repair import Deed, repair
+from fabula.core.errors import SpecError
+from fabula.core.registry import Room, close_to, key
+from fabula.io.files import check_path, holds_only_stories
+from fabula.io.head import Head
+
+__all__ = [
+    "Asked",
+    "Check",
+    "Deed",
+    "Facts",
+    "Finding",
+    "Kind",
+    "Mended",
+    "Place",
+    "Report",
+    "checks",
+    "examine",
+    "examine_items",
+    "kind_of",
+    "repair",
+]
+
+room = Room(__name__, "CHECKS", "family of checks")
+kinds = Room(__name__, "KIND", "kind of file")
+
+
+def checks(families: Sequence[str] | None = None) -> list[Check]:
+    """Every check of this room, or of the files named, errors first."""
+    names = room.modules() if families is None else families
+    found = [check for name in names for family in room.load(name) for check in family]
+    return sorted(found, key=lambda c: ("error", "warning", "info").index(c.level))
+
+
+def kind_of(asked: Asked, task: str | None = None) -> Kind:
+    """What a file is, by the task, by the name of its format, or by how it begins; stories where nothing tells."""
+    known: list[Kind] = list(kinds.all())
+    if task is not None:
+        for kind in known:
+            if key(task) in map(key, (kind.name, *kind.tasks)):
+                return kind
+        raise SpecError(f"no file is linted for {task!r}; {close_to(task, [t for k in known for t in k.tasks])}")
+    ordered = sorted(known, key=lambda kind: kind.last)
+    head = Head(check_path(asked.path))
+    for kind in () if holds_only_stories(asked.path) else ordered:
+        if kind.named(asked.format) if asked.format else kind.knows(head):
+            return kind
+    return ordered[-1]

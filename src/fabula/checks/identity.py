@@ -1,0 +1,214 @@
+"""People filled into blanks (LSMDC, captionsets): is there an id for every blank, and is it spelled as one?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from fabula.checks._check import Check, Facts, Place
+from fabula.checks._examine import Report, report
+from fabula.checks._kind import Asked, Kind, Mended
+from fabula.core.errors import SpecError, shown
+from fabula.core.notes import Notes
+from fabula.core.nouns import Corpus
+from fabula.io import identity as files
+from fabula.io.fields import Source
+from fabula.io.files import check_path, has_lines, write_text
+from fabula.io.head import Head
+from fabula.io.identity import captionsets, fillin
+from fabula.io.identity.captionsets import SetText
+
+SPELLED = re.compile(r"\[[^\[\]\s'\",]+\]|[^\[\]\s'\",]+")  # [PERSON1] or PERSON1, nothing else
+NOBODY = re.compile(r"(\w*_)?(PERSON|SOMEONE|BLANK|UNK)", re.IGNORECASE)  # a placeholder that nobody filled
+AROUND = " \t[]'\""
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """The ids of every clip, as they are spelled; and the blanks that the references have."""
+
+    clips: Mapping[str, tuple[str, ...]]
+    blanks: Mapping[str, int] | None = None
+
+
+def ids(facts: Facts) -> Iterator[tuple[str, int, str]]:
+    """Every id with its place; a lone `_` is no id."""
+    if isinstance(facts.more, Filled):
+        for clip, given in facts.more.clips.items():
+            yield from ((clip, i, id) for i, id in enumerate(given) if given != (fillin.NO_BLANK,))
+
+
+def malformed(facts: Facts) -> Iterator[Place]:
+    return (Place(clip, i, shown(id)) for clip, i, id in ids(facts) if bare(id) and not SPELLED.fullmatch(id))
+
+
+def nobody(facts: Facts) -> Iterator[Place]:
+    for clip, i, id in ids(facts):
+        if bare(id) in ("", fillin.NO_BLANK) or NOBODY.fullmatch(bare(id)):
+            yield Place(clip, i, shown(id))
+
+
+def unlike(facts: Facts, more: bool) -> Iterator[Place]:
+    """Clips with more ids than blanks, or with fewer."""
+    filled = facts.more
+    for clip, blanks in filled.blanks.items() if isinstance(filled, Filled) and filled.blanks else ():
+        given = [id for id in filled.clips.get(clip, ()) if bare(id) not in ("", fillin.NO_BLANK)]
+        if clip in filled.clips and (len(given) > blanks > 0 if more else len(given) < blanks):
+            yield Place(clip, None, f"{len(given)} ids for {blanks} blanks")
+
+
+def needless(facts: Facts) -> Iterator[Place]:
+    filled = facts.more
+    for clip, blanks in filled.blanks.items() if isinstance(filled, Filled) and filled.blanks else ():
+        given = filled.clips.get(clip, (fillin.NO_BLANK,))
+        if not blanks and given not in ((), (fillin.NO_BLANK,)):
+            yield Place(clip, None, ", ".join(given))
+
+
+def everyone(facts: Facts) -> Iterator[Place]:
+    """One person in all blanks of the file: FITB's class is 0."""
+    named = [bare(id) for _, _, id in ids(facts) if bare(id)]
+    if len(named) > 2 and len(set(named)) == 1:
+        yield Place(None, None, f"{shown(named[0])} in all {len(named):,} blanks")
+
+
+def bare(id: str) -> str:
+    return id.strip(AROUND)
+
+
+CHECKS = (
+    Check("too-few-ids", "error", "A blank has no id: it is wrong in all its pairs, and may move all that follow.",
+          lambda f: unlike(f, more=False)),
+    Check("unfilled", "error", "A blank holds a placeholder instead of somebody.", nobody),
+    Check("malformed-id", "warning", "Brackets, quotes or blanks that are not paired around one id: as text it is "
+          "somebody else.", malformed, "spell"),
+    Check("too-many-ids", "warning", "More ids than blanks: not read, or they move all that follow.",
+          lambda f: unlike(f, more=True)),
+    Check("one-person", "warning", "Every blank holds the same person.", everyone),
+    Check("no-blank", "info", "Ids for a clip that has no blank: not read.", needless),
+)  # fmt: skip
+FAMILIES = ("identity", "ids")
+
+
+# The kind -------------------------------------------------------------------------------------------------------------
+
+
+def look(asked: Asked) -> tuple[Report, str]:
+    if of_captions(asked):
+        return look_at_captions(asked)
+    return look_at_sets(asked) if of_sets(asked) else look_at_ids(asked)
+
+
+def of_captions(asked: Asked) -> bool:
+    """Captionsets: by the format's name, or a JSON file of them."""
+    return asked.format == "captionsets" if asked.format else not files.is_table(asked.path)
+
+
+def of_sets(asked: Asked) -> bool:
+    """A file that says which clips belong together: by its name, or by a line of three clips or more."""
+    if asked.format:
+        return asked.format == "fillin-sets"
+    return any(line.strip().count("\t") > 1 for line in Head(asked.path).text.splitlines())
+
+
+def look_at_sets(asked: Asked) -> tuple[Report, str]:
+    """Clips that the references have not, or that are in no set; a clip in two sets cannot be read."""
+    notes = Notes()
+    words = tuple((clip, None, None) for clips in fillin.read_grouping(asked.path, notes) for clip in clips)
+    known: frozenset[str | int] | None = None
+    if asked.refs:
+        known = frozenset(clip for ref in asked.refs for clip in fillin.read_references(ref, notes))
+    return report(Facts(corpus=Corpus({}), words=words, known=known), notes, ("ids",)), "fillin-sets"
+
+
+def look_at_ids(asked: Asked) -> tuple[Report, str]:
+    notes = Notes()
+    clips = fillin.read_predictions(asked.path, notes)
+    truth: dict[str, tuple[str, ...]] = {}
+    for ref in asked.refs:
+        truth |= fillin.read_references(ref, notes)
+    blanks = {clip: len(given) for clip, given in truth.items()} if asked.refs else None
+    words = tuple((clip, i, id) for clip, given in clips.items() for i, id in enumerate(given or ("",)))
+    known: frozenset[str | int] | None = frozenset(truth) if asked.refs else None
+    facts = Facts(corpus=Corpus({}), words=words, known=known, part="blank", more=Filled(clips, blanks))
+    return report(facts, notes, FAMILIES), "fillin"
+
+
+def look_at_captions(asked: Asked) -> tuple[Report, str]:
+    """Words and ids of sets, as of single captions; their blanks, set by set."""
+    notes, truth = Notes(), dict[str, SetText]()
+    sets = files.read_sets(asked.path, notes)
+    for ref in asked.refs:
+        truth |= files.read_sets(ref, notes, asked.refs_format)
+    words = tuple((id, i, text) for id, told in sets.items() for i, text in enumerate(told.captions or (None,)))
+    known: frozenset[str | int] | None = frozenset(truth) if asked.refs else None
+    blanks = {id: len(laid_out(told)) for id, told in truth.items() if told.blanks is not None}
+    filled = Filled({id: laid_out(told) for id, told in sets.items() if told.blanks is not None}, blanks)
+    said = report(Facts(corpus=Corpus({}), words=words, known=known, part="caption"), notes, ("words", "ids"))
+    found = report(Facts(corpus=Corpus({}), words=(), part="blank", more=filled), Notes(), ("identity",))
+    both = sorted((*found.findings, *said.findings), key=lambda f: ("error", "warning", "info").index(f.level))
+    return Report(tuple(both), said.numbers), "captionsets"
+
+
+def laid_out(told: SetText) -> tuple[str, ...]:
+    """The ids in all blanks of a set, end to end."""
+    return sum(told.blanks or (), ())
+
+
+def mend_captions(asked: Asked, target: Path) -> Mended:
+    """Every id in a blank without what stands around it; words are never touched."""
+    if not has_lines(target):
+        raise SpecError(f"the copy is written as lines of JSON; call it {target.stem}.jsonl")
+    sets = files.read_sets(asked.path, Notes())
+    deeds = [
+        {"deed": "spell", "set": id, "blank": i, "before": given, "after": bare(given)}
+        for id, told in sets.items()
+        for i, given in enumerate(laid_out(told))
+        if bare(given) and not SPELLED.fullmatch(given)
+    ]
+    for id, told in sets.items():
+        if told.blanks is not None:
+            sets[id] = replace(
+                told, blanks=tuple(tuple(bare(given) or given for given in clip) for clip in told.blanks)
+            )
+    write_text(check_path(target), captionsets.write_sets(sets, Source(target)))
+    return Mended("captionsets", deeds, {"spell": "wrote an id without what stood around it"})
+
+
+def mend(asked: Asked, target: Path) -> Mended:
+    """Every id as [id]; nobody is invented, and nobody taken out."""
+    if of_captions(asked):
+        return mend_captions(asked, target)
+    if of_sets(asked):
+        raise SpecError("--fix spells ids; a file of sets has none")
+    clips = fillin.read_predictions(asked.path, Notes())
+    deeds: list[dict[str, Any]] = []
+    for clip, given in clips.items():
+        for i, id in enumerate(given):
+            if bare(id) and not SPELLED.fullmatch(id):
+                deeds.append({"deed": "spell", "clip": clip, "blank": i, "before": id, "after": f"[{bare(id)}]"})
+    spelled = {clip: () if given == (fillin.NO_BLANK,) else tuple(map(bare, given)) for clip, given in clips.items()}
+    write_text(check_path(target), fillin.write_labels(spelled, Source(target)))
+    return Mended("fillin", deeds, {"spell": "wrote an id as [id]"})
+
+
+def knows(head: Head) -> bool:
+    """Lines with a tab, in a file that is not called JSON; captionsets in one that is."""
+    if files.is_table(head.path):
+        columns = head.text.partition("\n")[0].strip().split("\t")
+        return len(columns) > 1 and not {"prediction", "answer"} & set(columns)  # those are kits' tables
+    return files.is_set(head.first_entry)
+
+
+KIND = Kind(
+    name="identity",
+    tasks=("identity",),
+    knows=knows,
+    named=lambda format: format in {rule.name for rule in files.SHELF.rules},
+    look=look,
+    mend=mend,
+    last=2,
+)

@@ -1,0 +1,311 @@
+"""Queries with their windows, and rankings of answers: windows that are no stretch of their video, answers twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fabula.checks._check import Check, Facts, Place
+from fabula.checks._examine import Report, report
+from fabula.checks._kind import Asked, Kind, Mended
+from fabula.checks._repair import DEEDS, Deed, straight
+from fabula.checks.segments import PAST
+from fabula.core.errors import InputError, SpecError
+from fabula.core.moments import Id, Query, Ranking, Rankings, VideoNumbers
+from fabula.core.notes import Notes
+from fabula.core.nouns import Corpus, Event, Segment, Story
+from fabula.io import moments as files
+from fabula.io.answers.readers.fabula import read as read_windows
+from fabula.io.etbench import KIND_OF
+from fabula.io.fields import Source
+from fabula.io.files import check_path, encode_json, has_lines, write_text
+from fabula.io.head import Head
+from fabula.io.moments.lines import write_queries
+
+TABLES = (".csv", ".tsv", ".xlsx")
+Flags = NDArray[np.bool_]
+STORIES = ('"results"', '"database"', '"timestamps"', '"segments"')  # what files of stories begin with
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """Rankings with the list that each stands in, and what the references know of queries and videos."""
+
+    rankings: Sequence[tuple[str, Ranking]]
+    numbers: VideoNumbers
+    queries: Mapping[str, Query]  # by the id as text: one file may write numbers, the other not
+
+    def durations(self) -> dict[int, float]:
+        """By the number of the video."""
+        return {self.numbers[q.video]: q.duration for q in self.queries.values() if q.duration is not None}
+
+
+def given(facts: Facts) -> Iterator[Ranking]:
+    """Rankings; of answers in words, the windows that our reader finds in them."""
+    for _, ranking in facts.more.rankings if isinstance(facts.more, Answers) else ():
+        if ranking.answer is None:
+            yield ranking
+        else:
+            yield Ranking(ranking.id, np.array(read_windows(ranking.answer), np.float64).reshape(-1, 2))
+
+
+def flagged(fault: Callable[[NDArray[np.float64]], Flags]) -> Callable[[Facts], Iterator[Place]]:
+    """A place for every window that has the fault."""
+
+    def find(facts: Facts) -> Iterator[Place]:
+        for ranking in given(facts):
+            for i in np.flatnonzero(fault(ranking.spans)).tolist():
+                yield Place(ranking.id, i, span(ranking, i))
+
+    return find
+
+
+def span(ranking: Ranking, i: int) -> str:
+    return f"[{ranking.spans[i, 0]:g}, {ranking.spans[i, 1]:g}]"
+
+
+def lasts(ranking: Ranking, answers: Answers, durations: Mapping[int, float]) -> NDArray[np.float64]:
+    """The duration of each answer's video; infinite where nobody knows it. [N]"""
+    query = answers.queries.get(str(ranking.id))
+    if ranking.videos is None:
+        long = query.duration if query is not None and query.duration is not None else np.inf
+        return np.full(len(ranking), long)
+    return np.array([durations.get(v, np.inf) for v in ranking.videos.tolist()])
+
+
+def past(facts: Facts) -> Iterator[Place]:
+    durations = facts.more.durations() if isinstance(facts.more, Answers) else {}
+    for ranking in given(facts):
+        long = lasts(ranking, facts.more, durations)
+        for i in np.flatnonzero(ranking.spans.max(axis=1, initial=-np.inf) > long + PAST).tolist():
+            yield Place(ranking.id, i, f"{span(ranking, i)}, the video lasts {long[i]:g} s")
+
+
+def doubles(ranking: Ranking) -> list[int]:
+    """The answers that stood there already: the same window of the same video."""
+    seen: set[tuple[float, ...]] = set()
+    videos = [0] * len(ranking) if ranking.videos is None else ranking.videos.tolist()
+    found = []
+    for i, row in enumerate(zip(videos, *ranking.spans.T.tolist(), strict=True)):
+        if row in seen:
+            found.append(i)
+        seen.add(row)
+    return found
+
+
+def twice(facts: Facts) -> Iterator[Place]:
+    for ranking in given(facts):
+        if again := doubles(ranking):
+            yield Place(ranking.id, again[0], span(ranking, again[0]) + (f"; {len(again)} such" if again[1:] else ""))
+
+
+def falling(facts: Facts) -> Iterator[Place]:
+    for ranking in given(facts):
+        if ranking.scores is not None and len(up := np.flatnonzero(np.diff(ranking.scores) > 0)):
+            yield Place(ranking.id, int(up[0]) + 1, "its score is above the one before")
+
+
+def silent(facts: Facts) -> Iterator[Place]:
+    return (Place(ranking.id) for ranking in given(facts) if not len(ranking) and ranking.saliency is None)
+
+
+def strange(facts: Facts) -> Iterator[Place]:
+    """Videos that no reference names, once each."""
+    if isinstance(facts.more, Answers) and facts.more.queries:
+        known = {query.video for query in facts.more.queries.values()}
+        answered = {v for ranking in given(facts) if ranking.videos is not None for v in ranking.videos.tolist()}
+        yield from (
+            Place(None, None, repr(name))
+            for name, number in facts.more.numbers.items()
+            if number in answered and name not in known
+        )
+
+
+def turned(spans: NDArray[np.float64]) -> Flags:
+    return np.asarray((spans[:, 1] < spans[:, 0]) & (spans >= 0).all(axis=1))
+
+
+def empty(spans: NDArray[np.float64]) -> Flags:
+    return np.asarray((spans[:, 1] == spans[:, 0]) & (spans >= 0).all(axis=1))
+
+
+def negative(spans: NDArray[np.float64]) -> Flags:
+    return np.asarray((spans < 0).any(axis=1))
+
+
+CHECKS = (
+    Check("reversed-answer", "error", "The window ends before it starts: it matches nothing.", flagged(turned), "swap"),
+    Check("empty-answer", "error", "The window has no length: it matches nothing.", flagged(empty), "drop"),
+    Check("negative-answer", "error", "The window begins before the video does.", flagged(negative), "clip"),
+    Check("answer-past-duration", "warning", "The window ends after its video does.", past, "clip"),
+    Check("duplicate-answer", "warning", "The same window of the same video again: it takes a place.", twice, "drop"),
+    Check("unsorted-scores", "warning", "Answers are not listed by falling score; evaluators take either.", falling),
+    Check("no-answer", "warning", "The query has an empty list of answers.", silent),
+    Check("unknown-video", "info", "The answer's video is in no reference: it cannot be right.", strange),
+)
+OF_QUERIES = ("segments", "units", "ids", "words")
+OF_ANSWERS = ("moments", "ids")
+
+
+# The kind -------------------------------------------------------------------------------------------------------------
+
+
+def role(asked: Asked) -> str:
+    """Whether the file has queries or answers; an error lists the formats of both."""
+    return find_role(Head(check_path(asked.path)), asked.format)
+
+
+def find_role(head: Head, format: str | None) -> str:
+    able, problem = [], None
+    roles: tuple[files.Role, ...] = ("predictions", "references")
+    for what in roles:
+        try:
+            files.choose_format(head, format, what)
+            able.append(what)
+        except (InputError, SpecError) as error:
+            problem = error
+    if problem is not None and not able:
+        raise problem
+    of_queries = len(able) == 2 and head.first_entry.keys() & {"video", "annotations"}
+    return "references" if of_queries else able[0]
+
+
+def read_queries(paths: Sequence[Path], format: str | None, notes: Notes) -> dict[Id, Query]:
+    """As they stand: nothing is judged yet."""
+    return files.read_queries(paths, notes, format, judged=False)
+
+
+def read_answers(asked: Asked, notes: Notes) -> tuple[Answers, str]:
+    numbers = VideoNumbers()
+    stream, name = files.read_rankings(asked.path, numbers, notes, asked.format)
+    found: list[tuple[str, Ranking]] = []
+    for which, some in stream:
+        found += [(which, ranking) for ranking in (some if isinstance(some, Rankings) else (some,))]
+    queries = read_queries(asked.refs, asked.refs_format, Notes()) if asked.refs else {}
+    return Answers(found, numbers, {str(id): query for id, query in queries.items()}), name
+
+
+def look(asked: Asked) -> tuple[Report, str]:
+    return look_at_answers(asked) if role(asked) == "predictions" else look_at_queries(asked)
+
+
+def look_at_answers(asked: Asked) -> tuple[Report, str]:
+    notes = Notes()
+    answers, name = read_answers(asked, notes)
+    known: frozenset[str | int] | None = frozenset(answers.queries) if asked.refs else None
+    words = tuple((str(r.id), i, None) for _, r in answers.rankings for i in range(max(len(r), 1)))
+    facts = Facts(corpus=Corpus({}), words=words, known=known, part="window", more=answers)
+    return report(facts, notes, OF_ANSWERS), name
+
+
+def look_at_queries(asked: Asked) -> tuple[Report, str]:
+    notes = Notes()
+    queries = read_queries([asked.path], asked.format, notes)
+    known: frozenset[str | int] | None = None
+    if asked.refs:
+        known = frozenset(map(str, read_queries(asked.refs, asked.refs_format, Notes())))
+    stories = {str(q.id): story(q) for q in queries.values()}
+    durations = {id: s.duration for id, s in stories.items() if s.duration is not None}
+    words = tuple((str(q.id), None, q.text) for q in queries.values())
+    facts = Facts(corpus=Corpus(stories), words=words, durations=durations, known=known, part="window")
+    name = files.choose_format(Head(check_path(asked.path)), asked.format, "references").name
+    return report(facts, notes, OF_QUERIES), name
+
+
+def story(query: Query) -> Story:
+    """A query's windows as a story, for the checks that stories have."""
+    return Story(str(query.id), tuple(Event(Segment(s, e)) for s, e in query.windows), query.duration)
+
+
+def mend(asked: Asked, target: Path) -> Mended:
+    """As Fabula's own lines; answers of several lists as TVR's."""
+    if not has_lines(target):
+        raise SpecError(f"the copy is written as lines of JSON; call it {target.stem}.jsonl")
+    deeds: list[Deed] = []
+    if role(asked) == "references":
+        kept = [mended_query(q, deeds) for q in read_queries([asked.path], asked.format, Notes()).values()]
+        lines = write_queries((q for q in kept if q.windows), Source(check_path(target)))
+        write_text(check_path(target), lines)
+        return Mended("moment-lines", [d.to_dict() for d in deeds], DEEDS)
+    answers, _ = read_answers(asked, Notes())
+    durations = answers.durations()
+    fixed = [(which, mended_ranking(r, lasts(r, answers, durations), deeds)) for which, r in answers.rankings]
+    if {which for which, _ in fixed} <= {""}:
+        files.write_rankings((ranking for _, ranking in fixed), answers.numbers, target)
+        return Mended("moment-lines", [d.to_dict() for d in deeds], DEEDS)
+    write_text(check_path(target), as_tvr(fixed, answers.numbers, target))
+    return Mended("tvr-lines", [d.to_dict() for d in deeds], DEEDS)
+
+
+def mended_query(query: Query, deeds: list[Deed]) -> Query:
+    """With windows that are stretches of their video; without any where nothing is left."""
+    kept = [
+        straight(Segment(start, end), str(query.id), i, query.duration, deeds)
+        for i, (start, end) in enumerate(query.windows)
+    ]
+    return query._replace(windows=tuple((s.start, s.end) for s in kept if s is not None))
+
+
+def mended_ranking(ranking: Ranking, long: NDArray[np.float64], deeds: list[Deed]) -> Ranking:
+    spans, kept = ranking.spans.copy(), []
+    again = set(doubles(ranking))
+    for i, (start, end) in enumerate(ranking.spans.tolist()):
+        whole = straight(Segment(start, end), str(ranking.id), i, float(long[i]), deeds)
+        if whole is not None and i in again:
+            deeds.append(Deed("drop-duplicate", str(ranking.id), i, (start, end)))
+        elif whole is not None:
+            spans[i] = whole.start, whole.end
+            kept.append(i)
+    return replace(
+        ranking,
+        spans=spans[kept],
+        scores=None if ranking.scores is None else ranking.scores[kept],
+        videos=None if ranking.videos is None else ranking.videos[kept],
+    )
+
+
+def as_tvr(fixed: Sequence[tuple[str, Ranking]], numbers: VideoNumbers, target: Path) -> Iterator[str]:
+    yield encode_json({"video2idx": dict(numbers)}, target)
+    for which, r in fixed:
+        videos = np.zeros(len(r)) if r.videos is None else r.videos
+        rows = np.column_stack([videos, r.spans, *([] if r.scores is None else [r.scores])]).tolist()
+        predictions: list[Any] = [[int(row[0]), *row[1:]] for row in rows]
+        yield encode_json({"desc_id": r.id, "task": which, "predictions": predictions}, target)
+
+
+def knows(head: Head) -> bool:
+    if files.is_etbench(head):
+        return KIND_OF.get(str(head.first_entry.get("task")), "moments") == "moments"
+    if files.is_ego4d_predictions(head):
+        return True
+    if head.path.suffix.lower() in TABLES:  # of grounding where it has the truth beside what was said
+        return "answer" in head.text.partition("\n")[0]
+    if files.SHELF.pattern_of(head.path) == "*.json" and any(word in head.text for word in STORIES):
+        return False
+    said = head.first_object
+    if head.lines and files.is_answer_lines(head) and (isinstance(said.get("id"), str) or "uid" in said):
+        return False  # an answer about a video, which text names; queries have numbers, or --task says so
+    try:
+        return bool(find_role(head, None))
+    except (InputError, SpecError):
+        return False
+
+
+def knows_name(format: str) -> bool:
+    return format in {f.name for f in files.formats()}
+
+
+KIND = Kind(
+    name="moments",
+    tasks=("moments", "highlights", "grounding"),
+    knows=knows,
+    named=knows_name,
+    look=look,
+    mend=mend,
+    last=3,
+)

@@ -1,0 +1,108 @@
+"""Questions: is there an answer to each, can the right option be told, is anything held against the answer?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from fabula.checks._check import Check, Facts, Place
+from fabula.checks._examine import Report, report
+from fabula.checks._kind import Asked, Kind, Mended
+from fabula.core.errors import SpecError
+from fabula.core.notes import Notes
+from fabula.core.nouns import Corpus
+from fabula.core.questions import Response
+from fabula.io import questions as files
+from fabula.io.etbench import KIND_OF
+from fabula.io.head import Head
+
+FAMILIES = ("questions", "ids")
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """The questions of a file."""
+
+    responses: Mapping[str, Response]
+
+
+def each(facts: Facts) -> Iterator[Response]:
+    return iter(facts.more.responses.values() if isinstance(facts.more, Told) else ())
+
+
+def unclear(facts: Facts) -> Iterator[Place]:
+    """The right option is none of the options."""
+    return (Place(r.id, None, repr(r.gold)[:60]) for r in each(facts) if r.gold and r.right is None)
+
+
+def silent(facts: Facts) -> Iterator[Place]:
+    return (Place(r.id) for r in each(facts) if r.answer is not None and not r.answer.strip())
+
+
+def twins(facts: Facts) -> Iterator[Place]:
+    for r in each(facts):
+        told = [option.strip().casefold() for option in r.options]
+        if len(set(told)) < len(told):
+            yield Place(r.id, None, ", ".join(r.options)[:80])
+
+
+def asked_twice(facts: Facts) -> Iterator[Place]:
+    for r in each(facts):
+        if len({a.question for a in r.asked}) < len(r.asked):
+            yield Place(r.id, None, f"{len(r.asked)} questions")
+
+
+def eventless(facts: Facts) -> Iterator[Place]:
+    return (Place(r.id) for r in each(facts) if r.events is not None and not r.events)
+
+
+def same_answer(facts: Facts) -> Iterator[Place]:
+    """One answer to all questions of the file."""
+    said = [r.answer.strip() for r in each(facts) if r.answer is not None]
+    if len(said) > 2 and len(set(said)) == 1:
+        yield Place(None, None, f"{said[0][:60]!r} to all {len(said):,} questions")
+
+
+CHECKS = (
+    Check("no-such-option", "error", "The right option is none of the options: no answer can be right.", unclear),
+    Check("same-options", "warning", "Two options are the same text: the right one cannot be told by what is said.",
+          twins),
+    Check("wordless-answer", "warning", "An answer without a word: some evaluators leave it out of the mean.", silent),
+    Check("one-answer", "warning", "Every question has the same answer.", same_answer),
+    Check("question-twice", "warning", "A question stands twice in one list: it counts twice.", asked_twice),
+    Check("eventless-reference", "info", "A reference without events: published evaluators give it a recall of 1.",
+          eventless),
+)  # fmt: skip
+
+
+def look(asked: Asked) -> tuple[Report, str]:
+    notes = Notes()
+    responses = files.read_responses(asked.path, notes, asked.format, "either")
+    known: frozenset[str | int] | None = None
+    if asked.refs:
+        known = frozenset(id for ref in asked.refs for id in files.read_responses(ref, notes, asked.refs_format))
+    words = tuple((id, None, r.answer) for id, r in responses.items())
+    facts = Facts(corpus=Corpus({}), words=words, known=known, part="answer", more=Told(responses))
+    return report(facts, notes, FAMILIES), files.choose_format(asked.path, asked.format, "either").name
+
+
+def mend(asked: Asked, target: Path) -> Mended:
+    raise SpecError("--fix mends segments and ids; answers are words, and words are never touched")
+
+
+def knows(head: Head) -> bool:
+    if files.is_etbench(head):
+        return KIND_OF.get(str(head.first_entry.get("task"))) == "questions"
+    return files.is_questions(head)
+
+
+KIND = Kind(
+    name="questions",
+    tasks=("questions",),
+    knows=knows,
+    named=lambda format: format in {rule.name for rule in files.SHELF.rules},
+    look=look,
+    mend=mend,
+    last=1,
+)

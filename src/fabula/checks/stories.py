@@ -1,0 +1,49 @@
+"""Stories: events of videos, in any format of fabula.io; --fix writes the format that was read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fabula import io
+from fabula.checks._examine import Report, durations, examine
+from fabula.checks._kind import Asked, Kind, Mended
+from fabula.checks._repair import DEEDS, repair
+from fabula.core.errors import SpecError
+from fabula.core.nouns import Corpus
+
+
+def references(asked: Asked) -> list[Corpus]:
+    return [io.read(path, asked.refs_format)[0] for path in asked.refs]
+
+
+def look(asked: Asked) -> tuple[Report, str]:
+    corpus, notes = io.read(asked.path, asked.format)
+    return examine(corpus, references(asked), notes), corpus.format
+
+
+def mend(asked: Asked, target: Path) -> Mended:
+    """In the format that was read; in Fabula's own where that cannot be written."""
+    corpus, _ = io.read(asked.path, asked.format)
+    repaired, deeds = repair(corpus, durations(corpus, references(asked)))
+    to = corpus.format if io.find(corpus.format)[0].write else "fabula"
+    io.check_name(target, to)
+    notes = io.write(repaired, target, to)
+    return Mended(to, [d.to_dict() for d in deeds], DEEDS, notes.lines())
+
+
+def knows_name(format: str) -> bool:
+    try:
+        return bool(io.find(format))
+    except SpecError:
+        return False
+
+
+KIND = Kind(
+    name="stories",
+    tasks=("dense", "procedure"),
+    knows=lambda path: True,  # what nobody else knows: the error then lists the formats of stories
+    named=knows_name,
+    look=look,
+    mend=mend,
+    last=9,
+)

@@ -1,0 +1,187 @@
+"""Which rules part two settings of a metric on these files: found by scoring again with one rule changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from math import nan
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fabula.core.errors import FabulaError
+from fabula.core.rows import Rows, Units, group_keys
+from fabula.evaluate.base import Memory, Request
+from fabula.evaluate.tasks import find_task
+from fabula.metrics import Metric
+
+TELLING = 5e-7  # a smaller difference of the score is not worth a sentence
+APART = 1e-7  # nor one of a unit's own number
+STORIES = ("dense", "procedure")  # held in memory, and prepared by metrics alone
+
+Unit = str | int
+Numbers = NDArray[Any]
+Index = NDArray[np.int64]
+Apart = tuple[str, float, float]  # a unit, its own number here and there; NaN where it does not count
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule that acts on these files: what it does, how far it goes by itself, and in which units it shows."""
+
+    field: str
+    does: str
+    alone: float | None  # the other side's score with this rule taken over; None: that cannot be scored
+    units: tuple[Apart, ...]  # most different first; none: the rows are the same, what is made of them is not
+
+
+@dataclass(slots=True)
+class Bench:
+    """Scores settings of metrics on the same files, each once."""
+
+    request: Request
+    task: str
+    idle: Callable[[str, Any, Any], bool] = lambda name, here, there: False  # a field whose change cannot act here
+    memory: Memory = field(default_factory=Memory)
+
+    def run(self, request: Request) -> Any:
+        """A protocol may prepare files in its own way; its rows are kept only where it is known that none does."""
+        shared = request.protocol is None or (self.task in STORIES and not request.protocol.answers)
+        return find_task(self.task).run(replace(request, memory=self.memory if shared else None))
+
+    def prepare(self, some: Iterable[Metric]) -> None:
+        """Rows of all that are not there yet, in one pass over the files; those that cannot be are left out."""
+        wanted = list({m.full(): m for m in some if m.rows_key not in self.memory.rows}.values())
+        try:
+            if wanted:
+                self.run(replace(self.request, metrics=wanted))
+        except FabulaError:
+            if len(wanted) > 1:
+                for metric in wanted:
+                    self.prepare([metric])
+
+    def differing(self, a: Metric, b: Metric) -> list[str]:
+        """The fields in which two settings of one metric differ, and that could act here."""
+        apart = [f for f in a.defaults() if f in b.defaults() and getattr(a, f) != getattr(b, f)]
+        return [f for f in apart if not self.idle(f, getattr(a, f), getattr(b, f))]
+
+    def one_by_one(self, pairs: Iterable[tuple[Metric, Metric]]) -> None:
+        """Prepare all that `acting` asks for first."""
+        self.prepare(m for a, b in pairs for m in (a, b, *(take_fields(b, a, [f]) for f in self.differing(a, b))))
+
+    def rows(self, metric: Metric) -> Rows | None:
+        self.prepare([metric])
+        return self.memory.rows.get(metric.rows_key)
+
+    def score(self, metric: Metric, number: str) -> float | None:
+        rows = self.rows(metric)
+        return None if rows is None else metric.fold(rows).get(number)
+
+
+def take_fields(base: Metric, other: Metric, fields: Iterable[str]) -> Metric:
+    """The base with these fields as the other has them."""
+    return replace(base, **{f: getattr(other, f) for f in fields})
+
+
+def find_acting(bench: Bench, a: Metric, b: Metric, number: str) -> list[Rule]:
+    """The rules by which setting a differs from b here.
+
+    Each rule is taken over into b alone; those that move the score are reasons. Where they do not together give a's
+    score, rules work hand in hand: then those without which a would score otherwise are reasons too, until they do.
+    """
+    there, here = bench.score(b, number), bench.score(a, number)
+    if there is None or here is None:
+        return []
+    fields = bench.differing(a, b)
+    alone = {f: bench.score(take_fields(b, a, [f]), number) for f in fields}
+    found = [f for f in fields if has_moved(alone[f], there)]
+    for f in reversed(fields):  # a metric's own rules first: more often they
+        together = bench.score(take_fields(b, a, found), number)
+        if together is not None and not has_moved(together, here):
+            break
+        if f not in found and has_moved(bench.score(take_fields(a, b, [f]), number), here):
+            found.append(f)
+    return [make_rule(bench, a, b, f, number, alone[f]) for f in fields if f in found]
+
+
+def has_moved(score: float | None, base: float) -> bool:
+    """True where there is a score and it is another."""
+    return score is not None and abs(score - base) > TELLING
+
+
+def make_rule(bench: Bench, a: Metric, b: Metric, name: str, number: str, alone: float | None) -> Rule:
+    """With the units in which it shows: in b where it moves b by itself, else in a without it."""
+    with_, without = take_fields(b, a, [name]), b
+    base = bench.score(b, number)
+    if base is None or not has_moved(alone, base):
+        with_, without = a, take_fields(a, b, [name])
+    here, there = bench.rows(with_), bench.rows(without)
+    units = [] if here is None or there is None else apart((with_, here), (without, there), number)
+    return Rule(name, a.explain(name), alone, tuple(units))
+
+
+def find_preparing(bench: Bench, name: str, metric: Metric, rows: Rows, number: str) -> list[Rule]:
+    """The protocol itself, where its rows are others than the same metric has of the files as they are."""
+    plain = bench.rows(metric)
+    if plain is None or not has_moved(metric.fold(rows)[number], metric.fold(plain)[number]):
+        return []
+    units = apart((metric, rows), (metric, plain), number)
+    return [Rule("files", f"{name} prepares the files in its own way", None, tuple(units))]
+
+
+def apart(ours: tuple[Metric, Rows], theirs: tuple[Metric, Rows], number: str) -> list[Apart]:
+    """The units whose rows part two settings, the most different first."""
+    (a, here), (b, there) = ours, theirs
+    if are_same(here, there):
+        return []
+    units = group_keys(here.keys), group_keys(there.keys)
+    tell = a.telling(here, number), b.telling(there, number)
+    differing = find_differing((here, there), units, tell)
+    places = [np.array([of.place.get(unit, -1) for unit in differing], np.int64) for of in units]  # [D] each
+    x, y = alone(a, here, number, units[0], places[0]), alone(b, there, number, units[1], places[1])
+    counts = [np.where(at < 0, 0, of.counts[at]) for of, at in zip(units, places, strict=True)]
+    distance = np.abs(x - y)
+    # told in other rows, and yet the same
+    same = (counts[0] > 0) & (counts[1] > 0) & (counts[0] != counts[1]) & (distance <= APART)
+    kept = np.flatnonzero(~same)
+    kept = kept[np.argsort(np.where(np.isnan(distance), -2.0, -distance)[kept], kind="stable")]
+    return [
+        (str(differing[k]), *pair) for k, *pair in zip(kept.tolist(), x[kept].tolist(), y[kept].tolist(), strict=True)
+    ]
+
+
+def alone(metric: Metric, rows: Rows, number: str, units: Units, places: Index) -> Numbers:
+    """The units' own numbers; NaN for one that is not there (−1). [D]"""
+    found = np.full(len(places), nan)
+    found[places >= 0] = metric.each_alone(rows, number, units, places[places >= 0])
+    return found
+
+
+def find_differing(tables: tuple[Rows, Rows], units: tuple[Units, Units], tell: tuple[Numbers, Numbers]) -> list[Unit]:
+    """The units of both tables whose rows are not alike in what is telling."""
+    if tables[0].keys == tables[1].keys and tell[0].shape == tell[1].shape:
+        alike = (np.abs(tell[0] - tell[1]) <= APART).all(axis=1)
+        return list(dict.fromkeys(tables[0].keys[i] for i in np.flatnonzero(~alike).tolist()))
+    every = list(dict.fromkeys([*units[0].place, *units[1].place]))
+    if tell[0].shape[1:] != tell[1].shape[1:]:
+        return every
+    places = [np.array([of.place.get(unit, -1) for unit in every], np.int64) for of in units]
+    counts = [np.where(at < 0, 0, of.counts[at]) for of, at in zip(units, places, strict=True)]
+    even = np.flatnonzero(counts[0] == counts[1])  # units with as many rows here as there
+    size = counts[0][even]
+    step = np.arange(int(size.sum())) - np.repeat(np.cumsum(size) - size, size)
+    rows = [of.order[np.repeat(of.starts[at[even]], size) + step] for of, at in zip(units, places, strict=True)]
+    other = ~(np.abs(tell[0][rows[0]] - tell[1][rows[1]]) <= APART).all(axis=1)
+    differs = np.ones(len(every), bool)
+    differs[even] = np.bincount(np.repeat(np.arange(len(even)), size)[other], minlength=len(even)) > 0
+    return [every[k] for k in np.flatnonzero(differs).tolist()]
+
+
+def are_same(a: Rows, b: Rows) -> bool:
+    """True where two tables are one, and only what is made of them differs."""
+    return a is b or (
+        a.keys == b.keys
+        and a.columns.keys() == b.columns.keys()
+        and all(np.array_equal(a[name], b[name]) for name in a.columns)
+    )

@@ -1,0 +1,184 @@
+"""Identity: which people in the clips of a movie are one and the same. FITB where blanks are filled in (LSMDC's files),
+iSPICE and the metrics of captions where captions name people (MICap)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from fabula import metrics
+from fabula.core.errors import InputError
+from fabula.core.identity import ClipSet
+from fabula.core.notes import Notes, name_id
+from fabula.core.nouns import Item
+from fabula.core.result import Result
+from fabula.core.rows import Rows
+from fabula.evaluate.base import Request, Tally, measure
+from fabula.evaluate.captionsets import Gathered, gather
+from fabula.evaluate.kept import Filled
+from fabula.metrics import Metric
+from fabula.metrics.captions import Items
+from fabula.metrics.identity import ClipSets
+from fabula.text.identity import ids
+from fabula.text.identity import is_named as someone
+from fabula.text.ispice import OFFICIAL_IDS, Boundary, normalise
+
+DEFAULT = ("FITB", "iSPICE", "SPICE(tok=none)", "METEOR", "CIDEr")  # a parser needs sentences
+
+
+def run(request: Request) -> Result:
+    notes = Notes()
+    found = gather(request, notes)
+    scored = [s for s in found.sets if s.blanks >= 2]
+    captioned = [s for s in found.sets if s.reference is not None]
+    said = any(s.candidate is not None or not s.clips for s in captioned)  # no prediction at all is an empty one
+    chosen = choose(request, found, bool(scored), said)
+    boundary = boundary_of(request)
+    check_ids(found.sets, found.predictions, request.options.strict, notes)
+    if any(metric.param("labels") == "exact" for metric in chosen):
+        note_lists(found.sets, notes)
+    raw = [Item(s.id, s.candidate, (s.reference or "",)) for s in captioned]
+    if said:
+        note_people(raw, notes)
+    if any(metric.name == "SPICE" and metric.param("tok") == "ptb" for metric in chosen):
+        notes.add("SPICE(tok=ptb) reads a captionset as one sentence, without full stops; SPICE(tok=none) keeps them")
+    renamed = [rename_people(item, boundary) for item in raw]
+    own, others, blanks = Items(raw, unit="set"), Items(renamed, unit="set"), ClipSets(scored)
+
+    def rows_of(metric: Metric) -> Rows:
+        if metric.reads == "captions":
+            return metric.table(own if renames_itself(metric) else others, request.progress)
+        try:
+            return metric.table(blanks, request.progress)
+        except InputError as error:
+            raise InputError(
+                error.problem, file=found.predictions, video=error.video, noun="clip", hint=error.hint
+            ) from None
+
+    counts = count(found, len(scored), said)
+
+    def facts(metric: Metric) -> Mapping[str, object]:
+        if metric.reads == "identity":
+            return {"skipped": counts["skipped"], "blanks": counts["references"], "missing": counts["missing"]}
+        people = request.options.people
+        written = {} if people is None else {"people": people.replace("|", "%7C")}
+        return {"missing": sum(s.candidate is None for s in captioned), "renamed": boundary, **written}
+
+    result = measure(request, "identity", chosen, rows_of, Tally(facts, counts, notes))
+    read = {name: renamed for name, m in result.metrics.items() if m.reads == "captions" and not renames_itself(m)}
+    kept = Filled({s.id: s for s in scored})
+    return replace(result, items=tuple(raw) if said else (), read=read, kept=kept)
+
+
+def renames_itself(metric: Metric) -> bool:
+    """iSPICE does; for the others people are renamed before."""
+    return metric.param("boundary") is not None
+
+
+# --- what is asked for -----------------------------------------------------------------------------------------------
+
+
+def choose(request: Request, found: Gathered, blanks: bool, captions: bool) -> list[Metric]:
+    """The metrics asked for; unasked, those that the files have something for."""
+    asked = [metrics.metric(name) for name in DEFAULT] if request.metrics is None else request.metrics
+    some = replace(request, metrics=asked).readable("identity", "identity", "captions")
+    can = [m for m in some if (blanks if m.reads == "identity" else captions)]
+    if not captions and not blanks:
+        problem = "no set has two blanks" if any(s.clips for s in found.sets) else "no set has captions on both sides"
+        raise InputError(problem, file=found.grouping, hint="there is nothing to compare")
+    if len(can) < len(some) and not (request.means_all and can):
+        metric = next(m for m in some if m not in can)
+        lacking = "blanks that are filled in" if metric.reads == "identity" else "captions of both sides"
+        problem = f"{metric.name} reads {lacking}, and there are none"
+        raise InputError(problem, file=found.predictions, hint="what can be given is in docs/identity.md")
+    return can
+
+
+def boundary_of(request: Request) -> Boundary:
+    """How people are found who are renamed before METEOR and its like: as the protocol's iSPICE does it."""
+    own = [m.param("boundary", "word") for m in (request.protocol.metrics if request.protocol else ())]
+    return "blank" if "blank" in own else "word"
+
+
+def rename_people(item: Item, boundary: Boundary) -> Item:
+    """The item as metrics read it that do not rename people themselves."""
+    candidate = None if item.candidate is None else normalise(item.candidate, boundary)
+    return Item(item.id, candidate, tuple(normalise(r, boundary) for r in item.references))
+
+
+def count(found: Gathered, scored: int, said: bool) -> dict[str, int]:
+    sets, clips = found.sets, [clip for s in found.sets for clip in s.clips]
+    captions = {
+        "captionsets": sum(s.reference is not None for s in sets),
+        "captionsets_missing": sum(s.reference is not None and s.candidate is None for s in sets),
+    }
+    if not clips:
+        known = sum(s.candidate is not None for s in sets)
+        return {
+            "sets": len(sets),
+            "missing": len(sets) - known,
+            "unparsed": 0,
+            "unknown": found.unknown,
+            "references": captions["captionsets"],
+            "predictions": known,
+        }
+    return {
+        "sets": len(sets),
+        "skipped": len(sets) - scored,
+        "clips": len(clips),
+        "missing": sum(clip.given is None for clip in clips),
+        "unparsed": 0,
+        "unknown": found.unknown,
+        "references": sum(s.blanks for s in sets),
+        "predictions": sum(len(clip.given or ()) for clip in clips if clip.truth),
+        **(captions if said else {}),
+    }
+
+
+# --- what is worth a word --------------------------------------------------------------------------------------------
+
+
+def check_ids(sets: Sequence[ClipSet], file: Path, strict: bool, notes: Notes) -> None:
+    """Say where the number of ids is not the number of blanks; with `strict`, refuse."""
+    for clip in (c for s in sets for c in s.clips if c.truth):
+        given = sum(map(someone, clip.given or ()))
+        if given == len(clip.truth):
+            continue
+        if strict:
+            problem = f"{given} ids for {len(clip.truth)} blanks"
+            raise InputError(problem, file=file, video=clip.id, noun="clip", hint="--strict wants an id per blank")
+        if given < len(clip.truth):
+            what = "fewer predicted ids than blanks (short=zero: a blank without one is wrong in all its pairs)"
+        else:
+            what = "more predicted ids than blanks (short=zero: the first ones count)"
+        notes.add(f"{{n}} clips have {what}", name_id(clip.id))
+
+
+def note_lists(sets: Sequence[ClipSet], notes: Notes) -> None:
+    """`[1, 1]` between commas is `[1` and ` 1]`: two people, if text is taken as it stands."""
+    for clip in (c for s in sets for c in s.clips if c.truth and len(c.given or ()) > 1):
+        first = (clip.given or ("",))[0]
+        if first.startswith("[") and not first.endswith("]"):
+            notes.add(
+                "{n} clips have their ids in one bracket, as in '[1, 1]'; labels=exact takes '[1' and ' 1]' for two "
+                "people, as the published evaluator does; labels=clean takes them for one",
+                name_id(clip.id),
+            )
+
+
+def note_people(items: Sequence[Item], notes: Notes) -> None:
+    """Captions that name nobody, or more people than iSPICE counts."""
+    for item in items:
+        people = [len(set(ids(text))) for text in (item.candidate or "", *item.references)]
+        if not people[-1]:
+            notes.add(
+                "{n} reference captionsets name nobody, and iSPICE is 0 there; people are P1 or [PERSON1], or what "
+                "--people says",
+                name_id(item.id),
+            )
+        if max(people) > OFFICIAL_IDS:
+            notes.add(
+                f"{{n}} captionsets have more than {OFFICIAL_IDS} people; iSPICE(ids=any) counts them all",
+                name_id(item.id),
+            )

@@ -1,0 +1,86 @@
+"""What to score, and where: the options of `score`, which compare, serve, protocols and diagnose share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fabula.core.options import Options, option
+from fabula.core.repairs import REPAIRS
+from fabula.evaluate.tasks import QUERIES as MOMENTS
+from fabula.evaluate.tasks import STORIES
+from fabula.text.judges.options import JudgeOptions
+
+WHERE = ("engine", "address", "work", "resume")  # options of a run, which a verb that makes several runs does not take
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scoring(Options):
+    """What is scored, how, and where."""
+
+    task: str | None = option(
+        None, "fabula list tasks. Default: dense when the predictions have captions, else procedure."
+    )
+    protocol: str | None = option(None, "A published evaluator to reproduce (fabula list protocols).", "-p")
+    metrics: Any = option(None, 'Metrics, comma separated: "SODA_c,PRF@0.5,SODA_c(refs=best)".', "-m", joined=True)
+    repair: tuple[str, ...] = option(
+        (),
+        f"What to do with malformed reference segments: {', '.join(REPAIRS)}; several in order.",
+        parts=True,
+        tasks=(*STORIES, *MOMENTS, "regions"),
+    )
+    strict: bool = option(
+        False,
+        "Refuse malformed predicted segments (else they match nothing) and captions beyond METEOR (else they score 0).",
+        tasks=(*STORIES, *MOMENTS, "identity", "captions", "regions"),
+    )
+    tok: str | None = option(None, "How captions are tokenised. Default: ptb.", choices=("ptb", "none"))
+    sets: Path | None = option(None, "Which clips belong together (task identity).", tasks=("identity",))
+    people: str | None = option(
+        None, "Pattern of people in captions, where they are not P1 or [PERSON1] (task identity).", tasks=("identity",)
+    )
+    spice: str | None = option(None, "Who parses for SPICE and iSPICE. Default: native.", choices=("native", "java"))
+    format: str | None = option(
+        None,
+        "Format of the predictions (fabula list formats). Default: known by its shape.",
+        tasks=(*STORIES, *MOMENTS, "identity", "questions", "regions"),
+    )
+    refs_format: str | None = option(
+        None,
+        "Format of the references. Default: known by its shape.",
+        tasks=(*STORIES, *MOMENTS, "identity", "questions", "regions"),
+    )
+    fps: float | None = option(
+        None, "Answers count frames, so many a second: frame n is at n / fps.", tasks=("grounding",)
+    )
+    frames: int | None = option(
+        None,
+        "Answers count frames, so many sampled evenly over the video: frame n is at n × duration / frames.",
+        tasks=("grounding",),
+        at_least=1,
+    )
+    engine: Any = option("local", "Where it runs. Default: local.", choices=("local", "ray"))
+    address: str | None = option(None, "A Ray cluster that is there, for --engine ray. Default: one of this machine.")
+    work: Path | None = option(None, "Score shard by shard in this folder: can be resumed.")
+    resume: bool = option(False, "Go on with the run of --work where it broke off.")
+
+    def __post_init__(self) -> None:
+        """Text where paths and lists are meant."""
+        ways = self.repair.split(",") if isinstance(self.repair, str) else self.repair
+        object.__setattr__(self, "repair", tuple(way.strip() for way in ways))
+        self.set_paths("sets", "work")
+
+    @property
+    def sharded(self) -> bool:
+        """True where the corpus is cut into shards; False where it is scored at once, in memory."""
+        return self.engine != "local" or self.address is not None or self.work is not None or self.resume
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreOptions(JudgeOptions, Scoring):
+    """Keywords of `fabula.score` and flags of `fabula score`; those of a judge come last."""
+
+    def __post_init__(self) -> None:
+        Scoring.__post_init__(self)
+        JudgeOptions.__post_init__(self)

@@ -1,0 +1,120 @@
+"""Dense image captions: boxes with words and a score, against the described regions of an image."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePath
+from typing import cast
+
+from fabula.core.errors import InputError, shown
+from fabula.core.notes import Notes, name_id
+from fabula.core.regions import Picture
+from fabula.core.result import Result
+from fabula.core.rows import Rows
+from fabula.evaluate.base import Request, Tally, measure
+from fabula.evaluate.kept import Described
+from fabula.io import regions as files
+from fabula.metrics import Metric
+from fabula.metrics.regions import Pictures, RegionMetric
+
+
+def run(request: Request) -> Result:
+    predictions, refs = request.paths("regions")
+    request.need_refs()
+    chosen = request.readable("regions", "regions")
+    notes, options = Notes(), request.options
+    pictures, form = files.read_references(refs, notes, options.refs_format, options.repair)
+    boxes = sum(map(len, pictures.values()))
+    if not boxes:
+        raise InputError("no reference image has a box", file=refs[0], hint="check the reference file")
+    kept = Described(pictures)
+    known = Known(files.Predictions(predictions, options.format, notes), pictures, notes, kept)
+    data = Pictures(pictures, known)
+    tables: dict[object, Rows] = {}
+    for metric in chosen:
+        if metric.rows_key not in tables:
+            tables[metric.rows_key] = metric.table(data, request.progress)
+    known.note_missing(predictions)
+    note_ties(chosen, tables, notes)
+
+    def rows_of(metric: Metric) -> Rows:
+        return tables[metric.rows_key]
+
+    missing = len(pictures) - known.images
+    counts = {
+        "images": len(pictures),
+        "missing": missing,
+        "unparsed": 0,
+        "unknown": known.unknown,
+        "references": boxes,
+        "predictions": known.boxes,
+    }
+    facts = {"boxes": known.files.form, "refs_boxes": form, "missing": missing}
+    return replace(measure(request, "regions", chosen, rows_of, Tally(facts, counts, notes)), kept=kept)
+
+
+def note_ties(chosen: Sequence[Metric], tables: Mapping[object, Rows], notes: Notes) -> None:
+    """Detections of equal score, where the program that a metric follows does not keep their order."""
+    for metric in cast("Sequence[RegionMetric]", chosen):
+        if (tied := metric.count_unsettled(tables[metric.rows_key])) > 0:
+            text = "{n} detections share their score with another and rank as in the file; the published program's sort"
+            notes.add(f"{text} may rank them otherwise, so that its {metric.title} may differ", count=tied)
+
+
+@dataclass(slots=True)
+class Known:
+    """Predicted images that the references have, under the references' ids; counted when they are first read."""
+
+    files: files.Predictions
+    refs: Mapping[str, Picture]
+    notes: Notes
+    kept: Described
+    images: int = 0
+    boxes: int = 0
+    unknown: int = 0
+    stranger: str | None = None  # the first unknown id
+    counted: bool = field(default=False)
+
+    def __iter__(self) -> Iterator[Picture]:
+        seen: dict[str, str] = {}
+        for picture in self.files:
+            id = self.find(picture.id)
+            if id is None:
+                self.count(picture, None)
+                continue
+            if id in seen:
+                problem = f"{shown(seen[id])} and {shown(picture.id)} both mean the reference image {shown(id)}"
+                raise InputError(problem, file=self.files.path, hint="keep one of the two")
+            seen[id] = picture.id
+            self.count(picture, id)
+            known = picture if id == picture.id else replace(picture, id=id)
+            self.kept.keep(known)
+            yield known
+        self.counted = True
+
+    def find(self, id: str) -> str | None:
+        """`2342728.jpg` means 2342728 where the references have no such file name."""
+        stem = PurePath(id).stem
+        return id if id in self.refs else stem if stem in self.refs else None
+
+    def count(self, picture: Picture, id: str | None) -> None:
+        if self.counted:
+            return
+        if id is None:
+            self.unknown += 1
+            self.stranger = self.stranger or picture.id
+            self.notes.add("{n} predicted images are not in the references and are not scored", name_id(picture.id))
+            return
+        if id != picture.id:
+            self.notes.add("{n} images were met by file name without folder and ending", name_id(picture.id))
+        self.images += len(picture) > 0
+        self.boxes += len(picture)
+
+    def note_missing(self, file: Path) -> None:
+        """An error when nothing met, a warning for what is missing."""
+        if self.unknown and not self.images:
+            both = f"predictions have {shown(self.stranger)}, references {shown(next(iter(self.refs)))}"
+            raise InputError("no predicted image is among the references", file=file, hint=f"compare the ids: {both}")
+        if missing := len(self.refs) - self.images:
+            self.notes.add("{n} reference images have no detections (see missing=… in each signature)", count=missing)

@@ -1,0 +1,207 @@
+"""Stories scored shard by shard: the numbers, counts and warnings of `stories.run`, in bounded memory, resumable.
+
+Fabula's own lines, as JSON or Parquet, are read piece by piece; other files and corpora are read whole and cut up too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from fabula import __version__, io
+from fabula.core.errors import InputError, SpecError
+from fabula.core.notes import Notes
+from fabula.core.nouns import Corpus
+from fabula.core.result import Result
+from fabula.core.rows import Rows
+from fabula.evaluate import shards
+from fabula.evaluate.base import Readable, Request, Tally, measure
+from fabula.evaluate.shards import Surveyed
+from fabula.evaluate.split import PREDICTIONS, WITHIN, Cut, Rules, Seen, Whole, pack_record
+from fabula.evaluate.spoken import listen
+from fabula.evaluate.stories import EMPTY, MISSING, UNKNOWN, choose, no_events, none_in_common
+from fabula.io.fields import Source
+from fabula.io.files import check_path, find_parts, name_unit, temporary_folder
+from fabula.io.given import Given
+from fabula.io.ids import describe_match
+from fabula.io.pieces import Piece
+from fabula.io.segments import check_references
+from fabula.io.stories.fabula_jsonl import refuse_twin
+from fabula.jobs.folder import Folder, begin, taken_away_if_refused
+from fabula.jobs.runner import Runner, runner_for
+from fabula.metrics import Metric
+from fabula.metrics.stories import Stories
+
+
+def run(request: Request, task: str | None) -> Result:
+    """As `stories.run`. Without a work folder, one is made and taken away again."""
+    request.need_refs()
+    work, resume = request.options.work, request.options.resume
+    if resume and work is None:
+        raise SpecError("--resume goes on with the run of a work folder; name it with --work")
+    folder: AbstractContextManager[Path] = (
+        temporary_folder("fabula-work") if work is None else nullcontext(check_path(work).absolute())
+    )
+    with folder as path:
+        return run_in(path, request, task)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A request over its shards."""
+
+    folder: Folder
+    shards: int
+    inputs: list[Input]
+    rules: Rules
+    runner: Runner
+    request: Request
+
+
+def run_in(path: Path, request: Request, task: str | None) -> Result:
+    options = request.options
+    far = request.runner is not None  # other machines do not see what lies in a temporary folder of this one
+    inputs = [Input.of(r, k, options.refs_format, far) for k, r in enumerate(request.refs)]
+    predictions, format = listen(request)
+    inputs.append(Input.of(predictions, PREDICTIONS, format, far))
+    judged = request.protocol is None or request.protocol.judges_segments
+    rules = Rules(options.strict, options.repair, judged)
+    if judged:
+        check_references(Corpus({}), Notes(), options.repair)  # a wrong name of a repair is said before the reading
+    size = sum(i.size for i in inputs)
+    wanted = {"shards": shards.shards_for(size)}
+    folder, plan = begin(path, fingerprint(inputs, request, judged), wanted, options.resume)
+    runner = request.runner or runner_for(size)
+    with nullcontext() if options.resume else taken_away_if_refused(folder), runner.ready():
+        return run_on(Run(folder, plan["shards"], inputs, rules, runner, request), task)
+
+
+def run_on(run: Run, task: str | None) -> Result:
+    """On a runner that is ready."""
+    folder, n, request, runner = run.folder, run.shards, run.request, run.runner
+    pieces = enumerate_pieces(run.inputs)
+    cuts = [Cut(folder, i, given.set, given.name, piece, n, run.rules) for i, (given, piece) in pieces]
+    folder.put(gather_facts(run.inputs, cuts, shards.split_all(cuts, runner, request.progress)), shards.FACTS)
+    facts = folder.get(shards.FACTS)
+    notes = Notes(**facts["notes"])
+    task = task or ("dense" if facts["captioned"] else "procedure")
+    sets = len(run.inputs) - 1
+    chosen = choose(request, task, sets)
+    parts: list[Any] = [m for m in chosen if not (m.whole or m.asks)]  # a judge is asked from here alone
+    counts = judge(shards.survey_all(folder, n, parts, runner, request.progress), facts, notes)
+    shards.score_all(folder, n, parts, runner, request.progress)
+
+    def rows_of(metric: Metric) -> Rows:
+        if metric in parts:
+            return shards.load_rows(folder, metric, n)
+        everything = shards.read_shards(folder, range(n))  # the cases in which the corpus must fit in memory
+        return metric.table(Stories(everything.sets, everything.preds), request.progress)
+
+    tally = Tally({"sets": sets, "missing": counts["missing"]}, counts, notes)
+    result = measure(request, task, chosen, rows_of, tally)
+    if any(i.streams for i in run.inputs):
+        return result
+    everything = shards.read_shards(folder, range(n))  # it was in memory before: reports may have it
+    return replace(result, refs=tuple(everything.sets), predictions=everything.preds)
+
+
+def judge(seen: Surveyed, facts: dict[str, Any], notes: Notes) -> dict[str, int]:
+    """The errors and warnings of a run in memory, in its order."""
+    names: list[str] = facts["names"]
+    if seen.twice:
+        raise stands_twice(seen.twice[0], facts["pieces"])
+    for k in (*range(1, len(names) - 1), PREDICTIONS):
+        seen.note(str(k), describe_match(names[k]), notes)
+    seen.note("empty", EMPTY, notes)
+    if seen.first_video is None:
+        raise no_events(names[0])
+    if seen.first_predicted is not None and seen.counts["missing"] == seen.counts["videos"]:
+        raise none_in_common(names[PREDICTIONS], seen.first_predicted, seen.first_video)
+    seen.note("missing", MISSING, notes)
+    seen.note("unknown", UNKNOWN, notes)
+    return {**seen.counts, "unparsed": notes.tally.get("unparsed", 0)}
+
+
+def stands_twice(found: tuple[int, int, int, int, str], pieces: list[list[Any]]) -> InputError:
+    place, line, first_place, first_line, id = found
+    path, first_path = (Path(pieces[p >> WITHIN][1]) for p in (place, first_place))
+    source = Source(path, unit=name_unit(path))
+    return refuse_twin(source, id, line, first_line) if path == first_path else io.refuse_twin(source, id, first_path)
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One file, folder or corpus, in pieces that are read once they are needed."""
+
+    set: int
+    name: str
+    pieces: list[Piece | Whole | Corpus]
+    digest: str  # of what stands in it; the same file elsewhere is the same
+    size: int  # bytes, about
+    notes: Notes = field(default_factory=Notes)
+
+    @classmethod
+    def of(cls, readable: Readable, set: int, format: str | None, far: bool = False) -> Input:
+        if isinstance(readable, Corpus):
+            made = hashlib.blake2b(digest_size=16)
+            for story in readable.values():
+                made.update(pack_record(0, 0, story).encode())
+            return cls(set, readable.name, [readable], made.hexdigest(), 100 * readable.events)
+        found = None if far and isinstance(readable, Given) else io.cut_pieces(readable, format)
+        if found is not None:
+            pieces, notes, digest = found
+            return cls(set, str(readable), [*pieces], digest, measure_bytes(readable), notes)
+        return cls(set, str(readable), [Whole(readable, format)], io.digest_files(readable), measure_bytes(readable))
+
+    @property
+    def streams(self) -> bool:
+        return all(isinstance(piece, Piece) for piece in self.pieces)
+
+
+def measure_bytes(readable: str | Path) -> int:
+    """Bytes of what is packed, about."""
+    found, _ = find_parts(check_path(readable))
+    return sum(f.stat().st_size * (5 if f.suffix in (".gz", ".parquet") else 1) for f in found)
+
+
+def enumerate_pieces(inputs: list[Input]) -> Iterator[tuple[int, tuple[Input, Piece | Whole | Corpus]]]:
+    """All pieces, counted through in the order of the inputs."""
+    return enumerate((given, piece) for given in inputs for piece in given.pieces)
+
+
+def fingerprint(inputs: list[Input], request: Request, judged: bool) -> dict[str, Any]:
+    """What decides the content of the shards. Metrics do not: their rows stand in folders of their own."""
+    files = {"predictions" if i.set == PREDICTIONS else f"reference set {i.set + 1}": i.digest for i in inputs}
+    options = request.options
+    rules = {"format": listen(request)[1], "refs-format": options.refs_format, "strict": options.strict}
+    repair = list(options.repair) if judged else "as they come"
+    return {"fabula": __version__, **files, **rules, "repair": repair}
+
+
+def gather_facts(inputs: list[Input], cuts: list[Cut], seen: list[Seen]) -> dict[str, Any]:
+    """What was noticed while reading, in the order in which a run in memory would say it."""
+    read, checks = Notes(), [Notes() for _ in inputs]
+    captioned, events = [False for _ in inputs], 0
+    for i, given in enumerate(inputs):
+        own = [s for cut, s in zip(cuts, seen, strict=True) if cut.set == given.set]
+        source = Source(Path(given.name), given.notes)
+        for s in own:
+            source.notes.extend(s.read)
+            source.count_unused(s.extras)
+            checks[i].extend(s.checked)
+        if given.streams:
+            io.close_source(source, empty=not any(s.stories for s in own))
+        read.extend(source.notes)
+        captioned[i], events = any(s.captioned for s in own), sum(s.events for s in own)
+    for some in (checks[-1], *checks[:-1]):
+        read.extend(some)
+    return {
+        "names": [i.name for i in inputs],
+        "pieces": [[c.set, str(c.piece.path) if isinstance(c.piece, Piece) else c.name] for c in cuts],
+        "captioned": captioned[-1] if events else captioned[0],  # the predictions come last
+        "notes": asdict(read),
+    }

@@ -1,0 +1,114 @@
+"""Many queries of a file: read from lines of several kinds, answered as lines that `fabula score --task moments` reads.
+
+    {"id": 7, "text": "a dog jumps", "video": "a.mp4", "windows": [[2, 5]]}           Fabula's lines
+    {"id": 8, "text": "a whale", "windows": []}    or    {"id": 8, "text": "a whale", "present": false}
+
+QVHighlights' qid, query, relevant_windows, TVR's desc_id, desc, ts and VERIFIED's fig_desc, time are read as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fabula.core.errors import InputError
+from fabula.core.moments import Id, Ranking, VideoNumbers
+from fabula.core.notes import Progress, silent
+from fabula.io.files import check_path, read_objects
+from fabula.library.calibrate import Sample
+from fabula.library.find import Found, Searcher
+from fabula.library.query import parse
+
+IDS = ("id", "qid", "desc_id")
+TEXTS = ("text", "query", "desc", "fig_desc")
+WINDOWS = ("windows", "relevant_windows", "ts", "time")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One line."""
+
+    id: Id
+    text: str
+    present: bool | None = None  # None: the line does not say
+
+
+def read_asked(path: str | Path, pictures: bool = True) -> list[Asked]:
+    """The queries of a file; each is parsed before any is asked, so that a slip in the last costs no time."""
+    source = check_path(path)
+    out: list[Asked] = []
+    seen: set[Id] = set()
+    for number, line in read_objects(source):
+        one = read_line(line, source, number)
+        if one.id in seen:
+            raise InputError("stands twice", file=source, video=one.id, noun="query", hint="give each its own id")
+        seen.add(one.id)
+        try:
+            parse(one.text, pictures=pictures)
+        except Exception as error:
+            raise InputError(str(error), file=source, video=one.id, noun="query") from None
+        out.append(one)
+    if not out:
+        raise InputError("no query in it", file=source, hint='a line is {"id": 1, "text": "a dog jumps"}')
+    return out
+
+
+def read_line(line: Any, source: Path, number: int) -> Asked:
+    at = f"line {number}"
+    hint = 'a line is {"id": 1, "text": "a dog jumps"}'
+    if not isinstance(line, dict):
+        raise InputError(f"a {type(line).__name__}, not an object", file=source, field=at, hint=hint)
+    id = next((line[key] for key in IDS if key in line), None)
+    text = next((line[key] for key in TEXTS if key in line), None)
+    if not isinstance(id, str | int) or isinstance(id, bool):
+        raise InputError("no id", file=source, field=at, hint=hint)
+    if not isinstance(text, str):
+        raise InputError("no text", file=source, field=at, hint=hint)
+    present = line.get("present")
+    if present is None:
+        windows = next((line[key] for key in WINDOWS if key in line), None)
+        present = None if windows is None else bool(windows)
+    if not isinstance(present, bool | None):
+        raise InputError(f"present is {present!r}", file=source, field=at, hint="it is true or false")
+    return Asked(id, text, present)
+
+
+def answer(
+    searcher: Searcher, asked: Sequence[Asked], progress: Progress = silent, **settings: Any
+) -> Iterator[tuple[Asked, Found]]:
+    """Each query with its answer, in order."""
+    for n, one in enumerate(asked):
+        yield one, searcher.find(parse(one.text), **settings)
+        progress("queries", n + 1, len(asked))
+
+
+def as_ranking(id: Id, found: Found, numbers: VideoNumbers) -> Ranking:
+    """An answer as a line of predictions holds it; one of nothing has no windows."""
+    spans = np.array([(m.start, m.end) for m in found.moments], dtype=np.float64).reshape(-1, 2)
+    videos = np.array([numbers[m.video] for m in found.moments], dtype=np.int64)
+    return Ranking(id, spans, np.array([m.score for m in found.moments], dtype=np.float64), videos)
+
+
+def measure(
+    searcher: Searcher, asked: Sequence[Asked], source: object, progress: Progress = silent
+) -> tuple[Sample, int]:
+    """The best moments' scores of queries that say whether they have an answer; and how many had no score at all,
+    which are answered with nothing whatever a calibration says."""
+    for one in asked:
+        if one.present is None:
+            hint = 'say "present": true or false, or give windows, [] where there is none'
+            raise InputError("does not say if it has an answer", file=source, video=one.id, noun="query", hint=hint)
+        if not parse(one.text).plain:
+            hint = "calibrate on plain texts; others are told that their probability is a guess"
+            raise InputError("is not one text", file=source, video=one.id, noun="query", hint=hint)
+    rows = []
+    for n, one in enumerate(asked):
+        if (best := searcher.best_score(parse(one.text))) is not None:
+            rows.append((*best, one.present))
+        progress("queries", n + 1, len(asked))
+    table = np.array(rows, dtype=np.float64).reshape(-1, 3)
+    return Sample(table[:, 0], table[:, 1], table[:, 2] > 0), len(asked) - len(rows)

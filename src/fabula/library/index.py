@@ -1,0 +1,238 @@
+"""From a folder of videos to a store of clips, and again whenever the folder has changed.
+
+    new        no row                                   changed   another size, or another time and other bytes
+    deleted    a row and no file: its rows go           the same  as the row has it: size and time, or the bytes
+
+Videos are looked at by a runner (here, in processes, on Ray) and come back as rows; this process alone writes them,
+some videos a commit. Whatever is committed stays; a run that was killed is begun again and does what is left. Two
+runs over one store take turns in writing and do not take each other's videos (lock.py).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from fabula.core.errors import FabulaError, InputError
+from fabula.core.notes import Progress, ignore, silent
+from fabula.jobs.runner import InProcess, Runner
+from fabula.library.lock import Claims
+from fabula.library.look import Job, Look, Seen
+from fabula.library.store import Store, Video, Writer, number_of
+from fabula.library.walk import Found, compare
+
+FIRST = 0.1  # a commit is worth so much of the time that the run has taken …
+LONGEST = 5.0  # … and comes at least every so many seconds
+TIDY = 256  # commits between two tidyings
+WAIT = 0.2  # seconds between two looks at what another process works on
+
+
+@dataclass
+class Indexed:
+    """What a run has done."""
+
+    videos: int = 0  # of the store now
+    clips: int = 0
+    new: int = 0
+    changed: int = 0
+    removed: int = 0
+    same: int = 0
+    others: int = 0  # done by another process meanwhile
+    left: int = 0  # that changed while they were read
+    bad: dict[str, str] = field(default_factory=dict)  # video → why it cannot be read
+    frames: int = 0  # pictures decoded
+    duration: float = 0.0  # seconds of video looked at
+    wall: float = 0.0  # seconds
+    seconds: dict[str, float] = field(default_factory=dict)  # of all processes: decode, embed, thumbs; write
+
+    def rate(self) -> str:
+        """`812 frames/s (32× real time)`, of all processes together."""
+        took = max(self.wall, 1e-9)
+        return f"{self.frames / took:,.0f} frames/s ({self.duration / took:,.1f}× real time)"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """How a run over a folder goes."""
+
+    runner: Runner = field(default_factory=InProcess)
+    retry: bool = False  # what could not be read and has not changed
+    skip_bad: bool = False
+    progress: Progress = silent
+    warn: Callable[[str], None] = ignore
+
+
+def bring_up(store: Store, found: Mapping[str, Found], look: Look, plan: Plan) -> Indexed:
+    """Make the store what the folder is."""
+    run = Run(store, look, plan)
+    if isinstance(plan.runner, InProcess):
+        run.look = replace(look, watch=run.hear)  # how far it is in a video
+    with store.writing() as writer:
+        todo, gone = compare(writer.there, found, plan.retry)
+        gone = [name for name in gone if not is_new(store.root / name)]
+        writer.remove(gone)
+        run.done.removed, run.done.same = len(gone), len(found) - len(todo)
+        run.known = dict(writer.there)
+    with Claims(store.folder) as claims, plan.runner.ready():
+        run.work(todo, claims)
+    if run.commits or gone:
+        with store.writing() as writer:
+            writer.tidy()
+    return run.finish()
+
+
+def is_new(path: Path) -> bool:
+    """A file that another run has found since this one looked."""
+    return path.is_file() and not path.is_symlink()
+
+
+class Run:
+    """One run: what is known, what waits to be committed, what was done."""
+
+    def __init__(self, store: Store, look: Look, plan: Plan) -> None:
+        self.store, self.look, self.plan = store, look, plan
+        self.done = Indexed()
+        self.known: dict[str, Video] = {}
+        self.waiting: list[Seen] = []
+        self.failed: dict[int, FabulaError] = {}
+        self.began = self.last = time.monotonic()
+        self.commits = 0
+        self.finished = self.total = 0
+
+    def work(self, todo: Sequence[Job], claims: Claims) -> None:
+        """Every job, unless another process does it first."""
+        self.total, rest = len(todo), list(todo)
+        while rest:
+            later: list[Job] = []
+            self.failed = {}
+            for i, seen in self.plan.runner.map(self.look, self.claim(rest, later, claims)):
+                if isinstance(seen, FabulaError):
+                    self.failed[i] = seen
+                    continue
+                if seen is None:
+                    self.done.left += 1
+                else:
+                    self.waiting.append(seen)
+                self.step(seen)
+                if self.is_time():
+                    self.commit(claims)
+            self.commit(claims)
+            if self.failed:
+                raise self.failed[min(self.failed)]
+            rest = [job for job in later if not self.is_done(job)]
+            self.finished = self.total - len(rest)
+            if len(rest) == len(later) and rest:
+                time.sleep(WAIT)
+        self.done.wall = time.monotonic() - self.began
+
+    def claim(self, rest: Sequence[Job], later: list[Job], claims: Claims) -> Iterator[Job]:
+        """Jobs as they can begin; those that another process works on come later."""
+        for job in rest:
+            if self.failed:
+                return
+            if not claims.take(number_of(job.video)):
+                later.append(job)
+            elif self.is_done(job):
+                claims.give_back(number_of(job.video))
+                self.step(None)
+            else:
+                yield job
+
+    def is_done(self, job: Job) -> bool:
+        """Whether another process has done it since this run began."""
+        then = self.known.get(job.video)
+        now = self.store.by_name().get(job.video)
+        if now is None or now == then:
+            return False
+        self.done.others += 1
+        return True
+
+    def step(self, seen: Seen | None) -> None:
+        """One video more."""
+        self.finished += 1
+        self.done.wall = time.monotonic() - self.began
+        if seen is not None:
+            self.done.frames += seen.frames
+            self.done.duration += seen.entry.video.duration
+            for what, took in seen.seconds.items():
+                self.done.seconds[what] = self.done.seconds.get(what, 0.0) + took
+        self.plan.progress(f"videos, {self.done.rate()}", self.finished, self.total)
+
+    def hear(self, what: str, seconds: int, _: int) -> None:
+        self.plan.progress(f"videos, {self.done.rate()}, {what} at {seconds} s", self.finished, self.total)
+
+    def is_time(self) -> bool:
+        now = time.monotonic()
+        return now - self.last >= min(LONGEST, FIRST * (now - self.began))
+
+    def commit(self, claims: Claims) -> None:
+        """What waits, as rows; what another process has written meanwhile stays."""
+        some, self.waiting = self.waiting, []
+        began = time.monotonic()
+        if some:
+            with self.store.writing() as writer:
+                self.write(writer, [seen for seen in some if self.is_ours(writer, seen)])
+                self.commits += 1
+                if not self.commits % TIDY:
+                    writer.tidy()
+        for seen in some:
+            claims.give_back(number_of(seen.entry.video.video))
+        self.last = time.monotonic()
+        self.done.seconds["write"] = self.done.seconds.get("write", 0.0) + self.last - began
+
+    def is_ours(self, writer: Writer, seen: Seen) -> bool:
+        name = seen.entry.video.video
+        if writer.there.get(name) == self.known.get(name) or name not in writer.there:
+            return True
+        self.done.others += 1
+        return False
+
+    def write(self, writer: Writer, some: Sequence[Seen]) -> None:
+        writer.touch([carry(writer.there[s.entry.video.video], s.entry.video) for s in some if s.touched])
+        writer.put([s.entry for s in some if not s.touched])
+        for seen in some:
+            self.count(seen)
+            self.known[seen.entry.video.video] = writer.there[seen.entry.video.video]
+
+    def count(self, seen: Seen) -> None:
+        """What was written, into the account."""
+        done, row = self.done, seen.entry.video
+        if seen.touched:
+            done.same += 1
+            return
+        if row.problem is None:
+            done.changed += row.video in self.known
+            done.new += row.video not in self.known
+
+    def finish(self) -> Indexed:
+        """How the store stands; videos that cannot be read are named."""
+        videos = self.store.videos()
+        done = self.done
+        done.videos, done.clips = len(videos), sum(video.clips for video in videos)
+        done.bad = {video.video: video.problem for video in videos if video.problem is not None}
+        if done.bad and not self.plan.skip_bad:
+            name, why = next(iter(done.bad.items()))
+            count = f"{len(done.bad):,} of {len(videos):,} videos" if len(videos) > 1 else "the only video"
+            hint = "all others are in the store; mend them, take them away, or say --skip-bad"
+            raise InputError(f"{count} cannot be used, the first: {why}", file=self.store.root / name, hint=hint)
+        for name, why in list(done.bad.items())[:3]:
+            self.plan.warn(f"{name!r} has no clips: {why}")
+        return done
+
+
+def carry(row: Video, seen: Video) -> Video:
+    """A row whose file has another time of change and the same bytes."""
+    return replace(row, size=seen.size, mtime_ns=seen.mtime_ns)
+
+
+def check_root(store: Store, root: Path, moved: bool) -> bool:
+    """Whether the videos lie elsewhere now, as was said; another folder that nobody spoke of is refused."""
+    if Path(store.manifest.root) == root:
+        return False
+    if not moved:
+        seen = f"a store of the videos in {store.manifest.root}, not of {root}"
+        hint = "say --moved if they lie there now, or name another store"
+        raise InputError(seen, file=store.where, hint=hint)
+    return True

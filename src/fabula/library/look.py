@@ -1,0 +1,175 @@
+"""One video as clips: decoded once, its frames embedded, the clips' vectors their means, a small picture of each.
+
+    frame i   the picture on the screen at (i + ½)/fps seconds                                    (media/decode.py)
+    clip k    frames [k·s, k·s + n): v_k = Σ f_i / ‖Σ f_i‖, from k·s/fps to (k·s + n)/fps seconds or the video's end
+
+The last clip has what is left, at least one frame that no clip before it had.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fabula.core.errors import InputError, SpecError
+from fabula.core.notes import Progress, silent
+from fabula.library.embedders.base import Embedder, unit
+from fabula.library.pictures import make_jpeg
+from fabula.library.store import MOST_CLIPS, Entry, Video
+from fabula.media.base import Pictures, hash_file, stamp
+from fabula.media.decode import Video as Film
+
+SHORTER = 120  # pixels that the shorter side has at least when it is decoded, for the sake of small pictures
+
+
+@dataclass(frozen=True)
+class Cut:
+    """How a video is cut: frames per second, seconds of a clip, seconds from one to the next."""
+
+    fps: float = 1.0
+    clip: float = 2.0
+    stride: float = 2.0
+
+    def __post_init__(self) -> None:
+        for name in ("fps", "clip", "stride"):
+            object.__setattr__(self, name, float(getattr(self, name)))
+        if not 0 < self.fps <= 1000:
+            raise SpecError(f"--fps {self.fps:g}; frames per second lie between 0 and 1000")
+        for name in ("clip", "stride"):
+            seconds = getattr(self, name)
+            frames = round(seconds * self.fps) if 0 < seconds < 1e6 else 0
+            if not 1 <= frames <= 4096 or abs(frames - seconds * self.fps) > 1e-6:
+                seen = f"--{name} {seconds:g} at {self.fps:g} frames per second"
+                raise SpecError(f"{seen}; it is a whole number of frames, from 1 to 4096")
+        if self.stride > self.clip:
+            raise SpecError(
+                f"--stride {self.stride:g} is longer than --clip {self.clip:g}; frames would be lost between"
+            )
+
+    @property
+    def n(self) -> int:
+        return round(self.clip * self.fps)
+
+    @property
+    def s(self) -> int:
+        return round(self.stride * self.fps)
+
+    def count(self, frames: int) -> int:
+        """K, the clips of so many frames."""
+        return 1 + max(0, -(-(frames - self.n) // self.s))
+
+    def recipe(self) -> dict[str, Any]:
+        return {"fps": self.fps, "clip": self.clip, "stride": self.stride, "frames": self.n, "pool": "mean"}
+
+
+@dataclass(frozen=True)
+class Job:
+    """A file to be looked at; with a digest, only if it is another one now."""
+
+    video: str
+    path: Path
+    known: str | None = None
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What came of it: rows to be written; without clips where nothing changed but the time of change, or it is bad."""
+
+    entry: Entry
+    touched: bool = False
+    frames: int = 0  # pictures decoded
+    seconds: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Look:
+    """The work on one video; a value that travels to whoever does it."""
+
+    embedder: Embedder
+    cut: Cut
+    thumbs: bool = True
+    watch: Progress = silent  # heard where the work is done in this process
+
+    def __call__(self, job: Job) -> Seen | None:
+        """None where the file went away, or changed while it was read: the next run sees it as it is then."""
+        try:
+            before = stamp(job.path)
+            seen = self.look(job, *before)
+            return seen if stamp(job.path) == before else None
+        except FileNotFoundError:
+            return None
+
+    def look(self, job: Job, size: int, mtime_ns: int) -> Seen:
+        try:
+            if job.known and hash_file(job.path, size, mtime_ns) == job.known:
+                row = Video(job.video, 0, size, mtime_ns, job.known, 0, 0, 0)
+                return Seen(no_clips(row, self.embedder.dims), True)
+            return self.see(job, size, mtime_ns)
+        except InputError as error:
+            if error.file != job.path:
+                raise
+            why = " ".join(str(error.problem).split())
+            row = Video(job.video, 0, size, mtime_ns, "", 0.0, 0.0, 0, why)
+            return Seen(no_clips(row, self.embedder.dims))
+
+    def see(self, job: Job, size: int, mtime_ns: int) -> Seen:
+        """Decode, embed, cut; then hash: of what is no video nobody reads all bytes."""
+        film = Film(job.path, self.cut.fps, max(self.embedder.resize, SHORTER))
+        clock = {"decode": 0.0, "embed": 0.0, "thumbs": 0.0}
+        vectors: list[NDArray[np.float32]] = []
+        thumbs: dict[int, bytes] = {}
+        held: list[Pictures] = []
+        frames = 0
+        began = time.perf_counter()
+        for _, picture in film:
+            began = lap(clock, "decode", began)
+            held.append(picture)
+            k, rest = divmod(frames - self.cut.n // 2, self.cut.s)
+            if self.thumbs and k >= 0 and not rest:  # the frame in the middle of a clip
+                thumbs[k] = make_jpeg(picture)
+            frames += 1
+            began = lap(clock, "thumbs", began)
+            if len(held) == self.embedder.batch:
+                vectors.append(self.embedder.frames(held))
+                held = []
+                self.watch(f"{job.path.name}", int(film.end), 0)
+            last, began = picture, lap(clock, "embed", began)
+        if held:
+            vectors.append(self.embedder.frames(held))
+        lap(clock, "embed", began)
+        count = self.cut.count(frames)
+        if count > MOST_CLIPS:
+            raise InputError(
+                f"has {count:,} clips", file=job.path, hint=f"at most {MOST_CLIPS:,}; say --stride, --clip"
+            )
+        if self.thumbs:
+            thumbs.setdefault(count - 1, make_jpeg(last))
+        digest = hash_file(job.path, size, mtime_ns)
+        rate = film.decoded / film.duration if film.duration else 0.0
+        row = Video(job.video, 0, size, mtime_ns, digest, film.duration, rate, count)
+        return Seen(self.join(row, np.concatenate(vectors), thumbs.get), False, film.decoded, clock)
+
+    def join(self, row: Video, f: NDArray[np.float32], thumb: Callable[[int], bytes | None]) -> Entry:
+        """The clips of frames f [F, D]."""
+        n, s = self.cut.n, self.cut.s
+        k = np.arange(row.clips)
+        v = unit(np.stack([f[i * s : i * s + n].astype(np.float64).mean(0) for i in k]))
+        start = k * s / self.cut.fps
+        end = np.minimum((k * s + n) / self.cut.fps, row.duration)
+        return Entry(row, start, np.maximum(end, start), v, [thumb(int(i)) for i in k])
+
+
+def no_clips(row: Video, dims: int) -> Entry:
+    return Entry(row, np.zeros(0), np.zeros(0), np.zeros((0, dims), np.float32), [])
+
+
+def lap(clock: dict[str, float], what: str, began: float) -> float:
+    now = time.perf_counter()
+    clock[what] += now - began
+    return now

@@ -1,0 +1,235 @@
+"""The server of a store: one page, a few calls, pictures and videos in parts. FastAPI; needs the extra `web`.
+
+    GET  /api/store                     what there is: clips, videos, people, the embedder and how weak it is
+    GET  /api/videos?q=&limit=          videos by name
+    GET  /api/video/KEY                 one video: its strip of clips, who is seen when
+    GET  /api/search?q=&limit=&video=&person=&min_length=&max_length=&min_probability=
+    POST /api/export                    a kept list as a submission or as clips
+    GET  /thumb/CLIP.jpg                a clip's picture
+    GET  /video/KEY                     a video, in parts
+    GET  /clip/KEY?start=&end=          a stretch of a video that browsers do not play, as one that they do
+
+Whoever asks names a clip by number and a video by its key (catalogue.py), never a file. On this machine alone anybody
+may ask; bound elsewhere, only who has the token of the link that is printed at the start. A store that changes while it
+is served is looked at again every second: the next answer is of the new rows, and says so by its version; one that was
+embedded anew is opened anew, or, where its embedder cannot be had, said to be another.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI, HTTPException, Request, Response
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import RedirectResponse, StreamingResponse
+
+from fabula.core.errors import FabulaError
+from fabula.library.find import Searcher
+from fabula.library.page.cut import can_cut
+from fabula.library.page.desk import FIRST, NO_CUT, Desk
+from fabula.library.page.export import check_length, read_kept, write_submission, zip_clips
+from fabula.library.query import LETTERS
+from fabula.web.binding import LOOPBACK, Binding
+from fabula.web.failures import answer_failures
+from fabula.web.guard import App, Guard
+from fabula.web.media import describe, find_part, read_part
+
+MOST = 100  # moments of an answer
+LISTED = 50  # videos of a list
+WAITING = 200  # searches that may wait for those under way
+PAGE = {
+    "/": ("search.page", "page.html", "text/html"),
+    "/icon.svg": ("search.page", "icon.svg", "image/svg+xml"),
+    "/page.css": ("search.page", "page.css", "text/css"),
+    "/page.js": ("search.page", "page.js", "text/javascript"),
+    "/player.js": ("search.page", "player.js", "text/javascript"),
+    "/kept.js": ("search.page", "kept.js", "text/javascript"),
+    "/elements.js": ("report", "elements.js", "text/javascript"),
+}
+
+
+def read_count(text: str | None, usual: int, most: int) -> int:
+    if text in (None, ""):
+        return usual
+    if len(text) > 6 or not text.isascii() or not text.isdigit() or not 1 <= int(text) <= most:
+        raise HTTPException(422, f"limit is a whole number from 1 to {most}")
+    return int(text)
+
+
+def read_number(text: str | None, what: str, most: float) -> float | None:
+    if text in (None, ""):
+        return None
+    try:
+        value = float(text[:30])
+    except ValueError:
+        value = math.nan
+    if not 0 <= value <= most:
+        raise HTTPException(422, f"{what} is a number from 0 to {most:g}")
+    return value
+
+
+def read_where(request: Request) -> dict[str, Any]:
+    """The filters of a search."""
+    asked = request.query_params
+    names = {kind: tuple(n for n in asked.getlist(kind) if n) for kind in ("video", "person")}
+    if any(len(some) > 20 or any(len(n) > LETTERS for n in some) for some in names.values()):
+        raise HTTPException(422, "at most 20 videos and 20 people can be named")
+    least, most = (read_number(asked.get(f"{end}_length"), f"{end}_length", 1e6) for end in ("min", "max"))
+    if least is not None and most is not None and least > most:
+        raise HTTPException(422, "the least length is more than the most")
+    return {
+        "videos": names["video"] or None,
+        "people": names["person"] or None,
+        "length": (least, most) if (least, most) != (None, None) else None,
+        "min_probability": read_number(asked.get("min_probability"), "min_probability", 1.0),
+    }
+
+
+def needs_token(binding: Binding) -> bool:
+    return binding.origin is not None or binding.host not in LOOPBACK
+
+
+def make_app(reopen: Callable[[], Searcher], binding: Binding, token: str | None = None) -> App:
+    """The server's application, guarded. `reopen` opens the store with all that it takes to ask it."""
+    if token is None and needs_token(binding):
+        raise ValueError("bound elsewhere without a token")
+    desk = Desk(reopen, binding, token)
+    app = FastAPI(title="fabula search", docs_url=None, redoc_url=None, openapi_url=None)
+    answer_failures(app)
+    assets = {
+        at: (files(f"fabula.{room}").joinpath(file).read_bytes(), kind) for at, (room, file, kind) in PAGE.items()
+    }
+
+    def send_asset(path: str) -> Callable[[], Any]:
+        async def sent() -> Response:
+            body, kind = assets[path]
+            return Response(body, media_type=f"{kind}; charset=utf-8")
+
+        return sent
+
+    for path in assets:
+        app.get(path)(send_asset(path))
+
+    async def ask(request: Request, call: Callable[..., Any], *given: Any) -> Any:
+        """A call for whoever may ask; what they can mend is said."""
+        desk.enter(request, request.cookies.get(desk.cookie, ""))
+        try:
+            return await run_in_threadpool(call, *given)
+        except FabulaError as error:
+            raise HTTPException(422, desk.plain(str(error))) from None
+
+    async def start(request: Request) -> Response:
+        token = request.query_params.get("token", "")
+        desk.enter(request, token)
+        away = RedirectResponse("/", 303)
+        if desk.token is None:  # nobody needs one here
+            return away
+        away.set_cookie(desk.cookie, token, httponly=True, samesite="lax", secure=binding.secure, path="/")
+        return away
+
+    async def store(request: Request) -> Any:
+        return await ask(request, desk.store)
+
+    async def videos(request: Request) -> Any:
+        words, limit = request.query_params.get("q", "")[:LETTERS], request.query_params.get("limit")
+        return await ask(request, desk.videos, words, read_count(limit, FIRST, LISTED))
+
+    async def video(request: Request, key: str) -> Any:
+        return await ask(request, desk.video, key)
+
+    async def search(request: Request) -> Any:
+        desk.enter(request, request.cookies.get(desk.cookie, ""))
+        text, limit = request.query_params.get("q", ""), read_count(request.query_params.get("limit"), 20, MOST)
+        where = read_where(request)
+        if desk.waiting >= WAITING:
+            raise HTTPException(503, "too many searches at once; try again", {"Retry-After": "1"})
+        desk.waiting += 1
+        try:
+            async with desk.searching:
+                return await ask(request, desk.search, text, limit, where)
+        finally:
+            desk.waiting -= 1
+
+    async def thumb(request: Request, clip: int) -> Response:
+        if not 0 <= clip < 1 << 62:
+            raise HTTPException(404, "no such picture")
+        raw = await ask(request, desk.thumb, clip)
+        named = "v" in request.query_params  # the page names the store's version: the same address, the same picture
+        return Response(raw, 200, {"Cache-Control": f"private, max-age={86_400 if named else 0}"}, "image/jpeg")
+
+    async def film(request: Request, key: str) -> Response:
+        return send_part(request, await ask(request, desk.playable, key))
+
+    async def clip(request: Request, key: str) -> Response:
+        start, end = (read_number(request.query_params.get(name), name, 1e6) for name in ("start", "end"))
+        if start is None or end is None or start >= end:
+            raise HTTPException(422, "a clip has a start and an end after it")
+        async with desk.previewing:  # searches must not wait behind films that are cut
+            return send_part(request, await ask(request, desk.preview, key, start, end))
+
+    async def export(request: Request) -> Response:
+        desk.enter(request, request.cookies.get(desk.cookie, ""))
+        try:
+            sent = json.loads(await request.body())
+        except (ValueError, RecursionError):
+            raise HTTPException(400, "not JSON") from None
+        now = await ask(request, desk.look)
+        kept = await ask(request, read_kept, sent, now)
+        if sent.get("as") == "submission":
+            body = await ask(request, write_submission, kept)
+            return Response(body, 200, attached("submission.jsonl"), "application/jsonl")
+        if sent.get("as") != "clips":
+            raise HTTPException(422, "a list is exported as submission or as clips")
+        if not can_cut():
+            raise HTTPException(501, NO_CUT)
+        await ask(request, check_length, kept)
+        if desk.cutting.locked():
+            raise HTTPException(503, "clips are being cut for somebody; try again in a minute", {"Retry-After": "30"})
+
+        async def pieces() -> Any:
+            async with desk.cutting:
+                some = zip_clips(kept, now, desk.plain)
+                try:
+                    while (piece := await run_in_threadpool(next, some, None)) is not None:
+                        yield piece
+                finally:  # who asked may have gone
+                    some.close()
+
+        return StreamingResponse(pieces(), 200, attached("clips.zip"), "application/zip")
+
+    # annotations are words here (PEP 563) and FastAPI reads them from the module, where Request is
+    for path, call in (
+        ("/start", start),
+        ("/api/store", store),
+        ("/api/videos", videos),
+        ("/api/video/{key}", video),
+        ("/api/search", search),
+        ("/thumb/{clip}.jpg", thumb),
+        ("/video/{key}", film),
+        ("/clip/{key}", clip),
+    ):
+        app.add_api_route(path, call, methods=["GET"], response_model=None)
+    app.add_api_route("/api/export", export, methods=["POST"], response_model=None)
+    return Guard(app, binding, doors=("/", "/start"))
+
+
+def send_part(request: Request, path: Path) -> Response:
+    """A file, or the part of it that a player asks for."""
+    try:
+        size = path.stat().st_size
+    except OSError:
+        raise HTTPException(404, "the video is not there") from None
+    part = find_part(request.headers.get("range"), size) if size else None
+    if part is None:
+        return Response(status_code=416, headers={"Content-Range": f"bytes */{size}"})
+    status, headers = describe(path, part)
+    return StreamingResponse(read_part(path, part), status, headers)
+
+
+def attached(name: str) -> dict[str, str]:
+    return {"Content-Disposition": f'attachment; filename="{name}"'}

@@ -1,0 +1,114 @@
+"""ONNX: any network in a file of its own, run by ONNX Runtime, without torch.
+
+    --with "onnx(size=112,resize=128,mean=0.5,std=0.5):net.onnx"
+
+What pictures the network wants is declared: size, resize, mean, std, clip, stride, fps. The order of its axes is read
+off its input (where the 3 stands) or declared (layout=NCTHW). Of [N, C, …] the mean over the rest is taken.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from fabula.core.errors import InputError, MissingExtra, SpecError
+from fabula.media import base
+from fabula.media.base import Clips, Layout, Vectors, arrange, pool
+
+ORDERS = {(4, 1): "NCHW", (4, 3): "NHWC", (5, 1): "NCTHW", (5, 2): "NTCHW", (5, 4): "NTHWC"}  # axes, where the 3 is
+
+
+@dataclass(frozen=True, kw_only=True)
+class Extractor(base.Extractor):
+    """The file of the network is its weights."""
+
+    name = "onnx"
+    library = "onnx"
+    licence = "the user's to know: the weights are a file of theirs"
+    packages = ("onnxruntime",)
+    needs_weights: ClassVar[bool] = True
+
+    layout: Layout = "auto"
+    output: str = ""  # name of the output; empty: the first
+
+    @property
+    def dim(self) -> int:
+        path = self.weights_file()
+        assert path is not None
+        return measure(path, self)
+
+    def embed(self, clips: Clips) -> Vectors:
+        path = self.weights_file()
+        assert path is not None
+        session = open_session(path, self.threads, self.device)
+        (given, *more) = session.get_inputs()
+        if more:
+            raise SpecError(f"{path.name} has {len(more) + 1} inputs; an extractor has one")
+        names = [one.name for one in session.get_outputs()]
+        if self.output and self.output not in names:
+            raise SpecError(f"{path.name} has no output {self.output!r}; there are: {', '.join(names[:8])}")
+        x = arrange(self.normalise(clips), find_layout(self.layout, given.shape, path))
+        if given.type == "tensor(float16)":
+            x = x.astype(np.float16)
+        many = given.shape[0] if isinstance(given.shape[0], int) and given.shape[0] > 0 else len(x)
+        made = []
+        for i in range(0, len(x), many):
+            some = x[i : i + many]
+            short = many - len(some)
+            if short:  # a network of a fixed batch gets the last one again
+                some = np.concatenate([some, np.repeat(some[-1:], short, axis=0)])
+            made.append(run_session(session, self.output or names[0], given.name, some, path)[: many - short])
+        return pool(np.concatenate(made), self.name)
+
+
+def find_layout(declared: str, shape: list[Any], path: Path) -> str:
+    if declared != "auto":
+        if len(declared) != len(shape):
+            raise SpecError(f"{path.name} takes {len(shape)} axes, layout={declared} has {len(declared)}")
+        return declared
+    threes = [axis for axis, n in enumerate(shape) if axis and n == 3]
+    if len(threes) != 1 or (len(shape), threes[0]) not in ORDERS:
+        raise SpecError(f"the order of the axes of {path.name} cannot be told from {shape}; say layout=NCHW")
+    return ORDERS[len(shape), threes[0]]
+
+
+@functools.lru_cache(maxsize=4)
+def open_session(path: Path, threads: int, device: str) -> Any:
+    try:
+        import onnxruntime
+    except ImportError:
+        raise MissingExtra("the extractor onnx", "features") from None
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = threads
+    options.log_severity_level = 4
+    wanted = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}.get(device.partition(":")[0], device)
+    if wanted not in onnxruntime.get_available_providers():
+        there = ", ".join(onnxruntime.get_available_providers())
+        raise SpecError(f"device={device} is not known to this ONNX Runtime, which has {there}")
+    try:
+        return onnxruntime.InferenceSession(str(path), options, providers=[wanted])
+    except Exception as error:  # its own classes, one for each code
+        raise InputError(f"not a network that can be run ({say(error)})", file=path, hint="export it again") from None
+
+
+def run_session(session: Any, output: str, name: str, x: Any, path: Path) -> Any:
+    try:
+        return session.run([output], {name: x})[0]
+    except Exception as error:
+        seen = f"the network refuses pictures of shape {x.shape} ({say(error)})"
+        raise InputError(seen, file=path, hint="declare what it wants: size, clip, layout") from None
+
+
+@functools.lru_cache(maxsize=8)
+def measure(path: Path, extractor: Extractor) -> int:
+    """How many numbers it gives, by trying."""
+    size = extractor.size
+    return int(extractor.embed(np.zeros((1, extractor.clip, size, size, 3), np.uint8)).shape[1])
+
+
+def say(error: Exception) -> str:
+    return " ".join(str(error).split())[:160]

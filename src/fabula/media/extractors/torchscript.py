@@ -1,0 +1,73 @@
+"""TorchScript: any network saved by torch.jit.save, as S3D or TSN where the user has their weights.
+
+    --with "torchscript(fps=16,clip=16,stride=16,layout=NCTHW,mean=0,std=1):s3d.pt"
+
+What pictures the network wants is declared: size, resize, mean, std, clip, stride, fps and the order of its axes. Of
+[N, C, …] the mean over the rest is taken. A TorchScript file is a program: load those of people you trust.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from fabula.core.errors import InputError
+from fabula.media import base
+from fabula.media._torch import import_torch, move, run_torch
+from fabula.media.base import Clips, Layout, Vectors, arrange, pool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Extractor(base.Extractor):
+    """The file of the network is its weights."""
+
+    name = "torchscript"
+    licence = "the user's to know: the weights are a file of theirs"
+    packages = ("torch",)
+    needs_weights: ClassVar[bool] = True
+
+    layout: Layout = "auto"
+
+    @property
+    def dim(self) -> int:
+        path = self.weights_file()
+        assert path is not None
+        return measure(path, self)
+
+    def embed(self, clips: Clips) -> Vectors:
+        path = self.weights_file()
+        assert path is not None
+        layout = self.layout if self.layout != "auto" else "NCHW" if self.clip == 1 else "NCTHW"
+        x = arrange(self.normalise(clips), layout)
+        try:
+            y = run_torch(load_network(path, self.device), x, self.device, self.threads)
+        except RuntimeError as error:
+            lines = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+            seen = f"the network refuses pictures of shape {x.shape} ({lines[-1][:120]})"
+            raise InputError(seen, file=path, hint="declare what it wants: size, clip, layout") from None
+        return pool(y, self.name)
+
+
+@functools.lru_cache(maxsize=2)
+def load_network(path: Path, device: str) -> Any:
+    torch = import_torch()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            network = torch.jit.load(path, map_location="cpu")
+    except (RuntimeError, ValueError, OSError) as error:
+        said = " ".join(str(error).split())[:100]
+        raise InputError(f"not a TorchScript file ({said})", file=path, hint="save it with torch.jit.save") from None
+    return move(network, device)
+
+
+@functools.lru_cache(maxsize=8)
+def measure(path: Path, extractor: Extractor) -> int:
+    """How many numbers it gives, by trying."""
+    size = extractor.size
+    return int(extractor.embed(np.zeros((1, extractor.clip, size, size, 3), np.uint8)).shape[1])

@@ -1,0 +1,16 @@
+"""Face detectors, one a file, found by the file's name: `scrfd`, `scrfd(score=0.6):det_10g.onnx`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fabula.core.registry import Room
+from fabula.media.people.base import Detector
+from fabula.media.people.parse import build
+
+room = Room(__name__, "Detector", "face detector")
+
+
+def detector(text: str, **params: Any) -> Detector:
+    made: Detector = build(room, text, params)
+    return made

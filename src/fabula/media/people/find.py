@@ -1,0 +1,356 @@
+"""From videos to people: shots, pictures at exact times, faces, tracks, embeddings, people; a run that can be stopped.
+
+A work folder (jobs/folder.py) keeps what was found: the shots of a video, the faces of every minute of it, and at last
+its tracks, each sealed. So a film of hours that was killed goes on in the minute where it stopped, and further videos
+are looked at without those that were. Then all faces are grouped at once: people are those of all videos.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fabula.core.errors import InputError, SpecError
+from fabula.core.notes import Progress, ignore, silent
+from fabula.jobs.folder import Folder, begin
+from fabula.jobs.runner import InProcess, run_pass
+from fabula.media.base import Pictures, hash_file, stamp
+from fabula.media.decode import Video, import_av
+from fabula.media.extract import Plan, describe_refusal, find_videos, name_part
+from fabula.media.manifest import list_versions
+from fabula.media.people.align import align
+from fabula.media.people.base import FaceModel, Floats, Found, import_cv2
+from fabula.media.people.cast import COLUMNS, Cast, Faces, Seen, check_store
+from fabula.media.people.cluster import Clusterer, clusterer
+from fabula.media.people.parse import face_model
+from fabula.media.people.tracks import Tracker
+from fabula.media.shots import find_shots
+
+PARTS = "people"
+STRETCH = 60.0  # seconds of a video that are finished at once
+MARGIN = 0.2  # of a face's sides, around it in its small picture
+SMALL = 96  # pixels of that
+
+
+def find_cast(
+    videos: Sequence[str | Path],
+    *,
+    cluster: Clusterer | str = "linked",
+    progress: Progress = silent,
+    warn: Callable[[str], None] = ignore,
+    model: FaceModel | None = None,
+    **settings: Any,
+) -> Cast:
+    """The cast of videos, nothing kept. `model`, or `settings`: detector, embedder, fps, shots, gap …"""
+    chosen = model or face_model(**settings)
+    with tempfile.TemporaryDirectory() as work:
+        plan = Plan(out=Path(work) / "people.npz", work=Path(work) / "work")
+        return run(videos, chosen, cluster, plan, progress, warn)
+
+
+def find_people(
+    videos: Sequence[str | Path],
+    model: FaceModel,
+    cluster: Clusterer | str,
+    plan: Plan,
+    progress: Progress = silent,
+    warn: Callable[[str], None] = ignore,
+) -> Cast:
+    """The cast of videos (files, or folders of them), written as a store; with the corrections that lie beside it."""
+    check_store(plan.out, plan.overwrite)
+    for path in (model.detector.weights, model.embedder.weights):
+        if path is not None and Path(path).resolve() == plan.out.resolve():
+            raise SpecError(f"{plan.out} is read and would be replaced; name another store")
+    made = run(videos, model, cluster, plan, progress, warn)
+    made.save(plan.out, plan.overwrite)
+    if plan.work is None:
+        shutil.rmtree(plan.folder, ignore_errors=True)
+    from fabula.media.people.corrections import apply_file
+
+    return apply_file(made, plan.out)
+
+
+def run(
+    videos: Sequence[str | Path],
+    model: FaceModel,
+    cluster: Clusterer | str,
+    plan: Plan,
+    progress: Progress,
+    warn: Callable[[str], None],
+) -> Cast:
+    """Every video by itself, then all faces together."""
+    chosen = clusterer(cluster) if isinstance(cluster, str) else cluster
+    import_av()
+    import_cv2()
+    found = find_videos(videos, warn)
+    recipe = model.recipe()  # weights must be there before any work
+    for path in found.values():
+        if path.resolve() in (plan.out.resolve(), plan.folder.resolve()):
+            raise SpecError(f"{plan.out} is read and would be replaced; name another store")
+    folder, _ = begin(plan.folder, {"recipe": recipe}, {}, plan.resume)
+    todo = [(id, path) for id, path in found.items() if not is_done(folder, id, path, plan.skip_bad)]
+    watch = progress if isinstance(plan.runner, InProcess) else silent
+    with plan.runner.ready():
+        run_pass(Work(folder, model, plan.skip_bad, watch), "videos", todo, plan.runner, progress)
+    made = collect(folder, model, found, plan, warn)
+    return made.cluster(chosen, progress)
+
+
+# ── one video ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class Work:
+    """One video of a run; a value that travels to whoever does it."""
+
+    folder: Folder
+    model: FaceModel
+    skip_bad: bool
+    watch: Progress = silent
+
+    def __call__(self, job: tuple[str, Path]) -> None:
+        id, path = job
+        part = name_part(id, path)
+        try:
+            self.look(id, path, part)
+        except InputError as error:
+            if not self.skip_bad or error.file != path:
+                raise
+            self.folder.put({"id": id, "refused": describe_refusal(error)}, PARTS, f"{part}.json")
+
+    def look(self, id: str, path: Path, part: str) -> None:
+        began = time.perf_counter()
+        shots = self.shots(path, part)
+        video = Video(path, self.model.look.fps)
+        passed = pictures = 0
+        names = []
+        for k, frames in stretches(video):
+            name = f"{part}-{k}"
+            if not self.has(name):
+                self.detect(name, path, frames)
+            names.append(name)
+            told = self.folder.get(PARTS, f"{name}.json")
+            passed, pictures = passed + told["passed"], pictures + told["pictures"]
+            self.watch(f"faces in {path.name}", int(video.end), 0)
+        columns, thumbs = self.track(names, shots)
+        raw = io.BytesIO()
+        np.savez(raw, **columns, **thumbs)
+        sealed = self.folder.put_large([raw.getvalue()], PARTS, f"{part}.npz")
+        about = {
+            "id": id,
+            "array": sealed,
+            "seen": {"duration": video.duration, "width": video.shape[0], "height": video.shape[1],
+                     "shots": shots.tolist()},
+            "about": {"file": path.name, "sha256": hash_file(path, *stamp(path)), "pictures": pictures,
+                      "faces": len(columns["time"]), "too_small": passed},
+            "seconds": time.perf_counter() - began,
+        }  # fmt: skip
+        self.folder.put(about, PARTS, f"{part}.json")
+        for name in names:
+            for end in (".json", ".npz"):
+                self.folder.at(PARTS, f"{name}{end}").unlink(missing_ok=True)
+
+    def shots(self, path: Path, part: str) -> NDArray[np.float64]:
+        name = f"{part}-shots.json"
+        if not self.folder.holds(PARTS, name):
+            look = self.model.look
+            self.folder.put({"shots": find_shots(path, look.shots, look.shortest).tolist()}, PARTS, name)
+        return np.array(self.folder.get(PARTS, name)["shots"], np.float64).reshape(-1, 2)
+
+    def has(self, name: str) -> bool:
+        """Whether this stretch was finished before, and is as it was."""
+        if not self.folder.holds(PARTS, f"{name}.json"):
+            return False
+        return bool(self.folder.seal_of(PARTS, f"{name}.npz") == self.folder.get(PARTS, f"{name}.json")["array"])
+
+    def detect(self, name: str, path: Path, frames: Iterator[tuple[int, float, Pictures]]) -> None:
+        """The faces of a stretch, each with its small picture."""
+        rows: dict[str, list[Any]] = {key: [] for key in ("frame", "time", "box", "score", "embedding")}
+        small: list[bytes] = []
+        passed = pictures = 0
+        for frame, t, picture in frames:
+            found = self.model.detector.detect(picture)
+            sides = (found.box[:, 2:] - found.box[:, :2]).min(1, initial=np.inf)
+            large = np.flatnonzero(sides >= self.model.look.side)
+            passed, pictures = passed + len(sides) - len(large), pictures + 1
+            found = found.take(large[np.argsort(found.box[large, 0], kind="stable")])  # from left to right
+            if not len(found.box):
+                continue
+            rows["embedding"].append(self.model.embedder.embed(align(picture, found.points)))
+            rows["frame"].append(np.full(len(found.box), frame))
+            rows["time"].append(np.full(len(found.box), t))
+            rows["box"].append(found.box)
+            rows["score"].append(found.score)
+            small += [shrink(picture, box) for box in found.box]
+        dim = self.model.embedder.dim
+        empty = {"box": np.zeros((0, 4), np.float32), "embedding": np.zeros((0, dim), np.float32)}
+        columns: dict[str, Any] = {
+            key: np.concatenate(some)
+            if some
+            else empty.get(key, np.zeros(0, np.int64 if key == "frame" else np.float64))
+            for key, some in rows.items()
+        }
+        if not np.isfinite(columns["embedding"]).all():
+            seen = "the embedder gives numbers that are not finite"
+            raise InputError(seen, file=self.model.embedder.weights_file(), hint="name other weights")
+        raw = io.BytesIO()
+        ends = np.cumsum([len(one) for one in small], dtype=np.int64)
+        np.savez(raw, **columns, small=np.frombuffer(b"".join(small), np.uint8), ends=ends)
+        sealed = self.folder.put_large([raw.getvalue()], PARTS, f"{name}.npz")
+        self.folder.put({"array": sealed, "passed": passed, "pictures": pictures}, PARTS, f"{name}.json")
+
+    def track(self, names: Sequence[str], shots: NDArray[np.float64]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The stretches in their order as one table, and each track's best face."""
+        tracker = Tracker(self.model.look)
+        rows: dict[str, list[Any]] = {
+            key: [] for key in ("frame", "time", "shot", "track", "box", "score", "embedding")
+        }
+        best: dict[int, tuple[float, bytes]] = {}
+        for name in names:
+            with np.load(self.folder.at(PARTS, f"{name}.npz"), allow_pickle=False) as held:
+                part = {key: held[key] for key in held.files}
+            small, ends = part["small"].tobytes(), part["ends"]
+            frame = part["frame"]
+            for at in np.split(np.arange(len(frame)), np.flatnonzero(np.diff(frame)) + 1):
+                if not len(at):
+                    continue
+                t = float(part["time"][at[0]])
+                shot = max(0, int(np.searchsorted(shots[:, 0], t, side="right")) - 1)
+                found = Found(part["box"][at], part["score"][at], np.zeros((len(at), 5, 2), np.float32))
+                track = tracker(t, shot, found, part["embedding"][at])
+                rows["track"].append(track)
+                rows["shot"].append(np.full(len(at), shot))
+                for k, who in zip(at.tolist(), track.tolist(), strict=True):
+                    worth = rate(part["box"][k], float(part["score"][k]))
+                    if who not in best or worth > best[who][0]:
+                        best[who] = worth, small[int(ends[k - 1]) if k else 0 : int(ends[k])]
+            for key in ("frame", "time", "box", "score", "embedding"):
+                rows[key].append(part[key])
+        dim = self.model.embedder.dim
+        empty = {"box": np.zeros((0, 4), np.float32), "embedding": np.zeros((0, dim), np.float32)}
+        columns = {
+            key: np.concatenate(some) if some else empty.get(key, np.zeros(0, np.int64)) for key, some in rows.items()
+        }
+        pieces = [best[t][1] for t in sorted(best)]
+        ends = np.cumsum([len(one) for one in pieces], dtype=np.int64)
+        return columns, {"thumbs": np.frombuffer(b"".join(pieces), np.uint8), "thumb_ends": ends}
+
+
+def stretches(video: Video) -> Iterator[tuple[int, Iterator[tuple[int, float, Pictures]]]]:
+    """A video minute by minute: which one, and its pictures with number and time. What is not taken is not made."""
+    frames = enumerate(video.sample())
+    held: list[Any] = [next(frames, None)]
+
+    def some(k: int) -> Iterator[tuple[int, float, Pictures]]:
+        while held[0] is not None and int(held[0][1][0] // STRETCH) == k:
+            i, (t, frame) = held[0]
+            held[0] = None  # so that a fault in the next is not met twice
+            yield i, float(t), video.convert(frame)
+            held[0] = next(frames, None)
+
+    while held[0] is not None:
+        k = int(held[0][1][0] // STRETCH)
+        yield k, some(k)
+        while held[0] is not None and int(held[0][1][0] // STRETCH) == k:  # finished before: passed over
+            video.shape = video.shape if any(video.shape) else measure(video, held[0][1][1])
+            held[0] = next(frames, None)
+
+
+def measure(video: Video, frame: Any) -> tuple[int, int]:
+    video.convert(frame)
+    return video.shape
+
+
+def rate(box: Floats, score: float) -> float:
+    """How well a face can be seen: sure and large."""
+    width, height = (max(0.0, float(side)) for side in box[2:] - box[:2])
+    return score * math.sqrt(width * height)
+
+
+def shrink(picture: Pictures, box: Floats) -> bytes:
+    """A face as a small JPEG, square, with a margin."""
+    cv2 = import_cv2()
+    H, W = picture.shape[:2]
+    centre, half = (box[:2] + box[2:]) / 2, (0.5 + MARGIN) * float((box[2:] - box[:2]).max())
+    x1, y1 = (int(max(0, c - half)) for c in centre)
+    x2, y2 = (int(min(side, c + half)) for c, side in zip(centre, (W, H), strict=True))
+    crop = picture[y1 : max(y2, y1 + 1), x1 : max(x2, x1 + 1)]
+    if not crop.size:
+        crop = np.zeros((1, 1, 3), np.uint8)
+    scale = SMALL / max(crop.shape[:2])
+    size = tuple(max(1, round(side * scale)) for side in crop.shape[1::-1])
+    small = cv2.resize(np.ascontiguousarray(crop[..., ::-1]), size, interpolation=cv2.INTER_AREA)
+    return bytes(cv2.imencode(".jpg", small, [cv2.IMWRITE_JPEG_QUALITY, 80])[1].tobytes())
+
+
+# ── all of them ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def is_done(folder: Folder, id: str, path: Path, skip_bad: bool) -> bool:
+    """Whether an earlier run has finished this video, and what it left is as it was."""
+    part = name_part(id, path)
+    if not folder.holds(PARTS, f"{part}.json"):
+        return False
+    told = folder.get(PARTS, f"{part}.json")
+    if "refused" in told:
+        return skip_bad
+    return bool(folder.seal_of(PARTS, f"{part}.npz") == told["array"])
+
+
+def collect(
+    folder: Folder, model: FaceModel, found: Mapping[str, Path], plan: Plan, warn: Callable[[str], None]
+) -> Cast:
+    """The videos' tables as one; nobody is anybody yet."""
+    told = {id: folder.get(PARTS, f"{name_part(id, path)}.json") for id, path in sorted(found.items())}
+    left_out = {id: one["refused"] for id, one in told.items() if "refused" in one}
+    kept = {id: one for id, one in told.items() if "refused" not in one}
+    if not kept:
+        why = f"the first: {next(iter(left_out.values()))}"
+        raise InputError(f"not one of {len(left_out)} videos can be used; {why}", file=plan.out, hint="give others")
+    n, dim = sum(one["about"]["faces"] for one in kept.values()), model.embedder.dim
+    none = Faces.none(dim)
+    columns = {name: np.zeros((n, *getattr(none, name).shape[1:]), getattr(none, name).dtype) for name in COLUMNS}
+    thumbs: dict[int, bytes] = {}
+    at = tracks = 0
+    for k, id in enumerate(kept):
+        with np.load(folder.at(PARTS, f"{name_part(id, found[id])}.npz"), allow_pickle=False) as part:
+            rows = slice(at, at + len(part["time"]))
+            for name in COLUMNS:
+                columns[name][rows] = k if name == "video" else part[name] + tracks if name == "track" else part[name]
+            ends, raw = part["thumb_ends"].tolist(), part["thumbs"].tobytes()
+        thumbs |= {tracks + t: raw[a:b] for t, (a, b) in enumerate(pairwise([0, *ends]))}
+        at, tracks = rows.stop, tracks + len(ends)
+    seen = tuple(
+        Seen(
+            id,
+            **{**one["seen"], "shots": np.array(one["seen"]["shots"], np.float64).reshape(-1, 2)},
+            about=one["about"],
+        )
+        for id, one in kept.items()
+    )
+    for id, why in list(left_out.items())[:3]:
+        warn(f"{id!r} was left out: {why}")
+    empty = [one.id for one in seen if not one.about["faces"]]
+    if empty:
+        more = ", …" if len(empty) > 3 else ""
+        warn(f"no face was found in {len(empty)} of {len(seen)} videos: {', '.join(map(repr, empty[:3]))}{more}")
+    metadata = {
+        "recipe": model.recipe(),
+        "spec": str(model),
+        "licence": plan.licence or model.licence(),
+        "own_eps": model.embedder.eps,
+        "versions": list_versions(model.packages),
+        "left_out": left_out,
+    }
+    return Cast(seen, Faces(**columns), np.full(n, -1, np.int64), {}, thumbs, metadata)

