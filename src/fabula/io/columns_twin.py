@@ -67,6 +67,10 @@ def scan_stories_python(text: bytes, at: int, kind: str) -> Read | None:
     return reader.read()
 
 
+OF_RESULTS = {"sentence", "timestamp"}
+OF_PDVC = OF_RESULTS | {"proposal_score", "vid_duration"}
+
+
 class Reader:
     """Collects columns, and refuses what is not plain."""
 
@@ -128,12 +132,11 @@ class Reader:
         """One predicted event; PDVC's says how long the video is."""
         if not self.captions:
             self.first_fields = list(take_object(event))
-        known = {"sentence", "timestamp"} | ({"proposal_score", "vid_duration"} if self.pdvc else set())
         self.spans.append(take_span(take_object(event).get("timestamp")))
         self.captions.append(take_caption(event["sentence"]) if "sentence" in event else None)
         scored = self.pdvc and "proposal_score" in event
         self.scores.append(take_number(event["proposal_score"]) if scored else math.nan)
-        self.of_events.count(event, known, len(self.ids))
+        self.of_events.count(event, OF_PDVC if self.pdvc else OF_RESULTS, len(self.ids))
         return take_duration(event, "vid_duration") if self.pdvc else math.nan
 
     def take_lines(self, text: str) -> None:
@@ -160,6 +163,8 @@ class Unused:
         self.first: int | None = None  # the story in which the first was seen
 
     def count(self, entry: dict[str, Any], known: Set[str], story: int) -> None:
+        if entry.keys() <= known:
+            return
         others = [key for key in entry if key not in known]
         require(len(others) <= MOST_FIELDS)
         for key in others:
@@ -170,25 +175,27 @@ class Unused:
 
 
 def take_object(value: Any) -> dict[str, Any]:
-    require(isinstance(value, dict))
-    found: dict[str, Any] = value
-    return found
+    if type(value) is dict:
+        return value
+    raise NotPlainError
 
 
 def take_list(value: Any) -> list[Any]:
-    require(isinstance(value, list))
-    found: list[Any] = value
-    return found
+    if type(value) is list:
+        return value
+    raise NotPlainError
 
 
 def take_text(value: Any) -> str:
-    require(isinstance(value, str) and is_encodable(value))
-    return str(value)
+    if type(value) is str and (value.isascii() or is_encodable(value)):
+        return value
+    raise NotPlainError
 
 
 def take_caption(value: Any) -> str:
-    require(len(take_text(value).encode()) <= LONGEST_CAPTION)
-    return str(value)
+    text = take_text(value)
+    require(len(text) * 4 <= LONGEST_CAPTION or len(text.encode()) <= LONGEST_CAPTION)
+    return text
 
 
 def take_captions(value: Any, times: list[Any]) -> list[str]:
@@ -197,13 +204,16 @@ def take_captions(value: Any, times: list[Any]) -> list[str]:
 
 
 def take_number(value: Any) -> float:
-    require(type(value) is int or type(value) is float)
-    return float(value)
+    if type(value) is float or type(value) is int:
+        number = float(value)
+        if math.isfinite(number):
+            return number
+    raise NotPlainError
 
 
 def take_span(value: Any) -> tuple[float, float]:
-    require(len(take_list(value)) == 2)
-    return take_number(value[0]), take_number(value[1])
+    start, end = take_list(value)  # ValueError where they are not two
+    return take_number(start), take_number(end)
 
 
 def take_duration(entry: dict[str, Any], key: str = "duration") -> float:

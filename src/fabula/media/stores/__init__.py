@@ -1,0 +1,1 @@
+"""Feature stores: files and folders of frames' vectors, by video."""
