@@ -16,13 +16,15 @@ def take(value: Any, name: str, options: ScoreOptions, role: str = "predictions"
     """One input: a path, a corpus, or the copy of what was given."""
     if isinstance(value, str | Path | Corpus):
         return value
-    from fabula.io.given import Hint, hold, unpack
+    from fabula.io.given import Hint, hold, read_stories, unpack
 
     value = unpack(value)
     if isinstance(value, Corpus):
         return value
     format = options.format if role == "predictions" else options.refs_format
-    return hold(value, Hint(name, role, find_task(options), format))
+    hint = Hint(name, role, find_task(options), format)
+    stories = None if options.sharded else read_stories(value, hint)
+    return hold(value, hint) if stories is None else stories
 
 
 def find_task(options: ScoreOptions) -> str | None:

@@ -88,9 +88,12 @@ def read(path: Any, format: str | None = None) -> tuple[Corpus, Notes]:
     corpus, in the order of their names. Objects: dicts, lists, iterators, frames (io/given/).
     """
     if not isinstance(path, str | Path):
-        from fabula.io.given import Hint, hold
+        from fabula.io.given import Hint, hold, read_stories
 
-        path = hold(path, Hint("stories", format=format))
+        hint = Hint("stories", format=format)
+        if (stories := read_stories(path, hint)) is not None:
+            return stories, Notes()
+        path = hold(path, hint)
     path = check_path(path)
     chosen, argument = find(format) if format else (None, None)
     whole = Source(path, argument=argument)

@@ -31,7 +31,7 @@ from fabula.io.given.path import Given, keep
 from fabula.io.given.plain import Place, name_kind, to_plain
 from fabula.io.given.shapes import ENTRY_IDS, find_ending, is_entry, is_event, is_events_by_video, is_labels
 
-__all__ = ["Given", "Hint", "hold", "hold_pairs", "hold_sets", "is_one", "is_texts", "unpack"]
+__all__ = ["Given", "Hint", "hold", "hold_pairs", "hold_sets", "is_one", "is_texts", "read_stories", "unpack"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +98,15 @@ def hold(value: Any, hint: Hint) -> Path:
     called = f"{hint.name} given as {name_kind(value)}"
     with name_faults(called):
         return hold_object(value, called, hint)
+
+
+def read_stories(value: Any, hint: Hint) -> Corpus | None:
+    """Plain stories without a copy; None for all else."""
+    if not tells_stories(hint):
+        return None
+    from fabula.io.given.columns import read_plain_stories
+
+    return read_plain_stories(value, f"{hint.name} given as {name_kind(value)}")
 
 
 def hold_object(value: Any, called: str, hint: Hint) -> Given:
