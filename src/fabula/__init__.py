@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
 
@@ -94,16 +94,16 @@ if TYPE_CHECKING:
     from fabula.io import read, write
     from fabula.learn.retrieval.moments import moments
     from fabula.metrics import metric
+else:  # hidden from type checkers, for which every name would be there
 
+    def __getattr__(name):
+        import importlib
 
-def __getattr__(name: str) -> Any:
-    import importlib
-
-    if name == "match":
-        return importlib.import_module("fabula.match")
-    if name in _HOMES:
-        return getattr(importlib.import_module(_HOMES[name]), name)
-    raise AttributeError(f"module 'fabula' has no attribute {name!r}")
+        if name == "match":
+            return importlib.import_module("fabula.match")
+        if name in _HOMES:
+            return getattr(importlib.import_module(_HOMES[name]), name)
+        raise AttributeError(f"module 'fabula' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

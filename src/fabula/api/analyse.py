@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fabula.api.train import find_task
 from fabula.core.errors import SpecError
-from fabula.core.options import deal, takes
+from fabula.core.options import read_keywords, with_options
 from fabula.learn import need_learn
 from fabula.learn.options import Callbacks, PredictOptions
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fabula.report.analysis import Analysis
 
 
-@takes(PredictOptions)
+@with_options(PredictOptions)
 def analyse(
     name: str,
     checkpoint: str | Path,
@@ -23,17 +23,21 @@ def analyse(
     *,
     options: PredictOptions | None = None,
     callbacks: Callbacks | None = None,
-    **given: Any,
+    **keywords: object,
 ) -> Analysis:
     """The figures of a task's paper, drawn of the model of a checkpoint or run.
 
     With `out`, also a folder: index.html, an .svg a figure, analysis.json. Options are given one by one, or as one
     object; the task's own are those of `fabula analyse NAME --help`.
+
+    >>> analysis = fabula.analyse("micap", "runs/micap_joint", data="inputs/sets", device="cpu")
+    >>> len(analysis.figures)
+    4
     """
     task = find_task(name)
     if task.Analyse is None:
         raise SpecError(f"the task {task.name!r} offers no analysis")
-    (options,) = deal("analyse", given, options or task.Analyse)
+    options = read_keywords("analyse", keywords, options or task.Analyse)
     need_learn()
     from fabula.learn.run import look_into
 

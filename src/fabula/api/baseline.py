@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import Literal, Unpack, overload
 
 from fabula import io
+from fabula.api.keywords import UniformKeywords
 from fabula.core.errors import SpecError
 from fabula.core.notes import Notes, ignore
 from fabula.core.nouns import Corpus
-from fabula.core.options import Options, deal, option, takes
+from fabula.core.options import Options, option, read_keywords, with_options
 from fabula.core.registry import close_to
 from fabula.evaluate.baselines.identity import KINDS, Labels
 from fabula.evaluate.baselines.uniform import uniform
@@ -39,7 +40,7 @@ def baseline(
     *,
     options: UniformOptions | None = None,
     warn: Callable[[str], None] = ignore,
-    **given: Any,
+    **keywords: Unpack[UniformKeywords],
 ) -> Corpus: ...
 
 
@@ -53,7 +54,7 @@ def baseline(
 ) -> Labels: ...
 
 
-@takes(UniformOptions)
+@with_options(UniformOptions)
 def baseline(
     kind: str,
     refs: str | Path,
@@ -61,14 +62,18 @@ def baseline(
     *,
     options: UniformOptions | None = None,
     warn: Callable[[str], None] = ignore,
-    **given: Any,
+    **keywords: Unpack[UniformKeywords],
 ) -> Corpus | Labels:
     """The predictions of a system that sees no video, for these references; with `out`, also as a file.
 
     uniform: every video cut into equal segments (Batra et al., BMVC 2022), a Corpus; it alone takes options.
     same-id, all-different: the blanks of a fill-in file, by clip.
+
+    >>> corpus = fabula.baseline("uniform", demo.REFERENCES["annotator_1"], count=3)
+    >>> len(corpus), len(corpus["demo_bread"].events)
+    (15, 3)
     """
-    (options,) = deal("baseline", given, options or UniformOptions())
+    options = read_keywords("baseline", keywords, options or UniformOptions())
     if kind == "uniform":
         return cut_videos(refs, out, options, warn)
     if kind not in KINDS:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Unpack
 
+from fabula.api.keywords import CompareKeywords, Data, Systems
 from fabula.core.errors import SpecError
 from fabula.core.notes import Progress, silent
-from fabula.core.options import deal, takes
+from fabula.core.options import split_keywords, with_options
 from fabula.evaluate.base import Shelf
 from fabula.evaluate.clusters import cluster_results
 from fabula.evaluate.clusters import name as name_groups
@@ -23,24 +23,28 @@ from fabula.stats.resampling import Clusters, PairedTest
 WITHOUT = ("work", "resume")  # of ScoreOptions: a folder holds one run, and here are several
 
 
-@takes(PairedTest, Clusters, ScoreOptions, without=WITHOUT)
+@with_options(PairedTest, Clusters, ScoreOptions, without=WITHOUT)
 def compare(
-    systems: Mapping[str, Any] | Sequence[Any],
-    refs: Any = (),
+    systems: Systems,
+    refs: Data = (),
     *,
     options: ScoreOptions | None = None,
     testing: PairedTest | None = None,
     progress: Progress = silent,
-    **given: Any,
+    **keywords: Unpack[CompareKeywords],
 ) -> Comparison:
     """Two or more systems on the same references: scores with intervals, differences with intervals and p-values.
 
     Systems are named by the mapping's keys, or by their files; each may be whatever `fabula.score` takes. A difference
     is marked where its p-value, corrected over all pairs of systems (Holm), is below `alpha`. Options are given one by
     one, or as objects.
+
+    >>> seen = fabula.compare(demo.SYSTEMS, list(demo.REFERENCES.values()), metrics="SODA_d", resamples=200)
+    >>> [(duel.b, round(duel.delta, 2)) for duel in seen.lines["SODA_d"].duels if duel.a == "good"]
+    [('over_segmenting', -0.33), ('out_of_order', -0.02)]
     """
     hands = (testing or PairedTest(), Clusters(), options or ScoreOptions())
-    testing, grouped, options = deal("compare", given, *hands, without=WITHOUT)
+    testing, grouped, options = split_keywords("compare", keywords, *hands, without=WITHOUT)
     options, named = take_sets(options), take_systems(systems)
     if len(named) < 2:
         raise SpecError("one system is no comparison; name two or more prediction files")

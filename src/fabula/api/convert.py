@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Unpack
 
 from fabula import io
+from fabula.api.keywords import ConvertKeywords, Data
 from fabula.core.errors import SpecError
 from fabula.core.notes import Notes
 from fabula.core.nouns import Corpus
-from fabula.core.options import Options, deal, option, takes
+from fabula.core.options import Options, option, read_keywords, with_options
 from fabula.io.files import PARTS
 
 
@@ -36,10 +37,17 @@ class Converted:
         return [*self.read.lines(), *self.written.lines()]
 
 
-@takes(ConvertOptions)
-def convert(source: Any, target: str | Path, *, options: ConvertOptions | None = None, **given: Any) -> Converted:
-    """Read stories in one format and write them in another."""
-    (options,) = deal("convert", given, options or ConvertOptions)
+@with_options(ConvertOptions)
+def convert(
+    source: Data, target: str | Path, *, options: ConvertOptions | None = None, **keywords: Unpack[ConvertKeywords]
+) -> Converted:
+    """Read stories in one format and write them in another.
+
+    >>> converted = fabula.convert(demo.SYSTEMS["good"], "good.jsonl")
+    >>> converted.to, len(converted.corpus)
+    ('fabula', 15)
+    """
+    options = read_keywords("convert", keywords, options or ConvertOptions)
     to = options.to or guess_format(Path(target))
     io.check_name(Path(target), to)
     corpus, notes = io.read(source, options.from_)

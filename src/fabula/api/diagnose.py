@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
+from fabula.api.keywords import Data, DiagnoseKeywords
 from fabula.core.errors import SpecError
 from fabula.core.notes import Progress, silent
 from fabula.core.nouns import Corpus
-from fabula.core.options import Options, deal, option, takes
+from fabula.core.options import Options, option, split_keywords, with_options
 from fabula.diagnosis.errors import Diagnosis, errors
 from fabula.diagnosis.finding import Limits
 from fabula.diagnosis.retrieval import Recall, Retrieval, retrieval
@@ -30,10 +31,10 @@ class Explained(Options):
     metric: Any = option(None, "The score to explain. Default: SODA_c; SODA_d where there are no captions.", "-m")
 
 
-@takes(Explained, Limits, Recall, Resampling, ScoreOptions, without=WITHOUT)
+@with_options(Explained, Limits, Recall, Resampling, ScoreOptions, without=WITHOUT)
 def diagnose(
-    predictions: Any,
-    refs: Any,
+    predictions: Data,
+    refs: Data,
     *,
     options: ScoreOptions | None = None,
     explained: Explained | None = None,
@@ -41,16 +42,20 @@ def diagnose(
     recall: Recall | None = None,
     how: Resampling | None = None,
     progress: Progress = silent,
-    **given: Any,
+    **keywords: Unpack[DiagnoseKeywords],
 ) -> Diagnosis | Retrieval:
     """What each kind of error in the predictions costs, by repairing it and scoring again.
 
     For `task="moments"`, what is wrong with each query that R@k at an IoU misses. Intervals are made with 2,000 draws
     where nothing else is said. Options are given one by one, or as objects.
+
+    >>> refs = list(demo.REFERENCES.values())
+    >>> fabula.diagnose(demo.SYSTEMS["good"], refs, metric="SODA_d", resamples=100)["missed"].errors
+    10
     """
     how = how or Resampling(resamples=DRAWS)
     hands = (explained or Explained(), limits or Limits(), recall or Recall(), how, options or ScoreOptions())
-    explained, limits, recall, how, options = deal("diagnose", given, *hands, without=WITHOUT)
+    explained, limits, recall, how, options = split_keywords("diagnose", keywords, *hands, without=WITHOUT)
     task = explained.task if explained.task != "stories" else None
     predictions, several = take_both(predictions, refs, replace(options, task=task))
     if explained.task == "stories" and not holds_queries(predictions, options.format):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
+from fabula.api.keywords import ExtractKeywords
 from fabula.core.notes import Progress, ignore, silent
-from fabula.core.options import deal, takes
+from fabula.core.options import read_keywords, with_options
 from fabula.media.options import ExtractOptions
 
 if TYPE_CHECKING:
@@ -15,17 +16,17 @@ if TYPE_CHECKING:
     from fabula.media.extract import Extracted
 
 
-@takes(ExtractOptions)
+@with_options(ExtractOptions)
 def extract_features(
     videos: Sequence[str | Path],
     *,
     options: ExtractOptions | None = None,
     progress: Progress = silent,
     warn: Callable[[str], None] = ignore,
-    **given: Any,
+    **keywords: Unpack[ExtractKeywords],
 ) -> Extracted:
     """Features of videos (files, or folders of them), written as a store with its manifest."""
-    (options,) = deal("extract_features", given, options or ExtractOptions)
+    options = read_keywords("extract_features", keywords, options or ExtractOptions)
     from fabula.media.devices import place_adapter
     from fabula.media.extract import Plan, extract
     from fabula.media.extractors import extractor

@@ -4,28 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Unpack
 
+from fabula.api.keywords import HostKeywords
 from fabula.core.errors import InputError
-from fabula.core.options import deal, takes
+from fabula.core.options import read_keywords, with_options
 from fabula.core.whole import beside
 from fabula.hosts.bundles import HostOptions, make_bundle
 
 
-@takes(HostOptions)
+@with_options(HostOptions)
 def host(
     kind: str,
     refs: str | Path | Sequence[str | Path],
     out: str | Path,
     *,
     options: HostOptions | None = None,
-    **given: Any,
+    **keywords: Unpack[HostKeywords],
 ) -> Path:
     """Write what Codabench or EvalAI is to be given: references, metrics, a program that scores, a leaderboard.
 
     The folder appears whole or not at all, and none is replaced.
     """
-    (options,) = deal("host", given, options or HostOptions())
+    options = read_keywords("host", keywords, options or HostOptions())
     several = [refs] if isinstance(refs, str | Path) else refs
     files, target = make_bundle(kind, [Path(ref) for ref in several], options), Path(out)
     if target.exists():

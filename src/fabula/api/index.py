@@ -4,27 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Unpack
 
+from fabula.api.keywords import IndexKeywords
 from fabula.core.notes import Progress, ignore, silent
-from fabula.core.options import deal, takes
+from fabula.core.options import read_keywords, with_options
 from fabula.library.options import IndexOptions
 
 if TYPE_CHECKING:
     from fabula.library.index import Indexed
 
 
-@takes(IndexOptions)
+@with_options(IndexOptions)
 def index(
     videos: str | Path,
     *,
     options: IndexOptions | None = None,
     progress: Progress = silent,
     warn: Callable[[str], None] = ignore,
-    **given: Any,
+    **keywords: Unpack[IndexKeywords],
 ) -> Indexed:
-    """Bring a store of clips up to date with a folder of videos: new, changed and deleted files."""
-    (options,) = deal("index", given, options or IndexOptions)
+    """Bring a store of clips up to date with a folder of videos: new, changed and deleted files.
+
+    >>> fabula.index("inputs/films", store="store", processes=1).clips
+    5
+    """
+    options = read_keywords("index", keywords, options or IndexOptions)
     from fabula.api.features import choose_runner
     from fabula.jobs.runner import InProcess
     from fabula.library.generations import prepare, take_over

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Unpack
 
+from fabula.api.keywords import AttackKeywords, CheckKeywords
 from fabula.core.notes import Progress, silent
-from fabula.core.options import deal, takes
+from fabula.core.options import split_keywords, with_options
 from fabula.diagnosis.attacks import Attacked, AttackOptions, attack_judge
 from fabula.diagnosis.judges import Checked, CheckOptions, CheckPlan, check_judge, plan_check
 from fabula.diagnosis.pairs import read_pairs
@@ -16,7 +17,7 @@ from fabula.stats.resampling import Resampling
 from fabula.text.judges.options import JudgeOptions
 
 
-@takes(CheckOptions, JudgeOptions, Resampling)
+@with_options(CheckOptions, JudgeOptions, Resampling)
 def check(
     predictions: str | Path,
     refs: str | Path | Sequence[str | Path] = (),
@@ -25,14 +26,14 @@ def check(
     ask: JudgeOptions | None = None,
     how: Resampling | None = None,
     progress: Progress = silent,
-    **given: Any,
+    **keywords: Unpack[CheckKeywords],
 ) -> Checked:
     """A judge asked about the same pairs again and otherwise: a file of pairs, or predictions and references.
 
     Of stories those pairs are taken that overlap in time. Options are given one by one, or as objects.
     """
     hands = (options or CheckOptions(), ask or JudgeOptions(), how or Resampling(resamples=2000))
-    options, ask, how = deal("check", given, *hands)
+    options, ask, how = split_keywords("check", keywords, *hands)
     pairs, notes = read_pairs(predictions, [refs] if isinstance(refs, str | Path) else refs)
     seen = check_judge(pairs, options, ask, how, progress)
     return replace(seen, warnings=(*notes, *seen.warnings))
@@ -53,7 +54,7 @@ def plan(
     return plan_check(pairs, *hands, price)
 
 
-@takes(AttackOptions, JudgeOptions, Resampling)
+@with_options(AttackOptions, JudgeOptions, Resampling)
 def stress(
     predictions: str | Path,
     refs: str | Path | Sequence[str | Path] = (),
@@ -62,11 +63,11 @@ def stress(
     ask: JudgeOptions | None = None,
     how: Resampling | None = None,
     progress: Progress = silent,
-    **given: Any,
+    **keywords: Unpack[AttackKeywords],
 ) -> Attacked:
     """A judge asked about captions that say more than they should, or tell it what to answer."""
     hands = (options or AttackOptions(), ask or JudgeOptions(), how or Resampling(resamples=2000))
-    options, ask, how = deal("stress", given, *hands)
+    options, ask, how = split_keywords("stress", keywords, *hands)
     pairs, notes = read_pairs(predictions, [refs] if isinstance(refs, str | Path) else refs)
     seen = attack_judge(pairs, options, ask, how, progress)
     return replace(seen, warnings=(*notes, *seen.warnings))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
+from fabula.api.keywords import Data, LintKeywords
 from fabula.checks import Asked, Kind, Mended, Report, kind_of
 from fabula.core.errors import SpecError
-from fabula.core.options import Options, deal, option, takes
+from fabula.core.options import Options, option, read_keywords, with_options
 from fabula.io.files import dump_json
 from fabula.io.given import Hint, hold, is_one
 
@@ -58,23 +59,27 @@ class Linted:
         return {"fixed": str(self.fixed), "format_written": m.format, "lost": m.lost, "fixes": list(m.deeds)}
 
 
-@takes(LintOptions)
+@with_options(LintOptions)
 def lint(
-    file: Any,
-    refs: Any = (),
+    file: Data,
+    refs: Data = (),
     *,
     options: LintOptions | None = None,
-    **given: Any,
+    **keywords: Unpack[LintKeywords],
 ) -> Linted:
     """Look for what is odd in a file, or in an object of its shape.
 
     With `fix`, a repaired copy is written, and beside it what was done.
     Options are given one by one, or as one object.
+
+    >>> found = fabula.lint({"results": {"v_1": [{"sentence": "a man cuts an onion", "timestamp": [9, 3]}]}})
+    >>> [finding.check for finding in found.report.findings]
+    ['reversed']
     """
-    (options,) = deal("lint", given, options or LintOptions())
+    options = read_keywords("lint", keywords, options or LintOptions())
     path, fix = hold(file, Hint("data", "either", options.task, options.format)), options.fix
     options.check_fix(path)
-    several = [refs] if is_one(refs) else list(refs)
+    several = list(refs) if isinstance(refs, list | tuple) and not is_one(refs) else [refs]
     held = tuple(hold(ref, Hint("references", "references", options.task, options.refs_format)) for ref in several)
     asked = Asked(path, held, options.format, options.refs_format)
     kind: Kind = kind_of(asked, options.task)

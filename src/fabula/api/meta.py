@@ -6,11 +6,12 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
+from fabula.api.keywords import MetaKeywords
 from fabula.core.errors import SpecError
 from fabula.core.notes import Progress, silent
-from fabula.core.options import deal, option, takes
+from fabula.core.options import option, split_keywords, with_options
 from fabula.io.judgements import Judged, meet, read_flickr8k, read_judgements, read_scores
 from fabula.stats.meta import STATISTICS, Meta, People, weigh
 from fabula.stats.resampling import PairedTest
@@ -32,7 +33,7 @@ class MetaOptions(PairedTest):
     average: bool = option(False, "Average the judgements of one text before correlating.")
 
 
-@takes(MetaOptions, JudgeOptions)
+@with_options(MetaOptions, JudgeOptions)
 def meta(
     scores: str | Path | Mapping[str, str | Path] | None = None,
     answers: str | Path | None = None,
@@ -42,15 +43,21 @@ def meta(
     options: MetaOptions | None = None,
     ask: JudgeOptions | None = None,
     progress: Progress = silent,
-    **given: Any,
+    **keywords: Unpack[MetaKeywords],
 ) -> Meta:
     """Correlations of scores with people's answers, at the level of segments and of systems, and tests between metrics.
 
     `scores`: a table (`fabula score --rows`), or a mapping of one a system. `answers`: that of `study results --table`,
     or any table with item and value. `flickr8k`: the folder of Flickr8k's judgements instead, scored here; with `crowd`
     those of CrowdFlower.
+
+    >>> _ = Path("people.csv").write_text("item,value\\na,1\\nb,2\\nc,4\\n")
+    >>> _ = Path("rows.csv").write_text("video,METEOR\\na,0.1\\nb,0.2\\nc,0.3\\n")
+    >>> seen = fabula.meta("rows.csv", "people.csv", resamples=100)
+    >>> [line.metric for line in seen.lines], seen.judgements
+    (['METEOR'], 3)
     """
-    options, ask = deal("meta", given, options or MetaOptions(), ask or JudgeOptions())
+    options, ask = split_keywords("meta", keywords, options or MetaOptions(), ask or JudgeOptions())
     if flickr8k is None and ask.heeded_by_judges:
         raise SpecError(f"tables of scores are scored already, and {ask.heeded_by_judges[0]} would not be heeded")
     if flickr8k is not None:

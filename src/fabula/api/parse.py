@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from fabula import io
+from fabula.api.keywords import ParseKeywords
 from fabula.core.errors import SpecError
 from fabula.core.notes import Notes
 from fabula.core.nouns import Corpus
-from fabula.core.options import Options, deal, option, takes
+from fabula.core.options import Options, option, read_keywords, with_options
 from fabula.io import answers
 from fabula.io.files import dump_json
 from fabula.io.ids import respell_id
@@ -60,20 +61,24 @@ class Parsed:
         return {"counts": self.counts, "unparsed": unparsed, "answers": each}
 
 
-@takes(ParseOptions)
+@with_options(ParseOptions)
 def parse(
     source: str | Path,
     out: str | Path | None = None,
     refs: str | Path | Sequence[str | Path] = (),
     *,
     options: ParseOptions | None = None,
-    **given: Any,
+    **keywords: Unpack[ParseKeywords],
 ) -> Parsed:
     """Read free-form answers; with `out`, write the events they tell. Durations are taken from `refs`.
 
     Options are given one by one, or as one object.
+
+    >>> _ = Path("answers.jsonl").write_text('{"id": "v_1", "answer": "0 - 5 s: He cuts. 5 - 9 s: He fries."}')
+    >>> fabula.parse("answers.jsonl").counts["parsed"]
+    2
     """
-    (options,) = deal("parse", given, options or ParseOptions())
+    options = read_keywords("parse", keywords, options or ParseOptions())
     if out is not None:
         if io.find(options.to)[0].write is None:
             raise SpecError(f"the format {options.to!r} can be read but not written")

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
+from fabula.api.keywords import CutKeywords, FindKeywords
 from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Progress, ignore, silent
-from fabula.core.options import deal, takes
+from fabula.core.options import read_keywords, with_options
 from fabula.media.people.options import CutOptions, FindOptions
 
 if TYPE_CHECKING:
@@ -23,17 +24,17 @@ if TYPE_CHECKING:
 SAID = 10  # people that info lists
 
 
-@takes(FindOptions)
+@with_options(FindOptions)
 def find_people(
     videos: Sequence[str | Path],
     *,
     options: FindOptions | None = None,
     progress: Progress = silent,
     warn: Callable[[str], None] = ignore,
-    **given: Any,
+    **keywords: Unpack[FindKeywords],
 ) -> Cast:
     """The people of videos (files, or folders of them), written as a store; corrections beside it are applied."""
-    (options,) = deal("find_people", given, options or FindOptions)
+    options = read_keywords("find_people", keywords, options or FindOptions)
     from fabula.media.devices import place_adapter
     from fabula.media.extract import Plan
     from fabula.media.people.base import FaceModel, Look
@@ -107,12 +108,16 @@ def group_people(
     return load_cast(out, warn)
 
 
-@takes(CutOptions)
+@with_options(CutOptions)
 def cut_people(
-    store: str | Path, *, options: CutOptions | None = None, warn: Callable[[str], None] = ignore, **given: Any
+    store: str | Path,
+    *,
+    options: CutOptions | None = None,
+    warn: Callable[[str], None] = ignore,
+    **keywords: Unpack[CutKeywords],
 ) -> Cut:
     """The streams `face` and `box` of clips, as `fabula train micap` reads them."""
-    (options,) = deal("cut_people", given, options or CutOptions)
+    options = read_keywords("cut_people", keywords, options or CutOptions)
     from fabula.media.people.streams import read_clips, shots_as_clips, write_streams
 
     cast = load_cast(store, warn)

@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal, Unpack
 
+from fabula.api.keywords import PlotKeywords
 from fabula.api.saved import load_result
 from fabula.core.errors import InputError, SpecError, shown
-from fabula.core.options import Options, deal, option, takes
+from fabula.core.options import Options, option, read_keywords, with_options
 from fabula.core.registry import close_to
 from fabula.core.result import Result, Score
 from fabula.core.rows import wide as lay_wide
@@ -41,8 +42,8 @@ class PlotOptions(Options):
     )
 
 
-@takes(PlotOptions)
-def plot(kind: Kind, *systems: Given, options: PlotOptions | None = None, **given: Any) -> str:
+@with_options(PlotOptions)
+def plot(kind: Kind, *systems: Given, options: PlotOptions | None = None, **keywords: Unpack[PlotKeywords]) -> str:
     """A plot as SVG.
 
     scatter     two systems, a point per video, with the diagonal and how many lie above and below: two files of rows
@@ -50,8 +51,12 @@ def plot(kind: Kind, *systems: Given, options: PlotOptions | None = None, **give
     intervals   numbers with their intervals, a strip per metric, a line per system: results (JSON), scored with --ci
 
     Systems are files, or results that are at hand.
+
+    >>> result = fabula.score(demo.SYSTEMS["good"], demo.REFERENCES["annotator_1"], metrics="SODA_d", ci=True)
+    >>> fabula.plot("intervals", result)[-7:]
+    '</svg>\\n'
     """
-    (options,) = deal("plot", given, options or PlotOptions())
+    options = read_keywords("plot", keywords, options or PlotOptions())
     wide = PAGE if options.width == "page" else COLUMN
     names = name_systems(systems, options.names)
     if kind == "scatter":

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
+from fabula.api.keywords import Data, PowerKeywords
 from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Progress, silent
-from fabula.core.options import Options, deal, option, takes
+from fabula.core.options import Options, option, split_keywords, with_options
 from fabula.core.registry import close_to
 from fabula.core.rows import Rows
 from fabula.evaluate.clusters import cluster_results
@@ -77,23 +78,28 @@ class Powers:
         }
 
 
-@takes(PowerOptions, Clusters, ScoreOptions, without=WITHOUT)
+@with_options(PowerOptions, Clusters, ScoreOptions, without=WITHOUT)
 def power(
-    systems: Any,
-    refs: Any = (),
+    systems: Data,
+    refs: Data = (),
     *,
     options: ScoreOptions | None = None,
     asked: PowerOptions | None = None,
     progress: Progress = silent,
-    **given: Any,
+    **keywords: Unpack[PowerKeywords],
 ) -> Powers:
     """How many videos would show a difference: from two systems over the same videos, or from one, a pilot.
 
     Systems are predictions, scored against `refs`; or rows that `--rows` wrote (.jsonl, .csv), one file a system, then
     `metrics` names columns. Of one system `correlation` must be assumed.
+
+    >>> systems = [demo.SYSTEMS["good"], demo.SYSTEMS["out_of_order"]]
+    >>> line = fabula.power(systems, list(demo.REFERENCES.values()), metrics="SODA_d")["SODA_d"]
+    >>> line.videos, line.needed(0.1)
+    (15, 34)
     """
     hands = (asked or PowerOptions(), Clusters(), options or ScoreOptions())
-    asked, grouped, options = deal("power", given, *hands, without=WITHOUT)
+    asked, grouped, options = split_keywords("power", keywords, *hands, without=WITHOUT)
     several = list(systems) if isinstance(systems, list | tuple) else [systems]
     if not 1 <= len(several) <= 2:
         raise SpecError(f"{len(several)} systems; give two to be told apart, or one as a pilot")
@@ -130,7 +136,7 @@ Tables = dict[str, list[tuple[Rows, Folding]]]
 
 
 def gather(
-    systems: Sequence[Any], refs: Any, options: ScoreOptions, grouped: Clusters, progress: Progress
+    systems: Sequence[Any], refs: Data, options: ScoreOptions, grouped: Clusters, progress: Progress
 ) -> tuple[Tables, dict[str, float], str, tuple[str, ...]]:
     """Rows of every metric, of one or two systems; the metrics' scales; what is counted; warnings."""
     if not refs and all(isinstance(s, str | Path) and is_rows(Path(s)) for s in systems):

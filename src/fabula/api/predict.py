@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from fabula.api.train import find_task
-from fabula.core.options import deal, takes
+from fabula.core.options import read_keywords, with_options
 from fabula.learn import need_learn
 from fabula.learn.options import Callbacks, PredictOptions
 
 
-@takes(PredictOptions)
+@with_options(PredictOptions)
 def predict(
     name: str,
     checkpoint: str | Path,
@@ -19,15 +19,19 @@ def predict(
     *,
     options: PredictOptions | None = None,
     callbacks: Callbacks | None = None,
-    **given: Any,
+    **keywords: object,
 ) -> Any:
     """What the model of a checkpoint or run says; of the task `pss` segments (and captions) of videos, as a Corpus.
 
     With `out`, also a file: a submission. Options are given one by one, or as one object; the task's own are those of
     `fabula predict NAME --help`.
+
+    >>> corpus = fabula.predict("pss", "runs/pdvc", features="features/steps.safetensors", device="cpu")
+    >>> len(corpus)
+    4
     """
     task = find_task(name)
-    (options,) = deal("predict", given, options or task.Predict)
+    options = read_keywords("predict", keywords, options or task.Predict)
     need_learn()
     from fabula.learn.run import ask
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Unpack
 
+from fabula.api.keywords import Data, ProtocolsKeywords
 from fabula.core.notes import Progress, silent
-from fabula.core.options import deal, takes
+from fabula.core.options import split_keywords, with_options
 from fabula.diagnosis.panel import Panel, panel
 from fabula.diagnosis.protocols import Compared, Overview, overview
 from fabula.evaluate.inputs import take_both, take_sets
@@ -18,15 +19,15 @@ from fabula.text.judges.scorer import session_of
 WITHOUT = ("protocol", "metrics", "strict", *WHERE)  # a protocol has them
 
 
-@takes(Compared, ScoreOptions, without=WITHOUT)
+@with_options(Compared, ScoreOptions, without=WITHOUT)
 def protocols(
-    predictions: Any,
-    refs: Any = (),
+    predictions: Data,
+    refs: Data = (),
     *,
     options: ScoreOptions | None = None,
     compared: Compared | None = None,
     progress: Progress = silent,
-    **given: Any,
+    **keywords: Unpack[ProtocolsKeywords],
 ) -> Overview | Panel:
     """Score predictions under the default and every published protocol that applies, or `only` those named.
 
@@ -34,9 +35,14 @@ def protocols(
 
     `overview.reasons("soda-2021")` says what parts a protocol from the default. With `explain`, the two that it names
     are compared. Options are given one by one, or as objects.
+
+    >>> refs = demo.REFERENCES["annotator_1"]
+    >>> seen = fabula.protocols(demo.SYSTEMS["good"], refs, task="procedure", only=["pss-2022"])
+    >>> [column.name for column in seen.columns]
+    ['default', 'pss-2022']
     """
     own = (options or ScoreOptions(), compared or Compared())
-    options, compared = deal("protocols", given, *own, without=WITHOUT)
+    options, compared = split_keywords("protocols", keywords, *own, without=WITHOUT)
     names = compared.names or None
     options = take_sets(options)
     agreed = agreed_task(names)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Unpack
 
+from fabula.api.keywords import Data, ScoreKeywords
 from fabula.core.notes import Progress, silent
-from fabula.core.options import deal, takes
+from fabula.core.options import split_keywords, with_options
 from fabula.core.result import Result
 from fabula.evaluate import request
 from fabula.evaluate.options import ScoreOptions
@@ -15,15 +16,15 @@ if TYPE_CHECKING:
     from fabula.stats.resampling import Resampling
 
 
-@takes(ScoreOptions, Clusters)
+@with_options(ScoreOptions, Clusters)
 def score(
-    predictions: Any,
-    refs: Any = (),
+    predictions: Data,
+    refs: Data = (),
     *,
     options: ScoreOptions | None = None,
     ci: bool | Resampling = False,
     progress: Progress = silent,
-    **given: Any,
+    **keywords: Unpack[ScoreKeywords],
 ) -> Result:
     """Score predictions against one or more reference sets: files, or what a notebook has of the same shape.
 
@@ -35,6 +36,11 @@ def score(
     says how; `cluster` draws groups of videos. With `engine="ray"` or a `work` folder, stories are scored shard by
     shard, with the same numbers; `resume` goes on with the run of a work folder (docs/engines.md). Options are given
     one by one, or as one object.
+
+    >>> truth = {"v_1": [(0, 10, "a man cuts an onion"), (12, 30, "he fries it in a pan")]}
+    >>> result = fabula.score({"v_1": [(0, 10, "a man cuts an onion")]}, truth, metrics="SODA_c,mIoU")
+    >>> round(result["SODA_c"].value, 3)
+    0.667
     """
-    options, grouped = deal("score", given, options or ScoreOptions(), Clusters())
+    options, grouped = split_keywords("score", keywords, options or ScoreOptions(), Clusters())
     return request.score(predictions, refs, options, ci=ci, cluster=grouped.cluster, progress=progress)

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
+from fabula.api.keywords import SearcherKeywords, SearchKeywords
 from fabula.core.errors import SpecError
 from fabula.core.notes import Progress, ignore, silent
-from fabula.core.options import deal, takes
+from fabula.core.options import read_keywords, with_options
 from fabula.library.options import SearchOptions
 
 if TYPE_CHECKING:
@@ -25,11 +26,21 @@ if TYPE_CHECKING:
     from fabula.report.figures import Figure
 
 
-@takes(SearchOptions)
-def search(query: str, store: str | Path | None = None, *, options: SearchOptions | None = None, **given: Any) -> Found:
-    """The moments of a store that answer a query best: text, pictures, plus and minus, `A then B`."""
+@with_options(SearchOptions)
+def search(
+    query: str,
+    store: str | Path | None = None,
+    *,
+    options: SearchOptions | None = None,
+    **keywords: Unpack[SearchKeywords],
+) -> Found:
+    """The moments of a store that answer a query best: text, pictures, plus and minus, `A then B`.
+
+    >>> fabula.search("blue", "search/store", limit=2).moments[0].video
+    'b.mkv'
+    """
     named = {} if store is None else {"store": str(store)}
-    (options,) = deal("search", {**given, **named}, options or SearchOptions)
+    options = read_keywords("search", {**keywords, **named}, options or SearchOptions)
     from fabula.library.query import parse
 
     asked = parse(query)  # before anything is opened
@@ -53,10 +64,12 @@ def open_store(where: str) -> Store:
     return Store.open(where)
 
 
-@takes(SearchOptions)
-def open_searcher(*, options: SearchOptions | None = None, calibrated: bool = True, **given: Any) -> Searcher:
+@with_options(SearchOptions)
+def open_searcher(
+    *, options: SearchOptions | None = None, calibrated: bool = True, **keywords: Unpack[SearcherKeywords]
+) -> Searcher:
     """A store and its embedder, to be asked often."""
-    (options,) = deal("open_searcher", given, options or SearchOptions)
+    options = read_keywords("open_searcher", keywords, options or SearchOptions)
     from fabula.library.embedders import rebuild
     from fabula.library.find import Searcher
     from fabula.media.devices import find_device, place_adapter

@@ -5,9 +5,12 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Unpack
 
+from fabula.api.keywords import SearchKeywords
 from fabula.core.errors import FabulaError, MissingExtra
+from fabula.core.options import with_options
+from fabula.library.options import SearchOptions
 
 if TYPE_CHECKING:
     from fabula.library.find import Searcher
@@ -15,14 +18,15 @@ if TYPE_CHECKING:
     from fabula.web.binding import Binding
 
 
+@with_options(SearchOptions)
 def serve(
     store: str | Path,
     binding: Binding | None = None,
     *,
     ready: Callable[[str, Store], None] | None = None,
-    **given: Any,
+    **keywords: Unpack[SearchKeywords],
 ) -> None:
-    """Serve a store until Ctrl-C; `given` is what `fabula.search` is told of people, weights and a model.
+    """Serve a store until Ctrl-C; `keywords` are what `fabula.search` is told of people, weights and a model.
 
     `ready` is called with the link and the store when it can be reached. Bound to this machine the link is
     the address; elsewhere it carries a token, new at every start.
@@ -43,7 +47,7 @@ def serve(
     token = make_token() if needs_token(binding) else None
 
     def reopen() -> Searcher:
-        searcher = open_searcher(store=str(store), **given)
+        searcher = open_searcher(store=str(store), **keywords)
         hint = "index a folder of videos alone, or say where they are: fabula index VIDEOS --store DIR --moved"
         check_folder(searcher.store.root, store, hint)
         return warm(searcher)

@@ -5,27 +5,28 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Unpack
 
 from fabula import io
+from fabula.api.keywords import SimulateKeywords
 from fabula.api.train import find_task
 from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import ignore
 from fabula.core.nouns import Corpus, Story
-from fabula.core.options import Options, deal, takes
+from fabula.core.options import Options, read_keywords, with_options
 from fabula.learn.options import SimulateOptions
 
 
-@takes(SimulateOptions)
+@with_options(SimulateOptions)
 def simulate(
     annotations: Sequence[Path],
     *,
     options: SimulateOptions | None = None,
     warn: Callable[[str], None] = ignore,
-    **given: Any,
+    **keywords: Unpack[SimulateKeywords],
 ) -> int:
     """Write SIMULATED frame features of the videos of these annotations; returns how many videos there are."""
-    (options,) = deal("simulate", given, options or SimulateOptions)
+    options = read_keywords("simulate", keywords, options or SimulateOptions)
     annotations = [file for path in annotations for file in list_splits(Path(path))]
     if is_verified(annotations, options.format):
         return simulate_moments(annotations, options, warn)
@@ -38,7 +39,7 @@ def simulate(
 
 
 def simulate_world(
-    name: str, out: str | Path, *, options: Options | None = None, overwrite: bool = False, **given: Any
+    name: str, out: str | Path, *, options: Options | None = None, overwrite: bool = False, **keywords: object
 ) -> str:
     """Write the SIMULATED world of a task, as a folder of a user's own data would be; returns what is in it.
 
@@ -47,7 +48,7 @@ def simulate_world(
     task = find_task(name)
     if task.Simulate is None:
         raise SpecError(f"the task {task.name!r} has no simulated world")
-    (options,) = deal("simulate", given, options or task.Simulate)
+    options = read_keywords("simulate", keywords, options or task.Simulate)
     return task.simulate(options, Path(out), overwrite)
 
 

@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Unpack, cast
 
 from fabula import io
 from fabula import metrics as metric_room
+from fabula.api.keywords import StressKeywords
 from fabula.core import spec
 from fabula.core.errors import SpecError
 from fabula.core.notes import Progress, silent
 from fabula.core.nouns import Corpus
-from fabula.core.options import deal, takes
+from fabula.core.options import split_keywords, with_options
 from fabula.diagnosis.stress import Cell, Stress, StressOptions, default, refused, tell_cells
 from fabula.diagnosis.stress import stress as spoil_stories
 from fabula.metrics import Metric
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from fabula.metrics.moments import MomentMetric
 
 
-@takes(StressOptions, JudgeOptions, without=WITHOUT)
+@with_options(StressOptions, JudgeOptions, without=WITHOUT)
 def stress(
     metrics: str | Sequence[str | Metric] = (),
     corpus: str | Path | Corpus | None = None,
@@ -39,14 +40,20 @@ def stress(
     options: StressOptions | None = None,
     ask: JudgeOptions | None = None,
     progress: Progress = silent,
-    **given: Any,
+    **keywords: Unpack[StressKeywords],
 ) -> Stress:
     """Spoil reference stories in known ways and see what is left of each metric: 1 is not noticed.
 
     Without metrics, those of captions and stories that are mostly asked for; without a corpus, the bundled stories.
     Options are given one by one, or as one object.
+
+    >>> seen = fabula.stress("SODA_d", demo.REFERENCES["annotator_1"], ways=["shift"], resamples=50)
+    >>> round(seen.cells["SODA_d"]["shift"].ratio, 2)
+    0.6
     """
-    options, ask = deal("stress", given, options or StressOptions(), ask or JudgeOptions(), without=WITHOUT)
+    options, ask = split_keywords(
+        "stress", keywords, options or StressOptions(), ask or JudgeOptions(), without=WITHOUT
+    )
     wanted = choose_metrics([metrics] if isinstance(metrics, str) else metrics, options.spice)
     if all(m.reads == "questions" for m in wanted):
         if ask.heeded_by_judges:

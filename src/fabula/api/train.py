@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fabula.core.errors import SpecError
-from fabula.core.options import deal, takes
+from fabula.core.options import split_keywords, with_options
 from fabula.core.registry import close_to
 from fabula.learn import need_learn
 from fabula.learn.options import Callbacks, Changes, Run, Settings, TrainOptions
@@ -14,7 +14,7 @@ from fabula.learn.tasks import room
 from fabula.learn.tasks.base import Task
 
 
-@takes(TrainOptions, Changes, Settings, Run)
+@with_options(TrainOptions, Changes, Settings, Run)
 def train(
     name: str,
     *,
@@ -23,20 +23,25 @@ def train(
     settings: Settings | Mapping[str, Any] | None = None,
     run: Run | None = None,
     callbacks: Callbacks | None = None,
-    **given: Any,
+    **keywords: object,
 ) -> dict[str, float]:
     """Train a model and write the folder of its run; returns the last epoch's losses and scores.
 
     `name` is a task (`pss`: procedure segmentation and summarisation, Batra et al., BMVC 2022). Options are given one
     by one, or as objects; the task's own are those of `fabula train NAME --help`. Settings that are not said are those
     of the model's paper.
+
+    >>> losses = fabula.train("pss", data=demo.REFERENCES["annotator_1"], features="steps.safetensors", out="runs/new",
+    ...                       tiny=True, captioner="none", epochs=1, batch_size=8, threads=1)
+    >>> losses["step"]
+    2
     """
     found = find_task(name)
     if isinstance(task, str):  # an option of the task itself, which has this name
-        given, task = {**given, "task": task}, None
+        keywords, task = {**keywords, "task": task}, None
     hands = (task or found.Train, architecture or found.Shape, run or Run, Settings)
-    options, shape, folder, _ = deal("train", given, *hands)
-    changes = as_changes(settings) | {o.name: given[o.name] for o in Settings.options() if o.name in given}
+    options, shape, folder, _ = split_keywords("train", keywords, *hands)
+    changes = as_changes(settings) | {o.name: keywords[o.name] for o in Settings.options() if o.name in keywords}
     need_learn()
     from fabula.learn.run import fit
 
