@@ -38,7 +38,7 @@ def test_the_example_of(name, folder):
     for module in NEEDS.get(name, ()):
         pytest.importorskip(module, reason=f"fabula.{name} needs {module}, which is not installed")
     if name == "train":
-        from fabula.api.simulate import simulate
+        from fabula.verbs.training.simulate import simulate
 
         simulate([demo.REFERENCES["annotator_1"]], out=folder / "steps.safetensors")
     known = {"fabula": fabula, "demo": demo, "Path": Path}

@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 
 import fabula
-from fabula.api import keywords as declared
 from fabula.jobs.runner import Runner
 from fabula.metrics import Metric, Wanted
+from fabula.verbs import keywords as declared
 
 WRONG = Path(__file__).parents[1] / "typing" / "wrong_calls.py"
 NAMES = {"Runner": Runner, "Metric": Metric, "Wanted": Wanted}
@@ -27,7 +27,7 @@ WIDER = {"repair", "sets", "store"}  # text, or what a notebook has, is taken wh
 
 def typed_calls() -> dict[str, typing.Any]:
     """The calls whose keywords are those of a class of keywords.py."""
-    package = importlib.import_module("fabula.api")
+    package = importlib.import_module("fabula.verbs")
     found = {}
     for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
         for name, call in vars(importlib.import_module(info.name)).items():
