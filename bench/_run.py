@@ -22,7 +22,7 @@ from typing import Any
 
 from scale import memory, tree
 
-CLI = "from fabula.cli import main; main()"
+CLI = "from fabula.verbs.command_line import main; main()"
 ENOUGH = 60.0  # seconds that a side runs on one work before it is not run again
 NOT_HERE = 3  # how a process ends whose tool is not on this machine
 

@@ -134,8 +134,8 @@ def best(runs: int, *sides: tuple[str, Path, Path]) -> list[dict[str, Any]]:
 
 def side(name: str, predictions: Path, gt: Path) -> None:
     if name != "plain":
-        import fabula.api.score
         import fabula.io.moments
+        import fabula.verbs.scoring.score
 
         fabula.io.moments.formats()  # what a process pays once is not counted on either side
     wall, start = time.perf_counter(), time.process_time()

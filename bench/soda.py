@@ -28,7 +28,7 @@ def ours(pred: Path, refs: list[Path], compiled: Path) -> tuple[dict[str, float]
     command = [
         sys.executable,
         "-c",
-        "from fabula.cli import main; main()",
+        "from fabula.verbs.command_line import main; main()",
         "score",
         str(pred),
         "--refs",

@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 
-MAIN = "from fabula.cli import main; main()"
+MAIN = "from fabula.verbs.command_line import main; main()"
 RUNS = {
     "import click": [sys.executable, "-c", "import click"],
     "fabula --version": [sys.executable, "-c", MAIN, "--version"],

@@ -11,9 +11,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from fabula.api.meta import judge_flickr8k
 from fabula.core.notes import silent
 from fabula.stats.ranks import Ranks
+from fabula.verbs.trust.meta import judge_flickr8k
 
 METRICS = ("BLEU_1", "BLEU_4", "ROUGE_L", "METEOR", "CIDEr")
 

@@ -154,7 +154,7 @@ def test_rounding_is_no_fault():
 
 
 def test_every_flag_of_cli_md_exists():
-    from fabula.cli import fabula as group
+    from fabula.verbs.command_line import fabula as group
 
     flags = {o for name in group.list_commands(None) for p in group.get_command(None, name).params for o in p.opts}
     assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", page("cli.md"))) - {"--version"} <= flags | {"--help"}

@@ -4,12 +4,12 @@ import importlib
 import inspect
 import pickle
 import pkgutil
-from pathlib import Path
 
 import pytest
 
 import fabula
 from fabula.core.errors import MissingExtra
+from fabula.verbs.command_line import find_modules
 
 ROOMS = [m.name for m in pkgutil.iter_modules(fabula.__path__, "fabula.") if m.ispkg]
 
@@ -27,12 +27,11 @@ def test_names_are_the_ones_of_their_homes():
         assert getattr(fabula, name) is getattr(importlib.import_module(home), name)
 
 
-VERBS = [verb for verb in fabula.__all__ if (Path(fabula.__file__).parent / "api" / f"{verb}.py").is_file()]
+VERBS = [verb for verb, home in fabula._HOMES.items() if home.startswith("fabula.verbs.")]
 
 
 def test_every_verb_of_the_command_line_is_a_library_call():
-    cli = {m.name for m in pkgutil.iter_modules(importlib.import_module("fabula.cli").__path__) if m.name[0] != "_"}
-    assert cli - {*VERBS} == {
+    assert find_modules().keys() - {*VERBS} == {
         "annotate",
         "demo",
         "doctor",

@@ -2,11 +2,11 @@
 
 import pytest
 
-from fabula.api.meta import MetaOptions, judge_flickr8k, weigh_judged
 from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import silent
 from fabula.io.judgements import CAPTIONS, CROWD, EXPERT, read_flickr8k
 from fabula.text.judges.options import JudgeOptions
+from fabula.verbs.trust.meta import MetaOptions, judge_flickr8k, weigh_judged
 
 # ×100, from the official Java and Python tools on the same pairs
 OFFICIAL = {"BLEU_4": 30.776, "ROUGE_L": 32.314, "METEOR": 41.822, "CIDEr": 43.891}

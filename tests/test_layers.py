@@ -34,10 +34,9 @@ ORDER = [  # total: a package imports from those before it alone, inside functio
     "studies",
     "hosts",
     "demo",
-    "api",
-    "cli",
+    "verbs",
 ]
-PRINTS = {"__main__", "cli", "report", "media", "annotation", "learn", "library", "studies", "hosts", "web", "demo"}
+PRINTS = {"__main__", "verbs", "report", "media", "annotation", "learn", "library", "studies", "hosts", "web", "demo"}
 HEAVY = {"torch", "lightning", "transformers"}  # learn and media alone
 
 FILES = sorted(HOUSE.rglob("*.py"))
@@ -134,7 +133,7 @@ def test_imports_point_backwards(room):
 
 def test_no_package_bears_a_verbs_name():
     """`fabula.score` is a function; a package of that name would hide it."""
-    verbs = {path.stem for path in (HOUSE / "api").glob("*.py")} | {path.stem for path in (HOUSE / "cli").glob("*.py")}
+    verbs = {path.stem for path in (HOUSE / "verbs").rglob("*.py")}
     assert not set(ORDER) & (verbs - {"demo", "__init__"})
 
 

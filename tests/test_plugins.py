@@ -15,9 +15,9 @@ from click.testing import CliRunner
 
 import fabula
 from fabula import demo
-from fabula.cli import fabula as command
 from fabula.core.errors import FabulaError, SpecError
 from fabula.metrics import metric, room
+from fabula.verbs.command_line import fabula as command
 
 PAGE = Path(__file__).parents[1] / "docs" / "adding-a-metric.md"
 REFS = list(demo.REFERENCES.values())

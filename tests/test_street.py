@@ -43,7 +43,10 @@ def test_the_site_builds_without_a_warning(tmp_path):
     done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     page = (tmp_path / "site" / "api" / "index.html").read_text(encoding="utf-8")
-    assert 'id="fabula.api.score.score"' in page and "Score predictions against one or more reference sets" in page
+    assert (
+        'id="fabula.verbs.scoring.score.score"' in page
+        and "Score predictions against one or more reference sets" in page
+    )
     assert (tmp_path / "site" / "tutorial" / "index.html").exists()
 
 

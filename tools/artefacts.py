@@ -491,7 +491,7 @@ class Ran(NamedTuple):
 
 def run(line: str) -> Ran:
     """`fabula LINE` in this process and this folder."""
-    from fabula.cli import main
+    from fabula.verbs.command_line import main
 
     out, err, argv = io.StringIO(), io.StringIO(), sys.argv
     sys.argv, code = ["fabula", *shlex.split(line)], 0

@@ -42,12 +42,12 @@ os.environ.update({"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"})  # proc
 import httpx  # noqa: F401  (imported once, for all)
 
 import fabula
-from fabula import cli
 from fabula.annotation import fake as annotator
 from fabula.annotation.recipe import RecipeOptions
-from fabula.api import annotate as annotation
 from fabula.llm.fake import complete, read_prompt
 from fabula.text.judges import fake as judge
+from fabula.verbs import command_line as cli
+from fabula.verbs.building import annotate as annotation
 
 KEY = "sk-SECRET-abcdef-0123456789"
 SPELLED = "".join(f"\\u{ord(c):04x}" for c in KEY)
@@ -516,7 +516,7 @@ def import_all() -> None:
         options = annotation.RunOptions(store=folder / "s.sqlite", batch=True, batch_pause=0.01)
         annotation.run(folder / "m.jsonl", options=options, recipe=RecipeOptions(blind=True))
         fabula.score(folder / "p.json", folder / "g.json", metrics="SODA_c(text=judge:fabula)", judge_url="fake")
-    from fabula.cli import annotate, score  # noqa: F401
+    from fabula.verbs.command_line import annotate, score  # noqa: F401
 
 
 def tell(run: Run) -> Run:

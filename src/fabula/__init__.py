@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
 
@@ -40,53 +40,35 @@ __all__ = [
 # Names are loaded when they are first used: `import fabula` costs little more than Python itself.
 _HOMES = {
     "FabulaError": "fabula.core.errors",
-    "analyse": "fabula.api.analyse",
-    "baseline": "fabula.api.baseline",
-    "cite": "fabula.api.cite",
-    "compare": "fabula.api.compare",
-    "convert": "fabula.api.convert",
-    "diagnose": "fabula.api.diagnose",
-    "index": "fabula.api.index",
-    "lint": "fabula.api.lint",
-    "meta": "fabula.api.meta",
+    "analyse": "fabula.verbs.training.analyse",
+    "baseline": "fabula.verbs.scoring.baseline",
+    "cite": "fabula.verbs.scoring.cite",
+    "compare": "fabula.verbs.scoring.compare",
+    "convert": "fabula.verbs.building.convert",
+    "diagnose": "fabula.verbs.trust.diagnose",
+    "index": "fabula.verbs.searching.index",
+    "lint": "fabula.verbs.trust.lint",
+    "meta": "fabula.verbs.trust.meta",
     "metric": "fabula.metrics",
     "moments": "fabula.learn.retrieval.moments",
-    "parse": "fabula.api.parse",
-    "plot": "fabula.api.plot",
-    "power": "fabula.api.power",
-    "predict": "fabula.api.predict",
+    "parse": "fabula.verbs.building.parse",
+    "plot": "fabula.verbs.scoring.plot",
+    "power": "fabula.verbs.trust.power",
+    "predict": "fabula.verbs.training.predict",
     "protocol": "fabula.benchmarks",
-    "protocols": "fabula.api.protocols",
+    "protocols": "fabula.verbs.scoring.protocols",
     "read": "fabula.io",
     "reward": "fabula.evaluate.rewards",
-    "score": "fabula.api.score",
-    "search": "fabula.api.search",
-    "stress": "fabula.api.stress",
-    "train": "fabula.api.train",
+    "score": "fabula.verbs.scoring.score",
+    "search": "fabula.verbs.searching.search",
+    "stress": "fabula.verbs.trust.stress",
+    "train": "fabula.verbs.training.train",
     "uniform": "fabula.evaluate.baselines.uniform",
     "write": "fabula.io",
 }
 
 if TYPE_CHECKING:
     from fabula import match
-    from fabula.api.analyse import analyse
-    from fabula.api.baseline import baseline
-    from fabula.api.cite import cite
-    from fabula.api.compare import compare
-    from fabula.api.convert import convert
-    from fabula.api.diagnose import diagnose
-    from fabula.api.index import index
-    from fabula.api.lint import lint
-    from fabula.api.meta import meta
-    from fabula.api.parse import parse
-    from fabula.api.plot import plot
-    from fabula.api.power import power
-    from fabula.api.predict import predict
-    from fabula.api.protocols import protocols
-    from fabula.api.score import score
-    from fabula.api.search import search
-    from fabula.api.stress import stress
-    from fabula.api.train import train
     from fabula.benchmarks import protocol
     from fabula.core.errors import FabulaError
     from fabula.evaluate.baselines.uniform import uniform
@@ -94,16 +76,34 @@ if TYPE_CHECKING:
     from fabula.io import read, write
     from fabula.learn.retrieval.moments import moments
     from fabula.metrics import metric
+    from fabula.verbs.building.convert import convert
+    from fabula.verbs.building.parse import parse
+    from fabula.verbs.scoring.baseline import baseline
+    from fabula.verbs.scoring.cite import cite
+    from fabula.verbs.scoring.compare import compare
+    from fabula.verbs.scoring.plot import plot
+    from fabula.verbs.scoring.protocols import protocols
+    from fabula.verbs.scoring.score import score
+    from fabula.verbs.searching.index import index
+    from fabula.verbs.searching.search import search
+    from fabula.verbs.training.analyse import analyse
+    from fabula.verbs.training.predict import predict
+    from fabula.verbs.training.train import train
+    from fabula.verbs.trust.diagnose import diagnose
+    from fabula.verbs.trust.lint import lint
+    from fabula.verbs.trust.meta import meta
+    from fabula.verbs.trust.power import power
+    from fabula.verbs.trust.stress import stress
+else:  # hidden from type checkers, for which every name would be there
 
+    def __getattr__(name):
+        import importlib
 
-def __getattr__(name: str) -> Any:
-    import importlib
-
-    if name == "match":
-        return importlib.import_module("fabula.match")
-    if name in _HOMES:
-        return getattr(importlib.import_module(_HOMES[name]), name)
-    raise AttributeError(f"module 'fabula' has no attribute {name!r}")
+        if name == "match":
+            return importlib.import_module("fabula.match")
+        if name in _HOMES:
+            return getattr(importlib.import_module(_HOMES[name]), name)
+        raise AttributeError(f"module 'fabula' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

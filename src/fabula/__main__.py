@@ -17,7 +17,7 @@ def main() -> None:
     if usual and threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, lambda *_: os._exit(130))
     try:
-        from fabula.cli import main as run
+        from fabula.verbs.command_line import main as run
     except ModuleNotFoundError as error:
         name = (error.name or "").partition(".")[0]
         if name in ("", "fabula"):

@@ -18,11 +18,11 @@ from fabula.annotation import fake
 from fabula.annotation.recipe import Recipe, RecipeOptions
 from fabula.annotation.run import Batching, Work
 from fabula.annotation.store import Store
-from fabula.api import annotate as api
 from fabula.core.errors import InputError, SpecError
 from fabula.llm import EndpointError, EndpointOptions
 from fabula.llm import batch as module
 from fabula.llm.fake import Server, serving
+from fabula.verbs.building import annotate as api
 from tests.annotation.test_run import KILLED, contents, work_on
 from tests.annotation.toys import FakeLooker, make_moments, write_moments
 

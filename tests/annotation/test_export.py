@@ -15,9 +15,9 @@ import fabula
 from fabula.annotation.export import Export, write_potato
 from fabula.annotation.recipe import RecipeOptions
 from fabula.annotation.stats import MARK, Row
-from fabula.api import annotate as api
-from fabula.api.simulate import simulate
 from fabula.core.errors import InputError
+from fabula.verbs.building import annotate as api
+from fabula.verbs.training.simulate import simulate
 from tests.annotation.toys import make_moments, write_moments
 
 

@@ -26,13 +26,13 @@ from fabula.annotation.recipe import Recipe, RecipeOptions
 from fabula.annotation.run import Work
 from fabula.annotation.shards import run_shards, shard_folder, take_over_shards
 from fabula.annotation.store import Store
-from fabula.api import annotate as api
 from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import silent
 from fabula.jobs.runner import InProcess
 from fabula.llm import EndpointError, EndpointOptions
 from fabula.llm import client as llm_client
 from fabula.llm.fake import Server, serving
+from fabula.verbs.building import annotate as api
 from tests.annotation.toys import FakeLooker, make_moments, write_moments
 
 KEY = "sk-0123456789abcdef"
@@ -276,7 +276,7 @@ def test_what_a_killed_worker_left_is_taken_over(tmp_path):
 
 KILLED = """
 import sys
-from fabula.cli import main
+from fabula.verbs.command_line import main
 sys.argv = ["fabula", "annotate", "run", *sys.argv[1:]]
 main()
 """

@@ -6,12 +6,12 @@ import pytest
 
 import fabula
 from fabula import demo
-from fabula.api.diagnose import Explained
 from fabula.core.errors import SpecError
 from fabula.diagnosis.errors import Diagnosis
 from fabula.diagnosis.finding import Limits
 from fabula.diagnosis.protocols import Overview
 from fabula.stats import Resampling
+from fabula.verbs.trust.diagnose import Explained
 from tests.moment_toys import VIDEOS, tvr_predictions, tvr_queries
 from tests.toys import corpus
 
@@ -116,7 +116,7 @@ def test_baseline(files):
 def test_train_and_predict(tmp_path):
     pytest.importorskip("torch", reason="training needs fabula[learn]")
     pytest.importorskip("lightning_fabric", reason="training needs fabula[learn]")
-    from fabula.api.simulate import simulate
+    from fabula.verbs.training.simulate import simulate
 
     refs, store = demo.REFERENCES["annotator_1"], tmp_path / "sim.safetensors"
     assert simulate([refs], out=store) == 15

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pytest
 
-from fabula.cli import main
+from fabula.verbs.command_line import main
 
 REFS = {
     "v_a": {"duration": 60, "timestamps": [[0, 10], [12, 30], [35, 58]], "sentences": ["one", "two", "three"]},

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-MAIN = "from fabula.cli import main; main()"
+MAIN = "from fabula.verbs.command_line import main; main()"
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_a_bare_list_names_everything(fabula):
 def test_doctor_shows_every_extra(fabula):
     from importlib.metadata import metadata
 
-    from fabula.cli.doctor import OWNERS
+    from fabula.verbs.scoring.commands.doctor import OWNERS
 
     ran, every = fabula("doctor"), fabula("doctor", "--extras")
     assert sum(line.startswith("· ") and "absent" in line for line in ran.out.splitlines()) <= 1
@@ -93,8 +93,8 @@ def test_signatures_full_and_short(fabula, tmp_path):
 
     from rich.console import Console
 
-    from fabula.api.score import score
     from fabula.report.table import rich_table
+    from fabula.verbs.scoring.score import score
 
     result = score(tmp_path / "preds.json", tmp_path / "refs.json", protocol="soda-2021")
     shown = {}
@@ -122,4 +122,4 @@ def test_to_begin_loads_little(words):
     code += "except SystemExit: pass\nprint('LOADED', *sys.modules)"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     loaded = ran.stdout.rpartition("LOADED")[2].split()
-    assert not {"numpy", "rich", "json", "fabula.io", "fabula.metrics", "fabula.api"} & set(loaded)
+    assert not {"numpy", "rich", "json", "fabula.io", "fabula.metrics", "fabula.verbs.scoring.score"} & set(loaded)

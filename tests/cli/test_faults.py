@@ -24,7 +24,7 @@ def fail_with(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
     def fail() -> None:
         raise error
 
-    monkeypatch.setattr(importlib.import_module("fabula.cli.doctor"), "kernel_state", fail)
+    monkeypatch.setattr(importlib.import_module("fabula.verbs.scoring.commands.doctor"), "kernel_state", fail)
     monkeypatch.setattr("sys.argv", ["fabula", "doctor"])
 
 

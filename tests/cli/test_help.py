@@ -7,7 +7,7 @@ import re
 import click
 import pytest
 
-from fabula.cli import fabula as top
+from fabula.verbs.command_line import fabula as top
 
 GROUPS = [
     name

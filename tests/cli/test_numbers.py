@@ -24,10 +24,11 @@ import pytest
 from rich.cells import cell_len
 
 from fabula import demo
-from fabula.cli import _out, fabula, main
-from fabula.cli._console import WIDEST, make_bar
-from fabula.cli._shared.screen import Screen
 from fabula.core.printable import cut_words
+from fabula.verbs.command_line import fabula, main
+from fabula.verbs.terminal import out as _out
+from fabula.verbs.terminal.console import WIDEST, make_bar
+from fabula.verbs.terminal.screen import Screen
 from tests.annotation.toys import write_moments
 from tests.studies.made import make_plan
 
@@ -284,7 +285,7 @@ REASONS: dict[str, str] = {
 
 def all_verbs() -> Iterator[str]:
     """Every verb, those of groups too; a group of tasks counts as one."""
-    from fabula.cli._shared.tasks import Tasks
+    from fabula.verbs.terminal.tasks import Tasks
 
     ctx = click.Context(fabula)
     for name in fabula.list_commands(ctx):

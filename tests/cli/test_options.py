@@ -11,12 +11,13 @@ import pytest
 from click.testing import CliRunner
 
 import fabula as package
-from fabula.cli._console import Several
-from fabula.cli._options import flags, typed
 from fabula.core.errors import SpecError
-from fabula.core.options import MUST, Options, option
+from fabula.core.options import MUST, Options, option, read_keywords
 from fabula.evaluate.options import WHERE, ScoreOptions
 from fabula.text.judges.options import JudgeOptions
+from fabula.verbs.command_line import find_modules
+from fabula.verbs.terminal.console import Several
+from fabula.verbs.terminal.flags import flags, typed
 
 JUDGES = tuple(o.name for o in JudgeOptions.options())
 VERBS = {
@@ -30,7 +31,7 @@ VERBS = {
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_shared_option_says_the_same_everywhere(verb):
-    command = importlib.import_module(f"fabula.cli.{verb}").command
+    command = importlib.import_module(find_modules()[verb]).command
     assert command.params[0].param_type_name == "argument" and command.params[1].opts == ["-r", "--refs"]
     flagged = {option.name: option for option in command.params}
     for o in ScoreOptions.options():
@@ -41,12 +42,12 @@ def test_a_shared_option_says_the_same_everywhere(verb):
 
 @pytest.mark.parametrize("verb", ["score", "compare", "protocols", "diagnose"])
 def test_a_library_call_takes_the_flags_of_its_verb(verb):
-    call = importlib.import_module(f"fabula.api.{verb}")
-    keywords = inspect.signature(getattr(call, verb)).parameters
+    call = getattr(package, verb)
+    keywords = inspect.signature(call).parameters
     for o in ScoreOptions.options():
         if o.name not in VERBS[verb]:
             assert keywords[o.name].default == o.default and keywords[o.name].annotation == o.hint
-            assert f"{o.name}: {o.about.help}" in getattr(call, verb).__doc__
+            assert f"{o.name}: {o.about.help}" in call.__doc__
         elif (verb, o.name) != ("diagnose", "task"):
             assert o.name not in keywords
             with pytest.raises(TypeError, match=f"unexpected keyword argument '{o.name}'"):
@@ -153,9 +154,9 @@ def test_a_new_option_is_one_line():
 
     made, said = paint("-q", "sharp", "-m", "mIoU", kind=More)
     assert (made.mood, made.metrics, said) == ("sharp", "mIoU", ["--metrics", "--mood"])
-    assert More.of({"mood": "x"}, "score").mood == "x"
+    assert read_keywords("score", {"mood": "x"}, More).mood == "x"
     with pytest.raises(TypeError, match="did you mean 'mood'"):
-        More.of({"moood": "x"}, "score")
+        read_keywords("score", {"moood": "x"}, More)
 
 
 def test_an_option_that_must_be_given():
@@ -166,7 +167,7 @@ def test_an_option_that_must_be_given():
     assert "Missing option '-o' / '--out'" in paint(kind=Out).stderr
     assert paint("-o", "x", kind=Out)[0] == Out(out=Path("x"))
     with pytest.raises(TypeError, match=r"write\(\) needs the keyword argument 'out'"):
-        Out.of({}, "write")
+        read_keywords("write", {}, Out)
 
 
 # What is not heeded is refused ---------------------------------------------------------------------------------------

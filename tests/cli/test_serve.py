@@ -15,7 +15,7 @@ import pytest
 
 from fabula.core.errors import InputError
 
-serving = import_module("fabula.cli.serve")  # the package's name `serve` is the command
+serving = import_module("fabula.verbs.searching.commands.serve")  # the package's name `serve` is the command
 SODA_D = ("--metrics", "SODA_d")
 
 

@@ -16,7 +16,7 @@ SLOW = """
 import sys, time
 from pathlib import Path
 import click
-from fabula import cli
+from fabula.verbs import command_line as cli
 from fabula.io.files import write_bytes
 
 @click.command()
@@ -60,7 +60,7 @@ def test_sigterm_ends_a_server_and_what_it_keeps(tmp_path):
     """A server of ours ends in good order, its temporary folder with it."""
     served = """
 import tempfile
-from fabula import cli
+from fabula.verbs import command_line as cli
 from fabula.web.binding import Binding, open_socket, run
 
 async def app(scope, receive, send):

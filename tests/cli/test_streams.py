@@ -9,7 +9,7 @@ import pytest
 
 from tests.toys import notes_of
 
-START = "from fabula.cli import main; main()"
+START = "from fabula.verbs.command_line import main; main()"
 
 
 def shell(*typed, ends="", **environment):
@@ -45,7 +45,7 @@ def test_an_encoding_without_the_character(tmp_path):
 
 
 def test_no_color_means_none(monkeypatch, capfd):
-    from fabula.cli._console import print_note
+    from fabula.verbs.terminal.console import print_note
 
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setattr("click.utils.should_strip_ansi", lambda stream=None, color=None: color is False)
@@ -54,7 +54,7 @@ def test_no_color_means_none(monkeypatch, capfd):
 
 
 def test_lines_of_progress_where_there_is_no_terminal(monkeypatch, capsys):
-    from fabula.cli import _console
+    from fabula.verbs.terminal import console as _console
 
     now = [100.0]
     monkeypatch.setattr(_console.time, "monotonic", lambda: now[0])
@@ -76,7 +76,7 @@ def test_lines_of_progress_where_there_is_no_terminal(monkeypatch, capsys):
 
 def test_lines_of_progress_are_told_from_the_rest(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     """A run on a machine under load prints how far it is; tests that count lines leave these out."""
-    from fabula.cli import _console
+    from fabula.verbs.terminal import console as _console
 
     monkeypatch.setattr(_console, "EVERY", 0.0)
     tell = _console.tell_progress()

@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from fabula import demo
-from fabula.cli import fabula
 from fabula.core.errors import FabulaError, InputError, MissingExtra, SpecError
+from fabula.verbs.command_line import fabula
 
 REFS = str(demo.REFERENCES["annotator_1"])
 

@@ -25,7 +25,15 @@ def test_a_wrong_verb_names_its_neighbour(fabula):
 
 def test_the_installed_command_is_this_one():
     """In a process of its own, as a shell starts it."""
-    command = [sys.executable, "-c", "from fabula.cli import main; main()", "score", "nothing.json", "--refs", "none"]
+    command = [
+        sys.executable,
+        "-c",
+        "from fabula.verbs.command_line import main; main()",
+        "score",
+        "nothing.json",
+        "--refs",
+        "none",
+    ]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert ran.returncode == 2 and ran.stdout == ""
     assert ran.stderr == "fabula: error: nothing.json: no such file; check the path\n"
@@ -37,7 +45,7 @@ def test_output_that_nobody_reads_ends_quietly(tmp_path, typed, broken):
     """As in `fabula … | head -1`, with a reader who left before the first line."""
     reader, writer = os.pipe()
     os.close(reader)
-    command = [sys.executable, "-c", "from fabula.cli import main; main()", *typed]
+    command = [sys.executable, "-c", "from fabula.verbs.command_line import main; main()", *typed]
     with (tmp_path / "err").open("wb") as err:
         ran = subprocess.run(command, stdout=writer, stderr=writer if broken == "both" else err, timeout=60)
     os.close(writer)
@@ -47,7 +55,15 @@ def test_output_that_nobody_reads_ends_quietly(tmp_path, typed, broken):
 def test_an_error_that_nobody_reads_ends_quietly():
     reader, writer = os.pipe()
     os.close(reader)
-    command = [sys.executable, "-c", "from fabula.cli import main; main()", "score", "nothing.json", "--refs", "none"]
+    command = [
+        sys.executable,
+        "-c",
+        "from fabula.verbs.command_line import main; main()",
+        "score",
+        "nothing.json",
+        "--refs",
+        "none",
+    ]
     ran = subprocess.run(command, stdout=subprocess.PIPE, stderr=writer, timeout=60)
     os.close(writer)
     assert (ran.returncode, ran.stdout) == (141, b"")

@@ -10,10 +10,10 @@ from click.testing import CliRunner
 
 import fabula
 from fabula import demo
-from fabula.cli import fabula as command
 from fabula.core.errors import InputError
 from fabula.core.result import Result
 from fabula.text._scorer import OneByOne
+from fabula.verbs.command_line import fabula as command
 
 METRICS = ["SODA_d", "mIoU", "mJaccard", "PRF", "OrderedPRF", "SODA_c(text=exact,tok=none)"]
 

@@ -13,8 +13,6 @@ pytest.importorskip("httpx", reason="the extra llm is not installed")
 from click.testing import CliRunner
 
 from fabula import demo
-from fabula.api import judge as api
-from fabula.cli import fabula as command
 from fabula.core.errors import InputError, SpecError
 from fabula.diagnosis.judges import WAYS
 from fabula.llm import EndpointOptions
@@ -24,6 +22,8 @@ from fabula.stats.resampling import Resampling
 from fabula.text.judges.attempts import speaks_to_judge
 from fabula.text.judges.fake import draw, obey, reply
 from fabula.text.judges.options import JudgeOptions
+from fabula.verbs.command_line import fabula as command
+from fabula.verbs.trust import judge as api
 
 GOOD, REFS = demo.SYSTEMS["good"], list(demo.REFERENCES.values())
 QUICK = Resampling(resamples=200)

@@ -12,11 +12,11 @@ from click.testing import CliRunner
 
 import fabula
 from fabula import demo
-from fabula.cli import fabula as command
 from fabula.core.errors import InputError, SpecError
 from fabula.llm import EndpointOptions
 from fabula.llm.session import asking
 from fabula.text.judges.fake import reply
+from fabula.verbs.command_line import fabula as command
 
 GOOD, REFS = demo.SYSTEMS["good"], list(demo.REFERENCES.values())
 METRICS = "SODA_c(text=judge:fabula),SODA_c(text=judge:fabula-brief)"

@@ -138,7 +138,7 @@ def test_pairs_can_be_drawn_when_the_run_is_over():
 def test_pages_and_comparisons_of_a_judge(tmp_path):
     from click.testing import CliRunner
 
-    from fabula.cli import fabula as command
+    from fabula.verbs.command_line import fabula as command
 
     record, page = tmp_path / "judge.jsonl", tmp_path / "page.html"
     asks = ["-m", METRIC, "--judge-url", "fake:", "--judge-record", str(record)]
@@ -156,7 +156,7 @@ def test_pages_and_comparisons_of_a_judge(tmp_path):
 def test_record_that_would_replace_what_is_read(tmp_path):
     from click.testing import CliRunner
 
-    from fabula.cli import fabula as command
+    from fabula.verbs.command_line import fabula as command
 
     copy = tmp_path / "preds.json"
     copy.write_bytes(GOOD.read_bytes())

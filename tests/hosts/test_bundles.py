@@ -17,10 +17,10 @@ from click.testing import CliRunner
 
 import fabula
 from fabula import demo
-from fabula.api.host import host
-from fabula.cli import fabula as command
 from fabula.core.errors import FabulaError, InputError, SpecError
 from fabula.hosts.bundles import find_submission, hide_folder, unpack
+from fabula.verbs.building.host import host
+from fabula.verbs.command_line import fabula as command
 
 REFS = list(demo.REFERENCES.values())
 GOOD = demo.SYSTEMS["good"]

@@ -15,8 +15,8 @@ import pytest
 from click.testing import CliRunner
 
 import fabula
-from fabula.cli import fabula as command
 from fabula.hosts import where
+from fabula.verbs.command_line import fabula as command
 
 FOLDER = where("lmms-eval")
 SAID = "0 - 20 seconds: A woman weighs flour."

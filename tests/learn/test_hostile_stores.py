@@ -250,7 +250,7 @@ ENDINGS = ["", ".h5", ".safetensors"]
 SIMULATE = """
 import sys, resource
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]),) * 2)
-from fabula.cli import main
+from fabula.verbs.command_line import main
 sys.argv = ["fabula", *sys.argv[2:]]
 main()
 """

@@ -15,10 +15,10 @@ for module in ("lightning_fabric", "safetensors", "tokenizers"):
     pytest.importorskip(module, reason="training needs fabula[learn]")
 
 import fabula  # noqa: E402
-from fabula.cli import fabula as command  # noqa: E402
 from fabula.core.errors import InputError, SpecError  # noqa: E402
 from fabula.learn.identity.analysis import GRID, density  # noqa: E402
 from fabula.learn.identity.attention import FaceShares  # noqa: E402
+from fabula.verbs.command_line import fabula as command  # noqa: E402
 from tests.learn.test_micap_task import FAST, SHAPE, run, world  # noqa: E402, F401
 
 

@@ -17,11 +17,11 @@ for module in ("lightning_fabric", "safetensors", "tokenizers"):
     pytest.importorskip(module, reason="training needs fabula[learn]")
 
 import fabula  # noqa: E402
-from fabula.cli import fabula as command  # noqa: E402
 from fabula.core.errors import FabulaError, InputError, SpecError  # noqa: E402
 from fabula.media.cut import cut_features  # noqa: E402
 from fabula.media.stores.features import Features, write_features  # noqa: E402
 from fabula.report.film import Film, Person, film_page, put_names, row_of  # noqa: E402
+from fabula.verbs.command_line import fabula as command  # noqa: E402
 from tests.learn.test_micap_task import FAST, SHAPE, run, world  # noqa: E402, F401
 
 VIDEOS = [f for above in Path(__file__).resolve().parents for f in (above / "shared/data/videos").glob("xukun.mp4")]

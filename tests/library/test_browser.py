@@ -16,8 +16,8 @@ pytest.importorskip("uvicorn", reason="the server needs fabula[web]")
 pytest.importorskip("lancedb", reason="a store needs fabula[search]")
 pytest.importorskip("av", reason="films are made with fabula[features]")
 
-from fabula.api.index import index
 from fabula.library.page import desk
+from fabula.verbs.searching.index import index
 from tests.library.served import EVIL, make_cast, make_film, make_films, make_store, open_searcher, serving
 
 DOWN, UP, ENTER, ESCAPE = "\ue015", "\ue013", "\ue007", "\ue00c"
@@ -334,7 +334,7 @@ def test_the_server_is_away(chromium, library, screenshots):
 @pytest.mark.slow
 def test_real_films_by_the_offline_embedder(chromium, shared_data, screenshots, tmp_path):
     """Ten films as they come: what is typed finds them, and they play."""
-    from fabula.api.search import open_searcher as open_real
+    from fabula.verbs.searching.search import open_searcher as open_real
 
     index(shared_data / "videos", store=str(tmp_path / "store"), processes=1)
     with serving(lambda: open_real(store=str(tmp_path / "store"))) as address:

@@ -23,12 +23,12 @@ pytest.importorskip("lancedb", reason="a store needs fabula[search]")
 pytest.importorskip("av", reason="films are made with fabula[features]")
 
 import fabula
-from fabula.api.index import index
 from fabula.library.calibrate import FILE
 from fabula.library.look import no_clips
 from fabula.library.page import desk, server
 from fabula.library.page.catalogue import make_key
 from fabula.library.store import Store
+from fabula.verbs.searching.index import index
 from fabula.web.binding import Binding
 from fabula.web.tokens import make_token
 from tests.library.served import (

@@ -198,7 +198,7 @@ def test_bad_videos_left_out_when_told(bad, tmp_path):
 
 FULL = """
 import resource, signal, sys
-from fabula.cli import main
+from fabula.verbs.command_line import main
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]),) * 2)
 sys.argv[1:] = sys.argv[2:]

@@ -59,7 +59,7 @@ def test_another_package_offers_its_own(tmp_path, films):
     (info / "entry_points.txt").write_text(f"[{GROUP}]\nbrightness = outside:Brightness\nbroken = outside:Nothing\n")
     code = (
         f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
-        "from fabula.cli import main\n"
+        "from fabula.verbs.command_line import main\n"
         f"sys.argv = ['fabula', 'features', 'extract', {str(films)!r}, '--with', sys.argv[1], '-o', sys.argv[2]]\n"
         "main()\n"
     )

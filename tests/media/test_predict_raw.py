@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import fabula
-from fabula.api.features import extract_features
-from fabula.cli import main
+from fabula.verbs.command_line import main
+from fabula.verbs.training.features import extract_features
 from tests.media.conftest import write_video
 
 pytest.importorskip("torch", reason="models need fabula[learn]")

@@ -209,7 +209,7 @@ def test_published_orders_do_depend_on_it() -> None:
 
 
 def test_the_claim_stands_in_the_list_of_metrics() -> None:
-    from fabula.api.listing import metric_table
+    from fabula.verbs.scoring.listing import metric_table
 
     head, rows = metric_table()
     said = {row[0].partition("@")[0]: row[-1] for row in rows}

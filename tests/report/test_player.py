@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 import fabula
-from fabula.api.beside import find_beside
-from fabula.cli import main
 from fabula.core.errors import InputError, SpecError
 from fabula.core.nouns import Corpus, Event, Segment, Story
 from fabula.report.pages import make_page
+from fabula.verbs.command_line import main
+from fabula.verbs.scoring.beside import find_beside
 from tests.moment_toys import lines
 from tests.report.test_browser import Page
 from tests.report.test_watch import make_film

@@ -158,8 +158,8 @@ def test_chromium_plays_the_films_at_hand(chromium, tmp_path, screenshots, share
     """H.264 with AAC, as data sets come; what browsers do not play is refused when the study is made."""
     import json
 
-    from fabula.api import study as api
     from fabula.core.errors import InputError
+    from fabula.verbs.building import study as api
     from tests.studies.made import make_plan
 
     plan = make_plan(tmp_path, count=1, questions=1, raters_per_question=1, clips=str(shared_data / "videos"))

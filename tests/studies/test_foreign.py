@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from fabula.api import study as api
 from fabula.core import whole
 from fabula.core.errors import InputError
 from fabula.io.tables import escape_formula, read_table, unescape_formula
 from fabula.studies import store as stores
 from fabula.studies.items import Item
 from fabula.studies.store import Store
+from fabula.verbs.building import study as api
 from tests.studies.made import film, make_plan, make_study
 
 GOOD = {"static": 1, "dynamic": 2, "accuracy_1": 5, "accuracy_2": 3}

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from fabula.api import study as api
 from fabula.core.errors import InputError
 from fabula.studies.items import clock, read_items
 from fabula.studies.plan import Plan
+from fabula.verbs.building import study as api
 from tests.studies.made import film
 
 

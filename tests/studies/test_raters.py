@@ -8,7 +8,6 @@ from statistics import mean
 
 import pytest
 
-from fabula.api import study as api
 from fabula.core.errors import SpecError
 from fabula.studies import report
 from fabula.studies.design import make_design
@@ -17,6 +16,7 @@ from fabula.studies.plan import Analysis, Plan
 from fabula.studies.power import reach
 from fabula.studies.raters import KINDS, World, deal_kinds, simulate
 from fabula.studies.results import find_results
+from fabula.verbs.building import study as api
 from tests.studies.made import make_plan
 
 

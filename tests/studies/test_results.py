@@ -10,12 +10,12 @@ from statistics import mean
 
 import pytest
 
-from fabula.api import study as api
 from fabula.core.errors import InputError
 from fabula.stats.agreement import alpha
 from fabula.studies import report
 from fabula.studies.results import Answers, find_results, to_dict
 from fabula.studies.store import Store
+from fabula.verbs.building import study as api
 from tests.studies.made import EVIL, make_study
 
 

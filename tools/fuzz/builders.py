@@ -498,7 +498,7 @@ def make_people(rng: Random) -> Case:
 
 
 def use_people(case: Case, folder: Path, said: Said) -> Any:
-    from fabula.api import people as api
+    from fabula.verbs.training import people as api
 
     store, o = folder / "people.npz", case.options
     warn = said.append
@@ -660,8 +660,8 @@ def make_study_store(rng: Random) -> Case:
 
 
 def use_study(case: Case, folder: Path, said: Said) -> Any:
-    from fabula.api.study import backup, results, write_table
     from fabula.studies.results import to_dict
+    from fabula.verbs.building.study import backup, results, write_table
 
     if case.options["backup"]:
         backup(folder / "study", folder / "copy.sqlite")
@@ -792,7 +792,7 @@ def read_annotated(case: Case, folder: Path, said: Said) -> Any:
 def finished_annotation() -> bytes:
     """The store of a small run against the endpoint that is built in."""
     from fabula.annotation.recipe import RecipeOptions
-    from fabula.api import annotate as api
+    from fabula.verbs.building import annotate as api
 
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
@@ -851,9 +851,9 @@ def make_clip_features(rng: Random) -> Case:
 
 
 def use_clip_features(case: Case, folder: Path, said: Said) -> Any:
-    from fabula.api.features import cut_features
     from fabula.learn.retrieval.npz import open_store
     from fabula.media.stores.features import Features
+    from fabula.verbs.training.features import cut_features
 
     if case.options["what"] == "npz":
         store = open_store(folder / "store")

@@ -17,8 +17,8 @@ from tools.fuzz.odd import FILES, VALUES
 from tools.fuzz.verbs import TASKS, choose_options, make_files
 from tools.fuzz.watch import CONTROLS, LONGEST, Case, Said, Target, Wrong
 
-from fabula import cli
 from fabula.benchmarks import room as protocol_room
+from fabula.verbs import command_line as cli
 
 VERBS = (
     "score",

@@ -77,8 +77,14 @@ CHANGES = (
         "verb: score good.json --refs annotator_1.json annotator_2.json --ci",
     ),
     # options
-    Change("option", "cli/score.py", "thresholds: bool", "levels: bool", "surface: command score"),
-    Change("option", "cli/score.py", "against: Path | None", "second: Path | None", "surface: command score"),
+    Change("option", "verbs/scoring/commands/score.py", "thresholds: bool", "levels: bool", "surface: command score"),
+    Change(
+        "option",
+        "verbs/scoring/commands/score.py",
+        "against: Path | None",
+        "second: Path | None",
+        "surface: command score",
+    ),
     Change(
         "option", "library/options.py", "at_least=1, at_most=1000", "at_least=1, at_most=999", "surface: command search"
     ),
@@ -89,10 +95,10 @@ CHANGES = (
         "private: bool = option(True,",
         "surface: command host",
     ),
-    Change("option", "cli/_options.py", '"-r", "--refs"', '"--refs"', "surface: command compare"),
-    Change("option", "cli/host.py", '"--out", "-o"', '"--out"', "surface: command host"),
+    Change("option", "verbs/terminal/flags.py", '"-r", "--refs"', '"--refs"', "surface: command compare"),
+    Change("option", "verbs/building/commands/host.py", '"--out", "-o"', '"--out"', "surface: command host"),
     # columns and keys
-    Change("column", "cli/power.py", '"sigma"', '"spread"', "verb: power"),
+    Change("column", "verbs/trust/commands/power.py", '"sigma"', '"spread"', "verb: power"),
     Change("column", "report/judges.py", '"unparsed"', '"unread"', "verb: protocols preds_two"),
     Change("column", "core/result.py", '"protocol": self.protocol', '"rules": self.protocol', SCORE),
     Change("column", "core/result.py", '"counts": dict', '"count": dict', SCORE),
@@ -108,25 +114,29 @@ CHANGES = (
     # numbers of messages
     Change(
         "message",
-        "cli/_shared/gates.py",
+        "verbs/terminal/gates.py",
         "{value:.4f}",
         "{value:.3f}",
         "verb: score good.json --refs annotator_1.json -m SODA_c --fail-under",
     ),
-    Change("message", "api/power.py", "{len(several)} systems", "{len(several) + 1} systems", "refused: power"),
-    Change("message", "api/compare.py", "two or more", "2 or more", "refused: compare"),
+    Change("message", "verbs/trust/power.py", "{len(several)} systems", "{len(several) + 1} systems", "refused: power"),
+    Change("message", "verbs/scoring/compare.py", "two or more", "2 or more", "refused: compare"),
     # exit codes
     Change(
         "exit",
-        "cli/__init__.py",
+        "verbs/command_line.py",
         "end_with(str(error), 3)",
         "end_with(str(error), 4)",
         "verb: compare good.json over_segmenting.json",
     ),
-    Change("exit", "cli/__init__.py", "code: int = 2)", "code: int = 1)", "refused: score"),
-    Change("exit", "cli/lint.py", "found.sound else 1", "found.sound else 0", "verb: lint"),
+    Change("exit", "verbs/command_line.py", "code: int = 2)", "code: int = 1)", "refused: score"),
+    Change("exit", "verbs/trust/commands/lint.py", "found.sound else 1", "found.sound else 0", "verb: lint"),
     Change(
-        "exit", "cli/__init__.py", "err=True)\n        sys.exit(2)", "err=True)\n        sys.exit(3)", "refused: scroe"
+        "exit",
+        "verbs/command_line.py",
+        "err=True)\n        sys.exit(2)",
+        "err=True)\n        sys.exit(3)",
+        "refused: scroe",
     ),
     # names
     Change("name", "__init__.py", '    "cite",\n', "", "surface: names of fabula"),

@@ -35,7 +35,7 @@ def runs() -> list[Run]:
 def commands() -> Iterator[tuple[str, Any]]:
     import click
 
-    from fabula.cli import fabula
+    from fabula.verbs.command_line import fabula
 
     def walk(command: Any, path: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
         yield " ".join(path) or "fabula", command

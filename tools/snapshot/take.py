@@ -103,7 +103,7 @@ def copy(source: Path, target: Path) -> None:
 
 
 def command(words: tuple[str, ...], folder: Path, columns: int | None) -> tuple[int, str, str]:
-    from fabula.cli import main
+    from fabula.verbs.command_line import main
 
     with standing_in(folder, columns) as (out, err):
         sys.argv = ["fabula", *words]

@@ -19,6 +19,10 @@ room = Room(__name__, "PROTOCOL", "protocol", group="fabula.protocols", check=ch
 
 
 def protocol(name: str) -> Protocol:
-    """A published evaluator by name: soda-2021, pss-2022, procnets, …"""
+    """A published evaluator by name: soda-2021, pss-2022, procnets, …
+
+    >>> fabula.protocol("soda-2021").paper
+    'Fujita et al., ECCV 2020'
+    """
     made: Protocol = room.get(name)
     return made

@@ -14,13 +14,18 @@ import types
 import typing
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar, overload
 
 from fabula.core.errors import SpecError
 from fabula.core.registry import close_to
 from fabula.core.spec import choices, hints
 
 F = TypeVar("F", bound=Callable[..., Any])
+A = TypeVar("A", bound="Options")
+B = TypeVar("B", bound="Options")
+C = TypeVar("C", bound="Options")
+D = TypeVar("D", bound="Options")
+E = TypeVar("E", bound="Options")
 MUST: Any = dataclasses.MISSING  # the default of an option that must be given
 
 
@@ -104,12 +109,6 @@ class Options:
             if "option" in f.metadata
         ]
 
-    @classmethod
-    def of(cls, given: Mapping[str, Any], whose: str) -> Self:
-        """From keywords; one that there is not names its nearest neighbour. `whose` is the call that got them."""
-        made: Self = deal(whose, given, cls)[0]
-        return made
-
     def set_paths(self, *names: str) -> None:
         """Text where a path is meant; for __post_init__."""
         for name in names:
@@ -130,18 +129,16 @@ class Options:
                 raise SpecError(f"{o.flag} says nothing to the task {task}; it is for {known}")
 
 
-def takes(*kinds: type[Options], without: Collection[str] = ()) -> Callable[[F], F]:
-    """A function whose `**given` are the options of these classes: help() and editors then show them one by one."""
+def with_options(*kinds: type[Options], without: Collection[str] = ()) -> Callable[[F], F]:
+    """A function whose `**keywords` are the options of these classes: its signature and help() list them one by one."""
 
     def decorate(function: F) -> F:
         own = inspect.signature(function)
         plain = [p for p in own.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
-        taken = {
-            o.name: o
-            for kind in kinds
-            for o in kind.options()
-            if o.name not in own.parameters and o.name not in without
-        }
+        keywords: dict[str, Option] = {}
+        for o in (o for kind in kinds for o in kind.options()):
+            if o.name not in own.parameters and o.name not in without:
+                keywords.setdefault(o.name, o)
         more = [
             inspect.Parameter(
                 o.name,
@@ -149,38 +146,91 @@ def takes(*kinds: type[Options], without: Collection[str] = ()) -> Callable[[F],
                 default=inspect.Parameter.empty if o.default is MUST else o.default,
                 annotation=o.hint,
             )
-            for o in taken.values()
+            for o in keywords.values()
         ]
         function.__signature__ = own.replace(parameters=[*plain, *more])  # type: ignore[attr-defined]
-        lines = "\n".join(f"    {o.name}: {o.about.help}" for o in taken.values())
+        lines = "\n".join(f"    {o.name}: {o.about.help}" for o in keywords.values())
         function.__doc__ = f"{inspect.cleandoc(function.__doc__ or '')}\n\nOptions:\n{lines}"
         return function
 
     return decorate
 
 
-def deal(
-    whose: str, given: Mapping[str, Any], *hands: type[Options] | Options, without: Collection[str] = ()
-) -> list[Any]:
-    """Options objects with the keywords given, each to the first hand (a class, or an object) that has it.
+def read_keywords(verb: str, keywords: Mapping[str, object], kind: type[A] | A) -> A:
+    """An options object with these keywords: a new one of a class, or a changed copy.
 
-    A keyword that none has names its nearest neighbour. `whose` is the call that got them.
+    An unknown keyword names its nearest neighbour. `verb` is the call that got them.
+    """
+    (options,) = split_keywords(verb, keywords, kind)
+    return options
+
+
+@overload
+def split_keywords(
+    verb: str, keywords: Mapping[str, object], a: type[A] | A, /, *, without: Collection[str] = ()
+) -> tuple[A]: ...
+@overload
+def split_keywords(
+    verb: str, keywords: Mapping[str, object], a: type[A] | A, b: type[B] | B, /, *, without: Collection[str] = ()
+) -> tuple[A, B]: ...
+@overload
+def split_keywords(
+    verb: str,
+    keywords: Mapping[str, object],
+    a: type[A] | A,
+    b: type[B] | B,
+    c: type[C] | C,
+    /,
+    *,
+    without: Collection[str] = (),
+) -> tuple[A, B, C]: ...
+@overload
+def split_keywords(
+    verb: str,
+    keywords: Mapping[str, object],
+    a: type[A] | A,
+    b: type[B] | B,
+    c: type[C] | C,
+    d: type[D] | D,
+    /,
+    *,
+    without: Collection[str] = (),
+) -> tuple[A, B, C, D]: ...
+@overload
+def split_keywords(
+    verb: str,
+    keywords: Mapping[str, object],
+    a: type[A] | A,
+    b: type[B] | B,
+    c: type[C] | C,
+    d: type[D] | D,
+    e: type[E] | E,
+    /,
+    *,
+    without: Collection[str] = (),
+) -> tuple[A, B, C, D, E]: ...
+def split_keywords(
+    verb: str, keywords: Mapping[str, object], *kinds: type[Options] | Options, without: Collection[str] = ()
+) -> tuple[Options, ...]:
+    """An options object for each of `kinds` (a class, or an object to copy); a keyword goes to the first that has it.
+
+    An unknown keyword names its nearest neighbour. `verb` is the call that got them.
     """
     known: list[set[str]] = []
-    for hand in hands:
-        known.append({f.name for f in dataclasses.fields(hand)}.difference(without, *known))
-    for name in given:
+    for kind in kinds:
+        known.append({f.name for f in dataclasses.fields(kind)}.difference(without, *known))
+    for name in keywords:
         if not any(name in names for names in known):
-            every = [o.name for hand in hands for o in hand.options() if o.name not in without]
-            raise TypeError(f"{whose}() got an unexpected keyword argument {name!r}; {close_to(name, every)}")
-    made = []
-    for hand, names in zip(hands, known, strict=True):
-        own = {name: value for name, value in given.items() if name in names}
-        if not isinstance(hand, type):
-            made.append(dataclasses.replace(hand, **own) if own else hand)
+            every = [o.name for kind in kinds for o in kind.options() if o.name not in without]
+            raise TypeError(f"{verb}() got an unexpected keyword argument {name!r}; {close_to(name, every)}")
+    objects: list[Options] = []
+    for kind, names in zip(kinds, known, strict=True):
+        own: dict[str, Any] = {name: value for name, value in keywords.items() if name in names}
+        if not isinstance(kind, type):
+            objects.append(dataclasses.replace(kind, **own) if own else kind)
             continue
-        lacking = [o.name for o in hand.options() if o.default is MUST and o.name not in own]
-        if lacking:
-            raise TypeError(f"{whose}() needs the keyword argument {lacking[0]!r}")
-        made.append(hand(**own))
-    return made
+        missing = [o.name for o in kind.options() if o.default is MUST and o.name not in own]
+        if missing:
+            raise TypeError(f"{verb}() needs the keyword argument {missing[0]!r}")
+        objects.append(kind(**own))
+    return tuple(objects)

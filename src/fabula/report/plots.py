@@ -1,6 +1,6 @@
 """Plots that people put into papers, drawn as SVG from numbers that are there: scatter, curves, intervals.
 
-Nothing is computed here but places on paper; api/plot.py prepares the numbers, times 100 as tables print them.
+Nothing is computed here but places on paper; verbs/scoring/plot.py prepares the numbers, times 100.
 """
 
 from __future__ import annotations

@@ -22,7 +22,12 @@ def uniform(
     reference_count: bool = False,
     whole: bool = True,
 ) -> Corpus:
-    """One prediction per reference video. Say exactly one of count, duration (seconds per segment), reference_count."""
+    """One prediction per reference video. Say exactly one of count, duration (seconds per segment), reference_count.
+
+    >>> refs, _ = fabula.read(demo.REFERENCES["annotator_1"])
+    >>> [event.segment.end for event in fabula.uniform(refs, count=2)["demo_penalty"].events]
+    [18.0, 36.0]
+    """
     if (count is not None) + (duration is not None) + reference_count != 1:
         raise SpecError("say exactly one of: a count, a duration per segment, the reference count")
     if count is not None and count < 1:

@@ -26,6 +26,10 @@ def moments(
     per second, seconds). `read` makes features of words, where the model was trained on them: text → [L, E].
     `tokenizer`: the folder of RoBERTa's vocab.json and merges.txt, for a HERO that reads its tokens. An extractor, or a
     store, that makes features in another way than the run's is refused, unless `other_features` says so.
+
+    >>> finder = fabula.moments("runs/xml")
+    >>> type(finder).__name__
+    'Finder'
     """
     need_learn()
     from fabula.learn.retrieval.finder import Finder

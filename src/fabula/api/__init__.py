@@ -1,1 +1,0 @@
-"""The verbs as library calls: one file each, with the options of the command line."""

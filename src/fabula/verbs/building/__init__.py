@@ -1,0 +1,1 @@
+"""Data: annotation, studies with people, formats, bundles for challenge servers."""

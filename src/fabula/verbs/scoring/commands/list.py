@@ -1,0 +1,23 @@
+"""fabula list: what there is, read off the registry."""
+
+from __future__ import annotations
+
+import click
+
+from fabula.report.table import plain_rows
+from fabula.verbs.scoring.listing import TABLES, overview, rich_table
+from fabula.verbs.terminal.out import Shown, show
+
+
+@click.command("list")
+@click.argument("what", type=click.Choice(list(TABLES)), required=False, metavar="[WHAT]")
+def command(what: str | None) -> None:
+    """List metrics, protocols, formats, tasks, models and the rest.
+
+    WHAT is metrics, protocols, formats, scorers, judges, tasks, extractors, embedders, faces, readers, training, models
+    or settings (of every model what --set takes, and the values of its paper); without it, the names of all.
+    """
+    warnings: list[str] = []
+    table = TABLES[what](warnings.append) if what else overview(warnings.append)
+    lines = lambda: plain_rows(*table)  # noqa: E731
+    show(Shown(document=lambda: table, lines=lines, drawn=lambda: rich_table(table), warnings=warnings))

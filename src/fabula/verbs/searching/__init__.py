@@ -1,0 +1,1 @@
+"""A library of videos: indexed, searched, looked at in a browser."""

@@ -1,0 +1,169 @@
+"""fabula search: moments of a store of clips that answer a query; many queries at once; calibration; the index."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from fabula.core.errors import SpecError
+from fabula.core.options import Options, option
+from fabula.library.options import SearchOptions
+from fabula.verbs.searching import search as api
+from fabula.verbs.terminal.console import print_note, show_progress, warn
+from fabula.verbs.terminal.flags import flags
+from fabula.verbs.terminal.out import Shown, check_new, check_outputs, show
+
+PICTURES = 12  # in a terminal, at most
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outputs(Options):
+    """What is asked beside one query, and what is written."""
+
+    queries: Path | None = option(None, "File of queries, a JSON object a line, in place of one; needs -o.")
+    out: Path | None = option(None, "Answers to --queries, for fabula score --task moments.", "-o", writes=True)
+    overwrite: bool = option(False, "Replace the file of -o that is there.")
+    calibrate: Path | None = option(None, "File of queries that say if they have an answer: calibrate the store.")
+    plot: Path | None = option(None, "With --calibrate: reliability and trade-off as SVG.", writes=True)
+    build_index: bool = option(False, "Build the index of a store of more than 100,000 clips, and measure it.")
+    html: Path | None = option(None, "Write a page with a picture a moment.", writes=True)
+    json_: Path | None = option(None, "Write JSON; - for standard output.", writes=True)
+    no_pictures: bool = option(False, "Show no pictures in the terminal.")
+
+    def check(self, query: str | None) -> None:
+        """One thing at a time, and nothing that says nothing."""
+        if query is not None:
+            named = [f for f, v in (("--calibrate", self.calibrate), ("--build-index", self.build_index)) if v]
+            named += ["--queries"] if self.queries else []
+            if named:
+                raise SpecError(f"{named[0]} asks no single query; leave {query!r} out, or {named[0]}")
+        elif self.calibrate and (self.queries or self.build_index):
+            raise SpecError("--calibrate brings its own queries; say --queries and --build-index in another call")
+        elif not (self.calibrate or self.build_index or self.queries):
+            raise SpecError('say what to look for: fabula search "a dog in the water" --store DIR')
+        answers = self.queries is not None and not self.build_index
+        if answers and self.out is None:
+            raise SpecError("--queries writes its answers to a file; name it: -o answers.jsonl")
+        if self.out is not None and not answers:
+            raise SpecError("-o takes the answers to --queries; for one query say --json or --html")
+        if self.plot is not None and self.calibrate is None:
+            raise SpecError("--plot draws a calibration; say --calibrate FILE")
+        if query is None and (self.html or self.json_) and not self.calibrate:
+            raise SpecError("--html and --json take the answer to one query")
+
+
+@click.command("search")
+@click.argument("query", required=False)
+@flags(SearchOptions, into="options")
+@flags(Outputs, into="outputs")
+def command(query: str | None, options: SearchOptions, outputs: Outputs) -> None:
+    """Find the moments that answer a QUERY, or say there are none.
+
+    \b
+    fabula search "a dog in the water" --store store/
+    fabula search "2:golden retriever + pool.jpg − fruit" --store store/ --html found.html
+    fabula search "a man opens a door then a dog runs out" --store store/ --video film.mp4
+    fabula search --store store/ --calibrate queries.jsonl --plot calibration.svg
+    fabula search "a whale" --store store/ --min-probability .5
+    fabula search --store store/ --queries q.jsonl -o answers.jsonl
+
+    Minus ranks clips lower that look like what it names; it leaves none out.
+    """
+    outputs.check(query)
+    check_outputs([outputs.queries, outputs.calibrate], outputs)
+    if outputs.calibrate is not None:
+        calibrate(outputs, options)
+    elif outputs.build_index:
+        build_index(outputs, options)
+    elif outputs.queries is not None:
+        ask_many(outputs.queries, outputs, options)
+    else:
+        assert query is not None
+        ask_one(query, outputs, options)
+
+
+def ask_one(query: str, outputs: Outputs, options: SearchOptions) -> None:
+    from fabula.library import sheet
+    from fabula.library.query import parse
+
+    asked = parse(query)
+    searcher = api.open_searcher(options=options)
+    found = searcher.find(asked, **api.settings_of(options))
+    if outputs.html is not None:
+        from fabula.io.files import write_text
+
+        write_text(outputs.html, [sheet.search_page(found, searcher.store.thumb)])
+    show(
+        Shown(
+            document=found.document,
+            lines=lambda: sheet.lines(found),
+            drawn=lambda: sheet.table(found),
+            warnings=found.notes,
+        ),
+        outputs.json_,
+    )
+    if str(outputs.json_) != "-":
+        if not outputs.no_pictures:
+            show_pictures(found, searcher.store)
+        print_note(f"{sheet.describe(found)} ({found.stage}: {found.why})")
+
+
+def show_pictures(found: object, store: object) -> None:
+    """A picture a moment, where the terminal can."""
+    from fabula.library.find import Found
+    from fabula.library.store import Store
+    from fabula.library.terminal import show as picture
+    from fabula.library.terminal import way_of
+
+    assert isinstance(found, Found) and isinstance(store, Store)
+    way = way_of(os.environ, sys.stdout.isatty())
+    if way is None:
+        return
+    for n, m in enumerate(found.moments[:PICTURES]):
+        if m.clips and (jpeg := store.thumb(m.clips[0])):
+            sys.stdout.write(f"{n + 1}\n{picture(jpeg, way)}\n")
+    sys.stdout.flush()
+
+
+def ask_many(queries: Path, outputs: Outputs, options: SearchOptions) -> None:
+    assert outputs.out is not None
+    if not outputs.overwrite:
+        check_new(outputs.out)
+    with show_progress() as progress:
+        count, nothing = api.answer_queries(queries, outputs.out, options, progress)
+    print_note(f"{count:,} queries, {nothing:,} answered with nothing → {outputs.out}")
+
+
+def calibrate(outputs: Outputs, options: SearchOptions) -> None:
+    assert outputs.calibrate is not None
+    with show_progress() as progress:
+        made = api.calibrate(outputs.calibrate, options, progress)
+    if outputs.plot is not None:
+        from fabula.io.files import write_text
+        from fabula.report.figures import as_file
+
+        write_text(outputs.plot, [as_file(made.figure)])
+    if made.unknown:
+        warn(f"of {made.unknown:,} queries the embedder knows no word; they are answered with nothing")
+    c = made.calibration
+    told = [
+        f"map\t{c.kind} on {c.on}",
+        f"calibration error\t{made.ece:.4f}",
+        f"nothing said at .5, without an answer\t{made.refused:.4f}",
+        f"nothing said at .5, with an answer\t{made.lost:.4f}",
+    ]
+    document = {**c.about, "kind": c.kind, "on": c.on}
+    show(Shown(document=lambda: document, lines=lambda: told), outputs.json_)
+    if str(outputs.json_) != "-":
+        print_note(f"of {made.held_out:,} queries that were held out; kept in {options.store}")
+
+
+def build_index(outputs: Outputs, options: SearchOptions) -> None:
+    plan = api.build_index(options, outputs.queries, print_note)
+    print_note(str(plan))
+    if not plan.good:
+        warn("the index does not find enough of what is nearest to texts; the search stays exact")

@@ -1,0 +1,1 @@
+"""What commands share: flags made of options, output, progress, gates, commands made of training tasks."""

@@ -1,0 +1,1 @@
+"""Models: features, training, predictions, figures of a model."""

@@ -1,0 +1,159 @@
+"""fabula people: who is in videos; found, shown by faces, put right by hand, cut into clips for MICap."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from fabula.io.files import write_text
+from fabula.media.people.options import CutOptions, FindOptions
+from fabula.verbs.terminal.console import VerbGroup, print_note, show_progress, warn
+from fabula.verbs.terminal.flags import flags, path_argument
+from fabula.verbs.terminal.out import Shown, check_outputs, show
+from fabula.verbs.training import people as api
+from fabula.verbs.training.commands.features import list_lines
+
+
+@click.group("people", cls=VerbGroup)
+def command() -> None:
+    """Find the people of videos by their faces, and correct them."""
+
+
+@command.command()
+@path_argument("videos", nargs=-1, required=True)
+@flags(FindOptions, into="options")
+def find(videos: tuple[Path, ...], options: FindOptions) -> None:
+    """Find the people of VIDEOS (files, or folders of them): shots, faces, tracks, people.
+
+    \b
+    fabula people find film.mp4 -o people.npz
+    fabula people find videos/ -o people.npz --detector yunet:yunet.onnx --embedder sface:sface.onnx
+    fabula people find videos/ -o people.npz --resume       after a stop
+
+    Without files of your own, the weights are InsightFace's, from fabula[faces]: for non-commercial research alone.
+    """
+    with show_progress() as progress:
+        cast = api.find_people(videos, options=options, progress=progress, warn=warn)
+    tracks = len(set(cast.faces.track.tolist()))
+    seconds = sum(one.duration for one in cast.videos)
+    print_note(
+        f"{len(cast.videos):,} videos of {seconds:,.0f} s, {len(cast):,} faces in {tracks:,} tracks, "
+        f"{len(cast.people()):,} people → {options.out}"
+    )
+    if nobody := int((cast.person < 0).sum()):
+        print_note(f"{nobody:,} faces are nobody's, as the noise rule says")
+    if left_out := cast.metadata.get("left_out"):
+        print_note(f"{len(left_out):,} videos were left out, as --skip-bad says; the manifest names them")
+
+
+@command.command("show")
+@path_argument("store")
+@click.option("--page", "-o", type=click.Path(path_type=Path), required=True, help="HTML file to write.")
+@click.option("--title", help="What stands above it. Default: the store's name.")
+def show_(store: Path, page: Path, title: str | None) -> None:
+    """Write the people of a STORE as one page: faces by person, with their numbers.
+
+    \b
+    fabula people show people.npz --page people.html
+    """
+    check_outputs([store], None, **{"--page": page})
+    write_text(page, [api.page_of(store, title, warn)])
+    print_note(f"→ {page}")
+
+
+@command.command()
+@path_argument("store")
+@click.option("--json", "json_", type=click.Path(path_type=Path), help="Write it as JSON; - is standard output.")
+def info(store: Path, json_: Path | None) -> None:
+    """Say who is in a STORE, how it was made, and under which licence its weights are.
+
+    \b
+    fabula people info people.npz
+    """
+    told = api.describe_people(store, warn)
+    show(Shown(document=lambda: told, lines=lambda: list_lines(told)), json_)
+
+
+@command.command()
+@path_argument("store")
+@click.argument("people", nargs=-1, type=int, required=True)
+def merge(store: Path, people: tuple[int, ...]) -> None:
+    """Say that PEOPLE of a STORE, by number, are one person.
+
+    \b
+    fabula people merge people.npz 2 5
+    """
+    cast = api.merge_people(store, people)
+    print_note(f"one person now: {cast.name(min(people))}; {len(cast.people()):,} people")
+
+
+@command.command()
+@path_argument("store")
+@click.argument("person", type=int)
+@click.option("--tracks", required=True, help="Numbers of the tracks that are somebody else: 14,17.")
+def split(store: Path, person: int, tracks: str) -> None:
+    """Say that some tracks of a PERSON are somebody else: a new person.
+
+    \b
+    fabula people split people.npz 2 --tracks 14,17
+    """
+    cast = api.split_person(store, person, api.check_numbers(tracks, "--tracks"))
+    print_note(f"new: person {max(cast.people())}; {len(cast.people()):,} people")
+
+
+@command.command()
+@path_argument("store")
+@click.argument("person", type=int)
+@click.argument("called")
+def name(store: Path, person: int, called: str) -> None:
+    """Give a PERSON of a STORE a name.
+
+    \b
+    fabula people name people.npz 2 "Anna"
+    """
+    api.name_person(store, person, called)
+    print_note(f"person {person} is called {called}")
+
+
+@command.command()
+@path_argument("store")
+def undo(store: Path) -> None:
+    """Take the last correction of a STORE back."""
+    print_note(f"taken back: {api.undo_correction(store)}")
+
+
+@command.command()
+@path_argument("store")
+@click.option("--cluster", default="linked", show_default=True, help="linked, linked(eps=0.6,noise=drop), dbscan …")
+@click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="Store to write.")
+@click.option("--overwrite", is_flag=True, help="Replace the store that is there; it may be STORE itself.")
+def group(store: Path, cluster: str, out: Path, overwrite: bool) -> None:
+    """Group the faces of a STORE anew, without a look at the videos; corrections beside OUT are applied again.
+
+    \b
+    fabula people group people.npz --cluster "dbscan(eps=0.75)" -o paper.npz
+    """
+    with show_progress() as progress:
+        cast = api.group_people(store, out, cluster, overwrite, progress, warn)
+    print_note(f"{len(cast.people()):,} people, {cast.impossible():,} impossible merges → {out}")
+
+
+@command.command()
+@path_argument("store")
+@flags(CutOptions, into="options")
+def cut(store: Path, options: CutOptions) -> None:
+    """Cut the people of a STORE into clips: the streams face and box that MICap reads.
+
+    \b
+    fabula people cut people.npz --clips clips.jsonl -o streams/
+    fabula train micap --data sets/ --features streams/ …
+    """
+    made = api.cut_people(store, options=options, warn=warn)
+    faces = sum(map(len, made.face.values()))
+    if not made.face:
+        print_note(f"no face in any of {len(made.empty):,} clips: nothing was written")
+        return
+    print_note(f"{faces:,} faces in {len(made.face):,} clips, {len(made.empty):,} clips without one → {options.out}")
+    if made.nobody:
+        print_note(f"{made.nobody:,} faces are nobody's and were left out")

@@ -1,0 +1,42 @@
+"""fabula.predict: a trained model's answers; of `pss` a corpus that `fabula.score` reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from fabula.core.options import read_keywords, with_options
+from fabula.learn import need_learn
+from fabula.learn.options import Callbacks, PredictOptions
+from fabula.verbs.training.train import find_task
+
+
+@with_options(PredictOptions)
+def predict(
+    name: str,
+    checkpoint: str | Path,
+    out: str | Path | None = None,
+    *,
+    options: PredictOptions | None = None,
+    callbacks: Callbacks | None = None,
+    **keywords: object,
+) -> Any:
+    """What the model of a checkpoint or run says; of the task `pss` segments (and captions) of videos, as a Corpus.
+
+    With `out`, also a file: a submission. Options are given one by one, or as one object; the task's own are those of
+    `fabula predict NAME --help`.
+
+    >>> corpus = fabula.predict("pss", "runs/pdvc", features="features/steps.safetensors", device="cpu")
+    >>> len(corpus)
+    4
+    """
+    task = find_task(name)
+    options = read_keywords("predict", keywords, options or task.Predict)
+    need_learn()
+    from fabula.learn.run import ask
+
+    made = ask(task, checkpoint, options, callbacks)
+    if out is not None:
+        task.write(made, Path(out))
+    task.show(made, options)
+    return made

@@ -1,0 +1,1 @@
+"""How far a number, a metric, a judge or a file can be trusted."""

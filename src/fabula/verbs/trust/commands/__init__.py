@@ -1,0 +1,1 @@
+"""The commands of this group: a file each, with `command` in it."""

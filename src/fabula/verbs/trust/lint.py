@@ -1,0 +1,91 @@
+"""fabula.lint: what is odd in a file of annotations or predictions, and a repaired copy of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Unpack
+
+from fabula.checks import Asked, Kind, Mended, Report, kind_of
+from fabula.core.errors import SpecError
+from fabula.core.options import Options, option, read_keywords, with_options
+from fabula.io.files import dump_json
+from fabula.io.given import Hint, hold, is_one
+from fabula.verbs.keywords import Data, LintKeywords
+
+
+@dataclass(frozen=True, kw_only=True)
+class LintOptions(Options):
+    """Keywords of `fabula.lint` and flags of `fabula lint`."""
+
+    format: str | None = option(
+        None, "Format of the file (fabula list formats), or 'captions'. Default: known by its shape."
+    )
+    refs_format: str | None = option(None, "Format of the references. Default: known by its shape.")
+    fix: Path | None = option(None, "Write a repaired copy, and FIX.fixes.json: what was done.", writes=True)
+    task: str | None = option(None, "What the file is for (fabula list tasks). Default: known by its shape.")
+
+    def __post_init__(self) -> None:
+        self.set_paths("fix")
+
+    def check_fix(self, file: Path) -> None:
+        if self.fix and self.fix.exists() and file.exists() and self.fix.samefile(file):
+            raise SpecError("--fix writes a copy, never the file itself; give it another name")
+
+
+@dataclass(frozen=True, slots=True)
+class Linted:
+    """What was found, and what was done about it."""
+
+    file: Path
+    format: str  # in which it was read
+    report: Report
+    fixed: Path | None = None  # the repaired copy
+    mended: Mended | None = None
+
+    @property
+    def sound(self) -> bool:
+        return self.report.sound
+
+    def to_dict(self) -> dict[str, Any]:
+        """As `fabula lint --json` writes it."""
+        return {"file": str(self.file), "format": self.format, **self.fixes(), **self.report.to_dict()}
+
+    def fixes(self) -> dict[str, Any]:
+        """What was done; empty where nothing was to be."""
+        m = self.mended
+        if m is None:
+            return {}
+        return {"fixed": str(self.fixed), "format_written": m.format, "lost": m.lost, "fixes": list(m.deeds)}
+
+
+@with_options(LintOptions)
+def lint(
+    file: Data,
+    refs: Data = (),
+    *,
+    options: LintOptions | None = None,
+    **keywords: Unpack[LintKeywords],
+) -> Linted:
+    """Look for what is odd in a file, or in an object of its shape.
+
+    With `fix`, a repaired copy is written, and beside it what was done.
+    Options are given one by one, or as one object.
+
+    >>> found = fabula.lint({"results": {"v_1": [{"sentence": "a man cuts an onion", "timestamp": [9, 3]}]}})
+    >>> [finding.check for finding in found.report.findings]
+    ['reversed']
+    """
+    options = read_keywords("lint", keywords, options or LintOptions())
+    path, fix = hold(file, Hint("data", "either", options.task, options.format)), options.fix
+    options.check_fix(path)
+    several = list(refs) if isinstance(refs, list | tuple) and not is_one(refs) else [refs]
+    held = tuple(hold(ref, Hint("references", "references", options.task, options.refs_format)) for ref in several)
+    asked = Asked(path, held, options.format, options.refs_format)
+    kind: Kind = kind_of(asked, options.task)
+    report, format_read = kind.look(asked)
+    if not fix:
+        return Linted(path, format_read, report)
+    found = Linted(path, format_read, report, fix, kind.mend(asked, fix))
+    dump_json(fix.with_name(fix.name + ".fixes.json"), found.fixes(), indent=2)
+    return found

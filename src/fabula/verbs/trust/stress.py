@@ -1,0 +1,160 @@
+"""fabula.stress: which metric notices what."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Unpack, cast
+
+from fabula import io
+from fabula import metrics as metric_room
+from fabula.core import spec
+from fabula.core.errors import SpecError
+from fabula.core.notes import Progress, silent
+from fabula.core.nouns import Corpus
+from fabula.core.options import split_keywords, with_options
+from fabula.diagnosis.stress import Cell, Stress, StressOptions, default, refused, tell_cells
+from fabula.diagnosis.stress import stress as spoil_stories
+from fabula.metrics import Metric
+from fabula.stats.resampling import Resampling
+from fabula.text.judges.options import JudgeOptions
+from fabula.text.judges.scorer import session_of
+from fabula.verbs.keywords import StressKeywords
+
+WITHOUT = ("judge_failed",)  # of JudgeOptions: under stress an unread judgement counts 0
+
+if TYPE_CHECKING:
+    from fabula.metrics.questions import QuestionMetric
+
+if TYPE_CHECKING:
+    from fabula.metrics.moments import MomentMetric
+
+
+@with_options(StressOptions, JudgeOptions, without=WITHOUT)
+def stress(
+    metrics: str | Sequence[str | Metric] = (),
+    corpus: str | Path | Corpus | None = None,
+    *,
+    options: StressOptions | None = None,
+    ask: JudgeOptions | None = None,
+    progress: Progress = silent,
+    **keywords: Unpack[StressKeywords],
+) -> Stress:
+    """Spoil reference stories in known ways and see what is left of each metric: 1 is not noticed.
+
+    Without metrics, those of captions and stories that are mostly asked for; without a corpus, the bundled stories.
+    Options are given one by one, or as one object.
+
+    >>> seen = fabula.stress("SODA_d", demo.REFERENCES["annotator_1"], ways=["shift"], resamples=50)
+    >>> round(seen.cells["SODA_d"]["shift"].ratio, 2)
+    0.6
+    """
+    options, ask = split_keywords(
+        "stress", keywords, options or StressOptions(), ask or JudgeOptions(), without=WITHOUT
+    )
+    wanted = choose_metrics([metrics] if isinstance(metrics, str) else metrics, options.spice)
+    if all(m.reads == "questions" for m in wanted):
+        if ask.heeded_by_judges:
+            told = f"{ask.heeded_by_judges[0]} would not be heeded"
+            raise SpecError(f"rules about answers are tried with the judge that counts words, and {told}")
+        return stress_questions(wanted, corpus, options, progress)
+    if all(m.reads == "moments" for m in wanted):
+        return stress_moments(wanted, corpus, options)
+    stories, warnings = read_stories(corpus)
+    asks = any(metric.asks for metric in wanted)
+    if ask.heeded_by_judges and not asks:
+        raise SpecError(f"none of these metrics asks a judge, and {ask.heeded_by_judges[0]} would not be heeded")
+    with session_of(ask) if asks else nullcontext():
+        seen = spoil_stories(
+            wanted,
+            stories,
+            changes=options.ways or None,
+            copies=options.copies,
+            seed=options.seed,
+            ci=Resampling(resamples=options.resamples, seed=options.seed),
+            progress=progress,
+        )
+    return replace(seen, warnings=(*warnings, *seen.warnings))
+
+
+def stress_moments(wanted: Sequence[Metric], corpus: str | Path | Corpus | None, options: StressOptions) -> Stress:
+    """Of queries one thing is asked: does refusing pay?"""
+    from fabula.core.notes import Notes
+    from fabula.diagnosis.refusals import REFUSE, refuse_queries
+    from fabula.io.moments import read_queries
+
+    if corpus is None or isinstance(corpus, Corpus):
+        raise SpecError("no queries are bundled; name a file of them with --corpus")
+    if set(options.ways) - {REFUSE}:
+        raise SpecError(f"metrics of moments are put under one stress, --ways {REFUSE}")
+    notes = Notes()
+    queries = read_queries([corpus], notes)
+    how = Resampling(method="percentile", resamples=min(options.resamples, DRAWS), seed=options.seed)
+    cells: dict[str, dict[str, Cell | None]] = {}
+    for m in wanted:
+        found = refuse_queries(cast("MomentMetric", m), queries, options.copies, how)
+        cells[str(m)] = {REFUSE: None if found is None else refused(*found, len(queries))}
+    said = {str(m): m.signature({"queries": len(queries)}) for m in wanted}
+    return Stress(
+        cells, said, len(queries), options.copies, options.seed, how, (*notes.lines(), *tell_cells(cells, "queries"))
+    )
+
+
+def stress_questions(
+    wanted: Sequence[Metric], corpus: str | Path | Corpus | None, options: StressOptions, progress: Progress
+) -> Stress:
+    """The same of answers: which rule can be gamed."""
+    from fabula.core.notes import Notes
+    from fabula.diagnosis.quizzes import stress_answers
+    from fabula.io.questions import read_responses
+
+    if corpus is None or isinstance(corpus, Corpus):
+        raise SpecError("no questions are bundled; name a file of them with --corpus")
+    notes = Notes()
+    responses = list(read_responses(corpus, notes, role="references").values())
+    seen = stress_answers(
+        cast("list[QuestionMetric]", wanted),
+        responses,
+        changes=options.ways or None,
+        copies=options.copies,
+        how=Resampling(method="percentile", resamples=min(options.resamples, DRAWS), seed=options.seed),
+        progress=progress,
+    )
+    return replace(seen, warnings=(*notes.lines(), *seen.warnings))
+
+
+DRAWS = 500  # of answers: each folds whole tables
+
+
+def choose_metrics(given: Sequence[str | Metric], spice: str | None) -> list[Metric]:
+    """Each text may name several; with `spice`, those that parse do it that way."""
+    names: list[str | Metric] = []
+    for one in given:
+        names += spec.split(one) if isinstance(one, str) else [one]
+    names = names or [*default()]
+    metric_room.check_choice(names, "spice", spice)
+    wanted = [metric_room.metric(name) if isinstance(name, str) else name for name in names]
+    metric_room.check_parser(wanted, spice)
+    return metric_room.set_parser(wanted, spice)
+
+
+def read_stories(corpus: str | Path | Corpus | None) -> tuple[Corpus, tuple[str, ...]]:
+    """The stories to be spoiled, and what reading them was remarkable for."""
+    if corpus is None:
+        return gather_bundled(), ()
+    if isinstance(corpus, Corpus):
+        return corpus, ()
+    stories, notes = io.read(corpus)
+    return stories, tuple(notes.lines())
+
+
+def gather_bundled() -> Corpus:
+    """The identity-labelled captionsets and both annotators' demo stories."""
+    from fabula import demo
+
+    stories = dict(io.read(demo.CAPTIONSETS)[0].stories)
+    for name, path in demo.REFERENCES.items():
+        stories |= {f"{v}/{name}": replace(s, id=f"{v}/{name}") for v, s in io.read(path)[0].items()}
+    return Corpus(stories, name="bundled")
