@@ -4,25 +4,32 @@
     python -m tools.benchmarks --check    say whether it is current
 
 A folder's public modules are imported, and what they offer is listed: PROTOCOL, or PROTOCOLS where a module has
-several; FORMAT, READER and EXAMINATION likewise.
+several; READER and FORMAT likewise; EVENTS and ANSWERS, the prompts of a judge. Fields of a format that have no
+default value are listed with it: how its files are known, without its module being opened.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib
 import pkgutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import fabula.benchmarks
-from fabula.core.registry import key
+from fabula.core.registry import benchmark_index, key, load_benchmark
+from fabula.io.format import Format, Shape
 
 FILE = Path(fabula.benchmarks.__file__).parent / "index.py"
-HEAD = '"""What the folders of benchmarks hold. `python -m tools.benchmarks` writes this file; do not edit it."""\n'
+HEAD = '''"""What the folders of benchmarks hold. `python -m tools.benchmarks` writes this file; do not edit it."""
+# fmt: off
+# ruff: noqa: E501
+
+from typing import Any
+'''
 
 
 def list_modules() -> list[str]:
@@ -45,8 +52,9 @@ def list_things(module: ModuleType, attribute: str) -> tuple[Any, ...]:
 def find_things(attribute: str) -> Iterator[tuple[str, int, Any]]:
     """Module, place in it, thing."""
     for name in list_modules():
-        for place, thing in enumerate(list_things(importlib.import_module(f"fabula.benchmarks.{name}"), attribute)):
-            yield name, place, thing
+        if name.endswith(".protocol") == (attribute == "PROTOCOL"):
+            for place, thing in enumerate(list_things(load_benchmark(name), attribute)):
+                yield name, place, thing
 
 
 def sort_names(attribute: str) -> list[tuple[str, str]]:
@@ -70,9 +78,88 @@ def write_mapping(name: str, rows: list[tuple[str, str]]) -> str:
     )
 
 
+KINDS = {
+    "stories": ("read_stories",),
+    "moments": ("read_queries", "read_rankings"),
+    "captions": ("read_captions", "read_items"),
+    "questions": ("read_responses",),
+    "regions": ("read_pictures",),
+    "identity": ("read_sets", "read_labels", "read_grouping"),
+}
+
+
+def list_formats(kind: str) -> list[dict[str, Any]]:
+    """A row for each format of a kind: by name, those of one module together, in its order."""
+    found = [row for row in find_things("FORMAT") if any(getattr(row[2], reader) for reader in KINDS[kind])]
+    first: dict[str, str] = {}
+    for module, _, format in found:
+        first.setdefault(module, format.order or key(format.name))
+    found.sort(key=lambda row: (first[row[0]], row[1]))
+    return [describe_format(format, module, first[module]) for module, _, format in found]
+
+
+def describe_format(format: Format, module: str, order: str) -> dict[str, Any]:
+    row: dict[str, Any] = {"name": format.name, "module": module, "order": order}
+    row |= {"pattern": format.pattern, "holds": format.holds}
+    if format.guess:
+        row |= {name: list_shapes(getattr(format, name)) for name in ("known_by", "certain") if getattr(format, name)}
+        if format.sniff is not None:
+            home = format.sniff.__module__.removeprefix("fabula.benchmarks.")
+            row["sniff"] = f"{home}:{format.sniff.__name__}"
+    if format.shared is not None:
+        row["shared"] = describe_shape(format.shared)
+    if format.other_side:
+        row["other_side"] = format.other_side
+    return row
+
+
+def list_shapes(shapes: Sequence[Shape]) -> tuple[dict[str, Any], ...]:
+    return tuple(map(describe_shape, shapes))
+
+
+def describe_shape(shape: Shape) -> dict[str, Any]:
+    """What a shape asks for."""
+    values = ((f.name, getattr(shape, f.name)) for f in fields(shape))
+    return {name: value for name, value in values if value}
+
+
+def list_prompts(attribute: str) -> list[tuple[str, str]]:
+    """(name, module) of the prompts that modules called prompts.py have under this name."""
+    found = ((name, load_benchmark(name)) for name in list_modules() if name.endswith(".prompts"))
+    return sorted((getattr(module, attribute).name, name) for name, module in found if hasattr(module, attribute))
+
+
+def write_formats() -> str:
+    lines = ["FORMATS: dict[str, tuple[dict[str, Any], ...]] = {"]
+    for kind in KINDS:
+        if rows := list_formats(kind):
+            lines += [f'    "{kind}": (', *(line for row in rows for line in write_row(row)), "    ),"]
+    return "\n".join([*lines, "}\n"])
+
+
+def write_row(row: dict[str, Any]) -> list[str]:
+    pairs = [f"            {write_value(name)}: {write_value(value)}," for name, value in row.items()]
+    return ["        {", *pairs, "        },"]
+
+
+def write_value(value: Any) -> str:
+    """As Python, with the quotes that the project's style has."""
+    if isinstance(value, str):
+        quoted = repr(value)
+        return f'"{quoted[1:-1]}"' if '"' not in value and "'" not in value else quoted
+    if isinstance(value, tuple):
+        return f"({', '.join(map(write_value, value))}{',' if len(value) == 1 else ''})"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{write_value(k)}: {write_value(v)}' for k, v in value.items())}}}"
+    return repr(value)
+
+
 def make_index() -> str:
-    parts = [HEAD, write_mapping("PROTOCOLS", sort_names("PROTOCOL"))]
-    return "\n".join(parts)
+    found = {"READERS": sort_names("READER"), "EVENTS": list_prompts("EVENTS"), "ANSWERS": list_prompts("ANSWERS")}
+    for section, rows in found.items():
+        getattr(benchmark_index(), section).update(rows)  # metrics of protocols look their readers and prompts up
+    found = {"PROTOCOLS": sort_names("PROTOCOL"), **found}
+    return "\n".join([HEAD, *(write_mapping(*section) for section in found.items()), write_formats()])
 
 
 def main() -> None:

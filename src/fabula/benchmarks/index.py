@@ -1,4 +1,8 @@
 """What the folders of benchmarks hold. `python -m tools.benchmarks` writes this file; do not edit it."""
+# fmt: off
+# ruff: noqa: E501
+
+from typing import Any
 
 PROTOCOLS: dict[str, str] = {
     "autodq-tarsier": "tarsier.protocol",
@@ -56,4 +60,193 @@ PROTOCOLS: dict[str, str] = {
     "vidchapters": "vidchapters.protocol",
     "vtimellm": "vtimellm.protocol",
     "youcook2-lmms": "lmms.protocol",
+}
+
+READERS: dict[str, str] = {
+    "charades-lmms": "lmms.answers_charades",
+    "charades-tvg": "lmms.answers_tvg",
+    "etbench": "etbench.answers",
+    "etbench-point": "etbench.answers_point",
+    "extremewhen": "lmms.answers_extremewhen",
+    "plm-rdcap": "plm.answers_rdcap",
+    "plm-rtloc": "plm.answers_rtloc",
+    "time-r1": "time_r1.answers",
+    "timelens": "timelens.answers",
+}
+
+EVENTS: dict[str, str] = {
+    "tarsier": "tarsier.prompts",
+    "vlmevalkit": "vlmevalkit.prompts",
+}
+
+ANSWERS: dict[str, str] = {
+    "aurora": "aurora.prompts",
+    "lmms": "lmms.prompts",
+    "vlmevalkit": "vlmevalkit.prompts",
+}
+
+FORMATS: dict[str, tuple[dict[str, Any], ...]] = {
+    "stories": (
+        {
+            "name": "etbench-dense",
+            "module": "etbench.dense",
+            "order": "etbench_dense",
+            "pattern": "*.json, *.jsonl",
+            "holds": "references",
+            "known_by": ({"all": ("task", "source", "video"), "any": ("g", "a")},),
+            "shared": {"all": ("task", "source", "video"), "any": ("a", "tgt"), "where": ("task", ("dvc", "slc"))},
+            "other_side": "etbench-dense-answers",
+        },
+        {
+            "name": "etbench-dense-answers",
+            "module": "etbench.dense",
+            "order": "etbench_dense",
+            "pattern": "*.json, *.jsonl",
+            "holds": "predictions",
+            "other_side": "etbench-dense",
+        },
+        {
+            "name": "lmms-samples",
+            "module": "lmms.stories",
+            "order": "lmms_samples",
+            "pattern": "*.jsonl",
+            "holds": "predictions",
+            "known_by": ({"all": ("doc_id", "filtered_resps")},),
+        },
+        {
+            "name": "plm-rdcap",
+            "module": "plm.stories",
+            "order": "plm_rdcap",
+            "pattern": "*.jsonl, *.json",
+            "holds": "references",
+            "known_by": ({"all": ("dense_captions", "total_frames")},),
+        },
+    ),
+    "moments": (
+        {
+            "name": "etbench",
+            "module": "etbench.moments",
+            "order": "etbench",
+            "pattern": "*.json, *.jsonl",
+            "holds": "either",
+            "known_by": ({"all": ("task", "source", "video"), "any": ("a", "tgt")},),
+            "shared": {"all": ("task", "source", "video"), "any": ("a", "tgt")},
+        },
+        {
+            "name": "keyed-answers",
+            "module": "lmms.keyed",
+            "order": "keyed_answers",
+            "pattern": "*.json, *.jsonl",
+            "holds": "either",
+            "known_by": ({"begins": '\\s*(?:\\[\\s*)?\\{\\s*"[^"]*>>>[^"]*"\\s*:'},),
+            "certain": ({"begins": '\\s*(?:\\[\\s*)?\\{\\s*"[^"]*>>>[^"]*"\\s*:'},),
+        },
+        {
+            "name": "lmms-grounding",
+            "module": "lmms.moments",
+            "order": "lmms_grounding",
+            "pattern": "*.jsonl",
+            "holds": "either",
+            "known_by": ({"all": ("doc_id", "filtered_resps")},),
+            "sniff": "lmms.moments:holds_truth",
+        },
+        {
+            "name": "plm-rtloc",
+            "module": "plm.moments",
+            "order": "plm_rtloc",
+            "pattern": "*.jsonl",
+            "holds": "references",
+            "known_by": ({"all": ("uid", "total_frames", "start_frame", "end_frame")},),
+        },
+        {
+            "name": "plm-rtloc-samples",
+            "module": "plm.moments",
+            "order": "plm_rtloc",
+            "pattern": "*.jsonl",
+            "holds": "predictions",
+            "known_by": ({"all": ("filtered_resps",), "objects": ("plm_rtloc_scores",)},),
+        },
+    ),
+    "captions": (
+        {
+            "name": "caption-answers",
+            "module": "lmms.caption_answers",
+            "order": "answers",
+            "pattern": "*.jsonl",
+            "holds": "predictions",
+            "sniff": "lmms.caption_answers:is_answer",
+        },
+        {
+            "name": "lmms-captions",
+            "module": "lmms.captions",
+            "order": "lmms_captions",
+            "pattern": "*.jsonl",
+            "holds": "either",
+            "known_by": ({"all": ("answer", "pred", "video"), "inside": True},),
+        },
+        {
+            "name": "plm-rcap",
+            "module": "plm.captions",
+            "order": "plm_rcap",
+            "pattern": "*.jsonl",
+            "holds": "references",
+            "known_by": ({"all": ("uid", "caption")},),
+        },
+    ),
+    "questions": (
+        {
+            "name": "etbench-questions",
+            "module": "etbench.questions",
+            "order": "etbench_questions",
+            "pattern": "*.json, *.jsonl",
+            "holds": "either",
+            "known_by": ({"all": ("task", "source", "video")},),
+            "shared": {"all": ("task", "source", "video"), "where": ("task", ("rar", "eca", "rvq", "gvq"))},
+        },
+        {
+            "name": "lmms-vdc",
+            "module": "lmms.questions",
+            "order": "lmms_vdc",
+            "pattern": "*.jsonl",
+            "holds": "predictions",
+            "known_by": ({"all": ("doc_id",), "any": ("filtered_resps", "resps"), "none": ("plm_fgqa_scores", "plm_sgqa_scores")},),
+            "certain": ({"all": ("doc_id",), "any": ("filtered_resps", "resps"), "starts": "llmms_eval", "lines": True},),
+        },
+        {
+            "name": "lmms-vdc-rows",
+            "module": "lmms.questions",
+            "order": "lmms_vdc",
+            "pattern": "*.jsonl, *.json",
+            "holds": "references",
+            "known_by": ({"all": ("video_name", "qa_list")},),
+            "certain": ({"all": ("video_name", "qa_list"), "lines": True},),
+        },
+        {
+            "name": "plm-fgqa",
+            "module": "plm.questions",
+            "order": "plm_fgqa",
+            "pattern": "*.jsonl, *.json",
+            "holds": "references",
+            "known_by": ({"all": ("uid", "qa_uid", "question", "options")},),
+            "certain": ({"all": ("uid", "qa_uid", "question", "options")},),
+        },
+        {
+            "name": "plm-sgqa",
+            "module": "plm.questions",
+            "order": "plm_fgqa",
+            "pattern": "*.jsonl, *.json",
+            "holds": "references",
+            "known_by": ({"all": ("uid", "question", "answer"), "none": ("options",)},),
+            "certain": ({"all": ("uid", "question", "answer"), "none": ("options",)},),
+        },
+        {
+            "name": "plm-answers",
+            "module": "plm.questions",
+            "order": "plm_fgqa",
+            "pattern": "*.jsonl, *.json",
+            "holds": "either",
+            "known_by": ({"objects": ("plm_fgqa_scores", "plm_sgqa_scores")}, {"all": ("uid",), "none": ("question",)}),
+            "certain": ({"objects": ("plm_fgqa_scores", "plm_sgqa_scores")},),
+        },
+    ),
 }

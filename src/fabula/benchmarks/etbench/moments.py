@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from fabula.benchmarks.etbench.records import ARGUMENT, RECORD, Sample, read_samples
 from fabula.core.moments import Query, Ranking, Span, VideoNumbers
-from fabula.io.etbench import ARGUMENT, Sample, read_samples
 from fabula.io.fields import Source
 from fabula.io.format import Format
 from fabula.io.moments import Answers
@@ -53,6 +53,9 @@ def read_rankings(source: Source, numbers: VideoNumbers) -> Answers:
 FORMAT = Format(
     name="etbench",
     about="E.T. Bench's tvg, epm, tem, tal, evs, vhd: [{task, source, idx, video, tgt, a}], both sides in one",
+    known_by=(RECORD,),
+    shared=RECORD,
+    main_task="grounding",
     holds="either",
     tasks=("grounding",),
     pattern="*.json, *.jsonl",

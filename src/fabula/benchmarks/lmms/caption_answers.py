@@ -8,9 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from fabula.io.answers.hosts import is_sample, note_failed, sample_text, task_values
+from fabula.benchmarks.lmms.captions import find_caption
+from fabula.benchmarks.lmms.log import is_sample, sample_text, task_values
+from fabula.io.answers.hosts import note_failed
 from fabula.io.fields import Source
 from fabula.io.format import Format
+from fabula.io.head import Head
 from fabula.io.stories import TEXTS
 
 IDS = ("id", "uid", "image_id", "video_id", "video")
@@ -45,9 +48,20 @@ def read_sample(entry: dict[str, Any], at: str, source: Source) -> tuple[Id, Any
     return id, sample_text(entry, at, source)
 
 
+def is_answer(head: Head) -> bool:
+    """A line with a model's words, or of lmms-eval's log; with a `cand` it is a pair."""
+    entry = head.first_entry
+    has_words = any(isinstance(entry.get(key), str) for key in ("answer", "text", "caption"))
+    if not has_words and "filtered_resps" not in entry:
+        return False
+    return "cand" not in entry and "total_frames" not in entry and find_caption(entry) is None
+
+
 FORMAT = Format(
     name="caption-answers",
     about="captions in a model's own words, a line an item: {id, answer}, or lmms-eval's --log_samples",
+    sniff=is_answer,
+    order="answers",
     holds="predictions",
     tasks=("captions",),
     pattern="*.jsonl",

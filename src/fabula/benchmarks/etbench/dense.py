@@ -15,20 +15,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from fabula.benchmarks.etbench.records import ARGUMENT, FIELDS, RECORD, Sample, of_document
+from fabula.benchmarks.etbench.told import read_told
 from fabula.core.errors import SpecError
 from fabula.core.notes import name_id
 from fabula.core.nouns import Event, Segment, Story
 from fabula.core.registry import close_to
 from fabula.io.answers.answer import parse
-from fabula.io.answers.etbench import read_told
 from fabula.io.answers.files import fill_silent, note_audit
 from fabula.io.answers.times import Options
-from fabula.io.etbench import ARGUMENT, Sample, of_document
 from fabula.io.fields import Source
-from fabula.io.format import STORIES, Format
+from fabula.io.format import STORIES, Format, Shape
 
 TASKS = ("dvc", "slc")
-READERS = ("fabula", "etbench")
+KNOWN_READERS = ("fabula", "etbench")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +61,8 @@ def read_predictions(document: Any, source: Source) -> Iterator[Story]:
 def read_records(document: Any, source: Source, audit: bool) -> list[Told]:
     argument, _, reader = (source.argument or "").partition("reader=")
     reader = reader or "fabula"
-    if reader not in READERS:
-        raise SpecError(f"etbench-dense: no reader is called {reader!r}; {close_to(reader, list(READERS))}")
+    if reader not in KNOWN_READERS:
+        raise SpecError(f"etbench-dense: no reader is called {reader!r}; {close_to(reader, list(KNOWN_READERS))}")
     samples = of_document(document, replace(source, argument=argument.strip(",") or None), TASKS)
     sources = list(dict.fromkeys(sample.source for sample in samples))
     if len(sources) > 1 and audit:
@@ -147,6 +147,9 @@ FORMATS = (
     Format(
         name="etbench-dense",
         about="E.T. Bench's dvc and slc, the truth: [{task, source, idx, video, tgt, g}]",
+        known_by=(Shape(all=FIELDS, any=("g", "a")),),
+        shared=replace(RECORD, where=("task", TASKS)),
+        other_side="etbench-dense-answers",
         holds="references",
         tasks=STORIES,
         pattern="*.json, *.jsonl",
@@ -157,6 +160,7 @@ FORMATS = (
     Format(
         name="etbench-dense-answers",
         about="E.T. Bench's dvc and slc, the answers: [{task, source, idx, video, a}]",
+        other_side="etbench-dense",
         holds="predictions",
         tasks=STORIES,
         pattern="*.json, *.jsonl",

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from fabula.benchmarks.etbench.records import ARGUMENT, FIELDS, read_samples
 from fabula.core.questions import Response, letter
-from fabula.io.etbench import ARGUMENT, read_samples
 from fabula.io.fields import Source
-from fabula.io.format import Format
+from fabula.io.format import Format, Shape
 
 TASKS = ("rar", "eca", "rvq", "gvq")
 MOST = 26  # options: a letter each
@@ -50,6 +50,8 @@ def read_option(option: Any, at: str, id: str, source: Source) -> str:
 FORMAT = Format(
     name="etbench-questions",
     about="E.T. Bench's rar, eca, rvq, gvq: [{task, source, idx, video, o, p, a}], both sides in one",
+    known_by=(Shape(all=FIELDS),),
+    shared=Shape(all=FIELDS, where=("task", TASKS)),
     holds="either",
     tasks=("questions",),
     pattern="*.json, *.jsonl",

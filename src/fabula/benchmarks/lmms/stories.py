@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from fabula.benchmarks.lmms.log import sample_duration, sample_id, sample_text
 from fabula.core.nouns import Story
 from fabula.io.answers import files
-from fabula.io.answers.hosts import sample_duration, sample_id, sample_text
 from fabula.io.answers.times import UNITS
 from fabula.io.fields import Source
-from fabula.io.format import STORIES, Format
+from fabula.io.format import STORIES, Format, Shape
 
 
 def read_stories(document: Any, source: Source) -> Iterator[Story]:
@@ -31,6 +31,7 @@ def as_answer(entry: Any, number: int, source: Source) -> dict[str, Any]:
 FORMAT = Format(
     name="lmms-samples",
     about="lmms-eval's --log_samples, read as answers with an audit: {doc_id, filtered_resps, …}",
+    known_by=(Shape(all=("doc_id", "filtered_resps")),),
     holds="predictions",
     tasks=STORIES,
     pattern="*.jsonl",

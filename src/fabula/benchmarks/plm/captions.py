@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from fabula.benchmarks.plm.rows import row_id
 from fabula.io.fields import Source
-from fabula.io.format import Format
-from fabula.io.plm import row_id
+from fabula.io.format import Format, Shape
 
 SHAPE = '{"uid", "video", "masklet_id", "total_frames", "caption", "start_frame", "end_frame"}'
 KNOWN = frozenset({"uid", "video", "masklet_id", "total_frames", "caption", "start_frame", "end_frame"})
@@ -30,6 +30,7 @@ def read_rows(lines: Iterator[tuple[int, Any]], source: Source) -> dict[str | in
 FORMAT = Format(
     name="plm-rcap",
     about="PLM-VideoBench's rows of region captions: {uid, video, caption, start_frame, end_frame, total_frames}",
+    known_by=(Shape(all=("uid", "caption")),),
     holds="references",
     tasks=("captions",),
     pattern="*.jsonl",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fabula.metrics.questions._prompts.base import Examination, Prompt, read_copy
-from fabula.metrics.questions._prompts.quoted import keyed
+from fabula.metrics.questions.prompts.base import Examination, Prompt, read_copy
+from fabula.metrics.questions.prompts.quoted import keyed
 from fabula.text.judges.installed import read_quoted
 
 HOME = "github.com/bytedance/tarsier"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from fabula.benchmarks._families.phrases import RANGE, RANGE_WITH_S, first_numbers, first_ranges, split_phrases
 from fabula.core.patterns import lazy
-from fabula.io.answers.readers._phrases import RANGE, RANGE_WITH_S, first_numbers, first_ranges, split_phrases
 from fabula.io.answers.readers.base import Reader, Window, clock_seconds, pair_up, put_forward
 
 CLOCK = r"\d{1,2}:\d{2}(?::\d{2})?"

@@ -12,9 +12,9 @@ from typing import Any
 
 from fabula.core.nouns import Item
 from fabula.io.fields import Source
-from fabula.io.format import Format
+from fabula.io.format import Format, Shape
 
-PARTS = {"answer", "pred", "video"}
+PARTS = ("answer", "pred", "video")
 SHAPE = '{"doc_id", a metric: {"answer": text, "pred": text, "video", "timestamp"}}'
 
 
@@ -22,7 +22,9 @@ def find_caption(entry: Any) -> Mapping[str, Any] | None:
     """What the task made of the sample, which is the same under every metric."""
     if not isinstance(entry, Mapping):
         return None
-    return next((some for some in (entry, *entry.values()) if isinstance(some, Mapping) and set(some) >= PARTS), None)
+    return next(
+        (some for some in (entry, *entry.values()) if isinstance(some, Mapping) and some.keys() >= set(PARTS)), None
+    )
 
 
 def read_items(objects: Iterator[tuple[int, Any]], source: Source, where: str = "line") -> Iterator[Item]:
@@ -43,6 +45,7 @@ def read_items(objects: Iterator[tuple[int, Any]], source: Source, where: str = 
 FORMAT = Format(
     name="lmms-captions",
     about="lmms-eval's --log_samples of captioned segments (youcook2): {doc_id, metric: {answer, pred, video}}",
+    known_by=(Shape(all=PARTS, inside=True),),
     holds="either",
     tasks=("captions",),
     pattern="*.jsonl",

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from fabula.benchmarks.lmms.log import task_values
 from fabula.core.nouns import Segment
-from fabula.io.answers.hosts import task_values
 from fabula.io.fields import Source
 
 SHOWN = 32  # frames that a model is shown: num_video_frames of the published configuration
@@ -44,8 +44,3 @@ def sample_row(entry: dict[str, Any], at: str, source: Source) -> dict[str, Any]
         if "uid" in known:
             return known
     raise source.wrong("no uid in the log's line", entry.get("doc_id"), at, "its task returns {…: {uid, …}}")
-
-
-def is_sample_of(entry: Any, metric: str) -> bool:
-    """A line of lmms-eval's log of the task that returns this."""
-    return isinstance(entry, dict) and "filtered_resps" in entry and isinstance(entry.get(metric), dict)

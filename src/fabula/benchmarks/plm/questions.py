@@ -11,11 +11,12 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from fabula.benchmarks.lmms.log import is_sample, sample_text
+from fabula.benchmarks.plm.rows import row_id, sample_row
 from fabula.core.questions import Response, letter
-from fabula.io.answers.hosts import is_sample, note_failed, sample_text
+from fabula.io.answers.hosts import note_failed
 from fabula.io.fields import Source
-from fabula.io.format import Format
-from fabula.io.plm import row_id, sample_row
+from fabula.io.format import Format, Shape
 from fabula.io.questions.lines import number_entries
 from fabula.io.stories import TEXTS
 
@@ -23,6 +24,10 @@ CHOICES = '{"uid", "qa_uid", "question", "answer", "options": {"option_0": text,
 OPEN = '{"uid", "question", "answer"}'
 SAID = '{"uid": id, "answer": text}'
 OPTION = re.compile(r"(?:.*_)?(\d{1,3})")  # the number at the end of its key is its place
+
+CHOICE = Shape(all=("uid", "qa_uid", "question", "options"))
+QUESTION = Shape(all=("uid", "question", "answer"), none=("options",))
+LOG = Shape(objects=("plm_fgqa_scores", "plm_sgqa_scores"))  # what a task returned, in lmms-eval's log
 
 
 def read_rows(source: Source, choices: bool) -> Iterator[Response]:
@@ -95,6 +100,8 @@ FORMATS = (
     Format(
         name="plm-fgqa",
         about="PLM-VideoBench's questions with options: {uid, qa_uid, question, answer, options: {option_0, …}}",
+        known_by=(CHOICE,),
+        certain=(CHOICE,),
         holds="references",
         tasks=("questions",),
         pattern="*.jsonl, *.json",
@@ -105,6 +112,8 @@ FORMATS = (
     Format(
         name="plm-sgqa",
         about="PLM-VideoBench's open questions: {uid, question, answer}",
+        known_by=(QUESTION,),
+        certain=(QUESTION,),
         holds="references",
         tasks=("questions",),
         pattern="*.jsonl, *.json",
@@ -114,6 +123,8 @@ FORMATS = (
     Format(
         name="plm-answers",
         about="answers to PLM-VideoBench's questions: {uid, answer}, or lmms-eval's --log_samples",
+        known_by=(LOG, Shape(all=("uid",), none=("question",))),
+        certain=(LOG,),
         holds="either",
         tasks=("questions",),
         pattern="*.jsonl, *.json",

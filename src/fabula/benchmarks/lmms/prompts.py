@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fabula.metrics.questions._prompts.base import Examination, Prompt, read_copy
-from fabula.metrics.questions._prompts.quoted import called
+from fabula.metrics.questions.prompts.base import Examination, Prompt, read_copy
+from fabula.metrics.questions.prompts.quoted import called
 from fabula.text.judges.installed import read_quoted
 
 PACKAGE, PATH = "lmms-eval", "lmms_eval/tasks/vdc/utils.py"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fabula.metrics.questions._prompts.base import Examination, Prompt, read_copy
-from fabula.metrics.questions._prompts.quoted import assigned
+from fabula.metrics.questions.prompts.base import Examination, Prompt, read_copy
+from fabula.metrics.questions.prompts.quoted import assigned
 from fabula.text.judges.installed import fill, read_constant, read_quoted
 
 HOME = "github.com/open-compass/VLMEvalKit"

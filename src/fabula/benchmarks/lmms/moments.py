@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from fabula.benchmarks.lmms.log import sample_text, sample_truth
 from fabula.core.moments import Query, Ranking, VideoNumbers
-from fabula.io.answers.hosts import note_failed, sample_text, sample_truth
+from fabula.io.answers.hosts import note_failed
 from fabula.io.fields import Source
 from fabula.io.files import read_objects
-from fabula.io.format import MOMENTS, Format
+from fabula.io.format import MOMENTS, Format, Shape
+from fabula.io.head import Head
 from fabula.io.moments import Answers
 from fabula.io.moments.fields import NO_WINDOWS, check_object, read_id, read_words
 
@@ -47,9 +49,16 @@ def read_rankings(source: Source, numbers: VideoNumbers) -> Answers:
         )
 
 
+def holds_truth(head: Head) -> bool:
+    return sample_truth(dict(head.first_object)) is not None
+
+
 FORMAT = Format(
     name="lmms-grounding",
     about="lmms-eval's --log_samples of grounding: {doc_id, filtered_resps, metric: {video>>>text>>>window: answer}}",
+    known_by=(Shape(all=("doc_id", "filtered_resps")),),
+    sniff=holds_truth,
+    main_task="grounding",
     holds="either",
     tasks=MOMENTS,
     pattern="*.jsonl",

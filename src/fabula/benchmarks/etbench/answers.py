@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from fabula.benchmarks._families.phrases import BREAKS, TELLING
+from fabula.benchmarks.etbench.told import read_told
 from fabula.core.patterns import lazy
-from fabula.io.answers.etbench import read_told
-from fabula.io.answers.readers._phrases import BREAKS, TELLING
 from fabula.io.answers.readers.base import Reader, Window, clock_seconds, pair_up, put_forward
 
 LOOSE = r"(\d+\.*\d*)"

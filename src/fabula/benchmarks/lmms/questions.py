@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
+from fabula.benchmarks.lmms.log import sample_text, task_values
 from fabula.core.questions import Response
-from fabula.io.answers.hosts import sample_text, task_values
 from fabula.io.fields import Source
 from fabula.io.files import read_objects
-from fabula.io.format import Format
+from fabula.io.format import Format, Shape
 from fabula.io.questions.lines import number_entries, read_asked
+
+LOG = Shape(all=("doc_id",), any=("filtered_resps", "resps"))
+ROW = Shape(all=("video_name", "qa_list"))
 
 
 def read_log(source: Source) -> Iterator[Response]:
@@ -58,6 +62,8 @@ FORMATS = (
     Format(
         name="lmms-vdc",
         about="lmms-eval's log of VDC (--log_samples): doc_id, filtered_resps, and what its metrics keep of the video",
+        known_by=(replace(LOG, none=("plm_fgqa_scores", "plm_sgqa_scores")),),
+        certain=(replace(LOG, starts="llmms_eval", lines=True),),
         holds="predictions",
         tasks=("questions",),
         pattern="*.jsonl",
@@ -67,6 +73,8 @@ FORMATS = (
     Format(
         name="lmms-vdc-rows",
         about="rows of lmms-eval's data set of VDC: video_name, caption, qa_list of questions and answers",
+        known_by=(ROW,),
+        certain=(replace(ROW, lines=True),),
         holds="references",
         tasks=("questions",),
         pattern="*.jsonl, *.json",
