@@ -18,8 +18,8 @@ from pathlib import Path
 
 import fabula
 from fabula import demo, io
+from fabula.benchmarks.plm.answers_rdcap import tell
 from fabula.core.nouns import Corpus
-from fabula.io.answers.readers.plm_rdcap import tell
 from fabula.text.judges import judge
 from fabula.text.judges.fake import reply
 

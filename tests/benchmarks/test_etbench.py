@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import fabula
+from fabula.benchmarks.etbench.told import read_told
 from fabula.core.errors import FabulaError, MissingExtra
 from fabula.core.result import Result
-from fabula.io.answers.etbench import read_told
 from fabula.io.answers.readers import READERS
 from tests.benchmarks.test_grounding_2026 import vectors
 

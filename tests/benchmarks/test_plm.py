@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 import fabula
-from fabula.io.answers.readers import READERS, plm_rdcap, plm_rtloc
+from fabula.benchmarks.plm import answers_rdcap as plm_rdcap
+from fabula.benchmarks.plm import answers_rtloc as plm_rtloc
+from fabula.io.answers.readers import READERS
 from fabula.llm import EndpointOptions
 from fabula.llm.session import asking
 from fabula.text.judges import installed, judge, plm

@@ -15,9 +15,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from fabula.benchmarks.aurora import prompts as aurora
+from fabula.benchmarks.lmms import prompts as lmms
+from fabula.benchmarks.tarsier import prompts as tarsier
+from fabula.benchmarks.vlmevalkit import prompts as vlmevalkit
 from fabula.llm import EndpointOptions
 from fabula.llm.session import Session, asking
-from fabula.metrics.questions._prompts import aurora, lmms, tarsier, vlmevalkit
 from fabula.text.judges import installed
 
 EXAMINED = ({"events", "relations"}, {"answers", "matches"})  # what such a table has

@@ -59,8 +59,8 @@ CHANGES = (
         "metric: METEOR",
     ),
     Change("digit", "text/rouge.py", "BETA = 1.2\n", "BETA = 1.2000001\n", "metric: DVC_ROUGE_L"),
-    Change("digit", "benchmarks/soda_2021.py", '"eps": 1e-8', '"eps": 1e-6', "golden: soda-2021"),
-    Change("digit", "benchmarks/soda_2021.py", '"missing": "drop"', '"missing": "zero"', "golden: soda-2021"),
+    Change("digit", "benchmarks/soda/protocol.py", '"eps": 1e-8', '"eps": 1e-6', "golden: soda-2021"),
+    Change("digit", "benchmarks/soda/protocol.py", '"missing": "drop"', '"missing": "zero"', "golden: soda-2021"),
     Change("digit", "report/table.py", "score.scale:.2f", "score.scale:.1f", SCORE),
     Change(
         "digit",

@@ -1,9 +1,13 @@
-"""One small file per published evaluator: which metrics, which settings, paper, repository, commit."""
+"""One folder per source of data or evaluators: its formats, its readers of answers, its prompts, its protocols.
+
+index.py says what the folders hold. It is written by `python -m tools.benchmarks`, and is all that other packages look
+at: a name, or the shape of a file, leads to one module. `_families` has what several sources share.
+"""
 
 from __future__ import annotations
 
 from fabula.benchmarks.base import Protocol
-from fabula.core.registry import Room
+from fabula.core.registry import IndexedRoom
 
 __all__ = ["Protocol", "protocol", "room"]
 
@@ -15,7 +19,7 @@ def check_protocol(thing: object) -> str | None:
     return check_object(thing, Protocol, "protocol")
 
 
-room = Room(__name__, "PROTOCOL", "protocol", group="fabula.protocols", check=check_protocol)
+room = IndexedRoom("PROTOCOLS", "PROTOCOL", "protocol", group="fabula.protocols", check=check_protocol)
 
 
 def protocol(name: str) -> Protocol:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from fabula.core import spec
 from fabula.core.errors import SpecError
 from fabula.core.registry import close_to, key
-from fabula.metrics.base import Metric
+
+if TYPE_CHECKING:
+    from fabula.metrics.base import Metric
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

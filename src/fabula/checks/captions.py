@@ -8,7 +8,7 @@ from fabula.checks._examine import Report, examine_items
 from fabula.checks._kind import Asked, Kind, Mended
 from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Notes
-from fabula.io.captions import SHELF, coco, is_inline, is_log, pairs
+from fabula.io.captions import SHELF, coco, find_both, is_inline, pairs
 from fabula.io.fields import Source
 from fabula.io.files import check_path, has_lines, load_json, read_objects
 from fabula.io.head import Head
@@ -18,7 +18,7 @@ def knows(head: Head) -> bool:
     """Whether the file holds COCO results or annotations, or pairs."""
     keys = head.first_entry.keys()
     if head.lines:
-        return {"refs", "cand"} <= keys or is_log(head.first_entry)
+        return {"refs", "cand"} <= keys or find_both(head.first_entry) is not None
     return "image_id" in keys and ("caption" in keys or {"test", "refs"} <= keys) and "segments" not in keys
 
 
@@ -37,7 +37,7 @@ def count_words(path: Path, notes: Notes) -> list[tuple[str | int, str | None]]:
         if found is not None and found.read_captions is not None:
             read = found.read_captions(read_objects(path), source)
             return [(id, one) for id, told in read.items() for one in ([told] if isinstance(told, str) else told)]
-        if found is not None and found.name == "lmms-captions" and found.read_items is not None:
+        if found is not None and found.read_items is not None:
             return [(item.id, item.candidate) for item in found.read_items(read_objects(path), source, "line")]
         return [(item.id, item.candidate) for item in pairs.read_items(read_objects(path), source)]
     document = load_json(path)

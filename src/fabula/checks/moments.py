@@ -21,10 +21,10 @@ from fabula.core.notes import Notes
 from fabula.core.nouns import Corpus, Event, Segment, Story
 from fabula.io import moments as files
 from fabula.io.answers.readers.fabula import read as read_windows
-from fabula.io.etbench import KIND_OF
 from fabula.io.fields import Source
 from fabula.io.files import check_path, encode_json, has_lines, write_text
 from fabula.io.head import Head
+from fabula.io.kinds import name_shared_kind
 from fabula.io.moments.lines import write_queries
 
 TABLES = (".csv", ".tsv", ".xlsx")
@@ -279,8 +279,8 @@ def as_tvr(fixed: Sequence[tuple[str, Ranking]], numbers: VideoNumbers, target: 
 
 
 def knows(head: Head) -> bool:
-    if files.is_etbench(head):
-        return KIND_OF.get(str(head.first_entry.get("task")), "moments") == "moments"
+    if (shared := name_shared_kind(head)) is not None:
+        return shared == "moments"
     if files.is_ego4d_predictions(head):
         return True
     if head.path.suffix.lower() in TABLES:  # of grounding where it has the truth beside what was said

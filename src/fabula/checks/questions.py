@@ -14,7 +14,6 @@ from fabula.core.notes import Notes
 from fabula.core.nouns import Corpus
 from fabula.core.questions import Response
 from fabula.io import questions as files
-from fabula.io.etbench import KIND_OF
 from fabula.io.head import Head
 
 FAMILIES = ("questions", "ids")
@@ -92,9 +91,7 @@ def mend(asked: Asked, target: Path) -> Mended:
 
 
 def knows(head: Head) -> bool:
-    if files.is_etbench(head):
-        return KIND_OF.get(str(head.first_entry.get("task"))) == "questions"
-    return files.is_questions(head)
+    return files.SHELF.find_shared(head) is not None or files.is_questions(head)
 
 
 KIND = Kind(

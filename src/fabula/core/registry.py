@@ -11,8 +11,10 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from heapq import merge
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from fabula.core.errors import SpecError
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def close_to(name: str, names: list[str]) -> str:
-    """The nearest name; of a family (`etbench`, of which there is etbench-tvg …) its members; or the whole list."""
+    """The nearest name; of a family (`vdc`, of which there is vdc-aurora …) its members; or the whole list."""
     import difflib
 
     family = [n for n in names if key(n).startswith(f"{key(name)}_")]
@@ -158,3 +160,53 @@ class Room:
         if thing is None:
             raise SpecError(f"no {self.noun} is called {name!r}; {close_to(name, self.names())}")
         return thing
+
+
+# ── things that a generated index names ─────────────────────────────────────────────────────────────────────────────
+
+BENCHMARKS = "fabula.benchmarks"  # one folder per source; no package imports a benchmark by its name
+
+
+def load_benchmark(module: str) -> ModuleType:
+    """A module of a benchmark's folder, as the index names it: `coco.protocol`."""
+    return importlib.import_module(f"{BENCHMARKS}.{module}")
+
+
+def benchmark_index() -> Any:
+    """What the folders of benchmarks hold: fabula/benchmarks/index.py, which tools/benchmarks.py writes."""
+    return load_benchmark("index")
+
+
+class IndexedRoom(Room):
+    """The files of a package, if it has any, and what the index of benchmarks lists: {name: module}, in that order."""
+
+    def __init__(self, section: str, *rest: Any, files: str = "", **named: Any) -> None:
+        super().__init__(files, *rest, **named)
+        self.section = section
+
+    @property
+    def index(self) -> Mapping[str, str]:
+        listed: Mapping[str, str] = getattr(benchmark_index(), self.section)
+        return listed
+
+    def modules(self, shelf: str | None = None) -> list[str]:
+        return super().modules(shelf) if self.package else []
+
+    def load_indexed(self, name: str) -> Any:
+        file = load_benchmark(self.index[name])
+        things = getattr(file, self.plural, None) or (getattr(file, self.attribute),)
+        (found,) = (thing for thing in things if thing.name == name)
+        return found
+
+    def all(self, shelf: str | None = None) -> Iterator[Any]:
+        return merge(super().all(shelf), map(self.load_indexed, self.index), key=lambda thing: key(thing.name))
+
+    def names(self) -> list[str]:
+        own = list(merge((thing.name for thing in super().all()), self.index, key=key))
+        return [*own, *(name for name in self.outside() if key(name) not in set(map(key, own)))]
+
+    def find_own(self, name: str) -> Any:
+        found = next((listed for listed in self.index if key(listed) == key(name)), None)
+        if found is not None:
+            return self.load_indexed(found)
+        return super().find_own(name) if self.package else None

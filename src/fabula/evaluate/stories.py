@@ -11,17 +11,14 @@ from fabula import io
 from fabula.core.errors import InputError, MissingExtra, shown
 from fabula.core.notes import Notes, name_id
 from fabula.core.nouns import Corpus
-from fabula.core.registry import key
 from fabula.core.result import Result
 from fabula.core.rows import Rows
 from fabula.evaluate.base import Readable, Request, Shelf, Tally, measure, with_parts
 from fabula.evaluate.spoken import listen, reader_of
-from fabula.io.etbench import KIND_OF
 from fabula.io.files import is_table
-from fabula.io.head import Head
 from fabula.io.ids import reconcile, resolve_aliases
-from fabula.io.moments import is_etbench
 from fabula.io.segments import check_predictions, check_references
+from fabula.io.stories import find_record_format, find_sides
 from fabula.metrics import Metric
 from fabula.metrics.stories import Stories, compare
 
@@ -133,27 +130,15 @@ def read_side(
     """`read_corpus`; of a file whose records hold both sides the one that is asked for, by a protocol's reader."""
     if isinstance(readable, Corpus):
         told = readable.format
-        if not (reader and key(told.partition(":")[0]) in map(key, SIDES.values())):
+        if not (reader and find_sides(told.partition(":")[0])):
             return readable
         return read_side(Path(readable.name), notes, told, role, reader, shelf)
     name, _, argument = (format or "").partition(":")
-    if key(name) in map(key, SIDES.values()) or (format is None and holds_records(readable)):
+    if sides := find_sides(name if format is not None else find_record_format(Path(readable))):
         parts = [argument, f"reader={reader}" if reader and "reader=" not in argument else ""]
         told = ",".join(filter(None, parts))
-        format = SIDES[role] + (f":{told}" if told else "")
+        format = sides[role] + (f":{told}" if told else "")
     return read_corpus(readable, notes, format, shelf)
-
-
-SIDES = {"references": "etbench-dense", "predictions": "etbench-dense-answers"}
-
-
-def holds_records(readable: str | Path) -> bool:
-    """True for E.T. Bench's records of dense captions, by the first of them."""
-    path = Path(readable)
-    if not path.name.removesuffix(".gz").endswith((".json", ".jsonl")) or not path.is_file():
-        return False
-    head = Head(path)
-    return is_etbench(head) and KIND_OF.get(str(head.first_entry.get("task")), "") is None
 
 
 def read_corpus(readable: Readable, notes: Notes, format: str | None, shelf: Shelf | None = None) -> Corpus:

@@ -63,7 +63,7 @@ def all_formats() -> list[Format]:
     from fabula.io import captions, identity, moments, questions, regions
 
     shelves = (captions, identity, questions)
-    others = [(file, shelf.SHELF.load(file)) for shelf in shelves for file in shelf.SHELF.files()]
+    others = [pair for shelf in shelves for pair in shelf.SHELF.by_place()]
     rest = [format for _, some in sorted(others, key=lambda pair: pair[0]) for format in some]
     return [*formats(), *moments.formats(), *regions.formats(), *rest]
 

@@ -6,6 +6,7 @@ what it holds and leaves the others out. `fabula list formats` is made of these 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,46 @@ MOMENTS = ("moments", "highlights", "grounding")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """What a file begins with, as data: the keys of its first entry, or its first characters."""
+
+    all: tuple[str, ...] = ()  # keys that the entry has
+    any: tuple[str, ...] = ()  # of which it has at least one
+    none: tuple[str, ...] = ()  # of which it has none
+    objects: tuple[str, ...] = ()  # of which at least one holds an object
+    starts: str = ""  # how one of its keys starts
+    where: tuple[str, tuple[str, ...]] | None = None  # a key, and the values it may have
+    inside: bool = False  # the entry itself, or an object that it holds, has these keys
+    lines: bool = False  # of JSON Lines alone
+    begins: str = ""  # a pattern of the first characters
+
+    def fits(self, entry: Mapping[str, Any]) -> bool:
+        """Whether the first entry has this shape; what `lines` and `begins` ask for is seen by `knows`."""
+        if self.inside and any(self.has_keys(v) for v in entry.values() if isinstance(v, dict)):
+            return True
+        return self.has_keys(entry)
+
+    def has_keys(self, entry: Mapping[str, Any]) -> bool:
+        keys = entry.keys()
+        return (
+            keys >= set(self.all)
+            and (not self.any or not keys.isdisjoint(self.any))
+            and keys.isdisjoint(self.none)
+            and (not self.objects or any(isinstance(entry.get(key), dict) for key in self.objects))
+            and (not self.starts or any(key.startswith(self.starts) for key in keys))
+            and (self.where is None or str(entry.get(self.where[0])) in self.where[1])
+        )
+
+    def knows(self, head: Head, first: Callable[[Head], Mapping[str, Any]]) -> bool:
+        """Whether a file begins so; `first` gives its first entry, and is asked where keys are."""
+        if self.lines and not head.lines:
+            return False
+        if self.begins:
+            return re.match(self.begins, head.text) is not None
+        return self.fits(first(head))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Format:
     """A file format. Readers of whole documents get the document, be it from a file or not; the others open a file."""
 
@@ -39,7 +80,13 @@ class Format:
     argument: str | None = None  # what `name:argument` chooses, for the formats that take one
     forms: tuple[Form, ...] = ()  # of boxes: the first unless another is declared
     guess: bool = True  # False: same shape as another format, used only when it is named
-    sniff: Callable[[Head], bool] | None = None  # how it is known, where its shelf has no rule for it
+    known_by: tuple[Shape, ...] = ()  # how its files begin: one of these
+    sniff: Callable[[Head], bool] | None = None  # what must hold besides; alone where no shape says it
+    certain: tuple[Shape, ...] = ()  # files that begin so are of its kind beyond doubt
+    shared: Shape | None = None  # where records of several kinds have one shape: those of this kind
+    other_side: str = ""  # the format of predictions (of references) of the same files, where records hold both
+    main_task: str = ""  # of several tasks that can read it, the one it is for
+    order: str = ""  # its place in lists, where its name does not give it
     header: Callable[[Any], dict[str, object]] | None = None  # what stands beside the stories of a document
     opens: Callable[[Path], Any] | None = None  # how a document that is no JSON is got of its file
     gathers: Callable[[Path], Any] | None = None  # how a document is got of a folder, for data sets that are trees

@@ -12,7 +12,6 @@ from pathlib import Path
 from fabula.core.errors import SpecError
 from fabula.core.regions import FORMS
 from fabula.io import captions, identity, moments, questions, regions
-from fabula.io.etbench import KIND_OF
 from fabula.io.files import check_path, holds_only_stories, is_table
 from fabula.io.head import Head
 
@@ -23,12 +22,7 @@ ASKED = {
     "didemo": "moments",
     "ego4d-nlq": "grounding",
     "ego4d-nlq-predictions": "grounding",
-    "etbench": "grounding",
-    "keyed-answers": "grounding",
-    "lmms-grounding": "grounding",
     "omtg": "grounding",
-    "plm-rtloc": "grounding",
-    "plm-rtloc-samples": "grounding",
     "qvhighlights": "highlights",
     "qvhighlights-predictions": "highlights",
     "rvmr": "moments",
@@ -103,9 +97,9 @@ def name_kind(path: Path, format: str | None = None) -> str | None:
         return "identity" if "\t" in text.partition("\n")[0] else None
     if text[:1] == "[":
         keys = set(head.root[1])
-        if moments.is_etbench(head):
-            return name_record_kind(head)
-        if moments.is_omtg(head) or moments.is_keyed(head):
+        if (shared := name_shared_kind(head)) is not None:
+            return shared or None
+        if moments.is_omtg(head) or moments.SHELF.is_certain(head):
             return "moments"
         if "bbox" in keys or "regions" in keys:
             return "regions"
@@ -114,18 +108,18 @@ def name_kind(path: Path, format: str | None = None) -> str | None:
         if {"captions", "blanks"} & keys:
             return "identity"
         return "questions" if questions.is_questions(head) else None
-    known = (moments.is_tvr_predictions, moments.is_rvmr_predictions, moments.is_keyed, moments.is_ego4d_predictions)
-    if ANSWERED.match(text) or any(knows(head) for knows in known):
+    known = (moments.is_tvr_predictions, moments.is_rvmr_predictions, moments.is_ego4d_predictions)
+    if ANSWERED.match(text) or moments.SHELF.is_certain(head) or any(knows(head) for knows in known):
         return "moments"
     return "regions" if DETECTED.match(text) else None
 
 
 def name_line_kind(head: Head) -> str | None:
     keys = head.first_object.keys()
-    if "cand" in keys or captions.is_log(head.first_object):
+    if "cand" in keys or captions.find_both(head.first_object) is not None:
         return "captions"
-    if moments.is_etbench(head):
-        return name_record_kind(head)
+    if (shared := name_shared_kind(head)) is not None:
+        return shared or None
     if questions.is_questions(head):
         return "questions"
     if {"captions", "blanks"} & keys and "boxes" not in keys:
@@ -137,9 +131,12 @@ def name_line_kind(head: Head) -> str | None:
     return "moments" if moments.SHELF.sniff(head, "predictions") else None
 
 
-def name_record_kind(head: Head) -> str | None:
-    """What the first record of E.T. Bench asks for."""
-    return KIND_OF.get(str(head.first_entry.get("task")), "moments")
+def name_shared_kind(head: Head) -> str | None:
+    """The kind of records whose shape several kinds share, by the first of them; "": stories, None: no such records."""
+    from fabula.io.stories import SHELF
+
+    shelves = {"": SHELF, "questions": questions.SHELF, "moments": moments.SHELF}
+    return next((kind for kind, shelf in shelves.items() if shelf.find_shared(head)), None)
 
 
 def name_format_kind(format: str) -> str | None:
@@ -171,4 +168,4 @@ def find_asked(path: Path, role: moments.Role, format: str | None = None) -> str
         return "highlights" if keys & {"saliency", "marks"} else "moments" if keys & {"videos", "graded"} else None
     if found.name == "answer-lines":  # one window a query, unless the references ask for something else
         return None if role == "references" else "grounding"
-    return ASKED.get(found.name)
+    return ASKED.get(found.name) or found.main_task or None

@@ -2,21 +2,25 @@
 
 A file that is put on a shelf is a format of it, by its FORMAT alone: where no rule speaks of it, it is imported and
 asked last, through its own `sniff`. After it come the formats of other packages, by entry points of `fabula.formats`.
+Formats of benchmarks stand in their folders; the index of benchmarks has a row for each, from which its rule is made.
 """
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
+from functools import cached_property
+from heapq import merge
 from pathlib import Path
+from typing import Any
 
 from fabula.core.errors import FabulaError, InputError
 from fabula.core.plugins import Plugin, PluginError, check_object, list_plugins
-from fabula.core.registry import key
-from fabula.io.format import Format, Holds
+from fabula.core.registry import BENCHMARKS, benchmark_index, key, load_benchmark
+from fabula.io.format import Format, Holds, Shape
 from fabula.io.head import Head
 
 GROUP = "fabula.formats"  # of entry points: name = "package.module:FORMAT"
@@ -32,10 +36,47 @@ class Rule:
     pattern: str = "*.json"
     holds: Holds = "either"
     module: str = ""  # its file, where that is not called as the format is
+    order: str = ""  # its place in lists, where its file does not give it
+    certain: tuple[Shape, ...] = ()
+    shapes: tuple[Shape, ...] = ()
+    shared: Shape | None = None
+    other_side: str = ""
 
     @property
     def file(self) -> str:
         return self.module or key(self.name)
+
+    @property
+    def place(self) -> str:
+        return self.order or self.file.rpartition(".")[2]
+
+
+def first_entry(head: Head) -> Mapping[str, Any]:
+    return head.first_entry
+
+
+def make_rule(row: Mapping[str, Any], first: Callable[[Head], Mapping[str, Any]]) -> Rule:
+    """The rule of a format of a benchmark, from its row of the index."""
+    shapes, certain = (tuple(Shape(**shape) for shape in row.get(name, ())) for name in ("known_by", "certain"))
+    module, _, function = row.get("sniff", "").partition(":")
+
+    def knows(head: Head) -> bool:
+        if shapes and not any(shape.knows(head, first) for shape in shapes):
+            return False
+        return not module or bool(getattr(load_benchmark(module), function)(head))
+
+    return Rule(
+        name=row["name"],
+        knows=knows if shapes or module else None,
+        pattern=row["pattern"],
+        holds=row["holds"],
+        module=f"{BENCHMARKS}.{row['module']}",
+        order=row["order"],
+        certain=certain,
+        shapes=shapes,
+        shared=Shape(**row["shared"]) if "shared" in row else None,
+        other_side=row.get("other_side", ""),
+    )
 
 
 class Shelf:
@@ -45,10 +86,31 @@ class Shelf:
     """
 
     def __init__(
-        self, package: str, rules: Sequence[Rule], patterns: Sequence[str] = ("*.jsonl",), readers: Sequence[str] = ()
+        self,
+        package: str,
+        rules: Sequence[Rule],
+        patterns: Sequence[str] = ("*.jsonl",),
+        readers: Sequence[str] = (),
+        first: Callable[[Head], Mapping[str, Any]] = first_entry,
     ) -> None:
-        self.package, self.rules, self.patterns = package, tuple(rules), tuple(patterns)
+        self.package, self.own_rules, self.patterns = package, tuple(rules), tuple(patterns)
         self.readers = tuple(readers)  # a format of another package that has one of these is of this shelf
+        self.first = first  # what shapes are held against
+
+    @cached_property
+    def rules(self) -> tuple[Rule, ...]:
+        """Ours and those of benchmarks, by the names of files."""
+        rows = benchmark_index().FORMATS.get(self.package.rpartition(".")[2], ())
+        indexed = (make_rule(row, self.first) for row in rows)
+        return tuple(merge(self.own_rules, indexed, key=lambda rule: rule.place))
+
+    def is_certain(self, head: Head) -> bool:
+        """Whether a benchmark's format knows the file for one of this kind beyond doubt."""
+        return any(shape.knows(head, self.first) for rule in self.rules for shape in rule.certain)
+
+    def find_shared(self, head: Head) -> Rule | None:
+        """The rule of this shelf for records whose shape several kinds share, if the first is of this kind."""
+        return next((r for r in self.rules if r.shared and r.shared.fits(head.first_entry)), None)
 
     def pattern_of(self, path: Path) -> str:
         name = path.name.removesuffix(".gz")
@@ -69,7 +131,8 @@ class Shelf:
         """Every file that may hold a format, by name."""
         path = importlib.import_module(self.package).__path__
         here = {m.name for m in pkgutil.iter_modules(path) if not m.name.startswith("_")}
-        return sorted(here | {rule.file for rule in self.rules}, key=lambda file: file.rpartition(".")[2])
+        places = {file: file for file in here} | {rule.file: rule.place for rule in self.rules}
+        return sorted(places, key=lambda file: places[file])
 
     def newcomers(self) -> Iterator[Format]:
         """The formats of files that no rule speaks of."""
@@ -78,7 +141,13 @@ class Shelf:
 
     def formats(self) -> list[Format]:
         """All of them, by file name."""
-        return [format for file in self.files() for format in self.load(file)]
+        return [format for _, some in self.by_place() for format in some]
+
+    def by_place(self) -> list[tuple[str, list[Format]]]:
+        """The same, by the names of files."""
+        ruled = [(rule.place, [self.by_rule(rule)]) for rule in self.rules]
+        new = [(file, list(self.load(file))) for file in self.files() if file not in {r.file for r in self.rules}]
+        return sorted([*ruled, *new], key=lambda pair: pair[0])
 
     def find(self, name: str) -> Format | None:
         """The format of this name, whatever its case and dashes; its file alone is imported."""

@@ -1,76 +1,20 @@
-"""Answers as evaluation kits keep them: a line of lmms-eval's --log_samples, a row of a VLMEvalKit table.
+"""Answers as evaluation kits keep them in tables: the columns of the data set, and "prediction".
 
-lmms-eval (0.7.3)   {"doc_id", "target", "filtered_resps", "resps"?, "doc"?, a key per metric: what its task returned}
-VLMEvalKit          the columns of the data set, and "prediction"; "Failed to obtain answer via API." where none came
+It is "Failed to obtain answer via API." where none came.
 """
 
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterator
 from typing import Any
 
 from fabula.core.notes import name_id
 from fabula.core.patterns import read_python_literal
 from fabula.io.fields import Source
 
-IDS = ("id", "uid", "video", "video_id", "vid", "video_path", "image_id")  # what a task calls its video
 ROW_IDS = ("video", "video_id", "id", "index")  # the same of a table, whose index counts rows
-TRUTHS = ("gt", "timestamp", "span", "windows", "answer")  # what tasks of grounding call the truth
-KEYED = re.compile(r"(.*?)>>>(.*)>>>(.*)", flags=re.S)  # video>>>sentence>>>windows: charades_sta, timelens
 FAILED = "Failed to obtain answer"
 Windows = tuple[tuple[float, float], ...]
-
-
-def is_sample(entry: Any) -> bool:
-    return isinstance(entry, dict) and "doc_id" in entry and ("filtered_resps" in entry or "resps" in entry)
-
-
-def sample_text(entry: dict[str, Any], at: str, source: Source) -> str:
-    """What the model answered: one text, be it in lists of lists."""
-    said = entry["filtered_resps"] if "filtered_resps" in entry else entry.get("resps")
-    while isinstance(said, list) and len(said) == 1:
-        said = said[0]
-    if isinstance(said, list) and said and all(isinstance(s, str) for s in said):
-        source.notes.add("{n} samples hold several answers; the first counts", name_id(entry.get("doc_id")))
-        said = said[0]
-    return source.text(said, f"{at} filtered_resps", entry.get("doc_id"), "lmms-eval keeps an answer as text")
-
-
-def task_values(entry: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """What the task knew of the sample: its document where it is kept, then what it returned for its metrics."""
-    for key in ("doc", *(k for k in entry if k not in ("doc", "token_counts", "input_media"))):
-        if isinstance(entry.get(key), dict):
-            yield entry[key]
-
-
-def sample_id(entry: dict[str, Any]) -> str:
-    """The video's own name where the log has it, else the number of the document."""
-    for known in task_values(entry):
-        for key in IDS:
-            if isinstance(known.get(key), str) or (key == "uid" and type(known.get(key)) is int):
-                return str(known[key])
-    return str(entry["doc_id"])
-
-
-def sample_duration(entry: dict[str, Any]) -> Any:
-    return next((k["duration"] for k in task_values(entry) if k.get("duration") is not None), None)
-
-
-def sample_truth(entry: dict[str, Any]) -> tuple[str, str | None, Windows] | None:
-    """(video, sentence, windows) of a sample of grounding; None where the log does not hold the truth."""
-    for known in task_values(entry):
-        if {"answer", "pred", "video"} <= known.keys() and not read_windows(known["answer"]):
-            return None  # words for a segment that was given
-        keyed = KEYED.fullmatch(next(iter(known))) if len(known) == 1 else None
-        if keyed is not None and (windows := read_windows(keyed.group(3))):
-            return keyed.group(1), keyed.group(2), windows
-        for key in TRUTHS:
-            if windows := read_windows(known.get(key)):
-                text = next((known[k] for k in ("query", "caption", "question") if isinstance(known.get(k), str)), None)
-                return sample_id(entry), text, windows
-    return None
 
 
 def read_windows(value: Any) -> Windows:

@@ -11,36 +11,35 @@ from fabula.core.notes import Notes, name_id
 from fabula.core.nouns import Item
 from fabula.io.fields import Source
 from fabula.io.files import check_path, has_lines, holds_only_stories, load_json, read_objects
+from fabula.io.format import Format, Holds
 from fabula.io.head import Head
 from fabula.io.shelf import Rule, Shelf
 
 SHELF = Shelf(
     __name__,
     (
-        Rule("caption-answers", lambda head: is_answer(head.first_entry), "*.jsonl", "predictions", module="answers"),
         # which of COCO's two files is meant is said by where it is given
         Rule("coco-results", holds="predictions", module="coco"),
         Rule("coco-annotations", holds="references", module="coco"),
-        Rule("lmms-captions", lambda head: is_log(head.first_entry), "*.jsonl"),
         Rule("pairs", lambda head: "cand" in head.first_entry, "*.jsonl"),
         Rule("spice", lambda head: is_inline(head.document), module="pairs"),
-        Rule("plm-rcap", lambda head: {"uid", "caption"} <= set(head.first_entry), "*.jsonl", "references"),
     ),
 )
 
 
 def read_items(predictions: str | Path, refs: Sequence[str | Path] = ()) -> tuple[list[Item], Notes]:
     """The items to score, in the references' order (inline: in the file's), and what was noticed."""
-    from fabula.io.captions import answers, coco, lmms_captions, pairs
+    from fabula.io.captions import coco, pairs
 
     source = Source(check_path(predictions), noun="item")
-    if has_lines(source.path) and is_log(Head(source.path).first_entry):
-        return list(lmms_captions.read_items(read_objects(source.path), source)), source.notes
+    if has_lines(source.path) and (both := find_both(Head(source.path).first_entry)) is not None:
+        assert both.read_items is not None
+        return list(both.read_items(read_objects(source.path), source, "line")), source.notes
     if has_lines(source.path):
         if refs and "cand" in Head(source.path).first_entry:
             raise InputError("a .jsonl of pairs has its references inline", file=source.path, hint="leave --refs out")
         if refs:
-            candidates = answers.read_answers(read_objects(source.path), source)
+            candidates = read_lines(source, "predictions")
             return join_items(candidates, [read_references(check_path(r), source.notes) for r in refs], source)
         return list(pairs.read_items(read_objects(source.path), source)), source.notes
     document = load_json(source.path)
@@ -61,21 +60,22 @@ def is_items(path: str | Path) -> bool:
         return False
     if has_lines(path):
         first = Head(path).first_entry
-        return "cand" in first or is_log(first)
+        return "cand" in first or find_both(first) is not None
     return Head(path).text.lstrip()[:1] == "["
 
 
-def is_log(first: Mapping[str, Any]) -> bool:
-    """A line of lmms-eval's log of captions: what its task handed to a metric stands in it."""
-    from fabula.io.captions.lmms_captions import find_caption
+def find_both(first: Mapping[str, Any]) -> Format | None:
+    """The benchmark's format of lines that hold both sides, by the first line; pairs are our own."""
+    rules = (r for r in SHELF.rules if r.holds == "either" and any(shape.fits(first) for shape in r.shapes))
+    return next(map(SHELF.by_rule, rules), None)
 
-    return find_caption(first) is not None
 
-
-def is_answer(entry: Mapping[str, Any]) -> bool:
-    """A line with a model's words, or of lmms-eval's log; with a `cand` it is a pair."""
-    told = "filtered_resps" in entry or any(isinstance(entry.get(key), str) for key in ("answer", "text", "caption"))
-    return told and "cand" not in entry and "total_frames" not in entry and not is_log(entry)
+def read_lines(source: Source, holds: Holds) -> dict[Any, Any]:
+    """One side, a line an item: candidates, or references."""
+    rule = next(r for r in SHELF.rules if r.holds == holds and "*.jsonl" in r.pattern)
+    read = SHELF.by_rule(rule).read_captions
+    assert read is not None
+    return dict(read(read_objects(source.path), source))
 
 
 def is_inline(document: Any) -> bool:
@@ -83,11 +83,11 @@ def is_inline(document: Any) -> bool:
 
 
 def read_references(path: Path, notes: Notes) -> dict[str | int, tuple[str, ...]]:
-    from fabula.io.captions import coco, plm_rcap
+    from fabula.io.captions import coco
 
     source = Source(check_path(path), notes, noun="item")
     if has_lines(source.path):
-        return plm_rcap.read_rows(read_objects(source.path), source)
+        return read_lines(source, "references")
     return coco.read_annotations(load_json(source.path), source)
 
 

@@ -40,7 +40,6 @@ TVR = re.compile(r'\s*\{\s*"(video2idx|VCMR|SVMR|VR)"\s*:')
 ANSWER_IDS = ("id", "uid", "qid", "desc_id", "query_id", "annotation_uid")  # what files of answers call a query
 EGO4D = re.compile(r'\s*\{(?:\s*"(?:version|date|description|manifest)"\s*:\s*"[^"]*"\s*,)*\s*"videos"\s*:\s*\[')
 OMTG = re.compile(r'\s*\[\s*\{(?=[^{}]*"index"\s*:)(?=[^{}]*"answer"\s*:)(?=[^{}]*"prediction"\s*:)')
-KEYED = re.compile(r'\s*(?:\[\s*)?\{\s*"[^"]*>>>[^"]*"\s*:')
 
 
 def is_answer_lines(head: Head) -> bool:
@@ -57,30 +56,12 @@ def is_didemo(head: Head) -> bool:
     return LIST.match(head.text) is not None and '"times"' in head.text and '"annotation_id"' in head.text
 
 
-def is_lmms_grounding(head: Head) -> bool:
-    """A line of lmms-eval's log that holds the truth."""
-    if "doc_id" not in head.first_object or "filtered_resps" not in head.first_object:
-        return False
-    from fabula.io.answers.hosts import sample_truth
-
-    return sample_truth(dict(head.first_object)) is not None
-
-
 def is_ego4d(head: Head) -> bool:
     return EGO4D.match(head.text) is not None and '"clips"' in head.text
 
 
 def is_ego4d_predictions(head: Head) -> bool:
     return "ego4d_nlq_challenge" in head.text or ('"query_idx"' in head.text and '"predicted_times"' in head.text)
-
-
-def is_etbench(head: Head) -> bool:
-    """A record of E.T. Bench; what its task asks for is for the reader to say."""
-    return {"task", "source", "video"} <= set(head.first_entry) and not {"a", "tgt"}.isdisjoint(head.first_entry)
-
-
-def is_keyed(head: Head) -> bool:
-    return KEYED.match(head.text) is not None
 
 
 def is_omtg(head: Head) -> bool:
@@ -90,15 +71,6 @@ def is_omtg(head: Head) -> bool:
 def is_moment_lines(head: Head) -> bool:
     first = head.first_object
     return "id" in first and ("windows" in first or "saliency" in first)
-
-
-def is_plm(head: Head) -> bool:
-    """A row of PLM-VideoBench's localisation."""
-    return {"uid", "total_frames", "start_frame", "end_frame"} <= set(head.first_object)
-
-
-def is_plm_samples(head: Head) -> bool:
-    return "filtered_resps" in head.first_object and isinstance(head.first_object.get("plm_rtloc_scores"), dict)
 
 
 def is_qvhighlights(head: Head) -> bool:
@@ -162,13 +134,8 @@ SHELF = Shelf(
         Rule("didemo", is_didemo, "*.json", "references"),
         Rule("ego4d-nlq", is_ego4d, "*.json", "references"),
         Rule("ego4d-nlq-predictions", is_ego4d_predictions, "*.json", "predictions", module="ego4d_nlq"),
-        Rule("etbench", is_etbench, "*.json, *.jsonl"),
-        Rule("keyed-answers", is_keyed, "*.json, *.jsonl"),
         Rule("moment-lines", is_moment_lines, "*.jsonl", module="lines"),
-        Rule("lmms-grounding", is_lmms_grounding, "*.jsonl"),
         Rule("omtg", is_omtg, "*.json, *.jsonl"),
-        Rule("plm-rtloc", is_plm, "*.jsonl", "references"),
-        Rule("plm-rtloc-samples", is_plm_samples, "*.jsonl", "predictions", module="plm_rtloc"),
         Rule("qvhighlights", is_qvhighlights, "*.jsonl", "references"),
         Rule("qvhighlights-predictions", is_qvhighlights_predictions, "*.jsonl", "predictions"),
         Rule("rvmr", is_rvmr, "*.json", "references"),
@@ -252,7 +219,7 @@ def write_rankings(rankings: Iterable[Ranking], numbers: VideoNumbers, path: str
 
 
 def split_argument(format: str | None) -> tuple[str | None, str | None]:
-    """The name of a format, and what it is told: etbench:tvg."""
+    """The name of a format, and its argument: NAME:ARGUMENT."""
     name, _, argument = (format or "").partition(":")
     return name or None, argument or None
 

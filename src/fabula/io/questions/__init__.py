@@ -13,7 +13,6 @@ from fabula.core.errors import InputError, SpecError, shown
 from fabula.core.notes import Notes, name_id
 from fabula.core.questions import Response
 from fabula.core.registry import close_to
-from fabula.io.answers.hosts import is_sample
 from fabula.io.fields import Source
 from fabula.io.files import check_path, has_lines, is_table
 from fabula.io.format import Format, Holds
@@ -25,44 +24,20 @@ TRUTH = ("gold", "asked", "references", "options")  # one of these makes a line 
 Responses = dict[str, Response]  # by their ids as text
 
 
-def is_etbench(head: Head) -> bool:
-    """Records of E.T. Bench; which task is for the reader to say."""
-    return {"task", "source", "video"} <= set(head.first_entry) and not is_table(head.path)
-
-
 def is_lines(head: Head) -> bool:
     entry = head.first_entry
     return "id" in entry and "prediction" not in entry and ("answer" in entry or any(key in entry for key in TRUTH))
-
-
-def is_plm_choices(head: Head) -> bool:
-    """A row of PLM-VideoBench's fgqa."""
-    return {"uid", "qa_uid", "question", "options"} <= set(head.first_entry)
-
-
-def is_plm_open(head: Head) -> bool:
-    """A row of its sgqa."""
-    return {"uid", "question", "answer"} <= set(head.first_entry) and "options" not in head.first_entry
-
-
-def is_plm_answers(head: Head) -> bool:
-    return has_returned(head) or ("uid" in head.first_entry and "question" not in head.first_entry)
-
-
-def has_returned(head: Head) -> bool:
-    """A line of lmms-eval's log of one of these tasks."""
-    return any(isinstance(head.first_entry.get(key), dict) for key in ("plm_fgqa_scores", "plm_sgqa_scores"))
 
 
 def is_questions(head: Head) -> bool:
     """Beyond doubt: answers alone may be of anything, and so may most tables and logs."""
     if is_table(head.path):
         return holds_truth(head)
-    if is_plm_choices(head) or is_plm_open(head) or has_returned(head):
+    if SHELF.is_certain(head):
         return True
     entry = head.first_entry
     own = "id" in entry and any(key in entry for key in TRUTH)
-    of_lines = (is_tarsier, is_rows, is_aurora_questions, is_vdc_log)
+    of_lines = (is_tarsier, is_aurora_questions)
     return own or is_aurora(head) or (head.lines and any(knows(head) for knows in of_lines))
 
 
@@ -74,20 +49,8 @@ def holds_truth(head: Head) -> bool:
     return {"caption_type", "question"} <= columns or {"index", "answer", "events"} <= columns
 
 
-def is_vdc_log(head: Head) -> bool:
-    return is_log(head) and any(key.startswith("llmms_eval") for key in head.first_entry)
-
-
 def is_tarsier(head: Head) -> bool:
     return {"dataset", "idx", "messages"} <= head.first_entry.keys()
-
-
-def is_rows(head: Head) -> bool:
-    return {"video_name", "qa_list"} <= head.first_entry.keys()
-
-
-def is_log(head: Head) -> bool:
-    return is_sample(head.first_entry) and not has_returned(head)
 
 
 def is_aurora(head: Head) -> bool:
@@ -124,13 +87,7 @@ SHELF = Shelf(
     (
         Rule("aurora", is_aurora, "*.json", "predictions"),
         Rule("aurora-questions", is_aurora_questions, "*.jsonl", "references", module="aurora"),
-        Rule("etbench-questions", is_etbench, "*.json, *.jsonl"),
         Rule("question-lines", is_lines, "*.jsonl, *.json", module="lines"),
-        Rule("lmms-vdc", is_log, "*.jsonl", "predictions", module="lmms_vdc"),
-        Rule("lmms-vdc-rows", is_rows, "*.jsonl, *.json", "references", module="lmms_vdc"),
-        Rule("plm-fgqa", is_plm_choices, "*.jsonl, *.json", "references", module="plm"),
-        Rule("plm-sgqa", is_plm_open, "*.jsonl, *.json", "references", module="plm"),
-        Rule("plm-answers", is_plm_answers, "*.jsonl, *.json", module="plm"),
         Rule("tarsier", is_tarsier, "*.jsonl"),
         Rule("vlmevalkit-dream", is_dream, TABLES, module="vlmevalkit"),
         Rule("vlmevalkit-vdc", is_vdc, TABLES, module="vlmevalkit"),

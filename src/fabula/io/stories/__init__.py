@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+from fabula.core.registry import key
 from fabula.io import files
 from fabula.io.head import Head
 from fabula.io.shelf import Rule, Shelf
@@ -34,20 +37,8 @@ def is_answers(head: Head) -> bool:
     return is_answer(first) and "windows" not in first
 
 
-def is_etbench(head: Head) -> bool:
-    """Records of E.T. Bench's dense captions."""
-    root = head.sample
-    first = root[0] if isinstance(root, list) and root else root
-    return isinstance(first, dict) and {"task", "source", "video"} <= set(first) and not {"g", "a"}.isdisjoint(first)
-
-
 def is_fabula(head: Head) -> bool:
     return isinstance(head.sample, dict) and "id" in head.sample and "events" in head.sample
-
-
-def is_lmms(head: Head) -> bool:
-    """A line of lmms-eval's log."""
-    return isinstance(head.sample, dict) and "doc_id" in head.sample and "filtered_resps" in head.sample
 
 
 def is_pdvc(head: Head) -> bool:
@@ -59,15 +50,9 @@ def is_pdvc(head: Head) -> bool:
     return isinstance(first, dict) and not OF_PDVC.isdisjoint(first)
 
 
-def is_plm(head: Head) -> bool:
-    """A row of PLM-VideoBench's dense captions, or a list of them."""
-    first = head.sample[0] if isinstance(head.sample, list) and head.sample else head.sample
-    return isinstance(first, dict) and "dense_captions" in first and "total_frames" in first
-
-
-def is_soccernet(head: Head, key: str = "annotations") -> bool:
+def is_soccernet(head: Head, part: str = "annotations") -> bool:
     """One game of SoccerNet."""
-    listed = head.sample.get(key) if isinstance(head.sample, dict) else None
+    listed = head.sample.get(part) if isinstance(head.sample, dict) else None
     return isinstance(listed, list) and bool(listed) and isinstance(listed[0], dict) and "gameTime" in listed[0]
 
 
@@ -122,17 +107,20 @@ def is_youcook2(head: Head) -> bool:
     return isinstance(head.sample, dict) and isinstance(head.sample.get("database"), dict)
 
 
+def first_entry(head: Head) -> Mapping[str, Any]:
+    """Of a list its first element, else the document; of lines the first."""
+    root = head.sample
+    first = root[0] if isinstance(root, list) and root else root
+    return first if isinstance(first, dict) else {}
+
+
 SHELF = Shelf(
     __name__,
     (
         Rule("activitynet", is_activitynet, holds="references"),
         Rule("answers", is_answers, "*.jsonl, *.json", "predictions", module="fabula.io.answers"),
-        Rule("etbench-dense", is_etbench, "*.json, *.jsonl", "references"),
-        Rule("etbench-dense-answers", None, "*.json, *.jsonl", "predictions", module="etbench_dense"),
         Rule("fabula", is_fabula, "*.jsonl", module="fabula_jsonl"),
-        Rule("lmms-samples", is_lmms, "*.jsonl", "predictions"),
         Rule("pdvc", is_pdvc, holds="predictions"),
-        Rule("plm-rdcap", is_plm, "*.jsonl, *.json", "references"),
         Rule("pss", holds="references"),  # activitynet's shape
         Rule("soccernet", is_soccernet, holds="references"),
         Rule("soccernet-predictions", is_soccernet_predictions, holds="predictions", module="soccernet"),
@@ -146,4 +134,22 @@ SHELF = Shelf(
     ),
     patterns=("*.jsonl", "*.xlsx", "*.tsv", "*.csv"),
     readers=("read_stories",),
+    first=first_entry,
 )
+
+
+def find_sides(name: str) -> dict[str, str]:
+    """The formats of both sides, where files of this format hold both; else nothing."""
+    rule = next((r for r in SHELF.rules if r.other_side and key(r.name) == key(name)), None)
+    if rule is None:
+        return {}
+    other = "predictions" if rule.holds == "references" else "references"
+    return {rule.holds: rule.name, other: rule.other_side}
+
+
+def find_record_format(path: Path) -> str:
+    """The format of a file of stories whose records are like those of other kinds, by its first record; else ""."""
+    if not path.name.removesuffix(".gz").endswith((".json", ".jsonl")) or not path.is_file():
+        return ""
+    rule = SHELF.find_shared(Head(path))
+    return "" if rule is None else rule.name

@@ -308,11 +308,11 @@ def as_corpus(stories: list[Story]) -> Corpus:
 
 def score_predictions(predicted: Corpus, refs: Corpus, captions: bool = False) -> dict[str, float]:
     """SODA-D (F1, precision, recall) and mIoU, by `fabula.score`; METEOR and SODA_c as PDVC's evaluator has them."""
-    from fabula.benchmarks.pdvc_2021 import PROTOCOL
+    from fabula.benchmarks import protocol
     from fabula.evaluate.options import ScoreOptions
     from fabula.evaluate.request import score
 
-    words = [metric for metric in PROTOCOL.metrics if metric.name in ("DVC_METEOR", "SODA_c")] if captions else []
+    words = [m for m in protocol("pdvc-2021").metrics if m.name in ("DVC_METEOR", "SODA_c")] if captions else []
     options = ScoreOptions(task="dense" if captions else "procedure", metrics=[*SEGMENTS, *words])
     result = score(predicted, refs, options)
     d = result["SODA_d"].values

@@ -25,8 +25,8 @@ from fabula.llm.session import current
 from fabula.metrics.base import Row, Values
 from fabula.metrics.questions._asking import ask_each
 from fabula.metrics.questions._events import READ_EVENTS, READ_TOLD, BrokenError, Events, Told
-from fabula.metrics.questions._prompts import examination
 from fabula.metrics.questions.base import QuestionMetric
+from fabula.metrics.questions.prompts import examination
 from fabula.text.judges.attempts import speaks_to_judge
 
 MOST = 100  # tries

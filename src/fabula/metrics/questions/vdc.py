@@ -22,8 +22,8 @@ from fabula.llm.session import current
 from fabula.metrics.base import Array, Row, Values
 from fabula.metrics.questions._asking import ask_each
 from fabula.metrics.questions._matches import READ, Agreement
-from fabula.metrics.questions._prompts import examination
 from fabula.metrics.questions.base import QuestionMetric
+from fabula.metrics.questions.prompts import examination
 from fabula.text.judges.attempts import speaks_to_judge
 
 

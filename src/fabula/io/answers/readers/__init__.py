@@ -7,7 +7,7 @@ from typing import Any
 
 from fabula.core.errors import SpecError
 from fabula.core.patterns import lazy
-from fabula.core.registry import Room
+from fabula.core.registry import IndexedRoom
 from fabula.io.answers.readers.base import Reader, Told, Window
 
 
@@ -20,7 +20,14 @@ def check_reader(thing: Any) -> str | None:
     return None if fits else "leads to a reader whose `read` or `tell` cannot be called, or whose `about` is no text"
 
 
-READERS = Room("fabula.io.answers.readers", "READER", "reader of answers", group="fabula.readers", check=check_reader)
+READERS = IndexedRoom(
+    "READERS",
+    "READER",
+    "reader of answers",
+    files="fabula.io.answers.readers",
+    group="fabula.readers",
+    check=check_reader,
+)
 OWN = ("fabula", "point")  # which take "frames 10 to 20" for no time, unless frames are what is counted
 FRAME = lazy(r"\bframes?\b[\s#:]{0,3}", re.IGNORECASE)
 

@@ -1,0 +1,1 @@
+"""What evaluators of one descent share."""

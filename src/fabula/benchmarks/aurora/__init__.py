@@ -1,0 +1,1 @@
+"""AuroraCap and VDC."""

@@ -1,0 +1,1 @@
+"""densevid_eval."""

@@ -1,0 +1,55 @@
+"""lmms-eval's --log_samples of captioned segments (youcook2; 0.7.3): a line a segment, both sides in one.
+
+{"doc_id", "filtered_resps", a metric: {"answer": the truth, "pred": what was said, "video", "timestamp"}, …}
+
+Also {"answer", "pred", "video"} by itself. Segments of one video belong together. A log scores against itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from fabula.core.nouns import Item
+from fabula.io.fields import Source
+from fabula.io.format import Format, Shape
+
+PARTS = ("answer", "pred", "video")
+SHAPE = '{"doc_id", a metric: {"answer": text, "pred": text, "video", "timestamp"}}'
+
+
+def find_caption(entry: Any) -> Mapping[str, Any] | None:
+    """What the task made of the sample, which is the same under every metric."""
+    if not isinstance(entry, Mapping):
+        return None
+    return next(
+        (some for some in (entry, *entry.values()) if isinstance(some, Mapping) and some.keys() >= set(PARTS)), None
+    )
+
+
+def read_items(objects: Iterator[tuple[int, Any]], source: Source, where: str = "line") -> Iterator[Item]:
+    seen: set[str | int] = set()
+    for number, entry in objects:
+        at = f"{where} {number}"
+        found = find_caption(source.mapping(entry, at, hint=f"a sample is {SHAPE}"))
+        if found is None:
+            raise source.wrong("the line does not hold what its task compared", None, at, f"a sample is {SHAPE}")
+        id = source.identity(entry["doc_id"], f"{at} doc_id") if "doc_id" in entry else number
+        if id in seen:
+            raise source.wrong(f"the id {id!r} stands twice", None, at, "a log that was appended to holds two runs")
+        seen.add(id)
+        truth, said = (source.caption(found[key], f"{at} {key}", id) for key in ("answer", "pred"))
+        yield Item(id, said, (truth,), source.text(found["video"], f"{at} video", id))
+
+
+FORMAT = Format(
+    name="lmms-captions",
+    about="lmms-eval's --log_samples of captioned segments (youcook2): {doc_id, metric: {answer, pred, video}}",
+    known_by=(Shape(all=PARTS, inside=True),),
+    holds="either",
+    tasks=("captions",),
+    pattern="*.jsonl",
+    read_items=read_items,
+    example='{"doc_id": 0, "filtered_resps": "a kite rises", "METEOR": {"answer": "a kite is rising", '
+    '"pred": "a kite rises", "video": "kite", "timestamp": [0, 10]}}',
+)

@@ -1,0 +1,1 @@
+"""LSMDC and MICap."""

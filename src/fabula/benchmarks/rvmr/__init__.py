@@ -1,0 +1,1 @@
+"""TVR-Ranking."""

@@ -1,0 +1,1 @@
+"""scenic's Vid2Seq."""

@@ -1,0 +1,1 @@
+"""SodaM (TimeChat-Captioner)."""

@@ -1,0 +1,1 @@
+"""Tarsier and DREAM-1K."""
