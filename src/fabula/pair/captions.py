@@ -163,6 +163,11 @@ class Strips:
         scores[np.ix_(i, j)] = np.where(asked, found, 0.0)
         return scores
 
+    def take_crowded(self) -> Counts:
+        """How many pairs were beyond the scorer since this was asked before. [1]"""
+        found, self.crowded = np.array([self.crowded], np.int64), 0
+        return found
+
     def at(self, pairs: Sequence[tuple[int, int]]) -> list[float]:
         """The scores of single cells."""
         sides = [([self.P[j]], [self.G[i]]) if self.turned else ([self.G[i]], [self.P[j]]) for i, j in pairs]
