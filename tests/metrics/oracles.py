@@ -1,4 +1,4 @@
-"""What story metrics compute, stated for one video in plain loops: the columns of many videos must have these numbers."""
+"""What story metrics compute, for one video in plain loops: the columns of many videos must have these numbers."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from fabula.pair.tiou import intersection, sound
 from fabula.text import bleu, cider, meteor, rouge
 
 Row = dict[str, float]
+NUMBERS = ("S", "precision", "recall", "f1")
 
 
 def row(metric: Any, ref: Story, pred: Story, ctx: Any) -> Row:
@@ -72,14 +73,29 @@ def soda_a(metric: Any, ref: Story, pred: Story, ctx: Any) -> Row:
     iou, text, found = metric.iou(ref, pred), ctx.matrix(ref, pred), Row()
     for tau in metric.tiou:
         at = prf(ref, pred, sum_captions(metric, np.where(iou >= tau, iou, 0.0), text))
-        found |= {f"{n}@{show(tau)}": at[n] for n in ("S", "precision", "recall", "f1")}
-    means = {n: mean([found[f"{n}@{show(tau)}"] for tau in metric.tiou]) for n in ("S", "precision", "recall", "f1")}
+        found |= {f"{n}@{show(tau)}": at[n] for n in NUMBERS}
+    means = {n: mean([found[f"{n}@{show(tau)}"] for tau in metric.tiou]) for n in NUMBERS}
     return found | means | {"n_ref": len(ref), "n_pred": len(pred)}
 
 
 def sum_captions(metric: Any, C: Any, text: Any) -> float:
     pairs = marked_pairs(C) if metric.backtrack == "marked" else ordered(C)[1]
     return float(sum(text[i, j] for i, j in pairs))
+
+
+def best(metric: Any, rows: list[Row]) -> Row:
+    """Of one video's rows by reference set, the row with refs=best."""
+    if metric.name == "SODA_a":  # each τ on its own
+        row = dict(rows[0])
+        for tau in map(show, metric.tiou):
+            top = max(rows, key=lambda r: r[f"f1@{tau}"])
+            row |= {f"{n}@{tau}": top[f"{n}@{tau}"] for n in NUMBERS}
+        return row | {n: mean([row[f"{n}@{show(tau)}"] for tau in metric.tiou]) for n in NUMBERS}
+    if metric.param("best_by") != "each":
+        return max(rows, key=lambda r: r[metric.primary])
+    row = {n: max(r[n] for r in rows) if "@" in n else x for n, x in rows[0].items()}
+    P, R = (mean([row[f"{n}@{show(x)}"] for x in metric.levels()]) for n in ("precision", "recall"))
+    return row | {"precision": P, "recall": R, "f1": f1(P, R)}
 
 
 def prf(ref: Story, pred: Story, S: float) -> Row:
@@ -114,20 +130,20 @@ def localised(metric: Any, ref: Story, pred: Story, ctx: Any) -> Row:
 
 def score_video(metric: Any, pairs: list[tuple[str, str]], lost: int, ctx: Any) -> float:
     """One video at one τ."""
-    share = len(pairs) / (len(pairs) + lost)
+    size = len(pairs) + lost
     match metric.title:
         case "METEOR":
             segments = meteor.segments([c for c, _ in pairs], [[r] for _, r in pairs], crowded="zero")
             if metric.agg == "corpus":
-                return meteor.aggregate(segments) * share
-            return sum(s.score for s in segments) / (len(pairs) + lost)
+                return meteor.aggregate(segments) * len(pairs) / size
+            return sum(s.score for s in segments) / size
         case "CIDEr":
             idf = cider.frequencies(ctx[1]) if ctx[1] else cider.Idf.from_counts(Counter(r for _, r in pairs))
-            return sum(cider.stream(((c, [r]) for c, r in pairs), idf)) / (len(pairs) + lost)
+            return sum(cider.stream(((c, [r]) for c, r in pairs), idf)) / size
         case "ROUGE_L":
-            return sum(rouge.score(c, [r]) for c, r in pairs) / (len(pairs) + lost)
+            return sum(rouge.score(c, [r]) for c, r in pairs) / size
         case _:
-            return bleu.corpus(bleu.stats(c, [r]) for c, r in pairs)[metric.n - 1] * share
+            return bleu.corpus(bleu.stats(c, [r]) for c, r in pairs)[metric.n - 1] * len(pairs) / size
 
 
 EQUATIONS: dict[str, object] = {

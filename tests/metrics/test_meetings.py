@@ -1,4 +1,4 @@
-"""Captions that meet, as arrays over many videos, against one video at a time; and every `many` against its equation."""
+"""Captions that meet, as arrays over many videos, against one video at a time; and `many` against its equation."""
 
 from __future__ import annotations
 
