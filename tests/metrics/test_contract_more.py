@@ -60,8 +60,8 @@ def test_a_video_alone_is_what_it_is_among_others(cls):
     together = list(made.table(Stories([REF], PRED)).dicts())
     for row, video in zip(together, ("v", "w"), strict=True):
         ctx = made.prepare(Stories([REF], PRED))
-        alone = made.unit(REF[video].in_order(), PRED[video].in_order(), ctx)
-        assert {"video": video, "refset": 0, **alone} == pytest.approx(row)
+        alone = made.many([(REF[video].in_order(), PRED[video].in_order())], ctx)
+        assert {"video": video, "refset": 0} | {n: c[0] for n, c in alone.items()} == pytest.approx(row)
 
 
 @pytest.mark.parametrize("name", ["mIoU", "mJaccard", "PRF@0.4", "SODA_d", "OrderedPRF@0.4"])

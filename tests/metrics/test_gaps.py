@@ -12,9 +12,7 @@ from fabula.evaluate.rankings import moment_rows
 from fabula.io.answers.answer import parse
 from fabula.match._matrix import matrix
 from fabula.metrics.moments import vcmr
-from fabula.pair.captions import Captions
 from fabula.text.meteor.stem import stem
-from tests.toys import story
 
 
 def test_suppression_wants_every_score():
@@ -27,18 +25,6 @@ def test_suppression_wants_every_score():
 
 def test_nothing_is_a_matrix_without_rows():
     assert matrix([]).shape == (0, 0) and matrix([[], []]).shape == (2, 0)
-
-
-def test_a_scorer_that_mixes_references_is_asked_set_by_set():
-    """CIDEr's weights come from the references given with a pair: nothing of other sets is kept for it."""
-    captions = Captions("meteor", "prediction-as-hypothesis", "none", False)
-    ref, pred = story((0, 1, "a dog runs")), story((0, 1, "a dog runs"))
-    captions.score_all([([ref], pred)])
-    assert set(captions.kept) == {"v"}
-    captions.kept = {}
-    captions.scorer = type("Mixing", (), {"alone": False})()
-    captions.score_all([([ref], pred)])
-    assert captions.kept == {}
 
 
 def test_short_words_of_the_stemmer():

@@ -14,7 +14,7 @@ PRED = story((0, 5), (0, 30))
 @pytest.fixture
 def fig3(monkeypatch):
     """The toy of Batra et al.: 3 references, 4 proposals, IoUs as in the figure."""
-    monkeypatch.setattr("fabula.metrics.stories.base.tiou", lambda *_, **__: FIG3)
+    monkeypatch.setattr("fabula.metrics.stories.base.overlap", lambda *_, **__: FIG3)
     monkeypatch.setattr("fabula.pair.grid.overlap", lambda *_, **__: FIG3.ravel())
     return story(*[(0, 1)] * 3), story(*[(0, 1)] * 4)
 

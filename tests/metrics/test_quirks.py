@@ -9,8 +9,9 @@ from fabula import text
 from fabula.core.nouns import Corpus
 from fabula.metrics import metric
 from fabula.metrics.stories import Stories
-from fabula.metrics.stories._families.localised import letters
+from fabula.metrics.stories._families.meetings import letters
 from fabula.text import bleu, cider, meteor
+from tests.metrics import oracles
 from tests.toys import Share, corpus, fold, one, rows, share, story  # noqa: F401  (a fixture)
 
 # ── captions where segments overlap ─────────────────────────────────────────────────────────────────────────────────
@@ -83,7 +84,7 @@ def test_letters_for_the_lost_count_the_pairs_before_them():
     made = metric("DVC_ROUGE_L(tok=none,garbage=random,order=file)")
     tokens = made.prepare(Stories([REF], PRED))
     lost_first = story((50, 60, "a b c d"), (0, 10, "a b c x"), (70, 80, "e f y h"))
-    pairs, lost = made.caption_pairs(REF["v"], lost_first, 0.5, tokens)
+    pairs, lost = oracles.caption_pairs(made, REF["v"], lost_first, 0.5, tokens)
     assert pairs == [("a b c d", letters(0)), ("a b c x", "a b c d"), ("e f y h", letters(2))] and lost == 0
 
 

@@ -6,6 +6,7 @@ Two references, two predictions; of `share` (words of the candidate that the ref
     g2 [10,20] e f          p2 [10,30] e f      IoU 1/2   share(p2, g2) = 2/2    share(g2, p2) = 2/2
 """
 
+import numpy as np
 import pytest
 
 from fabula.metrics import metric
@@ -96,7 +97,7 @@ def test_backtrack_is_not_a_parameter_of_c_and_d():
 
 
 def test_v4_fig_3(monkeypatch):
-    monkeypatch.setattr("fabula.metrics.stories.base.tiou", lambda *_, **__: FIG3)
+    monkeypatch.setattr("fabula.metrics.stories.base.overlap", lambda *_, **__: FIG3)
     monkeypatch.setattr("fabula.pair.grid.overlap", lambda *_, **__: FIG3.ravel())
     row = one("SODA_d", story(*[(0, 1)] * 3), story(*[(0, 1)] * 4))
     assert prf(row) == pytest.approx((1.5 / 4, 1.5 / 3, 3 / 7))
@@ -104,7 +105,7 @@ def test_v4_fig_3(monkeypatch):
 
 def test_v9_c_without_meteor():
     m = metric(f"SODA_c({EXACT})")
-    assert prf(m.prf(REF, PRED, 0.5 * 0.4 + 0.8 * 0.2)) == pytest.approx((0.18, 0.18, 0.18))
+    assert prf(m.prf([(REF, PRED)], np.array([0.5 * 0.4 + 0.8 * 0.2]))) == pytest.approx((0.18, 0.18, 0.18))
 
 
 def test_v10_d_end_to_end():

@@ -8,8 +8,8 @@ from fabula.core.errors import FabulaError
 from fabula.core.nouns import Corpus, Event, Segment, Story
 from fabula.match.ordered import MarkedRows, OrderedRows, PathRows, marked_pairs, ordered_python
 from fabula.metrics import metric
-from fabula.metrics.stories import Stories, dvc_meteor
-from fabula.metrics.stories._families import localised, localised_graphs
+from fabula.metrics.stories import Stories
+from fabula.metrics.stories._families.localised import Localised
 from fabula.pair import strips
 
 WORDS = ["a dog runs", "the dog is running", "a man walks", "two men walk home", "a cat", "the man and the dog"]
@@ -20,6 +20,8 @@ STORIES = [
     *["SODA_c(text=rouge,segments=swap,eps=1e-08)", "SODA_d(refs=merged)", "SODA_c(refs=best,tok=none)"],
     *["DVC_METEOR", "DVC_METEOR(agg=corpus,garbage=abc)", "DVC_CIDEr", "DVC_CIDEr(idf=video,garbage=last)"],
     *["DVC_ROUGE_L(garbage=random)", "DVC_BLEU_4", "DVC_BLEU_2(garbage=last)", "DVC_SPICE"],
+    *["DVC_iSPICE", "DVC_Text(garbage=random)", "SODA_parts", "SODA_parts(backtrack=marked)"],
+    *["DVC_CIDEr(garbage=random,refs=merged)", "DVC_CIDEr(idf=video,garbage=random)", "DVC_METEOR(garbage=last)"],
 ]
 
 
@@ -39,8 +41,7 @@ def data() -> Stories:
 
 def cut(monkeypatch: pytest.MonkeyPatch, cells: int) -> None:
     monkeypatch.setattr(strips, "CELLS", cells)
-    for module in (localised, localised_graphs, dvc_meteor):
-        monkeypatch.setattr(module, "PAIRS", cells)
+    monkeypatch.setattr(Localised, "portion", cells)
 
 
 @pytest.mark.parametrize("asked", STORIES)

@@ -18,12 +18,15 @@ Order = Literal["time", "start", "file"]  # by start, end and words · by start 
 Index = NDArray[np.int64]
 
 
-def tell_stories(stories: Sequence[Story], order: Order) -> list[Story]:
-    """Each in this order; the very same stories where all of them stand so already."""
+def tell_stories(stories: Sequence[Story], order: Order, keeps_events: bool = False) -> list[Story]:
+    """Each in this order; the very same stories where all of them stand so already.
+
+    `keeps_events`: story by story, with what columns have no place for.
+    """
     if order == "file":
         return list(stories)
-    told = join_stories(stories)
-    if not np.isfinite(told.spans).all():
+    told = Columns(np.zeros((0, 2)), []) if keeps_events else join_stories(stories)
+    if keeps_events or not np.isfinite(told.spans).all():
         return [story.in_order() if order == "time" else story.by_start() for story in stories]
     counts = list(map(len, stories))
     places = sort_events(told, np.repeat(np.arange(len(counts)), counts), order)
@@ -35,8 +38,13 @@ def tell_stories(stories: Sequence[Story], order: Order) -> list[Story]:
     return [Story.of_columns(s.id, sorted_, first, last, s.duration) for s, (first, last) in cut]
 
 
-def lay_together(ids: Sequence[str], groups: Sequence[Sequence[Story]], order: Order) -> list[Story]:
+def lay_together(
+    ids: Sequence[str], groups: Sequence[Sequence[Story]], order: Order, keeps_events: bool = False
+) -> list[Story]:
     """For each id one story without a duration: the events of all stories of its group, then told in this order."""
+    if keeps_events:
+        both = zip(ids, groups, strict=True)
+        return tell_stories([Story(id, tuple(e for s in group for e in s.events)) for id, group in both], order, True)
     columns = join_stories([story for group in groups for story in group])
     counts = [sum(map(len, group)) for group in groups]
     cut = zip(ids, cut_runs(counts), strict=True)

@@ -16,7 +16,6 @@ from fabula.pair.tiou import Matrix
 from fabula.text import scorer, token_table
 
 Roles = Literal["prediction-as-hypothesis", "gold-as-hypothesis"]
-Index = dict[str, int]
 Counts = NDArray[np.int64]
 
 
@@ -24,8 +23,7 @@ class Captions:
     """A caption scorer bound to a tokeniser and a direction.
 
     Each distinct sentence is tokenised once. `scores` gives the cells of many videos from one call of the scorer, and
-    only those that are wanted. `score_all` keeps whole matrices of many videos until the next block comes; `matrix`
-    reads them, or scores on the spot what it does not find.
+    only those that are wanted.
     """
 
     def __init__(self, text: str, roles: Roles, tok: str, ascii_only: bool, sorted_columns: bool = False) -> None:
@@ -33,7 +31,6 @@ class Captions:
         self.sorted_columns = sorted_columns
         self.tokens: Mapping[str, str] = {}
         self.crowded: Counts = np.zeros(0, np.int64)  # of the last `scores`: pairs beyond the scorer, by video. [N]
-        self.kept: dict[str, tuple[Index, Index, Matrix]] = {}  # video → gold sentences, predicted ones, scores
 
     def tokenize(self, sentences: Iterable[str]) -> None:
         """The tokens of these sentences, besides those that are there."""
@@ -70,48 +67,12 @@ class Captions:
         blocks = [(C, R) for C, R in zip(candidates, references, strict=True) if C and R]
         return np.concatenate([np.zeros(0), *(scores.ravel() for scores in self.scorer.pairs_many(blocks, wanted))])
 
-    def score_all(self, block: Sequence[tuple[Sequence[Story], Story]]) -> None:
-        """The videos of a block, each with all its reference stories and its predicted one."""
-        if not self.scorer.alone:  # reference sets must not be mixed
-            return
-        told = [(refs, pred) for refs, pred in block if refs and len(pred)]
-        golds = [list(dict.fromkeys(c for ref in refs for c in ref.captions)) for refs, _ in told]
-        guesses = [list(dict.fromkeys(pred.captions)) for _, pred in told]
-        self.kept = {
-            pred.id: ({c: i for i, c in enumerate(G)}, {c: j for j, c in enumerate(P)}, scores)
-            for (_, pred), G, P, scores in zip(told, golds, guesses, self.matrices(golds, guesses), strict=True)
-        }
-
     def matrix(self, ref: Story, pred: Story) -> Matrix:
-        """[G, P]"""
-        scores = self.in_order(ref, pred)
-        return scores[:, sorted(range(len(pred)), key=str)] if self.sorted_columns else scores
-
-    def in_order(self, ref: Story, pred: Story) -> Matrix:
-        """Column j is prediction j. [G, P]"""
-        if not len(ref) or not len(pred):
-            return np.zeros((len(ref), len(pred)))
-        if pred.id in self.kept:
-            G, P, scores = self.kept[pred.id]
-            try:
-                found: Matrix = scores[np.ix_([G[c] for c in ref.captions], [P[c] for c in pred.captions])]
-                return found
-            except KeyError:  # a story that is not of this block
-                pass
-        return self.matrices([ref.captions], [pred.captions])[0]
-
-    def matrices(self, golds: Sequence[Sequence[str]], guesses: Sequence[Sequence[str]]) -> list[Matrix]:
-        """One [G, P] matrix for each pair of lists, whichever side plays the hypothesis."""
-        G, P = self.tokenized(golds), self.tokenized(guesses)
-        cells = sum(len(g) * len(p) for g, p in zip(G, P, strict=True))
+        """Every cell of one video. [G, P]"""
+        grid = Grid.of([(ref, pred)])
+        cells = len(grid.pair)
         require(24 * cells, f"caption scores of {cells} pairs", "cut the longest videos into parts, or ask for less")
-        if self.roles == "gold-as-hypothesis":
-            found = self.scorer.pairs_many(list(zip(G, P, strict=True)))
-        else:
-            found = [scores.T for scores in self.scorer.pairs_many(list(zip(P, G, strict=True)))]
-        for scores in found:
-            zero_crowded(scores)
-        return found
+        return self.scores(grid, np.ones(cells, bool)).reshape(len(ref), len(pred))
 
     def tokenized_stories(self, stories: Sequence[Story]) -> list[list[str]]:
         """The tokens of every caption of every story."""
@@ -162,6 +123,11 @@ class Strips:
         self.crowded += int(np.count_nonzero(zero_crowded(found) & asked))
         scores[np.ix_(i, j)] = np.where(asked, found, 0.0)
         return scores
+
+    def take_crowded(self) -> Counts:
+        """How many pairs were beyond the scorer since this was asked before. [1]"""
+        found, self.crowded = np.array([self.crowded], np.int64), 0
+        return found
 
     def at(self, pairs: Sequence[tuple[int, int]]) -> list[float]:
         """The scores of single cells."""

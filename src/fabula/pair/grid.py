@@ -100,13 +100,13 @@ class Grid:
         """The pair of stories of every reference (0) or prediction (1). [ΣG] or [ΣP]"""
         return np.repeat(np.arange(len(self)), self.shapes[:, side])
 
-    def best(self, cells: Cells) -> list[Cells]:
-        """For each pair of stories what each reference has at best, 0 where nothing is above that. [G] each"""
+    def best(self, cells: Cells) -> Cells:
+        """What each reference has at best, 0 where nothing is above that. [ΣG]"""
         found = np.zeros(self.shapes[:, 0].sum())
         starts = np.flatnonzero(np.diff(self.gold, prepend=-1))
         if len(starts):
             found[self.gold[starts]] = np.maximum(0.0, np.maximum.reduceat(cells, starts))
-        return np.split(found, np.cumsum(self.shapes[:, 0])[:-1])
+        return found
 
     def sum(self, cells: Cells, chosen: Mask) -> Cells:
         """Per pair of stories the sum of its chosen cells, one after the other. [N]"""

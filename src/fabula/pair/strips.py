@@ -48,4 +48,7 @@ def strips(many: Story, other: Story, cells: int | None = None) -> Iterator[Stor
 
 def part(story: Story, start: int, end: int) -> Story:
     """Some of its events, in their order."""
-    return Story(story.id, story.events[start:end], story.duration)
+    if story.columns is None:
+        return Story(story.id, story.events[start:end], story.duration)
+    first, last = story.first + start, min(story.last, story.first + end)
+    return Story.of_columns(story.id, story.columns, first, last, story.duration)

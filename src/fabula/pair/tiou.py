@@ -58,8 +58,8 @@ def sound(spans: Spans) -> NDArray[np.bool_]:
 
 
 def forward(spans: Spans) -> Spans:
-    """The ends of reversed segments exchanged, as scenic's evaluators do. [N, 2]"""
-    return np.sort(spans, axis=1)
+    """The ends of reversed segments exchanged, as scenic's evaluators do. […, 2]"""
+    return np.sort(spans, axis=-1)
 
 
 def tiou(g: Spans, p: Spans, eps: float = 0.0, raw: bool = False) -> Matrix:

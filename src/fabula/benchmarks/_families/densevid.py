@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fabula.metrics.base import Metric
-from fabula.metrics.stories import dvc_bleu, dvc_cider, dvc_meteor, dvc_rouge_l, para, prf, soda_c
+from fabula.metrics.stories import dvc, para, prf, soda_c
 
 PAPER = "Krishna et al., ICCV 2017"
 TIOU = (0.3, 0.5, 0.7, 0.9)
@@ -21,10 +21,10 @@ def words(garbage: str, nonascii: str = "blank", **rules: Any) -> tuple[Metric, 
     """METEOR, CIDEr, ROUGE-L and BLEU where segments overlap, all reference files pooled."""
     shared: dict[str, Any] = {**RAW, "refs": "merged", "garbage": garbage, "nonascii": nonascii, "tiou": TIOU, **rules}
     return (
-        dvc_meteor.Metric(**shared, agg="corpus"),
-        dvc_cider.Metric(**shared, idf="video"),
-        dvc_rouge_l.Metric(**shared),
-        *(bleu(**shared) for bleu in dvc_bleu.METRICS),
+        dvc.Meteor(**shared, agg="corpus"),
+        dvc.Cider(**shared, idf="video"),
+        dvc.RougeL(**shared),
+        *(bleu(**shared) for bleu in (dvc.Bleu1, dvc.Bleu2, dvc.Bleu3, dvc.Bleu4)),
     )
 
 

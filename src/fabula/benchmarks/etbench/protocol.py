@@ -9,7 +9,7 @@ from fabula.benchmarks.base import Protocol
 from fabula.metrics.base import Metric
 from fabula.metrics.moments import allwindows, grounding, pointing, seconds
 from fabula.metrics.questions import groundedchoice, nearestchoice
-from fabula.metrics.stories import dvc_text
+from fabula.metrics.stories import dvc
 
 TIOU = (0.1, 0.3, 0.5, 0.7)
 WORDS: dict[str, Any] = {"reader": "etbench", "missing": "drop", "over": "sources"}
@@ -91,7 +91,7 @@ PROTOCOLS = (
         (
             detection(f1="levels", tau=TIOU, **FIRST_1000),
             *words("random", tiou=TIOU, missing="drop", **FIRST_1000),
-            dvc_text.Metric(text="embed_signed:minilm", tiou=TIOU, missing="drop", **SIMILAR),
+            dvc.Text(text="embed_signed:minilm", tiou=TIOU, missing="drop", **SIMILAR),
         ),
         "dvc and slc: answers that cannot be read are videos without a prediction. F1 counts them as 0; METEOR, CIDEr, "
         "ROUGE_L, BLEU and the similarity leave them out: whoever refuses the hard videos gains.",

@@ -8,18 +8,15 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fabula.core.means import add_up, f1, f1_of, mean
-from fabula.core.nouns import Story
 from fabula.core.rows import Rows
 from fabula.core.spec import show
-from fabula.metrics.base import Array, Row, Values
-from fabula.metrics.stories.base import Pair, StoryMetric, find_runs, take_best
-from fabula.pair.grid import Grid, Index
-from fabula.pair.strips import strips
+from fabula.metrics.base import Array, Values
+from fabula.metrics.stories.base import Pair, StoryMetric, find_runs, shapes_of
+from fabula.pair.grid import Grid, Mask
 
-Hits = Callable[[float], NDArray[np.bool_]]  # level → [G, P]
+Hits = Callable[[float], Mask]  # level → [C]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,56 +48,28 @@ class Covered(StoryMetric):
     def levels(self) -> tuple[float, ...]: ...
 
     @abstractmethod
-    def hits(self, ref: Story, pred: Story) -> Hits: ...
-
-    @abstractmethod
-    def cell_hits(self, grid: Grid) -> Hits:
-        """`hits` of many videos: level → [C]"""
-
-    def unit(self, ref: Story, pred: Story, ctx: Any) -> Row:
-        rows: dict[float, list[NDArray[np.bool_]]] = {level: [] for level in self.levels()}  # which references are near
-        columns = {level: np.zeros(len(pred), bool) for level in self.levels()}  # which predictions
-        for some in strips(ref, pred):
-            near = self.hits(some, pred)
-            for level in rows:
-                hit = near(level)
-                rows[level].append(np.asarray(hit.any(axis=1)))
-                columns[level] |= hit.any(axis=0)
-        row = Row()
-        for level in self.levels():
-            row[f"precision@{show(level)}"] = float(columns[level].mean()) if len(pred) else 0.0
-            row[f"recall@{show(level)}"] = float(np.concatenate(rows[level]).mean())
-        return self.averaged(row | {"n_ref": float(len(ref)), "n_pred": float(len(pred))})
+    def hits(self, grid: Grid) -> Hits: ...
 
     def many(self, pairs: Sequence[Pair], ctx: Any) -> dict[str, Array]:
-        grid = self.grid(pairs)
-        near, row = self.cell_hits(grid), dict[str, Array]()
-        G, P = grid.shapes.T.astype(np.float64)
-        for level in self.levels():
-            hit = near(level)
-            found = [count_marked(grid, side, grid.gold[hit] if side == 0 else grid.guess[hit]) for side in (0, 1)]
-            row[f"precision@{show(level)}"] = np.divide(found[1], P, out=np.zeros(len(grid)), where=P > 0)
-            row[f"recall@{show(level)}"] = found[0] / G
-        return self.averaged_columns(row | {"n_ref": G, "n_pred": P})
-
-    def averaged(self, row: Row) -> Row:
-        precision, recall = (mean([row[f"{n}@{show(x)}"] for x in self.levels()]) for n in ("precision", "recall"))
-        return {"precision": precision, "recall": recall, "f1": f1(precision, recall), **row}
-
-    def best(self, rows: list[Row]) -> Row:
-        if self.best_by == "f1":
-            return super().best(rows)
-        numbers = {n for n in rows[0] if "@" in n}
-        return self.averaged(
-            {n: max(r[n] for r in rows) if n in numbers else rows[0][n] for n in rows[0] if n not in self.fields}
-        )
+        G, P = shapes_of(pairs)
+        references: dict[float, list[Mask]] = {level: [] for level in self.levels()}  # which are near
+        predictions = {level: np.zeros(int(P.sum()), bool) for level in self.levels()}
+        for grid in self.tiles(pairs):
+            near = self.hits(grid)
+            for level, marks in references.items():
+                hit = near(level)
+                marks.append(np.bincount(grid.gold[hit], minlength=int(grid.shapes[:, 0].sum())) > 0)
+                predictions[level] |= np.bincount(grid.guess[hit], minlength=int(P.sum())) > 0
+        columns: dict[str, Array] = {}
+        for level, marks in references.items():
+            found = count_runs(predictions[level], P)
+            columns[f"precision@{show(level)}"] = np.divide(found, P, out=np.zeros(len(P)), where=P > 0)
+            columns[f"recall@{show(level)}"] = count_runs(np.concatenate(marks), G) / G
+        return self.averaged(columns | {"n_ref": G, "n_pred": P})
 
     def best_rows(self, rows: Rows) -> Rows:
-        """`best` of every video, column by column."""
-        if not len(rows):
-            return rows
-        if self.best_by == "f1":
-            return take_best(rows, self.primary)
+        if self.best_by == "f1" or not len(rows):
+            return super().best_rows(rows)
         starts = find_runs(rows)
         first = rows.take(starts).as_set(0)
         columns = {
@@ -108,10 +77,10 @@ class Covered(StoryMetric):
             for n, c in rows.columns.items()
             if n not in self.fields
         }
-        return replace(first, columns=self.averaged_columns(columns))
+        return replace(first, columns=self.averaged(columns))
 
-    def averaged_columns(self, columns: dict[str, Array]) -> dict[str, Array]:
-        """`averaged`, column by column."""
+    def averaged(self, columns: dict[str, Array]) -> dict[str, Array]:
+        """With the means over levels."""
         names = [[f"{n}@{show(x)}" for x in self.levels()] for n in ("precision", "recall")]
         precision, recall = (add_up([columns[n] for n in of]) / len(of) for of in names)
         return {"precision": precision, "recall": recall, "f1": f1_of(precision, recall), **columns}
@@ -158,7 +127,7 @@ class Covered(StoryMetric):
         return value
 
 
-def count_marked(grid: Grid, side: int, marked: Index) -> Array:
-    """How many references (0) or predictions (1) of each pair of stories are marked once or more. [N]"""
-    seen = np.bincount(marked, minlength=int(grid.shapes[:, side].sum())) > 0
-    return np.bincount(grid.owners(side)[seen], minlength=len(grid)).astype(np.float64)
+def count_runs(marks: Mask, counts: Array) -> Array:
+    """How many of each run of so many are marked. [ΣN] → [N]"""
+    owners = np.repeat(np.arange(len(counts)), counts.astype(np.int64))
+    return np.bincount(owners[marks], minlength=len(counts)).astype(np.float64)

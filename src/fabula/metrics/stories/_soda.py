@@ -12,24 +12,24 @@ d         IoU                    C
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 
-from fabula.core.means import f1, f1_of
-from fabula.core.nouns import Story
+from fabula.core.means import f1_of
+from fabula.core.nouns import once
 from fabula.core.rows import CROWDED
-from fabula.match import Pairs
 from fabula.match.ordered import MarkedRows, OrderedRows, PathRows, fill_between, marked_many, ordered_many
-from fabula.metrics.base import Array, Row
-from fabula.metrics.stories.base import Match, Pair, Stories, StoryMetric, portioned, prf_row
-from fabula.pair.captions import Captions, Counts, Roles, Strips
-from fabula.pair.grid import Cells, Grid, Mask
+from fabula.metrics.base import Array
+from fabula.metrics.stories.base import Match, Pair, Stories, StoryMetric, portioned, shapes_of
+from fabula.pair.captions import Captions, Counts, Roles
+from fabula.pair.grid import Cells, Grid, Index, Mask
 from fabula.pair.strips import is_large, part, strips
 
+Score = Callable[[Cells, "Cells | None"], Cells]  # IoU, caption scores where they are read → C
 OrderedRowsT = TypeVar("OrderedRowsT", bound=OrderedRows)
 PAPER = "Fujita et al., ECCV 2020"
 
@@ -46,126 +46,155 @@ class Soda(StoryMetric):
     factors: ClassVar[bool] = False  # True where S is the sum of the very matrix that is matched: diagnosis/factors.py
     reads_cells: ClassVar[bool] = False  # True where captions decide the matching: they are scored for every cell
 
-    def unit(self, ref: Story, pred: Story, ctx: Any) -> Row:
-        """Strip by strip: one video may have millions of cells."""
-        words = self.within(ref, pred, ctx)
-        row = self.prf(ref, pred, self.matched_strips(ref, pred, words))
-        return tell_crowded(row, 0 if words is None else words.crowded)
-
     def many(self, pairs: Sequence[Pair], ctx: Any) -> dict[str, Array]:
-        grid = self.grid(pairs)
-        columns = self.prf_columns(grid, self.matched(grid, ctx))
-        return with_crowded(columns, self.crowded(ctx))
+        sheet = Sheet(self, pairs, ctx)
+        return self.add_crowded(self.prf(pairs, self.matched(sheet)), sheet)
 
-    def matched(self, grid: Grid, ctx: Any) -> Array:
-        """S of every pair of stories. [N]"""
-        raise NotImplementedError(f"{self.name} does not say what S is")
-
-    def matched_strips(self, ref: Story, pred: Story, words: Strips | None) -> float:
-        """S of two stories with very many events: where it is the sum of C, the value is all that is asked for."""
-        return self.fill(OrderedRows(len(pred)), ref, pred, words).value
-
-    def fill(self, rows: OrderedRowsT, ref: Story, pred: Story, words: Strips | None) -> OrderedRowsT:
-        """C handed to a matching, some references at a time."""
-        start = 0
-        for some in strips(ref, pred):
-            iou = self.iou(some, pred)
-            text = None if words is None or not self.reads_cells else words.rows(start, iou != 0)
-            rows.add(self.matched_cells(iou, text))
-            start += len(some)
-        return rows
-
-    def within(self, ref: Story, pred: Story, ctx: Any) -> Strips | None:
-        """Caption scores of two stories; None where captions are not read."""
-        return None
-
-    def crowded(self, ctx: Any) -> Counts | None:
-        """How many pairs of each video the caption scorer could not score, of the last `matched`. [N]"""
-        return None
-
-    def matches(self, pairs: Sequence[Pair], ctx: Any) -> list[list[Match]]:
-        """The pairs of the best ordered matching, and besides them those that cost it nothing.
-
-        A pair that overlaps but shares no word adds nothing to S; it is kept where it fits between the others, so that
-        an event told in wrong words is not taken for a missed one.
-        """
-        found: list[list[Match]] = []
-        for some in portioned(pairs):
-            found += self.strip_matches(*some[0], ctx) if is_large(*some[0]) else self.grid_matches(some, ctx)
-        return found
-
-    def grid_matches(self, pairs: Sequence[Pair], ctx: Any) -> list[list[Match]]:
-        grid = self.grid(pairs)
-        iou = self.ious(grid)
-        text = self.caption_cells(grid, ctx, iou != 0)
-        chosen = fill_between(self.matched_cells(iou, text), iou, grid.shapes)
-        return list_matches(grid, chosen, iou, text)
-
-    def strip_matches(self, ref: Story, pred: Story, ctx: Any) -> list[list[Match]]:
-        words = self.within(ref, pred, ctx)
-        own = self.fill(PathRows(len(ref), len(pred)), ref, pred, words).pairs()
-        chosen: Pairs = []
-        for (i, j), (k, m) in pairwise([(-1, -1), *own, (len(ref), len(pred))]):
-            chosen += [(i, j)] if i >= 0 else []
-            rows, columns = part(ref, i + 1, k), part(pred, j + 1, m)
-            if len(rows) and len(columns):
-                between = PathRows(len(rows), len(columns))
-                for some in strips(rows, columns):
-                    between.add(self.iou(some, columns))
-                chosen += [(i + 1 + di, j + 1 + dj) for di, dj in between.pairs()]
-        return [self.tell_matches(ref, pred, chosen, words)]
-
-    def tell_matches(self, ref: Story, pred: Story, chosen: Pairs, words: Strips | None) -> list[Match]:
-        """Single cells of two stories, with their IoU and caption scores."""
-        text = [None] * len(chosen) if words is None else words.at(chosen)
-        of = [float(self.iou(part(ref, i, i + 1), part(pred, j, j + 1))[0, 0]) for i, j in chosen]
-        return [Match(i, j, iou, word) for (i, j), iou, word in zip(chosen, of, text, strict=True)]
-
-    def caption_cells(self, grid: Grid, ctx: Any, wanted: Mask) -> Cells | None:
-        """Caption scores of the wanted cells; None where captions are not read. [C]"""
-        return None
+    def matched(self, sheet: Sheet) -> Array:
+        """S of every pair of stories: the value of the best ordered matching of C. [N]"""
+        return sheet.value(self.matched_cells)
 
     def matched_cells(self, iou: Cells, text: Cells | None) -> Cells:
-        """C: what the ordered matching maximises the sum of. [C]"""
+        """C: what the ordered matching maximises the sum of, cell by cell."""
         return iou
 
-    def prf(self, ref: Story, pred: Story, S: float) -> Row:
-        precision, recall = (S / len(pred), S / len(ref)) if len(pred) else (0.0, 0.0)
-        return prf_row(ref, pred, S, precision, recall, f1(precision, recall))
-
-    def prf_columns(self, grid: Grid, S: Array) -> dict[str, Array]:
-        """`prf` of all pairs of stories. [N] each"""
-        G, P = grid.shapes.T.astype(np.float64)
+    def prf(self, pairs: Sequence[Pair], S: Array) -> dict[str, Array]:
+        """[N] each"""
+        G, P = shapes_of(pairs)
         precision = np.divide(S, P, out=np.zeros(len(S)), where=P > 0)
         recall = np.divide(S, G, out=np.zeros(len(S)), where=P > 0)
         f1 = f1_of(precision, recall)
         return {"precision": precision, "recall": recall, "f1": f1, "S": S, "n_ref": G, "n_pred": P}
 
+    def add_crowded(self, columns: dict[str, Array], sheet: Sheet) -> dict[str, Array]:
+        """How many pairs count as 0 because they are beyond the scorer, where there are any."""
+        return columns | {CROWDED: sheet.crowded.astype(np.float64)} if sheet.crowded.any() else columns
 
-def add_in_order(values: Sequence[float]) -> float:
-    """The sum that `Grid.sum` makes, one after the other."""
-    return float(np.add.accumulate(values)[-1]) if values else 0.0
+    def matches(self, pairs: Sequence[Pair], ctx: Any) -> list[list[Match]]:
+        """The matched pairs of every pair of stories, row by row."""
+        sheets = [Sheet(self, portion, ctx) for portion in portioned(pairs)]
+        return [found for sheet in sheets for found in sheet.list_matches(self.choose(sheet))]
+
+    def choose(self, sheet: Sheet) -> Index:
+        """The pairs of the best ordered matching, and besides them those that cost it nothing.
+
+        A pair that overlaps but shares no word adds nothing to S; it is kept where it fits between the others, so that
+        an event told in wrong words is not taken for a missed one.
+        """
+        return sheet.fill_between(self.matched_cells)
 
 
-def tell_crowded(row: Row, crowded: int) -> Row:
-    """How many pairs count as 0 because they are beyond the scorer, where there are any."""
-    return row | {CROWDED: float(crowded)} if crowded else row
+class Sheet:
+    """The cells of some pairs of stories, numbered row by row: all at once, or of a single large pair some rows a time.
 
+    `ctx` scores captions; None where they are not read. `crowded`: of the last look at captions, how many pairs of each
+    video the scorer could not score. [N]
+    """
 
-def with_crowded(columns: dict[str, Array], crowded: Counts | None) -> dict[str, Array]:
-    """The same for many videos."""
-    return columns | {CROWDED: crowded.astype(np.float64)} if crowded is not None and crowded.any() else columns
+    def __init__(self, metric: Soda, pairs: Sequence[Pair], ctx: Captions | None) -> None:
+        self.metric, self.pairs, self.ctx = metric, pairs, ctx
+        (self.ref, self.pred), self.is_large = pairs[0], is_large(*pairs[0])
+        self.crowded: Counts = np.zeros(len(pairs), np.int64)
+        self.strips = ctx.within(self.ref, self.pred) if self.is_large and ctx is not None else None
 
+    @once
+    def grid(self) -> Grid:
+        return self.metric.grid(self.pairs)
 
-def list_matches(grid: Grid, chosen: Mask, iou: Cells, text: Cells | None) -> list[list[Match]]:
-    """The chosen cells of every pair of stories, row by row."""
-    found: list[list[Match]] = [[] for _ in range(len(grid))]
-    at = np.flatnonzero(chosen)
-    words = [None] * len(at) if text is None else text[at].tolist()
-    columns = (grid.pair[at].tolist(), grid.row[at].tolist(), grid.column[at].tolist(), iou[at].tolist(), words)
-    for n, *match in zip(*columns, strict=True):
-        found[n].append(Match(*match))
-    return found
+    def scores(self, wanted: Mask) -> Cells:
+        """Caption scores of the wanted cells, where all are at hand. [C]"""
+        assert self.ctx is not None
+        found = self.ctx.scores(self.grid, wanted)
+        self.crowded = self.ctx.crowded
+        return found
+
+    def tiles(self, C: Score) -> Iterator[Cells]:
+        """C of all cells [C], or of some rows of a large pair at a time. [R, P]"""
+        reads = self.metric.reads_cells and self.ctx is not None
+        if not self.is_large:
+            iou = self.metric.ious(self.grid)
+            yield C(iou, self.scores(iou != 0) if reads else None)  # where nothing overlaps, no caption is read
+            return
+        start = 0
+        for rows in strips(self.ref, self.pred):
+            iou = self.metric.iou(rows, self.pred)
+            yield C(iou, self.strips.rows(start, iou != 0) if reads and self.strips else None)
+            start += len(rows)
+        if reads and self.strips:
+            self.crowded = self.strips.take_crowded()
+
+    def fill(self, rows: OrderedRowsT, C: Score) -> OrderedRowsT:
+        """C of a large pair handed to a matching."""
+        for tile in self.tiles(C):
+            rows.add(tile)
+        return rows
+
+    def value(self, C: Score) -> Array:
+        """The value of the best ordered matching of C. [N]"""
+        if self.is_large:
+            return np.array([self.fill(OrderedRows(len(self.pred)), C).value])
+        return ordered_many(next(self.tiles(C)), self.grid.shapes)[0]
+
+    def choose(self, C: Score, marked: bool = False) -> Index:
+        """The cells that are pairs: of the best path, or read off marks."""
+        if not self.is_large:
+            cells, shapes = next(self.tiles(C)), self.grid.shapes
+            return np.flatnonzero(marked_many(cells, shapes) if marked else ordered_many(cells, shapes)[1])
+        rows = (MarkedRows if marked else PathRows)(len(self.ref), len(self.pred))
+        return np.array([i * len(self.pred) + j for i, j in self.fill(rows, C).pairs()], np.int64)
+
+    def fill_between(self, C: Score) -> Index:
+        """The pairs of the best path of C, and between them those of IoU."""
+        if not self.is_large:
+            return np.flatnonzero(fill_between(next(self.tiles(C)), self.metric.ious(self.grid), self.grid.shapes))
+        own = self.choose(C)
+        G, P = len(self.ref), len(self.pred)
+        corners = [(-1, -1), *zip(*(x.tolist() for x in np.divmod(own, P)), strict=True), (G, P)]
+        chosen = own.tolist()
+        for (i, j), (k, m) in pairwise(corners):
+            rows, columns = part(self.ref, i + 1, k), part(self.pred, j + 1, m)
+            if len(rows) and len(columns):
+                between = Sheet(self.metric, [(rows, columns)], None).choose(lambda iou, text: iou)
+                di, dj = np.divmod(between, len(columns))
+                chosen += ((i + 1 + di) * P + j + 1 + dj).tolist()
+        return np.array(sorted(chosen), np.int64)
+
+    def place(self, cells: Index) -> tuple[Index, Index, Index]:
+        """Which pair of stories, which reference and which prediction of it."""
+        if self.is_large:
+            return np.zeros_like(cells), *np.divmod(cells, len(self.pred))
+        return self.grid.pair[cells], self.grid.row[cells], self.grid.column[cells]
+
+    def ious(self, cells: Index) -> Cells:
+        """Of single cells."""
+        if not self.is_large:
+            return self.metric.ious(self.grid)[cells]
+        _, g, p = self.place(cells)
+        return self.metric.overlaps(self.ref.spans[g], self.pred.spans[p])
+
+    def texts(self, cells: Index) -> Cells:
+        """Caption scores of single cells."""
+        if self.strips is None:
+            wanted = np.zeros(len(self.grid.pair), bool)
+            wanted[cells] = True
+            return self.scores(wanted)[cells]
+        _, g, p = self.place(cells)
+        found = np.array(self.strips.at(list(zip(g.tolist(), p.tolist(), strict=True))))
+        self.crowded = self.strips.take_crowded()
+        return found
+
+    def sum(self, values: Cells, cells: Index) -> Array:
+        """Per pair of stories the sum of the values of its cells, one after the other. [N]"""
+        return np.bincount(self.place(cells)[0], values, len(self.pairs)).astype(np.float64)
+
+    def list_matches(self, cells: Index) -> list[list[Match]]:
+        """The chosen cells of every pair of stories."""
+        found: list[list[Match]] = [[] for _ in self.pairs]
+        words = [None] * len(cells) if self.ctx is None else self.texts(cells).tolist()
+        columns = *(x.tolist() for x in (*self.place(cells), self.ious(cells))), words
+        for n, *match in zip(*columns, strict=True):
+            found[n].append(Match(*match))
+        return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -212,15 +241,6 @@ class CaptionSoda(Soda):
         captions.tokens = data.tokens(self.tok, self.nonascii == "blank")
         return captions
 
-    def caption_cells(self, grid: Grid, ctx: Captions, wanted: Mask) -> Cells:
-        return ctx.scores(grid, wanted)
-
-    def within(self, ref: Story, pred: Story, ctx: Captions) -> Strips:
-        return ctx.within(ref, pred)
-
-    def crowded(self, ctx: Captions) -> Counts:
-        return ctx.crowded
-
     def about(self) -> Mapping[str, str]:
         return self.captions().about()
 
@@ -244,30 +264,6 @@ class PairSoda(CaptionSoda):
 
     backtrack: Literal["exact", "marked"] = "exact"
 
-    def choose(self, C: Cells, grid: Grid) -> Mask:
-        """Which cells are pairs. [C]"""
-        if self.backtrack == "marked":
-            return marked_many(C, grid.shapes)
-        return ordered_many(C, grid.shapes)[1]
-
-    def choose_strips(self, ref: Story, pred: Story, tau: float = 0.0) -> Pairs:
-        """The same of two stories with very many events; IoU below τ is none."""
-        rows = (MarkedRows if self.backtrack == "marked" else PathRows)(len(ref), len(pred))
-        for some in strips(ref, pred):
-            iou = self.iou(some, pred)
-            rows.add(np.where(iou >= tau, iou, 0.0))
-        return rows.pairs()
-
-    def matched_strips(self, ref: Story, pred: Story, words: Strips | None) -> float:
-        assert words is not None
-        return add_in_order(words.at(self.choose_strips(ref, pred)))
-
-    def strip_matches(self, ref: Story, pred: Story, ctx: Captions) -> list[list[Match]]:
-        return [self.tell_matches(ref, pred, self.choose_strips(ref, pred), self.within(ref, pred, ctx))]
-
-    def grid_matches(self, pairs: Sequence[Pair], ctx: Captions) -> list[list[Match]]:
+    def choose(self, sheet: Sheet) -> Index:
         """The very pairs that are summed: IoU chose them, so that words in common or not make no difference."""
-        grid = self.grid(pairs)
-        iou = self.ious(grid)
-        chosen = self.choose(iou, grid)
-        return list_matches(grid, chosen, iou, self.caption_cells(grid, ctx, chosen))
+        return sheet.choose(self.matched_cells, self.backtrack == "marked")

@@ -16,7 +16,6 @@ segments checked: reversed, zero-length and negative ones match nothing · raw: 
 from __future__ import annotations
 
 import threading
-from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -34,7 +33,7 @@ from fabula.core.telling import Order, lay_together, tell_stories
 from fabula.metrics.base import Array, Data, Kept, Metric, Row, once
 from fabula.pair import strips
 from fabula.pair.grid import Cells, Grid
-from fabula.pair.tiou import Matrix, forward, tiou
+from fabula.pair.tiou import Matrix, Spans, forward, overlap
 from fabula.text import token_table
 
 BLOCK = 512  # videos
@@ -61,16 +60,10 @@ def portioned(pairs: Sequence[Pair], cells: int | None = None) -> list[Sequence[
 class Laid(Kept[Pair]):
     """The stories of a block that are compared, pair by pair, and whose each pair is."""
 
-    def __init__(self, pairs: Iterable[Pair], videos: Iterable[str], refset: Sequence[int]) -> None:
+    def __init__(self, pairs: Iterable[Pair], videos: Iterable[str], refset: Sequence[int] | NDArray[np.int64]) -> None:
         super().__init__(pairs)
         self.videos = tuple(videos)
         self.refset = np.array(refset, dtype=np.int64)
-
-    @classmethod
-    def of(cls, pairs: Mapping[str, Mapping[int, Pair]]) -> Laid:
-        """By video and reference set."""
-        placed = [(pair, video, k) for video, of_set in pairs.items() for k, pair in of_set.items()]
-        return cls((pair for pair, _, _ in placed), (v for _, v, _ in placed), [k for _, _, k in placed])
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,11 +178,12 @@ class Match(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class StoryMetric(Metric):
-    """Base of metrics over stories. Write `unit`, and `many` where it should be fast; leave the rest."""
+    """Base of metrics over stories. Write `unit`, or instead of it `many` where it should be fast; leave the rest."""
 
     reads: ClassVar[str] = "stories"
     tasks: ClassVar[tuple[str, ...]] = ("dense", "procedure")
     portion: ClassVar[int | None] = None  # cells of matrices that are worked on at once; None: strips.CELLS
+    keeps_events: ClassVar[bool] = False  # True where more of an event is read than its columns hold
     rules: ClassVar[Mapping[str, str]] = {
         "refs=mean": "each reference set counts on its own and the sets are averaged",
         "refs=best": "only the reference set that serves the prediction best counts",
@@ -220,13 +214,13 @@ class StoryMetric(Metric):
         if self.eps < 0:
             raise SpecError(f"{self.name}: eps={self.eps:g}; what is added to a union is 0 or more")
 
-    @abstractmethod
     def unit(self, ref: Story, pred: Story, ctx: Any) -> Row:
         """One video → one row. `ref` has at least one event; `pred` may have none."""
+        raise NotImplementedError(f"{self.name} has neither unit nor many; write one of them")
 
-    def units(self, pairs: Sequence[Pair], ctx: Any) -> list[Row]:
-        """`unit` of many videos, row by row."""
-        return [self.unit(ref, pred, ctx) for ref, pred in pairs]
+    def many(self, pairs: Sequence[Pair], ctx: Any) -> Mapping[str, Array]:
+        """Videos → columns: as many as have `portion` cells together, or a single one that has more."""
+        return Rows.of({"video": "", **self.unit(ref, pred, ctx)} for ref, pred in pairs).columns
 
     # ── what is compared ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -234,24 +228,27 @@ class StoryMetric(Metric):
         if self.refs == "single" and sets > 1:
             raise SpecError(f"{self} takes one reference set, {sets} were given; say refs=mean, best or merged")
 
-    def many(self, pairs: Sequence[Pair], ctx: Any) -> Mapping[str, Array] | None:
-        """`unit` of many ordinary videos at once, column by column and to the same digits; None: one by one."""
-        return None
-
     def tabulate(self, pairs: Sequence[Pair], ctx: Any) -> Mapping[str, Array]:
-        """The rows of any videos: those whose matrix has more than `portion` cells by themselves."""
-        parts = []
-        for some in portioned(pairs, self.portion):
-            columns = None if strips.is_large(*some[0], self.portion) else self.many(some, ctx)
-            if columns is None:
-                columns = Rows.of({"video": "", **row} for row in self.units(some, ctx)).columns
-            parts.append(Rows(("",) * len(some), np.zeros(len(some), np.int64), columns))
-        return Rows.joined(parts).columns
+        """`many` of any number of videos."""
+        return Rows.joined(
+            [
+                Rows(("",) * len(portion), np.zeros(len(portion), np.int64), self.many(portion, ctx))
+                for portion in portioned(pairs, self.portion)
+            ]
+        ).columns
 
     def grid(self, pairs: Sequence[Pair]) -> Grid:
         """Every reference with every prediction of all pairs of stories."""
         found: Grid = once(pairs, Grid, lambda: Grid.of(pairs))
         return found
+
+    def tiles(self, pairs: Sequence[Pair]) -> Iterator[Grid]:
+        """Every cell of all pairs of stories: one grid, or of a single large pair some references at a time."""
+        ref, pred = pairs[0]
+        if strips.is_large(ref, pred):
+            yield from (Grid.of([(part, pred)]) for part in strips.strips(ref, pred))
+        else:
+            yield self.grid(pairs)
 
     def ious(self, grid: Grid) -> Cells:
         """`iou` of all pairs of stories. [C]"""
@@ -259,22 +256,13 @@ class StoryMetric(Metric):
 
     def iou(self, ref: Story, pred: Story) -> Matrix:
         """[G, P]"""
-        g, p = ref.spans, pred.spans
+        return self.overlaps(ref.spans[:, None], pred.spans[None])
+
+    def overlaps(self, g: Spans, p: Spans) -> Matrix:
+        """`iou` of spans that stand opposite each other: […, 2] and […, 2] → […]."""
         if self.segments == "swap":
             g, p = forward(g), forward(p)
-        return tiou(g, p, self.eps, raw=self.segments != "checked")
-
-    def story_pairs(self, video: str, refs: Sequence[Story | None], pred: Story | None) -> dict[int, Pair]:
-        """The stories of one video that are compared under the rules above, by set; none when it does not count."""
-        if self.is_left_out(pred):
-            return {}
-        pred = Story(video) if pred is None else pred
-        pred = take_first(pred, self.param("top"))
-        sets = {k: ref for k, ref in enumerate(refs) if ref is not None and len(ref)}
-        if self.refs == "merged" and sets:
-            sets = {0: Story(video, tuple(e for ref in sets.values() for e in ref.events))}
-        told = tell(pred, self.order, predicted=True)
-        return {k: (tell(ref, self.order), told) for k, ref in sets.items()}
+        return overlap(g, p, self.eps, raw=self.segments != "checked")
 
     def is_left_out(self, pred: Story | None) -> bool:
         """True where a video with this prediction does not count."""
@@ -293,14 +281,12 @@ class StoryMetric(Metric):
 
     def lay(self, block: Sequence[Video]) -> Laid:
         """What is compared in a block of videos; metrics whose rules for that agree share it."""
-        if type(self).story_pairs is not StoryMetric.story_pairs:  # rules of its own
-            return Laid.of({v: self.story_pairs(v, refs, pred) for v, refs, pred in block})
-        rules = ("laid", self.refs == "merged", self.missing, self.order, self.param("top"))
+        rules = ("laid", self.keeps_events, self.refs == "merged", self.missing, self.order, self.param("top"))
         made: Laid = once(block, rules, lambda: self.lay_stories(block))
         return made
 
     def lay_stories(self, block: Sequence[Video]) -> Laid:
-        """`story_pairs` of all videos, each side told at once."""
+        """The stories of each video that are compared under the rules above, by set; none where it does not count."""
         top = self.param("top")
         videos, refset, golds, guesses = list[str](), list[int](), list[list[Story]](), list[int]()
         preds: list[Story] = []
@@ -318,24 +304,15 @@ class StoryMetric(Metric):
             preds.append(take_first(pred, top))
         order: Order = "file" if self.order == "predictions" else self.order
         if self.refs == "merged":
-            told = lay_together(videos, golds, order)
+            told = lay_together(videos, golds, order, self.keeps_events)
         else:
-            told = tell_stories([story for (story,) in golds], order)
-        preds = tell_stories(preds, "start" if self.order == "predictions" else self.order)
+            told = tell_stories([story for (story,) in golds], order, self.keeps_events)
+        preds = tell_stories(preds, "start" if self.order == "predictions" else self.order, self.keeps_events)
         return Laid(zip(told, (preds[k] for k in guesses), strict=True), videos, refset)
 
     def best_rows(self, rows: Rows) -> Rows:
-        """One row a video."""
-        if type(self).best is StoryMetric.best and len(rows):
-            return take_best(rows, self.primary)
-        sides: dict[str | int, list[Row]] = {}
-        for row in rows.dicts():
-            sides.setdefault(row.pop("video"), []).append({n: x for n, x in row.items() if n != "refset"})
-        return Rows.of({"video": video, "refset": 0, **self.best(some)} for video, some in sides.items())
-
-    def best(self, rows: list[Row]) -> Row:
-        """The row of the reference set that serves the prediction best; the first on ties."""
-        return max(rows, key=lambda row: row[self.primary])
+        """Of each video the row of the reference set that serves the prediction best; the first on ties."""
+        return take_best(rows, self.primary)
 
     def matches(self, pairs: Sequence[Pair], ctx: Any) -> list[list[Match]]:
         """Where it draws "pairs": which events of each two stories it matched, in the order of the references."""
@@ -357,7 +334,7 @@ class StoryMetric(Metric):
     def place_matches(
         self, matches: Mapping[int, list[Match]], refs: Sequence[Story | None], pred: Story | None
     ) -> list[list[Match]]:
-        """Matches between the stories of `story_pairs` as matches between those that it made them of, set by set."""
+        """Matches between the stories of `lay_stories` as matches between those that it made them of, set by set."""
         placed: list[list[Match]] = [[] for _ in refs]
         if pred is None:
             return placed
@@ -370,7 +347,7 @@ class StoryMetric(Metric):
         return placed
 
     def place_references(self, refs: Sequence[Story | None], k: int) -> list[tuple[int, int]]:
-        """(set, place in it) of every event of the reference story that `story_pairs` makes for set k."""
+        """(set, place in it) of every event of the reference story that `lay_stories` makes for set k."""
         if self.refs != "merged" and (ref := refs[k]) is not None:
             return [(k, g) for g in told_order(ref, self.order)]
         sets = [(i, ref) for i, ref in enumerate(refs) if ref is not None]
@@ -397,7 +374,7 @@ def tell(story: Story, order: str, predicted: bool = False) -> Story:
 
 def take_best(rows: Rows, column: str) -> Rows:
     """Of each video the row with the greatest number, the first of equals."""
-    return rows.take(find_best(rows, column)).as_set(0)
+    return rows.take(find_best(rows, column)).as_set(0) if len(rows) else rows
 
 
 def find_runs(rows: Rows) -> NDArray[np.int64]:
@@ -416,14 +393,15 @@ def find_best(rows: Rows, column: str) -> NDArray[np.int64]:
 
 def take_first(pred: Story, top: int | None) -> Story:
     """The first N predictions of the file."""
-    if top is None or top >= len(pred):
-        return pred
-    if pred.columns is not None:
-        return Story.of_columns(pred.id, pred.columns, pred.first, pred.first + top, pred.duration)
-    return replace(pred, events=pred.events[:top])
+    return pred if top is None or top >= len(pred) else strips.part(pred, 0, top)
 
 
-def prf_row(ref: Story, pred: Story, S: float, precision: float, recall: float, f1: float) -> Row:
-    """The row of a metric with precision and recall: the numbers, and what they were made of."""
-    n: Mapping[str, float] = {"S": S, "n_ref": float(len(ref)), "n_pred": float(len(pred))}
-    return {"precision": precision, "recall": recall, "f1": f1, **n}
+def shapes_of(pairs: Sequence[Pair]) -> tuple[Array, Array]:
+    """How many references and how many predictions each pair of stories has. [N], [N]"""
+    G, P = (np.array([len(pair[side]) for pair in pairs], np.float64) for side in (0, 1))
+    return G, P
+
+
+def mean_each(values: Array, counts: Array) -> Array:
+    """The mean of each run of so many values, none of them empty. [ΣN] → [N]"""
+    return np.array([run.mean() for run in np.split(values, np.cumsum(counts.astype(np.int64))[:-1])])

@@ -16,7 +16,7 @@ import numpy as np
 
 from fabula.core.nouns import Event, Segment, Story
 from fabula.core.rows import Rows
-from fabula.metrics.base import Array, Row
+from fabula.metrics.base import Array
 from fabula.metrics.stories import prf
 from fabula.metrics.stories._families.merged import Merged
 from fabula.metrics.stories.base import Pair, find_runs
@@ -35,9 +35,6 @@ class Metric(Merged, prf.Metric):
 
     mean: Literal["references", "predictions"] = "references"
 
-    def unit(self, ref: Story, pred: Story, ctx: Any) -> Row:
-        return {name: float(column[0]) for name, column in self.many([(ref, pred)], ctx).items()}
-
     def many(self, pairs: Sequence[Pair], ctx: Any) -> dict[str, Array]:
         told = [(ref, self.hulls(ref, pred)) for ref, pred in pairs]
         return super().many(told, ctx) | {"miou": np.array([self.mean_best(ref, pred) for ref, pred in told])}
@@ -48,9 +45,6 @@ class Metric(Merged, prf.Metric):
         if not len(rows) or "miou" in made.columns:
             return made
         return replace(made, columns={**made.columns, "miou": np.maximum.reduceat(rows["miou"], find_runs(rows))})
-
-    def best(self, rows: list[Row]) -> Row:
-        return {"miou": max(row["miou"] for row in rows), **super().best(rows)}
 
     def hulls(self, ref: Story, pred: Story) -> Story:
         """Each group as one event, then what joined none."""

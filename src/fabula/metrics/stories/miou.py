@@ -11,10 +11,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from fabula.core.nouns import Story
-from fabula.metrics.base import Array, Row
-from fabula.metrics.stories.base import Pair, StoryMetric
-from fabula.pair.strips import strips
+from fabula.metrics.base import Array
+from fabula.metrics.stories.base import Pair, StoryMetric, mean_each, shapes_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,9 +22,5 @@ class Metric(StoryMetric):
     below_one: ClassVar[str] = ""
 
     def many(self, pairs: Sequence[Pair], ctx: Any) -> dict[str, Array]:
-        grid = self.grid(pairs)
-        return {"value": np.array([best.mean() for best in grid.best(self.ious(grid))])}
-
-    def unit(self, ref: Story, pred: Story, ctx: Any) -> Row:
-        best = [self.iou(some, pred).max(axis=1, initial=0.0) for some in strips(ref, pred)]
-        return {"value": float(np.concatenate(best).mean())}
+        best = np.concatenate([grid.best(self.ious(grid)) for grid in self.tiles(pairs)])  # [ΣG]
+        return {"value": mean_each(best, shapes_of(pairs)[0])}

@@ -6,14 +6,12 @@ C = [IoU > τ];    S = the largest number of pairs with growing indices on both 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
-from fabula.match.ordered import ordered_many
-from fabula.metrics.base import Array
 from fabula.metrics.stories._soda import Soda
-from fabula.pair.grid import Cells, Grid
+from fabula.pair.grid import Cells
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,9 +23,6 @@ class Metric(Soda):
     tau: float = 0.5
     cmp: Literal[">", ">="] = ">"
 
-    def matched_cells(self, iou: Cells, text: Cells | None = None) -> Cells:
+    def matched_cells(self, iou: Cells, text: Cells | None) -> Cells:
         near = iou > self.tau if self.cmp == ">" else iou >= self.tau
         return near.astype(np.float64)
-
-    def matched(self, grid: Grid, ctx: Any) -> Array:
-        return ordered_many(self.matched_cells(self.ious(grid)), grid.shapes)[0]

@@ -10,10 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
-from fabula.core.nouns import Story
 from fabula.metrics.stories._covered import Covered, Hits
 from fabula.pair.grid import Grid
 
@@ -30,11 +26,6 @@ class Metric(Covered):
     def levels(self) -> tuple[float, ...]:
         return self.tau
 
-    def hits(self, ref: Story, pred: Story) -> Hits:
-        return self.above(self.iou(ref, pred))
-
-    def cell_hits(self, grid: Grid) -> Hits:
-        return self.above(self.ious(grid))
-
-    def above(self, iou: NDArray[np.float64]) -> Hits:
+    def hits(self, grid: Grid) -> Hits:
+        iou = self.ious(grid)
         return lambda tau: iou > tau if self.cmp == ">" else iou >= tau

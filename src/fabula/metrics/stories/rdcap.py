@@ -18,11 +18,11 @@ import numpy as np
 
 from fabula.core.nouns import Columns, Story
 from fabula.io.answers.readers import find_telling
-from fabula.match.ordered import OrderedRows, TakenRows, ordered_many
+from fabula.match.ordered import TakenRows, ordered_many
 from fabula.metrics.base import Array
 from fabula.metrics.stories import soda_c
-from fabula.metrics.stories.base import Pair
-from fabula.pair.captions import Captions, Strips
+from fabula.metrics.stories._soda import Sheet
+from fabula.metrics.stories.base import Laid, Video
 from fabula.pair.grid import Cells, Grid
 
 
@@ -52,19 +52,19 @@ class Metric(soda_c.Metric):
         super().__post_init__()
         object.__setattr__(self, "reader", find_telling(self.reader).name)
 
-    def story_pairs(self, video: str, refs: Sequence[Story | None], pred: Story | None) -> dict[int, Pair]:
-        pairs = super().story_pairs(video, refs, pred)
-        return {k: (cut_story(ref), told) for k, (ref, told) in pairs.items()} if self.frames == "truncated" else pairs
+    def lay(self, block: Sequence[Video]) -> Laid:
+        laid = super().lay(block)
+        if self.frames == "exact":
+            return laid
+        return Laid([(cut_story(ref), pred) for ref, pred in laid], laid.videos, laid.refset)
 
-    def matched(self, grid: Grid, ctx: Captions) -> Array:
-        iou = self.ious(grid)
-        C = iou * ctx.scores(grid, iou != 0)
-        S = ordered_many(C, grid.shapes)[0]
-        return S if self.corner == "free" or not (C < 0).any() else take_corners(C, grid, S)
-
-    def matched_strips(self, ref: Story, pred: Story, words: Strips | None) -> float:
-        made = OrderedRows if self.corner == "free" or not len(pred) else TakenRows
-        return self.fill(made(len(pred)), ref, pred, words).value
+    def matched(self, sheet: Sheet) -> Array:
+        if self.corner == "free":
+            return super().matched(sheet)
+        if sheet.is_large:
+            return np.array([sheet.fill(TakenRows(len(sheet.pred)), self.matched_cells).value])
+        C, grid = next(sheet.tiles(self.matched_cells)), sheet.grid
+        return take_corners(C, grid, ordered_many(C, grid.shapes)[0])
 
 
 def cut_story(story: Story) -> Story:

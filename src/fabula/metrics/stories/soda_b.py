@@ -9,15 +9,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from fabula.metrics.base import Array
-from fabula.metrics.stories._soda import PairSoda
-from fabula.pair.captions import Captions
-from fabula.pair.grid import Grid
+from fabula.metrics.stories._soda import PairSoda, Sheet
 
 
 @dataclass(frozen=True, kw_only=True)
 class Metric(PairSoda):
     name: ClassVar[str] = "SODA_b"
 
-    def matched(self, grid: Grid, ctx: Captions) -> Array:
-        chosen = self.choose(self.ious(grid), grid)
-        return grid.sum(ctx.scores(grid, chosen), chosen)
+    def matched(self, sheet: Sheet) -> Array:
+        chosen = self.choose(sheet)
+        return sheet.sum(sheet.texts(chosen), chosen)

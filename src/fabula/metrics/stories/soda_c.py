@@ -8,11 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from fabula.match.ordered import ordered_many
-from fabula.metrics.base import Array
 from fabula.metrics.stories._soda import CaptionSoda
-from fabula.pair.captions import Captions
-from fabula.pair.grid import Cells, Grid
+from fabula.pair.grid import Cells
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,8 +20,3 @@ class Metric(CaptionSoda):
 
     def matched_cells(self, iou: Cells, text: Cells | None) -> Cells:
         return iou if text is None else iou * text
-
-    def matched(self, grid: Grid, ctx: Captions) -> Array:
-        iou = self.ious(grid)
-        C = iou * ctx.scores(grid, iou != 0)  # where nothing overlaps, no caption is read
-        return ordered_many(C, grid.shapes)[0]

@@ -79,9 +79,6 @@ class Metric(Merged):
             raise InputError("no reference event has a checklist", file=data.refs[0].name or None, hint=hint)
         return events[-1].segment if self.times == "published" else None
 
-    def unit(self, ref: Story, pred: Story, ctx: Segment | None) -> Row:
-        return {name: float(column[0]) for name, column in self.many([(ref, pred)], ctx).items()}
-
     def many(self, pairs: Sequence[Pair], ctx: Segment | None) -> dict[str, Array]:
         """All groups of all videos are put to the judge at once."""
         told = [(ref, at_one_time(pred, ctx)) for ref, pred in pairs]

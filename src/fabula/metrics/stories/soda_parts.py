@@ -17,12 +17,10 @@ from typing import ClassVar
 import numpy as np
 
 from fabula.core.means import f1_of
-from fabula.core.nouns import Story
 from fabula.core.rows import Rows
-from fabula.match.ordered import MarkedRows, PathRows
-from fabula.metrics.base import Array, Row, Values
-from fabula.metrics.stories._soda import PairSoda, add_in_order, tell_crowded, with_crowded
-from fabula.metrics.stories.base import Pair
+from fabula.metrics.base import Array, Values
+from fabula.metrics.stories._soda import PairSoda, Sheet
+from fabula.metrics.stories.base import Pair, shapes_of
 from fabula.pair.captions import Captions
 from fabula.pair.grid import Cells
 
@@ -41,31 +39,17 @@ class Metric(PairSoda):
         return iou if text is None else iou * text
 
     def many(self, pairs: Sequence[Pair], ctx: Captions) -> dict[str, Array]:
-        grid = self.grid(pairs)
-        iou = self.ious(grid)
-        chosen = self.choose(iou * ctx.scores(grid, iou != 0), grid)
-        text = ctx.scores(grid, chosen)
-        n = np.bincount(grid.pair[chosen], minlength=len(grid)).astype(np.float64)
-        G, P = grid.shapes.T.astype(np.float64)
-        columns = self.parts(grid.sum(iou, chosen), grid.sum(text, chosen), n, G, P)
-        return with_crowded(columns, self.crowded(ctx))
-
-    def unit(self, ref: Story, pred: Story, ctx: Captions) -> Row:
-        """Strip by strip."""
-        words = self.within(ref, pred, ctx)
-        rows = (MarkedRows if self.backtrack == "marked" else PathRows)(len(ref), len(pred))
-        chosen = self.fill(rows, ref, pred, words).pairs()
-        found = self.tell_matches(ref, pred, chosen, words)
-        sums = [add_in_order([m.iou for m in found]), add_in_order([m.text or 0.0 for m in found])]
-        columns = self.parts(*(np.array([float(x)]) for x in (*sums, len(found), len(ref), len(pred))))
-        return tell_crowded({name: float(c[0]) for name, c in columns.items()}, words.crowded)
-
-    def parts(self, iou: Array, text: Array, n: Array, G: Array, P: Array) -> dict[str, Array]:
-        """F of both sums. [N] each"""
+        sheet = Sheet(self, pairs, ctx)
+        chosen = self.choose(sheet)
+        iou, text, n = (
+            sheet.sum(values, chosen) for values in (sheet.ious(chosen), sheet.texts(chosen), np.ones(len(chosen)))
+        )
+        G, P = shapes_of(pairs)
         per = [np.divide(S, size, out=np.zeros(len(S)), where=P > 0) for S in (iou, text) for size in (P, G)]
         numbers = {"iou_f1": f1_of(per[0], per[1]), "text_f1": f1_of(per[2], per[3])}
         miou = np.divide(iou, n, out=np.zeros(len(n)), where=n > 0)
-        return {**numbers, "miou": miou, "S_iou": iou, "pairs": n, "n_ref": G, "n_pred": P}
+        columns = {**numbers, "miou": miou, "S_iou": iou, "pairs": n, "n_ref": G, "n_pred": P}
+        return self.add_crowded(columns, sheet)
 
     def combine(self, rows: Rows) -> Values:
         pairs = float(rows["pairs"].sum())

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from fabula.core.nouns import Story, join_spans
+from fabula.core.nouns import join_spans
 from fabula.metrics.stories._covered import Covered, Hits
 from fabula.pair.grid import Grid
 from fabula.pair.tiou import endless, sound
@@ -29,16 +29,9 @@ class Metric(Covered):
         return self.within
 
     @endless
-    def cell_hits(self, grid: Grid) -> Hits:
+    def hits(self, grid: Grid) -> Hits:
         g, p = join_spans(grid.refs)[grid.gold], join_spans(grid.preds)[grid.guess]  # [C, 2]
         apart = np.abs(g[:, 0] - p[:, 0])
-        if self.segments == "checked":
-            apart = np.where(sound(g) & sound(p), apart, np.inf)
-        return lambda d: apart < d
-
-    @endless
-    def hits(self, ref: Story, pred: Story) -> Hits:
-        apart = np.abs(ref.spans[:, None, 0] - pred.spans[None, :, 0])  # [G, P]
         if self.segments == "checked":  # what is no stretch of time matches nothing
-            apart = np.where(sound(ref.spans)[:, None] & sound(pred.spans)[None, :], apart, np.inf)
+            apart = np.where(sound(g) & sound(p), apart, np.inf)
         return lambda d: apart < d

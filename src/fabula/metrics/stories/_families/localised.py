@@ -14,33 +14,29 @@ garbage  zero:   it scores 0, whatever the metric (ours)
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice, pairwise
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fabula.core.means import add_up, mean
-from fabula.core.nouns import Story
+from fabula.core.means import add_up
 from fabula.core.rows import CROWDED
 from fabula.core.spec import show
-from fabula.metrics.base import Array, Row, once
-from fabula.metrics.stories._families.meetings import GARBAGE, Meetings, letters
-from fabula.metrics.stories.base import Pair as StoryPair
-from fabula.metrics.stories.base import Stories, StoryMetric, Tokens
-from fabula.pair.strips import strips
+from fabula.metrics.base import Array, once
+from fabula.metrics.stories._families.meetings import Meetings
+from fabula.metrics.stories.base import Pair, Stories, StoryMetric, Tokens
+from fabula.pair.grid import Grid, Index, Mask
+from fabula.pair.strips import is_large, strips
 
-Pair = tuple[str, str]  # candidate, reference; both tokenised
-Mask = NDArray[np.bool_]
+Numbers = NDArray[Any]  # counts or scores
 PAIRS = 1 << 16  # of captions, scored or parsed at a time: about a kilobyte each
 
 
 @dataclass(frozen=True, kw_only=True)
 class Localised(StoryMetric):
-    """Base: a subclass scores the pairs of one video, and those of many videos at once to the same digits."""
+    """Lifts a measure of two captions to stories: a subclass says what is known of a pair, and what sums are worth."""
 
     paper: ClassVar[str] = "Krishna et al., ICCV 2017"
     tasks: ClassVar[tuple[str, ...]] = ("dense",)
@@ -68,119 +64,88 @@ class Localised(StoryMetric):
     nonascii: Literal["keep", "blank"] = "keep"
     cmp: Literal[">=", ">"] = ">="
 
-    @abstractmethod
-    def video(self, pairs: CaptionPairs, lost: int, ctx: Any) -> float:
-        """The score of one video at one τ: its pairs, and how many predictions count as 0 besides."""
+    def statistics(self, met: Meetings, ctx: Any) -> Numbers:
+        """What is known of each distinct pair, and summed over the pairs of a video: its score, or counts. [D, S]"""
+        raise NotImplementedError(f"{self.name} does not say what a pair of captions is worth")
 
-    def videos(self, met: Meetings, ctx: Any) -> list[Array]:
-        """`video` of many at each τ, [N] each; who does not say how scores each video by itself."""
-        raise NotImplementedError(f"{self.name} scores each video by itself")
+    def each(self, met: Meetings, ctx: Any) -> list[Numbers]:
+        """The same of each pair that meets at each τ. [K, S] each"""
+        found = self.statistics(met, ctx)
+        return [found[at] for at in met.at]
 
-    def crowded(self, met: Meetings) -> Array | None:
-        """How many distinct pairs of each video are beyond the scorer; None: there is none. [N]"""
+    def value(self, sums: Numbers, pairs: Index, lost: Index) -> Array:
+        """The score of each video at one τ: its sums, how many pairs it has, how many predictions count as 0. [N]"""
+        return divide(sums[:, 0], pairs + lost)
+
+    def beyond(self, met: Meetings) -> Mask | None:
+        """Which distinct pairs are beyond the scorer; None: it does not count them. [D]"""
         return None
 
     def prepare(self, data: Stories) -> Any:
         return data.tokens(self.tok, self.nonascii == "blank")
 
-    def unit(self, ref: Story, pred: Story, ctx: Any) -> Row:
-        row: Row = {}
-        for tau in self.tiou:
-            pairs, lost = self.caption_pairs(ref, pred, tau, self.tokens(ctx))
-            row[f"value@{show(tau)}"] = self.video(pairs, lost, ctx) if pairs or lost else 0.0
-        return {"value": mean(list(row.values())), **row}
-
-    def many(self, pairs: Sequence[StoryPair], ctx: Any) -> Mapping[str, Array] | None:
-        if type(self).videos is Localised.videos:
-            return None
-        met = self.meet(pairs, ctx)
-        values, crowded = self.videos(met, ctx), self.crowded(met)
+    def many(self, pairs: Sequence[Pair], ctx: Any) -> dict[str, Array]:
+        counts, lost = np.zeros((2, len(self.tiou), len(pairs)), np.int64)
+        sums: list[Numbers] = []
+        beyond: set[tuple[int, str, str]] = set()
+        for met in self.meet(pairs, ctx):
+            each = self.each(met, ctx)
+            sums = sums or [np.zeros((len(pairs), of.shape[1]), of.dtype) for of in each]
+            for k, of in enumerate(each):
+                add_rows(sums[k], met.whose[k], of)
+                counts[k] += met.counts(k)
+                lost[k] += met.lost[k]
+            if (marked := self.beyond(met)) is not None:
+                beyond |= met.name_pairs(marked)
+        values = [self.value(*of) for of in zip(sums, counts, lost, strict=True)]
         columns = {"value": add_up(values) / len(values)} | {
             f"value@{show(tau)}": value for tau, value in zip(self.tiou, values, strict=True)
         }
-        return columns if crowded is None else columns | {CROWDED: crowded}
+        return columns | {CROWDED: count_videos(beyond, len(pairs))} if beyond else columns
 
-    def meet(self, pairs: Sequence[StoryPair], ctx: Any) -> Meetings:
-        """Which captions meet; metrics whose rules for that agree share it."""
-        grid, words = self.grid(pairs), (self.tok, self.nonascii)
-        rules = (Meetings, self.tiou, self.garbage, self.eps, self.segments, self.cmp, words)
+    def meet(self, pairs: Sequence[Pair], ctx: Any) -> Iterator[Meetings]:
+        """Which captions meet, shared by metrics with the same rules; of a large video some predictions at a time."""
+        ref, pred = pairs[0]
+        if is_large(ref, pred, self.portion):
+            before = np.zeros(len(self.tiou), np.int64)
+            parts = list(strips(pred, ref, self.portion))
+            for part in parts:
+                met = self.meet_grid(Grid.of([(ref, part)]), ctx, before, part is parts[-1])
+                before += [met.counts(k)[0] for k in range(len(before))]
+                yield met
+        else:
+            grid, words = self.grid(pairs), (self.tok, self.nonascii)
+            rules = (Meetings, self.tiou, self.garbage, self.eps, self.segments, self.cmp, words)
+            yield once(pairs, rules, lambda: self.meet_grid(grid, ctx))
 
-        def make() -> Meetings:
-            iou = self.ious(grid)
-            return Meetings.of(grid, [self.meets(iou, tau) for tau in self.tiou], self.garbage, self.tokens(ctx))
-
-        found: Meetings = once(pairs, rules, make)
-        return found
-
-    def meets(self, iou: Array, tau: float) -> Mask:
-        """Where an overlap is large enough."""
-        return iou >= tau if self.cmp == ">=" else iou > tau
+    def meet_grid(self, grid: Grid, ctx: Any, before: Sequence[int] | Index = (), ends: bool = True) -> Meetings:
+        iou = self.ious(grid)
+        hits = [iou >= tau if self.cmp == ">=" else iou > tau for tau in self.tiou]
+        return Meetings.of(grid, hits, self.garbage, self.tokens(ctx), before, ends)
 
     def tokens(self, ctx: Any) -> Tokens:
         found: Tokens = ctx
         return found
 
-    def caption_pairs(self, ref: Story, pred: Story, tau: float, tokens: Tokens) -> tuple[CaptionPairs, int]:
-        """The pairs of one video in the order of the predictions, and the number of predictions that score 0."""
-        pairs = Walk(self, ref, pred, tau, tokens)
-        return (pairs if len(pairs) > PAIRS else list(pairs)), pairs.lost
+
+def divide(a: Array, b: Numbers) -> Array:
+    """0 where b is 0."""
+    found: Array = np.divide(a, b, out=np.zeros(len(a)), where=b > 0)
+    return found
 
 
-class Walk:
-    """The pairs of one video at one τ, made anew whenever they are walked through: there may be millions."""
-
-    def __init__(self, metric: Localised, ref: Story, pred: Story, tau: float, tokens: Tokens) -> None:
-        self.metric, self.ref, self.pred, self.tau, self.tokens = metric, ref, pred, tau, tokens
-        self.kept: list[tuple[Story, Mask]] = []  # one strip is kept, more are made again
-        found: list[NDArray[np.int64]] = []
-        for some, hit in self.strips():
-            self.kept = [] if found else [(some, hit)]
-            found.append(hit.sum(axis=0))
-        overlaps = np.concatenate(found)  # [P]
-        alone = int(np.count_nonzero(overlaps == 0))
-        self.lost = alone if metric.garbage == "zero" else 0
-        if metric.garbage == "last":  # only the last prediction of all, if it overlaps nothing
-            alone = int(len(overlaps) > 0 and overlaps[-1] == 0)
-        self.size = int(overlaps.sum()) + (0 if metric.garbage == "zero" else alone)
-
-    def __len__(self) -> int:
-        return self.size
-
-    def strips(self) -> Iterator[tuple[Story, Mask]]:
-        """Predictions, some at a time, and which references each overlaps by τ. [G, p]"""
-        if self.kept:
-            yield from self.kept
-            return
-        for some in strips(self.pred, self.ref):
-            yield some, self.metric.meets(self.metric.iou(self.ref, some), self.tau)
-
-    def __iter__(self) -> Iterator[Pair]:
-        gold, garbage, made = [self.tokens[c] for c in self.ref.captions], self.metric.garbage, 0
-        trailing: Pair | None = None
-        for some, hit in self.strips():
-            columns, rows = np.nonzero(hit.T)
-            starts = np.searchsorted(columns, np.arange(len(some) + 1)).tolist()
-            for caption, (start, end) in zip(some.captions, pairwise(starts), strict=True):
-                candidate, found = self.tokens[caption], rows[start:end].tolist()
-                for i in found:
-                    yield candidate, gold[i]
-                made += len(found)
-                if found:
-                    trailing = None
-                elif garbage == "last":
-                    trailing = (candidate, GARBAGE)
-                elif garbage != "zero":
-                    yield candidate, GARBAGE if garbage == "abc" else letters(made)
-                    made += 1
-        if trailing:
-            yield trailing
+def count_videos(beyond: set[tuple[int, str, str]], videos: int) -> Array:
+    return np.bincount([n for n, _, _ in beyond], minlength=videos).astype(np.float64)
 
 
-def chunks(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
-    """So many pairs at a time that what is known of each fits."""
-    walk = iter(pairs)
-    while some := list(islice(walk, PAIRS)):
-        yield some
-
-
-CaptionPairs = list[Pair] | Walk  # of one video at one τ
+def add_rows(sums: Numbers, owner: Index, rows: Numbers) -> None:
+    """Adds each row [K, S] to the sums of its owner [N, S], owners ascending; floats one after the other."""
+    if not len(rows):
+        return
+    if rows.dtype.kind == "i":  # exact in any order
+        first = np.flatnonzero(np.diff(owner, prepend=-1))
+        sums[owner[first]] += np.add.reduceat(rows, first)
+        return
+    places = np.concatenate([np.arange(len(sums)), owner])
+    for column in range(rows.shape[1]):
+        sums[:, column] = np.bincount(places, np.concatenate([sums[:, column], rows[:, column]]), len(sums))

@@ -1,6 +1,6 @@
 """Captions that meet where segments overlap by τ (Krishna et al., ICCV 2017): of many videos and all τ at once.
 
-What Localised.caption_pairs tells of one video at one τ, in arrays. A pair of sentences that meets at several τ, or in
+Every prediction with every reference that it overlaps, in arrays. A pair of sentences that meets at several τ, or in
 several videos, stands in `pairs` once, and is scored once.
 """
 
@@ -11,15 +11,12 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fabula.core.nouns import Story
-from fabula.metrics.base import Array
 from fabula.pair.grid import Grid, Index, Mask
 from fabula.text.placed import Pairs
 
 T = TypeVar("T")
-Number = TypeVar("Number", np.float64, np.int64)
 GARBAGE = "abc123!@#"  # one token for the tokeniser, four words for METEOR
 
 
@@ -46,8 +43,20 @@ class Meetings:
         return found
 
     @classmethod
-    def of(cls, grid: Grid, hits: Sequence[Mask], garbage: str, tokens: Mapping[str, str]) -> Meetings:
-        """`hits`: for each τ, which cells overlap enough. [C]"""
+    def of(
+        cls,
+        grid: Grid,
+        hits: Sequence[Mask],
+        garbage: str,
+        tokens: Mapping[str, str],
+        before: Sequence[int] | Index = (),
+        ends: bool = True,
+    ) -> Meetings:
+        """`hits`: for each τ, which cells overlap enough. [C]
+
+        Of one video in parts: `before`, how many pairs the parts before this one have at each τ; `ends`, if it is the
+        last.
+        """
         numbers: dict[str, int] = {}
         gold = number_captions(grid.refs, tokens, numbers)  # [ΣG]
         said = number_captions(grid.preds, tokens, numbers)  # [ΣP]
@@ -56,7 +65,7 @@ class Meetings:
         turned[grid.turned()] = np.arange(len(turned))  # the cells prediction by prediction
         g, p = grid.gold[turned], grid.guess[turned]
         meeting, whose, lost = [], [], []
-        for hit in hits:
+        for k, hit in enumerate(hits):
             hit = hit[turned]
             alone = np.bincount(p[hit], minlength=len(said)) == 0  # [ΣP]
             lost.append(np.bincount(owner[alone & (garbage == "zero")], minlength=len(grid)))
@@ -64,12 +73,13 @@ class Meetings:
                 alone[:] = False
             elif garbage == "last":  # only the last prediction of all, if it overlaps nothing
                 alone[:-1] &= owner[1:] != owner[:-1]
+                alone &= ends
             extra = np.flatnonzero(alone)
             guess = np.concatenate([p[hit], extra])
             order = np.argsort(guess, kind="stable")
             guess, other = guess[order], np.concatenate([gold[g[hit]], np.full(len(extra), -1)])[order]
             videos = owner[guess]
-            name_garbage(other, videos, garbage, numbers)
+            name_garbage(other, videos, garbage, numbers, before[k] if len(before) else 0)
             meeting.append(said[guess] * 2**32 + other)
             whose.append(videos)
         distinct, places = np.unique(np.concatenate(meeting), return_inverse=True)
@@ -82,33 +92,13 @@ class Meetings:
         """How many pairs each video has at the k-th τ. [N]"""
         return np.bincount(self.whose[k], minlength=len(self.lost[k]))
 
-    def mean(self, k: int, scores: Array) -> Array:
-        """Of the scores of the pairs that meet at the k-th τ, and of 0 for each that is lost: [K] → [N]"""
-        total = np.bincount(self.whose[k], scores, len(self.lost[k]))  # adds in order
-        size = self.counts(k) + self.lost[k]
-        mean: Array = np.divide(total, size, out=np.zeros(len(size)), where=size > 0)
-        return mean
-
-    def total(self, k: int, stats: NDArray[Number]) -> NDArray[Number]:
-        """The sum over each video's pairs at the k-th τ of statistics of all distinct pairs. [D, S] → [N, S]"""
-        found = np.zeros((len(self.lost[k]), stats.shape[1]), stats.dtype)
-        if len(self.at[k]):
-            first = np.flatnonzero(np.diff(self.whose[k], prepend=-1))
-            found[self.whose[k][first]] = np.add.reduceat(stats[self.at[k]], first)
-        return found
-
-    def spread(self, k: int, values: Array) -> Array:
-        """A number of each video's pairs as that of all its predictions: those that are lost count as 0. [N] → [N]"""
-        size = self.counts(k)
-        spread: Array = np.divide(values * size, size + self.lost[k], out=np.zeros(len(size)), where=size > 0)
-        return spread
-
-    def distinct(self, marked: NDArray[np.bool_]) -> Array:
-        """How many of the marked pairs, [D], each video has at any τ. [N]"""
-        D = len(marked)
+    def name_pairs(self, marked: Mask) -> set[tuple[int, str, str]]:
+        """The marked pairs [D] of each video at any τ: video, candidate, reference."""
         at, whose = np.concatenate(self.at), np.concatenate(self.whose)
-        seen = np.unique(whose[marked[at]] * D + at[marked[at]])
-        return np.bincount(seen // max(1, D), minlength=len(self.lost[0])).astype(np.float64)
+        places = at[marked[at]]
+        sides = (self.pairs.candidates[places].tolist(), self.pairs.references[places].tolist())
+        texts = self.pairs.texts
+        return {(n, texts[c], texts[r]) for n, c, r in zip(whose[marked[at]].tolist(), *sides, strict=True)}
 
 
 def number_captions(stories: Sequence[Story], tokens: Mapping[str, str], numbers: dict[str, int]) -> Index:
@@ -116,11 +106,11 @@ def number_captions(stories: Sequence[Story], tokens: Mapping[str, str], numbers
     return np.array([numbers.setdefault(tokens[c], len(numbers)) for s in stories for c in s.captions], np.int64)
 
 
-def name_garbage(other: Index, videos: Index, garbage: str, numbers: dict[str, int]) -> None:
+def name_garbage(other: Index, videos: Index, garbage: str, numbers: dict[str, int], before: int) -> None:
     """What predictions that overlap nothing (−1) are compared with: always the same, or letters by their place."""
     at = np.flatnonzero(other < 0)
     if garbage != "random":
         other[at] = numbers.setdefault(GARBAGE, len(numbers)) if len(at) else -1
         return
     first = np.searchsorted(videos, videos[at])
-    other[at] = [numbers.setdefault(letters(n), len(numbers)) for n in (at - first).tolist()]
+    other[at] = [numbers.setdefault(letters(n), len(numbers)) for n in (at - first + before).tolist()]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -10,7 +10,7 @@ from fabula.core.memory import require
 from fabula.core.nouns import Story
 from fabula.match.merged import Groups, merge_all, merge_overlapping
 from fabula.match.ordered import marked_pairs, ordered
-from fabula.metrics.stories.base import Laid, StoryMetric, Video
+from fabula.metrics.stories.base import StoryMetric
 from fabula.pair.tiou import Matrix
 
 
@@ -18,6 +18,7 @@ from fabula.pair.tiou import Matrix
 class Merged(StoryMetric):
     """backtrack: how anchors are read off the table (match/ordered.py); merge: what joins them (match/merged.py)."""
 
+    keeps_events: ClassVar[bool] = True  # columns have no place for checklists
     rules: ClassVar[Mapping[str, str]] = {
         "backtrack=exact": "anchors follow the best path",
         "backtrack=marked": "anchors are read off marks, not along the best path; one always comes out",
@@ -38,7 +39,3 @@ class Merged(StoryMetric):
     def merge_cells(self, C: Matrix) -> Groups:
         pairs = marked_pairs(C) if self.backtrack == "marked" else ordered(C)[1]
         return merge_all(pairs, C.shape[1]) if self.merge == "all" else merge_overlapping(C, pairs)
-
-    def lay(self, block: Sequence[Video]) -> Laid:
-        """Story by story: columns have no place for checklists."""
-        return Laid.of({v: self.story_pairs(v, refs, pred) for v, refs, pred in block})
