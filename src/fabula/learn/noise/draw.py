@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from html import escape
 
-from fabula.learn.noise.calibrate import Bin, ece
+from fabula.stats.calibration import Bin, expected_calibration_error as ece
 
 SIDE, EDGE = 320, 44
 COLOURS = ("#4477aa", "#cc6677", "#117733", "#999933")
@@ -38,13 +38,13 @@ def draw_reliability(curves: Mapping[str, Sequence[Bin]], title: str) -> str:
     )
     for n, (name, bins) in enumerate(curves.items()):
         colour = COLOURS[n % len(COLOURS)]
-        line = " ".join(at(b.probability, b.true) for b in bins)
+        line = " ".join(at(b.probability, b.share) for b in bins)
         parts.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="1.5"/>')
         for b in bins:
-            cx, cy = at(b.probability, b.true).split(",")
-            told = f"probability {b.probability:.3f}: {b.true:.1%} of {b.captions:,} captions are true"
+            cx, cy = at(b.probability, b.share).split(",")
+            told = f"probability {b.probability:.3f}: {b.share:.1%} of {b.count:,} captions are true"
             parts.append(f'<circle cx="{cx}" cy="{cy}" r="3" fill="{colour}"><title>{told}</title></circle>')
         low = EDGE + SIDE + 52 + 18 * n
         parts.append(f'<rect x="{EDGE}" y="{low - 9}" width="10" height="10" fill="{colour}"/>')
-        parts.append(f'<text x="{EDGE + 16}" y="{low}">{escape(name)}: ECE {ece(bins):.3f}</text>')
+        parts.append(f'<text x="{EDGE + 16}" y="{low}">{escape(name)}: ECE ({binning}) {ece(bins):.3f}</text>')
     return "\n".join([*parts, "</svg>"]) + "\n"

@@ -26,7 +26,8 @@ from fabula.learn.tasks.vcmr import SKIP_BAD, granularity_of, only_inside, only_
 if TYPE_CHECKING:
     from torch import nn
 
-    from fabula.learn.noise.calibrate import Bin, Calibration
+    from fabula.learn.noise.calibrate import CaptionCalibration
+    from fabula.stats.calibration import Bin
     from fabula.learn.noise.texts import Texts, Wrong
     from fabula.media.stores.features import Features
 
@@ -115,7 +116,7 @@ class Scored:
     """All scores, and how they become probabilities."""
 
     rows: Sequence[Judgement]
-    calibration: Calibration | None = None
+    calibration: CaptionCalibration | None = None
     weights: str = ""
     simulated: bool = False
 
@@ -134,20 +135,20 @@ class Scored:
 
     def reliability(self) -> dict[str, list[Bin]]:
         """Bins of the probabilities without and with the calibration."""
-        from fabula.learn.noise.calibrate import Calibration, cut_bins
+        from fabula.learn.noise.calibrate import BINNING, CaptionCalibration
 
         scores, true = self.pairs()
-        kinds = {"σ(c)": Calibration()} | ({self.calibration.kind: self.calibration} if self.calibration else {})
-        return {name: cut_bins(made(scores), true) for name, made in kinds.items()}
+        kinds = {"σ(c)": CaptionCalibration()} | ({self.calibration.kind: self.calibration} if self.calibration else {})
+        return {name: BINNING.split(made(scores), true) for name, made in kinds.items()}
 
     def summary(self) -> dict[str, Any]:
-        from fabula.learn.noise.calibrate import ece
         from fabula.learn.noise.ranks import fold
+        from fabula.stats.calibration import expected_calibration_error
 
         return {
             "moments": len(self.rows),
             "true above disturbed": fold(self.ranks()),
-            "ECE": {name: ece(bins) for name, bins in self.reliability().items()},
+            "ECE": {name: expected_calibration_error(bins) for name, bins in self.reliability().items()},
             "calibration": None if self.calibration is None else asdict(self.calibration),
             "simulated": self.simulated,
         }
