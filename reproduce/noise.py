@@ -31,13 +31,13 @@ import fabula
 from fabula.core.notes import Notes
 from fabula.io.files import read_lines
 from fabula.learn.noise.calibrate import BINNING, CaptionCalibration, fit
-from fabula.learn.noise.draw import draw_reliability
 from fabula.learn.options import Run
 from fabula.learn.retrieval.data import read_moments
 from fabula.learn.retrieval.simulate import Captions, Recipe, simulate_moments
 from fabula.learn.run import ask
 from fabula.learn.run import fit as train
 from fabula.learn.tasks.noise import PredictOptions, Task, TrainOptions
+from fabula.report.drawing.charts import draw_reliability
 from fabula.stats.calibration import expected_calibration_error
 
 HERE = Path(__file__).resolve().parent.parent
@@ -241,7 +241,7 @@ def write(args: argparse.Namespace) -> None:
         rules.append(f"| {rule} | {len(found) // args.seeds:,} | {' | '.join(share)} |")
     errors, curves = calibrate(runs["hard"])
     title = "Probability that a caption is true (simulated clips)"
-    (args.doc.parent / PICTURE).write_text(draw_reliability(curves, title))
+    (args.doc.parent / PICTURE).write_text(draw_reliability(curves, title, str(BINNING), "captions"))
     splits = {s: rows_of(args.out / "data" / f"charades_fig_{s}.jsonl") for s in ("train", "held", "test")}
     flags = {"videos": 1200, "held_videos": 200, "test_videos": 500, "epochs": 4, "seeds": 5, "processes": 2}
     changed = [f" --{o.replace('_', '-')} {getattr(args, o)}" for o, d in flags.items() if getattr(args, o) != d]

@@ -19,11 +19,11 @@ from fabula.core.notes import Notes  # noqa: E402
 from fabula.learn.models.noise_scorer import Config, Model, contrast_loss, draw_pairs  # noqa: E402
 from fabula.learn.noise import calibrate  # noqa: E402
 from fabula.learn.noise.data import Judged, Pairs  # noqa: E402
-from fabula.learn.noise.draw import draw_reliability  # noqa: E402
 from fabula.learn.noise.ranks import fold, rank_row  # noqa: E402
 from fabula.learn.noise.texts import Wrong, make_texts, read_rewrites, texts_of  # noqa: E402
 from fabula.learn.retrieval.data import read_moments  # noqa: E402
 from fabula.learn.retrieval.simulate import Recipe, simulate_moments  # noqa: E402
+from fabula.report.drawing.charts import draw_reliability  # noqa: E402
 from fabula.stats.calibration import Binning, expected_calibration_error, sigmoid  # noqa: E402
 
 COLOURS = ["red", "blue", "green", "white", "black", "brown"]
@@ -197,8 +197,8 @@ def test_the_error_of_calibration_by_hand():
     bins = Binning(2, "mass").split([0.1, 0.2, 0.8, 0.9], [0, 0, 1, 0])
     assert bins == [(pytest.approx(0.15), 0.0, 2), (pytest.approx(0.85), 0.5, 2)]
     assert expected_calibration_error(bins) == pytest.approx((0.15 + 0.35) / 2)
-    drawn = draw_reliability({"<b>": bins}, "a & b")
-    assert "<b>" not in drawn and "&lt;b&gt;: ECE 0.250" in drawn and drawn.count("<circle") == 2
+    drawn = draw_reliability({"<b>": bins}, "a & b", "2 equal-mass bins", "captions")
+    assert "<b>" not in drawn and "&lt;b&gt;: ECE (2 equal-mass bins) 0.250" in drawn and drawn.count("<circle") == 2
 
 
 # ── the task ───────────────────────────────────────────────────────────────────────────────────────────────────────

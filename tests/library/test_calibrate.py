@@ -112,7 +112,7 @@ def test_damaged_files_cost_one_line(tmp_path, change):
 
 
 def test_the_figure_is_drawn():
-    from fabula.report.figures import as_file
+    from fabula.report.drawing.panels import as_file
 
     sample, p = simulated(500, 0)
     drawn = as_file(c.draw(p, sample.present, "T <b>"))

@@ -144,7 +144,7 @@ def calibrate(outputs: Outputs, options: SearchOptions) -> None:
         made = api.calibrate(outputs.calibrate, options, progress)
     if outputs.plot is not None:
         from fabula.io.files import write_text
-        from fabula.report.figures import as_file
+        from fabula.report.drawing.panels import as_file
 
         write_text(outputs.plot, [as_file(made.figure)])
     if made.unknown:

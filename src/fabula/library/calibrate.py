@@ -32,7 +32,7 @@ from fabula.stats.calibration import (
 
 if TYPE_CHECKING:
     from fabula.library.store import Store
-    from fabula.report.figures import Figure
+    from fabula.report.drawing.panels import Figure
 
 FILE = "calibration.json"
 VERSION = 1
@@ -217,7 +217,7 @@ def trade_off(p: Floats, present: NDArray[np.bool_], thresholds: Sequence[float]
 
 def draw(p: Floats, present: NDArray[np.bool_], title: str) -> Figure:
     """Reliability and trade-off side by side."""
-    from fabula.report.figures import Curves, Figure
+    from fabula.report.drawing.panels import Curves, Figure
 
     bins, trades = reliability(p, present), trade_off(p, present)
     yes, no = int(present.sum()), int((~present).sum())

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from fabula.report.figures import Figure, as_file, as_inline
+from fabula.report.drawing.panels import Figure, as_file, as_inline
 from fabula.report.html import draw_head, draw_warnings, escape_text, hash_source, read_asset
 
 STYLE = """

@@ -1,6 +1,6 @@
 """Scores as probabilities, and how far these can be trusted.
 
-    Platt      p = σ(a·x + b)        a, b by maximum likelihood, targets (n₊ + 1)/(n₊ + 2) and 1/(n₋ + 2)   (Platt, 1999)
+    Platt      p = σ(a·x + b)    a, b by maximum likelihood, targets (n₊ + 1)/(n₊ + 2) and 1/(n₋ + 2)   (Platt, 1999)
     isotonic   p = the non-decreasing steps nearest to the labels   (pool adjacent violators; Zadrozny & Elkan, 2002)
 
     ECE = Σ_k n_k/n · |mean of p in bin k − share of positives in bin k|                  (Guo et al., ICML 2017)

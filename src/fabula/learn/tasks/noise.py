@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from torch import nn
 
     from fabula.learn.noise.calibrate import CaptionCalibration
-    from fabula.stats.calibration import Bin
     from fabula.learn.noise.texts import Texts, Wrong
     from fabula.media.stores.features import Features
+    from fabula.stats.calibration import Bin
 
 Granularity = Literal["fig", "cog"]
 HINT = 'a line is {"desc_id", "candidates": ["…", …]}, as provenance.jsonl of fabula annotate export has them'
@@ -286,8 +286,8 @@ class Task(base.Task):
 
     def show(self, result: Scored, options: Any) -> None:
         from fabula.io.files import dump_json, write_text
-        from fabula.learn.noise.calibrate import fit, write_calibration
-        from fabula.learn.noise.draw import draw_reliability
+        from fabula.learn.noise.calibrate import BINNING, fit, write_calibration
+        from fabula.report.drawing.charts import draw_reliability
 
         if options.fit is not None:
             scores, true = result.pairs()
@@ -296,7 +296,7 @@ class Task(base.Task):
             result = replace(result, calibration=result.calibration or made)
         if options.diagram is not None:
             title = "Captions that are true, by probability" + (" (simulated features)" if result.simulated else "")
-            write_text(options.diagram, [draw_reliability(result.reliability(), title)])
+            write_text(options.diagram, [draw_reliability(result.reliability(), title, str(BINNING), "captions")])
         if options.summary is not None:
             dump_json(options.summary, result.summary(), indent=2)
 
