@@ -59,7 +59,7 @@ def test_what_is_fitted_is_calibrated_elsewhere():
 def test_the_error_by_hand():
     p, y = np.array([0.1, 0.1, 0.9, 0.9]), np.array([False, True, True, True])
     assert c.calibration_error(p, y) == pytest.approx((2 * abs(0.5 - 0.1) + 2 * abs(1 - 0.9)) / 4)
-    assert [b.count for b in c.reliability(p, y)] == [2, 2]
+    assert [b.samples for b in c.reliability(p, y)] == [2, 2]
     assert c.calibration_error(np.array([1.0, 0.0]), np.array([True, False])) == 0
 
 

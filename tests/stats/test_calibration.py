@@ -23,8 +23,8 @@ def test_bins_of_equal_mass_and_of_equal_width_by_hand():
 @pytest.mark.parametrize("binning", [Binning(3, "mass"), Binning(3, "width")])
 def test_ends_empty_bins_and_no_samples(binning):
     assert binning.split([], []) == [] and expected_calibration_error([]) == 0
-    assert sum(b.count for b in binning.split([0.0, 1.0], [0, 1])) == 2  # p = 1 is in the last bin
-    assert all(b.count for b in binning.split([0.5], [1]))
+    assert sum(b.samples for b in binning.split([0.0, 1.0], [0, 1])) == 2  # p = 1 is in the last bin
+    assert all(b.samples for b in binning.split([0.5], [1]))
 
 
 def test_the_bins_are_named_in_print():

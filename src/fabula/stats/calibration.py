@@ -88,7 +88,7 @@ class Bin(NamedTuple):
 
     probability: float  # mean
     share: float  # of positives
-    count: int
+    samples: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,5 +114,5 @@ class Binning:
 
 def expected_calibration_error(bins: Sequence[Bin]) -> float:
     """ECE, weighted by the samples of each bin."""
-    n = sum(b.count for b in bins)
-    return math.fsum(b.count * abs(b.probability - b.share) for b in bins) / max(1, n)
+    n = sum(b.samples for b in bins)
+    return math.fsum(b.samples * abs(b.probability - b.share) for b in bins) / max(1, n)

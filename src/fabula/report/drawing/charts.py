@@ -51,7 +51,7 @@ def draw_reliability(curves: Mapping[str, Sequence[Bin]], title: str, binning: s
         parts.append(tag("polyline", points=points, fill="none", stroke=colour, stroke_width="1.5"))
         for b in bins:
             cx, cy = at(b.probability, b.share)
-            words = f"probability {b.probability:.3f}: {b.share:.1%} of {b.count:,} {noun} are true"
+            words = f"probability {b.probability:.3f}: {b.share:.1%} of {b.samples:,} {noun} are true"
             parts.append(tag("circle", tag("title", clean(words)), cx=cx, cy=cy, r=3, fill=colour))
         parts.append(tag("rect", x=EDGE, y=low - 9, width=10, height=10, fill=colour))
         error = f"{name}: ECE ({binning}) {expected_calibration_error(bins):.3f}"
