@@ -38,7 +38,7 @@ from fabula.library.query import parse
 from fabula.library.spans import Smooth
 from fabula.library.stage import Exact
 from fabula.library.store import Entry, Store, Video
-from fabula.report.figures import as_file
+from fabula.report.drawing.panels import as_file
 
 STEP = 2.0
 CHECKED = 20  # queries that are asked one by one as well

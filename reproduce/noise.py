@@ -30,14 +30,15 @@ import torch
 import fabula
 from fabula.core.notes import Notes
 from fabula.io.files import read_lines
-from fabula.learn.noise.calibrate import Calibration, cut_bins, ece, fit
-from fabula.learn.noise.draw import draw_reliability
+from fabula.learn.noise.calibrate import BINNING, CaptionCalibration, fit
 from fabula.learn.options import Run
 from fabula.learn.retrieval.data import read_moments
 from fabula.learn.retrieval.simulate import Captions, Recipe, simulate_moments
 from fabula.learn.run import ask
 from fabula.learn.run import fit as train
 from fabula.learn.tasks.noise import PredictOptions, Task, TrainOptions
+from fabula.report.drawing.charts import draw_reliability
+from fabula.stats.calibration import expected_calibration_error
 
 HERE = Path(__file__).resolve().parent.parent
 VARIANTS = {"hard": {"hard": 1}, "plain": {"hard": 0}}
@@ -147,7 +148,7 @@ def train_one(args: argparse.Namespace, variant: str, seed: int) -> None:
     print(variant, seed, test.summary()["true above disturbed"], f"{result['cpu_seconds']:.0f} s", flush=True)
 
 
-def vars_of(made: Calibration) -> dict[str, Any]:
+def vars_of(made: CaptionCalibration) -> dict[str, Any]:
     return {"kind": made.kind, "a": made.a, "b": made.b, "captions": made.captions}
 
 
@@ -240,7 +241,7 @@ def write(args: argparse.Namespace) -> None:
         rules.append(f"| {rule} | {len(found) // args.seeds:,} | {' | '.join(share)} |")
     errors, curves = calibrate(runs["hard"])
     title = "Probability that a caption is true (simulated clips)"
-    (args.doc.parent / PICTURE).write_text(draw_reliability(curves, title))
+    (args.doc.parent / PICTURE).write_text(draw_reliability(curves, title, str(BINNING), "captions"))
     splits = {s: rows_of(args.out / "data" / f"charades_fig_{s}.jsonl") for s in ("train", "held", "test")}
     flags = {"videos": 1200, "held_videos": 200, "test_videos": 500, "epochs": 4, "seeds": 5, "processes": 2}
     changed = [f" --{o.replace('_', '-')} {getattr(args, o)}" for o, d in flags.items() if getattr(args, o) != d]
@@ -281,9 +282,9 @@ def calibrate(runs: list[dict[str, Any]]) -> tuple[dict[str, str], dict[str, Any
     for kind in ("none", "temperature", "platt"):
         found = []
         for run in runs:
-            made = Calibration(**run["calibrations"][kind]) if kind != "none" else Calibration()
-            bins = cut_bins(made(run["scores"]), run["true"])
-            found.append(ece(bins))
+            made = CaptionCalibration(**run["calibrations"][kind]) if kind != "none" else CaptionCalibration()
+            bins = BINNING.split(made(run["scores"]), run["true"])
+            found.append(expected_calibration_error(bins))
             curves.setdefault({"none": "σ(c)"}.get(kind, kind), bins)
         errors[{"none": "σ(c)", "temperature": "σ(c/T)", "platt": "σ(a c + b)"}[kind]] = (
             f"{mean(found):.3f} ({min(found):.3f} to {max(found):.3f})"
@@ -321,7 +322,7 @@ Calibration of the evaluator with hard negatives, fitted on the held videos, mea
 caption to at most six disturbed ones in both; another share of wrong captions needs another fit), mean and range over
 seeds:
 
-| p = | ECE |
+| p = | ECE (15 equal-mass bins) |
 |---|---|
 {errors}
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from fabula import checks, io
-from fabula.checks import Asked, kind_of
+from fabula.checks import CheckRequest, kind_of
 from fabula.core.errors import InputError, SpecError
 from fabula.core.moments import Query
 from fabula.core.notes import Notes
@@ -18,13 +18,13 @@ from tests.moment_toys import lines, tvr_predictions, tvr_queries
 
 def found(path: Path, *refs: Path, format: str | None = None) -> dict[str, list[tuple[object, int | None]]]:
     """check → whose, and which box, window or blank."""
-    asked = Asked(path, refs, format)
+    asked = CheckRequest(path, refs, format)
     report, _ = kind_of(asked).look(asked)
     return {f.check: [(p.video, p.event) for p in f.places] for f in report.findings}
 
 
 def mended(path: Path, target: Path, *refs: Path, format: str | None = None) -> list[str]:
-    asked = Asked(path, refs, format)
+    asked = CheckRequest(path, refs, format)
     return [deed["deed"] for deed in kind_of(asked).mend(asked, target).deeds]
 
 
@@ -37,8 +37,8 @@ def written(path: Path, document: object) -> Path:
 def test_every_format_is_known_for_what_it_is(reader, tmp_path):
     path = written(tmp_path / reader.pattern.partition(",")[0].replace("*", "file"), f"{reader.example}\n")
     if reader.name not in ("pss", "tasty", "fillin-sets", "caption-answers", "plm-rcap"):  # shaped like another
-        assert reader.tasks[0] in kind_of(Asked(path)).tasks
-    asked = Asked(path, format=reader.name)
+        assert reader.tasks[0] in kind_of(CheckRequest(path)).tasks
+    asked = CheckRequest(path, format=reader.name)
     kind = kind_of(asked)
     report, _ = kind.look(asked)
     assert reader.tasks[0] in kind.tasks and report.sound
@@ -258,9 +258,9 @@ def test_folders_and_parquet_hold_stories(tmp_path, name):
 
 def test_a_task_that_nobody_lints_is_refused(tmp_path):
     with pytest.raises(SpecError, match="no file is linted for 'songs'"):
-        kind_of(Asked(tmp_path / "x.json"), "songs")
+        kind_of(CheckRequest(tmp_path / "x.json"), "songs")
     with pytest.raises(InputError, match="no such file"):
-        kind_of(Asked(tmp_path / "x.json"))
+        kind_of(CheckRequest(tmp_path / "x.json"))
 
 
 def test_every_kind_takes_families_that_there_are():

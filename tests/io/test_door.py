@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from fabula import io
-from fabula.checks import Asked, kind_of
+from fabula.checks import CheckRequest, kind_of
 from fabula.core.errors import InputError
 from fabula.core.moments import VideoNumbers
 from fabula.core.notes import Notes
@@ -62,7 +62,7 @@ READERS: dict[str, Callable[[Path], object]] = {
     "queries": lambda p: moments.read_queries([p], Notes(), "moment-lines"),
     "rankings": lambda p: drain(moments.read_rankings(p, VideoNumbers(), Notes(), "moment-lines")[0]),
     "pictures": lambda p: regions.read_references([p], Notes(), "lines"),
-    "lint": lambda p: kind_of(Asked(p)).look(Asked(p)),
+    "lint": lambda p: kind_of(CheckRequest(p)).look(CheckRequest(p)),
     "idf": Idf.load,
 }
 
@@ -210,7 +210,7 @@ def test_what_nobody_holds_may_be_longer_than_the_memory(little: None, tmp_path:
 
 @pytest.mark.parametrize("device", ["/dev/zero", "/dev/urandom"])
 def test_a_device_without_end_is_refused_at_its_beginning(device: str) -> None:
-    for read in (door.read_bytes, io.read, lambda p: kind_of(Asked(p)).look(Asked(p))):
+    for read in (door.read_bytes, io.read, lambda p: kind_of(CheckRequest(p)).look(CheckRequest(p))):
         with pytest.raises(InputError, match=f"{device}: "):
             read(Path(device))
 

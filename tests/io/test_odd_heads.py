@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fabula.checks import Asked, kind_of
+from fabula.checks import CheckRequest, kind_of
 from fabula.core.errors import FabulaError, InputError
 from fabula.core.moments import VideoNumbers
 from fabula.core.notes import Notes
@@ -48,7 +48,7 @@ DOCUMENTS = [
 
 def ways(path: Path) -> list[object]:
     return [
-        lambda: kind_of(Asked(path)).look(Asked(path)),
+        lambda: kind_of(CheckRequest(path)).look(CheckRequest(path)),
         lambda: moments.read_queries([path], Notes()),
         lambda: list(moments.read_rankings(path, VideoNumbers(), Notes())[0]),
         lambda: regions.read_references([path], Notes()),

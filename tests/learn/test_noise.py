@@ -19,11 +19,12 @@ from fabula.core.notes import Notes  # noqa: E402
 from fabula.learn.models.noise_scorer import Config, Model, contrast_loss, draw_pairs  # noqa: E402
 from fabula.learn.noise import calibrate  # noqa: E402
 from fabula.learn.noise.data import Judged, Pairs  # noqa: E402
-from fabula.learn.noise.draw import draw_reliability  # noqa: E402
 from fabula.learn.noise.ranks import fold, rank_row  # noqa: E402
 from fabula.learn.noise.texts import Wrong, make_texts, read_rewrites, texts_of  # noqa: E402
 from fabula.learn.retrieval.data import read_moments  # noqa: E402
 from fabula.learn.retrieval.simulate import Recipe, simulate_moments  # noqa: E402
+from fabula.report.drawing.charts import draw_reliability  # noqa: E402
+from fabula.stats.calibration import Binning, expected_calibration_error, sigmoid  # noqa: E402
 
 COLOURS = ["red", "blue", "green", "white", "black", "brown"]
 THINGS = ["cup", "door", "book", "shirt", "box", "towel"]
@@ -157,15 +158,19 @@ def test_ranks_are_shares_of_what_is_below():
 # ── calibration ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+def error_of(p, y):
+    return expected_calibration_error(calibrate.BINNING.split(p, y))
+
+
 def test_a_fit_finds_the_line_that_made_the_labels():
     rng = np.random.default_rng(0)
     c = rng.normal(0, 2, 40_000)
-    y = rng.random(len(c)) < calibrate.sigmoid(0.7 * c - 1.2)
+    y = rng.random(len(c)) < sigmoid(0.7 * c - 1.2)
     made = calibrate.fit(c, y)
     assert (made.a, made.b) == (pytest.approx(0.7, abs=0.03), pytest.approx(-1.2, abs=0.05))
-    before, after = (calibrate.ece(calibrate.cut_bins(k(c), y)) for k in (calibrate.Calibration(), made))
+    before, after = (error_of(k(c), y) for k in (calibrate.CaptionCalibration(), made))
     assert after < 0.01 < before
-    warm = calibrate.fit(c, rng.random(len(c)) < calibrate.sigmoid(c / 3), "temperature")
+    warm = calibrate.fit(c, rng.random(len(c)) < sigmoid(c / 3), "temperature")
     assert 1 / warm.a == pytest.approx(3, abs=0.15) and warm.b == 0
 
 
@@ -173,7 +178,7 @@ def test_a_fit_agrees_with_scikit_learn():
     linear = pytest.importorskip("sklearn.linear_model", reason="the extra annotate-stats is not installed")
     rng = np.random.default_rng(1)
     c = rng.normal(0, 1, 5000)
-    y = rng.random(len(c)) < calibrate.sigmoid(2 * c + 0.5)
+    y = rng.random(len(c)) < sigmoid(2 * c + 0.5)
     theirs = linear.LogisticRegression(C=1e8, tol=1e-10).fit(c[:, None], y)
     made = calibrate.fit(c, y)
     assert made.a == pytest.approx(float(theirs.coef_[0, 0]), rel=0.01)
@@ -189,11 +194,11 @@ def test_scores_that_part_completely_and_those_that_cannot_be_fitted():
 
 
 def test_the_error_of_calibration_by_hand():
-    bins = calibrate.cut_bins([0.1, 0.2, 0.8, 0.9], [0, 0, 1, 0], bins=2)
+    bins = Binning(2, "mass").split([0.1, 0.2, 0.8, 0.9], [0, 0, 1, 0])
     assert bins == [(pytest.approx(0.15), 0.0, 2), (pytest.approx(0.85), 0.5, 2)]
-    assert calibrate.ece(bins) == pytest.approx((0.15 + 0.35) / 2)
-    drawn = draw_reliability({"<b>": bins}, "a & b")
-    assert "<b>" not in drawn and "&lt;b&gt;: ECE 0.250" in drawn and drawn.count("<circle") == 2
+    assert expected_calibration_error(bins) == pytest.approx((0.15 + 0.35) / 2)
+    drawn = draw_reliability({"<b>": bins}, "a & b", "2 equal-mass bins", "captions")
+    assert "<b>" not in drawn and "&lt;b&gt;: ECE (2 equal-mass bins) 0.250" in drawn and drawn.count("<circle") == 2
 
 
 # ── the task ───────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -7,6 +7,7 @@ import pytest
 
 from fabula.core.errors import InputError, SpecError
 from fabula.library import calibrate as c
+from fabula.stats.calibration import fit_isotonic, fit_platt
 
 
 def simulated(n, seed, gain=4.0):
@@ -19,7 +20,7 @@ def simulated(n, seed, gain=4.0):
 
 def test_a_sigmoid_that_is_there_is_found():
     sample, _ = simulated(20_000, 0)
-    a, b = c.fit_sigmoid(sample.x("score"), sample.present)
+    a, b = fit_platt(sample.x("score"), sample.present, ridge=c.RIDGE)
     assert (a, b) == (pytest.approx(4, abs=0.2), pytest.approx(-1, abs=0.1))
 
 
@@ -28,20 +29,20 @@ def test_against_scikit_learn():
     isotonic = pytest.importorskip("sklearn.isotonic")
     sample, _ = simulated(4000, 1)
     theirs = linear.LogisticRegression(C=1e6).fit(sample.x("both"), sample.present)
-    ours = c.fit_sigmoid(sample.x("both"), sample.present)
+    ours = fit_platt(sample.x("both"), sample.present, ridge=c.RIDGE)
     assert ours == pytest.approx([*theirs.coef_[0], theirs.intercept_[0]], abs=0.05)  # Platt's targets differ a little
     steps = isotonic.IsotonicRegression().fit(sample.score, sample.present).predict(sample.score)
-    knots = np.array(c.fit_isotonic(sample.score, sample.present))
+    knots = np.array(fit_isotonic(sample.score, sample.present))
     assert np.abs(np.interp(sample.score, *knots.T) - steps).mean() < 0.03
     assert (np.diff(knots[:, 1]) >= 0).all() and (np.diff(knots[:, 0]) > 0).all()
 
 
 def test_isotonic_by_pencil():
     """Labels 0 1 0 1 in order of x: the middle two are one block of a half."""
-    knots = c.fit_isotonic(np.array([1.0, 2, 3, 4]), np.array([False, True, False, True]))
+    knots = fit_isotonic(np.array([1.0, 2, 3, 4]), np.array([False, True, False, True]))
     assert [x for x, _ in knots] == [1.0, 2.5, 4.0]
     assert [p for _, p in knots] == pytest.approx([1 / 6, 1 / 2, 5 / 6])  # never quite 0 or 1: 1 / (n + 2)
-    assert c.fit_isotonic(np.ones(4), np.array([False, True, True, True])) == ((1.0, 0.75),)  # equal scores are one
+    assert fit_isotonic(np.ones(4), np.array([False, True, True, True])) == ((1.0, 0.75),)  # equal scores are one
 
 
 def test_what_is_fitted_is_calibrated_elsewhere():
@@ -58,7 +59,7 @@ def test_what_is_fitted_is_calibrated_elsewhere():
 def test_the_error_by_hand():
     p, y = np.array([0.1, 0.1, 0.9, 0.9]), np.array([False, True, True, True])
     assert c.calibration_error(p, y) == pytest.approx((2 * abs(0.5 - 0.1) + 2 * abs(1 - 0.9)) / 4)
-    assert [b.n for b in c.reliability(p, y)] == [2, 2]
+    assert [b.samples for b in c.reliability(p, y)] == [2, 2]
     assert c.calibration_error(np.array([1.0, 0.0]), np.array([True, False])) == 0
 
 
@@ -111,7 +112,7 @@ def test_damaged_files_cost_one_line(tmp_path, change):
 
 
 def test_the_figure_is_drawn():
-    from fabula.report.figures import as_file
+    from fabula.report.drawing.panels import as_file
 
     sample, p = simulated(500, 0)
     drawn = as_file(c.draw(p, sample.present, "T <b>"))

@@ -13,8 +13,8 @@ import fabula
 from fabula import demo
 from fabula.core.errors import FabulaError, InputError, SpecError
 from fabula.io.rows import write_rows
-from fabula.report import svg
-from fabula.report.plots import Interval, Intervals, Scatter, draw_intervals, draw_scatter
+from fabula.report.drawing import elements as svg
+from fabula.report.drawing.plots import Interval, Intervals, Scatter, draw_intervals, draw_scatter
 
 NS = "{http://www.w3.org/2000/svg}"
 EVIL = "</text><script>alert(1)</script> \"&' \x00\ud800"

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
-WIDE, HIGH = 640, 220
+from fabula.report.drawing.charts import draw_histogram, draw_points
+
 STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:72rem;margin:2rem auto;padding:0 1rem}
 body{color:#222;background:#fff}
 table{border-collapse:collapse;margin:1rem 0}th,td{padding:.25rem .75rem;text-align:right;border-bottom:1px solid #ccc}
@@ -32,56 +33,22 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return f'<div class="wide"><table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
-def draw_histogram(bins: Sequence[tuple[float, int]], title: str) -> str:
-    """Figure 4."""
-    if not bins:
-        return ""
-    top, step = max(n for _, n in bins), WIDE / len(bins)
-    width = bins[1][0] - bins[0][0] if len(bins) > 1 else 1.0
-    bars = "".join(
-        f'<rect x="{i * step:.1f}" y="{HIGH - HIGH * n / top:.1f}" width="{step * 0.9:.1f}"'
-        f' height="{HIGH * n / top:.1f}" fill="#4477aa"><title>{left:g} to {left + width:g}: {n}</title></rect>'
-        for i, (left, n) in enumerate(bins)
-    )
-    marks = "".join(
-        f'<text x="{i * step:.1f}" y="{HIGH + 16}" font-size="11">{left:g}</text>'
-        for i, (left, _) in enumerate(bins)
-        if i % max(1, len(bins) // 10) == 0
-    )
-    return frame(WIDE, HIGH + 24, bars + marks, title)
-
-
-def frame(width: int, height: int, drawn: str, title: str) -> str:
-    told = text(title)
-    svg = f'<svg viewBox="0 0 {width} {height}" width="{width}" role="img" aria-label="{told}">{drawn}</svg>'
-    return f"<figure>{svg}<figcaption>{told}</figcaption></figure>"
-
-
-def draw_points(points: Sequence[Sequence[float]], labels: Sequence[int], title: str) -> str:
-    """Figure 5: points in the colour of their coarse cluster."""
-    if not points:
-        return ""
-    xs, ys = ([p[k] for p in points] for k in (0, 1))
-    low, spans = (min(xs), min(ys)), (max(max(xs) - min(xs), 1e-9), max(max(ys) - min(ys), 1e-9))
-    side = 460
-    dots = "".join(
-        f'<circle cx="{8 + (x - low[0]) / spans[0] * (side - 16):.1f}"'
-        f' cy="{8 + (y - low[1]) / spans[1] * (side - 16):.1f}" r="2" fill="hsl({label * 137 % 360} 60% 50%)"/>'
-        for (x, y), label in zip(points, labels, strict=True)
-    )
-    return frame(side, side, dots, title)
+def figure(drawn: str, title: str) -> str:
+    return f"<figure>{drawn}<figcaption>{text(title)}</figcaption></figure>"
 
 
 def make_page(told: dict[str, Any]) -> str:
     """The page of what `fabula annotate stats` found."""
     parts = [f"<h1>{text(told['title'])}</h1>", *draw_tables(told)]
     for name, bins in told["histogram"].items():
-        parts.append(draw_histogram(bins, f"Confidence of the fine captions of {name}"))
+        title = f"Confidence of the fine captions of {name}"
+        parts.append(figure(draw_histogram(bins, title), title) if bins else "")
     if told.get("picture"):
         p = told["picture"]
         many = f"{p['points']:,} captions of {p['clusters']:,} coarse clusters"
         parts += [f"<h2>Clusters (t-SNE)</h2><p>{many}; the colour is the coarse cluster.</p>"]
-        parts += [draw_points(p[side], p["labels"], f"{side} captions") for side in ("coarse", "fine")]
+        for title, points in (("coarse captions", p["coarse"]), ("fine captions", p["fine"])):
+            parts.append(figure(draw_points(points, p["labels"], title), title) if points else "")
     if told.get("new words"):
         parts += draw_words(told["new words"])
     body = "\n".join(parts)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from fabula.checks._check import Check, Facts, Finding, Place
 from fabula.checks._examine import Report, examine, examine_items
-from fabula.checks._kind import Asked, Kind, Mended
+from fabula.checks._kind import CheckRequest, Kind, Mended
 from fabula.checks._repair import Deed, repair
 from fabula.core.errors import SpecError
 from fabula.core.registry import Room, close_to, key
@@ -14,8 +14,8 @@ from fabula.io.files import check_path, holds_only_stories
 from fabula.io.head import Head
 
 __all__ = [
-    "Asked",
     "Check",
+    "CheckRequest",
     "Deed",
     "Facts",
     "Finding",
@@ -41,7 +41,7 @@ def checks(families: Sequence[str] | None = None) -> list[Check]:
     return sorted(found, key=lambda c: ("error", "warning", "info").index(c.level))
 
 
-def kind_of(asked: Asked, task: str | None = None) -> Kind:
+def kind_of(request: CheckRequest, task: str | None = None) -> Kind:
     """What a file is, by the task, by the name of its format, or by how it begins; stories where nothing tells."""
     known: list[Kind] = list(kinds.all())
     if task is not None:
@@ -50,8 +50,8 @@ def kind_of(asked: Asked, task: str | None = None) -> Kind:
                 return kind
         raise SpecError(f"no file is linted for {task!r}; {close_to(task, [t for k in known for t in k.tasks])}")
     ordered = sorted(known, key=lambda kind: kind.last)
-    head = Head(check_path(asked.path))
-    for kind in () if holds_only_stories(asked.path) else ordered:
-        if kind.named(asked.format) if asked.format else kind.knows(head):
+    head = Head(check_path(request.path))
+    for kind in () if holds_only_stories(request.path) else ordered:
+        if kind.named(request.format) if request.format else kind.knows(head):
             return kind
     return ordered[-1]

@@ -17,7 +17,7 @@ class Place:
 
     video: str | int | None
     event: int | None = None
-    seen: str = ""
+    detail: str = ""
     part: str = "event"  # what an id has several of: events, boxes, windows, blanks
 
     def __str__(self) -> str:
@@ -26,10 +26,10 @@ class Place:
             if self.video is None
             else [repr(self.video) + (f" {self.part} {self.event}" if self.event is not None else "")]
         )
-        return " ".join([*where, *([self.seen] if self.seen else [])])
+        return " ".join([*where, *([self.detail] if self.detail else [])])
 
     def to_dict(self) -> dict[str, Any]:
-        return {"video": self.video, "event": self.event, "seen": self.seen}
+        return {"video": self.video, "event": self.event, "seen": self.detail}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

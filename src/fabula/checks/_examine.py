@@ -79,10 +79,10 @@ def report(facts: Facts, notes: Notes, families: Sequence[str] | None = None) ->
     if lines := notes.lines():
         places = tuple(Place(None, None, line) for line in lines)
         findings.append(Finding("reader", "info", "What the reader noticed.", places))
-    return Report(tuple(findings), numbers(facts, told=families is None))
+    return Report(tuple(findings), numbers(facts, with_coverage=families is None))
 
 
-def numbers(facts: Facts, told: bool = True) -> dict[str, float]:
+def numbers(facts: Facts, with_coverage: bool = True) -> dict[str, float]:
     from fabula.checks.order import find_covered
 
     out: dict[str, float] = {
@@ -90,7 +90,7 @@ def numbers(facts: Facts, told: bool = True) -> dict[str, float]:
         "events": len(facts.words),
         "with_duration": len(facts.durations),
     }
-    if told and (shares := [find_covered(story, long) for _, story, long in facts.timed() if len(story)]):
+    if with_coverage and (shares := [find_covered(story, long) for _, story, long in facts.timed() if len(story)]):
         out["told"] = fmean(shares)  # mean share of a video in which something is told
     if facts.known is not None:
         out["references"] = len(facts.known)

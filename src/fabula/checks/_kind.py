@@ -12,7 +12,7 @@ from fabula.io.head import Head
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CheckRequest:
     """What a user wants looked at."""
 
     path: Path
@@ -39,6 +39,6 @@ class Kind:
     tasks: tuple[str, ...]
     knows: Callable[[Head], bool]  # by how the file begins
     named: Callable[[str], bool]  # by the name of a format
-    look: Callable[[Asked], tuple[Report, str]]  # what is odd, and the name of the format
-    mend: Callable[[Asked, Path], Mended]
+    look: Callable[[CheckRequest], tuple[Report, str]]  # what is odd, and the name of the format
+    mend: Callable[[CheckRequest, Path], Mended]
     last: int = 0  # asked after those of a smaller number: a kind whose shape holds others' too

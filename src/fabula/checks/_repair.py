@@ -45,18 +45,18 @@ def repair(corpus: Corpus, durations: Mapping[str, float]) -> tuple[Corpus, list
 
 
 def mended(story: Story, long: float | None, deeds: list[Deed]) -> Story:
-    kept: list[Event] = []
+    events: list[Event] = []
     for i, event in enumerate(story.events):
         whole = straight(event.segment, story.id, i, long, deeds)
         if whole is None:
             continue
         event = event if whole == event.segment else replace(event, segment=whole)
-        if event in kept:
+        if event in events:
             deeds.append(Deed("drop-duplicate", story.id, i, (whole.start, whole.end)))
         else:
-            kept.append(event)
-    if tuple(kept) != story.events:
-        story = replace(story, events=tuple(kept))
+            events.append(event)
+    if tuple(events) != story.events:
+        story = replace(story, events=tuple(events))
     ordered = story.by_start()
     if ordered is not story:
         deeds.append(Deed("sort", story.id))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from fabula.checks._examine import Report, examine_items
-from fabula.checks._kind import Asked, Kind, Mended
+from fabula.checks._kind import CheckRequest, Kind, Mended
 from fabula.core.errors import InputError, SpecError
 from fabula.core.notes import Notes
 from fabula.io.captions import SHELF, coco, find_both, is_inline, pairs
@@ -22,10 +22,10 @@ def knows(head: Head) -> bool:
     return "image_id" in keys and ("caption" in keys or {"test", "refs"} <= keys) and "segments" not in keys
 
 
-def look(asked: Asked) -> tuple[Report, str]:
+def look(request: CheckRequest) -> tuple[Report, str]:
     notes = Notes()
-    captions = count_words(asked.path, notes)
-    known = [id for ref in asked.refs for id, _ in count_words(ref, notes)] if asked.refs else None
+    captions = count_words(request.path, notes)
+    known = [id for ref in request.refs for id, _ in count_words(ref, notes)] if request.refs else None
     return examine_items(captions, known, notes), "captions"
 
 
@@ -36,7 +36,11 @@ def count_words(path: Path, notes: Notes) -> list[tuple[str | int, str | None]]:
         found = SHELF.sniff(Head(path))
         if found is not None and found.read_captions is not None:
             read = found.read_captions(read_objects(path), source)
-            return [(id, one) for id, told in read.items() for one in ([told] if isinstance(told, str) else told)]
+            return [
+                (id, one)
+                for id, captions in read.items()
+                for one in ([captions] if isinstance(captions, str) else captions)
+            ]
         if found is not None and found.read_items is not None:
             return [(item.id, item.candidate) for item in found.read_items(read_objects(path), source, "line")]
         return [(item.id, item.candidate) for item in pairs.read_items(read_objects(path), source)]
@@ -50,7 +54,7 @@ def count_words(path: Path, notes: Notes) -> list[tuple[str | int, str | None]]:
     return list(coco.read_results(document, source).items())
 
 
-def mend(asked: Asked, target: Path) -> Mended:
+def mend(request: CheckRequest, target: Path) -> Mended:
     raise SpecError("--fix mends segments; single captions have none, and words are never touched")
 
 

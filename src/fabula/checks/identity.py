@@ -10,7 +10,7 @@ from typing import Any
 
 from fabula.checks._check import Check, Facts, Place
 from fabula.checks._examine import Report, report
-from fabula.checks._kind import Asked, Kind, Mended
+from fabula.checks._kind import CheckRequest, Kind, Mended
 from fabula.core.errors import SpecError, shown
 from fabula.core.notes import Notes
 from fabula.core.nouns import Corpus
@@ -37,8 +37,8 @@ class Filled:
 def ids(facts: Facts) -> Iterator[tuple[str, int, str]]:
     """Every id with its place; a lone `_` is no id."""
     if isinstance(facts.more, Filled):
-        for clip, given in facts.more.clips.items():
-            yield from ((clip, i, id) for i, id in enumerate(given) if given != (fillin.NO_BLANK,))
+        for clip, labels in facts.more.clips.items():
+            yield from ((clip, i, id) for i, id in enumerate(labels) if labels != (fillin.NO_BLANK,))
 
 
 def malformed(facts: Facts) -> Iterator[Place]:
@@ -55,17 +55,17 @@ def unlike(facts: Facts, more: bool) -> Iterator[Place]:
     """Clips with more ids than blanks, or with fewer."""
     filled = facts.more
     for clip, blanks in filled.blanks.items() if isinstance(filled, Filled) and filled.blanks else ():
-        given = [id for id in filled.clips.get(clip, ()) if bare(id) not in ("", fillin.NO_BLANK)]
-        if clip in filled.clips and (len(given) > blanks > 0 if more else len(given) < blanks):
-            yield Place(clip, None, f"{len(given)} ids for {blanks} blanks")
+        labels = [id for id in filled.clips.get(clip, ()) if bare(id) not in ("", fillin.NO_BLANK)]
+        if clip in filled.clips and (len(labels) > blanks > 0 if more else len(labels) < blanks):
+            yield Place(clip, None, f"{len(labels)} ids for {blanks} blanks")
 
 
 def needless(facts: Facts) -> Iterator[Place]:
     filled = facts.more
     for clip, blanks in filled.blanks.items() if isinstance(filled, Filled) and filled.blanks else ():
-        given = filled.clips.get(clip, (fillin.NO_BLANK,))
-        if not blanks and given not in ((), (fillin.NO_BLANK,)):
-            yield Place(clip, None, ", ".join(given))
+        labels = filled.clips.get(clip, (fillin.NO_BLANK,))
+        if not blanks and labels not in ((), (fillin.NO_BLANK,)):
+            yield Place(clip, None, ", ".join(labels))
 
 
 def everyone(facts: Facts) -> Iterator[Place]:
@@ -96,101 +96,103 @@ FAMILIES = ("identity", "ids")
 # The kind -------------------------------------------------------------------------------------------------------------
 
 
-def look(asked: Asked) -> tuple[Report, str]:
-    if of_captions(asked):
-        return look_at_captions(asked)
-    return look_at_sets(asked) if of_sets(asked) else look_at_ids(asked)
+def look(request: CheckRequest) -> tuple[Report, str]:
+    if of_captions(request):
+        return look_at_captions(request)
+    return look_at_sets(request) if of_sets(request) else look_at_ids(request)
 
 
-def of_captions(asked: Asked) -> bool:
+def of_captions(request: CheckRequest) -> bool:
     """Captionsets: by the format's name, or a JSON file of them."""
-    return asked.format == "captionsets" if asked.format else not files.is_table(asked.path)
+    return request.format == "captionsets" if request.format else not files.is_table(request.path)
 
 
-def of_sets(asked: Asked) -> bool:
+def of_sets(request: CheckRequest) -> bool:
     """A file that says which clips belong together: by its name, or by a line of three clips or more."""
-    if asked.format:
-        return asked.format == "fillin-sets"
-    return any(line.strip().count("\t") > 1 for line in Head(asked.path).text.splitlines())
+    if request.format:
+        return request.format == "fillin-sets"
+    return any(line.strip().count("\t") > 1 for line in Head(request.path).text.splitlines())
 
 
-def look_at_sets(asked: Asked) -> tuple[Report, str]:
+def look_at_sets(request: CheckRequest) -> tuple[Report, str]:
     """Clips that the references have not, or that are in no set; a clip in two sets cannot be read."""
     notes = Notes()
-    words = tuple((clip, None, None) for clips in fillin.read_grouping(asked.path, notes) for clip in clips)
+    words = tuple((clip, None, None) for clips in fillin.read_grouping(request.path, notes) for clip in clips)
     known: frozenset[str | int] | None = None
-    if asked.refs:
-        known = frozenset(clip for ref in asked.refs for clip in fillin.read_references(ref, notes))
+    if request.refs:
+        known = frozenset(clip for ref in request.refs for clip in fillin.read_references(ref, notes))
     return report(Facts(corpus=Corpus({}), words=words, known=known), notes, ("ids",)), "fillin-sets"
 
 
-def look_at_ids(asked: Asked) -> tuple[Report, str]:
+def look_at_ids(request: CheckRequest) -> tuple[Report, str]:
     notes = Notes()
-    clips = fillin.read_predictions(asked.path, notes)
+    clips = fillin.read_predictions(request.path, notes)
     truth: dict[str, tuple[str, ...]] = {}
-    for ref in asked.refs:
+    for ref in request.refs:
         truth |= fillin.read_references(ref, notes)
-    blanks = {clip: len(given) for clip, given in truth.items()} if asked.refs else None
-    words = tuple((clip, i, id) for clip, given in clips.items() for i, id in enumerate(given or ("",)))
-    known: frozenset[str | int] | None = frozenset(truth) if asked.refs else None
+    blanks = {clip: len(labels) for clip, labels in truth.items()} if request.refs else None
+    words = tuple((clip, i, id) for clip, labels in clips.items() for i, id in enumerate(labels or ("",)))
+    known: frozenset[str | int] | None = frozenset(truth) if request.refs else None
     facts = Facts(corpus=Corpus({}), words=words, known=known, part="blank", more=Filled(clips, blanks))
     return report(facts, notes, FAMILIES), "fillin"
 
 
-def look_at_captions(asked: Asked) -> tuple[Report, str]:
+def look_at_captions(request: CheckRequest) -> tuple[Report, str]:
     """Words and ids of sets, as of single captions; their blanks, set by set."""
     notes, truth = Notes(), dict[str, SetText]()
-    sets = files.read_sets(asked.path, notes)
-    for ref in asked.refs:
-        truth |= files.read_sets(ref, notes, asked.refs_format)
-    words = tuple((id, i, text) for id, told in sets.items() for i, text in enumerate(told.captions or (None,)))
-    known: frozenset[str | int] | None = frozenset(truth) if asked.refs else None
-    blanks = {id: len(laid_out(told)) for id, told in truth.items() if told.blanks is not None}
-    filled = Filled({id: laid_out(told) for id, told in sets.items() if told.blanks is not None}, blanks)
-    said = report(Facts(corpus=Corpus({}), words=words, known=known, part="caption"), notes, ("words", "ids"))
-    found = report(Facts(corpus=Corpus({}), words=(), part="blank", more=filled), Notes(), ("identity",))
-    both = sorted((*found.findings, *said.findings), key=lambda f: ("error", "warning", "info").index(f.level))
-    return Report(tuple(both), said.numbers), "captionsets"
+    sets = files.read_sets(request.path, notes)
+    for ref in request.refs:
+        truth |= files.read_sets(ref, notes, request.refs_format)
+    words = tuple((id, i, text) for id, entry in sets.items() for i, text in enumerate(entry.captions or (None,)))
+    known: frozenset[str | int] | None = frozenset(truth) if request.refs else None
+    blanks = {id: len(ids_of_blanks(entry)) for id, entry in truth.items() if entry.blanks is not None}
+    filled = Filled({id: ids_of_blanks(entry) for id, entry in sets.items() if entry.blanks is not None}, blanks)
+    caption_report = report(Facts(corpus=Corpus({}), words=words, known=known, part="caption"), notes, ("words", "ids"))
+    blank_report = report(Facts(corpus=Corpus({}), words=(), part="blank", more=filled), Notes(), ("identity",))
+    both = sorted(
+        (*blank_report.findings, *caption_report.findings), key=lambda f: ("error", "warning", "info").index(f.level)
+    )
+    return Report(tuple(both), caption_report.numbers), "captionsets"
 
 
-def laid_out(told: SetText) -> tuple[str, ...]:
+def ids_of_blanks(entry: SetText) -> tuple[str, ...]:
     """The ids in all blanks of a set, end to end."""
-    return sum(told.blanks or (), ())
+    return sum(entry.blanks or (), ())
 
 
-def mend_captions(asked: Asked, target: Path) -> Mended:
+def mend_captions(request: CheckRequest, target: Path) -> Mended:
     """Every id in a blank without what stands around it; words are never touched."""
     if not has_lines(target):
         raise SpecError(f"the copy is written as lines of JSON; call it {target.stem}.jsonl")
-    sets = files.read_sets(asked.path, Notes())
+    sets = files.read_sets(request.path, Notes())
     deeds = [
-        {"deed": "spell", "set": id, "blank": i, "before": given, "after": bare(given)}
-        for id, told in sets.items()
-        for i, given in enumerate(laid_out(told))
-        if bare(given) and not SPELLED.fullmatch(given)
+        {"deed": "spell", "set": id, "blank": i, "before": label, "after": bare(label)}
+        for id, entry in sets.items()
+        for i, label in enumerate(ids_of_blanks(entry))
+        if bare(label) and not SPELLED.fullmatch(label)
     ]
-    for id, told in sets.items():
-        if told.blanks is not None:
+    for id, entry in sets.items():
+        if entry.blanks is not None:
             sets[id] = replace(
-                told, blanks=tuple(tuple(bare(given) or given for given in clip) for clip in told.blanks)
+                entry, blanks=tuple(tuple(bare(label) or label for label in clip) for clip in entry.blanks)
             )
     write_text(check_path(target), captionsets.write_sets(sets, Source(target)))
     return Mended("captionsets", deeds, {"spell": "wrote an id without what stood around it"})
 
 
-def mend(asked: Asked, target: Path) -> Mended:
+def mend(request: CheckRequest, target: Path) -> Mended:
     """Every id as [id]; nobody is invented, and nobody taken out."""
-    if of_captions(asked):
-        return mend_captions(asked, target)
-    if of_sets(asked):
+    if of_captions(request):
+        return mend_captions(request, target)
+    if of_sets(request):
         raise SpecError("--fix spells ids; a file of sets has none")
-    clips = fillin.read_predictions(asked.path, Notes())
+    clips = fillin.read_predictions(request.path, Notes())
     deeds: list[dict[str, Any]] = []
-    for clip, given in clips.items():
-        for i, id in enumerate(given):
+    for clip, labels in clips.items():
+        for i, id in enumerate(labels):
             if bare(id) and not SPELLED.fullmatch(id):
                 deeds.append({"deed": "spell", "clip": clip, "blank": i, "before": id, "after": f"[{bare(id)}]"})
-    spelled = {clip: () if given == (fillin.NO_BLANK,) else tuple(map(bare, given)) for clip, given in clips.items()}
+    spelled = {clip: () if labels == (fillin.NO_BLANK,) else tuple(map(bare, labels)) for clip, labels in clips.items()}
     write_text(check_path(target), fillin.write_labels(spelled, Source(target)))
     return Mended("fillin", deeds, {"spell": "wrote an id as [id]"})
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fabula.checks._check import Check, Facts, Place
 from fabula.checks._examine import Report, report
-from fabula.checks._kind import Asked, Kind, Mended
+from fabula.checks._kind import CheckRequest, Kind, Mended
 from fabula.checks._repair import DEEDS, Deed, straight
 from fabula.checks.segments import PAST
 from fabula.core.errors import InputError, SpecError
@@ -45,7 +45,7 @@ class Answers:
         return {self.numbers[q.video]: q.duration for q in self.queries.values() if q.duration is not None}
 
 
-def given(facts: Facts) -> Iterator[Ranking]:
+def walk_rankings(facts: Facts) -> Iterator[Ranking]:
     """Rankings; of answers in words, the windows that our reader finds in them."""
     for _, ranking in facts.more.rankings if isinstance(facts.more, Answers) else ():
         if ranking.answer is None:
@@ -58,7 +58,7 @@ def flagged(fault: Callable[[NDArray[np.float64]], Flags]) -> Callable[[Facts], 
     """A place for every window that has the fault."""
 
     def find(facts: Facts) -> Iterator[Place]:
-        for ranking in given(facts):
+        for ranking in walk_rankings(facts):
             for i in np.flatnonzero(fault(ranking.spans)).tolist():
                 yield Place(ranking.id, i, span(ranking, i))
 
@@ -80,7 +80,7 @@ def lasts(ranking: Ranking, answers: Answers, durations: Mapping[int, float]) ->
 
 def past(facts: Facts) -> Iterator[Place]:
     durations = facts.more.durations() if isinstance(facts.more, Answers) else {}
-    for ranking in given(facts):
+    for ranking in walk_rankings(facts):
         long = lasts(ranking, facts.more, durations)
         for i in np.flatnonzero(ranking.spans.max(axis=1, initial=-np.inf) > long + PAST).tolist():
             yield Place(ranking.id, i, f"{span(ranking, i)}, the video lasts {long[i]:g} s")
@@ -88,37 +88,39 @@ def past(facts: Facts) -> Iterator[Place]:
 
 def doubles(ranking: Ranking) -> list[int]:
     """The answers that stood there already: the same window of the same video."""
-    seen: set[tuple[float, ...]] = set()
+    known: set[tuple[float, ...]] = set()
     videos = [0] * len(ranking) if ranking.videos is None else ranking.videos.tolist()
     found = []
     for i, row in enumerate(zip(videos, *ranking.spans.T.tolist(), strict=True)):
-        if row in seen:
+        if row in known:
             found.append(i)
-        seen.add(row)
+        known.add(row)
     return found
 
 
 def twice(facts: Facts) -> Iterator[Place]:
-    for ranking in given(facts):
+    for ranking in walk_rankings(facts):
         if again := doubles(ranking):
             yield Place(ranking.id, again[0], span(ranking, again[0]) + (f"; {len(again)} such" if again[1:] else ""))
 
 
 def falling(facts: Facts) -> Iterator[Place]:
-    for ranking in given(facts):
+    for ranking in walk_rankings(facts):
         if ranking.scores is not None and len(up := np.flatnonzero(np.diff(ranking.scores) > 0)):
             yield Place(ranking.id, int(up[0]) + 1, "its score is above the one before")
 
 
 def silent(facts: Facts) -> Iterator[Place]:
-    return (Place(ranking.id) for ranking in given(facts) if not len(ranking) and ranking.saliency is None)
+    return (Place(ranking.id) for ranking in walk_rankings(facts) if not len(ranking) and ranking.saliency is None)
 
 
 def strange(facts: Facts) -> Iterator[Place]:
     """Videos that no reference names, once each."""
     if isinstance(facts.more, Answers) and facts.more.queries:
         known = {query.video for query in facts.more.queries.values()}
-        answered = {v for ranking in given(facts) if ranking.videos is not None for v in ranking.videos.tolist()}
+        answered = {
+            v for ranking in walk_rankings(facts) if ranking.videos is not None for v in ranking.videos.tolist()
+        }
         yield from (
             Place(None, None, repr(name))
             for name, number in facts.more.numbers.items()
@@ -155,9 +157,9 @@ OF_ANSWERS = ("moments", "ids")
 # The kind -------------------------------------------------------------------------------------------------------------
 
 
-def role(asked: Asked) -> str:
+def role(request: CheckRequest) -> str:
     """Whether the file has queries or answers; an error lists the formats of both."""
-    return find_role(Head(check_path(asked.path)), asked.format)
+    return find_role(Head(check_path(request.path)), request.format)
 
 
 def find_role(head: Head, format: str | None) -> str:
@@ -180,40 +182,40 @@ def read_queries(paths: Sequence[Path], format: str | None, notes: Notes) -> dic
     return files.read_queries(paths, notes, format, judged=False)
 
 
-def read_answers(asked: Asked, notes: Notes) -> tuple[Answers, str]:
+def read_answers(request: CheckRequest, notes: Notes) -> tuple[Answers, str]:
     numbers = VideoNumbers()
-    stream, name = files.read_rankings(asked.path, numbers, notes, asked.format)
+    stream, name = files.read_rankings(request.path, numbers, notes, request.format)
     found: list[tuple[str, Ranking]] = []
-    for which, some in stream:
-        found += [(which, ranking) for ranking in (some if isinstance(some, Rankings) else (some,))]
-    queries = read_queries(asked.refs, asked.refs_format, Notes()) if asked.refs else {}
+    for which, answers in stream:
+        found += [(which, ranking) for ranking in (answers if isinstance(answers, Rankings) else (answers,))]
+    queries = read_queries(request.refs, request.refs_format, Notes()) if request.refs else {}
     return Answers(found, numbers, {str(id): query for id, query in queries.items()}), name
 
 
-def look(asked: Asked) -> tuple[Report, str]:
-    return look_at_answers(asked) if role(asked) == "predictions" else look_at_queries(asked)
+def look(request: CheckRequest) -> tuple[Report, str]:
+    return look_at_answers(request) if role(request) == "predictions" else look_at_queries(request)
 
 
-def look_at_answers(asked: Asked) -> tuple[Report, str]:
+def look_at_answers(request: CheckRequest) -> tuple[Report, str]:
     notes = Notes()
-    answers, name = read_answers(asked, notes)
-    known: frozenset[str | int] | None = frozenset(answers.queries) if asked.refs else None
+    answers, name = read_answers(request, notes)
+    known: frozenset[str | int] | None = frozenset(answers.queries) if request.refs else None
     words = tuple((str(r.id), i, None) for _, r in answers.rankings for i in range(max(len(r), 1)))
     facts = Facts(corpus=Corpus({}), words=words, known=known, part="window", more=answers)
     return report(facts, notes, OF_ANSWERS), name
 
 
-def look_at_queries(asked: Asked) -> tuple[Report, str]:
+def look_at_queries(request: CheckRequest) -> tuple[Report, str]:
     notes = Notes()
-    queries = read_queries([asked.path], asked.format, notes)
+    queries = read_queries([request.path], request.format, notes)
     known: frozenset[str | int] | None = None
-    if asked.refs:
-        known = frozenset(map(str, read_queries(asked.refs, asked.refs_format, Notes())))
+    if request.refs:
+        known = frozenset(map(str, read_queries(request.refs, request.refs_format, Notes())))
     stories = {str(q.id): story(q) for q in queries.values()}
     durations = {id: s.duration for id, s in stories.items() if s.duration is not None}
     words = tuple((str(q.id), None, q.text) for q in queries.values())
     facts = Facts(corpus=Corpus(stories), words=words, durations=durations, known=known, part="window")
-    name = files.choose_format(Head(check_path(asked.path)), asked.format, "references").name
+    name = files.choose_format(Head(check_path(request.path)), request.format, "references").name
     return report(facts, notes, OF_QUERIES), name
 
 
@@ -222,17 +224,17 @@ def story(query: Query) -> Story:
     return Story(str(query.id), tuple(Event(Segment(s, e)) for s, e in query.windows), query.duration)
 
 
-def mend(asked: Asked, target: Path) -> Mended:
+def mend(request: CheckRequest, target: Path) -> Mended:
     """As Fabula's own lines; answers of several lists as TVR's."""
     if not has_lines(target):
         raise SpecError(f"the copy is written as lines of JSON; call it {target.stem}.jsonl")
     deeds: list[Deed] = []
-    if role(asked) == "references":
-        kept = [mended_query(q, deeds) for q in read_queries([asked.path], asked.format, Notes()).values()]
-        lines = write_queries((q for q in kept if q.windows), Source(check_path(target)))
+    if role(request) == "references":
+        mended = [mended_query(q, deeds) for q in read_queries([request.path], request.format, Notes()).values()]
+        lines = write_queries((q for q in mended if q.windows), Source(check_path(target)))
         write_text(check_path(target), lines)
         return Mended("moment-lines", [d.to_dict() for d in deeds], DEEDS)
-    answers, _ = read_answers(asked, Notes())
+    answers, _ = read_answers(request, Notes())
     durations = answers.durations()
     fixed = [(which, mended_ranking(r, lasts(r, answers, durations), deeds)) for which, r in answers.rankings]
     if {which for which, _ in fixed} <= {""}:
@@ -244,15 +246,15 @@ def mend(asked: Asked, target: Path) -> Mended:
 
 def mended_query(query: Query, deeds: list[Deed]) -> Query:
     """With windows that are stretches of their video; without any where nothing is left."""
-    kept = [
+    segments = [
         straight(Segment(start, end), str(query.id), i, query.duration, deeds)
         for i, (start, end) in enumerate(query.windows)
     ]
-    return query._replace(windows=tuple((s.start, s.end) for s in kept if s is not None))
+    return query._replace(windows=tuple((s.start, s.end) for s in segments if s is not None))
 
 
 def mended_ranking(ranking: Ranking, long: NDArray[np.float64], deeds: list[Deed]) -> Ranking:
-    spans, kept = ranking.spans.copy(), []
+    spans, rows = ranking.spans.copy(), []
     again = set(doubles(ranking))
     for i, (start, end) in enumerate(ranking.spans.tolist()):
         whole = straight(Segment(start, end), str(ranking.id), i, float(long[i]), deeds)
@@ -260,12 +262,12 @@ def mended_ranking(ranking: Ranking, long: NDArray[np.float64], deeds: list[Deed
             deeds.append(Deed("drop-duplicate", str(ranking.id), i, (start, end)))
         elif whole is not None:
             spans[i] = whole.start, whole.end
-            kept.append(i)
+            rows.append(i)
     return replace(
         ranking,
-        spans=spans[kept],
-        scores=None if ranking.scores is None else ranking.scores[kept],
-        videos=None if ranking.videos is None else ranking.videos[kept],
+        spans=spans[rows],
+        scores=None if ranking.scores is None else ranking.scores[rows],
+        videos=None if ranking.videos is None else ranking.videos[rows],
     )
 
 
@@ -287,8 +289,8 @@ def knows(head: Head) -> bool:
         return "answer" in head.text.partition("\n")[0]
     if files.SHELF.pattern_of(head.path) == "*.json" and any(word in head.text for word in STORIES):
         return False
-    said = head.first_object
-    if head.lines and files.is_answer_lines(head) and (isinstance(said.get("id"), str) or "uid" in said):
+    first = head.first_object
+    if head.lines and files.is_answer_lines(head) and (isinstance(first.get("id"), str) or "uid" in first):
         return False  # an answer about a video, which text names; queries have numbers, or --task says so
     try:
         return bool(find_role(head, None))

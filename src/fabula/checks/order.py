@@ -36,12 +36,12 @@ def overlap(facts: Facts) -> Iterator[Place]:
 def twice(facts: Facts, words: bool) -> Iterator[Place]:
     """The same segment again: with the same words, or with others."""
     for video, story in facts.corpus.items():
-        seen: dict[tuple[float, float], dict[str | None, int]] = {}
+        by_span: dict[tuple[float, float], dict[str | None, int]] = {}
         for i, e in enumerate(story.events):
-            told = seen.setdefault((e.segment.start, e.segment.end), {})
-            if told and (e.caption in told) == words:
-                yield Place(video, i, f"{span(e)} as event {told.get(e.caption, next(iter(told.values())))}")
-            told.setdefault(e.caption, i)
+            captions = by_span.setdefault((e.segment.start, e.segment.end), {})
+            if captions and (e.caption in captions) == words:
+                yield Place(video, i, f"{span(e)} as event {captions.get(e.caption, next(iter(captions.values())))}")
+            captions.setdefault(e.caption, i)
 
 
 def find_covered(story: Story, long: float) -> float:

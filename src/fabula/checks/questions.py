@@ -8,7 +8,7 @@ from pathlib import Path
 
 from fabula.checks._check import Check, Facts, Place
 from fabula.checks._examine import Report, report
-from fabula.checks._kind import Asked, Kind, Mended
+from fabula.checks._kind import CheckRequest, Kind, Mended
 from fabula.core.errors import SpecError
 from fabula.core.notes import Notes
 from fabula.core.nouns import Corpus
@@ -20,14 +20,14 @@ FAMILIES = ("questions", "ids")
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Responses:
     """The questions of a file."""
 
     responses: Mapping[str, Response]
 
 
 def each(facts: Facts) -> Iterator[Response]:
-    return iter(facts.more.responses.values() if isinstance(facts.more, Told) else ())
+    return iter(facts.more.responses.values() if isinstance(facts.more, Responses) else ())
 
 
 def unclear(facts: Facts) -> Iterator[Place]:
@@ -41,12 +41,12 @@ def silent(facts: Facts) -> Iterator[Place]:
 
 def twins(facts: Facts) -> Iterator[Place]:
     for r in each(facts):
-        told = [option.strip().casefold() for option in r.options]
-        if len(set(told)) < len(told):
+        options = [option.strip().casefold() for option in r.options]
+        if len(set(options)) < len(options):
             yield Place(r.id, None, ", ".join(r.options)[:80])
 
 
-def asked_twice(facts: Facts) -> Iterator[Place]:
+def repeated_question(facts: Facts) -> Iterator[Place]:
     for r in each(facts):
         if len({a.question for a in r.asked}) < len(r.asked):
             yield Place(r.id, None, f"{len(r.asked)} questions")
@@ -58,9 +58,9 @@ def eventless(facts: Facts) -> Iterator[Place]:
 
 def same_answer(facts: Facts) -> Iterator[Place]:
     """One answer to all questions of the file."""
-    said = [r.answer.strip() for r in each(facts) if r.answer is not None]
-    if len(said) > 2 and len(set(said)) == 1:
-        yield Place(None, None, f"{said[0][:60]!r} to all {len(said):,} questions")
+    answers = [r.answer.strip() for r in each(facts) if r.answer is not None]
+    if len(answers) > 2 and len(set(answers)) == 1:
+        yield Place(None, None, f"{answers[0][:60]!r} to all {len(answers):,} questions")
 
 
 CHECKS = (
@@ -69,24 +69,24 @@ CHECKS = (
           twins),
     Check("wordless-answer", "warning", "An answer without a word: some evaluators leave it out of the mean.", silent),
     Check("one-answer", "warning", "Every question has the same answer.", same_answer),
-    Check("question-twice", "warning", "A question stands twice in one list: it counts twice.", asked_twice),
+    Check("question-twice", "warning", "A question stands twice in one list: it counts twice.", repeated_question),
     Check("eventless-reference", "info", "A reference without events: published evaluators give it a recall of 1.",
           eventless),
 )  # fmt: skip
 
 
-def look(asked: Asked) -> tuple[Report, str]:
+def look(request: CheckRequest) -> tuple[Report, str]:
     notes = Notes()
-    responses = files.read_responses(asked.path, notes, asked.format, "either")
+    responses = files.read_responses(request.path, notes, request.format, "either")
     known: frozenset[str | int] | None = None
-    if asked.refs:
-        known = frozenset(id for ref in asked.refs for id in files.read_responses(ref, notes, asked.refs_format))
+    if request.refs:
+        known = frozenset(id for ref in request.refs for id in files.read_responses(ref, notes, request.refs_format))
     words = tuple((id, None, r.answer) for id, r in responses.items())
-    facts = Facts(corpus=Corpus({}), words=words, known=known, part="answer", more=Told(responses))
-    return report(facts, notes, FAMILIES), files.choose_format(asked.path, asked.format, "either").name
+    facts = Facts(corpus=Corpus({}), words=words, known=known, part="answer", more=Responses(responses))
+    return report(facts, notes, FAMILIES), files.choose_format(request.path, request.format, "either").name
 
 
-def mend(asked: Asked, target: Path) -> Mended:
+def mend(request: CheckRequest, target: Path) -> Mended:
     raise SpecError("--fix mends segments and ids; answers are words, and words are never touched")
 
 

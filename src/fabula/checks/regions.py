@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from fabula.checks._check import Check, Facts, Place
 from fabula.checks._examine import Report, report
-from fabula.checks._kind import Asked, Kind, Mended
+from fabula.checks._kind import CheckRequest, Kind, Mended
 from fabula.core.errors import SpecError
 from fabula.core.notes import Notes
 from fabula.core.nouns import Corpus
@@ -92,13 +92,13 @@ def whole(picture: Picture, size: Size | None) -> Flags:
 
 def again(picture: Picture, words: bool) -> list[tuple[int, int]]:
     """The boxes that stood there before, with the same words or with others; and where."""
-    seen: dict[tuple[float, ...], dict[str, int]] = {}
+    by_box: dict[tuple[float, ...], dict[str, int]] = {}
     found = []
     for i, (box, caption) in enumerate(zip(picture.boxes.tolist(), picture.captions, strict=True)):
-        told = seen.setdefault(tuple(box), {})
-        if told and (caption in told) == words:
-            found.append((i, told.get(caption, next(iter(told.values())))))
-        told.setdefault(caption, i)
+        captions = by_box.setdefault(tuple(box), {})
+        if captions and (caption in captions) == words:
+            found.append((i, captions.get(caption, next(iter(captions.values())))))
+        captions.setdefault(caption, i)
     return found
 
 
@@ -133,8 +133,8 @@ def other_form(facts: Facts) -> Iterator[Place]:
         return
     here, best = facts.more.form, min(FORMS, key=lambda form: bad[form])
     if bad[here] > boxes / 10 and bad[best] < bad[here] / 4:
-        seen = f"read as {here}, {bad[here]:,} of {boxes:,} boxes are turned, empty or out of their image"
-        yield Place(None, None, f"{seen}; as {best}, {bad[best]:,}")
+        problem = f"read as {here}, {bad[here]:,} of {boxes:,} boxes are turned, empty or out of their image"
+        yield Place(None, None, f"{problem}; as {best}, {bad[best]:,}")
 
 
 def like_corners(facts: Facts) -> Iterator[Place]:
@@ -177,14 +177,14 @@ def read(path: Path, format: str | None, notes: Notes) -> tuple[Pictures, str]:
     return Pictures(form, found, sizes), chosen.name
 
 
-def met(asked: Asked, notes: Notes) -> tuple[Pictures, str, frozenset[str | int] | None]:
+def read_under_reference_ids(request: CheckRequest, notes: Notes) -> tuple[Pictures, str, frozenset[str | int] | None]:
     """The file's images under the references' ids, as in scoring: 7.jpg is 7. Sizes are the file's, else theirs."""
-    pictures, name = read(asked.path, asked.format, notes)
-    if not asked.refs:
+    pictures, name = read(request.path, request.format, notes)
+    if not request.refs:
         return pictures, name, None
     known: dict[str, Picture] = {}
-    for ref in asked.refs:
-        known |= read(ref, asked.refs_format, Notes())[0].images
+    for ref in request.refs:
+        known |= read(ref, request.refs_format, Notes())[0].images
     ids = {id: id if id in known or PurePath(id).stem not in known else PurePath(id).stem for id in pictures.images}
     theirs = {id: p.size for id, p in known.items() if p.size is not None}
     sizes = theirs | {ids[id]: size for id, size in pictures.sizes.items()}
@@ -192,9 +192,9 @@ def met(asked: Asked, notes: Notes) -> tuple[Pictures, str, frozenset[str | int]
     return Pictures(pictures.form, met_images, sizes), name, frozenset(known)
 
 
-def look(asked: Asked) -> tuple[Report, str]:
+def look(request: CheckRequest) -> tuple[Report, str]:
     notes = Notes()
-    pictures, name, known = met(asked, notes)
+    pictures, name, known = read_under_reference_ids(request, notes)
     words = tuple((id, i, caption) for id, p in pictures.images.items() for i, caption in enumerate(p.captions))
     facts = Facts(corpus=Corpus({}), words=words, known=known, part="box", more=pictures)
     return report(facts, notes, FAMILIES), f"{name}:{pictures.form}"
@@ -208,9 +208,9 @@ DEEDS = {
 }
 
 
-def mend(asked: Asked, target: Path) -> Mended:
+def mend(request: CheckRequest, target: Path) -> Mended:
     """Swapped, cut, dropped; written as xywh: lines where the name ends in .jsonl, else as COCO has it."""
-    pictures, _, _ = met(asked, Notes())
+    pictures, _, _ = read_under_reference_ids(request, Notes())
     deeds: list[dict[str, Any]] = []
     mended = [repair_picture(p, pictures.sizes.get(id), deeds) for id, p in pictures.images.items()]
     to = "lines" if has_lines(target) else "coco"
@@ -221,7 +221,7 @@ def mend(asked: Asked, target: Path) -> Mended:
 
 def repair_picture(picture: Picture, size: Size | None, deeds: list[dict[str, Any]]) -> Picture:
     """With boxes as corners of a sound box, each once."""
-    kept: list[int] = []
+    rows: list[int] = []
     boxes = corners(picture.boxes, picture.form).copy()
     doubles = {i for i, _ in again(picture, words=True)}
     for i, box in enumerate(boxes):
@@ -240,12 +240,12 @@ def repair_picture(picture: Picture, size: Size | None, deeds: list[dict[str, An
         elif i in doubles:
             done = ["drop-duplicate"]
         else:
-            kept.append(i)
+            rows.append(i)
         after = None if done and done[-1].startswith("drop") else box.tolist()
         deeds += [{"deed": deed, "image": picture.id, "box": i, "before": before, "after": after} for deed in done]
-    captions = tuple(picture.captions[i] for i in kept)
-    scores = None if picture.scores is None else picture.scores[kept]
-    size_form = np.concatenate([boxes[kept, :2], boxes[kept, 2:] - boxes[kept, :2]], axis=1)
+    captions = tuple(picture.captions[i] for i in rows)
+    scores = None if picture.scores is None else picture.scores[rows]
+    size_form = np.concatenate([boxes[rows, :2], boxes[rows, 2:] - boxes[rows, :2]], axis=1)
     return replace(picture, boxes=size_form, captions=captions, scores=scores, form="xywh", size=size)
 
 

@@ -6,25 +6,25 @@ from pathlib import Path
 
 from fabula import io
 from fabula.checks._examine import Report, durations, examine
-from fabula.checks._kind import Asked, Kind, Mended
+from fabula.checks._kind import CheckRequest, Kind, Mended
 from fabula.checks._repair import DEEDS, repair
 from fabula.core.errors import SpecError
 from fabula.core.nouns import Corpus
 
 
-def references(asked: Asked) -> list[Corpus]:
-    return [io.read(path, asked.refs_format)[0] for path in asked.refs]
+def references(request: CheckRequest) -> list[Corpus]:
+    return [io.read(path, request.refs_format)[0] for path in request.refs]
 
 
-def look(asked: Asked) -> tuple[Report, str]:
-    corpus, notes = io.read(asked.path, asked.format)
-    return examine(corpus, references(asked), notes), corpus.format
+def look(request: CheckRequest) -> tuple[Report, str]:
+    corpus, notes = io.read(request.path, request.format)
+    return examine(corpus, references(request), notes), corpus.format
 
 
-def mend(asked: Asked, target: Path) -> Mended:
+def mend(request: CheckRequest, target: Path) -> Mended:
     """In the format that was read; in Fabula's own where that cannot be written."""
-    corpus, _ = io.read(asked.path, asked.format)
-    repaired, deeds = repair(corpus, durations(corpus, references(asked)))
+    corpus, _ = io.read(request.path, request.format)
+    repaired, deeds = repair(corpus, durations(corpus, references(request)))
     to = corpus.format if io.find(corpus.format)[0].write else "fabula"
     io.check_name(target, to)
     notes = io.write(repaired, target, to)

@@ -62,12 +62,14 @@ def hundredths(facts: Facts) -> Iterator[Place]:
 
 def indices(facts: Facts) -> Iterator[Place]:
     """Whole numbers that only count the events of a much longer video."""
-    told = [(s, long) for _, s, long in facts.timed() if len(s) >= ENOUGH]
-    if not told or not whole(facts):
+    stories = [(s, long) for _, s, long in facts.timed() if len(s) >= ENOUGH]
+    if not stories or not whole(facts):
         return
-    odd = [s for s, long in told if (last := max(e.segment.end for e in s.events)) <= 2 * len(s) and last * 4 < long]
-    if len(odd) >= 0.9 * len(told):
-        yield Place(None, None, f"in {len(odd):,} of {len(told):,} videos the times hardly exceed the number of events")
+    odd = [s for s, long in stories if (last := max(e.segment.end for e in s.events)) <= 2 * len(s) and last * 4 < long]
+    if len(odd) >= 0.9 * len(stories):
+        yield Place(
+            None, None, f"in {len(odd):,} of {len(stories):,} videos the times hardly exceed the number of events"
+        )
 
 
 CHECKS = (

@@ -25,12 +25,12 @@ def empty(facts: Facts) -> Iterator[Place]:
 
 def repeated(facts: Facts) -> Iterator[Place]:
     """One sentence for several events of a video."""
-    seen: set[tuple[str | int, str]] = set()
+    known: set[tuple[str | int, str]] = set()
     for whose, i, caption in facts.words:
         if i is not None and caption and caption.strip():
-            if (whose, same(caption)) in seen:
+            if (whose, same(caption)) in known:
                 yield Place(whose, i, shown(caption))
-            seen.add((whose, same(caption)))
+            known.add((whose, same(caption)))
 
 
 def common(facts: Facts) -> Iterator[Place]:

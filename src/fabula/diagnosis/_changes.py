@@ -69,9 +69,9 @@ def find_mentions(story: Story) -> list[str]:
 
 def name_mentions(story: Story, names: list[str]) -> Story:
     """The story with these persons at its mentions."""
-    given = iter(names)
+    next_names = iter(names)
     return renumber_persons(
-        replace_captions(story, [PERSON.sub(lambda m: next(given), e.caption or "") for e in story.events])
+        replace_captions(story, [PERSON.sub(lambda m: next(next_names), e.caption or "") for e in story.events])
     )
 
 
@@ -127,10 +127,10 @@ def shuffle(story: Story, chance: Chance) -> Story | None:
 
 def split(story: Story, chance: Chance) -> Story | None:
     events: list[Event] = []
-    some = half(len(story), chance)
+    chosen = half(len(story), chance)
     for i, event in enumerate(story.events):
         words = (event.caption or "").split()
-        if i not in some or len(words) < 2:
+        if i not in chosen or len(words) < 2:
             events.append(event)
             continue
         s, e, k = event.segment.start, event.segment.end, len(words) // 2
@@ -142,13 +142,13 @@ def split(story: Story, chance: Chance) -> Story | None:
 def merge(story: Story, chance: Chance) -> Story | None:
     if len(story) < 2:
         return None
-    some = half(len(story) // 2, chance)
+    chosen = half(len(story) // 2, chance)
     events: list[Event] = []
     for i in range(0, len(story) - 1, 2):
         a, b = story.events[i], story.events[i + 1]
         hull = Segment(min(a.segment.start, b.segment.start), max(a.segment.end, b.segment.end))
         joined = replace(a, segment=hull, caption=f"{a.caption or ''} {b.caption or ''}".strip())
-        events += [joined] if i // 2 in some else [a, b]
+        events += [joined] if i // 2 in chosen else [a, b]
     return replace(story, events=(*events, *story.events[len(story) - len(story) % 2 :]))
 
 
@@ -166,8 +166,8 @@ def truncate(story: Story, chance: Chance) -> Story | None:
 
 
 def duplicate(story: Story, chance: Chance) -> Story | None:
-    some = half(len(story), chance)
-    return replace(story, events=tuple(e for i, e in enumerate(story.events) for _ in range(1 + (i in some))))
+    chosen = half(len(story), chance)
+    return replace(story, events=tuple(e for i, e in enumerate(story.events) for _ in range(1 + (i in chosen))))
 
 
 def paraphrase(story: Story, chance: Chance) -> Story | None:
@@ -226,10 +226,11 @@ LATER = 5.0  # seconds between a story and the junk that follows it
 def junk(story: Story, chance: Chance) -> Story | None:
     end = max(e.segment.end for e in story.events)
     length = float(np.mean([abs(e.segment.length) for e in story.events])) or 1.0
-    said = chance.choice(OTHER, size=max(1, len(story) // 2)).tolist()
-    starts = [end + LATER + k * length for k in range(len(said))]
+    captions = chance.choice(OTHER, size=max(1, len(story) // 2)).tolist()
+    starts = [end + LATER + k * length for k in range(len(captions))]
     return replace(
-        story, events=(*story.events, *(Event(Segment(s, s + length), c) for s, c in zip(starts, said, strict=True)))
+        story,
+        events=(*story.events, *(Event(Segment(s, s + length), c) for s, c in zip(starts, captions, strict=True))),
     )
 
 

@@ -27,15 +27,15 @@ class Facts:
     def of(cls, predictions: Corpus, refs: Sequence[Corpus]) -> Facts:
         videos = dict.fromkeys(v for ref in refs for v in ref)
         predictions = reconcile(predictions, list(videos), Notes())
-        told = [story for corpus in (predictions, *refs) for story in corpus.values()]
+        stories = [story for corpus in (predictions, *refs) for story in corpus.values()]
         return cls(
             sets=len(refs),
             missing=sum(not predictions.get(v) for v in videos),
-            malformed=sum(not e.segment.sound for story in told for e in story.events),
-            unsorted=sum(story.in_order() is not story for story in told),
-            tied=sum(story.order != story.start_order for story in (*told, *lay_together(refs))),
+            malformed=sum(not e.segment.sound for story in stories for e in story.events),
+            unsorted=sum(story.in_order() is not story for story in stories),
+            tied=sum(story.order != story.start_order for story in (*stories, *lay_together(refs))),
             longest=max((len(story) for story in predictions.values()), default=0),
-            ascii_only=all((e.caption or "").isascii() for story in told for e in story.events),
+            ascii_only=all((e.caption or "").isascii() for story in stories for e in story.events),
         )
 
     def idle(self, field: str, here: Any, there: Any) -> bool:

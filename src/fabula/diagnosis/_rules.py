@@ -50,9 +50,9 @@ class Bench:
         shared = request.protocol is None or (self.task in STORIES and not request.protocol.answers)
         return find_task(self.task).run(replace(request, memory=self.memory if shared else None))
 
-    def prepare(self, some: Iterable[Metric]) -> None:
+    def prepare(self, candidates: Iterable[Metric]) -> None:
         """Rows of all that are not there yet, in one pass over the files; those that cannot be are left out."""
-        wanted = list({m.full(): m for m in some if m.rows_key not in self.memory.rows}.values())
+        wanted = list({m.full(): m for m in candidates if m.rows_key not in self.memory.rows}.values())
         try:
             if wanted:
                 self.run(replace(self.request, metrics=wanted))
@@ -142,12 +142,13 @@ def apart(ours: tuple[Metric, Rows], theirs: tuple[Metric, Rows], number: str) -
     x, y = alone(a, here, number, units[0], places[0]), alone(b, there, number, units[1], places[1])
     counts = [np.where(at < 0, 0, of.counts[at]) for of, at in zip(units, places, strict=True)]
     distance = np.abs(x - y)
-    # told in other rows, and yet the same
+    # other numbers of rows, but the same value
     same = (counts[0] > 0) & (counts[1] > 0) & (counts[0] != counts[1]) & (distance <= APART)
-    kept = np.flatnonzero(~same)
-    kept = kept[np.argsort(np.where(np.isnan(distance), -2.0, -distance)[kept], kind="stable")]
+    shown = np.flatnonzero(~same)
+    shown = shown[np.argsort(np.where(np.isnan(distance), -2.0, -distance)[shown], kind="stable")]
     return [
-        (str(differing[k]), *pair) for k, *pair in zip(kept.tolist(), x[kept].tolist(), y[kept].tolist(), strict=True)
+        (str(differing[k]), *pair)
+        for k, *pair in zip(shown.tolist(), x[shown].tolist(), y[shown].tolist(), strict=True)
     ]
 
 

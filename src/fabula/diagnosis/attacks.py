@@ -110,8 +110,8 @@ class Attacked:
     @property
     def injections(self) -> tuple[int, int, int]:
         """How many attempts to instruct the judge there were, how many raised a score, and how many to full marks."""
-        some = [a for a in self.attacks if a.kind == "injection"]
-        return sum(a.attempts for a in some), sum(a.succeeded for a in some), sum(a.full for a in some)
+        injected = [a for a in self.attacks if a.kind == "injection"]
+        return sum(a.attempts for a in injected), sum(a.succeeded for a in injected), sum(a.full for a in injected)
 
 
 def mislead(pairs: Sequence[Pair]) -> list[Pair]:
@@ -130,19 +130,19 @@ def attack_judge(
     pairs: Sequence[Pair], options: AttackOptions, ask: JudgeOptions, how: Resampling, progress: Progress = silent
 ) -> Attacked:
     """The judge asked about every pair as it is, with a wrong caption, and under every attack."""
-    some = draw_pairs(pairs, options.most, how.seed)
-    wrong, voice = mislead(some), name_voice(options.judge, "base")
+    drawn = draw_pairs(pairs, options.most, how.seed)
+    wrong, voice = mislead(drawn), name_voice(options.judge, "base")
     with session_of(ask) as session, session.count() as spent:
-        plain = hear(session, voice, some)
+        plain = hear(session, voice, drawn)
         check_read(plain)
         misled = hear(session, voice, wrong)
         found = list[Attack]()
         for k, way in enumerate(options.chosen):
             progress("attacks", k, len(options.chosen))
-            before = (some, plain) if way in LENGTH else (wrong, misled)
+            before = (drawn, plain) if way in LENGTH else (wrong, misled)
             found.append(try_way(session, voice, way, *before, how))
         for other in swaps(options, voice):
-            found.append(tell_attack(other.name, "judge", (plain, hear(session, other, some)), some, how))
+            found.append(tell_attack(other.name, "judge", (plain, hear(session, other, drawn)), drawn, how))
         progress("attacks", len(options.chosen), len(options.chosen))
         model = voice.model or session.options.model
     unread, notes = plain.unread + misled.unread, []
@@ -153,7 +153,7 @@ def attack_judge(
         options.judge,
         model,
         voice.judge.prompt,
-        len(some),
+        len(drawn),
         plain.mean,
         misled.mean,
         unread,

@@ -108,10 +108,10 @@ def rename(ref: Story, pred: Story, found: Found) -> Events:
 def join_split(ref: Story, pred: Story, found: Found) -> Events:
     events = drop_events(pred, [p for _, pieces in found.split for p in pieces])
     for g, pieces in found.split:
-        some = [pred.events[p] for p in pieces]
+        parts = [pred.events[p] for p in pieces]
         iou = tiou(ref.spans[g : g + 1], pred.spans[pieces])[0]
-        hull = Segment(min(e.segment.start for e in some), max(e.segment.end for e in some))
-        events.append(replace(some[int(iou.argmax())], segment=hull))
+        hull = Segment(min(e.segment.start for e in parts), max(e.segment.end for e in parts))
+        events.append(replace(parts[int(iou.argmax())], segment=hull))
     return events
 
 
@@ -195,61 +195,67 @@ def errors(
     task = "dense" if pred.captioned else "procedure"
     name = metric or ("SODA_c" if task == "dense" else "SODA_d")
     metrics.check_choice(name, "spice", options.spice)
-    made = metrics.metric(name, task) if isinstance(name, str) else name
-    metrics.check_parser([made], options.spice)
-    (made,) = metrics.set_parser([made], options.spice)
-    if made.reads != "stories":
-        raise SpecError(f"{made.name} does not score stories; SODA_c, PRF, DVC_METEOR and their like can be diagnosed")
+    chosen = metrics.metric(name, task) if isinstance(name, str) else name
+    metrics.check_parser([chosen], options.spice)
+    (chosen,) = metrics.set_parser([chosen], options.spice)
+    if chosen.reads != "stories":
+        raise SpecError(
+            f"{chosen.name} does not score stories; SODA_c, PRF, DVC_METEOR and their like can be diagnosed"
+        )
     worded = pred.captioned and all(ref.captioned for ref in sets)
     kinds = [k for k in REPAIRS if worded or k not in ("miscaptioned", "out_of_order", "identity")]
-    if made.param("order", "start") == "file" and "out_of_order" not in kinds:
+    if chosen.param("order", "start") == "file" and "out_of_order" not in kinds:
         kinds.append("out_of_order")
-    looked = [find_all(ref, pred, made, limits, worded) for ref in sets]
+    looked = [find_all(ref, pred, chosen, limits, worded) for ref in sets]
 
-    as_told = score_each(made, sets, pred)
+    unrepaired = score_each(chosen, sets, pred)
 
     def score_repaired(kind: str) -> Rows:
-        each = zip(sets, looked, counted, as_told, strict=True)
+        each = zip(sets, looked, counted, unrepaired, strict=True)
         return join_sets(
             [
                 score_again(
-                    made, ref, repair_stories(kind, ref, pred, {v: found[v] for v in some[kind]}, made), pred, rows
+                    chosen,
+                    ref,
+                    repair_stories(kind, ref, pred, {v: found[v] for v in errors_of[kind]}, chosen),
+                    pred,
+                    rows,
                 )
-                for ref, found, some, rows in each
+                for ref, found, errors_of, rows in each
             ]
         )
 
-    tables: dict[str | None, Rows] = {None: join_sets(as_told)}
+    tables: dict[str | None, Rows] = {None: join_sets(unrepaired)}
     counted = [{kind: count_errors(kind, found) for kind in kinds} for found in looked]
     for k, kind in enumerate(kinds):
         progress("repairs", k, len(kinds))
         tables[kind] = score_repaired(kind) if any(one[kind] for one in counted) else tables[None]
     progress("repairs", len(kinds), len(kinds))
-    distinct = {id(rows): rows for rows in tables.values()}  # a kind that nobody has is the table as told
-    sampled = dict(zip(distinct, samples([(rows, made) for rows in distinct.values()]), strict=True))
+    distinct = {id(rows): rows for rows in tables.values()}  # a kind without errors shares the unrepaired table
+    sampled = dict(zip(distinct, samples([(rows, chosen) for rows in distinct.values()]), strict=True))
     thetas = dict(zip(sampled, bootstrap(list(sampled.values()), how.resamples, how.seed), strict=True))
-    some = {kind: sampled[id(rows)] for kind, rows in tables.items()}
+    sample_of = {kind: sampled[id(rows)] for kind, rows in tables.items()}
     drawn = {kind: thetas[id(rows)] for kind, rows in tables.items()}
-    told, choices = [], []
+    repairs, choices = [], []
     for kind in kinds:
         n = sum(sum(one[kind].values()) for one in counted)
         videos = len({v for one in counted for v in one[kind]})
-        gain = choose_difference(some[None], some[kind], drawn[kind] - drawn[None], how)
-        value = some[kind].value
-        told.append(Repair(kind, n, videos, value, value - some[None].value, gain.interval, gain.method))
+        gain = choose_difference(sample_of[None], sample_of[kind], drawn[kind] - drawn[None], how)
+        value = sample_of[kind].value
+        repairs.append(Repair(kind, n, videos, value, value - sample_of[None].value, gain.interval, gain.method))
         if n:
             choices.append((kind.replace("_", " "), gain))
-    single = replace(made, refs="mean") if "refs" in made.defaults() else made  # type: ignore[call-arg]
+    single = replace(chosen, refs="mean") if "refs" in chosen.defaults() else chosen  # type: ignore[call-arg]
     return Diagnosis(
         task=task,
-        metric=str(made),
-        signature=made.signature({"videos": counts["videos"], "sets": len(sets), "missing": counts["missing"]}),
-        scale=made.scale,
-        value=some[None].value,
-        repairs=tuple(sorted(told, key=lambda r: -r.gain)),
-        videos=tuple(video_slices(sets, tables[None], made, how)),
+        metric=str(chosen),
+        signature=chosen.signature({"videos": counts["videos"], "sets": len(sets), "missing": counts["missing"]}),
+        scale=chosen.scale,
+        value=sample_of[None].value,
+        repairs=tuple(sorted(repairs, key=lambda r: -r.gain)),
+        videos=tuple(video_slices(sets, tables[None], chosen, how)),
         events=tuple(event_slices(sets, pred)),
-        factors=factors(single, sets, pred) if factorisable(made) else None,
+        factors=factors(single, sets, pred) if factorisable(chosen) else None,
         limits=limits,
         how=how,
         counts=counts,
@@ -282,14 +288,16 @@ def find_prediction(metric: Metric, video: str, pred: Corpus) -> Story | None:
 
 def find_all(ref: Corpus, pred: Corpus, metric: Metric, limits: Limits, worded: bool) -> dict[str, Found]:
     """The errors of every video against one reference set."""
-    told = {v: (ref[v], story) for v in ref if len(ref[v]) and (story := find_prediction(metric, v, pred)) is not None}
+    stories = {
+        v: (ref[v], story) for v in ref if len(ref[v]) and (story := find_prediction(metric, v, pred)) is not None
+    }
     words = metric.captions() or Captions("meteor", "prediction-as-hypothesis", "ptb", False) if worded else None
     in_time, found = metric.param("order", "time") != "file", list[Found]()
-    for some in portions(list(told.values()), MANY):
-        grid = Grid.of(some)
+    for portion in portions(list(stories.values()), MANY):
+        grid = Grid.of(portion)
         scores = None if words is None else words.scores(grid, np.ones(len(grid.pair), bool))
         found += find_many(grid, scores, limits, in_time)
-    return dict(zip(told, found, strict=True))
+    return dict(zip(stories, found, strict=True))
 
 
 def count_errors(kind: str, looked: dict[str, Found]) -> dict[str, int]:
@@ -309,8 +317,8 @@ def repair_stories(kind: str, ref: Corpus, pred: Corpus, looked: dict[str, Found
 def score_again(metric: Metric, ref: Corpus, changed: dict[str, Story], pred: Corpus, rows: Rows) -> Rows:
     """The rows of predictions of which some have changed, given those of all as they were: only these are scored."""
     if metric.of_unit:
-        some = replace(ref, stories={v: ref[v] for v in ref if v in changed})
-        new = metric.table(Stories([some], replace(pred, stories=changed)))
+        affected = replace(ref, stories={v: ref[v] for v in ref if v in changed})
+        new = metric.table(Stories([affected], replace(pred, stories=changed)))
         at = [i for i, video in enumerate(rows.keys) if video in changed]
         if new.keys == tuple(rows.keys[i] for i in at):
             places = np.arange(len(rows))

@@ -81,10 +81,10 @@ def find_many(grid: Grid, captions: Cells | None, limits: Limits, in_time: bool 
     badly = iou <= limits.right
 
     pieces = (of_p >= limits.inside) & mark_largest(inter, guess)
-    split = told_in(pieces, gold, guess, badly, (G, P), limits.right)
+    split = cover_wholes(pieces, gold, guess, badly, (G, P), limits.right)
     free_g, free_p = ~mark(split, gold, len(G)), ~mark(split, guess, len(P))
     parts = (of_g >= limits.inside) & mark_largest(inter, gold) & free_g[gold] & free_p[guess]
-    merged = told_in(parts, guess, gold, badly, (P, G), limits.right)
+    merged = cover_wholes(parts, guess, gold, badly, (P, G), limits.right)
     free_g &= ~mark(merged, gold, len(G))
     free_p &= ~mark(merged, guess, len(P))
 
@@ -106,7 +106,7 @@ def find_many(grid: Grid, captions: Cells | None, limits: Limits, in_time: bool 
         strict=True,
     )
     names = ("pairs", "split", "merged", "mislocated", "duplicate", "hallucinated", "missed")
-    found = [Found(**dict(zip(names, some, strict=True))) for some in lists]
+    found = [Found(**dict(zip(names, columns, strict=True))) for columns in lists]
     if captions is not None:
         find_word_errors(found, grid, captions, limits)
     for one, pred in zip(found, grid.preds, strict=True) if not in_time else ():
@@ -116,9 +116,9 @@ def find_many(grid: Grid, captions: Cells | None, limits: Limits, in_time: bool 
     return found
 
 
-def length(some: Spans) -> Cells:
+def length(spans: Spans) -> Cells:
     """Seconds, never 0. [N]"""
-    return np.maximum(some[:, 1] - some[:, 0], 1e-12)
+    return np.maximum(spans[:, 1] - spans[:, 0], 1e-12)
 
 
 def mark(cells: Mask, events: Index, size: int) -> Mask:
@@ -135,7 +135,9 @@ def mark_largest(values: Cells, events: Index) -> Mask:
     return found
 
 
-def told_in(pieces: Mask, whole: Index, other: Index, badly: Mask, sides: tuple[Spans, Spans], right: float) -> Mask:
+def cover_wholes(
+    pieces: Mask, whole: Index, other: Index, badly: Mask, sides: tuple[Spans, Spans], right: float
+) -> Mask:
     """The pieces of events that are told in two or more, of which none stands right and whose hull does. [C]"""
     W, O = sides  # noqa: E741
     several = (np.bincount(whole[pieces], minlength=len(W)) > 1) & ~mark(~badly, whole, len(W))
@@ -147,9 +149,9 @@ def told_in(pieces: Mask, whole: Index, other: Index, badly: Mask, sides: tuple[
     own = O[other[cells]]
     hull = np.stack([np.minimum.reduceat(own[:, 0], starts), np.maximum.reduceat(own[:, 1], starts)], axis=1)
     events = whole[cells[starts]]
-    told = np.zeros(len(W), bool)
-    told[events[overlap(hull, W[events]) >= right]] = True
-    found: Mask = pieces & several[whole] & told[whole]
+    covered = np.zeros(len(W), bool)
+    covered[events[overlap(hull, W[events]) >= right]] = True
+    found: Mask = pieces & several[whole] & covered[whole]
     return found
 
 
@@ -217,8 +219,8 @@ def find_word_errors(found: Sequence[Found], grid: Grid, captions: Cells, limits
 
 def name_anybody(grid: Grid) -> bool:
     """True where captions name persons at all; most corpora have none."""
-    said = "\n".join(e.caption or "" for story in (*grid.refs, *grid.preds) for e in story.events)
-    return DIGIT.search(said) is not None and PERSON.search(said) is not None
+    captions = "\n".join(e.caption or "" for story in (*grid.refs, *grid.preds) for e in story.events)
+    return DIGIT.search(captions) is not None and PERSON.search(captions) is not None
 
 
 def exchanged_cells(grid: Grid, m: Index, g: Index, p: Index) -> Index:
@@ -232,12 +234,12 @@ def exchanged_cells(grid: Grid, m: Index, g: Index, p: Index) -> Index:
 
 def find_cycles(to: dict[int, int]) -> list[list[int]]:
     """The cycles of a permutation."""
-    seen: set[int] = set()
+    visited: set[int] = set()
     found = []
     for start in to:
         cycle, i = [], start
-        while i not in seen:
-            seen.add(i)
+        while i not in visited:
+            visited.add(i)
             cycle.append(i)
             i = to[i]
         if cycle:

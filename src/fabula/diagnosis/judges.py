@@ -130,12 +130,12 @@ def list_voices(base: Voice, options: CheckOptions) -> tuple[list[Voice], list[s
 
 def draw_pairs(pairs: Sequence[Pair], most: int, seed: int) -> list[Pair]:
     """At most so many, each distinct one once, in their own order."""
-    some = list(dict.fromkeys(pairs))
-    if not some:
+    distinct = list(dict.fromkeys(pairs))
+    if not distinct:
         raise InputError("there are no pairs to judge", hint="pairs of stories are those that overlap in time")
-    if len(some) <= most:
-        return some
-    return [some[k] for k in sorted(np.random.default_rng(seed).permutation(len(some))[:most].tolist())]
+    if len(distinct) <= most:
+        return distinct
+    return [distinct[k] for k in sorted(np.random.default_rng(seed).permutation(len(distinct))[:most].tolist())]
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,26 +155,26 @@ def plan_check(
     pairs: Sequence[Pair], options: CheckOptions, ask: JudgeOptions, how: Resampling, price: Sequence[str] = ()
 ) -> CheckPlan:
     """The calls of `check_judge`, counted and not made."""
-    some = draw_pairs(pairs, options.most, how.seed)
+    drawn = draw_pairs(pairs, options.most, how.seed)
     base, prices = name_voice(options.judge, "base"), Prices.parse(price)
     with reading_from(ask.judge_prompts):
         session = Session(ask.endpoint(), reply=reply)
-        made = [
+        all_calls = [
             call
             for voice in (base, *list_voices(base, options)[0])
-            for call in voice.calls(session, [pair for pair in some if voice.changes(pair)])
+            for call in voice.calls(session, [pair for pair in drawn if voice.changes(pair)])
         ]
-    calls = {call.key: call for call in made}
-    held = ask.judge_record
+    calls = {call.key: call for call in all_calls}
+    record_path = ask.judge_record
     recorded = set[str]()
-    if held is not None and held.exists():
-        with Record(held) as record:
+    if record_path is not None and record_path.exists():
+        with Record(record_path) as record:
             recorded = calls.keys() & record.places.keys()
     left = [call for key, call in calls.items() if key not in recorded]
     costs = [prices.cost(c.model, c.tokens, c.longest) for c in left if prices.known(c.model)]
     return CheckPlan(
-        len(some),
-        len(made),
+        len(drawn),
+        len(all_calls),
         len(calls),
         len(recorded),
         sum(call.tokens for call in left),
@@ -191,7 +191,7 @@ def check_judge(
     progress: Progress = silent,
 ) -> Checked:
     """Every voice asked about the same pairs."""
-    some = draw_pairs(pairs, options.most, how.seed)
+    drawn = draw_pairs(pairs, options.most, how.seed)
     base = name_voice(options.judge, "base")
     voices, notes = list_voices(base, options)
     with ExitStack() as stack:
@@ -200,17 +200,17 @@ def check_judge(
         heard, total = list[Heard](), 1 + len(voices)
         for k, voice in enumerate([base, *voices]):
             progress("judge", k, total)
-            heard.append(hear(session, voice, some))
+            heard.append(hear(session, voice, drawn))
             check_read(heard[0])
         model = base.model or session.options.model
         progress("judge", total, total)
-    if heard[0].missing == len(some):
+    if heard[0].missing == len(drawn):
         raise InputError(
             "the record holds none of these judgements",
             file=ask.judge_replay,
             hint="was it made with this judge, this model and these pairs?",
         )
-    others = [*heard[1:], *(hear_record(path, replace(base, model=model), some) for path in options.records)]
+    others = [*heard[1:], *(hear_record(path, replace(base, model=model), drawn) for path in options.records)]
     beside, found = list[Beside](), heard[0]
     for other in others:
         if not other.asked:
@@ -218,7 +218,7 @@ def check_judge(
         elif other.missing == other.asked:
             notes.append(f"{other.voice.name}: not on record")
         else:
-            beside.append(set_beside(found, other, some, how))
+            beside.append(set_beside(found, other, drawn, how))
     notes += tell_estimates(
         (f"{b.name} {what}", e)
         for b in beside
@@ -228,9 +228,9 @@ def check_judge(
         options.judge,
         model,
         base.judge.prompt,
-        len(some),
+        len(drawn),
         len(set(pairs)),
-        len({pair.id for pair in some}),
+        len({pair.id for pair in drawn}),
         found,
         tuple(beside),
         how,

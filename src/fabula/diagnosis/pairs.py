@@ -23,23 +23,23 @@ def read_pairs(
         items, notes = read_items(*request.paths("captions"))
         return [pair for item in items for pair in pair_item(item)], notes.lines()
     notes = Notes()
-    sets, told = stories.gather(request, notes)
-    return pair_stories(sets, told), notes.lines()
+    sets, predictions_read = stories.gather(request, notes)
+    return pair_stories(sets, predictions_read), notes.lines()
 
 
 def pair_item(item: Item) -> list[Pair]:
-    said = item.candidate or ""
-    return [Pair(str(item.id), said, reference) for reference in item.references] if said.strip() else []
+    candidate = item.candidate or ""
+    return [Pair(str(item.id), candidate, reference) for reference in item.references] if candidate.strip() else []
 
 
-def pair_stories(sets: Sequence[Corpus], told: Corpus) -> list[Pair]:
+def pair_stories(sets: Sequence[Corpus], predictions: Corpus) -> list[Pair]:
     found: list[Pair] = []
     for ref in sets:
         for video, story in ref.items():
-            said = told.get(video)
-            if said is None or not len(said) or not len(story):
+            predicted = predictions.get(video)
+            if predicted is None or not len(predicted) or not len(story):
                 continue
-            for g, p in zip(*tiou(story.spans, said.spans).nonzero(), strict=True):
-                prediction, reference = said.captions[p], story.captions[g]
+            for g, p in zip(*tiou(story.spans, predicted.spans).nonzero(), strict=True):
+                prediction, reference = predicted.captions[p], story.captions[g]
                 found += [Pair(video, prediction, reference)] if prediction.strip() else []
     return found

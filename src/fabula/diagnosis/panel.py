@@ -54,12 +54,12 @@ class Seat:
     @property
     def facts(self) -> dict[str, str]:
         """What may differ from seat to seat."""
-        said = {"judge": self.judge, "prompt": self.prompt, "model": self.model, "record": self.record.name}
+        seat_facts = {"judge": self.judge, "prompt": self.prompt, "model": self.model, "record": self.record.name}
         if self.result is not None:
             signature = next(iter(self.result.scores.values())).signature
-            told = dict(part.partition(":")[::2] for part in signature.split("|")[1:])
-            said |= {k: told[k] for k in ("unparsed", "failed") if k in told}
-        return said
+            signed = dict(part.partition(":")[::2] for part in signature.split("|")[1:])
+            seat_facts |= {k: signed[k] for k in ("unparsed", "failed") if k in signed}
+        return seat_facts
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +111,9 @@ def differ(here: Seat, there: Seat, pairs: Sequence[Pair], how: Resampling) -> D
     (label, score), (other, base) = (next(iter(seat.result.scores.items())) for seat in (here, there) if seat.result)
     ours = here.result.metrics[label], here.result.rows[label]
     theirs = there.result.metrics[other], there.result.rows[other]
-    some = samples([(ours[1], ours[0]), (theirs[1], theirs[0])])
-    theta = bootstrap(some, how.resamples, how.seed)
-    chosen = choose_difference(some[1], some[0], theta[0] - theta[1], how)
+    sampled = samples([(ours[1], ours[0]), (theirs[1], theirs[0])])
+    theta = bootstrap(sampled, how.resamples, how.seed)
+    chosen = choose_difference(sampled[1], sampled[0], theta[0] - theta[1], how)
     facts = {
         k: (here.facts.get(k, ""), there.facts.get(k, ""))
         for k in dict.fromkeys([*here.facts, *there.facts])
@@ -162,15 +162,17 @@ def panel(
         task = "dense" if stories.read_corpus(predictions, notes, options.format).captioned else "procedure"
     request = Request(predictions=predictions, refs=refs, options=options, progress=progress, memory=Memory())
     pairs, remarks = read_pairs(predictions, refs, options) if find_task(task).name in METRIC else ([], [])
-    some = tuple(dict.fromkeys(pairs))
+    distinct = tuple(dict.fromkeys(pairs))
     seats: list[Seat] = []
     for record in records:
         for model in list_models(record):
-            seats += hold_seats(request, find_task(task).name, some, record, model, notes)
+            seats += hold_seats(request, find_task(task).name, distinct, record, model, notes)
     if not any(seat.result for seat in seats):
-        told = "; ".join(seat.refused for seat in seats) or "was it made with these files?"
-        raise InputError("no record holds what a judge would be asked here", file=records[0], hint=told)
-    return Panel(task, tuple(seats), some, Resampling(resamples=2000, method="percentile"), (*remarks, *notes.lines()))
+        reasons = "; ".join(seat.refused for seat in seats) or "was it made with these files?"
+        raise InputError("no record holds what a judge would be asked here", file=records[0], hint=reasons)
+    return Panel(
+        task, tuple(seats), distinct, Resampling(resamples=2000, method="percentile"), (*remarks, *notes.lines())
+    )
 
 
 def hold_seats(

@@ -151,8 +151,8 @@ def overview(
 
     The task is that of the protocols named, where no other is; stories tell theirs by having captions or not.
     """
-    some = list({p.name: p for p in map(find_protocol, names or ())}.values())
-    task = task or next((p.task for p in some if p.task not in STORIES), None)
+    named = list({p.name: p for p in map(find_protocol, names or ())}.values())
+    task = task or next((p.task for p in named if p.task not in STORIES), None)
     notes = Notes()
     options = options or ScoreOptions()
     options.check_task(find_task(task).name if task else "dense", task_names)
@@ -165,14 +165,14 @@ def overview(
         bench = Bench(replace(request, predictions=pred, refs=read), find_task(task).name, Facts.of(pred, read).idle)
     else:
         bench = Bench(request, find_task(task).name)
-    chosen = some or [p for p in every_protocol(notes) if applies(p, bench.task)]
+    chosen = named or [p for p in every_protocol(notes) if applies(p, bench.task)]
     first = make_column("default", bench.run(bench.request))
     columns = [first, *(column(p, bench) for p in chosen)]
     metrics.check_parser((m for c in columns for m in c.metrics.values()), options.spice)
-    said = [*notes.lines(), *(first.result.warnings if first.result else ())]
+    remarks = [*notes.lines(), *(first.result.warnings if first.result else ())]
     in_words = bench.task == "grounding" and not isinstance(predictions, Corpus)
     readings = gather_readings(str(predictions), options.format) if in_words else None
-    return Overview(bench.task, tuple(columns), bench, tuple(said), readings)
+    return Overview(bench.task, tuple(columns), bench, tuple(remarks), readings)
 
 
 def every_protocol(notes: Notes) -> Iterator[Protocol]:

@@ -51,10 +51,10 @@ def answer_rightly(metric: QuestionMetric, response: Response) -> Response:
     return replace(response, answer=response.references[0])
 
 
-def spoil_half(said: str) -> Way:
+def spoil_half(answer: str) -> Way:
     def spoil(responses: Sequence[Response], chance: Chance) -> list[Response]:
         hit = set(chance.permutation(len(responses))[: len(responses) // 2].tolist())
-        return [replace(r, answer=said) if k in hit else r for k, r in enumerate(responses)]
+        return [replace(r, answer=answer) if k in hit else r for k, r in enumerate(responses)]
 
     return spoil
 
@@ -89,10 +89,10 @@ WAYS: Mapping[str, tuple[str, Way]] = {  # what a metric must need for it, "" fo
 
 def repeat(body: dict[str, Any]) -> str:
     """The judge's answer with every judgement twice."""
-    said = reply(body)
-    found = json.loads(said) if said.startswith("{") else {}
+    answer = reply(body)
+    found = json.loads(answer) if answer.startswith("{") else {}
     judged = found.get("events") or []
-    return json.dumps({"events": judged * 2}) if judged and isinstance(judged[0], dict) else said
+    return json.dumps({"events": judged * 2}) if judged and isinstance(judged[0], dict) else answer
 
 
 def stress_answers(
@@ -113,17 +113,17 @@ def stress_answers(
     for k, metric in enumerate(wanted):
         progress("stress", k, len(wanted))
         own = replace(metric, judge="fabula") if metric.asks else metric  # type: ignore[call-arg]
-        some = [answer_rightly(own, r) for r in responses if own.can_read(replace(r, answer="-"))]
-        if not some:
+        answered = [answer_rightly(own, r) for r in responses if own.can_read(replace(r, answer="-"))]
+        if not answered:
             raise InputError(f"{metric.name} finds nothing in this file that an answer could be held against")
-        base = score(own, some)
+        base = score(own, answered)
         cells[str(metric)] = {
-            way: spoil(own, some, base, (way, copies), how) if WAYS[way][0] in ("", own.needs) else None
+            way: spoil(own, answered, base, (way, copies), how) if WAYS[way][0] in ("", own.needs) else None
             for way in names
         }
     progress("stress", len(wanted), len(wanted))
-    said = {str(m): m.signature({"items": len(responses)}) for m in wanted}
-    return Stress(cells, said, len(responses), copies, how.seed, how, tell_cells(cells, "items"))
+    signatures = {str(m): m.signature({"items": len(responses)}) for m in wanted}
+    return Stress(cells, signatures, len(responses), copies, how.seed, how, tell_cells(cells, "items"))
 
 
 def score(metric: QuestionMetric, responses: Sequence[Response], twice: bool = False) -> Rows:
@@ -132,12 +132,12 @@ def score(metric: QuestionMetric, responses: Sequence[Response], twice: bool = F
 
 
 def spoil(
-    metric: QuestionMetric, some: Sequence[Response], base: Rows, way: tuple[str, int], how: Resampling
+    metric: QuestionMetric, answered: Sequence[Response], base: Rows, way: tuple[str, int], how: Resampling
 ) -> Cell | None:
     """What is left of the score, with an interval over draws of items."""
     name, copies = way
     tables = [
-        score(metric, WAYS[name][1](some, np.random.default_rng([how.seed, k])), name == "over-judged")
+        score(metric, WAYS[name][1](answered, np.random.default_rng([how.seed, k])), name == "over-judged")
         for k in range(copies)
     ]
     whole = np.arange(len(base))

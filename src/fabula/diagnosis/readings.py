@@ -40,9 +40,9 @@ class Readings:
 def gather_readings(predictions: str | Path, format: str | None) -> Readings | None:
     """Of a file of answers in words; None where it has windows already."""
     stream, _ = files.read_rankings(predictions, VideoNumbers(), Notes(), format)
-    rankings = (ranking for _, some in stream for ranking in (some if isinstance(some, Rankings) else (some,)))
-    said = [(ranking.id, ranking.answer) for ranking in rankings if ranking.answer is not None]
-    if not said:
+    rankings = (ranking for _, entry in stream for ranking in (entry if isinstance(entry, Rankings) else (entry,)))
+    answers = [(ranking.id, ranking.answer) for ranking in rankings if ranking.answer is not None]
+    if not answers:
         return None
-    windows = {reader.name: [list(reader.read(text)) for _, text in said] for reader in READERS.all()}
-    return Readings(tuple(id for id, _ in said), tuple(text for _, text in said), windows)
+    windows = {reader.name: [list(reader.read(text)) for _, text in answers] for reader in READERS.all()}
+    return Readings(tuple(id for id, _ in answers), tuple(text for _, text in answers), windows)

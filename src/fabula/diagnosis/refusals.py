@@ -33,14 +33,14 @@ Tables = list[tuple[Rows, Rows]]  # of what is answered wrongly, of what is refu
 Ratio = tuple[float, Chosen, int]  # r, its interval, of how many
 
 
-def refuse_stories(metric: Metric, told: Mapping[str, Story], copies: int, how: Resampling) -> Ratio | None:
+def refuse_stories(metric: Metric, stories: Mapping[str, Story], copies: int, how: Resampling) -> Ratio | None:
     """Of a metric of stories or of captions."""
     tables: Tables = []
-    for hard in draw_hard(list(told), copies, how.seed):
-        wrong = {v: tell_wrongly(story) if v in hard else story for v, story in told.items()}
-        silent = {v: story for v, story in told.items() if v not in hard}
-        tables.append((tabulate(metric, told, wrong), tabulate(metric, told, silent)))
-    return measure(metric, tables, list(told), how)
+    for hard in draw_hard(list(stories), copies, how.seed):
+        wrong = {v: tell_wrongly(story) if v in hard else story for v, story in stories.items()}
+        silent = {v: story for v, story in stories.items() if v not in hard}
+        tables.append((tabulate(metric, stories, wrong), tabulate(metric, stories, silent)))
+    return measure(metric, tables, list(stories), how)
 
 
 def refuse_queries(metric: MomentMetric, queries: Mapping[Id, Query], copies: int, how: Resampling) -> Ratio | None:
@@ -54,7 +54,7 @@ def refuse_queries(metric: MomentMetric, queries: Mapping[Id, Query], copies: in
         right = {id: Ranking.of(id, [Moment(*w) for w in q.windows]) for id, q in known.items()}
         wrong = {id: Ranking.of(id, [Moment(far, far + 1)]) if id in hard else r for id, r in right.items()}
         silent = {id: Ranking.of(id, []) if id in hard else r for id, r in right.items()}
-        both = (moment_rows([metric], known, [("", r) for r in some.values()]).rows for some in (wrong, silent))
+        both = (moment_rows([metric], known, [("", r) for r in rankings.values()]).rows for rankings in (wrong, silent))
         a, b = (rows[metric] for rows in both)
         tables.append((a, b))
     return measure(metric, tables, list(known), how)
@@ -74,11 +74,11 @@ def tell_wrongly(story: Story) -> Story:
     return replace(story, events=(Event(segment, WRONG),), duration=None)
 
 
-def tabulate(metric: Metric, refs: Mapping[str, Story], told: Mapping[str, Story]) -> Rows:
+def tabulate(metric: Metric, refs: Mapping[str, Story], predictions: Mapping[str, Story]) -> Rows:
     if metric.reads == "captions":
-        items = [Item(v, join(told[v]) if v in told else None, (join(refs[v]),)) for v in refs]
+        items = [Item(v, join(predictions[v]) if v in predictions else None, (join(refs[v]),)) for v in refs]
         return metric.table(Items(items))
-    return metric.table(Stories([Corpus(refs)], Corpus(told)))
+    return metric.table(Stories([Corpus(refs)], Corpus(predictions)))
 
 
 def join(story: Story) -> str:
@@ -86,8 +86,8 @@ def join(story: Story) -> str:
 
 
 def measure(metric: Metric, tables: Tables, ids: Sequence[str | int], how: Resampling) -> Ratio | None:
-    def ratio(some: Sequence[str | int]) -> float:
-        scores = np.array([[fold(metric, rows, some) for rows in pair] for pair in tables])  # [copies, 2]
+    def ratio(chosen: Sequence[str | int]) -> float:
+        scores = np.array([[fold(metric, rows, chosen) for rows in pair] for pair in tables])  # [copies, 2]
         wrong, silent = scores.mean(axis=0).tolist()
         return silent / wrong if wrong > 0 else float("nan")
 

@@ -122,12 +122,12 @@ def retrieval(
     if metric in scored.absent:
         raise InputError(scored.absent[metric], file=str(predictions), hint="diagnosis reads a list of moments")
     rows = scored.rows[metric]
-    some = samples([(rows, Mean(kind)) for kind in KINDS])
-    drawn = bootstrap(some, how.resamples, how.seed)
-    chosen = [choose_interval(s, theta, how) for s, theta in zip(some, drawn, strict=True)]
+    by_kind = samples([(rows, Mean(kind)) for kind in KINDS])
+    drawn = bootstrap(by_kind, how.resamples, how.seed)
+    chosen = [choose_interval(s, theta, how) for s, theta in zip(by_kind, drawn, strict=True)]
     faults = tuple(
         Fault(kind, round(rows[kind].sum()), s.value, one.interval, one.method)
-        for kind, s, one in zip(KINDS, some, chosen, strict=True)
+        for kind, s, one in zip(KINDS, by_kind, chosen, strict=True)
     )
     lines = (*notes.lines(), *tell_choices(zip(KINDS, chosen, strict=True), "videos"))
     if scored.missing:

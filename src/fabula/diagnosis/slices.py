@@ -74,8 +74,8 @@ def describe_events(refs: Sequence[Story]) -> Array:
 def share_covered(refs: Sequence[Story], every: Array) -> Array:
     """The largest share of each event that another one of its story covers. [E]"""
     most: list[Array] = []
-    for some in portions([(ref, ref) for ref in refs], MANY):
-        grid = Grid.of(some)
+    for portion in portions([(ref, ref) for ref in refs], MANY):
+        grid = Grid.of(portion)
         own = join_spans(grid.refs)
         inter = np.where(grid.row == grid.column, 0.0, shared(own[grid.gold], own[grid.guess]))
         most.append(np.maximum.reduceat(inter, np.flatnonzero(np.diff(grid.gold, prepend=-1))))
@@ -112,9 +112,9 @@ def find_attributes(sets: Sequence[Corpus]) -> list[tuple[int, str]]:
 
 
 def event_slices(sets: Sequence[Corpus], pred: Corpus) -> list[EventSlice]:
-    told = [(story, pred.get(v) or Story(v)) for ref in sets for v, story in ref.items() if len(story)]
-    events = describe_events([ref for ref, _ in told])  # [E, 5]
-    iou = match_events(told)  # [E]
+    pairs = [(story, pred.get(v) or Story(v)) for ref in sets for v, story in ref.items() if len(story)]
+    events = describe_events([ref for ref, _ in pairs])  # [E, 5]
+    iou = match_events(pairs)  # [E]
     return [
         EventSlice(name, label, len(at), float((iou[at] >= FOUND).mean()), float(iou[at].mean()))
         for a, name in find_attributes(sets)
@@ -131,35 +131,35 @@ def mean_by(of: NDArray[np.int64], values: Array, size: int) -> Array:
 
 
 def video_slices(sets: Sequence[Corpus], rows: Rows, metric: Metric, how: Resampling) -> list[VideoSlice]:
-    told = [(v, story) for ref in sets for v, story in ref.items() if len(story)]
-    known = {v for v, _ in told}
+    stories = [(v, story) for ref in sets for v, story in ref.items() if len(story)]
+    known = {v for v, _ in stories}
     videos = [v for v in dict.fromkeys(rows.keys) if v in known]
     place = {v: i for i, v in enumerate(videos)}
-    told = [(v, story) for v, story in told if v in place]
-    refs = [story for _, story in told]
+    stories = [(v, story) for v, story in stories if v in place]
+    refs = [story for _, story in stories]
     of = np.repeat(np.arange(len(refs)), [len(ref) for ref in refs])
     each = mean_by(of, describe_events(refs), len(refs))  # [S, 5]
-    means = mean_by(np.array([place[v] for v, _ in told], np.int64), each, len(videos))  # [V, 5]
+    means = mean_by(np.array([place[v] for v, _ in stories], np.int64), each, len(videos))  # [V, 5]
     slices = [
         (name, label, {videos[i] for i in at})
         for a, name in find_attributes(sets)
         if name != "position"
         for label, at in cut_slices(name, means[:, a])
     ]
-    inside = [[i for i, key in enumerate(rows.keys) if key in some] for *_, some in slices]
-    some = [Sample.of(rows.take(at), metric) for at in inside]
-    bounds = choose_apart(some, how)
+    inside = [[i for i, key in enumerate(rows.keys) if key in members] for *_, members in slices]
+    sampled = [Sample.of(rows.take(at), metric) for at in inside]
+    bounds = choose_apart(sampled, how)
     return [
         VideoSlice(name, label, len(at), sample.value, chosen.interval, chosen.method)
-        for (name, label, at), sample, chosen in zip(slices, some, bounds, strict=True)
+        for (name, label, at), sample, chosen in zip(slices, sampled, bounds, strict=True)
     ]
 
 
-def match_events(told: Sequence[tuple[Story, Story]]) -> Array:
+def match_events(pairs: Sequence[tuple[Story, Story]]) -> Array:
     """The IoU of every reference event with its match; 0 without one. [E]"""
     found: list[Array] = []
-    for some in portions(told, MANY):
-        grid = Grid.of(some)
+    for portion in portions(pairs, MANY):
+        grid = Grid.of(portion)
         iou, best = grid.iou(), np.zeros(int(grid.shapes[:, 0].sum()))
         chosen = greedy_many(iou, grid.shapes)
         best[grid.gold[chosen]] = iou[chosen]

@@ -105,8 +105,8 @@ def stress(
     progress: Progress = silent,
 ) -> Stress:
     """Spoil every story of the corpus in every way, `copies` times, and score it with every metric."""
-    made = [metrics.metric(m) if isinstance(m, str) else m for m in wanted]
-    for m in made:
+    chosen = [metrics.metric(m) if isinstance(m, str) else m for m in wanted]
+    for m in chosen:
         if m.reads not in ("stories", "captions"):
             raise SpecError(f"{m.name} scores neither stories nor captions; it cannot be put under stress")
     ways = list(USUAL) if changes is None else list(changes)
@@ -117,32 +117,32 @@ def stress(
         raise SpecError(f"{copies} copies; there must be at least 1")
     check_seed(seed)
     how = ci or Resampling(resamples=2000, seed=seed)
-    told = {v: renumber_persons(story.in_order()) for v, story in corpus.items() if len(story)}
-    cells: dict[str, dict[str, Cell | None]] = {str(m): {} for m in made}
-    bases = Bases(told)
+    stories = {v: renumber_persons(story.in_order()) for v, story in corpus.items() if len(story)}
+    cells: dict[str, dict[str, Cell | None]] = {str(m): {} for m in chosen}
+    bases = Bases(stories)
     for k, way in enumerate(ways):
         progress("stress", k, len(ways))
         if way == REFUSE:
-            for m in made:
-                found = refuse_stories(m, told, copies, how)
-                cells[str(m)][way] = None if found is None else refused(*found, len(told))
+            for m in chosen:
+                found = refuse_stories(m, stories, copies, how)
+                cells[str(m)][way] = None if found is None else refused(*found, len(stories))
             continue
         spoiled = [
             {
                 v: s
-                for v, story in told.items()
+                for v, story in stories.items()
                 if (s := CHANGES[way](story, make_chance(seed, way, copy, v))) is not None
             }
             for copy in range(copies)
         ]
-        refs = {v: told[v] for v in spoiled[0]}
-        for m in made:
+        refs = {v: stories[v] for v in spoiled[0]}
+        for m in chosen:
             cells[str(m)][way] = (
-                measure_notice(m, bases.score(m, refs), refs, spoiled, len(told), how) if refs else None
+                measure_notice(m, bases.score(m, refs), refs, spoiled, len(stories), how) if refs else None
             )
     progress("stress", len(ways), len(ways))
-    signed = {str(m): m.signature({"stories": len(told), **judged_by(m)}) for m in made}
-    return Stress(cells, signed, len(told), copies, seed, how, tell_cells(cells, "stories"))
+    signed = {str(m): m.signature({"stories": len(stories), **judged_by(m)}) for m in chosen}
+    return Stress(cells, signed, len(stories), copies, seed, how, tell_cells(cells, "stories"))
 
 
 def refused(ratio: float, chosen: Chosen, units: int, of: int) -> Cell:
@@ -179,16 +179,16 @@ def make_chance(seed: int, way: str, copy: int, video: str) -> np.random.Generat
 class Bases:
     """What references score against themselves, each once: most ways spoil the same stories."""
 
-    told: Mapping[str, Story]
-    made: dict[tuple[str, tuple[str, ...]], dict[str | int, float]] = field(default_factory=dict)
+    stories: Mapping[str, Story]
+    scores: dict[tuple[str, tuple[str, ...]], dict[str | int, float]] = field(default_factory=dict)
 
     def score(self, metric: Metric, refs: Mapping[str, Story]) -> dict[str | int, float]:
         """Of these stories; from the scores of all, where a story's score hangs on itself alone."""
-        asked = self.told if metric.of_unit else refs
-        key = str(metric), tuple(asked)
-        if key not in self.made:
-            self.made[key] = score_stories(metric, asked, asked)
-        return {v: score for v, score in self.made[key].items() if v in refs}
+        stories = self.stories if metric.of_unit else refs
+        key = str(metric), tuple(stories)
+        if key not in self.scores:
+            self.scores[key] = score_stories(metric, stories, stories)
+        return {v: score for v, score in self.scores[key].items() if v in refs}
 
 
 def measure_notice(
@@ -209,12 +209,14 @@ def measure_notice(
     return Cell(ratio, chosen.interval, len(counted), of - len(counted), ratios, chosen.method, chosen.reason)
 
 
-def score_stories(metric: Metric, refs: Mapping[str, Story], told: Mapping[str, Story]) -> dict[str | int, float]:
+def score_stories(
+    metric: Metric, refs: Mapping[str, Story], predictions: Mapping[str, Story]
+) -> dict[str | int, float]:
     """One number a story."""
     if metric.reads == "captions":
-        items = [Item(v, join_captions(told[v]), (join_captions(refs[v]),)) for v in refs]
+        items = [Item(v, join_captions(predictions[v]), (join_captions(refs[v]),)) for v in refs]
         return metric.table(Items(items)).by_key(metric.primary)
-    return metric.table(Stories([Corpus(refs)], Corpus(told))).by_key(metric.primary)
+    return metric.table(Stories([Corpus(refs)], Corpus(predictions))).by_key(metric.primary)
 
 
 def join_captions(story: Story) -> str:

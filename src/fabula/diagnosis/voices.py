@@ -63,8 +63,8 @@ class Voice:
     def calls(self, session: Session, pairs: Sequence[Pair]) -> list[Call]:
         model = self.model or session.options.model
         shown = [self.change(pair.prediction, pair.reference) for pair in pairs]
-        made = {texts: self.judge.call(model, *texts, again=self.again) for texts in dict.fromkeys(shown)}
-        return [made[texts] for texts in shown]
+        by_texts = {texts: self.judge.call(model, *texts, again=self.again) for texts in dict.fromkeys(shown)}
+        return [by_texts[texts] for texts in shown]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class Heard:
 
     voice: Voice
     values: Array  # [N] NaN: nothing could be read, or nothing was asked
-    asked: int  # pairs that are other than they were, where texts are changed; else all
+    asked: int  # number of pairs: those that the voice changes, or all where it changes no text
     unread: int
     missing: int  # not on record
     sample: str = ""  # one that could not be read
@@ -85,14 +85,14 @@ class Heard:
 
 def hear(session: Session, voice: Voice, pairs: Sequence[Pair]) -> Heard:
     """Ask, or look up. A call that a record lacks is missing; one that an endpoint fails ends the run."""
-    told = [k for k, pair in enumerate(pairs) if voice.changes(pair)]
-    answers = session.ask(voice.calls(session, [pairs[k] for k in told])) if told else []
+    changed = [k for k, pair in enumerate(pairs) if voice.changes(pair)]
+    answers = session.ask(voice.calls(session, [pairs[k] for k in changed])) if changed else []
     check_answered([a for a in answers if not (isinstance(a, CallError) and a.kind == "replay")])
-    said = [voice.judge.read(a.text) if isinstance(a, Answer) else None for a in answers]
+    values_read = [voice.judge.read(a.text) if isinstance(a, Answer) else None for a in answers]
     missing, values = sum(isinstance(a, CallError) for a in answers), np.full(len(pairs), np.nan)
-    values[told] = [np.nan if v is None else v for v in said]
-    unread = [a.text for a, v in zip(answers, said, strict=True) if v is None and isinstance(a, Answer)]
-    return Heard(voice, values, len(told), len(unread), missing, unread[0] if unread else "")
+    values[changed] = [np.nan if v is None else v for v in values_read]
+    unread = [a.text for a, v in zip(answers, values_read, strict=True) if v is None and isinstance(a, Answer)]
+    return Heard(voice, values, len(changed), len(unread), missing, unread[0] if unread else "")
 
 
 def check_read(heard: Heard) -> None:

@@ -142,8 +142,8 @@ def list_stories(results: Sequence[Result], systems: Sequence[str]) -> dict[str,
         length = max(ref.duration or 0.0 for ref in stories if ref is not None)
         numbers = [list_numbers(video, names, each) for each in values]
         events = [None if ref is None else list_events(ref) for ref in stories]
-        told = [list_system(result, found, video) for result, found in zip(results, pairs, strict=True)]
-        rows.append([video, numbers, length, events, told])
+        system_rows = [list_system(result, found, video) for result, found in zip(results, pairs, strict=True)]
+        rows.append([video, numbers, length, events, system_rows])
     lead = sort_worst_first(rows, names)
     align_words(rows, pairs)
     text = next((p.text for p in pairs if p.text), None)
@@ -187,9 +187,9 @@ def place_events(story: Story) -> dict[int, int]:
 
 def align_words(rows: Sequence[Sequence[Any]], pairs: Sequence[Pairs]) -> None:
     """Append to the first pairs: reference words, predicted words, and METEOR's matches between them."""
-    some = list(islice(walk_pairs(rows), ALIGNED))
+    aligned = list(islice(walk_pairs(rows), ALIGNED))
     for s, own in enumerate(pairs):
-        mine = [(pair, captions) for system, pair, captions in some if system == s]
+        mine = [(pair, captions) for system, pair, captions in aligned if system == s]
         for (pair, _), found in zip(mine, own.align_words([captions for _, captions in mine]), strict=False):
             pair += [found.reference, found.candidate, [list(match) for match in found.matches]]
 
@@ -197,7 +197,7 @@ def align_words(rows: Sequence[Sequence[Any]], pairs: Sequence[Pairs]) -> None:
 def walk_pairs(rows: Sequence[Sequence[Any]]) -> Iterator[tuple[int, list[Any], tuple[str, str]]]:
     """System, pair, captions of reference and prediction."""
     for _, _, _, sets, systems in rows:
-        for s, (events, listed) in ((s, told) for s, told in enumerate(systems) if told):
+        for s, (events, listed) in ((s, row) for s, row in enumerate(systems) if row):
             for golds, pairs in zip(sets, listed, strict=True):
                 for pair in pairs:
                     yield s, pair, (golds[pair[0]][2], events[pair[1]][2])

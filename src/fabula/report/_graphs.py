@@ -45,13 +45,13 @@ def add_item_graphs(results: Sequence[Result], rows: Sequence[list[Any]]) -> lis
     names = name_graphs(results[0])
     if not names:
         return []
-    some = rows[: GRAPHED // (len(names) * len(results))]
+    first_rows = rows[: GRAPHED // (len(names) * len(results))]
     for row in rows:
         row.append([None] * len(results))
     for s, result in enumerate(results):
-        given = [row for row in some if row[2][s] is not None and row[3]]
-        graphs = [draw_items(result, name, [row[0] for row in given]) for name in names]
-        for row, of_row in zip(given, zip(*graphs, strict=True), strict=True):
+        scored_rows = [row for row in first_rows if row[2][s] is not None and row[3]]
+        graphs = [draw_items(result, name, [row[0] for row in scored_rows]) for name in names]
+        for row, of_row in zip(scored_rows, zip(*graphs, strict=True), strict=True):
             row[-1][s] = list(of_row)
     return names
 
@@ -69,9 +69,14 @@ def add_story_graphs(results: Sequence[Result], rows: Sequence[list[Any]]) -> li
         return []
     slots: list[Slot] = []
     for row in rows:
-        row.append([[[None] * len(pairs) for pairs in told[1]] if told else None for told in row[4]])
-        for s, told in enumerate(row[4]):
-            if told and len(slots) * len(names) < GRAPHED:
+        row.append(
+            [
+                [[None] * len(pairs) for pairs in events_and_pairs[1]] if events_and_pairs else None
+                for events_and_pairs in row[4]
+            ]
+        )
+        for s, events_and_pairs in enumerate(row[4]):
+            if events_and_pairs and len(slots) * len(names) < GRAPHED:
                 slots += list_slots(s, row)
     for name in names:
         for s, result in enumerate(results):
@@ -89,11 +94,11 @@ def draw_slots(result: Result, name: str, slots: Sequence[Slot]) -> None:
     metric = result.metrics[name]
 
     @cache
-    def tell(corpus: int | None, video: str) -> list[str]:
-        told = result.predictions if corpus is None else result.refs[corpus]
-        return tell_captions(metric, told[video], corpus is None) if told else []
+    def caption_texts(corpus: int | None, video: str) -> list[str]:
+        stories = result.predictions if corpus is None else result.refs[corpus]
+        return tell_captions(metric, stories[video], corpus is None) if stories else []
 
-    pairs = [(tell(None, s.video)[s.pair[1]], tell(s.set, s.video)[s.pair[0]]) for s in slots]
+    pairs = [(caption_texts(None, s.video)[s.pair[1]], caption_texts(s.set, s.video)[s.pair[0]]) for s in slots]
     for slot, graphs in zip(slots, metric.graphs(pairs), strict=True):
         slot.graphs[slot.at] = [*(slot.graphs[slot.at] or []), list_tuples(graphs)]
 

@@ -13,11 +13,11 @@ from fabula.report._data import LOW, list_metrics, list_numbers, read_values, ro
 def list_images(results: Sequence[Result], systems: Sequence[str]) -> dict[str, Any]:
     """base.js says what a row is. Boxes are those of the first metric: merged, and claimed by its rules."""
     first, values = results[0], [read_values(r) for r in results]
-    kept: list[Described] = [r.kept for r in results]
+    described: list[Described] = [r.kept for r in results]
     names, judge = list(values[0]), next(iter(first.metrics))
     rows = []
-    for id, picture in kept[0].refs.items():
-        judged = [each.judge(result, judge, id) for each, result in zip(kept, results, strict=True)]
+    for id, picture in described[0].refs.items():
+        judged = [each.judge(result, judge, id) for each, result in zip(described, results, strict=True)]
         rows.append(
             [
                 id,

@@ -19,8 +19,8 @@ LISTS = ("VCMR", "SVMR", "VR")  # the order in which lists are shown
 def list_queries(results: Sequence[Result], systems: Sequence[str]) -> dict[str, Any]:
     """report.js says what a row is."""
     first, values = results[0], [read_values(r) for r in results]
-    kept: list[Answers] = [r.kept for r in results]
-    names = list(dict.fromkeys(name for each in kept for name in each.lists))
+    answers: list[Answers] = [r.kept for r in results]
+    names = list(dict.fromkeys(name for each in answers for name in each.lists))
     names.sort(key=lambda name: LISTS.index(name) if name in LISTS else -1)
     shown = [name for name in names if name != "VR"] or names  # where to look, not which video alone
     metrics = list(values[0])
@@ -32,13 +32,13 @@ def list_queries(results: Sequence[Result], systems: Sequence[str]) -> dict[str,
             query.video,
             round_seconds(query.duration or 0.0),
             [[round_seconds(a), round_seconds(b)] for a, b in query.windows],
-            [list_answers(each, query, shown) for each in kept],
+            [list_answers(each, query, shown) for each in answers],
             list_marks(query),
-            list_saliency(kept, query, shown),
+            list_saliency(answers, query, shown),
             query.type,
-            [find_words(each, query, shown) for each in kept],
+            [find_words(each, query, shown) for each in answers],
         ]
-        for id, query in kept[0].queries.items()
+        for id, query in answers[0].queries.items()
     ]
     lead = sort_worst_first(rows, metrics, lambda row: first_overlap(row))
     clips = [m.param("clip") for m in first.metrics.values() if m.param("clip") is not None]
@@ -63,23 +63,23 @@ def first_overlap(row: Sequence[Any]) -> float:
     return float(lists[0][0][2]) if lists and lists[0] else 0.0
 
 
-def list_answers(kept: Answers, query: Query, lists: Sequence[str]) -> list[list[list[Any]]] | None:
+def list_answers(answers: Answers, query: Query, lists: Sequence[str]) -> list[list[list[Any]]] | None:
     """[start, end, IoU, score, window, maybe another video] an answer, list by list; null: no list names the query."""
-    found = [kept.find(name, query.id) if name in kept.lists else None for name in lists]
+    found = [answers.find(name, query.id) if name in answers.lists else None for name in lists]
     if all(ranking is None for ranking in found):
         return None
-    return [[] if r is None else [list_answer(a) for a in kept.judge(query, r)] for r in found]
+    return [[] if r is None else [list_answer(a) for a in answers.judge(query, r)] for r in found]
 
 
 def list_answer(answer: Answer) -> list[Any]:
     ends = [round_seconds(t) if math.isfinite(t) else str(t) for t in (answer.start, answer.end)]
-    told = [*ends, round(answer.iou, 4), round_number(answer.score), answer.window]
-    return told if answer.video is None else [*told, answer.video]
+    cells = [*ends, round(answer.iou, 4), round_number(answer.score), answer.window]
+    return cells if answer.video is None else [*cells, answer.video]
 
 
-def find_words(kept: Answers, query: Query, lists: Sequence[str]) -> str | None:
+def find_words(answers: Answers, query: Query, lists: Sequence[str]) -> str | None:
     """What a language model said, where windows were read from its words; no more than a page can hold."""
-    found = (kept.find(name, query.id) for name in lists if name in kept.lists)
+    found = (answers.find(name, query.id) for name in lists if name in answers.lists)
     words = next((ranking.answer for ranking in found if ranking is not None and ranking.answer is not None), None)
     return words if words is None or len(words) <= WORDS else f"{words[:WORDS]} …"
 
@@ -92,11 +92,11 @@ def list_marks(query: Query) -> list[Any] | None:
 
 
 def list_saliency(
-    kept: Sequence[Answers], query: Query, lists: Sequence[str]
+    answers: Sequence[Answers], query: Query, lists: Sequence[str]
 ) -> list[list[float | None] | None] | None:
     """What each system gives to the clips."""
     out: list[list[float | None] | None] = []
-    for each in kept:
+    for each in answers:
         found = [each.find(name, query.id) for name in lists if name in each.lists]
         curve = next((r.saliency for r in found if r is not None and r.saliency is not None), None)
         finite = None if curve is None else [x if math.isfinite(x) else 0.0 for x in curve.tolist()]

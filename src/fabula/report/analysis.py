@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from fabula.report.figures import Figure, as_file, as_inline
+from fabula.report.drawing.panels import Figure, as_file, as_inline
 from fabula.report.html import draw_head, draw_warnings, escape_text, hash_source, read_asset
 
 STYLE = """
@@ -44,9 +44,9 @@ def analysis_page(analysis: Analysis) -> str:
 
 def as_files(analysis: Analysis) -> dict[str, str]:
     """Name → text: the page, its figures, its numbers."""
-    told = {"title": analysis.title, "notes": list(analysis.notes), **analysis.numbers}
+    document = {"title": analysis.title, "notes": list(analysis.notes), **analysis.numbers}
     return {
         "index.html": analysis_page(analysis),
         **{f"{figure.name}.svg": as_file(figure) for figure in analysis.figures},
-        "analysis.json": json.dumps(told, ensure_ascii=False, indent=1, allow_nan=False) + "\n",
+        "analysis.json": json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False) + "\n",
     }

@@ -29,9 +29,9 @@ def ends(interval: Interval | None) -> list[float] | None:
     return None if interval is None else list(interval)
 
 
-def tables(seen: Diagnosis) -> Iterator[Table]:
+def tables(diagnosis: Diagnosis) -> Iterator[Table]:
     """Repairs, factors, slices of videos, slices of events."""
-    scale = seen.scale
+    scale = diagnosis.scale
     repairs = [
         [
             r.kind.replace("_", " "),
@@ -41,74 +41,77 @@ def tables(seen: Diagnosis) -> Iterator[Table]:
             f"{r.gain * scale:+.2f}",
             spread(r.interval, scale, "+") if r.errors else "",
         ]
-        for r in seen.repairs
+        for r in diagnosis.repairs
     ]
-    yield ["if repaired", "errors", "videos", seen.metric, "gain", "interval"], repairs
-    if seen.factors:
-        numbers = [f"{getattr(seen.factors, name):.4f}" for name in CHAIN]
+    yield ["if repaired", "errors", "videos", diagnosis.metric, "gain", "interval"], repairs
+    if diagnosis.factors:
+        numbers = [f"{getattr(diagnosis.factors, name):.4f}" for name in CHAIN]
         yield (
             ["score =", *(f"{name}{' ×' if name != CHAIN[-1] else ''}" for name in CHAIN)],
-            [[f"{seen.factors.product * scale:.2f}", *numbers]],
+            [[f"{diagnosis.factors.product * scale:.2f}", *numbers]],
         )
     yield (
-        ["videos by", "", "videos", seen.metric, "interval"],
+        ["videos by", "", "videos", diagnosis.metric, "interval"],
         [
             [s.attribute, s.label, f"{s.videos:,}", f"{s.value * scale:.2f}", spread(s.interval, scale)]
-            for s in seen.videos
+            for s in diagnosis.videos
         ],
     )
     yield (
         ["events by", "", "events", "found", "mean IoU"],
-        [[s.attribute, s.label, f"{s.events:,}", f"{s.found * 100:.2f}", f"{s.iou * 100:.2f}"] for s in seen.events],
+        [
+            [s.attribute, s.label, f"{s.events:,}", f"{s.found * 100:.2f}", f"{s.iou * 100:.2f}"]
+            for s in diagnosis.events
+        ],
     )
 
 
-def how(seen: Diagnosis) -> str:
-    limits = ",".join(f"{name}={value}" for name, value in asdict(seen.limits).items())
-    used = [*(r.ci_method for r in seen.repairs if r.errors), *(s.ci_method for s in seen.videos)]
-    return f"{seen.signature}|limits:{limits}|ci:{seen.how.named(name_methods(used))}"
+def how(diagnosis: Diagnosis) -> str:
+    limits = ",".join(f"{name}={value}" for name, value in asdict(diagnosis.limits).items())
+    used = [*(r.ci_method for r in diagnosis.repairs if r.errors), *(s.ci_method for s in diagnosis.videos)]
+    return f"{diagnosis.signature}|limits:{limits}|ci:{diagnosis.how.named(name_methods(used))}"
 
 
-def plain(seen: Diagnosis | Retrieval) -> Iterator[str]:
-    return retrieval_plain(seen) if isinstance(seen, Retrieval) else errors_plain(seen)
+def plain(diagnosis: Diagnosis | Retrieval) -> Iterator[str]:
+    return retrieval_plain(diagnosis) if isinstance(diagnosis, Retrieval) else errors_plain(diagnosis)
 
 
-def draw_tables(seen: Diagnosis | Retrieval) -> Callable[[], Group] | None:
+def draw_tables(diagnosis: Diagnosis | Retrieval) -> Callable[[], Group] | None:
     """Tables for a terminal; None where plain lines will do."""
-    return None if isinstance(seen, Retrieval) else lambda: rich_tables(seen)
+    return None if isinstance(diagnosis, Retrieval) else lambda: rich_tables(diagnosis)
 
 
-def as_json(seen: Diagnosis | Retrieval) -> dict[str, Any]:
-    return retrieval_json(seen) if isinstance(seen, Retrieval) else errors_json(seen)
+def as_json(diagnosis: Diagnosis | Retrieval) -> dict[str, Any]:
+    return retrieval_json(diagnosis) if isinstance(diagnosis, Retrieval) else errors_json(diagnosis)
 
 
-def errors_plain(seen: Diagnosis) -> Iterator[str]:
-    yield f"{seen.metric}\t{seen.value * seen.scale:.2f}"
-    for head, lines in tables(seen):
+def errors_plain(diagnosis: Diagnosis) -> Iterator[str]:
+    yield f"{diagnosis.metric}\t{diagnosis.value * diagnosis.scale:.2f}"
+    for head, lines in tables(diagnosis):
         yield ""
         yield from plain_rows(head, lines)
     yield ""
-    yield how(seen)
+    yield how(diagnosis)
 
 
-def rich_tables(seen: Diagnosis) -> Group:
+def rich_tables(diagnosis: Diagnosis) -> Group:
     from rich.console import Group
     from rich.text import Text
 
     from fabula.report.layout import Paragraph, TextTable
 
-    shown: list[Any] = [Text(f"{printable(seen.metric)}  {seen.value * seen.scale:.2f}", style="bold")]
-    for head, lines in tables(seen):
+    shown: list[Any] = [Text(f"{printable(diagnosis.metric)}  {diagnosis.value * diagnosis.scale:.2f}", style="bold")]
+    for head, lines in tables(diagnosis):
         shown += [Text(), TextTable(head, lines, names=1 if head[1] else 2)]
-    return Group(*shown, Text(), Paragraph(how(seen), style="dim"))
+    return Group(*shown, Text(), Paragraph(how(diagnosis), style="dim"))
 
 
-def errors_json(seen: Diagnosis) -> dict[str, Any]:
+def errors_json(diagnosis: Diagnosis) -> dict[str, Any]:
     return {
-        "task": seen.task,
-        "metric": seen.metric,
-        "signature": seen.signature,
-        "value": seen.value,
+        "task": diagnosis.task,
+        "metric": diagnosis.metric,
+        "signature": diagnosis.signature,
+        "value": diagnosis.value,
         "repairs": [
             {
                 "kind": r.kind,
@@ -119,44 +122,44 @@ def errors_json(seen: Diagnosis) -> dict[str, Any]:
                 "ci": ends(r.interval),
                 "ci_method": r.ci_method,
             }
-            for r in seen.repairs
+            for r in diagnosis.repairs
         ],
-        "factors": seen.factors.to_dict() if seen.factors else None,
+        "factors": diagnosis.factors.to_dict() if diagnosis.factors else None,
         "slices": {
-            "videos": [{**asdict(s), "interval": ends(s.interval)} for s in seen.videos],
-            "events": [asdict(s) for s in seen.events],
+            "videos": [{**asdict(s), "interval": ends(s.interval)} for s in diagnosis.videos],
+            "events": [asdict(s) for s in diagnosis.events],
         },
-        "limits": asdict(seen.limits),
-        "ci": asdict(seen.how),
-        "counts": seen.counts,
-        "warnings": list(seen.warnings),
+        "limits": asdict(diagnosis.limits),
+        "ci": asdict(diagnosis.how),
+        "counts": diagnosis.counts,
+        "warnings": list(diagnosis.warnings),
     }
 
 
-def retrieval_plain(seen: Retrieval) -> Iterator[str]:
+def retrieval_plain(diagnosis: Retrieval) -> Iterator[str]:
     """What is wrong with the queries."""
-    said = {"right": f"right (R@{seen.k}, IoU ≥ {seen.iou:g})"}
+    labels = {"right": f"right (R@{diagnosis.k}, IoU ≥ {diagnosis.iou:g})"}
     head = ["queries", "number", "share", "interval"]
     lines = [
-        [said.get(f.kind, f"{f.kind} wrong"), f"{f.queries:,}", f"{f.share * 100:.2f}", spread(f.interval, 100)]
-        for f in seen.faults
+        [labels.get(f.kind, f"{f.kind} wrong"), f"{f.queries:,}", f"{f.share * 100:.2f}", spread(f.interval, 100)]
+        for f in diagnosis.faults
     ]
-    methods = seen.how.named(name_methods(f.ci_method for f in seen.faults))
+    methods = diagnosis.how.named(name_methods(f.ci_method for f in diagnosis.faults))
     yield from plain_rows(head, lines)
     yield ""
-    yield f"queries:{seen.queries}|k:{seen.k}|iou:{seen.iou:g}|ci:{methods}"
+    yield f"queries:{diagnosis.queries}|k:{diagnosis.k}|iou:{diagnosis.iou:g}|ci:{methods}"
 
 
-def retrieval_json(seen: Retrieval) -> dict[str, Any]:
+def retrieval_json(diagnosis: Retrieval) -> dict[str, Any]:
     return {
         "task": "moments",
-        "k": seen.k,
-        "iou": seen.iou,
-        "queries": seen.queries,
+        "k": diagnosis.k,
+        "iou": diagnosis.iou,
+        "queries": diagnosis.queries,
         "faults": {
             f.kind: {"queries": f.queries, "share": f.share, "ci": ends(f.interval), "ci_method": f.ci_method}
-            for f in seen.faults
+            for f in diagnosis.faults
         },
-        "ci": asdict(seen.how),
-        "warnings": list(seen.warnings),
+        "ci": asdict(diagnosis.how),
+        "warnings": list(diagnosis.warnings),
     }

@@ -51,8 +51,8 @@ def film_page(films: Sequence[Film], title: str, *, folder: Path | None = None, 
     place = Path(folder or ".")
     rows = [row_of(film, place) for film in films]
     n = sum(len(film.captions) for film in films)
-    seen = sum(len(film.people) for film in films)
-    lead = f"{count(len(films), 'film')}, {count(n, 'clip')} told, {count(seen, 'person', 'people')} seen"
+    people = sum(len(film.people) for film in films)
+    lead = f"{count(len(films), 'film')}, {count(n, 'clip')} told, {count(people, 'person', 'people')} seen"
     return draw_watch(rows, title, lead, notes)
 
 
@@ -68,9 +68,9 @@ def row_of(film: Film, place: Path) -> list[Any]:
     events = []
     for start, end, caption in film.captions:
         named = [int(m[1]) for m in ID.finditer(caption)]
-        told = put_names(caption, names)
+        named_caption = put_names(caption, names)
         who = list(dict.fromkeys(at[p] for p in named if p in at))
-        events.append([round_seconds(start), round_seconds(end), told, who])
+        events.append([round_seconds(start), round_seconds(end), named_caption, who])
     people = [
         [
             label(person),

@@ -74,12 +74,12 @@ def page(
     jump = f' <a href="#rows">{ROWS[str(data["kind"])][0]}</a>' if data else ""
     several = sum(len(r.warnings) for r in results)
     warned = f"{several} warning{'s' * (several != 1)}" if several else "no warnings"
-    made = f"task {result.task} · protocol {result.protocol} · fabula {result.fabula} · {warned}"
+    facts = f"task {result.task} · protocol {result.protocol} · fabula {result.fabula} · {warned}"
     return f"""{draw_head(title, style, ours)}<body>
 <header>
 <h1>{escape_text(title)}</h1>
 <p class="lead">{lead}</p>
-<p class="meta">{escape_text(made)}</p>
+<p class="meta">{escape_text(facts)}</p>
 <nav aria-label="Parts of this page"><a href="#scores">Scores</a>{jump} <a href="#counts">Counts and warnings</a>
 <a href="#signatures">Signatures</a></nav>
 </header>
@@ -172,20 +172,20 @@ def escape_text(text: str) -> str:
 def check_comparable(a: Result, b: Result) -> None:
     """Two results can stand side by side when they measured the same thing in the same way."""
     if (a.task, a.protocol, list(a.scores)) != (b.task, b.protocol, list(b.scores)):
-        seen = " and ".join(f"{r.task}, {r.protocol}: {', '.join(r.scores)}" for r in (a, b))
-        raise SpecError(f"the two results do not hold the same metrics ({seen}); score both with the same options")
+        both = " and ".join(f"{r.task}, {r.protocol}: {', '.join(r.scores)}" for r in (a, b))
+        raise SpecError(f"the two results do not hold the same metrics ({both}); score both with the same options")
     if [ref.stories for ref in a.refs] != [ref.stories for ref in b.refs] or list_kept(a) != list_kept(b):
         raise SpecError("the two results do not have the same references; score both against the same files")
 
 
 def list_kept(result: Result) -> list[Any]:
     """The queries, images or sets that a result compared with."""
-    kept = result.kept
-    if isinstance(kept, Answers):
-        return list(kept.queries.values())
-    if isinstance(kept, Described):
-        return list(kept.refs)
-    return [] if kept is None else list(kept.sets)
+    compared = result.kept
+    if isinstance(compared, Answers):
+        return list(compared.queries.values())
+    if isinstance(compared, Described):
+        return list(compared.refs)
+    return [] if compared is None else list(compared.sets)
 
 
 def show_number(value: float | None, score: Score, sign: str = "") -> str:
@@ -217,8 +217,8 @@ def draw_scores(results: Sequence[Result], systems: Sequence[str]) -> str:
         cells = [f"<td><b>{show_number(r[name].value, s)}</b>{show_interval(r[name])}</td>" for r in results]
         cells += [f"<td>{show_number(r[name].value - s.value, s, '+')}</td>" for r in rest]
         if several:
-            told = (f"{escape_text(f)} {show_number(v, s)}" for f, v in s.values.items() if f != s.primary)
-            cells.append(f'<td class="others">{" · ".join(told)}</td>')
+            numbers = (f"{escape_text(f)} {show_number(v, s)}" for f, v in s.values.items() if f != s.primary)
+            cells.append(f'<td class="others">{" · ".join(numbers)}</td>')
         else:
             cells += [f"<td>{show_number(s.values.get(f) if f != s.primary else None, s)}</td>" for f in others]
         what = "" if s.primary == "value" else f" <small>{escape_text(s.primary)}</small>"
@@ -238,8 +238,8 @@ def draw_signatures(results: Sequence[Result]) -> str:
     lines = []
     for name in results[0].scores:
         codes = dict.fromkeys(r[name].signature for r in results)
-        told = "".join(f"<dd><code>{show_signature(signature)}</code></dd>" for signature in codes)
-        lines.append(f"<dt>{escape_text(name)}</dt>{told}")
+        codes_html = "".join(f"<dd><code>{show_signature(signature)}</code></dd>" for signature in codes)
+        lines.append(f"<dt>{escape_text(name)}</dt>{codes_html}")
     many = f"{len(lines)} signature{'s' * (len(lines) != 1)}: every choice that made each number"
     return f'<details class="signatures"><summary>{many}</summary><dl>{"".join(lines)}</dl></details>'
 

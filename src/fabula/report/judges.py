@@ -21,10 +21,10 @@ def number(value: float, scale: float = 100.0, signed: bool = False) -> str:
 
 
 def bounded(of: Estimate, scale: float = 100.0, signed: bool = False) -> str:
-    told = number(of.value, scale, signed)
+    value = number(of.value, scale, signed)
     if not isfinite(of.low):
-        return told
-    return f"{told} [{number(of.low, scale, signed)}, {number(of.high, scale, signed)}]"
+        return value
+    return f"{value} [{number(of.low, scale, signed)}, {number(of.high, scale, signed)}]"
 
 
 def name_intervals(how: Resampling, of: Sequence[Estimate]) -> str:
@@ -45,26 +45,27 @@ def line_of(b: Beside) -> list[str]:
     return [b.name, b.kind, str(b.pairs), str(b.unread), number(b.mean), *compared]
 
 
-def checked(seen: Checked) -> Iterator[str]:
+def checked(check: Checked) -> Iterator[str]:
     yield from plain_rows(
         CHECK,
         [
-            ["(itself)", "", str(seen.read), str(seen.base.unread), number(seen.base.mean), *[""] * 4],
-            *map(line_of, seen.beside),
+            ["(itself)", "", str(check.read), str(check.base.unread), number(check.base.mean), *[""] * 4],
+            *map(line_of, check.beside),
         ],
     )
-    of = [e for b in seen.beside for e in (b.equal, b.shift, b.gap, b.alpha)]
+    of = [e for b in check.beside for e in (b.equal, b.shift, b.gap, b.alpha)]
     yield ""
-    yield f"judge:{seen.judge}|model:{seen.model}|prompt:{seen.prompt}|pairs:{seen.pairs} of {seen.of}|" + (
-        f"ids:{seen.ids}|calls:{seen.calls}|asked:{seen.asked}|record:{seen.record}|ci:{name_intervals(seen.how, of)}"
+    yield f"judge:{check.judge}|model:{check.model}|prompt:{check.prompt}|pairs:{check.pairs} of {check.of}|" + (
+        f"ids:{check.ids}|calls:{check.calls}|asked:{check.asked}|record:{check.record}"
+        f"|ci:{name_intervals(check.how, of)}"
     )
 
 
-def checked_json(seen: Checked) -> dict[str, Any]:
+def checked_json(check: Checked) -> dict[str, Any]:
     names = ("judge", "model", "prompt", "pairs", "of", "ids", "calls", "asked", "record")
-    base = {"mean": seen.base.mean, "unread": seen.base.unread, "missing": seen.base.missing}
-    told = {name: getattr(seen, name) for name in names} | {"base": base, "ci": asdict(seen.how)}
-    return only_finite(told | {"beside": [asdict(b) for b in seen.beside], "warnings": list(seen.warnings)})
+    base = {"mean": check.base.mean, "unread": check.base.unread, "missing": check.base.missing}
+    document = {name: getattr(check, name) for name in names} | {"base": base, "ci": asdict(check.how)}
+    return only_finite(document | {"beside": [asdict(b) for b in check.beside], "warnings": list(check.warnings)})
 
 
 def planned(plan: CheckPlan) -> Iterator[str]:
@@ -84,28 +85,30 @@ def line_of_attack(a: Attack) -> list[str]:
     return [a.name, a.kind, str(a.attempts), str(a.unread), *means, str(a.succeeded), str(a.full), known]
 
 
-def attacked(seen: Attacked) -> Iterator[str]:
+def attacked(attack: Attacked) -> Iterator[str]:
     yield from plain_rows(
         ATTACK,
-        [line_of_attack(a) for a in seen.attacks],
+        [line_of_attack(a) for a in attack.attacks],
     )
-    tried, rose, full = seen.injections
+    tried, rose, full = attack.injections
     yield ""
-    yield f"predictions {number(seen.right)}, wrong captions {number(seen.wrong)}; {seen.unread} judgements unread"
+    both = f"predictions {number(attack.right)}, wrong captions {number(attack.wrong)}"
+    yield f"{both}; {attack.unread} judgements unread"
     if tried:
         yield f"{tried} attempts to instruct the judge: {rose} raised the score, {full} to full marks"
-    who = f"judge:{seen.judge}|model:{seen.model}|prompt:{seen.prompt}"
-    yield f"{who}|pairs:{seen.pairs}|record:{seen.record}|ci:{name_intervals(seen.how, [a.gain for a in seen.attacks])}"
+    who = f"judge:{attack.judge}|model:{attack.model}|prompt:{attack.prompt}"
+    intervals = name_intervals(attack.how, [a.gain for a in attack.attacks])
+    yield f"{who}|pairs:{attack.pairs}|record:{attack.record}|ci:{intervals}"
 
 
-def attacked_json(seen: Attacked) -> dict[str, Any]:
-    told = asdict(seen) | {"injections": dict(zip(("tried", "rose", "full"), seen.injections, strict=True))}
-    return only_finite({("ci" if k == "how" else k): v for k, v in told.items()})
+def attacked_json(attack: Attacked) -> dict[str, Any]:
+    document = asdict(attack) | {"injections": dict(zip(("tried", "rose", "full"), attack.injections, strict=True))}
+    return only_finite({("ci" if k == "how" else k): v for k, v in document.items()})
 
 
-def only_finite(told: dict[str, Any]) -> dict[str, Any]:
+def only_finite(document: dict[str, Any]) -> dict[str, Any]:
     """The same with null where a number is none."""
-    return {k: finite(v) for k, v in told.items()}
+    return {k: finite(v) for k, v in document.items()}
 
 
 def finite(value: Any) -> Any:
@@ -122,24 +125,24 @@ SEATS = ("judge", "metric", "score", "unparsed", "calls", "spared")
 SHOWN = 3  # videos, and judgements, that a sentence names
 
 
-def panel(seen: Panel) -> Iterator[str]:
+def panel(judges: Panel) -> Iterator[str]:
     """A line a judge."""
     lines = []
-    for seat in (s for s in seen.seats if s.result is not None):
+    for seat in (s for s in judges.seats if s.result is not None):
         for label, score in seat.result.scores.items() if seat.result else ():
-            told = dict(part.partition(":")[::2] for part in score.signature.split("|")[1:])
+            fields = dict(part.partition(":")[::2] for part in score.signature.split("|")[1:])
             value = f"{score.value * score.scale:.2f}"
-            lines.append([seat.name, label.partition("(")[0], value, *(told.get(k, "") for k in SEATS[3:])])
+            lines.append([seat.name, label.partition("(")[0], value, *(fields.get(k, "") for k in SEATS[3:])])
     yield from plain_rows(SEATS, lines)
 
 
-def differences(seen: Panel) -> Iterator[str]:
+def differences(judges: Panel) -> Iterator[str]:
     """What parts each judge from the first, and where it shows."""
     yield ""
-    for seat in seen.seats:
+    for seat in judges.seats:
         if seat.result is None:
             yield f"{seat.name}: not computed: {seat.refused}"
-    for d in seen.differences():
+    for d in judges.differences():
         yield from tell_difference(d)
 
 
@@ -159,7 +162,7 @@ def tell_difference(d: Difference) -> Iterator[str]:
             yield f"    {values}: {one.pair.prediction!r} against {one.pair.reference!r}"
 
 
-def panel_json(seen: Panel) -> dict[str, Any]:
+def panel_json(judges: Panel) -> dict[str, Any]:
     seats = [
         {
             "name": seat.name,
@@ -168,7 +171,7 @@ def panel_json(seen: Panel) -> dict[str, Any]:
             "scores": {} if seat.result is None else {k: s.values for k, s in seat.result.scores.items()},
             "signatures": {} if seat.result is None else {k: s.signature for k, s in seat.result.scores.items()},
         }
-        for seat in seen.seats
+        for seat in judges.seats
     ]
     apart = [
         {
@@ -185,6 +188,6 @@ def panel_json(seen: Panel) -> dict[str, Any]:
             "differing": d.differing,
             "disputed": [asdict(one) for one in d.disputed],
         }
-        for d in seen.differences()
+        for d in judges.differences()
     ]
-    return only_finite({"task": seen.task, "seats": seats, "differences": apart, "warnings": list(seen.warnings)})
+    return only_finite({"task": judges.task, "seats": seats, "differences": apart, "warnings": list(judges.warnings)})

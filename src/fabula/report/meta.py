@@ -71,7 +71,7 @@ def latex(m: Meta) -> Iterator[str]:
 
 
 def as_json(m: Meta) -> dict[str, Any]:
-    def told(s: Statistic, name: str = "value") -> dict[str, Any]:
+    def statistic_json(s: Statistic, name: str = "value") -> dict[str, Any]:
         value = None if s.value != s.value else s.value
         return {name: value, "ci": None if s.interval is None else list(s.interval)}
 
@@ -80,16 +80,18 @@ def as_json(m: Meta) -> dict[str, Any]:
         "statistic": m.statistic,
         "metrics": {
             line.metric: {
-                "segment": {name: told(s) for name, s in line.segment.items()},
-                "system": {name: told(s) for name, s in line.system.items()},
-                "kappa": {name: told(s) for name, s in line.kappa.items()},
+                "segment": {name: statistic_json(s) for name, s in line.segment.items()},
+                "system": {name: statistic_json(s) for name, s in line.system.items()},
+                "kappa": {name: statistic_json(s) for name, s in line.kappa.items()},
                 "epsilon": line.epsilon,
                 "calibrated": line.calibrated,
             }
             for line in m.lines
         },
         "differences": [
-            {"a": c.a, "b": c.b} | told(Statistic(c.delta, c.interval), "delta") | {"p": c.p, "p_holm": c.p_holm}
+            {"a": c.a, "b": c.b}
+            | statistic_json(Statistic(c.delta, c.interval), "delta")
+            | {"p": c.p, "p_holm": c.p_holm}
             for c in m.contests
         ],
         "notes": list(m.notes),

@@ -16,57 +16,60 @@ NAMED = 3  # units a sentence names; --explain lists them all
 WRITTEN = 100  # units a rule has in the JSON
 
 
-def cells(seen: Overview) -> list[list[str]]:
+def cells(overview: Overview) -> list[list[str]]:
     """A line per number, a column per protocol."""
     lines = []
-    for label, number in seen.lines():
-        scores = [c.result.scores.get(label) if c.result else None for c in seen.columns]
+    for label, number in overview.lines():
+        scores = [c.result.scores.get(label) if c.result else None for c in overview.columns]
         primary = next(s.primary for s in scores if s is not None)
         values = [f"{s.values[number] * s.scale:.2f}" if s and number in s.values else "" for s in scores]
         lines.append([title_number(label, number, primary), *values])
     return lines
 
 
-def plain(seen: Overview) -> Iterator[str]:
-    return plain_rows(head(seen), cells(seen))
+def plain(overview: Overview) -> Iterator[str]:
+    return plain_rows(head(overview), cells(overview))
 
 
-def rich_table(seen: Overview) -> TextTable:
+def rich_table(overview: Overview) -> TextTable:
     from rich.text import Text
 
     from fabula.report.layout import TextTable
 
-    rows: list[list[Cell]] = [[*(Text(c, style="bold") for c in line[:2]), *line[2:]] for line in cells(seen)]
-    return TextTable(head(seen), rows)
+    rows: list[list[Cell]] = [[*(Text(c, style="bold") for c in line[:2]), *line[2:]] for line in cells(overview)]
+    return TextTable(head(overview), rows)
 
 
-def head(seen: Overview) -> list[str]:
-    return ["metric", *(c.name for c in seen.columns)]
+def head(overview: Overview) -> list[str]:
+    return ["metric", *(c.name for c in overview.columns)]
 
 
-def reasons(seen: Overview) -> Iterator[str]:
+def reasons(overview: Overview) -> Iterator[str]:
     """One sentence for each number that differs from the default; protocols that agree share it."""
     yield ""
     under: dict[str, list[str]] = {}
-    for column in seen.columns[1:]:
+    for column in overview.columns[1:]:
         if column.result is None:
             yield f"{column.name}: not computed: {column.refused}"
             continue
-        for reason in seen.reasons(column.name):
+        for reason in overview.reasons(column.name):
             under.setdefault(explain_reason(reason), []).append(column.name)
     for sentence in sorted(under):
         metric, _, rest = sentence.partition("\t")
         yield f"{metric} under {', '.join(under[sentence])}: {rest}"
-    yield from readings(seen)
+    yield from readings(overview)
 
 
-def readings(seen: Overview) -> Iterator[str]:
+def readings(overview: Overview) -> Iterator[str]:
     """Of answers in words: a line per reader, how many it reads, and how many as ours does."""
-    if seen.readings is None:
+    if overview.readings is None:
         return
-    total = len(seen.readings.answers)
+    total = len(overview.readings.answers)
     yield ""
-    rows = [[name, str(seen.readings.read(name)), str(seen.readings.alike(name))] for name in seen.readings.windows]
+    rows = [
+        [name, str(overview.readings.read(name)), str(overview.readings.alike(name))]
+        for name in overview.readings.windows
+    ]
     yield from plain_rows([f"reader of {total} answers", "finds a window in", "first window as ours"], rows)
 
 
@@ -93,9 +96,9 @@ def one(units: str) -> str:
     return f"{units[:-3]}y" if units.endswith("ies") else units[:-1]
 
 
-def explained(seen: Overview, a: str, b: str) -> Iterator[str]:
+def explained(overview: Overview, a: str, b: str) -> Iterator[str]:
     """Number by number: the rules, each with the score it alone leads to, and the units in which it shows."""
-    found = seen.reasons(a, b)
+    found = overview.reasons(a, b)
     if not found:
         yield f"{a} and {b} give the same numbers here, or have no number in common"
     for reason in found:
@@ -127,12 +130,14 @@ def digits(here: float, there: float, scale: float) -> tuple[str, str]:
     return both[0], both[1]
 
 
-def as_json(seen: Overview) -> dict[str, Any]:
+def as_json(overview: Overview) -> dict[str, Any]:
     return {
-        "task": seen.task,
-        "protocols": {c.name: c.result.to_dict() if c.result else {"refused": c.refused} for c in seen.columns},
-        "reasons": {c.name: [reason_json(r) for r in seen.reasons(c.name)] for c in seen.columns[1:] if c.result},
-        **({} if seen.readings is None else {"readings": readings_json(seen.readings)}),
+        "task": overview.task,
+        "protocols": {c.name: c.result.to_dict() if c.result else {"refused": c.refused} for c in overview.columns},
+        "reasons": {
+            c.name: [reason_json(r) for r in overview.reasons(c.name)] for c in overview.columns[1:] if c.result
+        },
+        **({} if overview.readings is None else {"readings": readings_json(overview.readings)}),
     }
 
 

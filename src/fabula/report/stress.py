@@ -20,55 +20,57 @@ def shown(cell: Cell | None) -> str:
     return f"{cell.ratio:.2f}" + (" [{:.2f}, {:.2f}]".format(*cell.interval) if cell.interval else "")
 
 
-def counts(seen: Stress) -> list[str]:
+def counts(stress: Stress) -> list[str]:
     """How many stories each way applies to."""
-    return [str(max((c[way].stories for c in seen.cells.values() if c[way]), default=0)) for way in seen.ways]  # type: ignore[union-attr]
+    return [str(max((c[way].stories for c in stress.cells.values() if c[way]), default=0)) for way in stress.ways]  # type: ignore[union-attr]
 
 
-def lines(seen: Stress) -> tuple[list[str], list[list[str]]]:
+def lines(stress: Stress) -> tuple[list[str], list[list[str]]]:
     """A line per way, a column per metric: ŝ/s and its interval."""
-    names = list(seen.cells)
-    body = [[way, n, *(shown(seen[m][way]) for m in names)] for way, n in zip(seen.ways, counts(seen), strict=True)]
+    names = list(stress.cells)
+    body = [
+        [way, n, *(shown(stress[m][way]) for m in names)] for way, n in zip(stress.ways, counts(stress), strict=True)
+    ]
     return ["ŝ/s", "stories", *names], body
 
 
-def how(seen: Stress) -> str:
-    methods = name_methods(c.ci_method for ways in seen.cells.values() for c in ways.values() if c)
-    return f"stories:{seen.stories}|copies:{seen.copies}|seed:{seen.seed}|ci:{seen.how.named(methods)}"
+def how(stress: Stress) -> str:
+    methods = name_methods(c.ci_method for ways in stress.cells.values() for c in ways.values() if c)
+    return f"stories:{stress.stories}|copies:{stress.copies}|seed:{stress.seed}|ci:{stress.how.named(methods)}"
 
 
-def plain(seen: Stress) -> Iterator[str]:
-    yield from plain_rows(*lines(seen))
+def plain(stress: Stress) -> Iterator[str]:
+    yield from plain_rows(*lines(stress))
     yield ""
-    yield how(seen)
+    yield how(stress)
 
 
-def rich_tables(seen: Stress) -> Group:
+def rich_tables(stress: Stress) -> Group:
     """The lowest of each line, that which notices most, in bold."""
     from rich.console import Group
     from rich.text import Text
 
     from fabula.report.layout import Paragraph, TextTable
 
-    head, body = lines(seen)
+    head, body = lines(stress)
     rows = []
     for line in body:
         low = min((c.split()[0] for c in line[2:] if c), default="")
         styled = [Text(c, style="bold green" if c and c.split()[0] == low else "") for c in line[2:]]
         rows.append([Text(line[0], style="bold"), Text(line[1], style="dim"), *styled])
     note = "1: the metric does not notice; the metric that notices most is marked"
-    return Group(TextTable(head, rows), Text(), Paragraph(note, style="dim"), Paragraph(how(seen), style="dim"))
+    return Group(TextTable(head, rows), Text(), Paragraph(note, style="dim"), Paragraph(how(stress), style="dim"))
 
 
-def as_json(seen: Stress) -> dict[str, Any]:
+def as_json(stress: Stress) -> dict[str, Any]:
     return {
-        "stories": seen.stories,
-        "copies": seen.copies,
-        "seed": seen.seed,
-        "ci": asdict(seen.how),
+        "stories": stress.stories,
+        "copies": stress.copies,
+        "seed": stress.seed,
+        "ci": asdict(stress.how),
         "metrics": {
             m: {
-                "signature": seen.signatures[m],
+                "signature": stress.signatures[m],
                 "ways": {
                     way: None
                     if c is None
@@ -82,6 +84,6 @@ def as_json(seen: Stress) -> dict[str, Any]:
                     for way, c in ways.items()
                 },
             }
-            for m, ways in seen.cells.items()
+            for m, ways in stress.cells.items()
         },
     }

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from importlib.resources import files
 
 from fabula.report.compare import p_value, tex
+from fabula.report.drawing.charts import draw_counts, draw_estimates
 from fabula.report.html import draw_head, escape_text, hash_source
 from fabula.stats.twoway import Estimate
 from fabula.studies.results import Line, Results
@@ -139,59 +140,17 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return f'<div class="wide"><table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
-def draw_intervals(
-    lines: Sequence[tuple[str, Estimate]], low: float, high: float, unit: str, null: float | None
-) -> str:
-    """Dots with whiskers between `low` and `high`."""
-    left, wide, step = 260, 420, 30
-    height = step * len(lines) + 30
-
-    def x(v: float) -> float:
-        return left + wide * (min(max(v, low), high) - low) / (high - low)
-
-    parts = []
-    for k in range(5):
-        v = low + (high - low) * k / 4
-        parts.append(f'<line class="axis" x1="{x(v):.1f}" x2="{x(v):.1f}" y1="4" y2="{height - 24}"/>')
-        parts.append(f'<text class="soft" x="{x(v):.1f}" y="{height - 6}" text-anchor="middle">{v:g}{unit}</text>')
-    if null is not None:
-        parts.append(f'<line class="null" x1="{x(null):.1f}" x2="{x(null):.1f}" y1="4" y2="{height - 24}"/>')
-    for k, (name, e) in enumerate(lines):
-        y = 18 + step * k
-        parts.append(f'<text x="{left - 12}" y="{y + 4}" text-anchor="end">{escape_text(name[:36])}</text>')
-        if e.interval:
-            a, b = x(e.interval.low), x(e.interval.high)
-            parts.append(f'<line class="whisker" x1="{a:.1f}" x2="{b:.1f}" y1="{y}" y2="{y}"/>')
-        parts.append(f'<circle class="dot" cx="{x(e.value):.1f}" cy="{y}" r="5"/>')
-    told = "; ".join(f"{name}: {e.value:.2f}" for name, e in lines)
-    return (
-        f'<div class="wide"><svg viewBox="0 0 {left + wide + 40} {height}" width="{left + wide + 40}" role="img" '
-        f'aria-label="{escape_text(told)}">{"".join(parts)}</svg></div>'
-    )
+def draw_intervals(lines: Sequence[tuple[str, Estimate]], low: float, high: float, null: float | None) -> str:
+    return f'<div class="wide">{draw_estimates(lines, low, high, null)}</div>'
 
 
 def draw_marks(r: Results, measure: str) -> str:
-    """How often each mark was given, a row a system."""
-    left, cell, step = 260, 84, 34
-    parts = []
-    steps = [1, 2, 3, 4, 5]
-    for k, system in enumerate(r.systems):
-        held = Counter(int(t.value) for t in r.table if t.measure == measure and t.system == system and not t.excluded)
-        top = max(held.values(), default=1)
-        y = 8 + step * k
-        parts.append(f'<text x="{left - 12}" y="{y + 18}" text-anchor="end">{escape_text(system[:36])}</text>')
-        for s in steps:
-            tall = 24 * held[s] / top
-            at = left + cell * (s - 1)
-            parts.append(f'<rect class="fill" x="{at}" y="{y + 26 - tall:.1f}" width="40" height="{tall:.1f}"/>')
-            parts.append(f'<text class="soft" x="{at + 44}" y="{y + 24}">{held[s]}</text>')
-    y = 8 + step * len(r.systems) + 16
-    parts += [
-        f'<text class="soft" x="{left + cell * (s - 1) + 20}" y="{y}" text-anchor="middle">{s}</text>' for s in steps
-    ]
-    wide = left + cell * 5
-    label = 'role="img" aria-label="Marks of each system"'
-    drawn = f'<svg viewBox="0 0 {wide} {y + 8}" width="{wide}" {label}>{"".join(parts)}</svg>'
+    """How often each mark was given, a row per system."""
+    rows = {
+        system: Counter(int(t.value) for t in r.table if t.measure == measure and t.system == system and not t.excluded)
+        for system in r.systems
+    }
+    drawn = draw_counts(rows, [1, 2, 3, 4, 5], "Marks of each system")
     return f'<p>How often each mark was given ({escape_text(measure)}):</p><div class="wide">{drawn}</div>'
 
 
@@ -219,11 +178,11 @@ def page(r: Results) -> str:
     if shares:
         null = 0.5 if r.plan.form == "preference" else None
         named = [(f"{name_of(x)} {x.system} {x.kind}".strip(), x.estimate) for x in shares]
-        parts.append(draw_intervals(named, 0, 1, "", null))
+        parts.append(draw_intervals(named, 0, 1, null))
     if marks:
         low, high = (1.0, 5.0) if r.plan.form != "rank" else (1.0, float(max(2, len(r.systems))))
         named = [(f"{name_of(x)} {x.system} {x.kind}".strip(), x.estimate) for x in marks]
-        parts.append(draw_intervals(named, low, high, "", None))
+        parts.append(draw_intervals(named, low, high, None))
         if r.plan.form != "rank":
             parts += [draw_marks(r, m) for m in dict.fromkeys(x.measure for x in marks)]
     rows = []
@@ -253,7 +212,7 @@ def page(r: Results) -> str:
         parts.append(
             "<h2>Does the place matter?</h2><p>How often the first description came off better: ½ if it does not.</p>"
         )
-        parts.append(draw_intervals([(s.measure, s.estimate) for s in r.sides], 0, 1, "", 0.5))
+        parts.append(draw_intervals([(s.measure, s.estimate) for s in r.sides], 0, 1, 0.5))
     parts.append("<h2>Raters</h2>")
     parts.append(
         table(

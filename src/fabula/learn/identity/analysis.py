@@ -15,7 +15,7 @@ from fabula.core.notes import Progress, silent
 from fabula.learn.identity.attention import FaceShares, Shares, share_faces, share_streams
 from fabula.learn.identity.windows import tell_sets
 from fabula.report.analysis import Analysis
-from fabula.report.figures import Boxes, Curves, Figure, Grid, Panel
+from fabula.report.drawing.panels import Boxes, Curves, Figure, Grid, Panel
 
 if TYPE_CHECKING:
     from fabula.learn.identity.clips import Videosets

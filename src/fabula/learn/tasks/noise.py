@@ -26,9 +26,10 @@ from fabula.learn.tasks.vcmr import SKIP_BAD, granularity_of, only_inside, only_
 if TYPE_CHECKING:
     from torch import nn
 
-    from fabula.learn.noise.calibrate import Bin, Calibration
+    from fabula.learn.noise.calibrate import CaptionCalibration
     from fabula.learn.noise.texts import Texts, Wrong
     from fabula.media.stores.features import Features
+    from fabula.stats.calibration import Bin
 
 Granularity = Literal["fig", "cog"]
 HINT = 'a line is {"desc_id", "candidates": ["…", …]}, as provenance.jsonl of fabula annotate export has them'
@@ -115,7 +116,7 @@ class Scored:
     """All scores, and how they become probabilities."""
 
     rows: Sequence[Judgement]
-    calibration: Calibration | None = None
+    calibration: CaptionCalibration | None = None
     weights: str = ""
     simulated: bool = False
 
@@ -134,20 +135,20 @@ class Scored:
 
     def reliability(self) -> dict[str, list[Bin]]:
         """Bins of the probabilities without and with the calibration."""
-        from fabula.learn.noise.calibrate import Calibration, cut_bins
+        from fabula.learn.noise.calibrate import BINNING, CaptionCalibration
 
         scores, true = self.pairs()
-        kinds = {"σ(c)": Calibration()} | ({self.calibration.kind: self.calibration} if self.calibration else {})
-        return {name: cut_bins(made(scores), true) for name, made in kinds.items()}
+        kinds = {"σ(c)": CaptionCalibration()} | ({self.calibration.kind: self.calibration} if self.calibration else {})
+        return {name: BINNING.split(made(scores), true) for name, made in kinds.items()}
 
     def summary(self) -> dict[str, Any]:
-        from fabula.learn.noise.calibrate import ece
         from fabula.learn.noise.ranks import fold
+        from fabula.stats.calibration import expected_calibration_error
 
         return {
             "moments": len(self.rows),
             "true above disturbed": fold(self.ranks()),
-            "ECE": {name: ece(bins) for name, bins in self.reliability().items()},
+            "ECE": {name: expected_calibration_error(bins) for name, bins in self.reliability().items()},
             "calibration": None if self.calibration is None else asdict(self.calibration),
             "simulated": self.simulated,
         }
@@ -285,8 +286,8 @@ class Task(base.Task):
 
     def show(self, result: Scored, options: Any) -> None:
         from fabula.io.files import dump_json, write_text
-        from fabula.learn.noise.calibrate import fit, write_calibration
-        from fabula.learn.noise.draw import draw_reliability
+        from fabula.learn.noise.calibrate import BINNING, fit, write_calibration
+        from fabula.report.drawing.charts import draw_reliability
 
         if options.fit is not None:
             scores, true = result.pairs()
@@ -295,7 +296,7 @@ class Task(base.Task):
             result = replace(result, calibration=result.calibration or made)
         if options.diagram is not None:
             title = "Captions that are true, by probability" + (" (simulated features)" if result.simulated else "")
-            write_text(options.diagram, [draw_reliability(result.reliability(), title)])
+            write_text(options.diagram, [draw_reliability(result.reliability(), title, str(BINNING), "captions")])
         if options.summary is not None:
             dump_json(options.summary, result.summary(), indent=2)
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from fabula.media.people.cast import Cast
+from fabula.report.drawing.charts import draw_timeline
 from fabula.report.html import draw_head, escape_text, hash_source, read_asset
 
 TRACKS = 24  # pictures of a person
@@ -146,10 +147,6 @@ def draw_strip(cast: Cast, video: int, rows: Any) -> str:
     frames = np.unique(cast.faces.frame[own])
     if not len(frames):
         return ""
-    total = max(one.duration, 1e-9)
-    marks = []
-    for some in np.split(frames, np.flatnonzero(np.diff(frames) > 1) + 1):
-        x, w = some[0] / fps / total * 1000, max(2.0, len(some) / fps / total * 1000)
-        marks.append(f'<rect x="{x:.1f}" y="0" width="{w:.1f}" height="10"/>')
-    box = 'viewBox="0 0 1000 10" preserveAspectRatio="none" role="img" aria-label="when"'
-    return f'<span>{escape_text(one.id)}</span><svg class="strip" {box}>{"".join(marks)}</svg>'
+    runs = np.split(frames, np.flatnonzero(np.diff(frames) > 1) + 1)
+    strip = draw_timeline(((run[0] / fps, len(run) / fps) for run in runs), one.duration, "when")
+    return f"<span>{escape_text(one.id)}</span>{strip}"

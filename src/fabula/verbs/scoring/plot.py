@@ -16,8 +16,16 @@ from fabula.core.result import Result, Score
 from fabula.core.rows import wide as lay_wide
 from fabula.io.files import check_path
 from fabula.io.rows import Table, gather, read_table
-from fabula.report.plots import Curves, Interval, Intervals, Scatter, draw_curves, draw_intervals, draw_scatter
-from fabula.report.svg import COLUMN, PAGE
+from fabula.report.drawing.elements import COLUMN, PAGE
+from fabula.report.drawing.plots import (
+    Interval,
+    Intervals,
+    Scatter,
+    ThresholdCurves,
+    draw_curves,
+    draw_intervals,
+    draw_scatter,
+)
 from fabula.verbs.keywords import PlotKeywords
 from fabula.verbs.scoring.saved import load_result
 
@@ -168,7 +176,7 @@ def scale_of(column: str) -> float:
 # --- results ---------------------------------------------------------------------------------------------------------
 
 
-def make_curves(results: Mapping[str, Result], options: PlotOptions) -> Curves:
+def make_curves(results: Mapping[str, Result], options: PlotOptions) -> ThresholdCurves:
     """Lines of one metric for several systems, or of several metrics."""
     wanted = chosen_metrics(options)
     some = next(iter(results.values()))
@@ -191,7 +199,7 @@ def make_curves(results: Mapping[str, Result], options: PlotOptions) -> Curves:
             lines[label] = [(t, v * score.scale) for t, v in points]
     one = wanted[0] if len(wanted) == 1 else "score"
     seconds = any(t > 1 for points in lines.values() for t, _ in points)
-    return Curves(one, lines, "seconds" if seconds else "tIoU threshold")
+    return ThresholdCurves(one, lines, "seconds" if seconds else "tIoU threshold")
 
 
 def list_thresholds(score: Score, part: str | None) -> list[tuple[float, float]]:

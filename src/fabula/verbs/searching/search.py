@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fabula.library.calibrate import Calibration
     from fabula.library.find import Found, Searcher
     from fabula.library.store import Store
-    from fabula.report.figures import Figure
+    from fabula.report.drawing.panels import Figure
 
 
 @with_options(SearchOptions)

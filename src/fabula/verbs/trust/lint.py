@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Unpack
 
-from fabula.checks import Asked, Kind, Mended, Report, kind_of
+from fabula.checks import CheckRequest, Kind, Mended, Report, kind_of
 from fabula.core.errors import SpecError
 from fabula.core.options import Options, option, read_keywords, with_options
 from fabula.io.files import dump_json
@@ -81,7 +81,7 @@ def lint(
     options.check_fix(path)
     several = list(refs) if isinstance(refs, list | tuple) and not is_one(refs) else [refs]
     held = tuple(hold(ref, Hint("references", "references", options.task, options.refs_format)) for ref in several)
-    asked = Asked(path, held, options.format, options.refs_format)
+    asked = CheckRequest(path, held, options.format, options.refs_format)
     kind: Kind = kind_of(asked, options.task)
     report, format_read = kind.look(asked)
     if not fix:

@@ -144,7 +144,7 @@ def calibrate(outputs: Outputs, options: SearchOptions) -> None:
         made = api.calibrate(outputs.calibrate, options, progress)
     if outputs.plot is not None:
         from fabula.io.files import write_text
-        from fabula.report.figures import as_file
+        from fabula.report.drawing.panels import as_file
 
         write_text(outputs.plot, [as_file(made.figure)])
     if made.unknown:
@@ -152,7 +152,7 @@ def calibrate(outputs: Outputs, options: SearchOptions) -> None:
     c = made.calibration
     told = [
         f"map\t{c.kind} on {c.on}",
-        f"calibration error\t{made.ece:.4f}",
+        f"ECE (10 equal-width bins)\t{made.ece:.4f}",
         f"nothing said at .5, without an answer\t{made.refused:.4f}",
         f"nothing said at .5, with an answer\t{made.lost:.4f}",
     ]

@@ -1,6 +1,6 @@
-"""Plots that people put into papers, drawn as SVG from numbers that are there: scatter, curves, intervals.
+"""Plots for papers as SVG: scatter, curves, intervals.
 
-Nothing is computed here but places on paper; verbs/scoring/plot.py prepares the numbers, times 100.
+Only positions are computed here; the verb `plot` prepares the numbers, times 100 as tables print them.
 """
 
 from __future__ import annotations
@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from fabula.report import svg
+from fabula.report.drawing import elements as svg
 
-MARKED = 7  # thresholds that are all named on the axis
+MARKED = 7  # up to so many thresholds all have ticks
 NAMES = 34  # letters of a name on an axis, less where the plot is narrow
 
 
@@ -28,7 +28,7 @@ class Scatter:
 
 
 @dataclass(frozen=True, slots=True)
-class Curves:
+class ThresholdCurves:
     """A number against a threshold, a line per system or metric."""
 
     y: str
@@ -76,7 +76,7 @@ def draw_scatter(plot: Scatter, width: float) -> str:
     return svg.document(left + side + right, top + side + 30, parts, title, about)
 
 
-def draw_curves(plot: Curves, width: float) -> str:
+def draw_curves(plot: ThresholdCurves, width: float) -> str:
     left, top, right = 38.0, 8.0, 8.0
     height = min(0.68 * width, 2.9 * 72)
     xs = [x for line in plot.lines.values() for x, _ in line]
@@ -100,21 +100,21 @@ def draw_curves(plot: Curves, width: float) -> str:
 def draw_intervals(plot: Intervals, width: float) -> str:
     """Strips have axes of their own: metrics are not of one size."""
     letters = 14 if width <= svg.COLUMN else NAMES
-    names = list(dict.fromkeys(one.system for some in plot.metrics.values() for one in some))
+    names = list(dict.fromkeys(one.system for intervals in plot.metrics.values() for one in intervals))
     left = 10 + max(svg.width_of(svg.cut(name, letters)) for name in names)
     right, y, parts = 30.0, 4.0, list[str]()
-    for metric, some in plot.metrics.items():
+    for metric, intervals in plot.metrics.items():
         parts.append(svg.text(metric, 4, y + 9, font_weight="bold"))
         top, y = y + 13, y + 13
-        ends = [v for one in some for v in (one.low, one.value, one.high) if v is not None]
+        ends = [v for one in intervals for v in (one.low, one.value, one.high) if v is not None]
         scale = svg.Scale(*svg.widen(ends, 0.08), left, width - right)
-        bottom = top + 13.0 * len(some) + 3
+        bottom = top + 13.0 * len(intervals) + 3
         for value in scale.ticks(5):
             at = scale(value)
             parts.append(svg.line([(at, top), (at, bottom)], stroke=svg.RULE, stroke_width=0.5))
             parts.append(svg.text(f"{value:g}", at, bottom + 9, text_anchor="middle", fill=svg.SOFT, font_size=7))
         parts.append(svg.line([(left, bottom), (width - right, bottom)], stroke=svg.INK, stroke_width=0.6))
-        for one in some:
+        for one in intervals:
             k, at = names.index(one.system), y + 8
             colour = svg.COLORS[k % len(svg.COLORS)]
             parts.append(svg.text(svg.cut(one.system, letters), left - 5, at + 2.8, text_anchor="end"))
@@ -129,7 +129,7 @@ def draw_intervals(plot: Intervals, width: float) -> str:
             y += 13
         y = bottom + 16
     title = f"Intervals of {', '.join(plot.metrics)}"
-    lacking = any(one.low is None for some in plot.metrics.values() for one in some)
+    lacking = any(one.low is None for intervals in plot.metrics.values() for one in intervals)
     about = "A point without whiskers has no interval: it was scored without --ci." if lacking else ""
     return svg.document(width, y, parts, title, about)
 

@@ -1,7 +1,7 @@
-"""SVG written by hand: elements whose text is escaped, and the frame of a plot, as papers print it.
+"""SVG elements whose text is escaped, and the frame of a plot, as papers print it.
 
 Lengths are points (1/72 in), so that 8 is 8-point type when the file is put into a paper at its own size. Text stays
-text. Colours are Okabe and Ito's, told apart by everyone, and each has a mark and a dash of its own besides.
+text. Colours are Okabe and Ito's, which colour-blind readers can distinguish; each also has its own mark and dash.
 """
 
 from __future__ import annotations
@@ -16,15 +16,16 @@ COLUMN, PAGE = 3.3 * 72, 6.9 * 72  # the width of one column of a paper, and of 
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 DASHES = ("", "5 2", "1.5 1.5", "6 2 1.5 2", "3 1.5", "8 2", "2 3")
 MARKS = ("circle", "square", "triangle", "diamond", "cross")
+XMLNS = "http://www.w3.org/2000/svg"
 INK, SOFT, RULE = "#000000", "#555555", "#dddddd"
 FONT = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
 SIZE = 8.0  # of type
-UNFIT = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # what XML does not hold
+NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def clean(text: str) -> str:
     """A user's string as XML text."""
-    return escape(UNFIT.sub("\ufffd", text))
+    return escape(NOT_XML.sub("\ufffd", text))
 
 
 def write(value: object) -> str:
@@ -32,6 +33,11 @@ def write(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.2f}".rstrip("0").rstrip(".") if math.isfinite(value) else "0"
     return clean(str(value))
+
+
+def tenth(value: float) -> str:
+    """With one decimal."""
+    return f"{value:.1f}"
 
 
 def tag(name: str, *children: str, **attributes: object) -> str:
@@ -74,8 +80,8 @@ def mark(kind: int, x: float, y: float, size: float = 2.0, **attributes: object)
 
 
 def document(width: float, height: float, parts: Iterable[str], title: str, about: str = "") -> str:
-    """A file of its own, with a name and a description for who cannot see it."""
-    told = [tag("title", clean(title)), *([tag("desc", clean(about))] if about else [])]
+    """A file, with a title and a description for screen readers."""
+    names = [tag("title", clean(title)), *([tag("desc", clean(about))] if about else [])]
     size = {
         "width": f"{write(width)}pt",
         "height": f"{write(height)}pt",
@@ -83,7 +89,7 @@ def document(width: float, height: float, parts: Iterable[str], title: str, abou
     }
     ground = tag("rect", width=width, height=height, fill="#ffffff")
     named = {"font_family": FONT, "font_size": SIZE, "fill": INK, "role": "img"}
-    drawn = tag("svg", *told, ground, *parts, xmlns="http://www.w3.org/2000/svg", **size, **named)
+    drawn = tag("svg", *names, ground, *parts, xmlns=XMLNS, **size, **named)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{drawn}\n'
 
 
@@ -92,7 +98,7 @@ def document(width: float, height: float, parts: Iterable[str], title: str, abou
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Numbers from `low` to `high` as places from `start` to `end`."""
+    """Maps numbers from `low` to `high` to positions from `start` to `end`."""
 
     low: float
     high: float
@@ -104,23 +110,23 @@ class Scale:
         return self.start + share * (self.end - self.start)
 
     def ticks(self, most: int = 6) -> list[float]:
-        """Round numbers within, at most so many."""
+        """At most so many round numbers in the range."""
         return list_ticks(self.low, self.high, most)
 
 
-def list_ticks(low: float, high: float, most: int = 6) -> list[float]:
-    """Multiples of 1, 2, 2.5 or 5 times a power of ten, from low to high."""
+def list_ticks(low: float, high: float, most: int = 6, steps: Sequence[float] = (1, 2, 2.5, 5)) -> list[float]:
+    """Multiples of one of `steps` times a power of ten, from low to high."""
     reach = high - low
     if not reach > 0 or not math.isfinite(reach):
         return [low]
     power = 10.0 ** math.floor(math.log10(reach / most))
-    step = next(k * power for k in (1, 2, 2.5, 5, 10, 20) if reach / (k * power) <= most)
+    step = next(k * power for k in (*steps, 10, 20) if reach / (k * power) <= most)
     first = math.ceil(low / step - 1e-9)
     return [k * step for k in range(first, math.floor(high / step + 1e-9) + 1)]
 
 
 def widen(values: Iterable[float], room: float = 0.05) -> tuple[float, float]:
-    """The least and the most, with some room at both ends."""
+    """The least and the greatest value, with a margin at both ends."""
     known = [v for v in values if math.isfinite(v)] or [0.0, 1.0]
     low, high = min(known), max(known)
     more = (high - low) * room or abs(high) * room or 1.0
@@ -129,13 +135,13 @@ def widen(values: Iterable[float], room: float = 0.05) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """The box that a plot is drawn in."""
+    """The box of a plot."""
 
     x: Scale
     y: Scale
 
     def draw(self, x_label: str, y_label: str, grid: bool = True, at_x: Sequence[float] = ()) -> list[str]:
-        """Axes with ticks (those of x where they are said) and names, thin lines behind."""
+        """Axes with ticks (at `at_x`, if there are any) and names, and the grid."""
         left, right, bottom, top = self.x.start, self.x.end, self.y.start, self.y.end
         parts = []
         for value in at_x or self.x.ticks():
@@ -157,10 +163,10 @@ class Frame:
 
 
 def width_of(words: str, size: float = SIZE) -> float:
-    """About how wide words are: more than half their size a character, rather too much than too little."""
+    """An upper estimate of the width of words: 0.6 of the font size per character."""
     return 0.6 * size * len(words)
 
 
 def cut(words: str, most: int) -> str:
-    """Without its middle where it is longer: names of one family differ at the end."""
+    """Shorten to `most` letters by leaving out the middle: names of one family differ at the end."""
     return words if len(words) <= most else f"{words[: most // 2 - 1]}…{words[-(most - most // 2) :]}"

@@ -1,25 +1,27 @@
-"""Figures as SVG: curves, grids of shades, boxes over a number. A value in, text out; nothing is measured here.
+"""Figures of several panels as SVG: curves, boxes over a number, grids of shades.
 
-A figure is some panels; each panel is an <svg> of its own, so that a page can let them wrap, and a file has them side
-by side. No style and no script is needed: colours are attributes, words have the colour of the text around them.
+Each panel is an <svg> element, so that a page can wrap them and a file can have them side by side. No style and no
+script is needed: colours are attributes, words have the colour of the text around them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
+
+from fabula.report.drawing.elements import XMLNS, clean, list_ticks, tag, tenth
 
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9")  # Okabe-Ito
 WIDTH, HEIGHT = 360, 240  # of a panel with axes
 LEFT, RIGHT, TOP, BOTTOM = 52, 14, 30, 44
-CELL, LEAST = 18.0, 2.0  # pixels of a grid's cell, at most and at least
+CELL, LEAST = 18.0, 2.0  # largest and smallest width of a grid's cell in pixels
 ROW = 20
 LETTER, GROUP = 6.5, 13  # pixels of a letter, and of a line of groups' names
 NAME = 15  # pixels of a line's name below its panel
-LABELLED = 40  # columns that have names below them; of more, the groups alone
+LABELLED = 40  # up to so many columns have names; of more, only the groups
+STEPS = (1, 2, 5)  # of ticks
 Point = tuple[float, float]
-Five = tuple[float, float, float, float, float]  # least, quartiles, most
+FiveNumbers = tuple[float, float, float, float, float]  # least, quartiles, greatest
 
 
 @dataclass(frozen=True)
@@ -30,22 +32,22 @@ class Curves:
     x: str  # what is on the axis
     y: str
     lines: dict[str, tuple[Point, ...]]
-    marked: bool = False  # points are shown
+    marked: bool = False  # draw the points
 
 
 @dataclass(frozen=True)
 class Boxes:
-    """Least, quartiles and most over one number."""
+    """Least, quartiles and greatest value over one number."""
 
     title: str
     x: str
     y: str
-    boxes: dict[float, Five]
+    boxes: dict[float, FiveNumbers]
 
 
 @dataclass(frozen=True)
 class Grid:
-    """A shade a cell, from 0 to the largest; groups are runs of columns with a name each."""
+    """A shade per cell, from 0 to the largest; groups are runs of columns with a name each."""
 
     title: str
     rows: tuple[str, ...]
@@ -59,7 +61,7 @@ Panel = Curves | Boxes | Grid
 
 @dataclass(frozen=True)
 class Figure:
-    """Panels that belong together, and the words below them."""
+    """Panels that belong together, and the caption below them."""
 
     name: str  # of its file: fig4
     title: str
@@ -68,7 +70,7 @@ class Figure:
 
 
 def draw_panel(panel: Panel) -> tuple[str, float, float]:
-    """What stands inside an <svg>, its width and height."""
+    """The content of an <svg> element, its width and height."""
     if isinstance(panel, Grid):
         return draw_grid(panel)
     if isinstance(panel, Boxes):
@@ -79,52 +81,37 @@ def draw_panel(panel: Panel) -> tuple[str, float, float]:
 def as_inline(panel: Panel) -> str:
     """For a page."""
     inner, width, height = draw_panel(panel)
-    box = f'viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}"'
-    return f'<svg {box} role="img" aria-label="{escape(panel.title)}" font-size="11">{inner}</svg>'
+    size = {"viewBox": f"0 0 {width:g} {height:g}", "width": f"{width:g}", "height": f"{height:g}"}
+    return tag("svg", inner, **size, role="img", aria_label=panel.title, font_size=11)
 
 
 def as_file(figure: Figure) -> str:
-    """A document of its own: panels from left to right, on white."""
+    """A file: panels from left to right, on white."""
     drawn = [draw_panel(panel) for panel in figure.panels]
     width, height = sum(w for _, w, _ in drawn), max((h for _, _, h in drawn), default=0.0)
     parts, x = list[str](), 0.0
     for inner, w, h in drawn:
-        parts.append(f'<svg x="{x:g}" width="{w:g}" height="{h:g}">{inner}</svg>')
+        parts.append(tag("svg", inner, x=f"{x:g}", width=f"{w:g}", height=f"{h:g}"))
         x += w
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}"'
-    style = 'font-family="sans-serif" font-size="11" color="#1d2329"'
-    white = f'<rect width="{width:g}" height="{height:g}" fill="#fff"/>'
-    return f"{head} {style}><title>{escape(figure.title)}</title>{white}{''.join(parts)}</svg>\n"
+    size = {"xmlns": XMLNS, "viewBox": f"0 0 {width:g} {height:g}", "width": f"{width:g}"}
+    style = {"font_family": "sans-serif", "font_size": 11, "color": "#1d2329"}
+    white = tag("rect", width=f"{width:g}", height=f"{height:g}", fill="#fff")
+    return tag("svg", tag("title", clean(figure.title)), white, *parts, **size, **style) + "\n"
 
 
 # --- parts -----------------------------------------------------------------------------------------------------------
 
 
-def text(x: float, y: float, said: str, anchor: str = "middle", more: str = "") -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="currentColor"{more}>{escape(said)}</text>'
+def text(x: float, y: float, words: str, anchor: str = "middle", **more: object) -> str:
+    return tag("text", clean(words), x=tenth(x), y=tenth(y), text_anchor=anchor, fill="currentColor", **more)
 
 
-def line(x1: float, y1: float, x2: float, y2: float, colour: str = "currentColor", more: str = "") -> str:
-    return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}"{more}/>'
-
-
-def ticks(low: float, high: float, about: int = 5) -> Iterator[float]:
-    """Round numbers from low to high, some `about`."""
-    span = (high - low) or 1.0
-    power = 10.0
-    while power > span / about:
-        power /= 10
-    while power * 10 <= span / about:
-        power *= 10
-    step = next((power * m for m in (1, 2, 5, 10) if span / (power * m) <= about), power * 10)
-    n = -(-low // step)
-    while n * step <= high + 1e-9 * span:
-        yield n * step + 0.0  # no −0
-        n += 1
+def line(x1: float, y1: float, x2: float, y2: float, colour: str = "currentColor", **more: object) -> str:
+    return tag("line", x1=tenth(x1), y1=tenth(y1), x2=tenth(x2), y2=tenth(y2), stroke=colour, **more)
 
 
 class Axes:
-    """Where a number of x and of y lies in a panel, and the lines that say so."""
+    """The position of a number of x and of y in a panel, and the drawn axes."""
 
     def __init__(self, panel: Curves | Boxes, xs: Sequence[float], ys: Sequence[float]) -> None:
         self.panel = panel
@@ -140,60 +127,57 @@ class Axes:
         return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * value / self.top
 
     def draw(self) -> str:
-        foot, faint = HEIGHT - BOTTOM, ' stroke-opacity=".25"'
+        foot = HEIGHT - BOTTOM
         parts = [
-            text(WIDTH / 2, 16, self.panel.title, more=' font-weight="600"'),
+            text(WIDTH / 2, 16, self.panel.title, font_weight=600),
             line(LEFT, foot, WIDTH - RIGHT, foot),
         ]
-        for value in ticks(self.low, self.high):
+        for value in list_ticks(self.low, self.high, 5, STEPS):
             x = self.x(value)
             parts += [line(x, foot, x, foot + 4), text(x, foot + 16, f"{value:g}")]
-        for value in ticks(0, self.top, 4):
+        for value in list_ticks(0, self.top, 4, STEPS):
             y = self.y(value)
-            parts += [line(LEFT, y, WIDTH - RIGHT, y, more=faint), text(LEFT - 6, y + 4, f"{value:g}", "end")]
+            parts += [line(LEFT, y, WIDTH - RIGHT, y, stroke_opacity=".25"), text(LEFT - 6, y + 4, f"{value:g}", "end")]
         parts.append(text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 8, self.panel.x))
         middle = (TOP + foot) / 2
-        parts.append(text(13, middle, self.panel.y, more=f' transform="rotate(-90 13 {middle:.1f})"'))
+        parts.append(text(13, middle, self.panel.y, transform=f"rotate(-90 13 {middle:.1f})"))
         return "".join(parts)
 
 
 def draw_curves(panel: Curves) -> str:
-    points = [p for some in panel.lines.values() for p in some]
+    points = [p for line_points in panel.lines.values() for p in line_points]
     axes = Axes(panel, [x for x, _ in points], [y for _, y in points])
     parts = [axes.draw()]
     if not points:
         parts.append(text((LEFT + WIDTH - RIGHT) / 2, (TOP + HEIGHT - BOTTOM) / 2, "there is nothing to draw"))
-    for k, (name, some) in enumerate(panel.lines.items()):
+    for k, (name, line_points) in enumerate(panel.lines.items()):
         colour = COLOURS[k % len(COLOURS)]
-        dash = ("", ' stroke-dasharray="7 3"', ' stroke-dasharray="2 3"')[k % 3]  # told apart without colours, too
-        way = " ".join(f"{axes.x(x):.1f},{axes.y(y):.1f}" for x, y in some)
-        parts.append(f'<polyline points="{way}" fill="none" stroke="{colour}" stroke-width="2"{dash}/>')
+        stroke = {"stroke_width": 2, "stroke_dasharray": (None, "7 3", "2 3")[k % 3]}  # distinct without colours, too
+        path = " ".join(f"{axes.x(x):.1f},{axes.y(y):.1f}" for x, y in line_points)
+        parts.append(tag("polyline", points=path, fill="none", stroke=colour, **stroke))
         if panel.marked:
-            parts += [
-                f'<circle cx="{axes.x(x):.1f}" cy="{axes.y(y):.1f}" r="3.5" fill="{colour}">'
-                f"<title>{escape(name)}: {x:g}, {y:.3g}</title></circle>"
-                for x, y in some
-            ]
-        if len(panel.lines) > 1:  # names below, where they cover nothing and have room
+            for x, y in line_points:
+                hint = tag("title", clean(f"{name}: {x:g}, {y:.3g}"))
+                parts.append(tag("circle", hint, cx=tenth(axes.x(x)), cy=tenth(axes.y(y)), r=3.5, fill=colour))
+        if len(panel.lines) > 1:  # names stand below the plot, where they cover nothing
             y = HEIGHT + 8 + NAME * k
-            parts += [line(LEFT, y - 4, LEFT + 20, y - 4, colour, f' stroke-width="2"{dash}')]
+            parts += [line(LEFT, y - 4, LEFT + 20, y - 4, colour, **stroke)]
             parts += [text(LEFT + 26, y, name, "start")]
     return "".join(parts)
 
 
 def draw_boxes(panel: Boxes) -> str:
-    axes = Axes(panel, list(panel.boxes), [most for *_, most in panel.boxes.values()])
+    axes = Axes(panel, list(panel.boxes), [greatest for *_, greatest in panel.boxes.values()])
     wide = min(16.0, (WIDTH - LEFT - RIGHT) / (2 * max(1, len(panel.boxes))))
     parts = [axes.draw()]
     for at, five in panel.boxes.items():
         x, (low, q1, q2, q3, high) = axes.x(at), (axes.y(value) for value in five)
         parts += [line(x, low, x, q1), line(x, q3, x, high)]
-        parts.append(
-            f'<rect x="{x - wide / 2:.1f}" y="{q3:.1f}" width="{wide:.1f}" height="{max(q1 - q3, 1):.1f}" '
-            f'fill="{COLOURS[0]}" fill-opacity=".35" stroke="{COLOURS[0]}">'
-            f"<title>{at:g}: {', '.join(f'{v:g}' for v in five)}</title></rect>"
-        )
-        parts.append(line(x - wide / 2, q2, x + wide / 2, q2, more=' stroke-width="2"'))
+        hint = tag("title", f"{at:g}: {', '.join(f'{v:g}' for v in five)}")
+        size = {"width": tenth(wide), "height": tenth(max(q1 - q3, 1))}
+        fill = {"fill": COLOURS[0], "fill_opacity": ".35", "stroke": COLOURS[0]}
+        parts.append(tag("rect", hint, x=tenth(x - wide / 2), y=tenth(q3), **size, **fill))
+        parts.append(line(x - wide / 2, q2, x + wide / 2, q2, stroke_width=2))
     return "".join(parts)
 
 
@@ -206,25 +190,21 @@ def draw_grid(panel: Grid) -> tuple[str, float, float]:
     width = max(left + wide * n + RIGHT, left + 6.5 * len(panel.title))
     lines = place_names(panel.groups, left, wide)
     height = foot + (14 if named else 4) + (18 + GROUP * max(lines) if lines else 0)
-    parts = [text(width / 2, 16, panel.title, more=' font-weight="600"')]
+    parts = [text(width / 2, 16, panel.title, font_weight=600)]
     for i, (name, row) in enumerate(zip(panel.rows, panel.cells, strict=True)):
         y = TOP + ROW * i
         parts.append(text(left - 6, y + 14, name, "end"))
         for j, value in enumerate(row):
-            shade = f'fill="{COLOURS[0]}" fill-opacity="{value / most:.3f}"'
-            parts.append(
-                f'<rect x="{left + wide * j:.1f}" y="{y:.1f}" width="{wide:.1f}" height="{ROW}" {shade}>'
-                f"<title>{escape(name)}, {escape(panel.columns[j])}: {value:.3f}</title></rect>"
-            )
-    parts.append(
-        f'<rect x="{left:.1f}" y="{TOP}" width="{wide * n:.1f}" height="{foot - TOP}" fill="none" '
-        'stroke="currentColor" stroke-opacity=".4"/>'
-    )
+            hint = tag("title", clean(f"{name}, {panel.columns[j]}: {value:.3f}"))
+            cell = {"x": tenth(left + wide * j), "y": tenth(y), "width": tenth(wide), "height": ROW}
+            parts.append(tag("rect", hint, **cell, fill=COLOURS[0], fill_opacity=f"{value / most:.3f}"))
+    border = {"fill": "none", "stroke": "currentColor", "stroke_opacity": ".4"}
+    parts.append(tag("rect", x=tenth(left), y=TOP, width=tenth(wide * n), height=foot - TOP, **border))
     if named:
         parts += [text(left + wide * (j + 0.5), foot + 12, name) for j, name in enumerate(panel.columns)]
     x, below = left, foot + (28 if named else 14)
     for (name, count), at in zip(panel.groups, lines, strict=True):
-        parts += [line(x, TOP, x, foot, more=' stroke-opacity=".4"')]
+        parts += [line(x, TOP, x, foot, stroke_opacity=".4")]
         parts += [text(x + wide * count / 2, below + GROUP * at, name)]
         x += wide * count
         width = max(width, x - wide * count / 2 + LETTER * len(name) / 2 + 4)
@@ -232,7 +212,7 @@ def draw_grid(panel: Grid) -> tuple[str, float, float]:
 
 
 def place_names(groups: Sequence[tuple[str, int]], left: float, wide: float) -> list[int]:
-    """The line below the grid on which the name of each group stands, so that none is printed over another."""
+    """The line below the grid of each group's name, so that names do not overlap."""
     ends: list[float] = []  # of each line's last name
     placed = []
     for name, count in groups:

@@ -1,0 +1,1 @@
+"""Every SVG of Fabula: elements; plots for papers; panels of an analysis; small charts inside pages."""
