@@ -23,9 +23,9 @@ from fabula.core.errors import FabulaError, InputError
 from fabula.core.notes import Progress, silent
 from fabula.llm import Answer, Call, CallError, EndpointError, EndpointOptions, Image
 from fabula.llm.answer import Attempt
-from fabula.llm.ask import open_asker, work_through
+from fabula.llm.ask import open_client, work_through
 from fabula.llm.batch import WAIT, Batcher
-from fabula.llm.client import Asker, Client
+from fabula.llm.client import Client, HttpClient
 from fabula.llm.fake import Reply
 from fabula.llm.prices import Prices
 
@@ -73,7 +73,7 @@ class Work:
     threads: int = 0  # at work beside the loop
     under_way: dict[str, asyncio.Future[str]] = field(default_factory=dict)
     steps: dict[str, tuple[str, str]] = field(default_factory=dict)  # key → step, model, of calls under way
-    asker: Asker = field(init=False)
+    client: Client = field(init=False)
     decoding: asyncio.Semaphore = field(init=False)
 
     def __post_init__(self) -> None:
@@ -95,7 +95,7 @@ class Work:
         total = self.store.count_moments()
         done = total - self.count_pending()
         width = self.batch.moments if self.batch else self.endpoint.concurrency
-        async with open_asker(self.endpoint, self.note, self.reply, self.batches()) as self.asker:
+        async with open_client(self.endpoint, self.note, self.reply, self.batches()) as self.client:
 
             async def one(moment: Moment) -> None:
                 nonlocal done
@@ -106,12 +106,12 @@ class Work:
 
             await work_through(moments, one, width)
 
-    def batches(self) -> Callable[[Client], Batcher] | None:
+    def batches(self) -> Callable[[HttpClient], Batcher] | None:
         if self.batch is None:
             if left := len(self.store.batches()):
-                seen = f"{left} batches were sent from this store and not fetched"
+                problem = f"{left} batches were sent from this store and not fetched"
                 raise InputError(
-                    seen, file=self.store.path, hint="go on with --batch, or give them up: --forget-batches"
+                    problem, file=self.store.path, hint="go on with --batch, or give them up: --forget-batches"
                 )
             return None
         how = self.batch
@@ -144,19 +144,19 @@ class Work:
     async def attempt(self, moment: Moment) -> tuple[str, dict[str, Any]]:
         frames = Pictures(self, moment)
         while True:
-            seen = await frames.seen()
+            frame_set = await frames.seen()
             try:
-                asked = partial(self.ask, frames=frames)
-                return await annotate(moment, seen, self.recipe, asked, self.scorer)
+                ask = partial(self.ask, frames=frames)
+                return await annotate(moment, frame_set, self.recipe, ask, self.scorer)
             except StaleError:
                 continue  # the pictures are other bytes than they were: asked anew with these
 
     # one call
 
     async def ask(self, step: str, call: Call, frames: Pictures) -> str:
-        kept = self.store.get(call.key) or (self.known.get(call.key) if self.known else None)
-        if kept is not None:
-            return kept.text
+        stored = self.store.get(call.key) or (self.known.get(call.key) if self.known else None)
+        if stored is not None:
+            return stored.text
         if call.key in self.under_way:
             return await asyncio.shield(self.under_way[call.key])
         call = await frames.load(call)
@@ -186,7 +186,7 @@ class Work:
         self.reserved += worst
         self.steps[call.key] = (step, call.model)
         try:
-            answer = await self.asker.ask(call)
+            answer = await self.client.ask(call)
         except CallError as error:
             self.in_a_row += error.kind in ("connection", "timeout", "server", "busy")
             if self.in_a_row >= HOPELESS and not isinstance(error, EndpointError):
@@ -231,11 +231,11 @@ class Pictures:
     async def seen(self) -> Seen:
         if self.work.looker is None:
             return Seen()
-        kept = self.work.store.get_frames(self.moment.key)
-        if any(kind not in kept for kind in self.kinds.values()):
+        stored = self.work.store.get_frames(self.moment.key)
+        if any(kind not in stored for kind in self.kinds.values()):
             await self.decode()
-            kept = self.work.store.get_frames(self.moment.key)
-        keys, even = (tuple((t, Image(d)) for t, d in kept[kind]) for kind in self.kinds.values())
+            stored = self.work.store.get_frames(self.moment.key)
+        keys, even = (tuple((t, Image(d)) for t, d in stored[kind]) for kind in self.kinds.values())
         return Seen(keys, even)
 
     async def decode(self) -> None:
@@ -249,9 +249,9 @@ class Pictures:
                 )
         finally:
             self.work.threads -= 1
-        made = {kind: [(t, Image.of(data)) for t, data in some] for kind, some in found.items()}
-        self.held = {image.digest: image.data or b"" for some in made.values() for _, image in some}
-        digests = {self.kinds[kind]: [(t, image.digest) for t, image in some] for kind, some in made.items()}
+        images = {kind: [(t, Image.of(data)) for t, data in frames] for kind, frames in found.items()}
+        self.held = {image.digest: image.data or b"" for frames in images.values() for _, image in frames}
+        digests = {self.kinds[kind]: [(t, image.digest) for t, image in frames] for kind, frames in images.items()}
         self.work.store.put_frames(self.moment.key, digests)
 
     async def load(self, call: Call) -> Call:
