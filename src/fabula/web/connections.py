@@ -59,7 +59,7 @@ class Connections:
     def add(self, new: Connection) -> None:
         self.by_address[new.address] += 1
         if new.address not in HERE and self.by_address[new.address] > max(1, self.most // 4):
-            own = (c for some in (self.half, self.idle) for c in some if c.address == new.address)
+            own = (c for group in (self.half, self.idle) for c in group if c.address == new.address)
             next(own, new).drop()
         elif self.by_address.total() > self.most:
             next(iter(self.half or self.idle), new).drop()

@@ -112,8 +112,8 @@ def find_address(scope: Scope, binding: Binding) -> str:
     peer = scope["client"][0] if scope.get("client") else ""
     if binding.origin is None or peer not in LOOPBACK:
         return str(peer)
-    told = ",".join(values(scope, b"x-forwarded-for")).rpartition(",")[2].strip()
-    return told[:64] or str(peer)
+    forwarded = ",".join(values(scope, b"x-forwarded-for")).rpartition(",")[2].strip()
+    return forwarded[:64] or str(peer)
 
 
 def values(scope: Scope, name: bytes) -> list[str]:
@@ -136,13 +136,13 @@ async def read_all(receive: Receive) -> bytes | None:
 
 def again(body: bytes, receive: Receive) -> Receive:
     """The body once more, then whatever comes."""
-    told = False
+    replayed = False
 
     async def read() -> Message:
-        nonlocal told
-        if told:
+        nonlocal replayed
+        if replayed:
             return await receive()
-        told = True
+        replayed = True
         return {"type": "http.request", "body": body, "more_body": False}
 
     return read
