@@ -98,7 +98,7 @@ def latex(r: Results) -> Iterator[str]:
     yield f"% study {r.id}{' SIMULATED RATERS' if r.simulated else ''}: {rule(r)}"
     yield f"% {analysis(r)}"
     columns = list(dict.fromkeys((x.measure, x.kind) for x in r.lines))
-    held = {(x.measure, x.kind, x.system): x for x in r.lines}
+    by_cell = {(x.measure, x.kind, x.system): x for x in r.lines}
     yield r"\begin{tabular}{l" + "r" * len(columns) + "}"
     yield r"\toprule"
     heads = []
@@ -110,7 +110,7 @@ def latex(r: Results) -> Iterator[str]:
     for system in dict.fromkeys(x.system for x in r.lines):
         cells = []
         for measure, kind in columns:
-            x = held.get((measure, kind, system))
+            x = by_cell.get((measure, kind, system))
             if x is None:
                 cells.append("--")
                 continue
@@ -163,10 +163,10 @@ def draw_intervals(
             a, b = x(e.interval.low), x(e.interval.high)
             parts.append(f'<line class="whisker" x1="{a:.1f}" x2="{b:.1f}" y1="{y}" y2="{y}"/>')
         parts.append(f'<circle class="dot" cx="{x(e.value):.1f}" cy="{y}" r="5"/>')
-    told = "; ".join(f"{name}: {e.value:.2f}" for name, e in lines)
+    summary = "; ".join(f"{name}: {e.value:.2f}" for name, e in lines)
     return (
         f'<div class="wide"><svg viewBox="0 0 {left + wide + 40} {height}" width="{left + wide + 40}" role="img" '
-        f'aria-label="{escape_text(told)}">{"".join(parts)}</svg></div>'
+        f'aria-label="{escape_text(summary)}">{"".join(parts)}</svg></div>'
     )
 
 
@@ -176,15 +176,17 @@ def draw_marks(r: Results, measure: str) -> str:
     parts = []
     steps = [1, 2, 3, 4, 5]
     for k, system in enumerate(r.systems):
-        held = Counter(int(t.value) for t in r.table if t.measure == measure and t.system == system and not t.excluded)
-        top = max(held.values(), default=1)
+        counts = Counter(
+            int(t.value) for t in r.table if t.measure == measure and t.system == system and not t.excluded
+        )
+        top = max(counts.values(), default=1)
         y = 8 + step * k
         parts.append(f'<text x="{left - 12}" y="{y + 18}" text-anchor="end">{escape_text(system[:36])}</text>')
         for s in steps:
-            tall = 24 * held[s] / top
+            tall = 24 * counts[s] / top
             at = left + cell * (s - 1)
             parts.append(f'<rect class="fill" x="{at}" y="{y + 26 - tall:.1f}" width="40" height="{tall:.1f}"/>')
-            parts.append(f'<text class="soft" x="{at + 44}" y="{y + 24}">{held[s]}</text>')
+            parts.append(f'<text class="soft" x="{at + 44}" y="{y + 24}">{counts[s]}</text>')
     y = 8 + step * len(r.systems) + 16
     parts += [
         f'<text class="soft" x="{left + cell * (s - 1) + 20}" y="{y}" text-anchor="middle">{s}</text>' for s in steps
