@@ -61,8 +61,8 @@ class Videos:
         spans = self.shots[path]
         start, end = moment.start, min(moment.end, spans[-1][1])
         if start >= end:
-            seen = f"begins at {start:g} s, after the video's end at {spans[-1][1]:g} s"
-            raise InputError(seen, file=path, video=moment.id, noun="moment", hint="mend its times, or leave it out")
+            problem = f"begins at {start:g} s, after the video's end at {spans[-1][1]:g} s"
+            raise InputError(problem, file=path, video=moment.id, noun="moment", hint="mend its times, or leave it out")
         wanted = {"keys": key_times(spans, start, end, keys), "even": even_times(start, end, even)}
         shown = take_frames(path, sorted({t for times in wanted.values() for t in times}))
         return {kind: [(t, shown[t]) for t in times] for kind, times in wanted.items()}

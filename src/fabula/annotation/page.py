@@ -52,9 +52,9 @@ def draw_histogram(bins: Sequence[tuple[float, int]], title: str) -> str:
 
 
 def frame(width: int, height: int, drawn: str, title: str) -> str:
-    told = text(title)
-    svg = f'<svg viewBox="0 0 {width} {height}" width="{width}" role="img" aria-label="{told}">{drawn}</svg>'
-    return f"<figure>{svg}<figcaption>{told}</figcaption></figure>"
+    label = text(title)
+    svg = f'<svg viewBox="0 0 {width} {height}" width="{width}" role="img" aria-label="{label}">{drawn}</svg>'
+    return f"<figure>{svg}<figcaption>{label}</figcaption></figure>"
 
 
 def draw_points(points: Sequence[Sequence[float]], labels: Sequence[int], title: str) -> str:
@@ -72,33 +72,33 @@ def draw_points(points: Sequence[Sequence[float]], labels: Sequence[int], title:
     return frame(side, side, dots, title)
 
 
-def make_page(told: dict[str, Any]) -> str:
+def make_page(description: dict[str, Any]) -> str:
     """The page of what `fabula annotate stats` found."""
-    parts = [f"<h1>{text(told['title'])}</h1>", *draw_tables(told)]
-    for name, bins in told["histogram"].items():
+    parts = [f"<h1>{text(description['title'])}</h1>", *draw_tables(description)]
+    for name, bins in description["histogram"].items():
         parts.append(draw_histogram(bins, f"Confidence of the fine captions of {name}"))
-    if told.get("picture"):
-        p = told["picture"]
+    if description.get("picture"):
+        p = description["picture"]
         many = f"{p['points']:,} captions of {p['clusters']:,} coarse clusters"
         parts += [f"<h2>Clusters (t-SNE)</h2><p>{many}; the colour is the coarse cluster.</p>"]
         parts += [draw_points(p[side], p["labels"], f"{side} captions") for side in ("coarse", "fine")]
-    if told.get("new words"):
-        parts += draw_words(told["new words"])
+    if description.get("new words"):
+        parts += draw_words(description["new words"])
     body = "\n".join(parts)
     return (
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{text(told["title"])}</title>'
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{text(description["title"])}</title>'
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
         f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style></head>'
         f"\n<body>{body}</body></html>\n"
     )
 
 
-def draw_tables(told: dict[str, Any]) -> list[str]:
-    branches = sorted({b for d in told["files"].values() for b in d["branches"]})
+def draw_tables(description: dict[str, Any]) -> list[str]:
+    branches = sorted({b for d in description["files"].values() for b in d["branches"]})
     head = ["", "captions", "videos", "span / s", *(f"{b} {x}" for b in branches for x in ("captions", "c")), "c"]
     head += ["words coarse", "words fine", "end after the video", "tell a time"]
     rows = []
-    for name, d in told["files"].items():
+    for name, d in description["files"].items():
         of = [d["branches"].get(b, {"captions": 0, "confidence": None}) for b in branches]
         cells = [cell for b in of for cell in (number(b["captions"]), number(b["confidence"]))]
         words = [number(d["words"][side]) for side in ("coarse", "fine")]
@@ -111,27 +111,27 @@ def draw_tables(told: dict[str, Any]) -> list[str]:
             text(name),
             *(number(d["exact"][side][key]) for side in ("coarse", "fine") for key in ("classes", "instances")),
         ]
-        for name, d in told["files"].items()
+        for name, d in description["files"].items()
     ]
     head = ["", "coarse classes", "coarse instances", "fine classes", "fine instances"]
     parts += ["<h2>Equal captions</h2>", table(head, equal)]
-    if told.get("distinct"):
+    if description.get("distinct"):
         near = [
             [text(name), *(number(d[side][key]) for side in ("coarse", "fine") for key in ("classes", "instances"))]
-            for name, d in told["distinct"].items()
+            for name, d in description["distinct"].items()
         ]
-        eps = next(iter(told["distinct"].values()))["eps"]
+        eps = next(iter(description["distinct"].values()))["eps"]
         parts += [
-            f"<h2>Almost equal captions ({text(told['embedder'])}, cosine distance up to {eps:g})</h2>",
+            f"<h2>Almost equal captions ({text(description['embedder'])}, cosine distance up to {eps:g})</h2>",
             table(head, near),
         ]
     return parts
 
 
-def draw_words(told: dict[str, Any]) -> list[str]:
-    parts = [f"<h2>What fine captions add</h2><p>Counted on {told['captions']:,} captions.</p>"]
+def draw_words(description: dict[str, Any]) -> list[str]:
+    parts = [f"<h2>What fine captions add</h2><p>Counted on {description['captions']:,} captions.</p>"]
     for kind in ("static", "dynamic"):
-        listed = "".join(f"<li>{text(word)} {n}</li>" for word, n in told[kind]["most"])
-        each = f"{told[kind]['per caption']:.2f} new words a caption"
+        listed = "".join(f"<li>{text(word)} {n}</li>" for word, n in description[kind]["most"])
+        each = f"{description[kind]['per caption']:.2f} new words a caption"
         parts.append(f'<h3>{kind}: {each}</h3><ul class="words">{listed}</ul>')
     return parts

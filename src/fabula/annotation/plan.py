@@ -82,8 +82,8 @@ class Plan:
         }
 
 
-def add(*some: StepPlan) -> StepPlan:
-    return StepPlan(*(sum(getattr(s, name) for s in some) for name in ("calls", "tokens_in", "tokens_out", "cost")))
+def add(*parts: StepPlan) -> StepPlan:
+    return StepPlan(*(sum(getattr(s, name) for s in parts) for name in ("calls", "tokens_in", "tokens_out", "cost")))
 
 
 def plan(
@@ -124,7 +124,7 @@ def plan(
     return out
 
 
-def keep_evenly(held: list[Moment], one: Moment, count: int, wanted: int) -> None:
+def keep_evenly(sample: list[Moment], one: Moment, count: int, wanted: int) -> None:
     """Every 2ᵏ-th moment, k growing so that between `wanted` and twice as many are held."""
     if not wanted:
         return
@@ -132,9 +132,9 @@ def keep_evenly(held: list[Moment], one: Moment, count: int, wanted: int) -> Non
     while count > 2 * wanted * step:
         step *= 2
     if (count - 1) % step == 0:
-        if len(held) >= 2 * wanted:
-            del held[1::2]
-        held.append(one)
+        if len(sample) >= 2 * wanted:
+            del sample[1::2]
+        sample.append(one)
 
 
 def count_keyframes(moments: Iterable[Moment], recipe: Recipe, looker: Looker) -> list[int]:

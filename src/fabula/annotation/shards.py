@@ -90,7 +90,7 @@ def run_shards(
     ]
     shard_folder(path).mkdir(exist_ok=True)
     lock = lock_file(path)
-    told: dict[str, Any] = {"made": 0, "failed": 0, "stopped": None}
+    totals: dict[str, Any] = {"made": 0, "failed": 0, "stopped": None}
     faults: list[FabulaError] = []
     try:
         for done, (_, answer) in enumerate(runner.map(work_on, shards), 1):
@@ -98,16 +98,16 @@ def run_shards(
             if isinstance(answer, FabulaError):
                 faults.append(answer)
             else:
-                told["made"] += answer["made"]
-                told["failed"] += answer["failed"]
-                told["stopped"] = told["stopped"] or answer["stopped"]
+                totals["made"] += answer["made"]
+                totals["failed"] += answer["failed"]
+                totals["stopped"] = totals["stopped"] or answer["stopped"]
     finally:
         if lock is not None:
             os.close(lock)
         take_over_shards(path)
     if faults:
         raise faults[0]
-    return told
+    return totals
 
 
 def divide(endpoint: EndpointOptions, count: int) -> EndpointOptions:
