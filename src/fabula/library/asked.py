@@ -41,12 +41,12 @@ def read_asked(path: str | Path, pictures: bool = True) -> list[Asked]:
     """The queries of a file; each is parsed before any is asked, so that a slip in the last costs no time."""
     source = check_path(path)
     out: list[Asked] = []
-    seen: set[Id] = set()
+    ids: set[Id] = set()
     for number, line in read_objects(source):
         one = read_line(line, source, number)
-        if one.id in seen:
+        if one.id in ids:
             raise InputError("stands twice", file=source, video=one.id, noun="query", hint="give each its own id")
-        seen.add(one.id)
+        ids.add(one.id)
         try:
             parse(one.text, pictures=pictures)
         except Exception as error:
@@ -78,12 +78,12 @@ def read_line(line: Any, source: Path, number: int) -> Asked:
 
 
 def answer(
-    searcher: Searcher, asked: Sequence[Asked], progress: Progress = silent, **settings: Any
+    searcher: Searcher, queries: Sequence[Asked], progress: Progress = silent, **settings: Any
 ) -> Iterator[tuple[Asked, Found]]:
     """Each query with its answer, in order."""
-    for n, one in enumerate(asked):
+    for n, one in enumerate(queries):
         yield one, searcher.find(parse(one.text), **settings)
-        progress("queries", n + 1, len(asked))
+        progress("queries", n + 1, len(queries))
 
 
 def as_ranking(id: Id, found: Found, numbers: VideoNumbers) -> Ranking:
@@ -94,11 +94,11 @@ def as_ranking(id: Id, found: Found, numbers: VideoNumbers) -> Ranking:
 
 
 def measure(
-    searcher: Searcher, asked: Sequence[Asked], source: object, progress: Progress = silent
+    searcher: Searcher, queries: Sequence[Asked], source: object, progress: Progress = silent
 ) -> tuple[Sample, int]:
     """The best moments' scores of queries that say whether they have an answer; and how many had no score at all,
     which are answered with nothing whatever a calibration says."""
-    for one in asked:
+    for one in queries:
         if one.present is None:
             hint = 'say "present": true or false, or give windows, [] where there is none'
             raise InputError("does not say if it has an answer", file=source, video=one.id, noun="query", hint=hint)
@@ -106,9 +106,9 @@ def measure(
             hint = "calibrate on plain texts; others are told that their probability is a guess"
             raise InputError("is not one text", file=source, video=one.id, noun="query", hint=hint)
     rows = []
-    for n, one in enumerate(asked):
+    for n, one in enumerate(queries):
         if (best := searcher.best_score(parse(one.text))) is not None:
             rows.append((*best, one.present))
-        progress("queries", n + 1, len(asked))
+        progress("queries", n + 1, len(queries))
     table = np.array(rows, dtype=np.float64).reshape(-1, 3)
-    return Sample(table[:, 0], table[:, 1], table[:, 2] > 0), len(asked) - len(rows)
+    return Sample(table[:, 0], table[:, 1], table[:, 2] > 0), len(queries) - len(rows)

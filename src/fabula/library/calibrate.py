@@ -94,29 +94,31 @@ class Calibration:
     @classmethod
     def load(cls, path: Path, recipe: dict[str, Any] | None = None) -> Calibration:
         """From a file; one made for another recipe is refused."""
-        told = load_json(path)
+        document = load_json(path)
         try:
-            if told["fabula-calibration"] != VERSION:
-                seen = f"a calibration of version {shown(told['fabula-calibration'])}, not {VERSION}"
-                raise InputError(seen, file=path, hint="calibrate the store anew")
-            if told["kind"] not in ("sigmoid", "isotonic") or told["on"] not in ("score", "lift", "both"):
+            if document["fabula-calibration"] != VERSION:
+                problem = f"a calibration of version {shown(document['fabula-calibration'])}, not {VERSION}"
+                raise InputError(problem, file=path, hint="calibrate the store anew")
+            if document["kind"] not in ("sigmoid", "isotonic") or document["on"] not in ("score", "lift", "both"):
                 raise ValueError
-            knots = tuple((float(x), float(p)) for x, p in told["knots"])
-            weights = tuple(float(w) for w in told["weights"])
-            if len(weights) != {"score": 2, "lift": 2, "both": 3}[told["on"]] and told["kind"] == "sigmoid":
+            knots = tuple((float(x), float(p)) for x, p in document["knots"])
+            weights = tuple(float(w) for w in document["weights"])
+            if len(weights) != {"score": 2, "lift": 2, "both": 3}[document["on"]] and document["kind"] == "sigmoid":
                 raise ValueError
             if not np.isfinite([*weights, *(x for k in knots for x in k)]).all():
                 raise ValueError
-            if told["kind"] == "isotonic" and not are_steps(knots):
+            if document["kind"] == "isotonic" and not are_steps(knots):
                 raise ValueError
-            made = cls(told["kind"], told["on"], weights, knots, dict(told["recipe"]), dict(told["about"]))
+            calibration = cls(
+                document["kind"], document["on"], weights, knots, dict(document["recipe"]), dict(document["about"])
+            )
         except (KeyError, TypeError, ValueError, OverflowError):
             raise InputError("is not a calibration", file=path, hint="calibrate the store anew") from None
-        if recipe is not None and made.recipe != recipe:
+        if recipe is not None and calibration.recipe != recipe:
             from fabula.library.manifest import check_recipe
 
-            check_recipe(made.recipe, recipe, path)
-        return made
+            check_recipe(calibration.recipe, recipe, path)
+        return calibration
 
     @classmethod
     def beside(cls, store: Store) -> Calibration | None:
@@ -135,8 +137,8 @@ def as_json(recipe: dict[str, Any]) -> dict[str, Any]:
     """As it comes back from a file: lists for tuples."""
     import json
 
-    made: dict[str, Any] = json.loads(json.dumps(recipe))
-    return made
+    plain: dict[str, Any] = json.loads(json.dumps(recipe))
+    return plain
 
 
 # ── fitted ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -152,9 +154,9 @@ def fit(sample: Sample, recipe: dict[str, Any] | None = None, seed: int = 0) -> 
     losses = {f"{kind} on {on}": cross_validate(sample, kind, on, seed) for kind, on in CHOICES}
     best = min(range(len(CHOICES)), key=lambda i: list(losses.values())[i])  # the first of equals
     kind, on = CHOICES[best]
-    told = {"present": yes, "absent": no, "log loss, cross-validated": {k: round(v, 6) for k, v in losses.items()}}
-    made = fit_one(sample, kind, on)
-    return Calibration(kind, on, made.weights, made.knots, as_json(recipe or {}), told)
+    about = {"present": yes, "absent": no, "log loss, cross-validated": {k: round(v, 6) for k, v in losses.items()}}
+    calibration = fit_one(sample, kind, on)
+    return Calibration(kind, on, calibration.weights, calibration.knots, as_json(recipe or {}), about)
 
 
 def fit_one(sample: Sample, kind: Kind, on: On) -> Calibration:
@@ -170,9 +172,9 @@ def cross_validate(sample: Sample, kind: Kind, on: On, seed: int) -> float:
     loss = np.zeros(n)
     for k in range(FOLDS):
         out = fold == k
-        made = fit_one(sample.take(~out), kind, on)
+        calibration = fit_one(sample.take(~out), kind, on)
         left = sample.take(out)
-        loss[out] = log_loss(made.many(left.score, left.lift), left.present)
+        loss[out] = log_loss(calibration.many(left.score, left.lift), left.present)
     return float(loss.mean())
 
 
@@ -227,8 +229,8 @@ class Bin(NamedTuple):
 def reliability(p: Floats, present: NDArray[np.bool_], bins: int = BINS) -> list[Bin]:
     """Queries by the probability that was said of them, in bins of equal width; empty ones are left out."""
     which = np.minimum((p * bins).astype(int), bins - 1)
-    some = [which == b for b in range(bins)]
-    return [Bin(float(p[m].mean()), float(present[m].mean()), int(m.sum())) for m in some if m.any()]
+    members = [which == b for b in range(bins)]
+    return [Bin(float(p[m].mean()), float(present[m].mean()), int(m.sum())) for m in members if m.any()]
 
 
 def calibration_error(p: Floats, present: NDArray[np.bool_]) -> float:
@@ -248,8 +250,8 @@ def trade_off(p: Floats, present: NDArray[np.bool_], thresholds: Sequence[float]
     chosen = np.linspace(0, 1, 41) if thresholds is None else np.asarray(thresholds)
     yes, no = p[present], p[~present]
 
-    def share(some: Floats, t: float) -> float:
-        return float((some < t).mean()) if len(some) else 0.0
+    def share(scores: Floats, t: float) -> float:
+        return float((scores < t).mean()) if len(scores) else 0.0
 
     return [Trade(float(t), share(no, t), share(yes, t)) for t in chosen]
 
@@ -260,7 +262,7 @@ def draw(p: Floats, present: NDArray[np.bool_], title: str) -> Figure:
 
     bins, trades = reliability(p, present), trade_off(p, present)
     yes, no = int(present.sum()), int((~present).sum())
-    told = f"ECE {calibration_error(p, present):.3f}, {yes} queries with an answer, {no} without"
+    summary = f"ECE {calibration_error(p, present):.3f}, {yes} queries with an answer, {no} without"
     measured = tuple((b.p, b.share) for b in bins)
     lines = {"as it should be": ((0.0, 0.0), (1.0, 1.0)), "measured": measured}
     cost = {
@@ -271,4 +273,4 @@ def draw(p: Floats, present: NDArray[np.bool_], title: str) -> Figure:
         Curves("reliability", "probability said", "share with an answer", lines, marked=True),
         Curves("what a threshold costs", "--min-probability", "share of queries", cost),
     )
-    return Figure("calibration", title, told, panels)
+    return Figure("calibration", title, summary, panels)

@@ -72,14 +72,14 @@ def choose_embedder(options: IndexOptions, there: Manifest | None) -> Embedder:
     if options.with_ is None and there is not None:
         return place_adapter(rebuild(there.recipe, weights or there.weights, options.device))
     more = {} if weights is None else {"weights": weights}
-    made = place_adapter(parse_embedder(options.with_ or DEFAULT, device=options.device, **more))
-    return made if made.weights is None else replace(made, weights=str(Path(made.weights).absolute()))
+    chosen = place_adapter(parse_embedder(options.with_ or DEFAULT, device=options.device, **more))
+    return chosen if chosen.weights is None else replace(chosen, weights=str(Path(chosen.weights).absolute()))
 
 
 def choose_cut(options: IndexOptions, there: Manifest | None) -> Cut:
     """As was said; what was not, as the store has it."""
-    kept = {} if there is None else there.recipe.get("clips", {})
-    old = Cut(**{name: float(kept[name]) for name in ("fps", "clip", "stride") if name in kept})
+    stored = {} if there is None else there.recipe.get("clips", {})
+    old = Cut(**{name: float(stored[name]) for name in ("fps", "clip", "stride") if name in stored})
     clip = old.clip if options.clip is None else options.clip
     stride = options.stride or (clip if old.stride == old.clip else old.stride)
     return Cut(old.fps if options.fps is None else options.fps, clip, stride)
@@ -105,8 +105,8 @@ def create(where: str, recipe: dict[str, Any], root: Path, weights: str | None) 
 def check_current(store: Store, recipe: dict[str, Any]) -> None:
     coming = store.manifest.begun()
     if coming is not None and coming.recipe == recipe != store.recipe:
-        seen = f"a store of {store.recipe.get('embedder')}, being made anew with {recipe.get('embedder')}"
-        raise InputError(seen, file=store.where, hint="say --reembed to go on with that")
+        problem = f"a store of {store.recipe.get('embedder')}, being made anew with {recipe.get('embedder')}"
+        raise InputError(problem, file=store.where, hint="say --reembed to go on with that")
     about.check_recipe(store.recipe, recipe, store.where)
 
 
@@ -132,9 +132,9 @@ def begin_anew(store: Store, recipe: dict[str, Any], weights: str | None, warn: 
             coming = replace(now, recipe=recipe, weights=weights, tables=tables, next=None)
             with named_faults(store.where):
                 make_tables(store.base, coming)
-            made = replace(now, next={"recipe": recipe, "weights": weights, "tables": tables})
-            write_manifest(store.where, made, store.base)
-            sweep(store, made)
+            updated = replace(now, next={"recipe": recipe, "weights": weights, "tables": tables})
+            write_manifest(store.where, updated, store.base)
+            sweep(store, updated)
     return Store(store.where, coming)
 
 

@@ -107,15 +107,15 @@ class Run:
         while rest:
             later: list[Job] = []
             self.failed = {}
-            for i, seen in self.plan.runner.map(self.look, self.claim(rest, later, claims)):
-                if isinstance(seen, FabulaError):
-                    self.failed[i] = seen
+            for i, result in self.plan.runner.map(self.look, self.claim(rest, later, claims)):
+                if isinstance(result, FabulaError):
+                    self.failed[i] = result
                     continue
-                if seen is None:
+                if result is None:
                     self.done.left += 1
                 else:
-                    self.waiting.append(seen)
-                self.step(seen)
+                    self.waiting.append(result)
+                self.step(result)
                 if self.is_time():
                     self.commit(claims)
             self.commit(claims)
@@ -149,14 +149,14 @@ class Run:
         self.done.others += 1
         return True
 
-    def step(self, seen: Seen | None) -> None:
+    def step(self, result: Seen | None) -> None:
         """One video more."""
         self.finished += 1
         self.done.wall = time.monotonic() - self.began
-        if seen is not None:
-            self.done.frames += seen.frames
-            self.done.duration += seen.entry.video.duration
-            for what, took in seen.seconds.items():
+        if result is not None:
+            self.done.frames += result.frames
+            self.done.duration += result.entry.video.duration
+            for what, took in result.seconds.items():
                 self.done.seconds[what] = self.done.seconds.get(what, 0.0) + took
         self.plan.progress(f"videos, {self.done.rate()}", self.finished, self.total)
 
@@ -169,37 +169,37 @@ class Run:
 
     def commit(self, claims: Claims) -> None:
         """What waits, as rows; what another process has written meanwhile stays."""
-        some, self.waiting = self.waiting, []
+        batch, self.waiting = self.waiting, []
         began = time.monotonic()
-        if some:
+        if batch:
             with self.store.writing() as writer:
-                self.write(writer, [seen for seen in some if self.is_ours(writer, seen)])
+                self.write(writer, [result for result in batch if self.is_ours(writer, result)])
                 self.commits += 1
                 if not self.commits % TIDY:
                     writer.tidy()
-        for seen in some:
-            claims.give_back(number_of(seen.entry.video.video))
+        for result in batch:
+            claims.give_back(number_of(result.entry.video.video))
         self.last = time.monotonic()
         self.done.seconds["write"] = self.done.seconds.get("write", 0.0) + self.last - began
 
-    def is_ours(self, writer: Writer, seen: Seen) -> bool:
-        name = seen.entry.video.video
+    def is_ours(self, writer: Writer, result: Seen) -> bool:
+        name = result.entry.video.video
         if writer.there.get(name) == self.known.get(name) or name not in writer.there:
             return True
         self.done.others += 1
         return False
 
-    def write(self, writer: Writer, some: Sequence[Seen]) -> None:
-        writer.touch([carry(writer.there[s.entry.video.video], s.entry.video) for s in some if s.touched])
-        writer.put([s.entry for s in some if not s.touched])
-        for seen in some:
-            self.count(seen)
-            self.known[seen.entry.video.video] = writer.there[seen.entry.video.video]
+    def write(self, writer: Writer, batch: Sequence[Seen]) -> None:
+        writer.touch([carry(writer.there[s.entry.video.video], s.entry.video) for s in batch if s.touched])
+        writer.put([s.entry for s in batch if not s.touched])
+        for result in batch:
+            self.count(result)
+            self.known[result.entry.video.video] = writer.there[result.entry.video.video]
 
-    def count(self, seen: Seen) -> None:
+    def count(self, result: Seen) -> None:
         """What was written, into the account."""
-        done, row = self.done, seen.entry.video
-        if seen.touched:
+        done, row = self.done, result.entry.video
+        if result.touched:
             done.same += 1
             return
         if row.problem is None:
@@ -222,9 +222,9 @@ class Run:
         return done
 
 
-def carry(row: Video, seen: Video) -> Video:
+def carry(row: Video, new: Video) -> Video:
     """A row whose file has another time of change and the same bytes."""
-    return replace(row, size=seen.size, mtime_ns=seen.mtime_ns)
+    return replace(row, size=new.size, mtime_ns=new.mtime_ns)
 
 
 def check_root(store: Store, root: Path, moved: bool) -> bool:
@@ -232,7 +232,7 @@ def check_root(store: Store, root: Path, moved: bool) -> bool:
     if Path(store.manifest.root) == root:
         return False
     if not moved:
-        seen = f"a store of the videos in {store.manifest.root}, not of {root}"
+        problem = f"a store of the videos in {store.manifest.root}, not of {root}"
         hint = "say --moved if they lie there now, or name another store"
-        raise InputError(seen, file=store.where, hint=hint)
+        raise InputError(problem, file=store.where, hint=hint)
     return True

@@ -45,8 +45,8 @@ class Cut:
             seconds = getattr(self, name)
             frames = round(seconds * self.fps) if 0 < seconds < 1e6 else 0
             if not 1 <= frames <= 4096 or abs(frames - seconds * self.fps) > 1e-6:
-                seen = f"--{name} {seconds:g} at {self.fps:g} frames per second"
-                raise SpecError(f"{seen}; it is a whole number of frames, from 1 to 4096")
+                problem = f"--{name} {seconds:g} at {self.fps:g} frames per second"
+                raise SpecError(f"{problem}; it is a whole number of frames, from 1 to 4096")
         if self.stride > self.clip:
             raise SpecError(
                 f"--stride {self.stride:g} is longer than --clip {self.clip:g}; frames would be lost between"
@@ -100,8 +100,8 @@ class Look:
         """None where the file went away, or changed while it was read: the next run sees it as it is then."""
         try:
             before = stamp(job.path)
-            seen = self.look(job, *before)
-            return seen if stamp(job.path) == before else None
+            result = self.look(job, *before)
+            return result if stamp(job.path) == before else None
         except FileNotFoundError:
             return None
 
@@ -124,24 +124,24 @@ class Look:
         clock = {"decode": 0.0, "embed": 0.0, "thumbs": 0.0}
         vectors: list[NDArray[np.float32]] = []
         thumbs: dict[int, bytes] = {}
-        held: list[Pictures] = []
+        buffer: list[Pictures] = []
         frames = 0
         began = time.perf_counter()
         for _, picture in film:
             began = lap(clock, "decode", began)
-            held.append(picture)
+            buffer.append(picture)
             k, rest = divmod(frames - self.cut.n // 2, self.cut.s)
             if self.thumbs and k >= 0 and not rest:  # the frame in the middle of a clip
                 thumbs[k] = make_jpeg(picture)
             frames += 1
             began = lap(clock, "thumbs", began)
-            if len(held) == self.embedder.batch:
-                vectors.append(self.embedder.frames(held))
-                held = []
+            if len(buffer) == self.embedder.batch:
+                vectors.append(self.embedder.frames(buffer))
+                buffer = []
                 self.watch(f"{job.path.name}", int(film.end), 0)
             last, began = picture, lap(clock, "embed", began)
-        if held:
-            vectors.append(self.embedder.frames(held))
+        if buffer:
+            vectors.append(self.embedder.frames(buffer))
         lap(clock, "embed", began)
         count = self.cut.count(frames)
         if count > MOST_CLIPS:

@@ -44,13 +44,13 @@ def search_page(found: Found, thumb: Thumb, title: str | None = None) -> str:
     """The whole document."""
     style = read_asset("report.css") + STYLE
     title = title or f"Search: {found.query}"
-    told = describe(found)
+    summary = describe(found)
     cells = "".join(draw_moment(n + 1, m, thumb) for n, m in enumerate(found.moments))
     notes = "".join(f"<li>{escape_text(line)}</li>" for line in found.notes)
     return f"""{draw_head(title, style, f"style-src '{hash_source(style)}'; img-src data:")}<body>
 <header>
 <h1>{escape_text(str(found.query))}</h1>
-<p class="lead">{escape_text(told)}</p>
+<p class="lead">{escape_text(summary)}</p>
 <p class="meta">{escape_text(f"{found.stage}: {found.why}")}</p>
 </header>
 <main>

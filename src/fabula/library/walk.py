@@ -30,11 +30,11 @@ class Found:
     mtime_ns: int
 
 
-def find_root(given: str | Path) -> Path:
-    root = check_path(given)
+def find_root(folder: str | Path) -> Path:
+    root = check_path(folder)
     if not root.is_dir():
-        seen = "no such folder" if not root.exists() else "is no folder"
-        raise InputError(seen, file=root, hint="name the folder of the videos; a store keeps all that lie below it")
+        problem = "no such folder" if not root.exists() else "is no folder"
+        raise InputError(problem, file=root, hint="name the folder of the videos; a store keeps all that lie below it")
     return root.resolve()
 
 
@@ -71,17 +71,17 @@ def list_files(root: Path) -> list[Path]:
     """All below it that end as videos do and are not hidden."""
 
     def refuse(error: OSError) -> None:
-        seen = f"cannot be read ({error.strerror})"
-        raise InputError(seen, file=error.filename, hint="its videos would pass for deleted; nothing was changed")
+        problem = f"cannot be read ({error.strerror})"
+        raise InputError(problem, file=error.filename, hint="its videos would pass for deleted; nothing was changed")
 
-    made = []
+    files = []
     for inside, folders, names in os.walk(root, onerror=refuse):
         folders[:] = [name for name in folders if not name.startswith(".")]
         for name in names:
             path = Path(inside, name)
             if path.suffix.lower() in ENDINGS and not name.startswith(".") and path.is_file():
-                made.append(path)
-    return made
+                files.append(path)
+    return files
 
 
 def compare(there: Mapping[str, Video], found: Mapping[str, Found], retry: bool) -> tuple[list[Job], list[str]]:

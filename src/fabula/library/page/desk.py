@@ -123,13 +123,13 @@ class Desk:
             guesses = self.searcher.find(query, GUESSES, **{**where, "min_probability": None}).moments
         now = self.look()
         moments = [m for m in (*found.moments, *guesses) if m.video in now.by_name]
-        told = found.document()
-        told["moments"] = [tell(m) for m in found.moments if m.video in now.by_name]
-        told["guesses"] = [tell(m) for m in guesses if m.video in now.by_name]
+        document = found.document()
+        document["moments"] = [tell(m) for m in found.moments if m.video in now.by_name]
+        document["guesses"] = [tell(m) for m in guesses if m.video in now.by_name]
         names = dict.fromkeys(m.video for m in moments)
-        told["videos"] = {v: now.describe(now.by_name[v]) for v in names}
-        told |= {"version": now.version, "clips": now.clips, "seconds": time.perf_counter() - begun}
-        return told
+        document["videos"] = {v: now.describe(now.by_name[v]) for v in names}
+        document |= {"version": now.version, "clips": now.clips, "seconds": time.perf_counter() - begun}
+        return document
 
     def film(self, key: str) -> Path:
         now = self.look()

@@ -63,8 +63,8 @@ def read_one(row: Any, place: int, catalogue: Catalogue) -> Kept:
         raise SpecError(f"moment {place} is of a video that the store no longer has; take it off the list")
     start, end = read_number(row.get("start")), read_number(row.get("end"))
     if start is None or end is None or not 0 <= start < end <= (video.duration or math.inf) + SLACK:
-        told = f"{shown(row.get('start'))} to {shown(row.get('end'))}"
-        raise SpecError(f"moment {place} lasts from {told}, which is no stretch of {shown(video.video)}")
+        span = f"{shown(row.get('start'))} to {shown(row.get('end'))}"
+        raise SpecError(f"moment {place} lasts from {span}, which is no stretch of {shown(video.video)}")
     return Kept(query, video, start, end, read_number(row.get("score")))
 
 
@@ -73,18 +73,18 @@ def read_number(value: Any) -> float | None:
     return float(value) if fits and math.isfinite(value) else None
 
 
-def write_submission(kept: Sequence[Kept]) -> str:
+def write_submission(marks: Sequence[Kept]) -> str:
     """A line a query, its moments best first (those without a score last, as they were kept)."""
     numbers, groups = VideoNumbers(), dict[Id, list[Kept]]()
-    for one in kept:
+    for one in marks:
         groups.setdefault(one.query, []).append(one)
 
     def rank() -> Iterator[Ranking]:
-        for query, some in groups.items():
-            some = sorted(some, key=lambda m: math.inf if m.score is None else -m.score)
-            spans = np.array([(m.start, m.end) for m in some])
-            scores = np.array([m.score for m in some], float) if all(m.score is not None for m in some) else None
-            yield Ranking(query, spans, scores, np.array([numbers[m.video.video] for m in some], np.int64))
+        for query, members in groups.items():
+            members = sorted(members, key=lambda m: math.inf if m.score is None else -m.score)
+            spans = np.array([(m.start, m.end) for m in members])
+            scores = np.array([m.score for m in members], float) if all(m.score is not None for m in members) else None
+            yield Ranking(query, spans, scores, np.array([numbers[m.video.video] for m in members], np.int64))
 
     return "".join(write_rankings(rank(), numbers, Source(Path("submission.jsonl"), noun="query")))
 
@@ -103,43 +103,43 @@ class Pipe(io.RawIOBase):
         return len(data)
 
     def take(self) -> bytes:
-        some, self.held = bytes(self.held), bytearray()
-        return some
+        data, self.held = bytes(self.held), bytearray()
+        return data
 
 
-def check_length(kept: Iterable[Kept]) -> None:
-    total = sum(m.end - m.start for m in kept)
+def check_length(marks: Iterable[Kept]) -> None:
+    total = sum(m.end - m.start for m in marks)
     if total > LONGEST:
         raise SpecError(f"{total:,.0f} s of clips; at most {LONGEST:,.0f} s are cut at once: export a shorter list")
 
 
 def zip_clips(
-    kept: Sequence[Kept], catalogue: Catalogue, plain: Callable[[str], str] = str
+    marks: Sequence[Kept], catalogue: Catalogue, plain: Callable[[str], str] = str
 ) -> Generator[bytes, None, None]:
     """The bytes of a .zip, clip by clip as they are cut: the clips, list.jsonl, and the submission.
 
     What could not be cut stands in list.jsonl with its reason.
     """
-    pipe, told = Pipe(), list[str]()
+    pipe, failures = Pipe(), list[str]()
     with tempfile.TemporaryDirectory(prefix="fabula-clips-") as work, zipfile.ZipFile(pipe, "w") as out:
-        for k, one in enumerate(kept):
-            name, made = (
+        for k, one in enumerate(marks):
+            name, data = (
                 f"{k + 1:03d}-{tidy(one.video.video)}-{one.start:.1f}-{one.end:.1f}.mp4",
                 Path(work) / "clip.mp4",
             )
             about: dict[str, Any] = {"query": one.query, "video": one.video.video, "start": one.start, "end": one.end}
             try:
-                done = cut_one(one, catalogue, made)
-                out.write(made, name)
+                done = cut_one(one, catalogue, data)
+                out.write(data, name)
                 about |= {"clip": name, "begins": round(done.start, 3), "ends": round(done.end, 3), "how": done.how}
             except (FabulaError, OSError, ValueError) as error:
                 about |= {"clip": None, "problem": plain(str(error)).replace(str(work), "")}
             finally:
-                made.unlink(missing_ok=True)
-            told.append(json.dumps(about, ensure_ascii=False) + "\n")
+                data.unlink(missing_ok=True)
+            failures.append(json.dumps(about, ensure_ascii=False) + "\n")
             yield pipe.take()
-        out.writestr("list.jsonl", "".join(told))
-        out.writestr("submission.jsonl", write_submission(kept))
+        out.writestr("list.jsonl", "".join(failures))
+        out.writestr("submission.jsonl", write_submission(marks))
     yield pipe.take()
 
 
