@@ -87,8 +87,8 @@ class Adapter(Spec, ABC):
         return self.licence if self.weights is None else Adapter.licence
 
     def recipe(self) -> dict[str, Any]:
-        told = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in self.aside}
-        return {"name": self.name, "weights": self.weights_digest(), **told}
+        settings = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in self.aside}
+        return {"name": self.name, "weights": self.weights_digest(), **settings}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -219,5 +219,5 @@ def unit(x: NDArray[Any]) -> Floats:
     """Rows of length 1; a row of zeros stays. What is so already is not copied."""
     x = np.asarray(x, np.float32)
     length = np.sqrt(np.einsum("...c,...c->...", x, x))[..., None]
-    made: Floats = x if (np.abs(length - 1) < 1e-6).all() else x / np.maximum(length, 1e-12)
-    return made
+    units: Floats = x if (np.abs(length - 1) < 1e-6).all() else x / np.maximum(length, 1e-12)
+    return units

@@ -51,7 +51,7 @@ def people_page(cast: Cast, title: str, store: str = "STORE") -> str:
     if not len(cast):
         parts = ['<p class="lead">No face was found in these videos.</p>']
     videos = f"{len(cast.videos):,} video{'s' * (len(cast.videos) != 1)}"
-    told = f"{len(order):,} people, {len(cast):,} faces in {len(found):,} tracks, {videos}"
+    summary = f"{len(order):,} people, {len(cast):,} faces in {len(found):,} tracks, {videos}"
     nobody = int((cast.person < 0).sum())
     notes = [f"{cast.metadata.get('spec', '')}; {cast.metadata.get('cluster', '')}", *list_licences(cast)]
     if nobody:
@@ -60,7 +60,7 @@ def people_page(cast: Cast, title: str, store: str = "STORE") -> str:
     return f"""{draw_head(title, style, f"style-src '{hash_source(style)}'; img-src data:")}<body>
 <header>
 <h1>{escape_text(title)}</h1>
-<p class="lead">{escape_text(told)}</p>
+<p class="lead">{escape_text(summary)}</p>
 {"".join(f'<p class="meta">{escape_text(line)}</p>' for line in notes)}
 </header>
 <main>
@@ -80,12 +80,12 @@ again.</p>
 
 
 def list_licences(cast: Cast) -> Iterator[str]:
-    told = cast.metadata.get("licence")
-    if isinstance(told, dict):
-        for said in dict.fromkeys(told.values()):
-            yield f"Weights of {' and '.join(name for name in told if told[name] == said)}: {said}"
-    elif told:
-        yield f"Weights: {told}"
+    licences = cast.metadata.get("licence")
+    if isinstance(licences, dict):
+        for licence in dict.fromkeys(licences.values()):
+            yield f"Weights of {' and '.join(name for name in licences if licences[name] == licence)}: {licence}"
+    elif licences:
+        yield f"Weights: {licences}"
 
 
 def list_tracks(cast: Cast) -> dict[int, dict[str, Any]]:
@@ -134,8 +134,8 @@ def draw_track(cast: Cast, track: int, about: dict[str, Any], before: str = "") 
     if raw.startswith(JPEG):
         src = base64.b64encode(raw).decode("ascii")
         picture = f'<img alt="{escape_text(label)}" src="data:image/jpeg;base64,{src}">'
-    told = "".join(f"<span>{escape_text(line)}</span>" for line in lines)
-    return f'<li title="{escape_text(label)}">{picture}{told}</li>'
+    labels = "".join(f"<span>{escape_text(line)}</span>" for line in lines)
+    return f'<li title="{escape_text(label)}">{picture}{labels}</li>'
 
 
 def draw_strip(cast: Cast, video: int, rows: Any) -> str:
@@ -148,8 +148,8 @@ def draw_strip(cast: Cast, video: int, rows: Any) -> str:
         return ""
     total = max(one.duration, 1e-9)
     marks = []
-    for some in np.split(frames, np.flatnonzero(np.diff(frames) > 1) + 1):
-        x, w = some[0] / fps / total * 1000, max(2.0, len(some) / fps / total * 1000)
+    for run in np.split(frames, np.flatnonzero(np.diff(frames) > 1) + 1):
+        x, w = run[0] / fps / total * 1000, max(2.0, len(run) / fps / total * 1000)
         marks.append(f'<rect x="{x:.1f}" y="0" width="{w:.1f}" height="10"/>')
     box = 'viewBox="0 0 1000 10" preserveAspectRatio="none" role="img" aria-label="when"'
     return f'<span>{escape_text(one.id)}</span><svg class="strip" {box}>{"".join(marks)}</svg>'

@@ -44,17 +44,17 @@ class Tracker:
         if shot != self.shot:
             self.open, self.shot = [], shot
         self.open = [one for one in self.open if time - one.time <= self.look.gap + 1e-9]
-        made = np.full(len(x), -1, np.int64)
+        tracks = np.full(len(x), -1, np.int64)
         if self.open and len(x):
             for i, j in self.match(found, x):
                 one = self.open[i]
-                made[j], one.time, one.box = one.number, time, found.box[j]
+                tracks[j], one.time, one.box = one.number, time, found.box[j]
                 one.seen = [*one.seen[1 - LAST :], x[j]]
-        for j in np.flatnonzero(made < 0).tolist():
-            made[j] = self.count
+        for j in np.flatnonzero(tracks < 0).tolist():
+            tracks[j] = self.count
             self.open.append(Open(self.count, time, found.box[j], [x[j]]))
             self.count += 1
-        return made
+        return tracks
 
     def match(self, found: Found, x: Floats) -> list[tuple[int, int]]:
         """Open tracks and faces that go on with one another."""

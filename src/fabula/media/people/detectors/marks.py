@@ -31,8 +31,8 @@ class Detector(base.Detector):
         _, _, stats, _ = cv2.connectedComponentsWithStats((spread > STRONG).astype(np.uint8), connectivity=4)
         x, y, w, h, area = stats[1:].T.astype(np.float32)
         score = area / np.maximum(w * h, 1)
-        kept = np.flatnonzero((score >= max(FULL, self.score)) & (np.minimum(w, h) >= 4))
-        kept = kept[np.argsort(-score[kept], kind="stable")]
-        box = np.stack([x, y, x + w, y + h], 1)[kept]
+        at = np.flatnonzero((score >= max(FULL, self.score)) & (np.minimum(w, h) >= 4))
+        at = at[np.argsort(-score[at], kind="stable")]
+        box = np.stack([x, y, x + w, y + h], 1)[at]
         sides = (box[:, 2:] - box[:, :2])[:, None]
-        return Found(box, score[kept].astype(np.float32), box[:, None, :2] + POINTS * sides)
+        return Found(box, score[at].astype(np.float32), box[:, None, :2] + POINTS * sides)
