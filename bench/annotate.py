@@ -273,7 +273,7 @@ def run_million(folder: Path) -> None:
         work.run()
         spent = time.monotonic() - began
         print_row(
-            "resume", f"{work.made} calls made for 10 moments", f"{spent:.1f} s", f"{memory()} MB ({base} before)"
+            "resume", f"{work.answered} calls made for 10 moments", f"{spent:.1f} s", f"{memory()} MB ({base} before)"
         )
 
 

@@ -24,7 +24,7 @@ from fabula.llm import EndpointError, EndpointOptions
 from fabula.llm import batch as module
 from fabula.llm.fake import Server, serving
 from tests.annotation.test_run import KILLED, contents, work_on
-from tests.annotation.toys import FakeLooker, make_moments, write_moments
+from tests.annotation.toys import FakeSampler, make_moments, write_moments
 
 QUICK = Batching(100, 0.01)
 
@@ -38,7 +38,7 @@ def work_in_batches(path, n, endpoint=None, batch=QUICK, store=Store, **recipe):
     endpoint = endpoint or EndpointOptions()
     with store(path, work=True) as opened:
         opened.add_moments(make_moments(n))
-        work = Work(opened, Recipe.of(endpoint, RecipeOptions(**recipe)), endpoint, FakeLooker(), batch=batch)
+        work = Work(opened, Recipe.of(endpoint, RecipeOptions(**recipe)), endpoint, FakeSampler(), batch=batch)
         work.run()
     return work
 
@@ -54,7 +54,7 @@ def test_the_same_store_as_call_by_call_in_few_batches(tmp_path):
     with serve() as server:
         endpoint = EndpointOptions(url=server.url, price=("1/2",), record=tmp_path / "record.jsonl")
         work = work_in_batches(tmp_path / "many", 12, endpoint, rewrites=True)
-        assert len(server.log) == len({body for _, body in server.log}) == work.made
+        assert len(server.log) == len({body for _, body in server.log}) == work.answered
         assert len(server.batches.known) <= 8  # as many as there are steps after each other, and some
     assert contents(tmp_path / "many") == contents(tmp_path / "one")
     with Store(tmp_path / "many") as store:

@@ -25,9 +25,9 @@ pytest.importorskip("av", reason="films are made with fabula[features]")
 import fabula
 from fabula.api.index import index
 from fabula.library.calibrate import FILE
-from fabula.library.look import no_clips
 from fabula.library.page import desk, server
 from fabula.library.page.catalogue import make_key
+from fabula.library.scan import no_clips
 from fabula.library.store import Store
 from fabula.web.binding import Binding
 from fabula.web.tokens import make_token

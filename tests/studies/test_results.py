@@ -107,7 +107,7 @@ def test_the_last_answer_counts_and_the_first_one_is_timed(tmp_path):
             "INSERT INTO answers (rater, place, nonce, answer, seconds, at) VALUES (?, ?, ?, ?, ?, ?)", values
         )
     with Store(study) as store:
-        given = Answers.of(store).given[0][3]
+        given = Answers.of(store).by_rater[0][3]
     assert given.answer["accuracy_1"] == 1 and given.seconds == 9.0
     assert api.results(study).counts["answers"] == 30 and api.results(study).counts["rows written"] == 31
 

@@ -29,7 +29,7 @@ from fabula.annotation.moments import Moment
 from fabula.annotation.plan import summarise
 from fabula.annotation.stats import MARK, Row, describe
 from fabula.annotation.store import Store
-from fabula.core import whole
+from fabula.core import atomic
 from fabula.core.errors import InputError, shown
 from fabula.io.files import load_json, name_write_failures
 from fabula.media.base import hash_file, stamp
@@ -63,11 +63,11 @@ def export(
     with name_write_failures(out):
         target = Path(os.path.realpath(out))
         target.parent.mkdir(parents=True, exist_ok=True)
-        with whole.beside(target) as beside:
+        with atomic.beside(target) as beside:
             folder = beside / "benchmark"
             folder.mkdir()
             description = fill_folder(folder, store, recipe, settings, embed)
-            whole.take_folder_place(folder, target)
+            atomic.take_folder_place(folder, target)
     return description
 
 

@@ -22,10 +22,10 @@ REMEMBERED = 512  # videos whose shots are kept at hand
 Frames = list[tuple[float, bytes]]  # seconds, JPEG
 
 
-class Looker(Protocol):
+class FrameSampler(Protocol):
     """Whoever can show a moment."""
 
-    def look(self, moment: Moment, keys: int, even: int) -> dict[str, Frames]:
+    def sample(self, moment: Moment, keys: int, even: int) -> dict[str, Frames]:
         """{"keys": at most so many keyframes, "even": so many evenly spread ones}."""
 
 
@@ -50,7 +50,7 @@ class Videos:
                 return path
         raise InputError("no video of this name", file=self.folder, video=video, hint="its file is NAME.mp4, .avi, …")
 
-    def look(self, moment: Moment, keys: int, even: int) -> dict[str, Frames]:
+    def sample(self, moment: Moment, keys: int, even: int) -> dict[str, Frames]:
         path = self.find(moment.video)
         if path not in self.shots:
             from fabula.media.shots import find_shots
@@ -114,4 +114,4 @@ def encode_jpeg(video: object, frame: object) -> bytes:
 def keyframes(video: Path, start: float, end: float, most: int = 8) -> Frames:
     """The keyframes of a stretch of a video."""
     moment = Moment(video.name, video.name, start, end, "")
-    return Videos(video.parent).look(moment, most, 1)["keys"]
+    return Videos(video.parent).sample(moment, most, 1)["keys"]

@@ -14,10 +14,10 @@ from functools import partial
 from typing import Any
 
 from fabula.annotation import fake
-from fabula.annotation.keyframes import Frames, Looker
+from fabula.annotation.keyframes import Frames, FrameSampler
 from fabula.annotation.moments import Moment
 from fabula.annotation.recipe import Recipe
-from fabula.annotation.steps import Scorer, Seen, annotate
+from fabula.annotation.steps import FrameSet, Scorer, annotate
 from fabula.annotation.store import Store
 from fabula.core.errors import FabulaError, InputError
 from fabula.core.notes import Progress, silent
@@ -54,7 +54,7 @@ class Work:
     store: Store
     recipe: Recipe
     endpoint: EndpointOptions
-    looker: Looker | None = None  # None: no frames are shown
+    sampler: FrameSampler | None = None  # None: no frames are shown
     budget: float | None = None
     known: Store | None = None  # another store that is asked for answers, and not written
     scorer: Scorer | None = None  # chooses in the judge's place
@@ -65,7 +65,7 @@ class Work:
     # what comes of it
     stopped: str | None = None  # why no new call begins
     fault: FabulaError | None = None
-    made: int = 0  # calls that were answered in this run
+    answered: int = 0  # calls answered in this run
     failed: int = 0  # moments
     reserved: float = 0.0  # money that calls under way may cost
     spent: float = 0.0
@@ -144,7 +144,7 @@ class Work:
     async def attempt(self, moment: Moment) -> tuple[str, dict[str, Any]]:
         frames = Pictures(self, moment)
         while True:
-            frame_set = await frames.seen()
+            frame_set = await frames.frame_set()
             try:
                 ask = partial(self.ask, frames=frames)
                 return await annotate(moment, frame_set, self.recipe, ask, self.scorer)
@@ -198,7 +198,7 @@ class Work:
         price = self.prices.cost(call.model, answer.tokens_in, answer.tokens_out)
         self.store.put(call, answer, step, price)
         self.spent += price
-        self.made += 1
+        self.answered += 1
         self.in_a_row = 0
         return answer
 
@@ -223,34 +223,34 @@ class Pictures:
 
     def __init__(self, work: Work, moment: Moment) -> None:
         self.work, self.moment = work, moment
-        self.held: dict[str, bytes] = {}
+        self.data: dict[str, bytes] = {}
         o = work.recipe.options
         self.kinds = {"keys": f"keys/{o.keyframes}", "even": f"even/{o.video_frames}"}  # as the store has them
         self.lock = asyncio.Lock()
 
-    async def seen(self) -> Seen:
-        if self.work.looker is None:
-            return Seen()
+    async def frame_set(self) -> FrameSet:
+        if self.work.sampler is None:
+            return FrameSet()
         stored = self.work.store.get_frames(self.moment.key)
         if any(kind not in stored for kind in self.kinds.values()):
             await self.decode()
             stored = self.work.store.get_frames(self.moment.key)
         keys, even = (tuple((t, Image(d)) for t, d in stored[kind]) for kind in self.kinds.values())
-        return Seen(keys, even)
+        return FrameSet(keys, even)
 
     async def decode(self) -> None:
-        looker, o = self.work.looker, self.work.recipe.options
-        assert looker is not None
+        sampler, o = self.work.sampler, self.work.recipe.options
+        assert sampler is not None
         self.work.threads += 1  # also while it waits for its turn
         try:
             async with self.work.decoding:
                 found: dict[str, Frames] = await asyncio.to_thread(
-                    looker.look, self.moment, o.keyframes, o.video_frames
+                    sampler.sample, self.moment, o.keyframes, o.video_frames
                 )
         finally:
             self.work.threads -= 1
         images = {kind: [(t, Image.of(data)) for t, data in frames] for kind, frames in found.items()}
-        self.held = {image.digest: image.data or b"" for frames in images.values() for _, image in frames}
+        self.data = {image.digest: image.data or b"" for frames in images.values() for _, image in frames}
         digests = {self.kinds[kind]: [(t, image.digest) for t, image in frames] for kind, frames in images.items()}
         self.work.store.put_frames(self.moment.key, digests)
 
@@ -259,9 +259,9 @@ class Pictures:
         if not call.images:
             return call
         async with self.lock:
-            if not self.held:
+            if not self.data:
                 await self.decode()
-        if any(image.digest not in self.held for image in call.images):
+        if any(image.digest not in self.data for image in call.images):
             raise StaleError
-        images = tuple(Image(i.digest, self.held[i.digest], i.kind) for i in call.images)
+        images = tuple(Image(i.digest, self.data[i.digest], i.kind) for i in call.images)
         return Call(call.model, call.prompt, images, call.system, call.parameters, call.schema)

@@ -216,10 +216,10 @@ def remember(embed: Embedder) -> Embedder:
     """The same embedder, asked once for each text."""
     known: dict[str, Any] = {}
 
-    def asked(texts: Sequence[str]) -> Any:
+    def embed_new(texts: Sequence[str]) -> Any:
         fresh = [text for text in dict.fromkeys(texts) if text not in known]
         if fresh:
             known.update(zip(fresh, embed(fresh), strict=True))
         return np.stack([known[text] for text in texts])
 
-    return asked
+    return embed_new

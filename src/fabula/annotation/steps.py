@@ -47,7 +47,7 @@ class Scorer(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class FrameSet:
     """The pictures of a moment: one of each shot, and some evenly over all of it."""
 
     keys: tuple[tuple[float, Image], ...] = ()
@@ -95,7 +95,7 @@ def role(step: str) -> str:
 
 
 async def annotate(
-    moment: Moment, frame_set: Seen, recipe: Recipe, ask: Ask, scorer: Scorer | None = None
+    moment: Moment, frame_set: FrameSet, recipe: Recipe, ask: Ask, scorer: Scorer | None = None
 ) -> tuple[str, dict[str, Any]]:
     """The state and the outcome of a moment: done, or empty where the models answered and no candidate may stand.
 
@@ -148,7 +148,7 @@ async def attempt_branch(trail: Trail, branch: str, work: Awaitable[Sequence[str
         return []
 
 
-async def enrich_statics(trail: Trail, frame_set: Seen) -> Sequence[str]:
+async def enrich_statics(trail: Trail, frame_set: FrameSet) -> Sequence[str]:
     query = trail.moment.caption
     prompt = trail.prompt("static_frame", query=query)
 
@@ -174,7 +174,7 @@ async def enrich_statics(trail: Trail, frame_set: Seen) -> Sequence[str]:
     return found.texts
 
 
-async def enrich_dynamics(trail: Trail, frame_set: Seen) -> Sequence[str]:
+async def enrich_dynamics(trail: Trail, frame_set: FrameSet) -> Sequence[str]:
     m = trail.moment
     ask = trail.prompt("dynamic_questions", original_description=m.caption)
     questions = (await read_items(trail, "dynamic_questions", ask)).texts[:5]
@@ -222,7 +222,7 @@ async def evaluate(scorer: Scorer, moment: Moment, candidates: list[Candidate]) 
     return [replace(c, score=round(score, DIGITS)) for c, score in zip(candidates, scores, strict=True)]
 
 
-async def ask_judge(trail: Trail, frame_set: Seen, candidates: list[Candidate]) -> list[Candidate]:
+async def ask_judge(trail: Trail, frame_set: FrameSet, candidates: list[Candidate]) -> list[Candidate]:
     """c(V, q): the judge's mark out of 100; none where nobody judges."""
     if trail.recipe.options.scorer != "judge" or not candidates:
         return candidates

@@ -63,7 +63,6 @@ CREATE INDEX outcomes_by_state ON outcomes (recipe, state, branch, score);
 CREATE TABLE recipes (hash TEXT PRIMARY KEY, row INTEGER NOT NULL, document TEXT NOT NULL);
 CREATE TABLE batches (id TEXT PRIMARY KEY, keys TEXT NOT NULL);
 """
-ANSWERED = "tokens_in, tokens_out, seconds, price"
 
 
 class Store:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from fabula.core.atomic import beside
 from fabula.core.errors import InputError
 from fabula.core.options import deal, takes
-from fabula.core.whole import beside
 from fabula.hosts.bundles import HostOptions, make_bundle
 
 

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fabula.core.atomic import remove_all_leftovers
 from fabula.core.errors import InputError, shown
-from fabula.core.whole import remove_all_leftovers
 from fabula.io.files import dump_json, load_json, name_write_failures, write_bytes
 
 MANIFEST = "manifest.json"
@@ -39,7 +39,7 @@ class Folder:
 
     path: Path
     mark: str = ""
-    made: bool = False  # for this run; or it was there, and empty
+    is_new: bool = False  # for this run; or it was there, and empty
 
     def at(self, *parts: str) -> Path:
         return self.path.joinpath(*parts)
@@ -171,7 +171,7 @@ def empty(folder: Folder) -> None:
     with contextlib.suppress(OSError):
         for entry in folder.path.iterdir():
             shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
-        if folder.made:
+        if folder.is_new:
             folder.path.rmdir()
 
 

@@ -55,7 +55,7 @@ class Moment:
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchResult:
     """An answer: moments, best first, or nothing; and how it was come by."""
 
     query: Query
@@ -146,7 +146,7 @@ class Searcher:
         people: Sequence[str] | None = None,
         length: tuple[float | None, float | None] | None = None,
         min_probability: float | None = None,
-    ) -> Found:
+    ) -> SearchResult:
         """The moments that answer a query best. Text names no file here: `parse` it first where it may."""
         began = time.perf_counter()
         parsed = parse(query, pictures=False) if isinstance(query, str) else query
@@ -167,7 +167,9 @@ class Searcher:
         if min_probability is not None:
             moments = [m for m in moments if (m.probability or 0.0) >= min_probability]
         seconds = time.perf_counter() - began
-        return Found(parsed, tuple(moments), probability, place.choice.stage, seconds, tuple(notes), place.choice.why)
+        return SearchResult(
+            parsed, tuple(moments), probability, place.choice.stage, seconds, tuple(notes), place.choice.why
+        )
 
     def check(
         self, limit: int, length: tuple[float | None, float | None] | None, min_probability: float | None

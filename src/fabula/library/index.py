@@ -19,9 +19,9 @@ from fabula.core.errors import FabulaError, InputError
 from fabula.core.notes import Progress, ignore, silent
 from fabula.jobs.runner import InProcess, Runner
 from fabula.library.lock import Claims
-from fabula.library.look import Job, Look, Seen
+from fabula.library.scan import Job, Scanned, Scanner
 from fabula.library.store import Store, Video, Writer, number_of
-from fabula.library.walk import Found, compare
+from fabula.library.walk import VideoFile, compare
 
 FIRST = 0.1  # a commit is worth so much of the time that the run has taken …
 LONGEST = 5.0  # … and comes at least every so many seconds
@@ -64,11 +64,11 @@ class Plan:
     warn: Callable[[str], None] = ignore
 
 
-def bring_up(store: Store, found: Mapping[str, Found], look: Look, plan: Plan) -> Indexed:
+def bring_up(store: Store, found: Mapping[str, VideoFile], scanner: Scanner, plan: Plan) -> Indexed:
     """Make the store what the folder is."""
-    run = Run(store, look, plan)
+    run = Run(store, scanner, plan)
     if isinstance(plan.runner, InProcess):
-        run.look = replace(look, watch=run.hear)  # how far it is in a video
+        run.scanner = replace(scanner, watch=run.hear)  # how far it is in a video
     with store.writing() as writer:
         todo, gone = compare(writer.there, found, plan.retry)
         gone = [name for name in gone if not is_new(store.root / name)]
@@ -91,11 +91,11 @@ def is_new(path: Path) -> bool:
 class Run:
     """One run: what is known, what waits to be committed, what was done."""
 
-    def __init__(self, store: Store, look: Look, plan: Plan) -> None:
-        self.store, self.look, self.plan = store, look, plan
+    def __init__(self, store: Store, scanner: Scanner, plan: Plan) -> None:
+        self.store, self.scanner, self.plan = store, scanner, plan
         self.done = Indexed()
         self.known: dict[str, Video] = {}
-        self.waiting: list[Seen] = []
+        self.waiting: list[Scanned] = []
         self.failed: dict[int, FabulaError] = {}
         self.began = self.last = time.monotonic()
         self.commits = 0
@@ -107,7 +107,7 @@ class Run:
         while rest:
             later: list[Job] = []
             self.failed = {}
-            for i, result in self.plan.runner.map(self.look, self.claim(rest, later, claims)):
+            for i, result in self.plan.runner.map(self.scanner, self.claim(rest, later, claims)):
                 if isinstance(result, FabulaError):
                     self.failed[i] = result
                     continue
@@ -149,7 +149,7 @@ class Run:
         self.done.others += 1
         return True
 
-    def step(self, result: Seen | None) -> None:
+    def step(self, result: Scanned | None) -> None:
         """One video more."""
         self.finished += 1
         self.done.wall = time.monotonic() - self.began
@@ -182,21 +182,21 @@ class Run:
         self.last = time.monotonic()
         self.done.seconds["write"] = self.done.seconds.get("write", 0.0) + self.last - began
 
-    def is_ours(self, writer: Writer, result: Seen) -> bool:
+    def is_ours(self, writer: Writer, result: Scanned) -> bool:
         name = result.entry.video.video
         if writer.there.get(name) == self.known.get(name) or name not in writer.there:
             return True
         self.done.others += 1
         return False
 
-    def write(self, writer: Writer, batch: Sequence[Seen]) -> None:
+    def write(self, writer: Writer, batch: Sequence[Scanned]) -> None:
         writer.touch([carry(writer.there[s.entry.video.video], s.entry.video) for s in batch if s.touched])
         writer.put([s.entry for s in batch if not s.touched])
         for result in batch:
             self.count(result)
             self.known[result.entry.video.video] = writer.there[result.entry.video.video]
 
-    def count(self, result: Seen) -> None:
+    def count(self, result: Scanned) -> None:
         """What was written, into the account."""
         done, row = self.done, result.entry.video
         if result.touched:

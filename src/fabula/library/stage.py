@@ -123,7 +123,7 @@ class Exact:
         """All of a store; refused where it does not fit."""
         need = len(store) * (store.dims * 4 + 36)
         hint = "search within some videos, or build an index: fabula search --store DIR --build-index"
-        if "vectors" not in store.kept:
+        if "vectors" not in store.cache:
             require(need, f"an exact search of {len(store):,} clips", hint)
         return cls(*store.snapshot())
 
@@ -217,15 +217,15 @@ class Indexed:
         return ann.around(self.store, hits, videos)
 
     @cached_property
-    def kept(self) -> dict[int, Floats]:
+    def samples(self) -> dict[int, Floats]:
         return {}
 
     def sample(self, n: int) -> Floats:
         from fabula.library import ann
 
-        if n not in self.kept:
-            self.kept[n] = ann.sample(self.store, n)
-        return self.kept[n]
+        if n not in self.samples:
+            self.samples[n] = ann.sample(self.store, n)
+        return self.samples[n]
 
 
 def choose(store: Store) -> tuple[Exact | Indexed, Choice]:

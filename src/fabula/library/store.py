@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from fabula.core.errors import FabulaError, InputError, MissingExtra, shown
 from fabula.io.files import check_path, name_write_failures
 from fabula.library import manifest as about
-from fabula.library.lock import held
+from fabula.library.lock import writer_lock
 from fabula.library.manifest import Manifest
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class Store:
         with named_faults(where):
             self.clips_table = self.base.open_table(manifest.tables["clips"])
             self.videos_table = self.base.open_table(manifest.tables["videos"])
-        self.kept: dict[str, tuple[object, Any]] = {}
+        self.cache: dict[str, tuple[object, Any]] = {}
         self.sound: str | None = None  # the version that is known to hold no half of a commit …
         self.rows: dict[str, Video] = {}  # … and its videos, for whoever writes
         self.stamped = self.stamp()
@@ -237,21 +237,21 @@ class Store:
         """What was made of this version of the rows, made once."""
         with self.lock:
             version = self.version
-            if what not in self.kept or self.kept[what][0] != version:
+            if what not in self.cache or self.cache[what][0] != version:
                 try:
-                    self.kept[what] = (version, make())
+                    self.cache[what] = (version, make())
                 except InputError:  # rows that were tidied away while they were read
                     if version == (version := self.version):
                         raise
-                    self.kept[what] = (version, make())
-            return self.kept[what][1]
+                    self.cache[what] = (version, make())
+            return self.cache[what][1]
 
     # ── writing, by the index alone ─────────────────────────────────────────────────────────────────────────────────
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[Writer]:
         """Whoever writes is alone, and sees what was written before."""
-        with held(self.folder):
+        with writer_lock(self.folder):
             yield Writer(self)
 
 

@@ -15,14 +15,14 @@ from pathlib import Path
 from fabula.core.errors import InputError
 from fabula.core.notes import ignore
 from fabula.io.files import check_path
-from fabula.library.look import Job
+from fabula.library.scan import Job
 from fabula.library.store import Video
 from fabula.media.base import stamp
 from fabula.media.decode import ENDINGS
 
 
 @dataclass(frozen=True)
-class Found:
+class VideoFile:
     """A file that is a video by its name."""
 
     path: Path
@@ -38,9 +38,9 @@ def find_root(folder: str | Path) -> Path:
     return root.resolve()
 
 
-def walk(root: Path, warn: Callable[[str], None] = ignore) -> dict[str, Found]:
+def walk(root: Path, warn: Callable[[str], None] = ignore) -> dict[str, VideoFile]:
     """Name → file, in the order of names. A folder that cannot be read is no folder without videos: it is refused."""
-    found: dict[str, Found] = {}
+    found: dict[str, VideoFile] = {}
     passed: list[str] = []
     for path in sorted(list_files(root)):
         name = path.relative_to(root).as_posix()
@@ -53,7 +53,7 @@ def walk(root: Path, warn: Callable[[str], None] = ignore) -> dict[str, Found]:
             passed.append(f"{name!r} (a link out of the folder)")
             continue
         try:
-            found[name] = Found(path, *stamp(path))
+            found[name] = VideoFile(path, *stamp(path))
         except FileNotFoundError:  # gone meanwhile, or a link to nothing
             continue
         except OSError as error:
@@ -84,7 +84,7 @@ def list_files(root: Path) -> list[Path]:
     return files
 
 
-def compare(there: Mapping[str, Video], found: Mapping[str, Found], retry: bool) -> tuple[list[Job], list[str]]:
+def compare(there: Mapping[str, Video], found: Mapping[str, VideoFile], retry: bool) -> tuple[list[Job], list[str]]:
     """What is to be looked at, and the videos whose files are gone."""
     todo: list[Job] = []
     for name, file in found.items():

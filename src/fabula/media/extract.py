@@ -36,7 +36,7 @@ PARTS = "videos"
 
 
 @dataclass(frozen=True)
-class Looked:
+class ExtractedVideo:
     """What was made of one video, and how long it took."""
 
     features: Frames  # [T, C]
@@ -48,11 +48,11 @@ class Looked:
 def extract_one(video: str | Path, extractor: Extractor | str, watch: Progress = silent) -> tuple[Frames, float]:
     """The features [T, C] of a video and its duration: just what a store of this extractor would hold of it."""
     chosen = parse_extractor(extractor) if isinstance(extractor, str) else extractor
-    result = look(check_path(video), chosen, watch)
+    result = extract_video(check_path(video), chosen, watch)
     return result.features, result.duration
 
 
-def look(path: Path, extractor: Extractor, watch: Progress = silent) -> Looked:
+def extract_video(path: Path, extractor: Extractor, watch: Progress = silent) -> ExtractedVideo:
     """Decode, embed, check."""
     video = Video(path, extractor.fps, extractor.resize, extractor.size)
     clips = cut_clips((picture for _, picture in video), extractor.clip, extractor.stride)
@@ -71,7 +71,7 @@ def look(path: Path, extractor: Extractor, watch: Progress = silent) -> Looked:
     features = check_features(np.concatenate(vectors), path.stem, path, extractor.dim)
     checked = check_features(features.astype(extractor.dtype), path.stem, path)
     about = {"frames": video.decoded, "width": video.shape[0], "height": video.shape[1]}
-    return Looked(checked, video.duration, about, {"decode": decode, "embed": embed})
+    return ExtractedVideo(checked, video.duration, about, {"decode": decode, "embed": embed})
 
 
 # ── many videos ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -118,7 +118,7 @@ class Work:
         id, path = job
         part = name_part(id, path)
         try:
-            result = look(path, self.extractor)
+            result = extract_video(path, self.extractor)
         except InputError as error:
             if not self.skip_bad or error.file != path:
                 raise

@@ -23,7 +23,7 @@ FEWEST = 10  # choices below which sameness says nothing
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class FinalAnswer:
     """The answer that counts at a place: the last one; `seconds` are those of the first."""
 
     slot: Slot
@@ -67,7 +67,7 @@ def passes(form: Form, slot: Slot, answer: Mapping[str, int]) -> bool:
     return True
 
 
-def sameness(form: Form, answers: Sequence[Given]) -> float:
+def sameness(form: Form, answers: Sequence[FinalAnswer]) -> float:
     """The largest share that one side, or one ranking, has; of several fields the smallest: one may be an accident."""
     if len(answers) < FEWEST:
         return 0.0
@@ -78,7 +78,7 @@ def sameness(form: Form, answers: Sequence[Given]) -> float:
     return min((max(side[1], side[2]) / len(answers) for side in sides), default=0.0)
 
 
-def judge(plan: Plan, form: Form, rater: int, answers: Sequence[Given]) -> Conduct:
+def judge(plan: Plan, form: Form, rater: int, answers: Sequence[FinalAnswer]) -> Conduct:
     """One rater under the plan's rule."""
     questions = [g for g in answers if g.slot.role == "question"]
     tests = [g for g in answers if g.slot.role != "question"]

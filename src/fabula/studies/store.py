@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from fabula.core import whole
+from fabula.core import atomic
 from fabula.core.errors import InputError, SpecError, shown
 from fabula.io.files import name_write_failures
 from fabula.studies.design import Design, Question, Slot
@@ -105,7 +105,7 @@ def describe(plan: Plan, design: Design) -> tuple[str, dict[str, str]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class NewStudy:
     """A new study: its id, and the token of each rater, which is kept nowhere else."""
 
     id: str
@@ -123,7 +123,7 @@ def exists_already(folder: Path) -> InputError:
 
 def make_study(
     folder: Path, plan: Plan, design: Design, clips: Path, simulated: Iterable[Sequence[Any]] | None = None
-) -> Made:
+) -> NewStudy:
     """The folder of a study, whole or not at all. `simulated`: the answers that simulated raters gave, as
     rows whose last number are the seconds since the study was made."""
     check_new(folder)
@@ -132,7 +132,7 @@ def make_study(
     codes = [plan.return_code or make_code() for _ in tokens]
     texts |= {"simulated": json.dumps(simulated is not None)}
     texts |= {"id": id, "clips": os.path.realpath(clips), "made": repr(now)}
-    with name_write_failures(folder), whole.beside(folder) as place:
+    with name_write_failures(folder), atomic.beside(folder) as place:
         staged = place / "study"
         staged.mkdir()
         (staged / FILE).touch(mode=0o600)  # codes, expected answers, answers; SQLite's files beside it have its rights
@@ -151,10 +151,10 @@ def make_study(
         lines = [f"{n + 1},/start?token={t}\n" for n, t in enumerate(tokens)]
         links.write_text("".join(["rater,link\n", *lines]), encoding="utf-8", newline="\n")
         try:
-            whole.take_new_folder_place(staged, folder)
+            atomic.take_new_folder_place(staged, folder)
         except FileExistsError:
             raise exists_already(folder) from None
-    return Made(id, tokens)
+    return NewStudy(id, tokens)
 
 
 def pack_slot(s: Slot) -> tuple[Any, ...]:
@@ -175,7 +175,7 @@ class Store:
     def __init__(self, path: Path, work: bool = False, clock: Callable[[], float] | None = None) -> None:
         self.path, self.work = find_store(path), work
         self.lock = threading.RLock()
-        self.held = hold(self.path.with_name("serve.lock"), self.path) if work else None
+        self.lock_file = hold(self.path.with_name("serve.lock"), self.path) if work else None
         try:
             if work:
                 with contextlib.suppress(OSError):
@@ -215,7 +215,7 @@ class Store:
                 raise ValueError("items and systems differ")
             self.questions = {q[0]: Question(q[0], q[1], tuple(q[2])) for q in json.loads(texts["questions"])}
             self.simulated = as_kind(json.loads(texts["simulated"]), bool)
-            self.made = as_seconds(float(texts["made"]))
+            self.created = as_seconds(float(texts["made"]))
             self.booklet = {(slot.rater, slot.place): slot for slot in self.slots()}
             if set(self.tokens().values()) != {rater for rater, _ in self.booklet}:
                 raise ValueError("raters and booklets differ")
@@ -243,9 +243,9 @@ class Store:
     def close(self) -> None:
         if hasattr(self, "db"):
             self.db.close()
-        if self.held is not None:
-            os.close(self.held)
-            self.held = None
+        if self.lock_file is not None:
+            os.close(self.lock_file)
+            self.lock_file = None
 
     def rows(self, question: str, values: Sequence[Any] = ()) -> list[Any]:
         with self.lock:
@@ -335,7 +335,7 @@ class Store:
 
     def latest_time(self) -> float:
         """Of all that was written."""
-        return max(self.made, *self.known.values(), *(row.at for row in self.answers()), 0.0)
+        return max(self.created, *self.known.values(), *(row.at for row in self.answers()), 0.0)
 
     # answers
 
@@ -387,7 +387,7 @@ class Store:
 
     def backup(self, target: Path) -> None:
         """A copy as of now, while others write; whole or not at all."""
-        with name_write_failures(target), whole.beside(target) as place:
+        with name_write_failures(target), atomic.beside(target) as place:
             staged = place / "copy.sqlite"
             staged.touch(mode=0o600)
             try:
@@ -398,7 +398,7 @@ class Store:
                         raise InputError("is damaged; the copy would be too", file=self.path)
             except sqlite3.Error as error:
                 raise InputError(f"cannot be copied ({error})", file=self.path, hint="try again") from None
-            whole.take_place(staged, target, private=True)
+            atomic.take_place(staged, target, private=True)
 
 
 def as_kind(value: Any, kind: type[T]) -> T:

@@ -110,7 +110,7 @@ class PictureWriter:
     BASE = Fraction(1, 90_000)
 
     def __init__(self, av: Any, target: Any, like: Any, first: Any) -> None:
-        self.av, self.made, self.before = av, target, -1
+        self.av, self.target, self.before = av, target, -1
         rate = Fraction(like.average_rate or like.guessed_rate or 25).limit_denominator(1001)
         self.turns = round((first.rotation or 0) / 90) % 4  # quarters to the left
         width, height = round(first.width * Fraction(like.sample_aspect_ratio or 1)), first.height
@@ -129,10 +129,10 @@ class PictureWriter:
         self.before = max(self.before + 1, round(t / self.BASE))  # times only grow
         fitting.pts, fitting.time_base = self.before, self.BASE
         fitting.pict_type = self.av.video.frame.PictureType.NONE
-        self.made.mux(self.stream.encode(fitting))
+        self.target.mux(self.stream.encode(fitting))
 
     def close(self) -> None:
-        self.made.mux(self.stream.encode())
+        self.target.mux(self.stream.encode())
 
 
 class SoundWriter:
@@ -140,7 +140,7 @@ class SoundWriter:
 
     def __init__(self, av: Any, target: Any, like: Any) -> None:
         rate = min(like.codec_context.sample_rate or 44_100, 48_000)
-        self.made, self.stream = target, target.add_stream("aac", rate=rate)
+        self.target, self.stream = target, target.add_stream("aac", rate=rate)
         self.stream.layout = "stereo"
         self.resampler = av.AudioResampler(format="fltp", layout="stereo", rate=rate)
         self.heard = 0
@@ -153,14 +153,14 @@ class SoundWriter:
         for frame in frames:
             frame.pts, frame.time_base = self.heard, Fraction(1, self.stream.rate)
             self.heard += frame.samples
-            self.made.mux(self.stream.encode(frame))
+            self.target.mux(self.stream.encode(frame))
 
     def close(self, rest: list[Any]) -> None:
         for frame in rest:
             self.add(frame)
         if self.heard:
             self.put(self.resampler.resample(None))
-        self.made.mux(self.stream.encode())
+        self.target.mux(self.stream.encode())
 
 
 def copy_packets(av: Any, path: Path, start: float, end: float, out: Path) -> Cut:

@@ -32,7 +32,7 @@ SLACK = 0.5  # seconds that a moment may reach beyond its video: times are round
 PIECE = 1 << 16
 
 
-class Kept(NamedTuple):
+class ExportedMoment(NamedTuple):
     """One moment of a list."""
 
     query: Id
@@ -42,7 +42,7 @@ class Kept(NamedTuple):
     score: float | None
 
 
-def read_kept(sent: Any, catalogue: Catalogue) -> list[Kept]:
+def read_moments(sent: Any, catalogue: Catalogue) -> list[ExportedMoment]:
     """What a page sends, checked. A moment of a video that is no longer there is an error that says which."""
     rows = sent.get("moments") if isinstance(sent, dict) else None
     if not isinstance(rows, list) or not rows:
@@ -52,7 +52,7 @@ def read_kept(sent: Any, catalogue: Catalogue) -> list[Kept]:
     return [read_one(row, k + 1, catalogue) for k, row in enumerate(rows)]
 
 
-def read_one(row: Any, place: int, catalogue: Catalogue) -> Kept:
+def read_one(row: Any, place: int, catalogue: Catalogue) -> ExportedMoment:
     if not isinstance(row, dict):
         raise SpecError(f"moment {place} is {shown(row)}, no moment")
     query, key = row.get("query"), row.get("video")
@@ -65,7 +65,7 @@ def read_one(row: Any, place: int, catalogue: Catalogue) -> Kept:
     if start is None or end is None or not 0 <= start < end <= (video.duration or math.inf) + SLACK:
         span = f"{shown(row.get('start'))} to {shown(row.get('end'))}"
         raise SpecError(f"moment {place} lasts from {span}, which is no stretch of {shown(video.video)}")
-    return Kept(query, video, start, end, read_number(row.get("score")))
+    return ExportedMoment(query, video, start, end, read_number(row.get("score")))
 
 
 def read_number(value: Any) -> float | None:
@@ -73,9 +73,9 @@ def read_number(value: Any) -> float | None:
     return float(value) if fits and math.isfinite(value) else None
 
 
-def write_submission(marks: Sequence[Kept]) -> str:
+def write_submission(marks: Sequence[ExportedMoment]) -> str:
     """A line a query, its moments best first (those without a score last, as they were kept)."""
-    numbers, groups = VideoNumbers(), dict[Id, list[Kept]]()
+    numbers, groups = VideoNumbers(), dict[Id, list[ExportedMoment]]()
     for one in marks:
         groups.setdefault(one.query, []).append(one)
 
@@ -93,28 +93,28 @@ class Pipe(io.RawIOBase):
     """What a zip file is written into while it is read."""
 
     def __init__(self) -> None:
-        self.held = bytearray()
+        self.buffer = bytearray()
 
     def writable(self) -> bool:
         return True
 
     def write(self, data: Any) -> int:
-        self.held += data
+        self.buffer += data
         return len(data)
 
     def take(self) -> bytes:
-        data, self.held = bytes(self.held), bytearray()
+        data, self.buffer = bytes(self.buffer), bytearray()
         return data
 
 
-def check_length(marks: Iterable[Kept]) -> None:
+def check_length(marks: Iterable[ExportedMoment]) -> None:
     total = sum(m.end - m.start for m in marks)
     if total > LONGEST:
         raise SpecError(f"{total:,.0f} s of clips; at most {LONGEST:,.0f} s are cut at once: export a shorter list")
 
 
 def zip_clips(
-    marks: Sequence[Kept], catalogue: Catalogue, plain: Callable[[str], str] = str
+    marks: Sequence[ExportedMoment], catalogue: Catalogue, plain: Callable[[str], str] = str
 ) -> Generator[bytes, None, None]:
     """The bytes of a .zip, clip by clip as they are cut: the clips, list.jsonl, and the submission.
 
@@ -143,7 +143,7 @@ def zip_clips(
     yield pipe.take()
 
 
-def cut_one(one: Kept, catalogue: Catalogue, out: Path) -> Cut:
+def cut_one(one: ExportedMoment, catalogue: Catalogue, out: Path) -> Cut:
     path = catalogue.path(one.video)
     if path is None:
         raise SpecError(f"{shown(one.video.video)} is no longer where it was indexed")

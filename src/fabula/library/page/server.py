@@ -32,7 +32,7 @@ from fabula.core.errors import FabulaError
 from fabula.library.find import Searcher
 from fabula.library.page.cut import can_cut
 from fabula.library.page.desk import FIRST, NO_CUT, Desk
-from fabula.library.page.export import check_length, read_kept, write_submission, zip_clips
+from fabula.library.page.export import check_length, read_moments, write_submission, zip_clips
 from fabula.library.query import LETTERS
 from fabula.web.binding import LOOPBACK, Binding
 from fabula.web.failures import answer_failures
@@ -179,7 +179,7 @@ def make_app(reopen: Callable[[], Searcher], binding: Binding, token: str | None
         except (ValueError, RecursionError):
             raise HTTPException(400, "not JSON") from None
         now = await ask(request, desk.look)
-        marks = await ask(request, read_kept, sent, now)
+        marks = await ask(request, read_moments, sent, now)
         if sent.get("as") == "submission":
             body = await ask(request, write_submission, marks)
             return Response(body, 200, attached("submission.jsonl"), "application/jsonl")

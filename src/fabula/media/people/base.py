@@ -37,7 +37,7 @@ INSIGHTFACE = (
 
 
 @dataclass(frozen=True)
-class Found:
+class Detections:
     """Faces of one picture, the surest first."""
 
     box: Floats  # [k, 4] x1, y1, x2, y2 in pixels
@@ -45,11 +45,11 @@ class Found:
     points: Floats  # [k, 5, 2]
 
     @classmethod
-    def none(cls) -> Found:
+    def none(cls) -> Detections:
         return cls(np.zeros((0, 4), np.float32), np.zeros(0, np.float32), np.zeros((0, 5, 2), np.float32))
 
-    def take(self, at: Any) -> Found:
-        return Found(self.box[at], self.score[at], self.points[at])
+    def take(self, at: Any) -> Detections:
+        return Detections(self.box[at], self.score[at], self.points[at])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,7 +110,7 @@ class Detector(Adapter):
             raise SpecError(f"{self.name}: size={self.size}; it lies between 32 and 4096")
 
     @abstractmethod
-    def detect(self, picture: Pictures) -> Found:
+    def detect(self, picture: Pictures) -> Detections:
         """Faces of a picture [H, W, 3] (red, green, blue), the surest first."""
 
 

@@ -16,7 +16,7 @@ import math
 import os
 import warnings
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fabula.core import whole
+from fabula.core import atomic
 from fabula.core.errors import InputError, shown
 from fabula.core.memory import available
 from fabula.core.notes import Progress, silent
@@ -44,7 +44,7 @@ PARTS = (*COLUMNS, "person", "thumbs", "thumb_ends", "thumb_tracks", "manifest")
 
 
 @dataclass(frozen=True)
-class Seen:
+class FilmedVideo:
     """One video that was looked at."""
 
     id: str
@@ -91,7 +91,7 @@ class Faces:
 class Cast:
     """Faces and who they are. A value: corrections and other clusterings give another one."""
 
-    videos: tuple[Seen, ...]
+    videos: tuple[FilmedVideo, ...]
     faces: Faces
     person: Ints  # [n]
     names: Mapping[int, str] = field(default_factory=dict)
@@ -125,10 +125,10 @@ class Cast:
         with name_write_failures(path):
             target = Path(os.path.realpath(path))
             target.parent.mkdir(parents=True, exist_ok=True)
-            with whole.beside(target) as folder:
+            with atomic.beside(target) as folder:
                 file = folder / f"cast{ENDING}"
                 write_arrays(file, self.arrays())
-                whole.take_place(file, target)
+                atomic.take_place(file, target)
 
     def arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
         yield from ((name, getattr(self.faces, name)) for name in COLUMNS)
@@ -205,7 +205,7 @@ class Cast:
         own = float(self.metadata.get("own_eps", 0.6))
         f = self.faces
         found = chosen.group(f.embedding, f.track, f.pictures(), own, progress)
-        metadata = {**self.metadata, "cluster": str(chosen), "clustering": found.told}
+        metadata = {**self.metadata, "cluster": str(chosen), "clustering": found.counts}
         return replace(self, person=found.person, names={}, metadata=metadata, remarks=())
 
 
@@ -304,7 +304,7 @@ def build_cast(found: Mapping[str, NDArray[Any]], path: Path) -> Cast:
             raise refuse(f"{name} holds numbers that are not finite")
         if kind == "i" and n and not -1 <= array.min() <= array.max() <= MOST:
             raise refuse(f"{name} holds {array.min()} to {array.max()}; its numbers lie between -1 and {MOST}")
-    videos = tuple(read_seen(one, refuse) for one in manifest["videos"])
+    videos = tuple(read_video(one, refuse) for one in manifest["videos"])
     ids = [one.id for one in videos]
     if len(set(ids)) != len(ids) or (n and not 0 <= found["video"].min() <= found["video"].max() < len(videos)):
         raise refuse("faces of a video that the manifest does not tell of")
@@ -343,7 +343,7 @@ def is_amount(value: Any) -> bool:
     return isinstance(value, int | float) and 0 <= value <= MOST
 
 
-def read_seen(one: Any, refuse: Any) -> Seen:
+def read_video(one: Any, refuse: Any) -> FilmedVideo:
     try:
         one = dict(one)
         shots = np.array(one.pop("shots"), np.float64).reshape(-1, 2)
@@ -353,36 +353,6 @@ def read_seen(one: Any, refuse: Any) -> Seen:
             raise TypeError
         if not np.isfinite(shots).all():
             raise ValueError
-        return Seen(id, float(numbers[0]), int(numbers[1]), int(numbers[2]), shots, one)
+        return FilmedVideo(id, float(numbers[0]), int(numbers[1]), int(numbers[2]), shots, one)
     except (TypeError, ValueError, KeyError, OverflowError):
         raise refuse(f"the manifest tells of a video as {shown(one)}") from None
-
-
-def join_casts(casts: Sequence[Cast]) -> Cast:
-    """Faces of several casts side by side, found in the same way; people are not yet those of all: cluster again."""
-    first, *others = casts
-    for other in others:
-        if other.recipe != first.recipe:
-            from fabula.media.stores.features import list_differences
-
-            differences = ", ".join(list_differences(first.recipe, other.recipe))
-            raise InputError(
-                f"faces that were found in another way: {differences}", hint="find the people of all videos in one way"
-            )
-    ids = [one.id for cast in casts for one in cast.videos]
-    if len(set(ids)) != len(ids):
-        raise InputError(
-            "a video stands in two of the casts", video=next(i for i in ids if ids.count(i) > 1), hint="leave one out"
-        )
-    columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
-    persons, thumbs, videos, tracks, people = list[Ints](), dict[int, bytes](), 0, 0, 0
-    for cast in casts:
-        for name in COLUMNS:
-            columns[name].append(getattr(cast.faces, name) + {"video": videos, "track": tracks}.get(name, 0))
-        persons.append(np.where(cast.person >= 0, cast.person + people, -1))
-        thumbs |= {t + tracks: raw for t, raw in cast.thumbs.items()}
-        videos += len(cast.videos)
-        tracks = max(tracks, int(columns["track"][-1].max(initial=-1)) + 1, max(thumbs, default=-1) + 1)
-        people = max(people, int(persons[-1].max(initial=-1)) + 1)
-    faces = Faces(*(np.concatenate(columns[name]) for name in COLUMNS))
-    return Cast(tuple(v for c in casts for v in c.videos), faces, np.concatenate(persons), {}, thumbs, first.metadata)

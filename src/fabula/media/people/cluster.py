@@ -50,7 +50,7 @@ class Grouping:
 
     person: Ints  # [n]; −1: nobody
     eps: float
-    told: dict[str, Any]  # for the manifest: what was counted and calibrated
+    counts: dict[str, Any]  # for the manifest: what was counted and calibrated
 
 
 @dataclass(frozen=True, kw_only=True)

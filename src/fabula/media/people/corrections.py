@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from fabula.core import whole
+from fabula.core import atomic
 from fabula.core.errors import InputError, SpecError, shown
 from fabula.io.door import name_failures
 from fabula.io.files import check_path, dump_json, load_json
@@ -58,7 +58,7 @@ def taking_turns(store: str | Path) -> Iterator[None]:
     with ExitStack() as stack:
         if path.is_file():  # a store that is not there is refused by whoever loads it
             with name_failures(path):
-                stack.enter_context(whole.locked(path))
+                stack.enter_context(atomic.locked(path))
         yield
 
 

@@ -30,8 +30,8 @@ from fabula.media.decode import Video, import_av
 from fabula.media.extract import Plan, describe_refusal, find_videos, name_part
 from fabula.media.manifest import list_versions
 from fabula.media.people.align import align
-from fabula.media.people.base import FaceModel, Floats, Found, import_cv2
-from fabula.media.people.cast import COLUMNS, Cast, Faces, Seen, check_store
+from fabula.media.people.base import Detections, FaceModel, Floats, import_cv2
+from fabula.media.people.cast import COLUMNS, Cast, Faces, FilmedVideo, check_store
 from fabula.media.people.cluster import Clusterer, clusterer
 from fabula.media.people.parse import face_model
 from fabula.media.people.tracks import Tracker
@@ -123,13 +123,13 @@ class Work:
         id, path = job
         part = name_part(id, path)
         try:
-            self.look(id, path, part)
+            self.process(id, path, part)
         except InputError as error:
             if not self.skip_bad or error.file != path:
                 raise
             self.folder.put({"id": id, "refused": describe_refusal(error)}, PARTS, f"{part}.json")
 
-    def look(self, id: str, path: Path, part: str) -> None:
+    def process(self, id: str, path: Path, part: str) -> None:
         began = time.perf_counter()
         shots = self.shots(path, part)
         video = Video(path, self.model.look.fps)
@@ -227,7 +227,7 @@ class Work:
                     continue
                 t = float(part["time"][at[0]])
                 shot = max(0, int(np.searchsorted(shots[:, 0], t, side="right")) - 1)
-                found = Found(part["box"][at], part["score"][at], np.zeros((len(at), 5, 2), np.float32))
+                found = Detections(part["box"][at], part["score"][at], np.zeros((len(at), 5, 2), np.float32))
                 track = tracker(t, shot, found, part["embedding"][at])
                 rows["track"].append(track)
                 rows["shot"].append(np.full(len(at), shot))
@@ -253,7 +253,7 @@ def stretches(video: Video) -> Iterator[tuple[int, Iterator[tuple[int, float, Pi
     frames = enumerate(video.sample())
     pending: list[Any] = [next(frames, None)]
 
-    def some(k: int) -> Iterator[tuple[int, float, Pictures]]:
+    def pictures_of(k: int) -> Iterator[tuple[int, float, Pictures]]:
         while pending[0] is not None and int(pending[0][1][0] // STRETCH) == k:
             i, (t, frame) = pending[0]
             pending[0] = None  # so that a fault in the next is not met twice
@@ -262,7 +262,7 @@ def stretches(video: Video) -> Iterator[tuple[int, Iterator[tuple[int, float, Pi
 
     while pending[0] is not None:
         k = int(pending[0][1][0] // STRETCH)
-        yield k, some(k)
+        yield k, pictures_of(k)
         while pending[0] is not None and int(pending[0][1][0] // STRETCH) == k:  # finished before: passed over
             video.shape = video.shape if any(video.shape) else measure(video, pending[0][1][1])
             pending[0] = next(frames, None)
@@ -333,7 +333,7 @@ def collect(
         thumbs |= {tracks + t: raw[a:b] for t, (a, b) in enumerate(pairwise([0, *ends]))}
         at, tracks = rows.stop, tracks + len(ends)
     videos = tuple(
-        Seen(
+        FilmedVideo(
             id,
             **{**one["seen"], "shots": np.array(one["seen"]["shots"], np.float64).reshape(-1, 2)},
             about=one["about"],

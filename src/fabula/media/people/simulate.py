@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 
 from fabula.media.people.base import Floats, Ints, unit
 
-RATE = 5  # pictures a second
-
 
 @dataclass(frozen=True)
 class Recipe:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fabula.core import whole
+from fabula.core import atomic
 from fabula.core.errors import InputError, MissingExtra, shown
 from fabula.core.memory import available
 from fabula.io.files import check_path, dump_json, name_write_failures
@@ -43,10 +43,10 @@ def write_features(
             write = _write_folder
             check_replaceable(target)
         target.parent.mkdir(parents=True, exist_ok=True)
-        with whole.beside(target) as folder:
+        with atomic.beside(target) as folder:
             staged = folder / f"store{path.suffix if write is not _write_folder else ''}"
             count = write(staged, items, metadata)
-            (whole.take_folder_place if write is _write_folder else whole.take_place)(staged, target)
+            (atomic.take_folder_place if write is _write_folder else atomic.take_place)(staged, target)
     return count
 
 

@@ -19,7 +19,7 @@ from fabula.core.errors import InputError, MissingExtra
 from fabula.media.base import Pictures
 from fabula.media.extractors.onnx import open_session, say
 from fabula.media.people import base
-from fabula.media.people.base import INSIGHTFACE, Found, find_in_wheel, import_cv2
+from fabula.media.people.base import INSIGHTFACE, Detections, find_in_wheel, import_cv2
 from fabula.pair.box_iou import box_iou
 
 FIRST = 8  # the finest stride; each further one is twice the last
@@ -39,14 +39,14 @@ class Detector(base.Detector):
             raise MissingExtra("scrfd without a file of weights (--detector scrfd:FILE.onnx)", "faces")
         return found
 
-    def detect(self, picture: Pictures) -> Found:
+    def detect(self, picture: Pictures) -> Detections:
         path = self.weights_file()
         session = open_session(path, self.threads, self.device)
         declared = session.get_inputs()[0]
         full, scale = fit(picture, self.size, declared.shape)
         x = np.ascontiguousarray(((full - MEAN) / STD).transpose(2, 0, 1)[None])
         faces = suppress(decode(ask(session, x, path), x.shape[2:], self.score, path), self.overlap)
-        return Found(faces.box / scale, faces.score, faces.points / scale)
+        return Detections(faces.box / scale, faces.score, faces.points / scale)
 
 
 def fit(picture: Pictures, size: int, shape: list[Any]) -> tuple[NDArray[np.float32], float]:
@@ -75,7 +75,7 @@ def ask(session: Any, x: NDArray[np.float32], path: Path) -> list[NDArray[Any]]:
     return outputs
 
 
-def decode(outputs: list[NDArray[Any]], shape: tuple[int, ...], least: float, path: Path) -> Found:
+def decode(outputs: list[NDArray[Any]], shape: tuple[int, ...], least: float, path: Path) -> Detections:
     """Outputs of the network as faces in pixels of what it saw."""
     parts: dict[int, list[NDArray[np.float32]]] = {1: [], 4: [], 10: []}
     for y in outputs:
@@ -100,7 +100,7 @@ def decode(outputs: list[NDArray[Any]], shape: tuple[int, ...], least: float, pa
         boxes.append(np.concatenate([x - d[:, :2], x + d[:, 2:]], 1))
         scores.append(score[at, 0])
         points.append(x[:, None] + offset[at].reshape(-1, 5, 2) * s)
-    return Found(*(np.concatenate(arrays).astype(np.float32) for arrays in (boxes, scores, points)))
+    return Detections(*(np.concatenate(arrays).astype(np.float32) for arrays in (boxes, scores, points)))
 
 
 def refuse(outputs: list[NDArray[Any]], path: Path) -> InputError:
@@ -109,7 +109,7 @@ def refuse(outputs: list[NDArray[Any]], path: Path) -> InputError:
     return InputError(problem, file=path, hint=hint)
 
 
-def suppress(found: Found, overlap: float) -> Found:
+def suppress(found: Detections, overlap: float) -> Detections:
     """Of boxes that overlap by more, the surest; the surest first."""
     found = found.take(np.argsort(-found.score, kind="stable"))
     box = found.box.astype(np.float64)

@@ -78,7 +78,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Seen:
+class Scanned:
     """What came of it: rows to be written; without clips where nothing changed but the time of change, or it is bad."""
 
     entry: Entry
@@ -88,7 +88,7 @@ class Seen:
 
 
 @dataclass(frozen=True)
-class Look:
+class Scanner:
     """The work on one video; a value that travels to whoever does it."""
 
     embedder: Embedder
@@ -96,29 +96,29 @@ class Look:
     thumbs: bool = True
     watch: Progress = silent  # heard where the work is done in this process
 
-    def __call__(self, job: Job) -> Seen | None:
+    def __call__(self, job: Job) -> Scanned | None:
         """None where the file went away, or changed while it was read: the next run sees it as it is then."""
         try:
             before = stamp(job.path)
-            result = self.look(job, *before)
+            result = self.scan(job, *before)
             return result if stamp(job.path) == before else None
         except FileNotFoundError:
             return None
 
-    def look(self, job: Job, size: int, mtime_ns: int) -> Seen:
+    def scan(self, job: Job, size: int, mtime_ns: int) -> Scanned:
         try:
             if job.known and hash_file(job.path, size, mtime_ns) == job.known:
                 row = Video(job.video, 0, size, mtime_ns, job.known, 0, 0, 0)
-                return Seen(no_clips(row, self.embedder.dims), True)
-            return self.see(job, size, mtime_ns)
+                return Scanned(no_clips(row, self.embedder.dims), True)
+            return self.decode(job, size, mtime_ns)
         except InputError as error:
             if error.file != job.path:
                 raise
             why = " ".join(str(error.problem).split())
             row = Video(job.video, 0, size, mtime_ns, "", 0.0, 0.0, 0, why)
-            return Seen(no_clips(row, self.embedder.dims))
+            return Scanned(no_clips(row, self.embedder.dims))
 
-    def see(self, job: Job, size: int, mtime_ns: int) -> Seen:
+    def decode(self, job: Job, size: int, mtime_ns: int) -> Scanned:
         """Decode, embed, cut; then hash: of what is no video nobody reads all bytes."""
         film = Film(job.path, self.cut.fps, max(self.embedder.resize, SHORTER))
         clock = {"decode": 0.0, "embed": 0.0, "thumbs": 0.0}
@@ -153,7 +153,7 @@ class Look:
         digest = hash_file(job.path, size, mtime_ns)
         rate = film.decoded / film.duration if film.duration else 0.0
         row = Video(job.video, 0, size, mtime_ns, digest, film.duration, rate, count)
-        return Seen(self.join(row, np.concatenate(vectors), thumbs.get), False, film.decoded, clock)
+        return Scanned(self.join(row, np.concatenate(vectors), thumbs.get), False, film.decoded, clock)
 
     def join(self, row: Video, f: NDArray[np.float32], thumb: Callable[[int], bytes | None]) -> Entry:
         """The clips of frames f [F, D]."""

@@ -20,7 +20,7 @@ from fabula.core.moments import Id, Ranking, VideoNumbers
 from fabula.core.notes import Progress, silent
 from fabula.io.files import check_path, read_objects
 from fabula.library.calibrate import Sample
-from fabula.library.find import Found, Searcher
+from fabula.library.find import Searcher, SearchResult
 from fabula.library.query import parse
 
 IDS = ("id", "qid", "desc_id")
@@ -29,7 +29,7 @@ WINDOWS = ("windows", "relevant_windows", "ts", "time")
 
 
 @dataclass(frozen=True)
-class Asked:
+class LabelledQuery:
     """One line."""
 
     id: Id
@@ -37,10 +37,10 @@ class Asked:
     present: bool | None = None  # None: the line does not say
 
 
-def read_asked(path: str | Path, pictures: bool = True) -> list[Asked]:
+def read_queries_file(path: str | Path, pictures: bool = True) -> list[LabelledQuery]:
     """The queries of a file; each is parsed before any is asked, so that a slip in the last costs no time."""
     source = check_path(path)
-    out: list[Asked] = []
+    out: list[LabelledQuery] = []
     ids: set[Id] = set()
     for number, line in read_objects(source):
         one = read_line(line, source, number)
@@ -57,7 +57,7 @@ def read_asked(path: str | Path, pictures: bool = True) -> list[Asked]:
     return out
 
 
-def read_line(line: Any, source: Path, number: int) -> Asked:
+def read_line(line: Any, source: Path, number: int) -> LabelledQuery:
     at = f"line {number}"
     hint = 'a line is {"id": 1, "text": "a dog jumps"}'
     if not isinstance(line, dict):
@@ -74,19 +74,19 @@ def read_line(line: Any, source: Path, number: int) -> Asked:
         present = None if windows is None else bool(windows)
     if not isinstance(present, bool | None):
         raise InputError(f"present is {present!r}", file=source, field=at, hint="it is true or false")
-    return Asked(id, text, present)
+    return LabelledQuery(id, text, present)
 
 
 def answer(
-    searcher: Searcher, queries: Sequence[Asked], progress: Progress = silent, **settings: Any
-) -> Iterator[tuple[Asked, Found]]:
+    searcher: Searcher, queries: Sequence[LabelledQuery], progress: Progress = silent, **settings: Any
+) -> Iterator[tuple[LabelledQuery, SearchResult]]:
     """Each query with its answer, in order."""
     for n, one in enumerate(queries):
         yield one, searcher.find(parse(one.text), **settings)
         progress("queries", n + 1, len(queries))
 
 
-def as_ranking(id: Id, found: Found, numbers: VideoNumbers) -> Ranking:
+def as_ranking(id: Id, found: SearchResult, numbers: VideoNumbers) -> Ranking:
     """An answer as a line of predictions holds it; one of nothing has no windows."""
     spans = np.array([(m.start, m.end) for m in found.moments], dtype=np.float64).reshape(-1, 2)
     videos = np.array([numbers[m.video] for m in found.moments], dtype=np.int64)
@@ -94,7 +94,7 @@ def as_ranking(id: Id, found: Found, numbers: VideoNumbers) -> Ranking:
 
 
 def measure(
-    searcher: Searcher, queries: Sequence[Asked], source: object, progress: Progress = silent
+    searcher: Searcher, queries: Sequence[LabelledQuery], source: object, progress: Progress = silent
 ) -> tuple[Sample, int]:
     """The best moments' scores of queries that say whether they have an answer; and how many had no score at all,
     which are answered with nothing whatever a calibration says."""
