@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import os
@@ -19,7 +20,7 @@ import pytest
 
 pytest.importorskip("httpx", reason="the extra llm is not installed")
 
-from fabula.annotation import fake, run
+from fabula.annotation import fake, run, steps
 from fabula.annotation.moments import Moment, read_moments
 from fabula.annotation.plan import plan, summarise
 from fabula.annotation.recipe import Recipe, RecipeOptions
@@ -448,3 +449,31 @@ def test_prompts_of_ones_own(tmp_path):
     (folder / "static_frame.txt").rename(folder / "static_fram.txt")
     with pytest.raises(SpecError, match="static_frame"):
         Recipe.of(EndpointOptions(), RecipeOptions(prompts=folder))
+
+
+@pytest.mark.parametrize(
+    ("answer", "asked"),
+    [("Background: a hall", 1), ("Objects Attributes: a red cap", 1), ("Desc: a man", 3), ("no idea", 3)],
+)
+def test_a_frame_is_read_with_a_background_or_objects(answer, asked):
+    recipe = Recipe.of(EndpointOptions(), RecipeOptions(tries=3))
+    steps_asked = []
+
+    async def ask(step, call):
+        steps_asked.append(step)
+        return answer if step == "static_frame" else '{"1": "a man in a hall"}'
+
+    trail = steps.Trail(make_moments(1)[0], recipe, ask)
+    assert asyncio.run(steps.enrich_statics(trail, steps.FrameSet())) == ("a man in a hall",)
+    assert steps_asked == ["static_frame"] * asked + ["static_fuse"]
+
+
+def test_a_plan_estimates_the_tokens_of_answers():
+    recipe = Recipe.of(EndpointOptions(), RecipeOptions(rewrites=True, blind=True))
+    found = plan(make_moments(10), recipe, EndpointOptions())
+    each = {name: step.tokens_out / step.calls for name, step in found.steps.items()}
+    expected = {
+        "static_frame": 110, "static_fuse": 130, "dynamic_questions": 80, "dynamic_answers": 220, "dynamic_fuse": 90,
+        "rewrite": 60, "disturb_static": 60, "disturb_dynamic": 60, "judge": 30,
+    }  # fmt: skip
+    assert each == {name: expected[name] for name in each} and "dynamic_answers" in each

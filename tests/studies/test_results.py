@@ -13,6 +13,8 @@ import pytest
 from fabula.api import study as api
 from fabula.core.errors import InputError
 from fabula.stats.agreement import alpha
+from fabula.stats.bootstrap import Interval
+from fabula.stats.twoway import Estimate
 from fabula.studies import report
 from fabula.studies.results import Answers, find_results, to_dict
 from fabula.studies.store import Store
@@ -279,3 +281,16 @@ def test_one_opinion_throughout_may_be_honest(tmp_path):
     study, _ = make_study(tmp_path / "fixed", count=30, balance=False)
     fill(study, lambda slot, form_, rng: always["richer"](slot))  # the second description, always
     assert not any(c.excluded for c in api.results(study).conduct)
+
+
+def test_seconds_are_written_in_thousandths(tmp_path):
+    study, _ = make_study(tmp_path, count=10, questions=10)
+    fill(study, careful, lambda rater, place: 9.12345)
+    assert {row.seconds for row in api.results(study).table} == {9.123}
+
+
+def test_intervals_are_drawn_with_the_line_of_no_difference():
+    estimate = Estimate(60.0, 5.0, 9.0, Interval(50.0, 70.0), 10, 3, 5)
+    drawn = report.draw_intervals([("fine", estimate)], 0, 100, "", 50)
+    assert drawn.count('class="null"') == 1 and '<line class="null" x1="470.0" x2="470.0"' in drawn
+    assert 'class="null"' not in report.draw_intervals([("fine", estimate)], 0, 100, "", None)

@@ -361,7 +361,8 @@ def to_dict(r: Results) -> dict[str, Any]:
             for x in r.lines
         ],
         "differences": [
-            {"measure": d.measure, "a": d.a, "b": d.b, "p": d.p, "p_holm": d.p_holm} | describe(d.estimate) for d in r.duels
+            {"measure": d.measure, "a": d.a, "b": d.b, "p": d.p, "p_holm": d.p_holm} | describe(d.estimate)
+            for d in r.duels
         ],
         "agreement": [clean(asdict(a)) for a in r.agreement],
         "first position": [{"measure": s.measure} | describe(s.estimate) for s in r.sides],

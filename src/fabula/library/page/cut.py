@@ -77,7 +77,7 @@ def make_anew(av: Any, path: Path, start: float, end: float, out: Path) -> Cut:
         writer: PictureWriter | None = None
         heard: list[Any] = []  # until the first picture has told what is made
         voice: SoundWriter | None = None
-        last = Fraction(0)
+        last = begin
         for frame in source.decode([pictures, *([sound] if sound is not None else [])]):
             if frame.pts is None:
                 continue
