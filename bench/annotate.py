@@ -31,9 +31,8 @@ from fabula.annotation.recipe import Recipe, RecipeOptions
 from fabula.annotation.run import Work
 from fabula.annotation.store import Store
 from fabula.llm import Call, EndpointOptions
-from fabula.llm.ask import answer_all
-from fabula.llm.client import forget
-from fabula.llm.fake import Server, echo, serving
+from fabula.llm.fake import Server, serving
+from fabula.llm.session import asking
 
 DATA = Path(os.environ.get("FABULA_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 KEY = "sk-bench-0123456789abcdef"
@@ -201,7 +200,8 @@ def run_rate(folder: Path) -> None:
         calls = [Call("m", f"question {i}") for i in range(n)]
         asked = EndpointOptions(url=f"http://127.0.0.1:{port}/v1", concurrency=100, **options)
         began, worked = time.monotonic(), time.process_time()
-        found = asyncio.run(answer_all(calls, asked, forget, echo))
+        with asking(asked) as session:
+            found = session.ask(calls)
         taken, worked = time.monotonic() - began, time.process_time() - worked
         process.stdin.close()
         most, fine, busy = map(int, process.stdout.read().split())
@@ -273,7 +273,7 @@ def run_million(folder: Path) -> None:
         work.run()
         spent = time.monotonic() - began
         print_row(
-            "resume", f"{work.made} calls made for 10 moments", f"{spent:.1f} s", f"{memory()} MB ({base} before)"
+            "resume", f"{work.answered} calls made for 10 moments", f"{spent:.1f} s", f"{memory()} MB ({base} before)"
         )
 
 

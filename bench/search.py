@@ -26,11 +26,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fabula.library import ann
-from fabula.library.asked import read_asked
 from fabula.library.embedders import embedder
 from fabula.library.embedders.base import unit
 from fabula.library.embedders.offline import class_vectors, find_names
 from fabula.library.find import Searcher
+from fabula.library.queries import read_queries_file
 from fabula.library.stage import Exact, top_rows
 from fabula.library.store import Entry, Store, Video, clip_rows, video_rows
 
@@ -57,7 +57,7 @@ def simulate(rng: np.random.Generator, videos: int, length: int = LENGTH, sharp:
 
 
 def texts_of(path: Path, most: int) -> Floats:
-    said = list(dict.fromkeys(one.text for one in read_asked(path, pictures=False)))
+    said = list(dict.fromkeys(one.text for one in read_queries_file(path, pictures=False)))
     rng = np.random.default_rng(7)
     return embedder("offline").texts([said[i] for i in rng.permutation(len(said))[:most]])
 

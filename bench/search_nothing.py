@@ -30,10 +30,10 @@ import fabula
 from fabula.core.moments import VideoNumbers
 from fabula.io.moments import write_rankings
 from fabula.library import calibrate as c
-from fabula.library.asked import as_ranking
 from fabula.library.embedders import embedder
 from fabula.library.embedders.base import unit
 from fabula.library.find import SAMPLE, Searcher
+from fabula.library.queries import as_ranking
 from fabula.library.query import parse
 from fabula.library.spans import Smooth
 from fabula.library.stage import Exact

@@ -24,7 +24,7 @@ from fabula.llm import batch as module
 from fabula.llm.fake import Server, serving
 from fabula.verbs.building import annotate as api
 from tests.annotation.test_run import KILLED, contents, work_on
-from tests.annotation.toys import FakeLooker, make_moments, write_moments
+from tests.annotation.toys import FakeSampler, make_moments, write_moments
 
 QUICK = Batching(100, 0.01)
 
@@ -38,7 +38,7 @@ def work_in_batches(path, n, endpoint=None, batch=QUICK, store=Store, **recipe):
     endpoint = endpoint or EndpointOptions()
     with store(path, work=True) as opened:
         opened.add_moments(make_moments(n))
-        work = Work(opened, Recipe.of(endpoint, RecipeOptions(**recipe)), endpoint, FakeLooker(), batch=batch)
+        work = Work(opened, Recipe.of(endpoint, RecipeOptions(**recipe)), endpoint, FakeSampler(), batch=batch)
         work.run()
     return work
 
@@ -54,8 +54,8 @@ def test_the_same_store_as_call_by_call_in_few_batches(tmp_path):
     with serve() as server:
         endpoint = EndpointOptions(url=server.url, price=("1/2",), record=tmp_path / "record.jsonl")
         work = work_in_batches(tmp_path / "many", 12, endpoint, rewrites=True)
-        assert len(server.log) == len({body for _, body in server.log}) == work.made
-        assert len(server.batches.made) <= 8  # as many as there are steps after each other, and some
+        assert len(server.log) == len({body for _, body in server.log}) == work.answered
+        assert len(server.batches.known) <= 8  # as many as there are steps after each other, and some
     assert contents(tmp_path / "many") == contents(tmp_path / "one")
     with Store(tmp_path / "many") as store:
         assert store.batches() == []
@@ -80,9 +80,9 @@ def test_killed_at_random_nothing_is_sent_twice(tmp_path):
         args = [str(moments), "--blind", "--url", server.url, "--model", "fake", "--batch", "--batch-pause", "0.1"]
         command = [sys.executable, "-c", KILLED, *args, "-s", str(tmp_path / "killed")]
         for _ in range(4):
-            begun, deadline = len(server.batches.made), time.monotonic() + 20
+            begun, deadline = len(server.batches.known), time.monotonic() + 20
             process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-            while len(server.batches.made) == begun and process.poll() is None and time.monotonic() < deadline:
+            while len(server.batches.known) == begun and process.poll() is None and time.monotonic() < deadline:
                 time.sleep(0.002)
             time.sleep(rng.random() * 0.4)
             os.kill(process.pid, signal.SIGKILL)
@@ -171,12 +171,12 @@ def test_a_batch_that_the_endpoint_lost_is_sent_anew(tmp_path):
         command += ["--batch-pause", "0.05", "--url", server.url, "--model", "fake", "-s", str(tmp_path / "s")]
         process = subprocess.Popen(command)
         deadline = time.monotonic() + 20
-        while not server.batches.made and time.monotonic() < deadline:
+        while not server.batches.known and time.monotonic() < deadline:
             time.sleep(0.01)
         time.sleep(0.2)
         process.kill()
         process.wait()
-        server.batches.made.clear()
+        server.batches.known.clear()
         server.batches.polls = 0
         with pytest.raises(InputError, match="1 batches were sent"):
             api.run(

@@ -32,12 +32,12 @@ def test_real_videos(shared_data):
     pytest.importorskip("av", reason="the extra features is not installed")
     pytest.importorskip("scenedetect", reason="the extra features is not installed")
     place = Videos(shared_data / "videos")
-    cut = place.look(Moment(1, "Bfyp0C02sko_000248_000258", 0.5, 6.0, "x"), 8, 4)
+    cut = place.sample(Moment(1, "Bfyp0C02sko_000248_000258", 0.5, 6.0, "x"), 8, 4)
     assert len(cut["keys"]) > 1 and len(cut["even"]) == 4
     assert all(data.startswith(b"\xff\xd8") for some in cut.values() for _, data in some)
-    assert place.look(Moment(1, "Bfyp0C02sko_000248_000258", 0.5, 6.0, "x"), 8, 4) == cut
-    beyond = place.look(Moment(2, "RATRACE_wave_f_nm_np1_fr_goo_37.avi", 1.0, 60.0, "x"), 8, 2)
+    assert place.sample(Moment(1, "Bfyp0C02sko_000248_000258", 0.5, 6.0, "x"), 8, 4) == cut
+    beyond = place.sample(Moment(2, "RATRACE_wave_f_nm_np1_fr_goo_37.avi", 1.0, 60.0, "x"), 8, 2)
     assert beyond["even"][-1][0] < 2.5  # the video's end
     with pytest.raises(InputError, match="after the video's end"):
-        place.look(Moment(3, "RATRACE_wave_f_nm_np1_fr_goo_37.avi", 10.0, 12.0, "x"), 8, 2)
+        place.sample(Moment(3, "RATRACE_wave_f_nm_np1_fr_goo_37.avi", 10.0, 12.0, "x"), 8, 2)
     assert len(keyframes(shared_data / "videos" / "v_SoccerJuggling_g23_c01.avi", 0.0, 4.0)) == 1

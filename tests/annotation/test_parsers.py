@@ -211,3 +211,11 @@ def test_the_longest_answer_is_read_at_once(part, before):
         began = time.process_time()
         read(text)
         assert time.process_time() - began < 1.5
+
+
+def test_a_refusal_is_on_record_unless_a_list_was_read_instead():
+    assert parse_variants("No captions today.").audit.refused == [
+        ("No captions today.", "no numbered captions in JSON")
+    ]
+    read = parse_variants("1. A man runs.\n2. A dog barks.")
+    assert len(read.texts) == 2 and not read.audit.refused

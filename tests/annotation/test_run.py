@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import os
@@ -19,7 +20,7 @@ import pytest
 
 pytest.importorskip("httpx", reason="the extra llm is not installed")
 
-from fabula.annotation import fake, run
+from fabula.annotation import fake, run, steps
 from fabula.annotation.moments import Moment, read_moments
 from fabula.annotation.plan import plan, summarise
 from fabula.annotation.recipe import Recipe, RecipeOptions
@@ -33,7 +34,7 @@ from fabula.llm import EndpointError, EndpointOptions
 from fabula.llm import client as llm_client
 from fabula.llm.fake import Server, serving
 from fabula.verbs.building import annotate as api
-from tests.annotation.toys import FakeLooker, make_moments, write_moments
+from tests.annotation.toys import FakeSampler, make_moments, write_moments
 
 KEY = "sk-0123456789abcdef"
 
@@ -61,11 +62,11 @@ def contents(path, latency=False):
     return told
 
 
-def work_on(path, n, endpoint=None, looker=None, budget=None, moments=None, **recipe):
+def work_on(path, n, endpoint=None, sampler=None, budget=None, moments=None, **recipe):
     endpoint = endpoint or EndpointOptions()
     with Store(path, work=True) as store:
         store.add_moments(make_moments(n))
-        work = Work(store, Recipe.of(endpoint, RecipeOptions(**recipe)), endpoint, looker or FakeLooker(), budget)
+        work = Work(store, Recipe.of(endpoint, RecipeOptions(**recipe)), endpoint, sampler or FakeSampler(), budget)
         work.run(moments)
     return work
 
@@ -89,17 +90,17 @@ def test_every_moment_gets_a_caption_with_all_that_led_to_it(tmp_path):
 def test_again_asks_nothing_and_decodes_nothing(tmp_path):
     work_on(tmp_path / "s", 6)
     before = contents(tmp_path / "s", latency=True)
-    looker = FakeLooker()
-    again = work_on(tmp_path / "s", 6, looker=looker)
-    assert again.made == 0 and looker.looks == 0 and contents(tmp_path / "s", latency=True) == before
+    sampler = FakeSampler()
+    again = work_on(tmp_path / "s", 6, sampler=sampler)
+    assert again.answered == 0 and sampler.looks == 0 and contents(tmp_path / "s", latency=True) == before
 
 
 def test_another_recipe_uses_what_it_shares(tmp_path):
     first = work_on(tmp_path / "s", 5)
     second = work_on(tmp_path / "s", 5, scorer="none")
-    assert second.made == 0 and first.hash != second.hash  # all but the judge was asked before
+    assert second.answered == 0 and first.hash != second.hash  # all but the judge was asked before
     third = work_on(tmp_path / "s", 5, seed=3)
-    assert third.made == first.made
+    assert third.answered == first.answered
     with Store(tmp_path / "s") as store:
         assert list(store.recipes()) == [first.hash, second.hash, third.hash]
         with pytest.raises(InputError, match="3 recipes"):
@@ -112,7 +113,7 @@ def test_equal_moments_are_annotated_once(tmp_path):
     with Store(tmp_path / "s", work=True) as store:
         store.add_moments(twin)
         endpoint = EndpointOptions()
-        work = Work(store, Recipe.of(endpoint, RecipeOptions()), endpoint, FakeLooker())
+        work = Work(store, Recipe.of(endpoint, RecipeOptions()), endpoint, FakeSampler())
         work.run()
         assert len([state for _, state, _ in store.outcomes(work.hash) if state == "done"]) == 3
         assert store.rows("SELECT count(*) FROM outcomes")[0][0] == 1
@@ -150,7 +151,7 @@ def test_faults_are_recorded_none_is_fatal_nothing_is_lost_and_the_cost_is_right
         assert again.failed == 0
         with Store(tmp_path / "s", work=True) as store:
             store.forget_outcomes(work.hash, ("failed",))
-            redone = Work(store, work.recipe, endpoint, FakeLooker())
+            redone = Work(store, work.recipe, endpoint, FakeSampler())
             redone.run()
             assert store.states(work.hash).get("failed", 0) == 0
             spent = store.spent()
@@ -202,19 +203,19 @@ def test_a_budget_is_kept(tmp_path):
     assert 0 < half.spent <= full.spent / 2 and "budget" in half.stopped
     rest = work_on(tmp_path / "half", 10, budget=full.spent * 2, **options)
     assert rest.stopped is None and contents(tmp_path / "half") == contents(tmp_path / "full")
-    assert rest.made + half.made == full.made
+    assert rest.answered + half.answered == full.answered
     with pytest.raises(InputError, match="price"):
         work_on(tmp_path / "other", 2, budget=1.0)
 
 
 def test_a_video_that_cannot_be_shown_fails_its_moment_alone(tmp_path):
-    class Blind(FakeLooker):
-        def look(self, moment, keys, even):
+    class Blind(FakeSampler):
+        def sample(self, moment, keys, even):
             if moment.id == 2:
                 raise InputError("no video of this name", video=moment.video)
-            return super().look(moment, keys, even)
+            return super().sample(moment, keys, even)
 
-    work = work_on(tmp_path / "s", 5, looker=Blind())
+    work = work_on(tmp_path / "s", 5, sampler=Blind())
     with Store(tmp_path / "s") as store:
         assert store.states(work.hash) == {"done": 4, "failed": 1}
         assert summarise(store)["failed"][0]["kind"] == "video"
@@ -223,7 +224,7 @@ def test_a_video_that_cannot_be_shown_fails_its_moment_alone(tmp_path):
 def test_pictures_that_became_other_bytes_are_asked_about_anew(tmp_path):
     endpoint = EndpointOptions(price=("1/1",))
     work_on(tmp_path / "s", 3, endpoint, budget=0.003)
-    work = work_on(tmp_path / "s", 3, endpoint, looker=FakeLooker("another decoder"))
+    work = work_on(tmp_path / "s", 3, endpoint, sampler=FakeSampler("another decoder"))
     with Store(tmp_path / "s") as store:
         assert store.states(work.hash) == {"done": 3}
 
@@ -259,7 +260,7 @@ def test_in_shards_it_is_the_same_store(tmp_path):
     with Store(path, work=True) as store:
         store.add_moments(make_moments(11))
         work = Work(store, Recipe.of(endpoint, RecipeOptions()), endpoint)
-    told = run_shards(path, work, InProcess(), 3, FakeLooker, silent)
+    told = run_shards(path, work, InProcess(), 3, FakeSampler, silent)
     assert told["failed"] == 0 and not shard_folder(path).exists()
     assert contents(path) == contents(tmp_path / "whole")
 
@@ -271,7 +272,7 @@ def test_what_a_killed_worker_left_is_taken_over(tmp_path):
     shard_folder(path).mkdir()
     left = work_on(shard_folder(path) / "0000.sqlite", 4)
     take_over_shards(path)
-    assert work_on(path, 4).made == 0 and left.made > 0 and not shard_folder(path).exists()
+    assert work_on(path, 4).answered == 0 and left.answered > 0 and not shard_folder(path).exists()
 
 
 KILLED = """
@@ -320,9 +321,9 @@ def test_a_plan_counts_what_a_run_then_makes(tmp_path):
     moments = make_moments(20)
     endpoint = EndpointOptions(price=("1/4",))
     recipe = Recipe.of(endpoint, RecipeOptions(rewrites=True))
-    told = plan(moments, recipe, replace(endpoint, rpm=60), None, FakeLooker(), probe=20)
+    told = plan(moments, recipe, replace(endpoint, rpm=60), None, FakeSampler(), probe=20)
     work = work_on(tmp_path / "s", 20, endpoint, rewrites=True)
-    assert told.probed == 20 and told.total.calls == work.made and told.seconds == work.made
+    assert told.probed == 20 and told.total.calls == work.answered and told.seconds == work.answered
     assert told.least.calls == 20 * 9 and told.most.calls == 20 * (8 + 8)
     assert told.least.cost < told.total.cost < told.most.cost and told.priced
     unseen = plan(moments, recipe, EndpointOptions(), None)
@@ -448,3 +449,31 @@ def test_prompts_of_ones_own(tmp_path):
     (folder / "static_frame.txt").rename(folder / "static_fram.txt")
     with pytest.raises(SpecError, match="static_frame"):
         Recipe.of(EndpointOptions(), RecipeOptions(prompts=folder))
+
+
+@pytest.mark.parametrize(
+    ("answer", "asked"),
+    [("Background: a hall", 1), ("Objects Attributes: a red cap", 1), ("Desc: a man", 3), ("no idea", 3)],
+)
+def test_a_frame_is_read_with_a_background_or_objects(answer, asked):
+    recipe = Recipe.of(EndpointOptions(), RecipeOptions(tries=3))
+    steps_asked = []
+
+    async def ask(step, call):
+        steps_asked.append(step)
+        return answer if step == "static_frame" else '{"1": "a man in a hall"}'
+
+    trail = steps.Trail(make_moments(1)[0], recipe, ask)
+    assert asyncio.run(steps.enrich_statics(trail, steps.FrameSet())) == ("a man in a hall",)
+    assert steps_asked == ["static_frame"] * asked + ["static_fuse"]
+
+
+def test_a_plan_estimates_the_tokens_of_answers():
+    recipe = Recipe.of(EndpointOptions(), RecipeOptions(rewrites=True, blind=True))
+    found = plan(make_moments(10), recipe, EndpointOptions())
+    each = {name: step.tokens_out / step.calls for name, step in found.steps.items()}
+    expected = {
+        "static_frame": 110, "static_fuse": 130, "dynamic_questions": 80, "dynamic_answers": 220, "dynamic_fuse": 90,
+        "rewrite": 60, "disturb_static": 60, "disturb_dynamic": 60, "judge": 30,
+    }  # fmt: skip
+    assert each == {name: expected[name] for name in each} and "dynamic_answers" in each

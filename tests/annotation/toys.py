@@ -20,13 +20,13 @@ def write_moments(path, n):
     return path
 
 
-class FakeLooker:
+class FakeSampler:
     """Shows bytes that depend on video and time alone."""
 
     def __init__(self, salt=""):
         self.salt, self.looks = salt, 0
 
-    def look(self, moment, keys, even):
+    def sample(self, moment, keys, even):
         self.looks += 1
 
         def frames(n, name):

@@ -123,11 +123,11 @@ def of_protocols(document: Any) -> Iterator[float]:
 def found_moments() -> _out.Shown:
     """An answer of fabula search, without a store."""
     from fabula.library import sheet
-    from fabula.library.find import Found, Moment
+    from fabula.library.find import Moment, SearchResult
     from fabula.library.query import parse
 
     names = ["kitchen.mp4", "a-long-name-of-a-film-as-cameras-write-them-2026-11-18.mkv"]
-    found = Found(parse("blue"), tuple(Moment(v, 3725.5, 3999.9, 0.8765 - i, 0.5) for i, v in enumerate(names)))
+    found = SearchResult(parse("blue"), tuple(Moment(v, 3725.5, 3999.9, 0.8765 - i, 0.5) for i, v in enumerate(names)))
     return _out.Shown(document=found.document, lines=lambda: sheet.lines(found), drawn=lambda: sheet.table(found))
 
 

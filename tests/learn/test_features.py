@@ -243,7 +243,7 @@ def test_a_store_of_another_recipe_is_refused(tmp_path):
     with pytest.raises(InputError, match="the store does not say"):
         must_match(RECIPE, plain)
     heard: list[str] = []
-    must_match(other, store, told=True, warn=heard.append)
+    must_match(other, store, allowed=True, warn=heard.append)
     assert len(heard) == 1 and "made in another way" in heard[0]
     both = Features([tmp_path / "s", tmp_path / "plain"])
     assert both.recipe == {"parts": [RECIPE, None]}

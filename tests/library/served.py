@@ -61,13 +61,13 @@ def make_store(folder: Path, root: Path) -> Path:
 
 def make_cast(name: str) -> Any:
     """Two people in flag.mp4: one of this name, twice; then another."""
-    from fabula.media.people.cast import Cast, Faces, Seen
+    from fabula.media.people.cast import Cast, Faces, FilmedVideo
 
     time = np.array([0.0, 0.5, 1.0, 5.0, 5.5, 6.0, 6.5, 7.0, 7.5])
     none, n = np.zeros(len(time), np.int64), len(time)
     boxes, ones = np.zeros((n, 4), np.float32), np.ones(n, np.float32)
     faces = Faces(none, (time * 2).astype(np.int64), time, none, np.arange(n), boxes, ones, ones[:, None])
-    seen = (Seen("flag", 12.0, 192, 108, np.zeros((0, 2))),)
+    seen = (FilmedVideo("flag", 12.0, 192, 108, np.zeros((0, 2))),)
     person = np.array([0, 0, 0, 0, 0, 1, 1, 1, 1])
     return Cast(seen, faces, person, {0: name}, {}, {"recipe": {"look": {"fps": 2}}})
 

@@ -111,3 +111,9 @@ def test_what_cannot_be_cut_costs_one_line(tmp_path):
     (tmp_path / "list.mp4").write_text("#EXTM3U\n#EXTINF:10,\nfile:///etc/passwd\n")  # a playlist leads elsewhere
     with pytest.raises(InputError):
         cut(tmp_path / "list.mp4", 0.0, 1.0, tmp_path / "clip.mp4")
+
+
+def test_a_copy_shorter_than_a_second_says_where_it_ends(tmp_path, monkeypatch):
+    monkeypatch.setattr(cutting, "LONG", 0.1)
+    made = cut(make_film(tmp_path / "film.mp4", key=20), 0.0, 0.5, tmp_path / "clip.mp4")
+    assert made.how == "copied" and made.start == 0 and made.end == pytest.approx(0.4, abs=0.1)

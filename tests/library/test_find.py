@@ -187,6 +187,11 @@ def test_hills_stop_at_the_level():
     assert (second.start, second.end) == (16.0, 20.0)
 
 
+def test_a_hill_leaves_its_neighbour_free():
+    found = list(hills(track(3), np.array([1.0, 0.6, 0.0]), 0.0, Smooth(centre=1.0)))
+    assert [(span.start, span.end) for span in found] == [(0.0, 2.0), (2.0, 4.0), (4.0, 6.0)]
+
+
 def test_in_order_agrees_with_brute_force():
     rng = np.random.default_rng(0)
     for _ in range(50):

@@ -19,7 +19,7 @@ import fabula
 from fabula.core.errors import FabulaError, InputError, SpecError
 from fabula.library import index as indexing
 from fabula.library.embedders import embedder
-from fabula.library.look import Cut, Job, Look
+from fabula.library.scan import Cut, Job, Scanner
 from fabula.library.store import COLUMNS, Store
 from tests.library.conftest import BLUE, GREEN, RED, film
 from tests.toys import notes_of
@@ -65,7 +65,7 @@ def test_as_many_clips_as_there_are_frames_for(cut, frames, count):
 
 
 def test_the_clips_of_a_film_by_pencil(videos):
-    seen = Look(embedder("colours"), Cut(1, 2, 2))(Job("b", videos / "b.mkv"))
+    seen = Scanner(embedder("colours"), Cut(1, 2, 2))(Job("b", videos / "b.mkv"))
     assert seen is not None
     row = seen.entry.video
     assert (row.clips, row.duration, row.fps, row.problem) == (3, 5.0, 4.0, None) and seen.frames == 20
@@ -73,7 +73,7 @@ def test_the_clips_of_a_film_by_pencil(videos):
     words = embedder("colours").texts(["blue", "white", "red"])
     np.testing.assert_allclose(seen.entry.vectors @ words.T, np.eye(3), atol=1e-6)
     assert all(thumb is not None and thumb.startswith(b"\xff\xd8\xff") for thumb in seen.entry.thumbs)
-    mixed = Look(embedder("colours"), Cut(1, 2, 1), thumbs=False)(Job("a", videos / "a.mkv"))
+    mixed = Scanner(embedder("colours"), Cut(1, 2, 1), thumbs=False)(Job("a", videos / "a.mkv"))
     assert mixed is not None and mixed.entry.start.tolist() == [0, 1, 2] and mixed.entry.thumbs == [None] * 3
     half = embedder("colours").texts(["red", "green"])
     np.testing.assert_allclose(mixed.entry.vectors @ half.T, [[1, 0], [0.5**0.5] * 2, [0, 1]], atol=1e-6)
@@ -204,12 +204,12 @@ def test_a_store_that_another_run_makes_in_this_moment_is_opened(tmp_path, monke
 
 def test_who_comes_second_takes_what_the_other_does_not_have(videos, tmp_path, monkeypatch):
     """While a video is claimed it is left to the other; what the other has written meanwhile is not written again."""
-    store, look, others = tmp_path / "store", Look.__call__, []
+    store, look, others = tmp_path / "store", Scanner.__call__, []
     bring(videos, store)
     film(videos / "a.mkv", GREEN, BLUE, RED)
     film(videos / "b.mkv", RED)
 
-    def busy(self: Look, job: Job) -> object:
+    def busy(self: Scanner, job: Job) -> object:
         assert job.video == "a.mkv"  # and b.mkv is the other's
         others.append(start(videos, store, "--processes", "1"))
         for _ in range(600):
@@ -220,7 +220,7 @@ def test_who_comes_second_takes_what_the_other_does_not_have(videos, tmp_path, m
         assert others[0].poll() is None  # it waits for what is ours
         return look(self, job)
 
-    monkeypatch.setattr(Look, "__call__", busy)
+    monkeypatch.setattr(Scanner, "__call__", busy)
     done = bring(videos, store)
     assert (done.changed, done.others) == (1, 1) and names(store) == {"a.mkv": 2, "b.mkv": 1, "inner/c.mkv": 1}
     assert others[0].wait(60) == 0
@@ -250,16 +250,16 @@ def test_another_recipe_is_refused_and_made_anew_beside_the_old(videos, tmp_path
     old = contents(store)
     with pytest.raises(InputError, match=r"clips clip \(2.0 there, 1.0 asked\)"):
         bring(videos, store, clip=1)
-    reader, look, seen = Store.open(store), Look.__call__, []
+    reader, look, seen = Store.open(store), Scanner.__call__, []
 
-    def killed(self: Look, job: Job) -> object:
+    def killed(self: Scanner, job: Job) -> object:
         seen.append(job.video)
         if len(seen) == 3:
             raise KeyboardInterrupt
         return look(self, job)
 
     monkeypatch.setattr(indexing, "FIRST", 0.0)  # a commit after every video
-    monkeypatch.setattr(Look, "__call__", killed)
+    monkeypatch.setattr(Scanner, "__call__", killed)
     with pytest.raises(KeyboardInterrupt):
         bring(videos, store, clip=1, stride=1, reembed=True)
     assert contents(store) == old and reader.vectors().vector.shape == (6, 11)  # searched all the while
@@ -367,7 +367,7 @@ def test_a_full_disk_costs_a_line_and_the_store_is_as_it_was(videos, tmp_path):
 def test_what_is_no_video_is_not_read_to_its_end(videos, tmp_path, monkeypatch):
     """A file of nothing, however long, costs no more than its head."""
     hashed = []
-    monkeypatch.setattr("fabula.library.look.hash_file", lambda path, *more: hashed.append(path.name) or "0" * 64)
+    monkeypatch.setattr("fabula.library.scan.hash_file", lambda path, *more: hashed.append(path.name) or "0" * 64)
     with (videos / "hole.mp4").open("wb") as out:
         out.truncate(1 << 30)
     done = bring(videos, tmp_path / "store", skip_bad=True)
@@ -375,15 +375,15 @@ def test_what_is_no_video_is_not_read_to_its_end(videos, tmp_path, monkeypatch):
 
 
 def test_a_file_that_changes_while_it_is_read_waits_for_the_next_run(videos, tmp_path, monkeypatch):
-    see = Look.see
+    decode = Scanner.decode
 
-    def changing(self: Look, job: Job, size: int, mtime_ns: int) -> object:
-        made = see(self, job, size, mtime_ns)
+    def changing(self: Scanner, job: Job, size: int, mtime_ns: int) -> object:
+        made = decode(self, job, size, mtime_ns)
         if job.video == "a.mkv":
             film(job.path, BLUE)
         return made
 
-    monkeypatch.setattr(Look, "see", changing)
+    monkeypatch.setattr(Scanner, "decode", changing)
     done = bring(videos, tmp_path / "store")
     assert done.left == 1 and set(names(tmp_path / "store")) == {"b.mkv", "inner/c.mkv"}
 

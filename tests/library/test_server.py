@@ -24,9 +24,9 @@ pytest.importorskip("av", reason="films are made with fabula[features]")
 
 import fabula
 from fabula.library.calibrate import FILE
-from fabula.library.look import no_clips
 from fabula.library.page import desk, server
 from fabula.library.page.catalogue import make_key
+from fabula.library.scan import no_clips
 from fabula.library.store import Store
 from fabula.verbs.searching.index import index
 from fabula.web.binding import Binding

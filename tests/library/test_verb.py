@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import fabula as house
-from fabula.library.find import Found, Moment
+from fabula.library.find import Moment, SearchResult
 from fabula.library.query import parse
 from fabula.library.sheet import clock, search_page
 from fabula.library.terminal import show, way_of
@@ -131,7 +131,7 @@ def test_calibrated_nothing_is_said(fabula, tmp_path):  # noqa: F811
 
 def test_a_page_is_inert_whatever_things_are_called():
     evil = '<img src=x onerror="alert(1)">'
-    found = Found(parse(f'"{evil.replace(chr(34), "")}"'), (Moment(evil, 0, 1, 0.5, 0.7, (1,)),), notes=(evil,))
+    found = SearchResult(parse(f'"{evil.replace(chr(34), "")}"'), (Moment(evil, 0, 1, 0.5, 0.7, (1,)),), notes=(evil,))
     page = search_page(found, lambda clip: b"\xff\xd8\xff not quite")
     assert "<img src=x" not in page and "&lt;img src=x" in page and "Content-Security-Policy" in page
     assert re.search(r'<img alt="" src="data:image/jpeg', page)

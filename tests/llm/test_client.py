@@ -10,14 +10,14 @@ import pytest
 pytest.importorskip("httpx", reason="the extra llm is not installed")
 
 from fabula.core.errors import SpecError
-from fabula.llm import Answer, Call, CallError, EndpointError, EndpointOptions
+from fabula.llm import Answer, Call, CallError, EndpointError, EndpointOptions, batch
 from fabula.llm import client as module
-from fabula.llm.ask import ask_all
 from fabula.llm.batch import ask_batch, cut_batches
-from fabula.llm.client import Client
+from fabula.llm.client import HttpClient
 from fabula.llm.fake import Server, serving
 from fabula.llm.prices import Prices
 from fabula.llm.wire import read_wait
+from tests.llm.helpers import ask_all
 
 KEY = "sk-secret-1234567890"
 
@@ -128,7 +128,7 @@ def test_the_context_is_checked_before_anything_is_sent():
     with serving(Server(models=[{"id": "m", "max_model_len": 100}])) as server:
         found, tries = ask(server, [Call("m", "word " * 200), Call("m", "short")])
     assert found[0].kind == "context" and "100" in str(found[0]) and found[1].text == "short"
-    assert len(server.log) == 1 and tries[0].kind == "context"
+    assert len(server.log) == 1 and tries[0].kind == "context" and tries[0].seconds == 0  # nothing was sent
     with serving(Server()) as server:
         found, _ = ask(server, [Call("m", "short", parameters={"max_tokens": 90})], context=50)
     assert found[0].kind == "context" and not server.log
@@ -173,7 +173,7 @@ def test_a_rate_is_kept():
 
 
 def test_a_rate_of_tokens_is_kept_and_what_was_not_used_given_back():
-    some = [Call("m", "x" * 30, parameters={"max_tokens": 84}) for _ in range(10)]  # 26 + 84 reserved, 20 used
+    some = [Call("m", f"{i}" * 30, parameters={"max_tokens": 84}) for i in range(10)]  # 26 + 84 reserved, 20 used
     with serving(Server(reply=lambda body: "y" * 30)) as server:
         began = time.monotonic()
         ask(server, some, tpm=6000, concurrency=1)
@@ -186,7 +186,7 @@ def test_a_batch():
     remembered = []
 
     async def run(server):
-        async with Client(EndpointOptions(url=server.url)) as client:
+        async with HttpClient(EndpointOptions(url=server.url)) as client:
             first = await ask_batch(client, some, remember=remembered.append, pause=0.01)
             again = await ask_batch(client, some, known=remembered[0], pause=0.01)
             return first, again
@@ -222,3 +222,33 @@ def test_options_that_cannot_be_meant(wrong):
 def test_prices_that_cannot_be_meant(wrong):
     with pytest.raises(SpecError):
         Prices.parse([wrong])
+
+
+class Listing:
+    """A client of an endpoint that lists its batches in these pages."""
+
+    def __init__(self, *pages):
+        self.pages, self.paths, self.options = list(pages), [], EndpointOptions(url="fake:")
+
+    async def talk(self, client, method, path, *more, **options):
+        self.paths.append(path)
+        return self.pages.pop(0)
+
+
+def entry(k):
+    return {"id": f"b{k}", "metadata": {"fabula": f"tag-{k}"}}
+
+
+@pytest.mark.parametrize(
+    ("pages", "found", "asked"),
+    [
+        ([{"data": [entry(1)], "has_more": True}, {"data": [entry(2)], "has_more": False}], "b2", ["", "&after=b1"]),
+        ([{"data": [entry(1)], "has_more": False}, {"data": [entry(2)]}], None, [""]),  # there is no second page
+        ([{"data": [], "has_more": True}, {"data": [entry(2)]}], None, [""]),  # nor after an empty one
+    ],
+)
+def test_a_batch_is_looked_for_on_every_page_of_the_list(monkeypatch, pages, found, asked):
+    listing = Listing(*pages)
+    monkeypatch.setattr(batch, "talk", listing.talk)
+    assert asyncio.run(batch.find_batch(listing, "tag-2")) == found
+    assert listing.paths == [f"/batches?limit={batch.LISTED}{after}" for after in asked]

@@ -10,9 +10,9 @@ pytest.importorskip("httpx", reason="the extra llm is not installed")
 
 from fabula.core.errors import InputError
 from fabula.llm import Answer, Call, CallError, EndpointOptions
-from fabula.llm.ask import ask_all
 from fabula.llm.fake import Server, serving
 from fabula.llm.record import Record
+from tests.llm.helpers import ask_all
 
 
 def calls(n):

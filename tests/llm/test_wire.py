@@ -16,11 +16,11 @@ from fabula.llm import Answer, Call, CallError, EndpointError, EndpointOptions
 from fabula.llm import batch as batch_module
 from fabula.llm import client as client_module
 from fabula.llm.answer import ReplyError
-from fabula.llm.ask import ask_all
 from fabula.llm.batch import Batcher, Sent, read_id, read_line
-from fabula.llm.client import Client
+from fabula.llm.client import HttpClient
 from fabula.llm.fake import Server, complete, send, serving
 from fabula.llm.wire import LONGEST, MOST_PARTS, Secret, read_json
+from tests.llm.helpers import ask_all
 
 KEY = "sk-SECRET-abcdef-0123456789"
 HOT = "".join(f"\\u{ord(c):04x}" for c in KEY)  # the key as JSON may spell it
@@ -106,7 +106,7 @@ def test_the_key_is_in_nothing_that_a_reply_becomes(spelled, body):
 
 
 def test_the_key_is_in_no_line_of_a_batch():
-    secret = Client(EndpointOptions(url="http://127.0.0.1:9/v1"))
+    secret = HttpClient(EndpointOptions(url="http://127.0.0.1:9/v1"))
     for line in (
         {"custom_id": "k", "response": {"status_code": 200, "body": answer(KEY)}},
         {
@@ -250,7 +250,7 @@ def ask_in_batch(server, ledger=None, n=2, **options):
         endpoint = EndpointOptions(url=server.url, model="m", **{"retries": 0, "timeout": 1.0, **options})
         async with (
             asyncio.timeout(10),
-            Client(endpoint) as client,
+            HttpClient(endpoint) as client,
             Batcher(client, ledger or Ledger(), pause=0.01, longest=0.2) as batcher,
         ):
             calls = [Call("m", f"question {i}") for i in range(n)]
@@ -338,7 +338,7 @@ def test_a_refusal_names_its_likely_cause(monkeypatch):
         server.status = 404
         with pytest.raises(EndpointError, match="does the address end in /v1"):
             ask_all([Call("m", "q")], EndpointOptions(url=server.url.removesuffix("/v1"), model="m"))
-        with pytest.raises(EndpointError, match="say --model"):
+        with pytest.raises(EndpointError, match="set --model"):
             ask_all([Call("fake", "q")], EndpointOptions(url=server.url))
     found = ask_all([Call("m", "q")], EndpointOptions(url="http://127.0.0.1:9/v1", model="m", retries=0))[0]
     assert "http://127.0.0.1:9/v1" in str(found) and "running" in str(found)

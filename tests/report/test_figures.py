@@ -9,7 +9,7 @@ import pytest
 
 from fabula.report.analysis import Analysis, analysis_page, as_files
 from fabula.report.drawing.elements import list_ticks
-from fabula.report.drawing.panels import STEPS, Boxes, Curves, Figure, Grid, as_file, as_inline, draw_grid
+from fabula.report.drawing.panels import ROW, STEPS, TOP, Boxes, Curves, Figure, Grid, as_file, as_inline, draw_grid
 
 NASTY = '<script>alert("x")</script> & \'"'
 PANELS = (
@@ -80,3 +80,8 @@ def test_names_of_narrow_groups_are_not_printed_over_each_other():
 
 def test_an_empty_chart_says_so():
     assert "there is nothing to draw" in as_inline(Curves("caption tokens, 0 videosets", "x", "y", {}))
+
+
+def test_columns_are_named_twelve_pixels_below_the_grid():
+    inner, _, _ = draw_grid(Grid("faces", ("one", "two"), ("left", "right"), ((0.2, 0.8),) * 2))
+    assert re.findall(r'y="([\d.]+)"[^>]*>(?:left|right)<', inner) == [f"{TOP + 2 * ROW + 12:.1f}"] * 2

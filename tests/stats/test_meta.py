@@ -7,7 +7,8 @@ import pytest
 
 from fabula.core.errors import SpecError
 from fabula.report import meta as report
-from fabula.stats.meta import STATISTICS, People, weigh
+from fabula.stats.bootstrap import Interval
+from fabula.stats.meta import STATISTICS, Agreed, Contest, Meta, People, Statistic, weigh
 from fabula.stats.resampling import PairedTest
 
 
@@ -114,3 +115,19 @@ def test_few_items_have_no_interval_and_the_reason():
         assert list(found.notes) == ([] if exists else told)
         assert report.as_json(found)["differences"][0]["ci"] == (list(found.contests[0].interval) if exists else None)
         assert "nan" not in "\n".join(report.plain(found))
+
+
+def contest(p_holm):
+    return Contest("old", "new", 0.1, None, p_holm / 2, p_holm)
+
+
+def test_a_star_marks_what_is_significant_and_intervals_are_shown_where_there_are_some():
+    tau = {s: Statistic(0.5, Interval(0.4, 0.6) if s == "tau_b" else None) for s in STATISTICS}
+    line = Agreed("new", tau, {}, None, None, {})
+    how = PairedTest(alpha=0.05)
+    found = Meta("tau_b", (line,), (contest(0.01), contest(0.05), contest(0.2)), 9, 9, 3, 1, how)
+    lines = list(report.plain(found))
+    assert [text.rpartition("\t")[2] for text in lines if "−" in text] == ["*", "", ""]
+    cells = lines[1].split("\t")
+    assert cells[1] == "50.00 [40.00, 60.00]" and set(cells[2 : 1 + len(STATISTICS)]) == {"50.00"}
+    assert report.cell(None) == report.cell(Statistic(float("nan"), None)) == "–"

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from fabula.core import whole
+from fabula.core import atomic
 from fabula.core.errors import InputError
 from fabula.io.tables import escape_formula, read_table, unescape_formula
 from fabula.studies import store as stores
@@ -141,15 +141,15 @@ def test_nobody_else_reads_a_study(study, tmp_path):
 def test_of_several_who_make_one_study_one_succeeds(tmp_path, monkeypatch):
     """The second looks before the first has taken the name, and comes after it."""
     plan, out = make_plan(tmp_path), tmp_path / "study"
-    real = whole.take_new_folder_place
+    real = atomic.take_new_folder_place
 
     def late(made, target):
-        monkeypatch.setattr(whole, "take_new_folder_place", real)
+        monkeypatch.setattr(atomic, "take_new_folder_place", real)
         first.append(api.new(plan, out=target)[0])
         real(made, target)
 
     first = []
-    monkeypatch.setattr(whole, "take_new_folder_place", late)
+    monkeypatch.setattr(atomic, "take_new_folder_place", late)
     with pytest.raises(InputError, match="exists already; a study is made once"):
         api.new(plan, out=out)
     with Store(out) as store:  # the links of the one that succeeded open it
@@ -163,8 +163,8 @@ def test_a_folder_is_taken_once(tmp_path):
     made = tmp_path / "made"
     made.mkdir()
     with pytest.raises(FileExistsError):
-        whole.take_new_folder_place(made, tmp_path / "there")
-    whole.take_new_folder_place(made, tmp_path / "new")
+        atomic.take_new_folder_place(made, tmp_path / "there")
+    atomic.take_new_folder_place(made, tmp_path / "new")
     assert (tmp_path / "new").is_dir() and not made.exists()
 
 
@@ -251,10 +251,10 @@ def test_formulas_are_words_and_come_back():
 
 def test_no_formula_in_any_table(tmp_path):
     from fabula.io import rows as row_files
-    from fabula.studies.results import Told
+    from fabula.studies.results import RatingRow
 
     bad = FORMULAS[0]
-    table = [Told("id", 1, bad, bad, bad, "static", bad, 1, -0.5, 1.0, 2.0, False, False)]
+    table = [RatingRow("id", 1, bad, bad, bad, "static", bad, 1, -0.5, 1.0, 2.0, False, False)]
     api.write_table(table, tmp_path / "t.csv")
     with (tmp_path / "t.csv").open(newline="") as file:
         cells = next(csv.DictReader(file))

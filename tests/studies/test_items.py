@@ -75,7 +75,7 @@ def test_stories_are_told_event_by_event(folder):
         }
         (folder / f"{name}.json").write_text(json.dumps({"results": told}))
     items = read_items(Plan(title="t", form="preference", systems={"one": "one.json", "two": "two.json"}), folder)
-    assert [i.video for i in items] == ["a", "b"]
+    assert [(i.video, i.start) for i in items] == [("a", 0.0), ("b", 0.0)]  # raters see the whole clip
     assert items[0].descriptions["one"] == "0:00.0 to 0:01.0  one a\n0:01.0 to 0:02.0  then"
     assert clock(75.25) == "1:15.2"
 

@@ -12,6 +12,8 @@ import pytest
 
 from fabula.core.errors import InputError
 from fabula.stats.agreement import alpha
+from fabula.stats.bootstrap import Interval
+from fabula.stats.twoway import Estimate
 from fabula.studies import report
 from fabula.studies.results import Answers, find_results, to_dict
 from fabula.studies.store import Store
@@ -107,7 +109,7 @@ def test_the_last_answer_counts_and_the_first_one_is_timed(tmp_path):
             "INSERT INTO answers (rater, place, nonce, answer, seconds, at) VALUES (?, ?, ?, ?, ?, ?)", values
         )
     with Store(study) as store:
-        given = Answers.of(store).given[0][3]
+        given = Answers.of(store).by_rater[0][3]
     assert given.answer["accuracy_1"] == 1 and given.seconds == 9.0
     assert api.results(study).counts["answers"] == 30 and api.results(study).counts["rows written"] == 31
 
@@ -279,3 +281,16 @@ def test_one_opinion_throughout_may_be_honest(tmp_path):
     study, _ = make_study(tmp_path / "fixed", count=30, balance=False)
     fill(study, lambda slot, form_, rng: always["richer"](slot))  # the second description, always
     assert not any(c.excluded for c in api.results(study).conduct)
+
+
+def test_seconds_are_written_in_thousandths(tmp_path):
+    study, _ = make_study(tmp_path, count=10, questions=10)
+    fill(study, careful, lambda rater, place: 9.12345)
+    assert {row.seconds for row in api.results(study).table} == {9.123}
+
+
+def test_intervals_are_drawn_with_the_line_of_no_difference():
+    estimate = Estimate(60.0, 5.0, 9.0, Interval(50.0, 70.0), 10, 3, 5)
+    drawn = report.draw_intervals([("fine", estimate)], 0, 100, "", 50)
+    assert drawn.count('class="null"') == 1 and '<line class="null" x1="470.0" x2="470.0"' in drawn
+    assert 'class="null"' not in report.draw_intervals([("fine", estimate)], 0, 100, "", None)

@@ -28,7 +28,7 @@ def test_what_is_remembered_is_bounded(monkeypatch):
     buckets = Buckets(1.0, 1, lambda: 0.0)
     for k in range(50):
         buckets.take(k)
-    assert len(buckets.held) == 10
+    assert len(buckets.buckets) == 10
 
 
 @pytest.mark.parametrize(

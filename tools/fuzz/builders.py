@@ -431,7 +431,7 @@ def settle(path: Path) -> bytes:
 @cache
 def cast_parts() -> tuple[dict[str, Any], dict[str, Any]]:
     """Arrays and manifest of a small store of people."""
-    from fabula.media.people.cast import Cast, Faces, Seen
+    from fabula.media.people.cast import Cast, Faces, FilmedVideo
 
     n = 12
     rng = np.random.default_rng(3)
@@ -444,7 +444,7 @@ def cast_parts() -> tuple[dict[str, Any], dict[str, Any]]:
     faces = Faces(video, frame, frame / 2.0, frame * 0, who.astype(np.int64) + 3 * video, box,
                   np.ones(n, np.float32), embedding)  # fmt: skip
     about = {"file": "a.mp4", "sha256": "0" * 64, "pictures": 4, "faces": 6, "too_small": 0}
-    seen = tuple(Seen(id, 9.5, 160, 96, np.array([[0.0, 9.5]]), about) for id in ("a", "b"))
+    seen = tuple(FilmedVideo(id, 9.5, 160, 96, np.array([[0.0, 9.5]]), about) for id in ("a", "b"))
     metadata = {"recipe": {"look": {"fps": 2.0, "side": 640}, "detector": "x"}, "spec": "x", "cluster": "linked",
                 "licence": {"detector": "MIT"}, "own_eps": 0.6}  # fmt: skip
     thumbs = {t: b"\xff\xd8\xff" + bytes([t]) for t in range(6)}
@@ -743,9 +743,9 @@ def use_search(case: Case, folder: Path, said: Said) -> Any:
             if not 0 <= made(score, 2.0) <= 1:
                 raise Wrong("data", "calibration: no probability", f"{made(score, 2.0)} of {made}")
         return made(0.2, 1.0)
-    from fabula.library.asked import read_asked
+    from fabula.library.queries import read_queries_file
 
-    return plain(read_asked(folder / o["path"]))
+    return plain(read_queries_file(folder / o["path"]))
 
 
 # ── annotation ──────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -50,7 +50,7 @@ def stems(text: str) -> set[str]:
     return {w[:4] for w in words if w not in COMMON} or {w[:4] for w in words}
 
 
-def find_fault(text: str, original: str, seen: Iterable[str] = ()) -> str | None:
+def find_fault(text: str, original: str, known: Iterable[str] = ()) -> str | None:
     """Why a candidate may not stand; None where it may. `seen` are normalised captions that stand already."""
     if not WORD.search(text):
         return "it has no words"
@@ -60,10 +60,10 @@ def find_fault(text: str, original: str, seen: Iterable[str] = ()) -> str | None
         return "it tells a time"
     if text == original:
         return "it is a copy of the input"
-    told = normalise(text)
-    if told == normalise(original):
+    plain = normalise(text)
+    if plain == normalise(original):
         return "it changes nothing"
-    if told in seen:
+    if plain in known:
         return "it repeats another"
     if is_foreign(text, original):
         return "it is in another language, or about something else"
@@ -93,13 +93,13 @@ def screen(
 
     `against` are captions that none may equal: positives, when negatives are screened.
     """
-    kept: list[Candidate] = []
+    accepted: list[Candidate] = []
     dropped: list[Dropped] = []
-    seen = {normalise(other) for other in against}
+    known = {normalise(other) for other in against}
     for text, branch in found:
-        if why := find_fault(text, original, seen):
+        if why := find_fault(text, original, known):
             dropped.append(Dropped(text, branch, why))
         else:
-            kept.append(Candidate(text, branch))
-            seen.add(normalise(text))
-    return kept, dropped
+            accepted.append(Candidate(text, branch))
+            known.add(normalise(text))
+    return accepted, dropped

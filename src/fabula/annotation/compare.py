@@ -22,13 +22,13 @@ RESAMPLES = 10_000
 def draw_sample(store: Store, size: int, seed: int) -> list[Moment]:
     """So many moments by chance, the same for the same seed (reservoir sampling: none but these is held)."""
     rng = random.Random(seed)
-    held: list[Moment] = []
+    sample: list[Moment] = []
     for n, moment in enumerate(store.moments()):
         if n < size:
-            held.append(moment)
+            sample.append(moment)
         elif (at := rng.randrange(n + 1)) < size:
-            held[at] = moment
-    return held
+            sample[at] = moment
+    return sample
 
 
 def compare(store: Store, recipes: Sequence[Recipe], moments: Sequence[Moment], seed: int = 0) -> dict[str, Any]:

@@ -115,5 +115,5 @@ def project(e: Vectors, seed: int = 0) -> NDArray[np.float64]:
         raise MissingExtra("t-SNE", "annotate-stats") from None
     if len(e) < 4:
         return np.zeros((len(e), 2))
-    made = TSNE(perplexity=min(30.0, (len(e) - 1) / 3), init="pca", random_state=seed, metric="cosine")
-    return np.asarray(made.fit_transform(e), dtype=np.float64)
+    model = TSNE(perplexity=min(30.0, (len(e) - 1) / 3), init="pca", random_state=seed, metric="cosine")
+    return np.asarray(model.fit_transform(e), dtype=np.float64)

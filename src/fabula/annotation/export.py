@@ -29,7 +29,7 @@ from fabula.annotation.moments import Moment
 from fabula.annotation.plan import summarise
 from fabula.annotation.stats import MARK, Row, describe
 from fabula.annotation.store import Store
-from fabula.core import whole
+from fabula.core import atomic
 from fabula.core.errors import InputError, shown
 from fabula.io.files import load_json, name_write_failures
 from fabula.media.base import hash_file, stamp
@@ -63,12 +63,12 @@ def export(
     with name_write_failures(out):
         target = Path(os.path.realpath(out))
         target.parent.mkdir(parents=True, exist_ok=True)
-        with whole.beside(target) as beside:
-            made = beside / "benchmark"
-            made.mkdir()
-            told = fill_folder(made, store, recipe, settings, embed)
-            whole.take_folder_place(made, target)
-    return told
+        with atomic.beside(target) as beside:
+            folder = beside / "benchmark"
+            folder.mkdir()
+            description = fill_folder(folder, store, recipe, settings, embed)
+            atomic.take_folder_place(folder, target)
+    return description
 
 
 def check_folder(out: Path, overwrite: bool) -> None:
@@ -80,11 +80,11 @@ def check_folder(out: Path, overwrite: bool) -> None:
     if overwrite:
         return
     hint = "name a new folder, or say --overwrite to lose what was changed and added"
-    told = load_json(out / MARK)
-    wrote = told.get("files") if isinstance(told, dict) else None
+    mark = load_json(out / MARK)
+    wrote = mark.get("files") if isinstance(mark, dict) else None
     if not isinstance(wrote, dict):
         raise InputError("holds a benchmark that does not say which files are its own", file=out, hint=hint)
-    there = hash_files(out) | {MARK: hash_mark(told)}
+    there = hash_files(out) | {MARK: hash_mark(mark)}
     other = [name for name in sorted({*there, *wrote}) if there.get(name) != wrote.get(name)]
     if other:
         named = ", ".join(map(shown, other[:3])) + (", …" if len(other) > 3 else "")
@@ -102,9 +102,9 @@ def hash_files(folder: Path) -> dict[str, str]:
     return found
 
 
-def hash_mark(told: dict[str, Any]) -> str:
+def hash_mark(description: dict[str, Any]) -> str:
     """Of what the mark says besides the hashes."""
-    rest = {key: value for key, value in told.items() if key != "files"}
+    rest = {key: value for key, value in description.items() if key != "files"}
     return hashlib.sha256(json.dumps(json.loads(json.dumps(rest)), sort_keys=True).encode()).hexdigest()
 
 
@@ -133,12 +133,12 @@ def fill_folder(folder: Path, store: Store, recipe: str, settings: Export, embed
         raise InputError("no moment is done", file=store.path, hint="fabula annotate run comes first")
     near = find_near(rows, embed, settings)
     dump(folder / "duplicates.json", near)
-    told = describe_run(store, recipe, rows, settings, near)
-    (folder / "README.md").write_text(write_card(told, settings), encoding="utf-8", newline="\n")
+    description = describe_run(store, recipe, rows, settings, near)
+    (folder / "README.md").write_text(write_card(description, settings), encoding="utf-8", newline="\n")
     for layout in settings.layouts:
         WRITERS[layout](folder, rows, settings)
-    dump(folder / MARK, {**told, "files": hash_files(folder) | {MARK: hash_mark(told)}})
-    return told
+    dump(folder / MARK, {**description, "files": hash_files(folder) | {MARK: hash_mark(description)}})
+    return description
 
 
 def as_line(document: dict[str, Any]) -> str:
@@ -212,8 +212,8 @@ def describe_run(
 # ── the card ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def write_card(told: dict[str, Any], settings: Export) -> str:
-    c, r = told["captions"], told["recipe"]
+def write_card(description: dict[str, Any], settings: Export) -> str:
+    c, r = description["captions"], description["recipe"]
     head = {
         "license": settings.licence,
         "pretty_name": settings.name,
@@ -224,11 +224,11 @@ def write_card(told: dict[str, Any], settings: Export) -> str:
         ],
     }
     yaml = "\n".join(f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in head.items())  # JSON is YAML
-    return f"---\n{yaml}\n---\n" + "\n".join(card_lines(told, c, r)) + "\n"
+    return f"---\n{yaml}\n---\n" + "\n".join(card_lines(description, c, r)) + "\n"
 
 
-def card_lines(told: dict[str, Any], c: dict[str, Any], r: dict[str, Any]) -> Iterator[str]:
-    yield f"# {plain(told['name'])}\n"
+def card_lines(description: dict[str, Any], c: dict[str, Any], r: dict[str, Any]) -> Iterator[str]:
+    yield f"# {plain(description['name'])}\n"
     yield "Fine-grained captions of video moments, made by models from coarse ones with the pipeline of VERIFIED"
     yield "(Chen et al., NeurIPS 2024). No person has checked them, unless somebody says so below.\n"
     yield "| | |\n|---|---|"
@@ -238,14 +238,14 @@ def card_lines(told: dict[str, Any], c: dict[str, Any], r: dict[str, Any]) -> It
     for branch, b in c["branches"].items():
         score = "" if b["confidence"] is None else f", mean score {b['confidence']:.2f}"
         yield f"| {branch} | {b['captions']:,}{score} |"
-    yield f"| licence | {plain(told['licence'])} |"
-    yield f"| cost | {told['cost']:.4f} (in the unit of the prices that were said) |\n"
+    yield f"| licence | {plain(description['licence'])} |"
+    yield f"| cost | {description['cost']:.4f} (in the unit of the prices that were said) |\n"
     yield "## How they were made\n"
     shown = f"{r['keyframes']} keyframes at most, {r['video_frames']} frames of a clip"
     yield f"Recipe `{r['hash']}`; {shown}, scored by: {r['scorer']}.\n"
     if e := r.get("evaluator"):
-        seen = ", ".join(plain(name) for name in e["features"])
-        yield f"Scores are the matching logits of a trained evaluator (weights `{e['weights']}`) on features {seen}.\n"
+        names = ", ".join(plain(name) for name in e["features"])
+        yield f"Scores are the matching logits of a trained evaluator (weights `{e['weights']}`) on features {names}.\n"
         if e["simulated"]:
             yield "**These features are simulated: the scores say nothing about the videos.**\n"
     if r["blind"]:
@@ -255,16 +255,16 @@ def card_lines(told: dict[str, Any], c: dict[str, Any], r: dict[str, Any]) -> It
     yield "\n| prompt | SHA-256 begins |\n|---|---|"
     yield from (f"| {name} | `{hash}` |" for name, hash in r["prompts"].items())
     yield "\n| step | calls | tokens in | tokens out | cost |\n|---|---|---|---|---|"
-    for name, s in told["calls"].items():
+    for name, s in description["calls"].items():
         yield f"| {name} | {s['calls']:,} | {s['tokens_in']:,.0f} | {s['tokens_out']:,.0f} | {s['cost']:.4f} |"
     yield "\n## Known weaknesses\n"
     yield "* A caption may say what the video does not show: the score that chose it was given by a model."
-    near = told["near duplicates"]
+    near = description["near duplicates"]
     yield (
         f"* {near['instances']:,} captions in {near['classes']:,} groups are almost equal to another "
         f"({near['embedder']}, cosine distance up to {near['eps']:g}): `duplicates.json`."
     )
-    left = {state: n for state, n in told["moments"].items() if state != "done"}
+    left = {state: n for state, n in description["moments"].items() if state != "done"}
     if left:
         listed = ", ".join(f"{n:,} {state}" for state, n in left.items())
         yield f"* Moments without a caption: {listed} (`left_out.jsonl`)."
@@ -272,9 +272,9 @@ def card_lines(told: dict[str, Any], c: dict[str, Any], r: dict[str, Any]) -> It
         yield f"* {c['beyond the video']:,} moments end after their video, as they did in the coarse annotation."
     if c["tells a time"]:
         yield f"* {c['tells a time']:,} captions tell a time, as their coarse captions do."
-    for why, n in told["dropped"].items():
+    for why, n in description["dropped"].items():
         yield f"* {n:,} candidates were dropped: {why}."
-    for what, n in told["repaired"].items():
+    for what, n in description["repaired"].items():
         yield f"* {n:,} answers were repaired: {what}."
 
 
@@ -316,8 +316,8 @@ def write_label_studio(folder: Path, rows: Sequence[Row], settings: Export) -> N
 
 def as_task(row: Row, video: str) -> dict[str, Any]:
     span = f"#t={row.start:g},{row.end:g}"  # what a player shows of it
-    told = {"id": row.id, video: f"{row.video}{span}", "coarse": row.coarse, "fine": row.fine, "branch": row.branch}
-    return {**told, "start": row.start, "end": row.end, "score": row.score}
+    task = {"id": row.id, video: f"{row.video}{span}", "coarse": row.coarse, "fine": row.fine, "branch": row.branch}
+    return {**task, "start": row.start, "end": row.end, "score": row.score}
 
 
 def write_potato(folder: Path, rows: Sequence[Row], settings: Export) -> None:
@@ -326,10 +326,10 @@ def write_potato(folder: Path, rows: Sequence[Row], settings: Export) -> None:
     place.mkdir()
     with (place / "data.jsonl").open("w", encoding="utf-8", newline="\n") as lines:
         for row in rows:
-            told = as_task(row, "video")
-            safe = [html.escape(words) for words in (row.coarse, row.fine, told["video"])]  # Potato shows it as HTML
+            task = as_task(row, "video")
+            safe = [html.escape(words) for words in (row.coarse, row.fine, task["video"])]  # Potato shows it as HTML
             text = "Description 1: {}\nDescription 2: {}\n{}".format(*safe)
-            lines.write(as_line({**told, "id": str(row.id), "text": text}))
+            lines.write(as_line({**task, "id": str(row.id), "text": text}))
     schemes = [
         {
             "annotation_type": "radio",

@@ -56,20 +56,26 @@ def say_frame(caption: str, prompt: str, rng: random.Random) -> str:
 
 
 def say_variants(caption: str, prompt: str, rng: random.Random) -> str:
-    told = {
+    lines = {
         str(i): f"{caption}, with {rng.choice(LOOKS)}, in {place}." for i, place in enumerate(rng.sample(PLACES, 3), 1)
     }
-    return json.dumps({"original": caption, **told}, indent=4)
+    return json.dumps({"original": caption, **lines}, indent=4)
 
 
 def say_questions(caption: str, prompt: str, rng: random.Random) -> str:
-    asked = ("To which side does it move?", "What comes first?", "How fast is it?", "What changes?", "How does it end?")
-    return "\n".join(f"{i}. {q}" for i, q in enumerate(rng.sample(asked, 5), 1))
+    questions = (
+        "To which side does it move?",
+        "What comes first?",
+        "How fast is it?",
+        "What changes?",
+        "How does it end?",
+    )
+    return "\n".join(f"{i}. {q}" for i, q in enumerate(rng.sample(questions, 5), 1))
 
 
 def say_answers(caption: str, prompt: str, rng: random.Random) -> str:
-    told = "\n".join(f"{i}. Somebody is seen {rng.choice(MOVES)}." for i in range(1, 6))
-    return f"{told}\n\nOver the clip somebody is {rng.choice(MOVES)}, then {rng.choice(MOVES)}."
+    answers = "\n".join(f"{i}. Somebody is seen {rng.choice(MOVES)}." for i in range(1, 6))
+    return f"{answers}\n\nOver the clip somebody is {rng.choice(MOVES)}, then {rng.choice(MOVES)}."
 
 
 def say_moves(caption: str, prompt: str, rng: random.Random) -> str:

@@ -22,10 +22,10 @@ REMEMBERED = 512  # videos whose shots are kept at hand
 Frames = list[tuple[float, bytes]]  # seconds, JPEG
 
 
-class Looker(Protocol):
+class FrameSampler(Protocol):
     """Whoever can show a moment."""
 
-    def look(self, moment: Moment, keys: int, even: int) -> dict[str, Frames]:
+    def sample(self, moment: Moment, keys: int, even: int) -> dict[str, Frames]:
         """{"keys": at most so many keyframes, "even": so many evenly spread ones}."""
 
 
@@ -50,7 +50,7 @@ class Videos:
                 return path
         raise InputError("no video of this name", file=self.folder, video=video, hint="its file is NAME.mp4, .avi, …")
 
-    def look(self, moment: Moment, keys: int, even: int) -> dict[str, Frames]:
+    def sample(self, moment: Moment, keys: int, even: int) -> dict[str, Frames]:
         path = self.find(moment.video)
         if path not in self.shots:
             from fabula.media.shots import find_shots
@@ -61,8 +61,8 @@ class Videos:
         spans = self.shots[path]
         start, end = moment.start, min(moment.end, spans[-1][1])
         if start >= end:
-            seen = f"begins at {start:g} s, after the video's end at {spans[-1][1]:g} s"
-            raise InputError(seen, file=path, video=moment.id, noun="moment", hint="mend its times, or leave it out")
+            problem = f"begins at {start:g} s, after the video's end at {spans[-1][1]:g} s"
+            raise InputError(problem, file=path, video=moment.id, noun="moment", hint="mend its times, or leave it out")
         wanted = {"keys": key_times(spans, start, end, keys), "even": even_times(start, end, even)}
         shown = take_frames(path, sorted({t for times in wanted.values() for t in times}))
         return {kind: [(t, shown[t]) for t in times] for kind, times in wanted.items()}
@@ -114,4 +114,4 @@ def encode_jpeg(video: object, frame: object) -> bytes:
 def keyframes(video: Path, start: float, end: float, most: int = 8) -> Frames:
     """The keyframes of a stretch of a video."""
     moment = Moment(video.name, video.name, start, end, "")
-    return Videos(video.parent).look(moment, most, 1)["keys"]
+    return Videos(video.parent).sample(moment, most, 1)["keys"]

@@ -39,8 +39,8 @@ class Moment:
     @property
     def key(self) -> str:
         """By content: two ids of one stretch with the same words are annotated once."""
-        told = json.dumps([self.video, self.start, self.end, self.caption], ensure_ascii=True)
-        return hashlib.blake2b(told.encode(), digest_size=16).hexdigest()
+        text = json.dumps([self.video, self.start, self.end, self.caption], ensure_ascii=True)
+        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def read_moments(path: str | Path, format: str | None = None) -> Iterator[Moment]:
@@ -80,8 +80,8 @@ def read_line(entry: dict[str, Any], at: str, source: Source) -> Moment:
 
 def check_moment(moment: Moment, source: Source) -> Moment:
     if not 0 <= moment.start < moment.end:
-        seen = f"from {moment.start:g} to {moment.end:g} s"
-        raise source.wrong(seen, moment.id, "time", "a moment begins at 0 or later and ends after that")
+        problem = f"from {moment.start:g} to {moment.end:g} s"
+        raise source.wrong(problem, moment.id, "time", "a moment begins at 0 or later and ends after that")
     return moment
 
 
@@ -99,9 +99,9 @@ def read_others(path: Path, format: str | None) -> Iterator[Moment]:
 
 
 def check_ids(moments: Iterable[Moment], path: Path) -> Iterator[Moment]:
-    seen: set[Id] = set()
+    known: set[Id] = set()
     for moment in moments:
-        if moment.id in seen:
+        if moment.id in known:
             raise InputError("this id stands twice", file=path, video=moment.id, noun="moment", hint="ids are unique")
-        seen.add(moment.id)
+        known.add(moment.id)
         yield moment

@@ -235,13 +235,13 @@ def cut_numbered(text: str, audit: Audit) -> list[str]:
 def find_numbers(text: str) -> list[re.Match[str]]:
     """The numbers of a list: those at the head of a line where there are several, else 1. 2. 3. one after the other."""
     every = list(NUMBER.finditer(text))
-    heads, seen, words = list[re.Match[str]](), 0, -1
+    heads, last, words = list[re.Match[str]](), 0, -1
     for mark in every:
-        line = text.rfind("\n", seen, mark.start()) + 1
+        line = text.rfind("\n", last, mark.start()) + 1
         if line or words < 0:  # a line that was not looked at: where its words begin
             found = MARGIN.match(text, line)
             words = found.end() if found else line
-        seen = mark.start()
+        last = mark.start()
         if mark.start() <= words:
             heads.append(mark)
     if len(heads) > 1:
@@ -273,11 +273,11 @@ def cut_unnumbered(text: str, audit: Audit) -> list[str]:
         audit.repaired.append("bullets where numbers were asked for")
         return items
     lines = [line for line in text.split("\n") if line.strip()]
-    kept = [line for line in lines if not line.rstrip().endswith((":", "："))]
-    audit.prose += sum(map(len, lines)) - sum(map(len, kept))
-    if kept:
+    plain = [line for line in lines if not line.rstrip().endswith((":", "："))]
+    audit.prose += sum(map(len, lines)) - sum(map(len, plain))
+    if plain:
         audit.repaired.append("no numbers: a line is an entry")
-    return kept
+    return plain
 
 
 # ── Listing 5 ──────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from fabula.annotation.keyframes import Looker
+from fabula.annotation.keyframes import FrameSampler
 from fabula.annotation.moments import Moment
 from fabula.annotation.prompts import VARIABLES
 from fabula.annotation.recipe import ROLES, Recipe
@@ -65,7 +65,7 @@ class Plan:
         return add(*self.steps.values())
 
     def to_dict(self) -> dict[str, Any]:
-        def told(s: StepPlan) -> dict[str, Any]:
+        def as_dict(s: StepPlan) -> dict[str, Any]:
             return {"calls": s.calls, "tokens_in": s.tokens_in, "tokens_out": s.tokens_out, "cost": s.cost}
 
         return {
@@ -75,15 +75,15 @@ class Plan:
             "probed": self.probed,
             "priced": self.priced,
             "seconds": self.seconds,
-            "total": told(self.total),
-            "least": told(self.least),
-            "most": told(self.most),
-            "steps": {name: told(step) for name, step in self.steps.items()},
+            "total": as_dict(self.total),
+            "least": as_dict(self.least),
+            "most": as_dict(self.most),
+            "steps": {name: as_dict(step) for name, step in self.steps.items()},
         }
 
 
-def add(*some: StepPlan) -> StepPlan:
-    return StepPlan(*(sum(getattr(s, name) for s in some) for name in ("calls", "tokens_in", "tokens_out", "cost")))
+def add(*parts: StepPlan) -> StepPlan:
+    return StepPlan(*(sum(getattr(s, name) for s in parts) for name in ("calls", "tokens_in", "tokens_out", "cost")))
 
 
 def plan(
@@ -91,7 +91,7 @@ def plan(
     recipe: Recipe,
     endpoint: EndpointOptions,
     store: Store | None = None,
-    looker: Looker | None = None,
+    sampler: FrameSampler | None = None,
     probe: int = 0,
 ) -> Plan:
     """Counted over the moments as they pass; none is kept but those that are looked at, evenly chosen."""
@@ -102,7 +102,7 @@ def plan(
         words += count_tokens(m.caption)
         keep_evenly(looked, m, count, probe)
     cap = 1 if recipe.options.blind else recipe.options.keyframes
-    counts = count_keyframes(looked[:probe], recipe, looker) if probe and looker and not recipe.options.blind else []
+    counts = count_keyframes(looked[:probe], recipe, sampler) if probe and sampler and not recipe.options.blind else []
     frames = sum(counts) / len(counts) if counts else (1 + cap) / 2
     prices = Prices.parse(endpoint.price)
 
@@ -124,7 +124,7 @@ def plan(
     return out
 
 
-def keep_evenly(held: list[Moment], one: Moment, count: int, wanted: int) -> None:
+def keep_evenly(sample: list[Moment], one: Moment, count: int, wanted: int) -> None:
     """Every 2ᵏ-th moment, k growing so that between `wanted` and twice as many are held."""
     if not wanted:
         return
@@ -132,16 +132,16 @@ def keep_evenly(held: list[Moment], one: Moment, count: int, wanted: int) -> Non
     while count > 2 * wanted * step:
         step *= 2
     if (count - 1) % step == 0:
-        if len(held) >= 2 * wanted:
-            del held[1::2]
-        held.append(one)
+        if len(sample) >= 2 * wanted:
+            del sample[1::2]
+        sample.append(one)
 
 
-def count_keyframes(moments: Iterable[Moment], recipe: Recipe, looker: Looker) -> list[int]:
+def count_keyframes(moments: Iterable[Moment], recipe: Recipe, sampler: FrameSampler) -> list[int]:
     counts = []
     for m in moments:
         try:
-            counts.append(len(looker.look(m, recipe.options.keyframes, 1)["keys"]))
+            counts.append(len(sampler.sample(m, recipe.options.keyframes, 1)["keys"]))
         except InputError:
             continue  # the run will say what is wrong with it
     return counts

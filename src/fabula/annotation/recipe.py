@@ -118,5 +118,5 @@ class Recipe:
     @property
     def hash(self) -> str:
         """Of all but `tries`: how often a model is asked says how long we insist, not what is asked."""
-        told = {**self.to_dict(), "tries": TRIES}
-        return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:12]
+        document = {**self.to_dict(), "tries": TRIES}
+        return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()[:12]

@@ -14,18 +14,18 @@ from functools import partial
 from typing import Any
 
 from fabula.annotation import fake
-from fabula.annotation.keyframes import Frames, Looker
+from fabula.annotation.keyframes import Frames, FrameSampler
 from fabula.annotation.moments import Moment
 from fabula.annotation.recipe import Recipe
-from fabula.annotation.steps import Scorer, Seen, annotate
+from fabula.annotation.steps import FrameSet, Scorer, annotate
 from fabula.annotation.store import Store
 from fabula.core.errors import FabulaError, InputError
 from fabula.core.notes import Progress, silent
 from fabula.llm import Answer, Call, CallError, EndpointError, EndpointOptions, Image
 from fabula.llm.answer import Attempt
-from fabula.llm.ask import open_asker, work_through
+from fabula.llm.ask import open_client, work_through
 from fabula.llm.batch import WAIT, Batcher
-from fabula.llm.client import Asker, Client
+from fabula.llm.client import Client, HttpClient
 from fabula.llm.fake import Reply
 from fabula.llm.prices import Prices
 
@@ -54,7 +54,7 @@ class Work:
     store: Store
     recipe: Recipe
     endpoint: EndpointOptions
-    looker: Looker | None = None  # None: no frames are shown
+    sampler: FrameSampler | None = None  # None: no frames are shown
     budget: float | None = None
     known: Store | None = None  # another store that is asked for answers, and not written
     scorer: Scorer | None = None  # chooses in the judge's place
@@ -65,7 +65,7 @@ class Work:
     # what comes of it
     stopped: str | None = None  # why no new call begins
     fault: FabulaError | None = None
-    made: int = 0  # calls that were answered in this run
+    answered: int = 0  # calls answered in this run
     failed: int = 0  # moments
     reserved: float = 0.0  # money that calls under way may cost
     spent: float = 0.0
@@ -73,7 +73,7 @@ class Work:
     threads: int = 0  # at work beside the loop
     under_way: dict[str, asyncio.Future[str]] = field(default_factory=dict)
     steps: dict[str, tuple[str, str]] = field(default_factory=dict)  # key → step, model, of calls under way
-    asker: Asker = field(init=False)
+    client: Client = field(init=False)
     decoding: asyncio.Semaphore = field(init=False)
 
     def __post_init__(self) -> None:
@@ -95,7 +95,7 @@ class Work:
         total = self.store.count_moments()
         done = total - self.count_pending()
         width = self.batch.moments if self.batch else self.endpoint.concurrency
-        async with open_asker(self.endpoint, self.note, self.reply, self.batches()) as self.asker:
+        async with open_client(self.endpoint, self.note, self.reply, self.batches()) as self.client:
 
             async def one(moment: Moment) -> None:
                 nonlocal done
@@ -106,12 +106,12 @@ class Work:
 
             await work_through(moments, one, width)
 
-    def batches(self) -> Callable[[Client], Batcher] | None:
+    def batches(self) -> Callable[[HttpClient], Batcher] | None:
         if self.batch is None:
             if left := len(self.store.batches()):
-                seen = f"{left} batches were sent from this store and not fetched"
+                problem = f"{left} batches were sent from this store and not fetched"
                 raise InputError(
-                    seen, file=self.store.path, hint="go on with --batch, or give them up: --forget-batches"
+                    problem, file=self.store.path, hint="go on with --batch, or give them up: --forget-batches"
                 )
             return None
         how = self.batch
@@ -144,19 +144,19 @@ class Work:
     async def attempt(self, moment: Moment) -> tuple[str, dict[str, Any]]:
         frames = Pictures(self, moment)
         while True:
-            seen = await frames.seen()
+            frame_set = await frames.frame_set()
             try:
-                asked = partial(self.ask, frames=frames)
-                return await annotate(moment, seen, self.recipe, asked, self.scorer)
+                ask = partial(self.ask, frames=frames)
+                return await annotate(moment, frame_set, self.recipe, ask, self.scorer)
             except StaleError:
                 continue  # the pictures are other bytes than they were: asked anew with these
 
     # one call
 
     async def ask(self, step: str, call: Call, frames: Pictures) -> str:
-        kept = self.store.get(call.key) or (self.known.get(call.key) if self.known else None)
-        if kept is not None:
-            return kept.text
+        stored = self.store.get(call.key) or (self.known.get(call.key) if self.known else None)
+        if stored is not None:
+            return stored.text
         if call.key in self.under_way:
             return await asyncio.shield(self.under_way[call.key])
         call = await frames.load(call)
@@ -186,7 +186,7 @@ class Work:
         self.reserved += worst
         self.steps[call.key] = (step, call.model)
         try:
-            answer = await self.asker.ask(call)
+            answer = await self.client.ask(call)
         except CallError as error:
             self.in_a_row += error.kind in ("connection", "timeout", "server", "busy")
             if self.in_a_row >= HOPELESS and not isinstance(error, EndpointError):
@@ -198,7 +198,7 @@ class Work:
         price = self.prices.cost(call.model, answer.tokens_in, answer.tokens_out)
         self.store.put(call, answer, step, price)
         self.spent += price
-        self.made += 1
+        self.answered += 1
         self.in_a_row = 0
         return answer
 
@@ -223,35 +223,35 @@ class Pictures:
 
     def __init__(self, work: Work, moment: Moment) -> None:
         self.work, self.moment = work, moment
-        self.held: dict[str, bytes] = {}
+        self.data: dict[str, bytes] = {}
         o = work.recipe.options
         self.kinds = {"keys": f"keys/{o.keyframes}", "even": f"even/{o.video_frames}"}  # as the store has them
         self.lock = asyncio.Lock()
 
-    async def seen(self) -> Seen:
-        if self.work.looker is None:
-            return Seen()
-        kept = self.work.store.get_frames(self.moment.key)
-        if any(kind not in kept for kind in self.kinds.values()):
+    async def frame_set(self) -> FrameSet:
+        if self.work.sampler is None:
+            return FrameSet()
+        stored = self.work.store.get_frames(self.moment.key)
+        if any(kind not in stored for kind in self.kinds.values()):
             await self.decode()
-            kept = self.work.store.get_frames(self.moment.key)
-        keys, even = (tuple((t, Image(d)) for t, d in kept[kind]) for kind in self.kinds.values())
-        return Seen(keys, even)
+            stored = self.work.store.get_frames(self.moment.key)
+        keys, even = (tuple((t, Image(d)) for t, d in stored[kind]) for kind in self.kinds.values())
+        return FrameSet(keys, even)
 
     async def decode(self) -> None:
-        looker, o = self.work.looker, self.work.recipe.options
-        assert looker is not None
+        sampler, o = self.work.sampler, self.work.recipe.options
+        assert sampler is not None
         self.work.threads += 1  # also while it waits for its turn
         try:
             async with self.work.decoding:
                 found: dict[str, Frames] = await asyncio.to_thread(
-                    looker.look, self.moment, o.keyframes, o.video_frames
+                    sampler.sample, self.moment, o.keyframes, o.video_frames
                 )
         finally:
             self.work.threads -= 1
-        made = {kind: [(t, Image.of(data)) for t, data in some] for kind, some in found.items()}
-        self.held = {image.digest: image.data or b"" for some in made.values() for _, image in some}
-        digests = {self.kinds[kind]: [(t, image.digest) for t, image in some] for kind, some in made.items()}
+        images = {kind: [(t, Image.of(data)) for t, data in frames] for kind, frames in found.items()}
+        self.data = {image.digest: image.data or b"" for frames in images.values() for _, image in frames}
+        digests = {self.kinds[kind]: [(t, image.digest) for t, image in frames] for kind, frames in images.items()}
         self.work.store.put_frames(self.moment.key, digests)
 
     async def load(self, call: Call) -> Call:
@@ -259,9 +259,9 @@ class Pictures:
         if not call.images:
             return call
         async with self.lock:
-            if not self.held:
+            if not self.data:
                 await self.decode()
-        if any(image.digest not in self.held for image in call.images):
+        if any(image.digest not in self.data for image in call.images):
             raise StaleError
-        images = tuple(Image(i.digest, self.held[i.digest], i.kind) for i in call.images)
+        images = tuple(Image(i.digest, self.data[i.digest], i.kind) for i in call.images)
         return Call(call.model, call.prompt, images, call.system, call.parameters, call.schema)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from fabula.annotation.keyframes import Looker
+from fabula.annotation.keyframes import FrameSampler
 from fabula.annotation.recipe import Recipe
 from fabula.annotation.run import Work
 from fabula.annotation.steps import Scorer
@@ -42,7 +42,7 @@ class Shard:
     recipe: Recipe
     endpoint: EndpointOptions
     budget: float | None
-    make_looker: Callable[[], Looker | None]
+    make_sampler: Callable[[], FrameSampler | None]
     make_scorer: Callable[[], Scorer | None] = nobody
 
     @property
@@ -58,11 +58,11 @@ def work_on(shard: Shard) -> dict[str, Any]:
     """The worker's side."""
     with Store(shard.store, asleep=True) as known, Store(shard.path, work=True) as own:
         own.add_moments(known.moments(after=shard.after, until=shard.until))
-        work = Work(own, shard.recipe, shard.endpoint, shard.make_looker(), shard.budget, known, shard.make_scorer())
+        work = Work(own, shard.recipe, shard.endpoint, shard.make_sampler(), shard.budget, known, shard.make_scorer())
         pending = known.moments(shard.recipe.hash, shard.after, shard.until)
         done = {row[0] for row in own.rows("SELECT moment FROM outcomes WHERE recipe = ?", (shard.recipe.hash,))}
         work.run(m for m in pending if m.key not in done)
-        return {"made": work.made, "failed": work.failed, "stopped": work.stopped}
+        return {"made": work.answered, "failed": work.failed, "stopped": work.stopped}
 
 
 def run_shards(
@@ -70,7 +70,7 @@ def run_shards(
     work: Work,
     runner: Runner,
     workers: int,
-    make_looker: Callable[[], Looker | None],
+    make_sampler: Callable[[], FrameSampler | None],
     progress: Progress,
     make_scorer: Callable[[], Scorer | None] = nobody,
 ) -> dict[str, Any]:
@@ -85,12 +85,12 @@ def run_shards(
     edges = [last * i // count for i in range(count + 1)]
     share = divide(work.endpoint, count)
     shards = [
-        Shard(path, i, edges[i], edges[i + 1], work.recipe, share, budget, make_looker, make_scorer)
+        Shard(path, i, edges[i], edges[i + 1], work.recipe, share, budget, make_sampler, make_scorer)
         for i in range(count)
     ]
     shard_folder(path).mkdir(exist_ok=True)
     lock = lock_file(path)
-    told: dict[str, Any] = {"made": 0, "failed": 0, "stopped": None}
+    totals: dict[str, Any] = {"made": 0, "failed": 0, "stopped": None}
     faults: list[FabulaError] = []
     try:
         for done, (_, answer) in enumerate(runner.map(work_on, shards), 1):
@@ -98,16 +98,16 @@ def run_shards(
             if isinstance(answer, FabulaError):
                 faults.append(answer)
             else:
-                told["made"] += answer["made"]
-                told["failed"] += answer["failed"]
-                told["stopped"] = told["stopped"] or answer["stopped"]
+                totals["made"] += answer["made"]
+                totals["failed"] += answer["failed"]
+                totals["stopped"] = totals["stopped"] or answer["stopped"]
     finally:
         if lock is not None:
             os.close(lock)
         take_over_shards(path)
     if faults:
         raise faults[0]
-    return told
+    return totals
 
 
 def divide(endpoint: EndpointOptions, count: int) -> EndpointOptions:

@@ -150,8 +150,8 @@ def new_words(rows: Sequence[Row], sample: int) -> dict[str, Any]:
     """What fine captions say beyond their coarse ones, by part of speech; of so many, evenly chosen."""
     from fabula.text.spice.parse import parse_all
 
-    some = [rows[i] for i in np.linspace(0, len(rows) - 1, min(sample, len(rows))).round().astype(int).tolist()]
-    texts = [text for row in some for text in (row.coarse, row.fine)]
+    sampled = [rows[i] for i in np.linspace(0, len(rows) - 1, min(sample, len(rows))).round().astype(int).tolist()]
+    texts = [text for row in sampled for text in (row.coarse, row.fine)]
     parsed = [[token for sentence in sentences for token in sentence.tokens] for sentences in parse_all(texts)]
     kinds: dict[str, Counter[str]] = {"static": Counter(), "dynamic": Counter()}
     for coarse, fine in zip(parsed[::2], parsed[1::2], strict=True):
@@ -165,10 +165,10 @@ def new_words(rows: Sequence[Row], sample: int) -> dict[str, Any]:
             elif token.tag.startswith(DYNAMIC):
                 kinds["dynamic"][word] += 1
     return {
-        "captions": len(some),
+        "captions": len(sampled),
         **{
             kind: {
-                "per caption": sum(found.values()) / max(1, len(some)),
+                "per caption": sum(found.values()) / max(1, len(sampled)),
                 "most": [[word, n] for word, n in found.most_common(30) if n >= FEWEST],
             }
             for kind, found in kinds.items()
@@ -216,10 +216,10 @@ def remember(embed: Embedder) -> Embedder:
     """The same embedder, asked once for each text."""
     known: dict[str, Any] = {}
 
-    def asked(texts: Sequence[str]) -> Any:
+    def embed_new(texts: Sequence[str]) -> Any:
         fresh = [text for text in dict.fromkeys(texts) if text not in known]
         if fresh:
             known.update(zip(fresh, embed(fresh), strict=True))
         return np.stack([known[text] for text in texts])
 
-    return asked
+    return embed_new

@@ -47,7 +47,7 @@ class Scorer(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class FrameSet:
     """The pictures of a moment: one of each shot, and some evenly over all of it."""
 
     keys: tuple[tuple[float, Image], ...] = ()
@@ -78,8 +78,8 @@ class Trail:
             text = await self.ask(step, call)
             found = parse(text)
             self.calls.append([step, call.key])
-            told = found[1] if isinstance(found, tuple) else found.audit  # type: ignore[attr-defined]
-            self.audits.append({"step": step, "call": call.key, **told.to_dict()})
+            audit = found[1] if isinstance(found, tuple) else found.audit  # type: ignore[attr-defined]
+            self.audits.append({"step": step, "call": call.key, **audit.to_dict()})
             tried += 1
             if fine(found) or tried >= self.recipe.options.tries:
                 return found
@@ -95,7 +95,7 @@ def role(step: str) -> str:
 
 
 async def annotate(
-    moment: Moment, seen: Seen, recipe: Recipe, ask: Ask, scorer: Scorer | None = None
+    moment: Moment, frame_set: FrameSet, recipe: Recipe, ask: Ask, scorer: Scorer | None = None
 ) -> tuple[str, dict[str, Any]]:
     """The state and the outcome of a moment: done, or empty where the models answered and no candidate may stand.
 
@@ -103,20 +103,20 @@ async def annotate(
     """
     trail = Trail(moment, recipe, ask)
     branches = await together(
-        attempt_branch(trail, "static", enrich_statics(trail, seen)),
-        attempt_branch(trail, "dynamic", enrich_dynamics(trail, seen)),
+        attempt_branch(trail, "static", enrich_statics(trail, frame_set)),
+        attempt_branch(trail, "dynamic", enrich_dynamics(trail, frame_set)),
     )
-    kept, dropped = screen([pair for branch in branches for pair in branch], moment.caption)
-    kept = await (ask_judge(trail, seen, kept) if scorer is None else evaluate(scorer, moment, kept))
-    chosen = choose(kept)
+    accepted, dropped = screen([pair for branch in branches for pair in branch], moment.caption)
+    accepted = await (ask_judge(trail, frame_set, accepted) if scorer is None else evaluate(scorer, moment, accepted))
+    chosen = choose(accepted)
     if chosen is None and trail.failure is not None:
         raise trail.failure
     rewrites = await ask_rewrites(trail) if recipe.options.rewrites else {}
     document = {
         "chosen": None if chosen is None else as_dict(chosen),
-        "candidates": [as_dict(c) for c in kept],
+        "candidates": [as_dict(c) for c in accepted],
         "dropped": [as_dict(d) for d in dropped],
-        "frames": {"keys": [t for t, _ in seen.keys], "even": [t for t, _ in seen.even]},
+        "frames": {"keys": [t for t, _ in frame_set.keys], "even": [t for t, _ in frame_set.even]},
         "calls": sorted(trail.calls),
         "audits": sorted(trail.audits, key=lambda a: (a["step"], a["call"])),
         "lost": sorted(trail.lost),
@@ -125,9 +125,9 @@ async def annotate(
     return ("done" if chosen else "empty"), document
 
 
-async def together(*some: Awaitable[T]) -> list[T]:
+async def together(*awaitables: Awaitable[T]) -> list[T]:
     """All at once; where one fails the others are waited for, since their answers are paid for."""
-    done = await asyncio.gather(*some, return_exceptions=True)
+    done = await asyncio.gather(*awaitables, return_exceptions=True)
     for result in done:
         if isinstance(result, BaseException):
             raise result
@@ -148,7 +148,7 @@ async def attempt_branch(trail: Trail, branch: str, work: Awaitable[Sequence[str
         return []
 
 
-async def enrich_statics(trail: Trail, seen: Seen) -> Sequence[str]:
+async def enrich_statics(trail: Trail, frame_set: FrameSet) -> Sequence[str]:
     query = trail.moment.caption
     prompt = trail.prompt("static_frame", query=query)
 
@@ -161,29 +161,31 @@ async def enrich_statics(trail: Trail, seen: Seen) -> Sequence[str]:
             images,
         )
 
-    looks: list[Sequence[Image]] = [[image] for _, image in seen.keys] or [[]]
+    looks: list[Sequence[Image]] = [[image] for _, image in frame_set.keys] or [[]]
     frames = await together(*(look(images) for images in looks))
-    told = "\n\n".join(
+    descriptions = "\n\n".join(
         f"Frame {i}\nBackground: {f.background}\nObjects Attributes: {f.objects}\nDescription: {f.description}"
         for i, f in enumerate(frames, 1)
     )
-    fuse = trail.prompt("static_fuse", original_description=query, keyframe_number=len(frames), attribute_content=told)
+    fuse = trail.prompt(
+        "static_fuse", original_description=query, keyframe_number=len(frames), attribute_content=descriptions
+    )
     found = await trail.read("static_fuse", fuse, parsers.parse_variants, lambda items: bool(items.texts))
     return found.texts
 
 
-async def enrich_dynamics(trail: Trail, seen: Seen) -> Sequence[str]:
+async def enrich_dynamics(trail: Trail, frame_set: FrameSet) -> Sequence[str]:
     m = trail.moment
     ask = trail.prompt("dynamic_questions", original_description=m.caption)
     questions = (await read_items(trail, "dynamic_questions", ask)).texts[:5]
-    told = "\n".join(f"{i}. {q}" for i, q in enumerate(questions, 1))
-    images = [image for _, image in seen.even]
+    numbered = "\n".join(f"{i}. {q}" for i, q in enumerate(questions, 1))
+    images = [image for _, image in frame_set.even]
     show = trail.prompt(
         "dynamic_answers",
         duration=f"{m.end - m.start:g}",
         frame_number=len(images),
         description=m.caption,
-        questions=told or "(none)",
+        questions=numbered or "(none)",
     )
     heard = await trail.read(
         "dynamic_answers",
@@ -212,26 +214,26 @@ async def read_items(trail: Trail, step: str, prompt: str) -> parsers.Items:
     )
 
 
-async def evaluate(scorer: Scorer, moment: Moment, kept: list[Candidate]) -> list[Candidate]:
+async def evaluate(scorer: Scorer, moment: Moment, candidates: list[Candidate]) -> list[Candidate]:
     """c(V, q): what the noise evaluator says."""
-    if not kept:
-        return kept
-    scores = await asyncio.to_thread(scorer.score, moment, [c.text for c in kept])
-    return [replace(c, score=round(score, DIGITS)) for c, score in zip(kept, scores, strict=True)]
+    if not candidates:
+        return candidates
+    scores = await asyncio.to_thread(scorer.score, moment, [c.text for c in candidates])
+    return [replace(c, score=round(score, DIGITS)) for c, score in zip(candidates, scores, strict=True)]
 
 
-async def ask_judge(trail: Trail, seen: Seen, kept: list[Candidate]) -> list[Candidate]:
+async def ask_judge(trail: Trail, frame_set: FrameSet, candidates: list[Candidate]) -> list[Candidate]:
     """c(V, q): the judge's mark out of 100; none where nobody judges."""
-    if trail.recipe.options.scorer != "judge" or not kept:
-        return kept
-    images = [image for _, image in seen.even]
-    told = "\n".join(f"{i}. {c.text}" for i, c in enumerate(kept, 1))
-    prompt = trail.prompt("judge", frame_number=len(images), caption_number=len(kept), captions=told)
+    if trail.recipe.options.scorer != "judge" or not candidates:
+        return candidates
+    images = [image for _, image in frame_set.even]
+    numbered = "\n".join(f"{i}. {c.text}" for i, c in enumerate(candidates, 1))
+    prompt = trail.prompt("judge", frame_number=len(images), caption_number=len(candidates), captions=numbered)
     try:
         marks, _ = await trail.read(
             "judge",
             prompt,
-            lambda text: parsers.parse_marks(text, len(kept)),
+            lambda text: parsers.parse_marks(text, len(candidates)),
             lambda found: all(mark is not None for mark in found[0]),
             images,
         )
@@ -241,13 +243,13 @@ async def ask_judge(trail: Trail, seen: Seen, kept: list[Candidate]) -> list[Can
         if error.kind not in LASTING:
             raise
         trail.lost.append(["judge", f"{error.kind}: {error}"])
-        return kept
-    return [replace(c, score=mark) for c, mark in zip(kept, marks, strict=True)]
+        return candidates
+    return [replace(c, score=mark) for c, mark in zip(candidates, marks, strict=True)]
 
 
-def choose(kept: Sequence[Candidate]) -> Candidate | None:
+def choose(candidates: Sequence[Candidate]) -> Candidate | None:
     """The highest score; the first of equals, and of those without one."""
-    return max(kept, key=lambda c: -math.inf if c.score is None else c.score, default=None)
+    return max(candidates, key=lambda c: -math.inf if c.score is None else c.score, default=None)
 
 
 async def ask_rewrites(trail: Trail) -> dict[str, Any]:
@@ -257,8 +259,8 @@ async def ask_rewrites(trail: Trail) -> dict[str, Any]:
     positives, dropped = screen([(text, REWRITES[0]) for text in found[0].texts], original)
     out: dict[str, Any] = {REWRITES[0]: [c.text for c in positives]}
     for step, items in zip(REWRITES[1:], found[1:], strict=True):
-        kept, more = screen([(text, step) for text in items.texts], original, [c.text for c in positives])
-        out[step] = [c.text for c in kept]
+        accepted, more = screen([(text, step) for text in items.texts], original, [c.text for c in positives])
+        out[step] = [c.text for c in accepted]
         dropped += more
     return out | {"dropped": [as_dict(d) for d in dropped]}
 

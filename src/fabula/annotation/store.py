@@ -63,7 +63,6 @@ CREATE INDEX outcomes_by_state ON outcomes (recipe, state, branch, score);
 CREATE TABLE recipes (hash TEXT PRIMARY KEY, row INTEGER NOT NULL, document TEXT NOT NULL);
 CREATE TABLE batches (id TEXT PRIMARY KEY, keys TEXT NOT NULL);
 """
-ANSWERED = "tokens_in, tokens_out, seconds, price"
 
 
 class Store:
@@ -87,7 +86,7 @@ class Store:
         address = self.path.absolute().as_uri() + ("" if work else f"?mode=ro{more}")
         db = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False, timeout=30)
         try:
-            made = db.execute("PRAGMA application_id").fetchone()[0]
+            application = db.execute("PRAGMA application_id").fetchone()[0]
             tables = db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
             if work and not tables:
                 db.execute("PRAGMA journal_mode = WAL")
@@ -95,7 +94,7 @@ class Store:
                     f"BEGIN; {TABLES} PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION}; COMMIT;"
                 )
             elif (
-                made != APPLICATION
+                application != APPLICATION
                 or db.execute("PRAGMA user_version").fetchone()[0] != VERSION
                 or db.execute("SELECT count(*) FROM sqlite_master WHERE type IN ('view', 'trigger')").fetchone()[0]
             ):  # a view or a trigger would run somebody else's statements
@@ -153,8 +152,10 @@ class Store:
             raise self.damaged(text, what, error.problem) from None
 
     def damaged(self, value: object, what: str, why: str = "") -> InputError:
-        seen = f"{what} is {shown(value)}" + (f" ({why})" if why else "")
-        return InputError(f"is damaged: {seen}", file=self.path, hint="bring back a copy, or name another with --store")
+        problem = f"{what} is {shown(value)}" + (f" ({why})" if why else "")
+        return InputError(
+            f"is damaged: {problem}", file=self.path, hint="bring back a copy, or name another with --store"
+        )
 
     # moments
 
@@ -162,15 +163,15 @@ class Store:
         """Those that are not there yet; one that is there with other words is refused. Returns how many there are."""
         statement = "INSERT INTO moments (id, key, video, start, end, caption, duration) VALUES (?,?,?,?,?,?,?)"
         with self.together():
-            held = self.db.execute("SELECT count(*) FROM moments").fetchone()[0]
+            count = self.db.execute("SELECT count(*) FROM moments").fetchone()[0]
             for m in moments:
-                kept = None
-                if held:
-                    kept = self.db.execute("SELECT key FROM moments WHERE id = ?", (json.dumps(m.id),)).fetchone()
-                if kept is not None and kept[0] != m.key:
+                batch = None
+                if count:
+                    batch = self.db.execute("SELECT key FROM moments WHERE id = ?", (json.dumps(m.id),)).fetchone()
+                if batch is not None and batch[0] != m.key:
                     hint = "a store holds one set of moments; name another with --store"
                     raise InputError("is in the store with other words or times", video=m.id, noun="moment", hint=hint)
-                if kept is None:
+                if batch is None:
                     row = (json.dumps(m.id), m.key, m.video, m.start, m.end, m.caption, m.duration)
                     self.db.execute(statement, row)
         return self.count_moments()
@@ -207,9 +208,9 @@ class Store:
         }
         return read_line(entry, f"moments row {row}", Source(self.path, noun="moment"))
 
-    def without(self, recipe: str, some: Iterable[Moment]) -> Iterator[Moment]:
+    def without(self, recipe: str, moments: Iterable[Moment]) -> Iterator[Moment]:
         """Those of these moments that have no outcome yet."""
-        for moment in some:
+        for moment in moments:
             if not self.rows("SELECT 1 FROM outcomes WHERE moment = ? AND recipe = ?", (moment.key, recipe)):
                 yield moment
 
@@ -226,7 +227,11 @@ class Store:
     def put_frames(self, moment: str, frames: dict[str, list[tuple[float, str]]]) -> None:
         with self.together():
             self.db.executemany("DELETE FROM frames WHERE moment = ? AND kind = ?", [(moment, kind) for kind in frames])
-            rows = [(moment, kind, n, t, d) for kind, some in frames.items() for n, (t, d) in enumerate(some)]
+            rows = [
+                (moment, kind, n, t, d)
+                for kind, frames_of_kind in frames.items()
+                for n, (t, d) in enumerate(frames_of_kind)
+            ]
             self.db.executemany("INSERT INTO frames VALUES (?,?,?,?,?)", rows)
 
     # answers
@@ -242,8 +247,8 @@ class Store:
         return Answer(text, finish, tokens_in, tokens_out, seconds)
 
     def put(self, call: Call, answer: Answer, step: str, price: float) -> None:
-        told = json.dumps(call.to_dict(), ensure_ascii=False, sort_keys=True)
-        row = (call.key, step, call.model, told, *answer.to_dict().values(), price)
+        text = json.dumps(call.to_dict(), ensure_ascii=False, sort_keys=True)
+        row = (call.key, step, call.model, text, *answer.to_dict().values(), price)
         self.change("INSERT OR IGNORE INTO answers VALUES (?,?,?,?,?,?,?,?,?,?)", row)
 
     def note(self, attempt: Attempt, step: str, model: str, price: float) -> None:
@@ -263,16 +268,18 @@ class Store:
         """Those that were sent, or about to be, and whose answers are not all here."""
         found = []
         for tag, text in self.rows("SELECT id, keys FROM batches"):
-            told = self.parse(text, "batches")
-            keys = told.get("keys") if isinstance(told, dict) else None
-            if not isinstance(keys, list) or not all(isinstance(k, str) for k in (tag, told.get("batch") or "", *keys)):
+            document = self.parse(text, "batches")
+            keys = document.get("keys") if isinstance(document, dict) else None
+            if not isinstance(keys, list) or not all(
+                isinstance(k, str) for k in (tag, document.get("batch") or "", *keys)
+            ):
                 raise self.damaged(text, "batches")
-            found.append(Sent(tag, tuple(keys), told.get("batch")))
+            found.append(Sent(tag, tuple(keys), document.get("batch")))
         return found
 
     def put_batch(self, sent: Sent) -> None:
-        told = json.dumps({"batch": sent.id, "keys": sent.keys})
-        self.change("INSERT OR REPLACE INTO batches VALUES (?,?)", (sent.tag, told))
+        text = json.dumps({"batch": sent.id, "keys": sent.keys})
+        self.change("INSERT OR REPLACE INTO batches VALUES (?,?)", (sent.tag, text))
 
     def drop_batch(self, tag: str) -> None:
         self.change("DELETE FROM batches WHERE id = ?", (tag,))
@@ -298,16 +305,16 @@ class Store:
         found = [hash for hash in known if begins is None or hash.startswith(begins)]
         if len(found) != 1:
             there = ", ".join(known) or "none"
-            seen = (
+            problem = (
                 "no recipe was run" if not known else f"{len(found)} recipes" + (f" {shown(begins)}" if begins else "")
             )
-            raise InputError(seen, file=self.path, hint=f"there are: {there}; name one with --recipe")
+            raise InputError(problem, file=self.path, hint=f"there are: {there}; name one with --recipe")
         return found[0]
 
     def put_outcome(self, moment: str, recipe: str, state: str, document: dict[str, Any]) -> None:
         chosen = document.get("chosen") or {}
-        told = json.dumps(document, ensure_ascii=False, sort_keys=True)
-        row = (moment, recipe, state, chosen.get("branch"), chosen.get("score"), chosen.get("text"), told)
+        text = json.dumps(document, ensure_ascii=False, sort_keys=True)
+        row = (moment, recipe, state, chosen.get("branch"), chosen.get("score"), chosen.get("text"), text)
         self.change("INSERT OR REPLACE INTO outcomes VALUES (?,?,?,?,?,?,?)", row)
 
     def forget_outcomes(self, recipe: str, states: Sequence[str]) -> int:
@@ -355,58 +362,58 @@ class Store:
 
 
 def check_recipe(document: Any, at: str, source: Source) -> dict[str, Any]:
-    told = source.mapping(document, at)
+    recipe = source.mapping(document, at)
     for name in ("models", "prompts"):
-        for key, value in source.mapping(source.entry(told, name, None, at), f"{at} {name}").items():
+        for key, value in source.mapping(source.entry(recipe, name, None, at), f"{at} {name}").items():
             source.text(value, f"{at} {name} {shown(key)}")
     for name in ("keyframes", "video_frames"):
-        source.number(source.entry(told, name, None, at), f"{at} {name}")
-    source.text(source.entry(told, "scorer", None, at), f"{at} scorer")
-    source.entry(told, "blind", None, at)
-    if evaluator := told.get("evaluator"):
+        source.number(source.entry(recipe, name, None, at), f"{at} {name}")
+    source.text(source.entry(recipe, "scorer", None, at), f"{at} scorer")
+    source.entry(recipe, "blind", None, at)
+    if evaluator := recipe.get("evaluator"):
         inner = source.mapping(evaluator, f"{at} evaluator")
         for feature in source.listing(source.entry(inner, "features", None, at), f"{at} features"):
             source.text(feature, f"{at} features")
         for name in ("weights", "simulated"):
             source.entry(inner, name, None, at)
-    return told
+    return recipe
 
 
 def check_outcome(document: Any, done: bool, id: Id, source: Source) -> dict[str, Any]:
-    told = source.mapping(document, "outcome", id)
+    outcome = source.mapping(document, "outcome", id)
     if done:
-        chosen = source.mapping(source.entry(told, "chosen", id), "chosen", id)
+        chosen = source.mapping(source.entry(outcome, "chosen", id), "chosen", id)
         source.caption(source.entry(chosen, "text", id), "chosen text", id)
         source.text(source.entry(chosen, "branch", id), "chosen branch", id)
         if (score := source.entry(chosen, "score", id)) is not None:
             source.number(score, "chosen score", id)
-    source.listing(told.get("candidates") or [], "candidates", id)
-    for dropped in source.listing(told.get("dropped") or [], "dropped", id):
+    source.listing(outcome.get("candidates") or [], "candidates", id)
+    for dropped in source.listing(outcome.get("dropped") or [], "dropped", id):
         source.text(source.entry(source.mapping(dropped, "dropped", id), "why", id), "dropped why", id)
-    for audit in source.listing(told.get("audits") or [], "audits", id):
+    for audit in source.listing(outcome.get("audits") or [], "audits", id):
         source.text(source.entry(source.mapping(audit, "audits", id), "step", id), "audits step", id)
         for what in source.listing(source.entry(audit, "repaired", id), "audits repaired", id):
             source.text(what, "audits repaired", id)
-    return told
+    return outcome
 
 
 def lock_file(path: Path) -> int | None:
     """One run at a time works on a store."""
     try:
-        held = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)  # SQLite's files beside it have its rights
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)  # SQLite's files beside it have its rights
     except OSError as error:
-        seen = f"cannot be written ({error.strerror})"
-        raise InputError(seen, file=path, hint="check the folder, or name another with --store") from None
+        problem = f"cannot be written ({error.strerror})"
+        raise InputError(problem, file=path, hint="check the folder, or name another with --store") from None
     try:
         import fcntl
 
-        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        os.close(held)
+        os.close(descriptor)
         raise InputError("another run is at work on it", file=path, hint="wait for it, or stop it") from None
     except (ImportError, OSError):
         pass  # Windows, a disk without locks
-    return held
+    return descriptor
 
 
 @contextmanager

@@ -157,13 +157,13 @@ def make_folder(path: Path) -> None:
 
 def write(path: Path, seal: Seal, sections: dict[str, Array]) -> None:
     """Write beside the target, flush to the disk, then take the target's name in one step."""
-    from fabula.core import whole
+    from fabula.core import atomic
 
     table, offset = b"", round_up(HEAD.size + SECTION.size * len(sections))
     for name, array in sections.items():
         table += SECTION.pack(name.encode(), array.dtype.str.encode(), offset, array.size)
         offset = round_up(offset + array.nbytes)
-    with whole.beside(path) as folder:
+    with atomic.beside(path) as folder:
         made = folder / "file"
         with made.open("xb") as file:
             file.write(bytes(HEAD.size))

@@ -21,7 +21,7 @@ from fabula.metrics import Metric
 if TYPE_CHECKING:
     from fabula.benchmarks.base import Protocol
     from fabula.jobs.runner import Runner
-    from fabula.llm.session import Spent
+    from fabula.llm.session import Usage
 
 Readable = str | Path | Corpus
 Shelf = dict[tuple[str, str | None], tuple[Corpus, Notes]]  # by path and format
@@ -35,7 +35,7 @@ class Memory:
 
     rows: dict[object, Rows] = field(default_factory=dict)
     made: dict[object, Any] = field(default_factory=dict)
-    spent: dict[object, Spent] = field(default_factory=dict)  # on the rows of metrics that ask a judge
+    spent: dict[object, Usage] = field(default_factory=dict)  # on the rows of metrics that ask a judge
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

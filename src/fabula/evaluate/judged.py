@@ -19,7 +19,7 @@ from fabula.core.errors import InputError, SpecError, shown
 from fabula.core.notes import Progress, name_id, silent
 from fabula.core.rows import CROWDED, Rows
 from fabula.evaluate.options import ScoreOptions
-from fabula.llm.session import Spent, current, here
+from fabula.llm.session import Usage, current, session_in_use
 from fabula.metrics import Metric
 from fabula.text.judges.scorer import session_of
 
@@ -37,7 +37,7 @@ def check_heeded(some: Iterable[Metric], options: ScoreOptions) -> None:
 @contextmanager
 def judged(options: ScoreOptions, chosen: Sequence[Metric], progress: Progress = silent) -> Iterator[None]:
     """A session for all these metrics; that of the caller, where one is open."""
-    if here.get() is not None:
+    if session_in_use.get() is not None:
         yield
         return
     if not options.names_judge:
@@ -49,7 +49,7 @@ def judged(options: ScoreOptions, chosen: Sequence[Metric], progress: Progress =
 
 
 def sign_judge(
-    metric: Metric, name: str, table: Rows, spent: Spent, options: ScoreOptions, tally: Tally
+    metric: Metric, name: str, table: Rows, spent: Usage, options: ScoreOptions, tally: Tally
 ) -> tuple[Rows, dict[str, object]]:
     """The rows that count, and the facts of the signature; notes and counts say what was spared and what not read."""
     rule = metric.param("failed") or options.judge_failed
@@ -99,12 +99,12 @@ def model_of(metric: Metric) -> str:
     return current().model_of(str(metric.param("judge") or metric.param("text") or ""))
 
 
-def describe_sample(spent: Spent) -> str:
+def describe_sample(spent: Usage) -> str:
     """One of the answers that cannot be read, short and in one line."""
     return f"; the model said {shown(spent.sample, 100)}" if spent.sample else ""
 
 
-def describe_calls(name: str, spent: Spent) -> str:
+def describe_calls(name: str, spent: Usage) -> str:
     said = f"{name}: {spent.calls} judgements by {spent.distinct} calls"
     return said + (f"; {spent.spared} pairs cannot move the number and were not asked" if spent.spared else "")
 

@@ -364,11 +364,11 @@ def write_text(path: Path, pieces: Iterable[str]) -> None:
 
 
 def write_bytes(path: Path, pieces: Iterable[bytes], sweep: bool = True) -> None:
-    """Made beside the target and named at the end (core/whole.py); a device or a pipe is written to as it is.
+    """Made beside the target and named at the end (core/atomic.py); a device or a pipe is written to as it is.
 
     `sweep` takes away what killed runs left of this target; who writes thousands of files does that once.
     """
-    from fabula.core import whole
+    from fabula.core import atomic
 
     with name_write_failures(path):
         if path.exists() and not path.is_file() and not path.is_dir():  # /dev/stdout must not be replaced
@@ -376,11 +376,11 @@ def write_bytes(path: Path, pieces: Iterable[bytes], sweep: bool = True) -> None
                 pour_pieces(pieces, raw, path)
             return
         target = Path(os.path.realpath(path))  # through a symbolic link; unlike resolve(), no RuntimeError for a loop
-        with whole.beside(target, sweep) as folder:
+        with atomic.beside(target, sweep) as folder:
             made = folder / "file"
             with made.open("xb") as raw:
                 pour_pieces(pieces, raw, path)
-            whole.take_place(made, target)
+            atomic.take_place(made, target)
 
 
 @contextlib.contextmanager
@@ -400,7 +400,7 @@ def temporary_folder(name: str) -> Iterator[Path]:
     """Taken away afterwards; if we are killed, by the next who asks for one of this name."""
     import tempfile
 
-    from fabula.core import whole
+    from fabula.core import atomic
 
     try:
         place = Path(tempfile.gettempdir()).absolute()
@@ -408,7 +408,7 @@ def temporary_folder(name: str) -> Iterator[Path]:
         raise FabulaError("no folder for temporary files can be written to; name one with TMPDIR") from None
     with contextlib.ExitStack() as stack:
         with name_write_failures(place):
-            folder = stack.enter_context(whole.beside(place / name))
+            folder = stack.enter_context(atomic.beside(place / name))
         yield folder
 
 

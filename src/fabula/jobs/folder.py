@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fabula.core.atomic import remove_all_leftovers
 from fabula.core.errors import InputError, shown
-from fabula.core.whole import remove_all_leftovers
 from fabula.io.files import dump_json, load_json, name_write_failures, write_bytes
 
 MANIFEST = "manifest.json"
@@ -39,17 +39,17 @@ class Folder:
 
     path: Path
     mark: str = ""
-    made: bool = False  # for this run; or it was there, and empty
+    is_new: bool = False  # for this run; or it was there, and empty
 
     def at(self, *parts: str) -> Path:
         return self.path.joinpath(*parts)
 
     def seal(self, parts: tuple[str, ...], pieces: Iterable[bytes]) -> str:
         """Of a file of this name with this content."""
-        made = self.hasher(parts)
+        digest = self.hasher(parts)
         for piece in pieces:
-            made.update(piece)
-        return str(made.hexdigest())
+            digest.update(piece)
+        return str(digest.hexdigest())
 
     def hasher(self, parts: tuple[str, ...]) -> Any:
         return hashlib.blake2b("\0".join((self.mark, *parts, "")).encode(), digest_size=SIZE)
@@ -94,15 +94,15 @@ class Folder:
 
     def put_large(self, pieces: Iterable[bytes], *parts: str) -> str:
         """The bytes as they come; returns their seal."""
-        made = self.hasher(parts)
+        digest = self.hasher(parts)
 
         def passing() -> Iterator[bytes]:
             for piece in pieces:
-                made.update(piece)
+                digest.update(piece)
                 yield piece
 
         self.put_bytes(passing(), *parts)
-        return str(made.hexdigest())
+        return str(digest.hexdigest())
 
     def seal_of(self, *parts: str) -> str | None:
         """Of the file as it lies there; None where there is none."""
@@ -136,7 +136,7 @@ def begin(path: Path, inputs: dict[str, Any], plan: dict[str, int], resume: bool
         if not taken and path.exists() and any(not f.name.startswith(f".{MANIFEST}") for f in path.iterdir()):
             hint = "--work takes a new folder, an empty one, or that of an earlier run"
             raise InputError("is not empty and holds no earlier run", file=path, hint=hint)
-        made = not path.exists()
+        is_new = not path.exists()
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         problem = f"cannot be used as a work folder ({error.strerror or error})"
@@ -149,7 +149,7 @@ def begin(path: Path, inputs: dict[str, Any], plan: dict[str, int], resume: bool
         remove_all_leftovers(path)
     else:
         dump_json(manifest, {"inputs": inputs, **plan, "seal": fingerprint(inputs, plan)}, indent=2)
-    return Folder(path, fingerprint(inputs, plan), made), plan
+    return Folder(path, fingerprint(inputs, plan), is_new), plan
 
 
 @contextlib.contextmanager
@@ -171,7 +171,7 @@ def empty(folder: Folder) -> None:
     with contextlib.suppress(OSError):
         for entry in folder.path.iterdir():
             shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
-        if folder.made:
+        if folder.is_new:
             folder.path.rmdir()
 
 
@@ -180,14 +180,14 @@ def read_plan(manifest: Path, inputs: dict[str, Any], like: dict[str, int]) -> d
     try:
         if manifest.is_file() and manifest.stat().st_size > LONGEST:
             raise damaged(manifest, "it is too long")
-        kept = load_json(manifest) if manifest.is_file() else None
+        manifest_found = load_json(manifest) if manifest.is_file() else None
     except OSError as error:
         raise damaged(manifest, error.strerror or str(error)) from None
     except InputError as error:
         if error.file != manifest or (error.problem or "").startswith("is damaged"):
             raise
         raise damaged(manifest, ": ".join(filter(None, [error.field, error.problem]))) from None
-    if not isinstance(kept, dict) or not isinstance(there := kept.get("inputs"), dict):
+    if not isinstance(manifest_found, dict) or not isinstance(there := manifest_found.get("inputs"), dict):
         raise damaged(manifest, "it says nothing of the inputs")
     other = sorted(k for k in {*inputs, *there} if k not in there or k not in inputs or there[k] != inputs[k])
     if other:
@@ -195,16 +195,16 @@ def read_plan(manifest: Path, inputs: dict[str, Any], like: dict[str, int]) -> d
         named = [k if k in inputs or len(k) < 40 else shown(k) for k in other[:NAMED]]
         more = f" and {len(other) - NAMED} more" if len(other) > NAMED else ""
         raise InputError(f"holds a run that differs in: {', '.join(named)}{more}", file=manifest.parent, hint=hint)
-    plan: dict[str, Any] = {name: kept.get(name) for name in like}
-    if kept.keys() != {"inputs", "seal", *like} or kept["seal"] != fingerprint(inputs, plan):
+    plan: dict[str, Any] = {name: manifest_found.get(name) for name in like}
+    if manifest_found.keys() != {"inputs", "seal", *like} or manifest_found["seal"] != fingerprint(inputs, plan):
         raise damaged(manifest, "its seal is not that of what stands in it")
     return plan
 
 
 def fingerprint(inputs: dict[str, Any], plan: dict[str, Any]) -> str:
     """Of a run: what was read and how, and in how many parts."""
-    told = json.dumps([inputs, plan], sort_keys=True)
-    return hashlib.blake2b(told.encode(), digest_size=SIZE).hexdigest()
+    text = json.dumps([inputs, plan], sort_keys=True)
+    return hashlib.blake2b(text.encode(), digest_size=SIZE).hexdigest()
 
 
 def damaged(manifest: Path, why: str) -> InputError:

@@ -54,15 +54,15 @@ class Processes:
     def map(self, work: Callable[[J], T], jobs: Iterable[J]) -> Iterator[tuple[int, T | FabulaError]]:
         rest = iter(jobs)
         first = list(islice(rest, 1))
-        some = chain(first, rest)
+        remaining = chain(first, rest)
         if not first or not can_travel((work, first[0])):
-            yield from InProcess().map(work, some)
+            yield from InProcess().map(work, remaining)
             return
         with self.ready(), ThreadPoolExecutor(self.workers) as pool:
             free: SimpleQueue[Worker] = SimpleQueue()
             for worker in self.running:
                 free.put(worker)
-            numbered, waiting = enumerate(some), dict[Future[T | FabulaError], int]()
+            numbered, waiting = enumerate(remaining), dict[Future[T | FabulaError], int]()
             try:
                 while True:
                     for i, job in islice(numbered, LOOKAHEAD * self.workers - len(waiting)):

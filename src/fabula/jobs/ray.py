@@ -56,8 +56,8 @@ class Ray:
             except ray.exceptions.RayTaskError:
                 raise  # nothing that a user can mend
             except ray.exceptions.RayError as error:
-                said = str(error).strip().partition("\n")[0]
-                raise FabulaError(f"Ray gave up ({said}); the rows written so far stay: --resume goes on") from error
+                reason = str(error).strip().partition("\n")[0]
+                raise FabulaError(f"Ray gave up ({reason}); the rows written so far stay: --resume goes on") from error
             finally:
                 for rest in waiting:
                     ray.cancel(rest, force=True)
@@ -94,8 +94,10 @@ def cluster(address: str | None, options: dict[str, Any]) -> Iterator[Any]:
         check_address(ray, address or "")
         ray.init(**(quiet | ({"address": address} if address else own) | options))
     except (OSError, OverflowError, RuntimeError, ValueError) as error:
-        said = str(error).strip().partition("\n")[0]
-        raise FabulaError(f"Ray cannot be reached at {address or 'this machine'} ({said}); check --address") from error
+        reason = str(error).strip().partition("\n")[0]
+        raise FabulaError(
+            f"Ray cannot be reached at {address or 'this machine'} ({reason}); check --address"
+        ) from error
     try:
         yield ray
     finally:

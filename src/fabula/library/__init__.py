@@ -15,18 +15,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["Embedder", "Found", "Moment", "Query", "Searcher", "Store", "Video", "embedder", "parse"]
+__all__ = ["Embedder", "Moment", "Query", "SearchResult", "Searcher", "Store", "Video", "embedder", "parse"]
 
 if TYPE_CHECKING:
     from fabula.library.embedders import embedder
     from fabula.library.embedders.base import Embedder
-    from fabula.library.find import Found, Moment, Searcher
+    from fabula.library.find import Moment, Searcher, SearchResult
     from fabula.library.query import Query, parse
     from fabula.library.store import Store, Video
 
 HOMES = {
     "Embedder": "embedders.base",
-    "Found": "find",
+    "SearchResult": "find",
     "Moment": "find",
     "Query": "query",
     "Searcher": "find",

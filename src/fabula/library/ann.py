@@ -123,13 +123,13 @@ def build(
 def embed_tests(embedder: Embedder | None, texts: Sequence[str] | None) -> Floats:
     """Vectors of texts that the embedder knows something of. [Q, D]"""
     assert embedder is not None
-    made = embedder.texts(list(texts) if texts is not None else test_texts())
-    made = made[made.any(axis=1)]
-    if len(made) < FEWEST:
+    vectors = embedder.texts(list(texts) if texts is not None else test_texts())
+    vectors = vectors[vectors.any(axis=1)]
+    if len(vectors) < FEWEST:
         raise SpecError(
-            f"{embedder.name} knows {len(made)} of the texts; an index is measured with {FEWEST}: --queries FILE"
+            f"{embedder.name} knows {len(vectors)} of the texts; an index is measured with {FEWEST}: --queries FILE"
         )
-    return made
+    return vectors
 
 
 def read_blocks(store: Store) -> Iterator[tuple[Ints, Floats]]:
@@ -191,11 +191,11 @@ def open_plan(store: Store) -> tuple[Plan | None, str]:
     """The plan of a store's index; or None, and why."""
     if store.folder is None or not (path := store.folder / FILE).is_file():
         return None, "no index is built: all are compared (fabula search --store DIR --build-index)"
-    told = load_json(path)
+    document = load_json(path)
     try:
-        if told.pop("fabula-index") != VERSION:
+        if document.pop("fabula-index") != VERSION:
             return None, "its index is of another version of Fabula: all are compared"
-        plan = Plan(**{**told, "tried": tuple(told["tried"])})
+        plan = Plan(**{**document, "tried": tuple(document["tried"])})
     except (AttributeError, KeyError, TypeError):
         raise InputError("is not a plan of an index", file=path, hint="build the index anew") from None
     if plan.table != store.manifest.tables["clips"] or not has_index(store):
@@ -223,8 +223,8 @@ def ask(store: Store, plan: Plan, q: Floats, k: int) -> Hits:
     known = {video.video for video in store.videos()}
     clip, score = table["clip"].to_numpy(), 1 - table["_distance"].to_numpy()
     videos = table["video"].to_pylist()
-    kept = [i for i, video in enumerate(videos) if video in known]
-    return Hits(clip[kept], [videos[i] for i in kept], score[kept].astype(np.float32))
+    positions = [i for i, video in enumerate(videos) if video in known]
+    return Hits(clip[positions], [videos[i] for i in positions], score[positions].astype(np.float32))
 
 
 def around(store: Store, hits: Hits, videos: Sequence[str]) -> Iterator[Track]:
@@ -263,5 +263,5 @@ def sample(store: Store, n: int) -> Floats:
         batch = store.clips_table.take_offsets(offsets).select(["vector"]).to_arrow()
     if batch.num_rows != len(offsets):
         raise FabulaError("the store changed while it was read; ask again")
-    made: Floats = batch["vector"].combine_chunks().flatten().to_numpy(zero_copy_only=False).reshape(-1, store.dims)
-    return made
+    vectors: Floats = batch["vector"].combine_chunks().flatten().to_numpy(zero_copy_only=False).reshape(-1, store.dims)
+    return vectors

@@ -55,7 +55,7 @@ class Moment:
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchResult:
     """An answer: moments, best first, or nothing; and how it was come by."""
 
     query: Query
@@ -146,28 +146,30 @@ class Searcher:
         people: Sequence[str] | None = None,
         length: tuple[float | None, float | None] | None = None,
         min_probability: float | None = None,
-    ) -> Found:
+    ) -> SearchResult:
         """The moments that answer a query best. Text names no file here: `parse` it first where it may."""
         began = time.perf_counter()
-        asked = parse(query, pictures=False) if isinstance(query, str) else query
+        parsed = parse(query, pictures=False) if isinstance(query, str) else query
         self.check(limit, length, min_probability)
-        place = self.place([*asked.videos, *(videos or ())], [*asked.people, *(people or ())])
-        notes = [*asked.remarks, *([f"{self.embedder.name}: {weak}"] if (weak := self.embedder.weak) else [])]
-        aims = [self.aim(step, place.stage, notes) for step in asked.steps]
+        place = self.place([*parsed.videos, *(videos or ())], [*parsed.people, *(people or ())])
+        notes = [*parsed.remarks, *([f"{self.embedder.name}: {weak}"] if (weak := self.embedder.weak) else [])]
+        aims = [self.aim(step, place.stage, notes) for step in parsed.steps]
         spans: list[Span] = []
         known = [aim for aim in aims if aim is not None]
         if len(known) == len(aims) and len(place.stage):
-            spans = best_spans(list(self.spans(asked, known, place, limit, length)), limit, length)
+            spans = best_spans(list(self.spans(parsed, known, place, limit, length)), limit, length)
         moments = [self.moment(span, known) for span in spans]
         probability = max((m.probability for m in moments if m.probability is not None), default=None)
         if self.calibration is not None:
             probability = 0.0 if probability is None else probability
-            if not asked.plain:
+            if not parsed.plain:
                 notes.append("calibrated on queries of one text: the probability of this one is a guess")
         if min_probability is not None:
             moments = [m for m in moments if (m.probability or 0.0) >= min_probability]
         seconds = time.perf_counter() - began
-        return Found(asked, tuple(moments), probability, place.choice.stage, seconds, tuple(notes), place.choice.why)
+        return SearchResult(
+            parsed, tuple(moments), probability, place.choice.stage, seconds, tuple(notes), place.choice.why
+        )
 
     def check(
         self, limit: int, length: tuple[float | None, float | None] | None, min_probability: float | None
@@ -211,8 +213,10 @@ class Searcher:
                 raise SpecError("people are searched for in a store of people; name one: --people people.npz")
             times = People(self.cast, [v.video for v in self.store.videos()]).times(people)
             named = [video for video in named if video in times]
-        some = Exact.within(self.store, named)
-        return Place(some, Choice("exact", f"{len(some):,} clips of {len(named):,} videos: all are compared"), times)
+        subset = Exact.within(self.store, named)
+        return Place(
+            subset, Choice("exact", f"{len(subset):,} clips of {len(named):,} videos: all are compared"), times
+        )
 
     # ── what ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -248,7 +252,7 @@ class Searcher:
 
     # ── found ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def spans(self, asked: Query, aims: list[Aim], place: Place, limit: int, length: Any) -> Iterator[Span]:
+    def spans(self, query: Query, aims: list[Aim], place: Place, limit: int, length: Any) -> Iterator[Span]:
         """Moments of the videos in which the nearest clips lie."""
         most = length[1] if length else None
         k = max(LEAST, CLIPS * limit)
@@ -262,9 +266,9 @@ class Searcher:
         (aim,) = aims
         hits = place.stage.top(aim.q, k, allowed)
         names = list(dict.fromkeys(hits.video))[: max(VIDEOS * limit, 10)]
-        text = asked.steps[0][0].what
+        text = query.steps[0][0].what
         how = self.how if most is None or most >= self.how.longest else replace(self.how, longest=most)
-        whole = self.model is not None and asked.plain
+        whole = self.model is not None and query.plain
         tracks = place.stage.tracks(names) if whole else place.stage.near(hits, names)
         for track in tracks:
             s = (track.vector @ aim.q).astype(np.float64)  # [T]

@@ -18,10 +18,10 @@ from fabula.library.embedders import embedder as parse_embedder
 from fabula.library.embedders import rebuild
 from fabula.library.embedders.base import Embedder
 from fabula.library.index import check_root
-from fabula.library.lock import held
-from fabula.library.look import Cut, Look
+from fabula.library.lock import writer_lock
 from fabula.library.manifest import Manifest
 from fabula.library.options import DEFAULT, IndexOptions
+from fabula.library.scan import Cut, Scanner
 from fabula.library.store import (
     Store,
     check_new,
@@ -34,14 +34,14 @@ from fabula.library.store import (
     read_manifest,
     write_manifest,
 )
-from fabula.library.walk import Found, find_root, walk
+from fabula.library.walk import VideoFile, find_root, walk
 from fabula.media.decode import import_av
 from fabula.media.devices import place_adapter
 
 
 def prepare(
     videos: str | Path, options: IndexOptions, warn: Callable[[str], None] = ignore
-) -> tuple[Store, dict[str, Found], Look]:
+) -> tuple[Store, dict[str, VideoFile], Scanner]:
     """The store to be brought up to date, the videos that are there, and how they are looked at."""
     import_av()
     root = find_root(videos)
@@ -63,7 +63,7 @@ def prepare(
             store = begin_anew(store, recipe, embedder.weights, warn)
         else:
             check_current(store, recipe)
-    return store, found, Look(embedder, cut, not options.no_thumbs)
+    return store, found, Scanner(embedder, cut, not options.no_thumbs)
 
 
 def choose_embedder(options: IndexOptions, there: Manifest | None) -> Embedder:
@@ -72,14 +72,14 @@ def choose_embedder(options: IndexOptions, there: Manifest | None) -> Embedder:
     if options.with_ is None and there is not None:
         return place_adapter(rebuild(there.recipe, weights or there.weights, options.device))
     more = {} if weights is None else {"weights": weights}
-    made = place_adapter(parse_embedder(options.with_ or DEFAULT, device=options.device, **more))
-    return made if made.weights is None else replace(made, weights=str(Path(made.weights).absolute()))
+    chosen = place_adapter(parse_embedder(options.with_ or DEFAULT, device=options.device, **more))
+    return chosen if chosen.weights is None else replace(chosen, weights=str(Path(chosen.weights).absolute()))
 
 
 def choose_cut(options: IndexOptions, there: Manifest | None) -> Cut:
     """As was said; what was not, as the store has it."""
-    kept = {} if there is None else there.recipe.get("clips", {})
-    old = Cut(**{name: float(kept[name]) for name in ("fps", "clip", "stride") if name in kept})
+    stored = {} if there is None else there.recipe.get("clips", {})
+    old = Cut(**{name: float(stored[name]) for name in ("fps", "clip", "stride") if name in stored})
     clip = old.clip if options.clip is None else options.clip
     stride = options.stride or (clip if old.stride == old.clip else old.stride)
     return Cut(old.fps if options.fps is None else options.fps, clip, stride)
@@ -94,7 +94,7 @@ def create(where: str, recipe: dict[str, Any], root: Path, weights: str | None) 
         except InputError:
             if not is_there(where):
                 raise
-    with held(folder):
+    with writer_lock(folder):
         if not is_there(where):
             return Store.create(where, recipe, root, weights)
     store = Store.open(where, recipe)
@@ -105,13 +105,13 @@ def create(where: str, recipe: dict[str, Any], root: Path, weights: str | None) 
 def check_current(store: Store, recipe: dict[str, Any]) -> None:
     coming = store.manifest.begun()
     if coming is not None and coming.recipe == recipe != store.recipe:
-        seen = f"a store of {store.recipe.get('embedder')}, being made anew with {recipe.get('embedder')}"
-        raise InputError(seen, file=store.where, hint="say --reembed to go on with that")
+        problem = f"a store of {store.recipe.get('embedder')}, being made anew with {recipe.get('embedder')}"
+        raise InputError(problem, file=store.where, hint="say --reembed to go on with that")
     about.check_recipe(store.recipe, recipe, store.where)
 
 
 def move(store: Store, root: Path) -> None:
-    with held(store.folder):
+    with writer_lock(store.folder):
         write_manifest(store.where, replace(read_manifest(store.where), root=str(root)), store.base)
     store.check_generation()
 
@@ -121,7 +121,7 @@ def move(store: Store, root: Path) -> None:
 
 def begin_anew(store: Store, recipe: dict[str, Any], weights: str | None, warn: Callable[[str], None]) -> Store:
     """The tables of the next generation, those of an earlier run with this recipe where there are."""
-    with held(store.folder):
+    with writer_lock(store.folder):
         now = read_manifest(store.where)
         coming = now.begun()
         if coming is None or coming.recipe != recipe:
@@ -132,15 +132,15 @@ def begin_anew(store: Store, recipe: dict[str, Any], weights: str | None, warn: 
             coming = replace(now, recipe=recipe, weights=weights, tables=tables, next=None)
             with named_faults(store.where):
                 make_tables(store.base, coming)
-            made = replace(now, next={"recipe": recipe, "weights": weights, "tables": tables})
-            write_manifest(store.where, made, store.base)
-            sweep(store, made)
+            updated = replace(now, next={"recipe": recipe, "weights": weights, "tables": tables})
+            write_manifest(store.where, updated, store.base)
+            sweep(store, updated)
     return Store(store.where, coming)
 
 
 def take_over(store: Store) -> None:
     """The generation that was made becomes the store; the old one goes."""
-    with held(store.folder):
+    with writer_lock(store.folder):
         now = read_manifest(store.where)
         coming = now.begun()
         if coming is not None and coming.tables == store.manifest.tables:

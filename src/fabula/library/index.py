@@ -19,9 +19,9 @@ from fabula.core.errors import FabulaError, InputError
 from fabula.core.notes import Progress, ignore, silent
 from fabula.jobs.runner import InProcess, Runner
 from fabula.library.lock import Claims
-from fabula.library.look import Job, Look, Seen
+from fabula.library.scan import Job, Scanned, Scanner
 from fabula.library.store import Store, Video, Writer, number_of
-from fabula.library.walk import Found, compare
+from fabula.library.walk import VideoFile, compare
 
 FIRST = 0.1  # a commit is worth so much of the time that the run has taken …
 LONGEST = 5.0  # … and comes at least every so many seconds
@@ -64,11 +64,11 @@ class Plan:
     warn: Callable[[str], None] = ignore
 
 
-def bring_up(store: Store, found: Mapping[str, Found], look: Look, plan: Plan) -> Indexed:
+def bring_up(store: Store, found: Mapping[str, VideoFile], scanner: Scanner, plan: Plan) -> Indexed:
     """Make the store what the folder is."""
-    run = Run(store, look, plan)
+    run = Run(store, scanner, plan)
     if isinstance(plan.runner, InProcess):
-        run.look = replace(look, watch=run.hear)  # how far it is in a video
+        run.scanner = replace(scanner, watch=run.hear)  # how far it is in a video
     with store.writing() as writer:
         todo, gone = compare(writer.there, found, plan.retry)
         gone = [name for name in gone if not is_new(store.root / name)]
@@ -91,11 +91,11 @@ def is_new(path: Path) -> bool:
 class Run:
     """One run: what is known, what waits to be committed, what was done."""
 
-    def __init__(self, store: Store, look: Look, plan: Plan) -> None:
-        self.store, self.look, self.plan = store, look, plan
+    def __init__(self, store: Store, scanner: Scanner, plan: Plan) -> None:
+        self.store, self.scanner, self.plan = store, scanner, plan
         self.done = Indexed()
         self.known: dict[str, Video] = {}
-        self.waiting: list[Seen] = []
+        self.waiting: list[Scanned] = []
         self.failed: dict[int, FabulaError] = {}
         self.began = self.last = time.monotonic()
         self.commits = 0
@@ -107,15 +107,15 @@ class Run:
         while rest:
             later: list[Job] = []
             self.failed = {}
-            for i, seen in self.plan.runner.map(self.look, self.claim(rest, later, claims)):
-                if isinstance(seen, FabulaError):
-                    self.failed[i] = seen
+            for i, result in self.plan.runner.map(self.scanner, self.claim(rest, later, claims)):
+                if isinstance(result, FabulaError):
+                    self.failed[i] = result
                     continue
-                if seen is None:
+                if result is None:
                     self.done.left += 1
                 else:
-                    self.waiting.append(seen)
-                self.step(seen)
+                    self.waiting.append(result)
+                self.step(result)
                 if self.is_time():
                     self.commit(claims)
             self.commit(claims)
@@ -149,14 +149,14 @@ class Run:
         self.done.others += 1
         return True
 
-    def step(self, seen: Seen | None) -> None:
+    def step(self, result: Scanned | None) -> None:
         """One video more."""
         self.finished += 1
         self.done.wall = time.monotonic() - self.began
-        if seen is not None:
-            self.done.frames += seen.frames
-            self.done.duration += seen.entry.video.duration
-            for what, took in seen.seconds.items():
+        if result is not None:
+            self.done.frames += result.frames
+            self.done.duration += result.entry.video.duration
+            for what, took in result.seconds.items():
                 self.done.seconds[what] = self.done.seconds.get(what, 0.0) + took
         self.plan.progress(f"videos, {self.done.rate()}", self.finished, self.total)
 
@@ -169,37 +169,37 @@ class Run:
 
     def commit(self, claims: Claims) -> None:
         """What waits, as rows; what another process has written meanwhile stays."""
-        some, self.waiting = self.waiting, []
+        batch, self.waiting = self.waiting, []
         began = time.monotonic()
-        if some:
+        if batch:
             with self.store.writing() as writer:
-                self.write(writer, [seen for seen in some if self.is_ours(writer, seen)])
+                self.write(writer, [result for result in batch if self.is_ours(writer, result)])
                 self.commits += 1
                 if not self.commits % TIDY:
                     writer.tidy()
-        for seen in some:
-            claims.give_back(number_of(seen.entry.video.video))
+        for result in batch:
+            claims.give_back(number_of(result.entry.video.video))
         self.last = time.monotonic()
         self.done.seconds["write"] = self.done.seconds.get("write", 0.0) + self.last - began
 
-    def is_ours(self, writer: Writer, seen: Seen) -> bool:
-        name = seen.entry.video.video
+    def is_ours(self, writer: Writer, result: Scanned) -> bool:
+        name = result.entry.video.video
         if writer.there.get(name) == self.known.get(name) or name not in writer.there:
             return True
         self.done.others += 1
         return False
 
-    def write(self, writer: Writer, some: Sequence[Seen]) -> None:
-        writer.touch([carry(writer.there[s.entry.video.video], s.entry.video) for s in some if s.touched])
-        writer.put([s.entry for s in some if not s.touched])
-        for seen in some:
-            self.count(seen)
-            self.known[seen.entry.video.video] = writer.there[seen.entry.video.video]
+    def write(self, writer: Writer, batch: Sequence[Scanned]) -> None:
+        writer.touch([carry(writer.there[s.entry.video.video], s.entry.video) for s in batch if s.touched])
+        writer.put([s.entry for s in batch if not s.touched])
+        for result in batch:
+            self.count(result)
+            self.known[result.entry.video.video] = writer.there[result.entry.video.video]
 
-    def count(self, seen: Seen) -> None:
+    def count(self, result: Scanned) -> None:
         """What was written, into the account."""
-        done, row = self.done, seen.entry.video
-        if seen.touched:
+        done, row = self.done, result.entry.video
+        if result.touched:
             done.same += 1
             return
         if row.problem is None:
@@ -222,9 +222,9 @@ class Run:
         return done
 
 
-def carry(row: Video, seen: Video) -> Video:
+def carry(row: Video, new: Video) -> Video:
     """A row whose file has another time of change and the same bytes."""
-    return replace(row, size=seen.size, mtime_ns=seen.mtime_ns)
+    return replace(row, size=new.size, mtime_ns=new.mtime_ns)
 
 
 def check_root(store: Store, root: Path, moved: bool) -> bool:
@@ -232,7 +232,7 @@ def check_root(store: Store, root: Path, moved: bool) -> bool:
     if Path(store.manifest.root) == root:
         return False
     if not moved:
-        seen = f"a store of the videos in {store.manifest.root}, not of {root}"
+        problem = f"a store of the videos in {store.manifest.root}, not of {root}"
         hint = "say --moved if they lie there now, or name another store"
-        raise InputError(seen, file=store.where, hint=hint)
+        raise InputError(problem, file=store.where, hint=hint)
     return True

@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from fabula.core.whole import PATIENCE, locked
+from fabula.core.atomic import PATIENCE, locked
 from fabula.io.files import name_write_failures
 
 try:
@@ -24,7 +24,7 @@ CLAIMS = "claims.lock"
 
 
 @contextlib.contextmanager
-def held(folder: Path | None, patience: float = PATIENCE) -> Iterator[None]:
+def writer_lock(folder: Path | None, patience: float = PATIENCE) -> Iterator[None]:
     """The lock of the one who writes; without a folder there is none."""
     if folder is None:
         yield

@@ -55,18 +55,18 @@ def parse(document: Any, where: object) -> Manifest:
     if not isinstance(document, dict) or KEY not in document:
         raise InputError("is no store of clips", file=where, hint="name a folder that fabula index made")
     if (version := document[KEY]) != VERSION:
-        seen = f"a store of version {shown(version)}; this fabula reads version {VERSION}"
-        raise InputError(seen, file=where, hint="use the fabula that made it, or index into another store")
+        problem = f"a store of version {shown(version)}; this fabula reads version {VERSION}"
+        raise InputError(problem, file=where, hint="use the fabula that made it, or index into another store")
     try:
-        made = Manifest(**{k: v for k, v in document.items() if k != KEY})
-        fits = made.next is None or made.next.keys() == {"recipe", "weights", "tables"}
-        fits = fits and all(is_whole(one) for one in (made, made.begun()) if one is not None)
+        manifest = Manifest(**{k: v for k, v in document.items() if k != KEY})
+        fits = manifest.next is None or manifest.next.keys() == {"recipe", "weights", "tables"}
+        fits = fits and all(is_whole(one) for one in (manifest, manifest.begun()) if one is not None)
     except (TypeError, KeyError, ValueError, AttributeError):
         fits = False
     if not fits:
         hint = "index into another store, or bring the manifest back from a copy"
         raise InputError("its manifest is damaged", file=where, hint=hint)
-    return made
+    return manifest
 
 
 def is_whole(one: Manifest) -> bool:
@@ -80,8 +80,8 @@ def is_whole(one: Manifest) -> bool:
 def read_file(folder: Path) -> Manifest:
     path = folder / FILE
     if not path.is_file():
-        seen = "no such store" if not folder.exists() else "is no store of clips (it has no manifest.json)"
-        raise InputError(seen, file=folder, hint="fabula index VIDEOS --store DIR makes one")
+        problem = "no such store" if not folder.exists() else "is no store of clips (it has no manifest.json)"
+        raise InputError(problem, file=folder, hint="fabula index VIDEOS --store DIR makes one")
     if path.stat().st_size > LONGEST:
         raise InputError("is too long for a manifest", file=path, hint="is this a store of clips?")
     return parse(load_json(path), folder)
@@ -91,27 +91,27 @@ def write_file(folder: Path, manifest: Manifest) -> None:
     dump_json(folder / FILE, manifest.document(), indent=2)
 
 
-def check_recipe(there: Mapping[str, Any], asked: Mapping[str, Any], where: object) -> None:
+def check_recipe(there: Mapping[str, Any], wanted: Mapping[str, Any], where: object) -> None:
     """Refuse vectors of another making among those that are there."""
-    there, asked = (flatten(json.loads(json.dumps(dict(one)))) for one in (there, asked))
-    other = sorted(k for k in {*there, *asked} if there.get(k) != asked.get(k))
+    there, wanted = (flatten(json.loads(json.dumps(dict(one)))) for one in (there, wanted))
+    other = sorted(k for k in {*there, *wanted} if there.get(k) != wanted.get(k))
     if not other:
         return
-    names = [str(one.get("embedder")) for one in (there, asked)]
+    names = [str(one.get("embedder")) for one in (there, wanted)]
     if names[0] != names[1]:
         raise InputError(f"a store of the embedder {names[0]}, not of {names[1]}", file=where, hint=OTHER)
-    told = [f"{k} ({brief(there.get(k))} there, {brief(asked.get(k))} asked)" for k in other[:NAMED]]
+    differences = [f"{k} ({brief(there.get(k))} there, {brief(wanted.get(k))} asked)" for k in other[:NAMED]]
     more = f" and {len(other) - NAMED} more" if len(other) > NAMED else ""
-    seen = f"a store of {names[0]} with another recipe: {', '.join(told)}{more}"
-    raise InputError(seen, file=where, hint=OTHER)
+    problem = f"a store of {names[0]} with another recipe: {', '.join(differences)}{more}"
+    raise InputError(problem, file=where, hint=OTHER)
 
 
 def flatten(recipe: Mapping[str, Any]) -> dict[str, Any]:
     """What is nested, under both names: `clips fps`."""
-    made: dict[str, Any] = {}
+    flat: dict[str, Any] = {}
     for name, value in recipe.items():
-        made |= {f"{name} {inner}": v for inner, v in value.items()} if isinstance(value, dict) else {name: value}
-    return made
+        flat |= {f"{name} {inner}": v for inner, v in value.items()} if isinstance(value, dict) else {name: value}
+    return flat
 
 
 def brief(value: object) -> str:

@@ -24,8 +24,8 @@ class People:
     def __init__(self, cast: Cast, videos: Sequence[str]) -> None:
         self.cast = cast
         self.of: dict[str, int] = {}  # a store's video → the cast's
-        for k, seen in enumerate(cast.videos):
-            name = self.match(seen.id, str(seen.about.get("file", "")), videos)
+        for k, video in enumerate(cast.videos):
+            name = self.match(video.id, str(video.about.get("file", "")), videos)
             if name is not None:
                 self.of[name] = k
 
@@ -40,9 +40,9 @@ class People:
         )
         for found in rules:
             if len(found) > 1:
-                seen = f"{len(found)} videos of the store are called so, as {found[0]} and {found[1]}"
+                problem = f"{len(found)} videos of the store are called so, as {found[0]} and {found[1]}"
                 raise InputError(
-                    seen, video=file or id, hint="people are matched by file names; give them different ones"
+                    problem, video=file or id, hint="people are matched by file names; give them different ones"
                 )
             if found:
                 return found[0]
@@ -54,8 +54,8 @@ class People:
     def number(self, name: str) -> int:
         """`Anna`, `person 3` or `3`."""
         people = self.cast.people()
-        asked = name.strip().lower()
-        found = [p for p in people if self.cast.name(p).lower() == asked or str(p) == asked]
+        wanted = name.strip().lower()
+        found = [p for p in people if self.cast.name(p).lower() == wanted or str(p) == wanted]
         if not found:
             raise InputError(f"nobody is called {name!r} in the store of people", hint=close_to(name, self.names()))
         return found[0]
@@ -66,9 +66,9 @@ class People:
         each = [person == self.number(name) for name in names]
         out = {}
         for video, k in self.of.items():
-            seen = [np.sort(faces.time[who & (faces.video == k)]) for who in each]
-            if all(len(times) for times in seen):
-                out[video] = seen
+            each_time = [np.sort(faces.time[who & (faces.video == k)]) for who in each]
+            if all(len(times) for times in each_time):
+                out[video] = each_time
         return out
 
 

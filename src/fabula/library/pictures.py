@@ -23,8 +23,8 @@ def scale(picture: Pictures, width: int, height: int) -> Pictures:
     if picture.shape[:2] == (height, width):
         return picture
     frame = import_av().VideoFrame.from_ndarray(np.ascontiguousarray(picture), format="rgb24")
-    made: Pictures = frame.to_ndarray(format="rgb24", width=width, height=height, interpolation="BICUBIC")
-    return made
+    scaled: Pictures = frame.to_ndarray(format="rgb24", width=width, height=height, interpolation="BICUBIC")
+    return scaled
 
 
 def cut_square(picture: Pictures, resize: int, size: int) -> Pictures:
@@ -77,5 +77,5 @@ def turned(frame: Any) -> Pictures:
     """Upright, as cameras mean it."""
     picture = frame.to_ndarray(format="rgb24")
     turns = round((frame.rotation or 0) / 90) % 4
-    made: Pictures = np.ascontiguousarray(np.rot90(picture, turns))
-    return made
+    rotated: Pictures = np.ascontiguousarray(np.rot90(picture, turns))
+    return rotated

@@ -59,13 +59,13 @@ class Part:
 
     def __str__(self) -> str:
         size = abs(self.weight)
-        said = quote(self.what) if needs_quotes(self.what) else self.what
+        text = quote(self.what) if needs_quotes(self.what) else self.what
         if looks_like_picture(self.what) and not self.picture:  # words in two quotes name no file
             before, _, last = self.what.rpartition(" ")
-            said = f'"{double(before)}" "{double(last)}"'
+            text = f'"{double(before)}" "{double(last)}"'
         if size == 1:
-            return said
-        return f"{size:.8g}:{quote(self.what) if said[0].isdigit() else said}"  # 2:10 would be a time
+            return text
+        return f"{size:.8g}:{quote(self.what) if text[0].isdigit() else text}"  # 2:10 would be a time
 
 
 Step = tuple[Part, ...]
@@ -103,8 +103,8 @@ class Query:
                 f"minus {named}: clips that look like it are ranked lower, none is left out; "
                 "a clip that has it may still be found"
             )
-        said = {word.lower().strip(".,!?") for part in self.parts() if not part.picture for word in part.what.split()}
-        if found := sorted(said & NEGATIONS):
+        words = {word.lower().strip(".,!?") for part in self.parts() if not part.picture for word in part.what.split()}
+        if found := sorted(words & NEGATIONS):
             out.append(
                 f"{', '.join(map(repr, found))} is read as a word like any other: embeddings of text hardly know "
                 "negation; write − and what is not wanted, or look through the answers"
@@ -156,7 +156,7 @@ def parse(text: str, *, pictures: bool = True) -> Query:
         filters[kind].append(plain if quoted is None else quoted.replace('""', '"'))
         rest, at = f"{rest}{text[at : found.start()]} ", found.end()
     tokens = list(read_tokens(rest + text[at:]))
-    steps = tuple(read_step(some, pictures) for some in split_steps(tokens))
+    steps = tuple(read_step(step, pictures) for step in split_steps(tokens))
     if len(steps) > STEPS:
         raise SpecError(f"{len(steps)} steps joined by 'then'; at most {STEPS} are looked for in order")
     if sum(map(len, steps)) > PARTS:
@@ -236,16 +236,16 @@ def read_step(tokens: list[Token], pictures: bool) -> Step:
     """Parts with their signs and weights."""
     parts: list[Part] = []
     sign, begun = 1.0, False
-    held: list[Token] = []
+    pending: list[Token] = []
     for token in [*tokens, Token("+")]:
         if token.quoted or token.text not in ("+", "−"):
-            held.append(token)
+            pending.append(token)
             continue
-        if held:
-            parts.append(read_part(held, sign, pictures))
+        if pending:
+            parts.append(read_part(pending, sign, pictures))
         elif begun:
             raise SpecError("a sign with nothing behind it; write what is added or taken away, or put signs in quotes")
-        sign, held, begun = (1.0 if token.text == "+" else -1.0), [], True
+        sign, pending, begun = (1.0 if token.text == "+" else -1.0), [], True
     if all(part.weight < 0 for part in parts):
         raise SpecError("nothing is looked for, only kept away; add what should be there: street − cars")
     return tuple(parts)

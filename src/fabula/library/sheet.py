@@ -9,7 +9,7 @@ import base64
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from fabula.library.find import Found, Moment
+from fabula.library.find import Moment, SearchResult
 from fabula.report.html import draw_head, escape_text, hash_source, read_asset
 
 if TYPE_CHECKING:
@@ -40,17 +40,17 @@ def percent(p: float | None) -> str:
     return "" if p is None else f"{100 * p:.0f} %"
 
 
-def search_page(found: Found, thumb: Thumb, title: str | None = None) -> str:
+def search_page(found: SearchResult, thumb: Thumb, title: str | None = None) -> str:
     """The whole document."""
     style = read_asset("report.css") + STYLE
     title = title or f"Search: {found.query}"
-    told = describe(found)
+    summary = describe(found)
     cells = "".join(draw_moment(n + 1, m, thumb) for n, m in enumerate(found.moments))
     notes = "".join(f"<li>{escape_text(line)}</li>" for line in found.notes)
     return f"""{draw_head(title, style, f"style-src '{hash_source(style)}'; img-src data:")}<body>
 <header>
 <h1>{escape_text(str(found.query))}</h1>
-<p class="lead">{escape_text(told)}</p>
+<p class="lead">{escape_text(summary)}</p>
 <p class="meta">{escape_text(f"{found.stage}: {found.why}")}</p>
 </header>
 <main>
@@ -62,7 +62,7 @@ def search_page(found: Found, thumb: Thumb, title: str | None = None) -> str:
 """
 
 
-def describe(found: Found) -> str:
+def describe(found: SearchResult) -> str:
     """In one line: how much was found, and how likely it is."""
     likely = "" if found.probability is None else f", probability {percent(found.probability)}"
     if found.nothing:
@@ -82,14 +82,14 @@ def draw_moment(rank: int, m: Moment, thumb: Thumb) -> str:
     )
 
 
-def lines(found: Found) -> Iterator[str]:
+def lines(found: SearchResult) -> Iterator[str]:
     """For a pipe: rank, video, start, end, score, probability; tabs part them."""
     for n, m in enumerate(found.moments):
         p = "" if m.probability is None else f"{m.probability:.4f}"
         yield "\t".join([str(n + 1), m.video, f"{m.start:.3f}", f"{m.end:.3f}", f"{m.score:.4f}", p])
 
 
-def table(found: Found) -> TextTable:
+def table(found: SearchResult) -> TextTable:
     """For a terminal."""
     from fabula.report.layout import TextTable
 

@@ -81,8 +81,8 @@ def hills(track: Track, s: Scores, usual: float, how: Smooth) -> Iterator[Span]:
         top = int(np.where(free, level, -np.inf).argmax())
         floor = usual + how.level * (level[top] - usual)
         first, last = climb_down(level, free, top, floor, track, how.longest)
-        some = np.arange(first, last + 1)
-        order = some[np.lexsort((some, -s[some]))]
+        span = np.arange(first, last + 1)
+        order = span[np.lexsort((span, -s[span]))]
         yield Span(
             track.video,
             float(track.start[first]),
@@ -162,8 +162,8 @@ def best_spans(spans: Sequence[Span], limit: int, length: tuple[float | None, fl
         return []
     numbers: dict[str, int] = {}
     of = [numbers.setdefault(s.video, len(numbers)) for s in fits]
-    kept = nms([(s.start, s.end) for s in fits], [s.score for s in fits], OVERLAP, of, limit)
-    return [fits[i] for i in kept]
+    best = nms([(s.start, s.end) for s in fits], [s.score for s in fits], OVERLAP, of, limit)
+    return [fits[i] for i in best]
 
 
 class Model:
@@ -186,16 +186,18 @@ class Model:
         """A video as the model reads it, made once."""
         if track.video not in self.encoded:
             if self.extract is not None:
-                made = self.finder.encode(store.path_of(track.video), track.video)
+                encoded = self.finder.encode(store.path_of(track.video), track.video)
             else:
                 c = self.finder.config
                 if c.feature_dim != store.dims:
-                    seen = f"a model of features of {c.feature_dim} numbers, and the store's vectors have {store.dims}"
-                    raise InputError(seen, file=self.run, hint="name the extractor of its features: --extract NAME")
+                    problem = (
+                        f"a model of features of {c.feature_dim} numbers, and the store's vectors have {store.dims}"
+                    )
+                    raise InputError(problem, file=self.run, hint="name the extractor of its features: --extract NAME")
                 self.finder.check_recipe(store.recipe)
                 step = float(np.median(np.diff(track.start))) if len(track.clip) > 1 else float(c.clip)
-                made = self.finder.encode(track.vector, track.video, rate=1 / step, duration=float(track.end[-1]))
-            self.encoded[track.video] = made
+                encoded = self.finder.encode(track.vector, track.video, rate=1 / step, duration=float(track.end[-1]))
+            self.encoded[track.video] = encoded
         return self.encoded[track.video]
 
     def spans(self, store: Store, track: Track, text: str, s: Scores) -> Iterator[Span]:
@@ -207,8 +209,8 @@ class Model:
         counts = np.isfinite(s)
         peak = float(smooth(np.where(counts, s, s[counts].min()), Smooth().centre)[counts].max())
         for place, one in enumerate(found):
-            some = np.flatnonzero((track.start < one.end) & (track.end > one.start) & np.isfinite(s))
-            if not len(some):
+            inside = np.flatnonzero((track.start < one.end) & (track.end > one.start) & np.isfinite(s))
+            if not len(inside):
                 continue
-            clips = tuple(int(c) for c in track.clip[some[np.lexsort((some, -s[some]))]])
+            clips = tuple(int(c) for c in track.clip[inside[np.lexsort((inside, -s[inside]))]])
             yield Span(track.video, one.start, one.end, peak - STEP * place, clips)

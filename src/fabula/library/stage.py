@@ -80,9 +80,9 @@ def largest(s: Floats, k: int) -> Ints:
     """
     if k >= len(s):
         return np.arange(len(s))
-    some = s[::THIN]
-    if len(some) > (rank := max(2 * k // THIN, THIN)):
-        at = np.flatnonzero(s >= np.partition(some, len(some) - rank)[len(some) - rank])
+    thinned = s[::THIN]
+    if len(thinned) > (rank := max(2 * k // THIN, THIN)):
+        at = np.flatnonzero(s >= np.partition(thinned, len(thinned) - rank)[len(thinned) - rank])
         if k <= len(at) < len(s) // 2:
             return at[largest_of(s[at], k)]
     return largest_of(s, k)
@@ -123,7 +123,7 @@ class Exact:
         """All of a store; refused where it does not fit."""
         need = len(store) * (store.dims * 4 + 36)
         hint = "search within some videos, or build an index: fabula search --store DIR --build-index"
-        if "vectors" not in store.kept:
+        if "vectors" not in store.cache:
             require(need, f"an exact search of {len(store):,} clips", hint)
         return cls(*store.snapshot())
 
@@ -163,9 +163,9 @@ class Exact:
         if allowed is None:
             rows, best = (x[0] for x in top_rows(self.clips.vector, q[None], k))
         else:
-            some = np.flatnonzero(allowed)
-            at, best = (x[0] for x in top_rows(self.clips.vector[some], q[None], k))
-            rows = some[at]
+            permitted = np.flatnonzero(allowed)
+            at, best = (x[0] for x in top_rows(self.clips.vector[permitted], q[None], k))
+            rows = permitted[at]
         return Hits(self.clips.clip[rows], [self.names[v] for v in self.clips.video[rows].tolist()], best)
 
     def tracks(self, videos: Sequence[str]) -> Iterator[Track]:
@@ -217,15 +217,15 @@ class Indexed:
         return ann.around(self.store, hits, videos)
 
     @cached_property
-    def kept(self) -> dict[int, Floats]:
+    def samples(self) -> dict[int, Floats]:
         return {}
 
     def sample(self, n: int) -> Floats:
         from fabula.library import ann
 
-        if n not in self.kept:
-            self.kept[n] = ann.sample(self.store, n)
-        return self.kept[n]
+        if n not in self.samples:
+            self.samples[n] = ann.sample(self.store, n)
+        return self.samples[n]
 
 
 def choose(store: Store) -> tuple[Exact | Indexed, Choice]:
@@ -253,7 +253,7 @@ def check_videos(store: Store, names: Sequence[str]) -> list[str]:
 
             raise InputError("no video of this store has clips under this name", video=name, hint=close_to(name, every))
         if len(found) > 1:
-            seen = f"{len(found)} videos are called so"
-            raise InputError(seen, video=name, hint=f"write the whole name, as {found[0]}")
+            problem = f"{len(found)} videos are called so"
+            raise InputError(problem, video=name, hint=f"write the whole name, as {found[0]}")
         out.append(found[0])
     return list(dict.fromkeys(out))

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from fabula.core.errors import FabulaError, InputError, MissingExtra, shown
 from fabula.io.files import check_path, name_write_failures
 from fabula.library import manifest as about
-from fabula.library.lock import held
+from fabula.library.lock import writer_lock
 from fabula.library.manifest import Manifest
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class Store:
         with named_faults(where):
             self.clips_table = self.base.open_table(manifest.tables["clips"])
             self.videos_table = self.base.open_table(manifest.tables["videos"])
-        self.kept: dict[str, tuple[object, Any]] = {}
+        self.cache: dict[str, tuple[object, Any]] = {}
         self.sound: str | None = None  # the version that is known to hold no half of a commit …
         self.rows: dict[str, Video] = {}  # … and its videos, for whoever writes
         self.stamped = self.stamp()
@@ -100,23 +100,23 @@ class Store:
     def open(cls, where: str | Path, recipe: dict[str, Any] | None = None) -> Self:
         """The store that is there; one of another version, or of another recipe than this, is refused."""
         named = str(where)
-        made = cls(named, read_manifest(named))
+        store = cls(named, read_manifest(named))
         if recipe is not None:
-            about.check_recipe(made.recipe, recipe, named)
-        return made
+            about.check_recipe(store.recipe, recipe, named)
+        return store
 
     @classmethod
     def create(cls, where: str | Path, recipe: dict[str, Any], root: str | Path, weights: str | None = None) -> Self:
         """A new store without clips, where there is none yet."""
         named = str(where)
-        made = Manifest(recipe, str(Path(root).absolute()), weights)
+        manifest = Manifest(recipe, str(Path(root).absolute()), weights)
         if not is_address(named):
             check_new(Path(named))
         base = connect(named)
         with named_faults(named):
-            make_tables(base, made)
-        write_manifest(named, made, base)  # last: what has no manifest is no store
-        return cls(named, made)
+            make_tables(base, manifest)
+        write_manifest(named, manifest, base)  # last: what has no manifest is no store
+        return cls(named, manifest)
 
     # ── what it says of itself ──────────────────────────────────────────────────────────────────────────────────────
 
@@ -150,8 +150,8 @@ class Store:
             return
         manifest = read_manifest(self.where)
         if self.manifest.tables not in (manifest.tables, (manifest.next or {}).get("tables")):
-            seen = f"its vectors were made anew by {manifest.recipe.get('embedder')} meanwhile"
-            raise InputError(seen, file=self.where, hint="open the store again")
+            problem = f"its vectors were made anew by {manifest.recipe.get('embedder')} meanwhile"
+            raise InputError(problem, file=self.where, hint="open the store again")
         self.manifest = replace(self.manifest, root=manifest.root)
         self.stamped = now
 
@@ -166,8 +166,8 @@ class Store:
         return list(self.keep("videos", self.read_videos))
 
     def by_name(self) -> dict[str, Video]:
-        made: dict[str, Video] = self.keep("by name", lambda: {video.video: video for video in self.read_videos()})
-        return made
+        by_name: dict[str, Video] = self.keep("by name", lambda: {video.video: video for video in self.read_videos()})
+        return by_name
 
     def read_videos(self) -> list[Video]:
         with named_faults(self.where):
@@ -196,8 +196,8 @@ class Store:
 
     def snapshot(self) -> tuple[list[Video], Vectors]:
         """Videos and clips of one moment: what `Vectors.video` counts is this list, whoever writes meanwhile."""
-        made: tuple[list[Video], Vectors] = self.keep("vectors", self.read_snapshot)
-        return made
+        snapshot: tuple[list[Video], Vectors] = self.keep("vectors", self.read_snapshot)
+        return snapshot
 
     def read_snapshot(self) -> tuple[list[Video], Vectors]:
         """Numbers first, then vectors one batch at a time into their places: nothing is in memory twice."""
@@ -228,30 +228,30 @@ class Store:
         if not path.is_relative_to(root):
             raise InputError("lies outside of the root of the videos", video=video, hint="index the folder anew")
         if not path.is_file():
-            seen = "is not there" if root.is_dir() else f"is not there, nor is the root of the videos, {root}"
+            problem = "is not there" if root.is_dir() else f"is not there, nor is the root of the videos, {root}"
             hint = "fabula index ROOT --store DIR --moved says where they are now"
-            raise InputError(seen, file=path, hint=hint)
+            raise InputError(problem, file=path, hint=hint)
         return path
 
     def keep(self, what: str, make: Any) -> Any:
         """What was made of this version of the rows, made once."""
         with self.lock:
             version = self.version
-            if what not in self.kept or self.kept[what][0] != version:
+            if what not in self.cache or self.cache[what][0] != version:
                 try:
-                    self.kept[what] = (version, make())
+                    self.cache[what] = (version, make())
                 except InputError:  # rows that were tidied away while they were read
                     if version == (version := self.version):
                         raise
-                    self.kept[what] = (version, make())
-            return self.kept[what][1]
+                    self.cache[what] = (version, make())
+            return self.cache[what][1]
 
     # ── writing, by the index alone ─────────────────────────────────────────────────────────────────────────────────
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[Writer]:
         """Whoever writes is alone, and sees what was written before."""
-        with held(self.folder):
+        with writer_lock(self.folder):
             yield Writer(self)
 
 
@@ -301,17 +301,17 @@ class Writer:
         replaced = [e.video.video for e in entries if (old := self.there.get(e.video.video)) and old.clips]
         for entry in entries:
             number = self.number(entry.video.video)
-            seen = Video(entry.video.video, number, *astuple(entry.video)[2:])
-            rows.append(seen)
-            self.there[seen.video] = seen
-        made = clip_rows(entries, [row.number for row in rows], self.store.dims)
+            video = Video(entry.video.video, number, *astuple(entry.video)[2:])
+            rows.append(video)
+            self.there[video.video] = video
+        batch = clip_rows(entries, [row.number for row in rows], self.store.dims)
         with named_faults(self.store.where):
             table = self.store.clips_table
             if not replaced:  # the quick way: nothing of them is there
-                table.add(made)
-            elif made.num_rows:
+                table.add(batch)
+            elif batch.num_rows:
                 merge = table.merge_insert("clip").when_matched_update_all().when_not_matched_insert_all()
-                merge.when_not_matched_by_source_delete(in_videos(replaced)).execute(made)
+                merge.when_not_matched_by_source_delete(in_videos(replaced)).execute(batch)
             else:
                 table.delete(in_videos(replaced))
             upsert = self.store.videos_table.merge_insert("video").when_matched_update_all()
@@ -457,8 +457,8 @@ def check_new(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         strange = [f.name for f in folder.iterdir() if f.suffix not in (".lance", ".lock", ".tmp")]
     if strange:
-        seen = f"is not empty and no store of clips: {shown(strange[0])} is in it"
-        raise InputError(seen, file=folder, hint="name another folder with --store")
+        problem = f"is not empty and no store of clips: {shown(strange[0])} is in it"
+        raise InputError(problem, file=folder, hint="name another folder with --store")
 
 
 def list_tables(where: str, base: Any) -> list[str]:
@@ -516,16 +516,16 @@ def named_faults(where: str) -> Iterator[None]:
     except FabulaError:
         raise
     except (OSError, RuntimeError, ValueError) as error:
-        said = " ".join(str(error).split())
+        reason = " ".join(str(error).split())
         hint = "check the disk, the address and their rights; what was committed before is whole"
-        raise InputError(f"cannot be used ({explain(said)})", file=where, hint=hint) from None
+        raise InputError(f"cannot be used ({explain(reason)})", file=where, hint=hint) from None
 
 
-def explain(said: str) -> str:
+def explain(reason: str) -> str:
     """The cause in a chain of Lance's errors."""
     for cause in ("No space left on device", "File too large", "Disk quota exceeded", "Permission denied"):
-        if cause.lower() in said.lower():
+        if cause.lower() in reason.lower():
             return cause
-    return re.sub(r",? ?/\S*\.rs(:\d+)*", "", said.removeprefix("lance error: "))[
+    return re.sub(r",? ?/\S*\.rs(:\d+)*", "", reason.removeprefix("lance error: "))[
         :160
     ]  # where in Lance is nobody's affair

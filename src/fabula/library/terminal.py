@@ -33,8 +33,8 @@ def way_of(environment: Mapping[str, str], tty: bool) -> Way | None:
 def show(jpeg: bytes, way: Way, rows: int = 6) -> str:
     """The text that makes a terminal show a picture, so many lines high."""
     if way == "iterm":
-        said = base64.b64encode(jpeg).decode()
-        return f"\033]1337;File=inline=1;size={len(jpeg)};height={rows};preserveAspectRatio=1:{said}\a"
+        encoded = base64.b64encode(jpeg).decode()
+        return f"\033]1337;File=inline=1;size={len(jpeg)};height={rows};preserveAspectRatio=1:{encoded}\a"
     from fabula.library.pictures import read_image
 
     picture = read_image(jpeg)

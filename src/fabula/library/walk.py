@@ -15,14 +15,14 @@ from pathlib import Path
 from fabula.core.errors import InputError
 from fabula.core.notes import ignore
 from fabula.io.files import check_path
-from fabula.library.look import Job
+from fabula.library.scan import Job
 from fabula.library.store import Video
 from fabula.media.base import stamp
 from fabula.media.decode import ENDINGS
 
 
 @dataclass(frozen=True)
-class Found:
+class VideoFile:
     """A file that is a video by its name."""
 
     path: Path
@@ -30,17 +30,17 @@ class Found:
     mtime_ns: int
 
 
-def find_root(given: str | Path) -> Path:
-    root = check_path(given)
+def find_root(folder: str | Path) -> Path:
+    root = check_path(folder)
     if not root.is_dir():
-        seen = "no such folder" if not root.exists() else "is no folder"
-        raise InputError(seen, file=root, hint="name the folder of the videos; a store keeps all that lie below it")
+        problem = "no such folder" if not root.exists() else "is no folder"
+        raise InputError(problem, file=root, hint="name the folder of the videos; a store keeps all that lie below it")
     return root.resolve()
 
 
-def walk(root: Path, warn: Callable[[str], None] = ignore) -> dict[str, Found]:
+def walk(root: Path, warn: Callable[[str], None] = ignore) -> dict[str, VideoFile]:
     """Name → file, in the order of names. A folder that cannot be read is no folder without videos: it is refused."""
-    found: dict[str, Found] = {}
+    found: dict[str, VideoFile] = {}
     passed: list[str] = []
     for path in sorted(list_files(root)):
         name = path.relative_to(root).as_posix()
@@ -53,7 +53,7 @@ def walk(root: Path, warn: Callable[[str], None] = ignore) -> dict[str, Found]:
             passed.append(f"{name!r} (a link out of the folder)")
             continue
         try:
-            found[name] = Found(path, *stamp(path))
+            found[name] = VideoFile(path, *stamp(path))
         except FileNotFoundError:  # gone meanwhile, or a link to nothing
             continue
         except OSError as error:
@@ -71,20 +71,20 @@ def list_files(root: Path) -> list[Path]:
     """All below it that end as videos do and are not hidden."""
 
     def refuse(error: OSError) -> None:
-        seen = f"cannot be read ({error.strerror})"
-        raise InputError(seen, file=error.filename, hint="its videos would pass for deleted; nothing was changed")
+        problem = f"cannot be read ({error.strerror})"
+        raise InputError(problem, file=error.filename, hint="its videos would pass for deleted; nothing was changed")
 
-    made = []
+    files = []
     for inside, folders, names in os.walk(root, onerror=refuse):
         folders[:] = [name for name in folders if not name.startswith(".")]
         for name in names:
             path = Path(inside, name)
             if path.suffix.lower() in ENDINGS and not name.startswith(".") and path.is_file():
-                made.append(path)
-    return made
+                files.append(path)
+    return files
 
 
-def compare(there: Mapping[str, Video], found: Mapping[str, Found], retry: bool) -> tuple[list[Job], list[str]]:
+def compare(there: Mapping[str, Video], found: Mapping[str, VideoFile], retry: bool) -> tuple[list[Job], list[str]]:
     """What is to be looked at, and the videos whose files are gone."""
     todo: list[Job] = []
     for name, file in found.items():

@@ -1,18 +1,18 @@
-"""One HTTP client for language models: any OpenAI-compatible endpoint, with record and replay. Knows not what is asked.
+"""One HTTP client for language models: any OpenAI-compatible endpoint, with record and replay.
 
     call.py      a call: model, prompt, images, parameters; the same ones have the same key, for ever
-    answer.py    what an endpoint's reply holds, or why it is no answer
-    limits.py    how many requests and tokens a minute, how many at once
-    wire.py      every byte that comes from an endpoint: bounded in size and time, without the key
-    client.py    sends calls: retries, Retry-After, the context checked before anything is sent
-    batch.py     the same calls through a batch endpoint
+    answer.py    the answer in an endpoint's reply, or why the reply has none
+    limits.py    requests and tokens per minute, concurrent requests
+    wire.py      reads replies with limits on size and time, and removes the key
+    client.py    sends calls: retries, Retry-After, a check of the context length before sending
+    batch.py     sends the same calls through a batch endpoint
     record.py    answers as lines of a file: recorded, and replayed without a network
-    session.py   one asker for a whole run, asked from plain code; what was asked is counted and hashed
+    session.py   one client for a whole run, called from synchronous code; counts and hashes its calls
     prices.py    tokens → money
-    fake.py      an endpoint that ships for tests and dry runs, with every fault that real ones have
+    fake.py      a built-in endpoint for tests and dry runs, with every fault of a real one
     options.py   the flags of all verbs that ask a model
 
-An asker is whatever has `async ask(call) → Answer`: the client, a record around it, a replay, a store of one's own.
+A client is any object with `async ask(call) → Answer`: the HTTP client, a recorder around it, a replay, a batcher.
 """
 
 from fabula.llm.answer import Answer, CallError, EndpointError

@@ -43,11 +43,11 @@ class CallError(FabulaError):
     usage: tuple[int | None, int | None] = (None, None)  # tokens that a reply of a batch says it took
 
     def __init__(self, message: str, kind: str = "server", attempts: int = 1) -> None:
-        self.kind, self.attempts, self.said = kind, attempts, message
+        self.kind, self.attempts, self.message = kind, attempts, message
         super().__init__(message)
 
     def __reduce__(self) -> tuple[type[CallError], tuple[str, str, int]]:
-        return type(self), (self.said, self.kind, self.attempts)
+        return type(self), (self.message, self.kind, self.attempts)
 
 
 class EndpointError(CallError):
@@ -70,8 +70,8 @@ def read_document(document: Any, seconds: float) -> Answer:
         content = choice["message"]["content"]
         finish = choice.get("finish_reason")
     except (KeyError, IndexError, TypeError, AttributeError):
-        told = document.get("error") if isinstance(document, dict) else None
-        problem = f"the reply has no choices[0].message.content, but {shown(told or document, 120)}"
+        error_field = document.get("error") if isinstance(document, dict) else None
+        problem = f"the reply has no choices[0].message.content, but {shown(error_field or document, 120)}"
         raise ReplyError(problem, usage=usage) from None
     finish = finish[:40] if isinstance(finish, str) and finish else "stop"
     if isinstance(content, list):  # parts

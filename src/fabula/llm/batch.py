@@ -1,14 +1,15 @@
-"""Calls through a batch endpoint (POST /files, POST /batches): slower, and cheaper where it is offered.
+"""Calls through a batch endpoint (POST /files, POST /batches): slower and cheaper, where an endpoint offers it.
 
-A batch is a file of lines {"custom_id": the call's key, "method", "url", "body"}; its answers come back by that id in
-any order, and a line that failed is a CallError like any other.
+A batch is a file of lines {"custom_id": the call's key, "method", "url", "body"}. Its answers return by that id in any
+order, and a failed line is a CallError like any other.
 
-    ask_batch   the answers of some calls, sent as one batch or waited for where they were sent before
-    Batcher     an asker: calls that are asked for while nothing else moves go out together
+    ask_batch   sends calls as one batch, or waits for a batch that was sent before
+    Batcher     a client that collects calls and sends them together
 
-Nothing is sent twice, whenever the process dies. Before a batch is made its tag and keys go into a ledger, the tag goes
-along as the batch's metadata, and its id is written beside the tag when it is known. What died in between is found by
-its tag in the endpoint's list (GET /batches); where the endpoint has no such batch, it was never made.
+Nothing is sent twice, even if the process is killed. Before a batch is created its tag and keys are written to a
+ledger; the tag is also the batch's metadata, and the ledger gets the batch's id as soon as it is known. After a kill
+in between, the batch is looked up by its tag in the endpoint's list (GET /batches); if it is absent, it was never
+created.
 """
 
 from __future__ import annotations
@@ -26,8 +27,17 @@ from urllib.parse import quote
 from fabula.core.errors import shown
 from fabula.llm.answer import Answer, Attempt, CallError, EndpointError, ReplyError
 from fabula.llm.call import Call
-from fabula.llm.client import FIRST, SLOWEST, Client
-from fabula.llm.wire import LONGEST, Reply, Request, Trouble, describe_document, read_json
+from fabula.llm.client import FIRST, SLOWEST, HttpClient
+from fabula.llm.wire import (
+    LONGEST,
+    EndpointClosed,
+    Reply,
+    Request,
+    RequestFailed,
+    RequestRefused,
+    describe_document,
+    read_json,
+)
 
 MOST = 50_000  # calls of one batch, as hosts have it
 HEAVIEST = 90 << 20  # bytes of one batch
@@ -42,60 +52,60 @@ TAG = "fabula"  # our word in a batch's metadata
 
 ID = re.compile(r"(?!.*(?:^|/)\.{0,2}(?:/|$))[A-Za-z0-9._~:@=+/-]{1,256}")  # of a file or batch: no path out of its own
 
-Found = dict[str, Answer | CallError]
+Answers = dict[str, Answer | CallError]  # by the calls' keys
 T = TypeVar("T")
 
 
 class UnknownError(EndpointError):
-    """The endpoint knows nothing of this batch, or of batches at all."""
+    """The endpoint does not know this batch, or does not offer batches."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A batch that was made, or was about to be."""
+    """A batch that was created, or was about to be."""
 
     tag: str
     keys: tuple[str, ...]
-    id: str | None = None  # None: nobody knows whether it was made
+    id: str | None = None  # None: it is not known whether it was created
 
 
 class Ledger(Protocol):
-    """Where batches are remembered."""
+    """Remembers batches."""
 
     def batches(self) -> Iterable[Sent]: ...
     def put_batch(self, sent: Sent) -> None:
-        """Also: with its id, in the place of the one without."""
+        """Store a batch; one with an id replaces the same one without."""
 
     def drop_batch(self, tag: str) -> None: ...
 
 
 def cut_batches(calls: Sequence[Call]) -> Iterator[list[Call]]:
-    """In the sizes that hosts take."""
-    held: list[Call] = []
+    """Split calls into batches of the sizes that hosts accept."""
+    batch: list[Call] = []
     size = 0
     for call in calls:
         own = len(call.prompt) + sum(len(i.data or b"") * 4 // 3 for i in call.images) + 2000
-        if held and (len(held) == MOST or size + own > HEAVIEST):
-            yield held
-            held, size = [], 0
-        held.append(call)
+        if batch and (len(batch) == MOST or size + own > HEAVIEST):
+            yield batch
+            batch, size = [], 0
+        batch.append(call)
         size += own
-    if held:
-        yield held
+    if batch:
+        yield batch
 
 
 # ── one batch ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 async def ask_batch(
-    client: Client,
+    client: HttpClient,
     calls: Sequence[Call],
     *,
     known: str | None = None,
     remember: Callable[[str], None] = lambda batch: None,
     pause: float = 30.0,
-) -> Found:
-    """The answers of one batch by their keys. `known` is the id of a batch that was sent before with these calls."""
+) -> Answers:
+    """The answers of one batch by their keys. `known`: the id of an earlier batch of these calls."""
     batch = known
     if batch is None:
         batch = await send_batch(client, calls, uuid.uuid4().hex)
@@ -103,8 +113,8 @@ async def ask_batch(
     return await wait_batch(client, batch, [call.key for call in calls], pause)
 
 
-async def send_batch(client: Client, calls: Sequence[Call], tag: str) -> str:
-    """Make a batch of that tag; returns its id."""
+async def send_batch(client: HttpClient, calls: Sequence[Call], tag: str) -> str:
+    """Create a batch with this tag; returns its id."""
     lines = [
         {"custom_id": c.key, "method": "POST", "url": "/v1/chat/completions", "body": c.body(client.with_schema)}
         for c in calls
@@ -128,15 +138,15 @@ async def send_batch(client: Client, calls: Sequence[Call], tag: str) -> str:
             tries += 1
             if tries > client.options.retries or not await is_listing(client):
                 raise
-            if batch := await find_batch(client, tag):  # it was made, and its reply was lost
+            if batch := await find_batch(client, tag):  # it was created, and its reply was lost
                 return batch
             await asyncio.sleep(min(SLOWEST, FIRST * 2**tries))
 
 
 async def wait_batch(
-    client: Client, batch: str, keys: Sequence[str], pause: float = 30.0, longest: float = WAIT
-) -> Found:
-    """The answers of a batch that was made; UnknownError where the endpoint does not know it."""
+    client: HttpClient, batch: str, keys: Sequence[str], pause: float = 30.0, longest: float = WAIT
+) -> Answers:
+    """Wait for the answers of a batch. UnknownError: the endpoint does not know it."""
     began, path = time.perf_counter(), f"/batches/{quote(read_id({'id': batch}))}"
     while (state := await talk(client, "GET", path)).get("status") not in ENDED:
         if not isinstance(state.get("status"), str):
@@ -145,7 +155,7 @@ async def wait_batch(
             raise EndpointError(f"{path}: still {client.clean(state['status'])} after {longest:g} s", "batch")
         await asyncio.sleep(pause)
     seconds = (time.perf_counter() - began) / max(1, len(keys))
-    found: Found = {}
+    found: Answers = {}
     for name in ("output_file_id", "error_file_id"):
         if state.get(name):
             found |= await fetch_lines(client, read_id(state, name), set(keys), seconds)
@@ -153,7 +163,7 @@ async def wait_batch(
     return {key: found.get(key, CallError(client.clean(lost), "batch")) for key in keys}
 
 
-async def is_listing(client: Client) -> bool:
+async def is_listing(client: HttpClient) -> bool:
     """Whether the endpoint lists its batches."""
     try:
         await talk(client, "GET", "/batches?limit=1")
@@ -162,48 +172,48 @@ async def is_listing(client: Client) -> bool:
         return False
 
 
-async def find_batch(client: Client, tag: str) -> str | None:
-    """The id of the batch of that tag, if the endpoint has it."""
+async def find_batch(client: HttpClient, tag: str) -> str | None:
+    """The id of the batch with this tag, if the endpoint has it."""
     after = ""
     try:
         async with asyncio.timeout(client.options.timeout):
             for _ in range(PAGES):
                 listed = await talk(client, "GET", f"/batches?limit={LISTED}{after}")
-                some = listed.get("data")
-                some = [entry for entry in some if isinstance(entry, dict)] if isinstance(some, list) else []
-                for entry in some:
-                    told = entry.get("metadata")
-                    if isinstance(told, dict) and told.get(TAG) == tag:
+                entries = listed.get("data")
+                entries = [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
+                for entry in entries:
+                    metadata = entry.get("metadata")
+                    if isinstance(metadata, dict) and metadata.get(TAG) == tag:
                         return read_id(entry)
-                if not listed.get("has_more") or not some:
+                if not listed.get("has_more") or not entries:
                     return None
-                after = f"&after={quote(read_id(some[-1]), safe='')}"
+                after = f"&after={quote(read_id(entries[-1]), safe='')}"
     except TimeoutError:
         raise EndpointError("/batches: the list of batches takes too long", "batch") from None
     return None
 
 
 def read_id(document: dict[str, Any], name: str = "id") -> str:
-    """The id of a file or a batch; EndpointError where it is none that can stand in an address."""
+    """The id of a file or a batch. EndpointError: it cannot be part of a URL."""
     found = document.get(name)
     if not isinstance(found, str) or not ID.fullmatch(found):
         raise EndpointError(f"the endpoint gives {shown(found)} as the {name} of a file or batch", "batch")
     return found
 
 
-def read_line(client: Client, line: bytes, wanted: Collection[str], seconds: float) -> Found:
-    """One answer of a batch, by its key; nothing where the line is not one, or nobody wants it."""
+def read_line(client: HttpClient, line: bytes, wanted: Collection[str], seconds: float) -> Answers:
+    """One answer of a batch, by its key; empty if the line is not an answer or its key is not wanted."""
     try:
-        told = read_json(line, client.secret)
+        document = read_json(line, client.secret)
     except ReplyError:
         return {}
-    key = told.get("custom_id") if isinstance(told, dict) else None
-    response = told.get("response") if isinstance(told, dict) else None
+    key = document.get("custom_id") if isinstance(document, dict) else None
+    response = document.get("response") if isinstance(document, dict) else None
     if not isinstance(key, str) or key not in wanted or not isinstance(response, dict):
         return {}
     if response.get("status_code") != 200:
-        said = f"{shown(response.get('status_code'), 20)}: {describe_document(response.get('body'))}"
-        return {key: CallError(client.clean(said), "batch")}
+        message = f"{shown(response.get('status_code'), 20)}: {describe_document(response.get('body'))}"
+        return {key: CallError(client.clean(message), "batch")}
     try:
         return {key: client.read_answer(response.get("body"), seconds)}
     except ReplyError as error:
@@ -212,38 +222,38 @@ def read_line(client: Client, line: bytes, wanted: Collection[str], seconds: flo
         return {key: failed}
 
 
-# ── an asker ───────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── a client ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 class Batcher:
-    """`async with Batcher(client, ledger) as asker`: many are asked at once, and answered batch by batch.
+    """`async with Batcher(client, ledger) as client`: collects calls and sends them in batches.
 
-    `busy()` is true while somebody is at work who may ask next (frames are decoded in threads): a batch waits for that.
+    `busy()` is true while work that may lead to more calls runs (threads that decode frames): a batch waits for it.
     """
 
     def __init__(
         self,
-        client: Client,
+        client: HttpClient,
         ledger: Ledger,
         busy: Callable[[], bool] = lambda: False,
         pause: float = 30.0,
         longest: float = WAIT,
     ) -> None:
         self.client, self.ledger, self.busy, self.pause, self.longest = client, ledger, busy, pause, longest
-        self.sent: dict[str, Sent] = {}  # by key, what is under way
+        self.sent: dict[str, Sent] = {}  # batches under way, by the calls' keys
         self.waiting: dict[str, asyncio.Future[Answer]] = {}
-        self.arrived: Found = {}  # answers that nobody has asked for yet
+        self.arrived: Answers = {}  # answers that no caller waits for yet
         self.queue: list[Call] = []
-        self.calls: dict[str, Call] = {}  # of those that wait
+        self.calls: dict[str, Call] = {}  # calls that wait for an answer
         self.plain: set[str] = set()  # keys that were sent without a schema
         self.lost: set[str] = set()  # keys of a batch that the endpoint lost once
-        self.fault: BaseException | None = None  # what ended one of the tasks
-        self.over: set[str] = set()  # tags of batches whose answers have all been handed out
+        self.fault: BaseException | None = None  # the error that ended one of the tasks
+        self.over: set[str] = set()  # tags of batches whose answers have all been delivered
         self.tasks: dict[str, asyncio.Task[None]] = {}
 
     async def __aenter__(self) -> Batcher:
         for sent in list(self.ledger.batches()):
-            if sent.id is None:  # died while it was made
+            if sent.id is None:  # the process was killed while it was created
                 batch = await find_batch(self.client, sent.tag) if await is_listing(self.client) else None
                 if batch is None:
                     self.ledger.drop_batch(sent.tag)
@@ -257,12 +267,12 @@ class Batcher:
         for task in self.tasks.values():
             task.cancel()
         await asyncio.gather(*self.tasks.values(), return_exceptions=True)
-        if kind is None:  # whatever was handed out has been stored by now
+        if kind is None:  # all delivered answers are stored by now
             for tag in self.over:
                 self.ledger.drop_batch(tag)
 
     async def ask(self, call: Call) -> Answer:
-        """The answer, when its batch has come back; CallError where its line failed."""
+        """The answer, once its batch is done. CallError: its line failed."""
         if self.fault is not None:
             raise self.fault
         await self.client.check_context(call)
@@ -295,7 +305,7 @@ class Batcher:
             self.tasks[name] = asyncio.create_task(self.supervise(work))
 
     async def supervise(self, work: Callable[[], Awaitable[None]]) -> None:
-        """Nobody awaits a task: whatever ends it reaches everybody who waits for an answer."""
+        """Run a task that nothing awaits: its error reaches every caller that waits for an answer."""
         try:
             await work()
         except asyncio.CancelledError:
@@ -313,7 +323,7 @@ class Batcher:
         self.begin(sent.tag, lambda: self.wait(sent))
 
     async def send_when_quiet(self) -> None:
-        """One batch, or several, of all that was asked for before everybody waited."""
+        """Send all queued calls, in one or more batches, once no new calls arrive."""
         while self.queue:
             before = len(self.queue)
             for _ in range(QUIET):
@@ -333,13 +343,13 @@ class Batcher:
         try:
             sent = Sent(sent.tag, sent.keys, await send_batch(self.client, calls, sent.tag))
         except UnknownError as error:
-            said = f"{self.client.options.url} takes no batches ({error})"
-            self.fail(sent.keys, EndpointError(said, "batch"))
+            message = f"{self.client.options.url} takes no batches ({error})"
+            self.fail(sent.keys, EndpointError(message, "batch"))
             self.ledger.drop_batch(sent.tag)
             return
         except CallError as error:
             self.fail(sent.keys, error)
-            return  # the ledger keeps it: whether it was made is found out by its tag
+            return  # the ledger keeps it: its tag shows later whether it was created
         self.ledger.put_batch(sent)
         self.sent |= dict.fromkeys(sent.keys, sent)
         self.watch(sent)
@@ -348,7 +358,7 @@ class Batcher:
         assert sent.id is not None
         try:
             found = await wait_batch(self.client, sent.id, sent.keys, self.pause, self.longest)
-        except UnknownError as error:  # it is gone: what is still wanted of it is sent anew, once
+        except UnknownError as error:  # it is gone: calls that still wait are sent again, once
             self.ledger.drop_batch(sent.tag)
             for key in sent.keys:
                 self.sent.pop(key, None)
@@ -383,7 +393,7 @@ class Batcher:
             self.begin("send", self.send_when_quiet)
 
     def is_about_schema(self, key: str, error: CallError) -> bool:
-        """Whether the endpoint refused the schema alone, and was not asked without it before."""
+        """Whether the endpoint refuses only the schema, and was not asked without it before."""
         wanted = self.calls[key].schema is not None and key not in self.plain
         return (
             wanted
@@ -416,14 +426,14 @@ class Batcher:
 
 
 async def talk(
-    client: Client,
+    client: HttpClient,
     method: str,
     path: str,
     content: bytes = b"",
     headers: dict[str, str] | None = None,
     retries: int | None = None,
 ) -> dict[str, Any]:
-    """A small request and the object that it is answered with. UnknownError: 404."""
+    """Send a small request; returns the JSON object of its reply. UnknownError: 404."""
 
     async def attempt() -> dict[str, Any]:
         reply = await fetch(client, Request(method, path, content, headers))
@@ -435,12 +445,12 @@ async def talk(
     return await insist(client, path, attempt, retries)
 
 
-async def fetch_lines(client: Client, file: str, wanted: Collection[str], seconds: float) -> Found:
-    """The answers in a file of the endpoint, read line by line as it comes."""
+async def fetch_lines(client: HttpClient, file: str, wanted: Collection[str], seconds: float) -> Answers:
+    """The answers in a file of the endpoint, read line by line as they arrive."""
     path = f"/files/{quote(file)}/content"
 
-    async def attempt() -> Found:
-        found: Found = {}
+    async def attempt() -> Answers:
+        found: Answers = {}
         rest, read = bytearray(), 0
 
         def take(piece: bytes) -> None:
@@ -452,10 +462,10 @@ async def fetch_lines(client: Client, file: str, wanted: Collection[str], second
                     found.update(read_line(client, line, wanted, seconds))
                     read += 1
                     if read > 2 * len(wanted) + SPARE:
-                        raise Trouble("length", f"more than {read - 1:,} lines to {len(wanted):,} calls")
+                        raise RequestFailed("length", f"more than {read - 1:,} lines to {len(wanted):,} calls")
                 rest[:] = last
             if len(rest) > LONGEST:
-                raise Trouble("length", f"a line of more than {LONGEST >> 20} MB")
+                raise RequestFailed("length", f"a line of more than {LONGEST >> 20} MB")
 
         await fetch(client, Request("GET", path, limit=LONGEST + ANSWER * len(wanted), take=take))
         return found | read_line(client, bytes(rest), wanted, seconds)
@@ -466,26 +476,26 @@ async def fetch_lines(client: Client, file: str, wanted: Collection[str], second
         raise EndpointError(str(error), "batch") from None
 
 
-async def insist(client: Client, path: str, attempt: Callable[[], Awaitable[T]], retries: int | None = None) -> T:
-    """What an attempt brings, tried again where that may help."""
+async def insist(client: HttpClient, path: str, attempt: Callable[[], Awaitable[T]], retries: int | None = None) -> T:
+    """Repeat an attempt until it succeeds, while another try may help."""
     tries, most = 0, client.options.retries if retries is None else retries
     while True:
         tries += 1
         try:
             return await attempt()
-        except (Trouble, ReplyError) as error:
-            trouble = error if isinstance(error, Trouble) else Trouble(error.kind, str(error))
-        said = client.clean(f"{path}: {trouble.message}")
-        if trouble.status in (404, 405):
-            raise UnknownError(said, "batch", tries)
-        if trouble.closed or not trouble.again or tries > most:
-            raise EndpointError(said, "batch", tries)
-        pause = FIRST * 2 ** (tries - 1) if trouble.wait is None else trouble.wait
+        except (RequestFailed, ReplyError) as error:
+            failure = error if isinstance(error, RequestFailed) else RequestFailed(error.kind, str(error))
+        message = client.clean(f"{path}: {failure.message}")
+        if failure.status in (404, 405):
+            raise UnknownError(message, "batch", tries)
+        if isinstance(failure, RequestRefused | EndpointClosed) or tries > most:
+            raise EndpointError(message, "batch", tries)
+        pause = FIRST * 2 ** (tries - 1) if failure.wait is None else failure.wait
         await asyncio.sleep(min(SLOWEST, pause))
 
 
-async def fetch(client: Client, request: Request) -> Reply:
-    """A good reply, or Trouble."""
+async def fetch(client: HttpClient, request: Request) -> Reply:
+    """A reply of status 200, or RequestFailed."""
     reply = await client.fetch(request)
     if reply.status != 200:
         raise client.explain(reply)
@@ -493,7 +503,7 @@ async def fetch(client: Client, request: Request) -> Reply:
 
 
 def make_form(data: bytes) -> tuple[bytes, dict[str, str]]:
-    """The lines of a batch as POST /files takes them: the body of a form, and its header."""
+    """The lines of a batch as the body and header of a form, for POST /files."""
     mark = uuid.uuid4().hex
     parts = (
         f'--{mark}\r\ncontent-disposition: form-data; name="purpose"\r\n\r\nbatch\r\n'

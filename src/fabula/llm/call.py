@@ -90,9 +90,9 @@ class Call:
         return int(most)
 
 
-def hash_call(told: Mapping[str, Any]) -> str:
+def hash_call(call: Mapping[str, Any]) -> str:
     """The key of a call by what `to_dict` says of it."""
-    text = json.dumps({"call": 1, **told}, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    text = json.dumps({"call": 1, **call}, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 

@@ -1,15 +1,16 @@
-"""Sends calls to an OpenAI-compatible endpoint, and keeps at it.
+"""Sends calls to an OpenAI-compatible endpoint, and retries.
 
-    asked too fast (429), faults of the server (5xx), timeouts, cut connections, replies that are no answers
-        → again, after Retry-After or after 0.5 · 2ⁿ s (half of it by chance), up to `retries` times
-    a request that the endpoint refuses (400, 413, 422)     → that call fails
-    a key, an address or an account that it refuses         → EndpointError: no call can succeed
+    too many requests (429), server errors (5xx), timeouts, broken connections, replies without an answer
+        → RequestFailed: send again after Retry-After, or after 0.5 · 2ⁿ s (half of it random), up to `retries` times
+    a request that the endpoint refuses (400, 413, 422)     → RequestRefused: that call fails
+    a JSON schema that it refuses                           → SchemaRefused: send again without the schema
+    a key, an address or an account that it refuses         → EndpointClosed: no call can succeed
 
-Requests that are under way at once go over as many small pools of one connection: httpcore's pool looks at all of its
-connections at every request, which takes 9 ms of one where there are a hundred.
+Each concurrent request has its own pool of one connection: httpcore's pool scans all of its connections at every
+request, which takes 9 ms with a hundred of them.
 
-Redirects are not followed: the key goes to the address that was named, and nowhere else. Whatever comes back comes
-through wire.py, bounded in bytes and seconds, and has the key taken out of it before anybody sees it.
+Redirects are not followed: the key goes only to the address that the user names. wire.py reads every reply with limits
+on bytes and seconds, and removes the key from it.
 """
 
 from __future__ import annotations
@@ -28,7 +29,20 @@ from fabula.llm.answer import Answer, Attempt, CallError, EndpointError, ReplyEr
 from fabula.llm.call import Call
 from fabula.llm.limits import Limits
 from fabula.llm.options import UNNAMED, EndpointOptions
-from fabula.llm.wire import Lane, Reply, Request, Secret, Trouble, describe_error, exchange, read_json
+from fabula.llm.wire import (
+    Connection,
+    EndpointClosed,
+    Reply,
+    Request,
+    RequestFailed,
+    RequestRefused,
+    SchemaRefused,
+    Secret,
+    as_failure,
+    describe_error,
+    exchange,
+    read_json,
+)
 
 FIRST, SLOWEST = 0.5, 60.0  # seconds between tries
 PATIENCE = 900.0  # seconds that an endpoint may ask us to wait
@@ -41,41 +55,41 @@ LENGTHS = ("max_model_len", "context_length", "context_window", "n_ctx", "n_ctx_
 Note = Callable[[Attempt], None]
 
 
-class Asker(Protocol):
-    """Whatever answers calls."""
+class Client(Protocol):
+    """Anything that answers calls: an HTTP client, a recorder around one, a replay, a batch client."""
 
     async def ask(self, call: Call) -> Answer:
         """The answer, or CallError."""
 
 
-def forget(attempt: Attempt) -> None:
-    """For those who do not log failures."""
+def ignore(attempt: Attempt) -> None:
+    """The default: failed attempts are not logged."""
 
 
-class Client:
-    """`async with Client(options) as client: answer = await client.ask(call)`."""
+class HttpClient:
+    """`async with HttpClient(options) as client: answer = await client.ask(call)`."""
 
     def __init__(
-        self, options: EndpointOptions, note: Note = forget, make_lane: Callable[[], Lane] | None = None
+        self, options: EndpointOptions, note: Note = ignore, open_connection: Callable[[], Connection] | None = None
     ) -> None:
-        """`make_lane`: opens a connection of another kind than HTTP, for the endpoint that ships."""
-        self.options, self.note, self.make_lane = options, note, make_lane
+        """`open_connection`: opens another kind of connection than HTTP, for the built-in fake endpoint."""
+        self.options, self.note, self.open_connection = options, note, open_connection
         self.limits = Limits(options.concurrency, options.rpm, options.tpm)
         self.secret = Secret(options.read_key())
         self.has_key = bool(options.read_key())
         self.with_schema = options.schema != "never"
         self.listing: asyncio.Task[list[dict[str, Any]] | None] | None = None  # of the endpoint's models
         self.errors: tuple[type[Exception], ...] = ()
-        self.lanes: list[Lane] = []
-        self.free: list[Lane] = []  # the last used first: its connection is open
+        self.connections: list[Connection] = []
+        self.free: list[Connection] = []  # the last one was used last: it is still open
 
-    async def __aenter__(self) -> Client:
-        if self.make_lane is None:
-            self.make_lane = self.prepare_http()
+    async def __aenter__(self) -> HttpClient:
+        if self.open_connection is None:
+            self.open_connection = self.prepare_http()
         return self
 
-    def prepare_http(self) -> Callable[[], Lane]:
-        """Opens connections, each with a pool of its own."""
+    def prepare_http(self) -> Callable[[], Connection]:
+        """A function that opens connections, each with its own pool."""
         try:
             import httpx
         except ImportError:
@@ -98,113 +112,116 @@ class Client:
     async def __aexit__(self, *error: object) -> None:
         if self.listing is not None:
             self.listing.cancel()
-        for lane in self.lanes:
-            await lane.aclose()
+        for connection in self.connections:
+            await connection.aclose()
 
     async def fetch(self, request: Request, seconds: float | None = None) -> Reply:
-        """The reply to any request, by a connection that is free; Trouble where there is no whole one."""
-        assert self.make_lane is not None, "a client is entered before it is asked"
+        """The reply to any request, over a free connection. RequestFailed: no complete reply arrives."""
+        assert self.open_connection is not None, "enter the client before asking it"
         if self.free:
-            lane = self.free.pop()
+            connection = self.free.pop()
         else:
-            lane = self.make_lane()
-            self.lanes.append(lane)
+            connection = self.open_connection()
+            self.connections.append(connection)
         try:
-            return await exchange(lane, request, self.options.timeout if seconds is None else seconds, self.errors)
-        except Trouble as trouble:
-            if trouble.kind == "connection":
-                trouble.message = f"no connection to {self.options.url} ({trouble.message}); is a server running there?"
+            return await exchange(
+                connection, request, self.options.timeout if seconds is None else seconds, self.errors
+            )
+        except RequestFailed as failure:
+            if failure.kind == "connection":
+                failure.message = f"no connection to {self.options.url} ({failure.message}); is a server running there?"
             raise
         finally:
-            self.free.append(lane)
+            self.free.append(connection)
 
     async def ask(self, call: Call) -> Answer:
-        """The answer; CallError when all tries have failed."""
+        """The answer. CallError: all attempts failed."""
         await self.check_context(call)
         tries = 0
         while True:
             tries += 1
             try:
                 return await self.send(call)
-            except Trouble as trouble:
-                message = self.clean(trouble.message)
-                if trouble.closed:
-                    raise EndpointError(f"{self.options.url}: {message}", trouble.kind, tries) from None
-                if trouble.schema:  # without it, at once
-                    self.with_schema = False
-                    tries -= 1
-                    continue
-                if not trouble.again or tries > self.options.retries:
-                    raise CallError(message, trouble.kind, tries) from None
-                if trouble.wait is not None:
-                    self.limits.hold(trouble.wait)
-                    await asyncio.sleep(trouble.wait)
+            except SchemaRefused:  # ask without a schema, at once
+                self.with_schema = False
+                tries -= 1
+            except RequestFailed as failure:
+                message = self.clean(failure.message)
+                if isinstance(failure, EndpointClosed):
+                    raise EndpointError(f"{self.options.url}: {message}", failure.kind, tries) from None
+                if isinstance(failure, RequestRefused) or tries > self.options.retries:
+                    raise CallError(message, failure.kind, tries) from None
+                if failure.wait is not None:
+                    self.limits.hold(failure.wait)
+                    await asyncio.sleep(failure.wait)
                 else:
                     pause = min(SLOWEST, FIRST * 2 ** (tries - 1))
                     await asyncio.sleep(pause * (0.5 + random.random() / 2))
 
     async def send(self, call: Call) -> Answer:
-        """One try."""
+        """Send the call once."""
         body = json.dumps(call.body(self.with_schema), ensure_ascii=True).encode()
         reserved = call.tokens + call.longest
         async with self.limits.slot(reserved):
             began = time.perf_counter()
             try:
-                # the call's key goes along, for whoever reads the endpoint's log beside ours
+                # the call's key is sent along, so that the endpoint's log can be compared with ours
                 reply = await self.fetch(Request("POST", "/chat/completions", body, {"x-call": call.key}))
                 if reply.status != 200:
                     raise self.explain(reply)
                 answer = self.read_answer(read_json(reply.body, self.secret), time.perf_counter() - began)
-            except (Trouble, ReplyError) as error:
-                trouble = error if isinstance(error, Trouble) else Trouble(error.kind, str(error))
-                if isinstance(error, ReplyError):
-                    trouble.usage, trouble.again = error.usage, error.kind != "length"
+            except (RequestFailed, ReplyError) as error:
+                failure = as_failure(error)
                 seconds = time.perf_counter() - began
-                told = self.clean(trouble.message)
-                self.note(Attempt(call.key, trouble.kind, told, trouble.status, seconds, *trouble.usage))
-                raise trouble from None
+                message = self.clean(failure.message)
+                self.note(Attempt(call.key, failure.kind, message, failure.status, seconds, *failure.usage))
+                raise failure from None
         if answer.tokens_in is not None and answer.tokens_out is not None:
             self.limits.tokens.give_back(reserved - answer.tokens_in - answer.tokens_out)
         return answer
 
     def read_answer(self, document: Any, seconds: float) -> Answer:
-        """Of a document without the key; once more, for parts of a text are put together."""
+        """The answer in a document. The key is removed again: joining parts of a text may restore it."""
         answer = read_document(document, seconds)
         return replace(answer, text=self.secret.remove(answer.text))
 
-    def explain(self, reply: Reply) -> Trouble:
-        """A reply that is none, as trouble."""
-        status, said = reply.status, describe_error(reply.body, self.secret)
-        trouble = Trouble("server", f"{status}: {said}" if said else str(status), status, reply.wait)
-        if status in CLOSED or (status == 429 and any(word in said for word in BROKE)):
-            trouble.kind, trouble.closed = "forbidden", True
-            trouble.message = "; ".join([self.clean(trouble.message), *self.find_cause(status)])
-        elif status in AGAIN:
-            trouble.kind = "busy" if status in (429, 503, 529) else "server"
-            if trouble.wait is not None and trouble.wait > PATIENCE:
-                trouble.message, trouble.closed = f"asks to wait for {trouble.wait:,.0f} s ({said})", True
-        elif 300 <= status < 400:
-            trouble.message, trouble.closed = f"{status}: it sends us elsewhere, where the key does not go", True
-        elif status < 500:
-            trouble.kind, trouble.again = "refused", False
-            asked = self.with_schema and self.options.schema == "auto"
-            trouble.schema = asked and any(word in said for word in ("response_format", "json_schema", "schema"))
-        return trouble
+    def explain(self, reply: Reply) -> RequestFailed:
+        """The failure that a reply of another status than 200 stands for."""
+        status, reason = reply.status, describe_error(reply.body, self.secret)
+        message = f"{status}: {reason}" if reason else str(status)
+        if status in CLOSED or (status == 429 and any(word in reason for word in BROKE)):
+            message = "; ".join([self.clean(message), *self.find_cause(status)])
+            return EndpointClosed("forbidden", message, status, reply.wait)
+        if status in AGAIN:
+            kind = "busy" if status in (429, 503, 529) else "server"
+            if reply.wait is not None and reply.wait > PATIENCE:
+                message = f"asks to wait for {reply.wait:,.0f} s ({reason})"
+                return EndpointClosed(kind, message, status, reply.wait)
+            return RequestFailed(kind, message, status, reply.wait)
+        if 300 <= status < 400:
+            message = f"{status}: it redirects us to an address where the key does not go"
+            return EndpointClosed("server", message, status, reply.wait)
+        if status >= 500:
+            return RequestFailed("server", message, status, reply.wait)
+        is_auto = self.with_schema and self.options.schema == "auto"
+        if is_auto and any(word in reason for word in ("response_format", "json_schema", "schema")):
+            return SchemaRefused("refused", message, status, reply.wait)
+        return RequestRefused("refused", message, status, reply.wait)
 
     def find_cause(self, status: int) -> list[str]:
-        """What is most likely wrong where an endpoint takes no call."""
+        """The most likely reasons why an endpoint refuses every call."""
         if status in (401, 403):
             fix = "is its key right?" if self.has_key else "no key was sent: set it"
             return [f"{fix} (environment variable {self.options.key_env})"]
         if status not in (404, 405):
             return []
-        causes = [] if self.options.model != UNNAMED else ["the model was not named: say --model"]
+        causes = [] if self.options.model != UNNAMED else ["no model is named: set --model"]
         return causes + ([] if "v1" in urlsplit(self.options.url).path else ["does the address end in /v1?"])
 
-    # what the endpoint says of its models
+    # the endpoint's list of models
 
     async def list_models(self) -> list[dict[str, Any]] | None:
-        """The entries of GET /models; None where there is no such list. Asked for once."""
+        """The entries of GET /models, fetched once; None: the endpoint has no such list."""
         if self.options.is_fake:
             return None
         if self.listing is None:
@@ -215,13 +232,13 @@ class Client:
         try:
             reply = await self.fetch(Request("GET", "/models"), min(CONNECT, self.options.timeout))
             document = read_json(reply.body, self.secret) if reply.status == 200 else None
-        except (Trouble, ReplyError):
+        except (RequestFailed, ReplyError):
             return None
         listed = document.get("data") if isinstance(document, dict) else None
         return [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else None
 
     async def check_context(self, call: Call) -> None:
-        """CallError where prompt and answer cannot fit; nothing is sent then."""
+        """CallError, before anything is sent: prompt and answer do not fit into the model's context."""
         context = self.options.context or await self.find_context(call.model)
         need = call.tokens + call.longest
         if context is not None and need > context:
@@ -230,7 +247,7 @@ class Client:
             raise CallError(problem, "context", 0)
 
     async def find_context(self, model: str) -> int | None:
-        """How many tokens a model takes, as the endpoint lists it."""
+        """The context length of a model in tokens, as the endpoint lists it."""
         for entry in await self.list_models() or ():
             if entry.get("id") == model:
                 meta = entry.get("meta")
@@ -240,5 +257,5 @@ class Client:
         return None
 
     def clean(self, message: str) -> str:
-        """Fit for a log: one printable line without the key."""
+        """The message as one printable line without the key, for a log."""
         return self.secret.clean(message)

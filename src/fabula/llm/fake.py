@@ -69,8 +69,8 @@ class FakeReply:
         yield self.data
 
 
-class FakeLane:
-    """A connection to the endpoint without a socket; all lanes of one endpoint share its batches."""
+class FakeConnection:
+    """A connection to the endpoint without a socket; all connections to one endpoint share its batches."""
 
     def __init__(self, reply: Reply, batches: Batches) -> None:
         self.reply, self.batches = reply, batches
@@ -80,19 +80,19 @@ class FakeLane:
         self, method: str, path: str, *, content: bytes, headers: Mapping[str, str]
     ) -> AsyncIterator[FakeReply]:
         if path.startswith(("/files", "/batches")):
-            status, told = self.batches.serve(method, path, content)
+            status, document = self.batches.serve(method, path, content)
         else:
-            status, told = self.batches.answer(json.loads(content))
-        yield FakeReply(status, told if isinstance(told, bytes) else json.dumps(told).encode())
+            status, document = self.batches.answer(json.loads(content))
+        yield FakeReply(status, document if isinstance(document, bytes) else json.dumps(document).encode())
 
     async def aclose(self) -> None:
         """Nothing is open."""
 
 
-def fake_lanes(reply: Reply) -> Callable[[], FakeLane]:
+def fake_connections(reply: Reply) -> Callable[[], FakeConnection]:
     """Opens connections to the endpoint that ships."""
     batches = Batches(lambda body: (200, complete(body, reply(body))))
-    return lambda: FakeLane(reply, batches)
+    return lambda: FakeConnection(reply, batches)
 
 
 @dataclass
@@ -103,7 +103,7 @@ class Batches:
     polls: int = 0  # looks at a batch before it is done
     end: str = "completed"  # or expired, failed: without answers
     files: dict[str, bytes] = field(default_factory=dict)
-    made: dict[str, dict[str, Any]] = field(default_factory=dict)
+    known: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def serve(self, method: str, path: str, data: bytes) -> tuple[int, Any]:
         path = path.partition("?")[0]
@@ -115,24 +115,24 @@ class Batches:
         if method == "POST":
             return self.make(json.loads(data))
         if path == "/batches":
-            return 200, {"object": "list", "data": list(self.made.values())[::-1], "has_more": False}
-        if parts[0] == "batches" and parts[1] in self.made:
-            return self.look(self.made[parts[1]])
+            return 200, {"object": "list", "data": list(self.known.values())[::-1], "has_more": False}
+        if parts[0] == "batches" and parts[1] in self.known:
+            return self.poll(self.known[parts[1]])
         if parts[0] == "files" and parts[1] in self.files:
             return 200, self.files[parts[1]]
         return 404, {"error": {"message": f"no such thing: {path}"}}
 
     def make(self, wanted: dict[str, Any]) -> tuple[int, Any]:
         lines = self.files[wanted["input_file_id"]].splitlines()
-        name = f"batch-{len(self.made)}"
+        name = f"batch-{len(self.known)}"
         if self.end == "completed":
             out = [self.answer_line(json.loads(line)) for line in lines if line.strip()]
             self.files[f"out-{name}"] = b"\n".join(out)
-        told = {"id": name, "status": "in_progress", "metadata": wanted.get("metadata"), "looks": 0}
-        self.made[name] = told
-        return 200, told
+        batch = {"id": name, "status": "in_progress", "metadata": wanted.get("metadata"), "looks": 0}
+        self.known[name] = batch
+        return 200, batch
 
-    def look(self, batch: dict[str, Any]) -> tuple[int, Any]:
+    def poll(self, batch: dict[str, Any]) -> tuple[int, Any]:
         batch["looks"] += 1
         if batch["looks"] <= self.polls:
             return 200, batch
@@ -140,8 +140,8 @@ class Batches:
         return 200, {**batch, **done}
 
     def answer_line(self, line: dict[str, Any]) -> bytes:
-        status, told = self.answer(line["body"])
-        reply = {"status_code": status, "body": told}
+        status, document = self.answer(line["body"])
+        reply = {"status_code": status, "body": document}
         return json.dumps({"custom_id": line["custom_id"], "response": reply, "error": None}).encode()
 
 
@@ -160,7 +160,7 @@ class Server:
     log: list[tuple[int, dict[str, Any]]] = field(default_factory=list)  # status, request
     keep: Callable[[dict[str, Any], dict[str, str]], Any] = lambda body, head: body  # what of a request is logged
     most: int = 0  # requests under way at once, at the most
-    seen: int = 0
+    received: int = 0
     now: int = 0
     batches: Batches = field(init=False)
 
@@ -202,8 +202,8 @@ class Server:
         if path.startswith(("/files", "/batches")):
             return await send(writer, *self.batches.serve(head["method"], path, data))
         body = json.loads(data)
-        self.seen += 1
-        fault = self.fault(self.seen, body) if self.fault else None
+        self.received += 1
+        fault = self.fault(self.received, body) if self.fault else None
         if fault is None and self.rate and not self.take_token():
             fault = "busy"
         if fault == "silent":
@@ -234,8 +234,10 @@ class Server:
         statuses = {"busy": 429, "server": 500, "closed": 401}
         self.log.append((statuses.get(fault, 0), self.keep(body, head)))
         if fault in statuses:
-            told = {"error": {"message": f"fault of the fake: {fault} {head.get('authorization', '')}"}}
-            return await send(writer, statuses[fault], told, {"retry-after": self.wait} if fault == "busy" else None)
+            document = {"error": {"message": f"fault of the fake: {fault} {head.get('authorization', '')}"}}
+            return await send(
+                writer, statuses[fault], document, {"retry-after": self.wait} if fault == "busy" else None
+            )
         whole = json.dumps(complete(body, self.reply(body))).encode()
         if fault == "cut":
             writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % len(whole) + whole[: len(whole) // 2])
@@ -251,11 +253,13 @@ class Server:
 
     def answer_line(self, body: dict[str, Any]) -> tuple[int, Any]:
         """A line of a batch; any fault is a 500."""
-        self.seen += 1
-        failed = self.fault(self.seen, body) if self.fault else None
+        self.received += 1
+        failed = self.fault(self.received, body) if self.fault else None
         self.log.append((500 if failed else 200, self.keep(body, {"x-call": ""})))
-        told = {"error": {"message": f"fault of the fake: {failed}"}} if failed else complete(body, self.reply(body))
-        return 500 if failed else 200, told
+        document = (
+            {"error": {"message": f"fault of the fake: {failed}"}} if failed else complete(body, self.reply(body))
+        )
+        return 500 if failed else 200, document
 
 
 async def read_head(reader: asyncio.StreamReader) -> dict[str, str]:

@@ -20,9 +20,9 @@ class Prices:
     table: dict[str, tuple[float, float]] = field(default_factory=dict)
 
     @classmethod
-    def parse(cls, said: Iterable[str]) -> Prices:
+    def parse(cls, texts: Iterable[str]) -> Prices:
         table = {}
-        for word in said:
+        for word in texts:
             model, _, pair = word.rpartition("=")
             try:
                 a, b = (float(part) for part in pair.split("/"))

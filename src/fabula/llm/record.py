@@ -20,7 +20,7 @@ from fabula.io.door import name_failures
 from fabula.io.files import name_write_failures
 from fabula.llm.answer import Answer, CallError
 from fabula.llm.call import Call, hash_call
-from fabula.llm.client import Asker
+from fabula.llm.client import Client
 
 FIELDS = {"text": str, "finish": str, "tokens_in": int, "tokens_out": int, "seconds": (int, float)}
 HINT = "a record is made with --record, of a judge with --judge-record"
@@ -76,11 +76,11 @@ class Record:
             if hash_call(document["call"]) != key:
                 problem = f"the call of {key} is another than the one that was answered: its words were changed"
                 raise InputError(problem, file=self.path, hint=HINT)
-            kept = document["answer"]
+            stored = document["answer"]
             for name, kind in FIELDS.items():
-                if not isinstance(kept[name], kind) and not (kept[name] is None and kind is int):  # type: ignore[arg-type]
+                if not isinstance(stored[name], kind) and not (stored[name] is None and kind is int):  # type: ignore[arg-type]
                     raise TypeError(name)
-            return Answer(**kept)
+            return Answer(**stored)
         except (ValueError, KeyError, TypeError, RecursionError):
             raise InputError(f"the answer of {key} is damaged", file=self.path, hint=HINT) from None
 
@@ -138,20 +138,20 @@ def read_key(line: bytes, path: Path, number: int) -> str:
             raise TypeError
         return key
     except (ValueError, KeyError, TypeError, RecursionError):
-        seen = shown(line[:60].decode("utf-8", "replace"))
-        raise InputError(f"no line of a record: {seen}", file=path, field=f"line {number}", hint=HINT) from None
+        start = shown(line[:60].decode("utf-8", "replace"))
+        raise InputError(f"no line of a record: {start}", file=path, field=f"line {number}", hint=HINT) from None
 
 
 class Recorder:
-    """Asks an asker what the record does not hold, and writes it down."""
+    """Sends the calls that the record lacks to another client, and appends their answers."""
 
-    def __init__(self, inner: Asker, record: Record) -> None:
+    def __init__(self, inner: Client, record: Record) -> None:
         self.inner, self.record = inner, record
 
     async def ask(self, call: Call) -> Answer:
-        kept = self.record.get(call.key)
-        if kept is not None:
-            return kept
+        stored = self.record.get(call.key)
+        if stored is not None:
+            return stored
         answer = await self.inner.ask(call)
         self.record.put(call, answer)
         return answer
@@ -164,7 +164,7 @@ class Replay:
         self.record = record
 
     async def ask(self, call: Call) -> Answer:
-        kept = self.record.get(call.key)
-        if kept is None:
+        answer = self.record.get(call.key)
+        if answer is None:
             raise CallError(f"the record {self.record.path} holds no answer to this call ({call.key})", "replay", 0)
-        return kept
+        return answer

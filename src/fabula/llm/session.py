@@ -1,11 +1,11 @@
-"""One asker for a whole run: plain code asks it block after block, and what was asked is counted and hashed.
+"""One client for a whole run, called from synchronous code; it counts and hashes its calls.
 
-    with asking(options):                      # who runs a scoring says where the judge is
-        answers = current().ask(calls)         # who needs a judgement; the same call is made once in a run
-        with current().count() as spent: …     # what a metric took: spent.calls, spent.distinct, spent.unparsed
+    with asking(options):                      # the scoring run names the judge
+        answers = current().ask(calls)         # a metric asks; the same call is sent once per run
+        with current().count() as usage: …     # what a metric needs: usage.calls, usage.distinct, usage.unparsed
 
-The record's hash is of the calls' keys and the answers' texts in the order of the keys: the same answers give the same
-hash, whether they were asked for, found on record or replayed, in whatever order they came.
+The record's hash covers the calls' keys and the answers' texts, sorted by key: the same answers give the same hash,
+whether they are fetched, recorded or replayed, and in any order.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from typing import Any, TypeVar
 from fabula.core.errors import SpecError
 from fabula.core.notes import Progress, silent
 from fabula.llm.answer import Answer, CallError, EndpointError
-from fabula.llm.ask import open_asker, work_through
+from fabula.llm.ask import open_client, work_through
 from fabula.llm.call import Call
-from fabula.llm.client import Asker, Note, forget
+from fabula.llm.client import Client, Note, ignore
 from fabula.llm.fake import Reply, echo
 from fabula.llm.options import EndpointOptions
 
@@ -33,65 +33,65 @@ DIGITS = 16  # of the record's hash
 
 
 @dataclass(slots=True)
-class Spent:
-    """What was asked while it counted."""
+class Usage:
+    """Counts of calls and answers while `Session.count` runs."""
 
-    calls: int = 0  # judgements that were needed
-    spared: int = 0  # that were not, since they could not move the number
+    calls: int = 0  # judgements that are needed
+    spared: int = 0  # judgements that cannot change the number, and are not asked for
     parsed: int = 0  # answers that hold a judgement
     unparsed: int = 0  # answers that hold none
-    sample: str = ""  # the first of those
+    sample: str = ""  # the first answer without a judgement
     failed: int = 0  # calls without an answer
-    attempts: int = 0  # texts within calls that try to tell the model what to answer
-    texts: dict[str, str] = field(default_factory=dict)  # by key, of the calls that were made
+    attempts: int = 0  # texts that try to instruct the judge
+    texts: dict[str, str] = field(default_factory=dict)  # answers by the calls' keys
 
     @property
     def distinct(self) -> int:
-        """Calls that were made, or found on record: the same one counts once."""
+        """Distinct calls, sent or found on record."""
         return len(self.texts) + self.failed
 
     @property
     def digest(self) -> str:
-        told = hashlib.sha256()
+        digest = hashlib.sha256()
         for key in sorted(self.texts):
-            told.update(f"{key}\0{self.texts[key]}\0".encode())
-        return told.hexdigest()[:DIGITS]
+            digest.update(f"{key}\0{self.texts[key]}\0".encode())
+        return digest.hexdigest()[:DIGITS]
 
 
 class Session:
-    """Asks from any thread; its own thread keeps the connections and the record open until it is closed."""
+    """Asks from any thread. Its own thread keeps the connections and the record open until `close`."""
 
-    def __init__(self, options: EndpointOptions, note: Note = forget, reply: Reply = echo) -> None:
+    def __init__(self, options: EndpointOptions, note: Note = ignore, reply: Reply = echo) -> None:
         self.options, self.note, self.reply = options, note, reply
         self.progress: Progress = silent
         self.known: dict[str, Answer] = {}
-        self.counting: list[Spent] = []
+        self.counting: list[Usage] = []
         self.loop: asyncio.AbstractEventLoop | None = None
         self.thread: threading.Thread | None = None
         self.stack = AsyncExitStack()
-        self.asker: Asker | None = None
+        self.client: Client | None = None
 
     def ask(self, calls: Sequence[Call]) -> list[Answer | CallError]:
-        """The answer of each call, or why there is none, in their order. An endpoint that takes no call raises."""
+        """The answer or the error of each call, in their order. EndpointError: the endpoint refuses every call."""
         new = {call.key: call for call in calls if call.key not in self.known}
         failed = self.run(self.ask_new(list(new.values()))) if new else {}
         self.known.update({key: found for key, found in failed.items() if isinstance(found, Answer)})
         answers = [self.known.get(call.key) or failed[call.key] for call in calls]
-        for spent in self.counting:
-            spent.calls += len(calls)
-            spent.failed += len({c.key for c, a in zip(calls, answers, strict=True) if isinstance(a, CallError)})
-            told = zip(calls, answers, strict=True)
-            spent.texts.update({call.key: answer.text for call, answer in told if isinstance(answer, Answer)})
+        for usage in self.counting:
+            usage.calls += len(calls)
+            usage.failed += len({c.key for c, a in zip(calls, answers, strict=True) if isinstance(a, CallError)})
+            pairs = zip(calls, answers, strict=True)
+            usage.texts.update({call.key: answer.text for call, answer in pairs if isinstance(answer, Answer)})
         return answers
 
     async def ask_new(self, calls: Sequence[Call]) -> dict[str, Answer | CallError]:
-        if self.asker is None:
-            self.asker = await self.stack.enter_async_context(open_asker(self.options, self.note, self.reply))
-        asker, found = self.asker, dict[str, Answer | CallError]()
+        if self.client is None:
+            self.client = await self.stack.enter_async_context(open_client(self.options, self.note, self.reply))
+        client, found = self.client, dict[str, Answer | CallError]()
 
         async def one(call: Call) -> None:
             try:
-                found[call.key] = await asker.ask(call)
+                found[call.key] = await client.ask(call)
             except EndpointError:
                 raise
             except CallError as error:
@@ -105,27 +105,27 @@ class Session:
         return found
 
     @contextmanager
-    def count(self) -> Iterator[Spent]:
-        """What is asked within; counts may lie within each other."""
-        spent = Spent()
-        self.counting.append(spent)
+    def count(self) -> Iterator[Usage]:
+        """Count what is asked inside the block; blocks may be nested."""
+        usage = Usage()
+        self.counting.append(usage)
         try:
-            yield spent
+            yield usage
         finally:
-            self.counting.remove(spent)
+            self.counting.remove(usage)
 
     def model_of(self, judge: str) -> str:
-        """The model that a judge names for itself (`fabula@model`), or that of the run."""
+        """The model in a judge's name (`fabula@model`), or else the model of the run."""
         return judge.partition("@")[2] or self.options.model
 
     def tell(self, unparsed: int = 0, spared: int = 0, attempts: int = 0, parsed: int = 0, sample: str = "") -> None:
-        """Who reads the answers says what they were worth; `sample` is one that could not be read."""
-        for spent in self.counting:
-            spent.parsed += parsed
-            spent.sample = spent.sample or sample
-            spent.unparsed += unparsed
-            spent.spared += spared
-            spent.attempts += attempts
+        """Add the results of reading the answers to the counts; `sample`: an answer that could not be read."""
+        for usage in self.counting:
+            usage.parsed += parsed
+            usage.sample = usage.sample or sample
+            usage.unparsed += unparsed
+            usage.spared += spared
+            usage.attempts += attempts
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         if self.loop is None:
@@ -153,24 +153,24 @@ class Session:
             self.loop = None
 
 
-here: ContextVar[Session | None] = ContextVar("session", default=None)
+session_in_use: ContextVar[Session | None] = ContextVar("session", default=None)
 
 
 @contextmanager
-def asking(options: EndpointOptions, note: Note = forget, reply: Reply = echo) -> Iterator[Session]:
-    """A session for everything within."""
+def asking(options: EndpointOptions, note: Note = ignore, reply: Reply = echo) -> Iterator[Session]:
+    """A session for everything inside the block."""
     session = Session(options, note, reply)
-    token = here.set(session)
+    token = session_in_use.set(session)
     try:
         yield session
     finally:
-        here.reset(token)
+        session_in_use.reset(token)
         session.close()
 
 
 def current() -> Session:
-    """The session of this run."""
-    found = here.get()
+    """The session of the surrounding `asking` block."""
+    found = session_in_use.get()
     if found is None:
-        raise SpecError("this asks a judge, and none was named; say --judge-url and --judge-model, or --judge-replay")
+        raise SpecError("this needs a judge, and none is named; set --judge-url and --judge-model, or --judge-replay")
     return found

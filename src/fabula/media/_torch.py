@@ -24,8 +24,8 @@ def move(network: Any, device: str) -> Any:
     try:
         return network.eval().to(import_torch().device(device))
     except (RuntimeError, AssertionError) as error:
-        said = " ".join(str(error).split())[:100]
-        raise SpecError(f"device={device} cannot be used ({said}); say device=cpu") from None
+        reason = " ".join(str(error).split())[:100]
+        raise SpecError(f"device={device} cannot be used ({reason}); say device=cpu") from None
 
 
 def load_state(path: Path) -> dict[str, Any]:
@@ -39,9 +39,9 @@ def load_state(path: Path) -> dict[str, Any]:
         else:
             found = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:
-        said = " ".join(str(error).split())[:100] or type(error).__name__
+        reason = " ".join(str(error).split())[:100] or type(error).__name__
         raise InputError(
-            f"not a file of weights ({said})", file=path, hint="tensors by name: .pth or .safetensors"
+            f"not a file of weights ({reason})", file=path, hint="tensors by name: .pth or .safetensors"
         ) from None
     while isinstance(found, dict) and isinstance(inner := found.get("state_dict", found.get("model")), dict):
         found = inner
@@ -57,9 +57,9 @@ def run_torch(network: Any, values: NDArray[Any], device: str, threads: int) -> 
     torch.set_num_threads(threads)
     try:
         with torch.inference_mode():
-            given = torch.from_numpy(np.ascontiguousarray(values, dtype=np.float32)).to(device)
-            made = network(given)
+            inputs = torch.from_numpy(np.ascontiguousarray(values, dtype=np.float32)).to(device)
+            outputs = network(inputs)
     finally:
         torch.set_num_threads(before)
-    array: NDArray[np.float32] = made.float().cpu().numpy()
+    array: NDArray[np.float32] = outputs.float().cpu().numpy()
     return array

@@ -64,16 +64,16 @@ class Extractor(Spec, ABC):
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("mean", "std"):  # one number stands for all three
-            given = getattr(self, name)
-            object.__setattr__(self, name, given * 3 if len(given) == 1 else given)
+            value = getattr(self, name)
+            object.__setattr__(self, name, value * 3 if len(value) == 1 else value)
         if not 0 < self.fps <= 1000:
             raise SpecError(f"{self.name}: fps={self.fps:g}; frames per second lie between 0 and 1000")
         for name in ("clip", "stride", "batch", "threads"):
             if not 1 <= getattr(self, name) <= LARGEST:
                 raise SpecError(f"{self.name}: {name}={getattr(self, name)}; it lies between 1 and {LARGEST}")
         if not 1 <= self.size <= self.resize <= LARGEST:
-            seen = f"size={self.size} and resize={self.resize}"
-            raise SpecError(f"{self.name}: {seen}; the square fits into the resized picture, of at most {LARGEST}")
+            problem = f"size={self.size} and resize={self.resize}"
+            raise SpecError(f"{self.name}: {problem}; the square fits into the resized picture, of at most {LARGEST}")
         if len(self.mean) != 3 or len(self.std) != 3 or min(self.std) <= 0:
             raise SpecError(f"{self.name}: mean and std are one number or three (red/green/blue), std above 0")
 
@@ -113,16 +113,16 @@ class Extractor(Spec, ABC):
 
     def recipe(self) -> dict[str, Any]:
         """What makes its features what they are. Two stores with equal recipes can stand for each other."""
-        told = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in self.aside}
-        plain = {name: list(value) if isinstance(value, tuple) else value for name, value in told.items()}
+        settings = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in self.aside}
+        plain = {name: list(value) if isinstance(value, tuple) else value for name, value in settings.items()}
         return {"extractor": self.name, "dim": self.dim, "weights": self.weights_digest(), "rules": RULES, **plain}
 
     def normalise(self, clips: Clips) -> NDArray[np.float32]:
         """(x/255 − mean)/std"""
         scale = (1 / (255 * np.asarray(self.std))).astype(np.float32)
         shift = (np.asarray(self.mean) / np.asarray(self.std)).astype(np.float32)
-        made: NDArray[np.float32] = clips.astype(np.float32) * scale - shift
-        return made
+        normalised: NDArray[np.float32] = clips.astype(np.float32) * scale - shift
+        return normalised
 
 
 Layout = Literal["auto", "NCHW", "NHWC", "NCTHW", "NTCHW", "NTHWC"]
@@ -134,16 +134,16 @@ def arrange(x: NDArray[np.float32], layout: str) -> NDArray[np.float32]:
         x, axes = x[:, x.shape[1] // 2], "NHWC"
     else:
         axes = "NTHWC"
-    made: NDArray[np.float32] = np.ascontiguousarray(x.transpose([axes.index(axis) for axis in layout]))
-    return made
+    arranged: NDArray[np.float32] = np.ascontiguousarray(x.transpose([axes.index(axis) for axis in layout]))
+    return arranged
 
 
 def pool(y: NDArray[Any], name: str) -> Vectors:
     """One vector a clip: [N, C] as it is, the mean over what else there is of [N, C, …]."""
     if y.ndim < 2 or y.dtype.kind != "f":
         raise SpecError(f"{name}: the network gives {y.dtype} of shape {y.shape}; expected numbers [N, C] or [N, C, …]")
-    made: Vectors = y.reshape(*y.shape[:2], -1).mean(2, dtype=np.float32) if y.ndim > 2 else y.astype(np.float32)
-    return made
+    vectors: Vectors = y.reshape(*y.shape[:2], -1).mean(2, dtype=np.float32) if y.ndim > 2 else y.astype(np.float32)
+    return vectors
 
 
 def stamp(path: Path) -> tuple[int, int]:
@@ -154,14 +154,14 @@ def stamp(path: Path) -> tuple[int, int]:
 @functools.lru_cache(maxsize=64)
 def hash_file(path: Path, size: int, time: int) -> str:
     """SHA-256; once for a file that stays as it is."""
-    made = hashlib.sha256()
+    digest = hashlib.sha256()
     try:
         with path.open("rb") as raw:
             while piece := raw.read(CHUNK):
-                made.update(piece)
+                digest.update(piece)
     except OSError as error:
         raise InputError(f"cannot be read ({error.strerror})", file=path, hint="check its permissions") from None
-    return made.hexdigest()
+    return digest.hexdigest()
 
 
 def cut_clips(frames: Iterable[Pictures], clip: int, stride: int) -> Iterator[Clips]:
@@ -170,23 +170,23 @@ def cut_clips(frames: Iterable[Pictures], clip: int, stride: int) -> Iterator[Cl
     n frames give max(1, ⌈n/stride − ½⌉) clips: what is left over counts when it is more than half a stride.
     """
     before = (clip - stride) // 2  # frames of a clip before those it stands for; below 0 where it sees fewer of them
-    held: list[Pictures] = []
+    buffer: list[Pictures] = []
     begin = 0  # the index of held[0]
     k = n = 0
 
     def cut(k: int) -> Clips:
         at = [min(max(k * stride - before + j, 0), n - 1) - begin for j in range(clip)]
-        return np.stack([held[max(i, 0)] for i in at])
+        return np.stack([buffer[max(i, 0)] for i in at])
 
     for frame in frames:
-        held.append(frame)
+        buffer.append(frame)
         n += 1
         while k * stride - before + clip <= n and (k + 1) * stride <= n:
             yield cut(k)
             k += 1
-            gone = min(max(0, k * stride - before) - begin, len(held) - 1)
+            gone = min(max(0, k * stride - before) - begin, len(buffer) - 1)
             if gone > 0:
-                held, begin = held[gone:], begin + gone
+                buffer, begin = buffer[gone:], begin + gone
     while n and (k < 1 or k < math.ceil(n / stride - 0.5)):
         yield cut(k)
         k += 1

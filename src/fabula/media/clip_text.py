@@ -35,10 +35,10 @@ def embed_texts(texts: Sequence[str], path: Path, act: str, device: str, threads
     torch.set_num_threads(threads)
     try:
         with torch.inference_mode():
-            made: Vectors = network(torch.from_numpy(ids).to(device)).float().cpu().numpy()
+            vectors: Vectors = network(torch.from_numpy(ids).to(device)).float().cpu().numpy()
     finally:
         torch.set_num_threads(before)
-    return made
+    return vectors
 
 
 def tokens(texts: Sequence[str], path: Path, context: int = CONTEXT) -> NDArray[np.int64]:
@@ -47,11 +47,11 @@ def tokens(texts: Sequence[str], path: Path, context: int = CONTEXT) -> NDArray[
     begin, end = (tokenizer.token_to_id(mark) for mark in ("<|startoftext|>", "<|endoftext|>"))
     if begin is None or end is None:
         raise InputError("no tokenizer of CLIP", file=path, hint="it has <|startoftext|> and <|endoftext|>")
-    made = np.zeros((len(texts), context), np.int64)
-    for row, text in zip(made, tokenizer.encode_batch(list(texts), add_special_tokens=False), strict=True):
+    ids = np.zeros((len(texts), context), np.int64)
+    for row, text in zip(ids, tokenizer.encode_batch(list(texts), add_special_tokens=False), strict=True):
         words = [i for i in text.ids if i not in (begin, end)][: context - 2]
         row[: len(words) + 2] = [begin, *words, end]
-    return made
+    return ids
 
 
 @functools.lru_cache(maxsize=2)
@@ -64,12 +64,12 @@ def read_tokenizer(path: Path) -> Any:
         hint = "the tokenizer.json of the model lies beside its weights"
         raise InputError("no such file", file=path, hint=hint)
     try:
-        made = Tokenizer.from_file(str(path))
+        tokenizer = Tokenizer.from_file(str(path))
     except Exception as error:  # it raises nothing more special
         raise InputError(f"cannot be read ({str(error)[:80]})", file=path, hint="copy it again") from None
-    made.no_padding()
-    made.no_truncation()
-    return made
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return tokenizer
 
 
 @functools.lru_cache(maxsize=1)
@@ -84,8 +84,8 @@ def load_text(path: Path, act: str, device: str) -> Any:
     try:
         return move(build_text(inner, act), device)
     except (KeyError, RuntimeError, ValueError) as error:
-        said = " ".join(str(error).split())[:120]
-        raise InputError(f"weights that do not fit together ({said})", file=path, hint="get them again") from None
+        reason = " ".join(str(error).split())[:120]
+        raise InputError(f"weights that do not fit together ({reason})", file=path, hint="get them again") from None
 
 
 def build_text(w: dict[str, Any], act: str) -> Any:
@@ -94,9 +94,9 @@ def build_text(w: dict[str, Any], act: str) -> Any:
 
     T, D = w["positional_embedding"].shape
     vocabulary = len(w["token_embedding.weight"])
-    made: Any = encoder_base(w, Shape(D, max(1, D // 64), act, causal=True))
+    network: Any = encoder_base(w, Shape(D, max(1, D // 64), act, causal=True))
 
-    class Encoder(made):  # type: ignore[misc]
+    class Encoder(network):  # type: ignore[misc]
         context = T
         dim = w["text_projection"].shape[1]
 

@@ -30,11 +30,11 @@ def cut_store(store: str | Path, clips: str | Path, out: str | Path, overwrite: 
     recipe = films.recipe or {}
     fps, stride = (n if isinstance(n, int | float) else 0 for n in (recipe.get("fps"), recipe.get("stride")))
     if not (1e-6 < fps < 1e6 and 1e-6 < stride < 1e6):
-        seen = "the store does not say how many features a second it has"
-        raise InputError(seen, file=store, hint="make it by fabula features extract")
+        reason = "the store does not say how many features a second it has"
+        raise InputError(reason, file=store, hint="make it by fabula features extract")
     durations = films.metadata.get("durations", {})
     every, seen_ids = read_clips(clips), set[str]()
-    made: dict[str, Frames] = {}
+    cut: dict[str, Frames] = {}
     for clip in every:
         check_clip(clip, seen_ids)
         if clip.video not in films:
@@ -42,7 +42,7 @@ def cut_store(store: str | Path, clips: str | Path, out: str | Path, overwrite: 
         if clip.start >= durations.get(clip.video, np.inf):
             problem = f"begins at {clip.start:g} s; its film has {durations[clip.video]:g} s"
             raise InputError(problem, file=clips, video=clip.id, noun="clip", hint="check its times")
-        made[clip.id] = cut_features(films[clip.video], fps / stride, clip.start, clip.end)
-    told = {k: v for k, v in films.metadata.items() if k not in ("durations", "videos", "left_out")}
+        cut[clip.id] = cut_features(films[clip.video], fps / stride, clip.start, clip.end)
+    metadata = {k: v for k, v in films.metadata.items() if k not in ("durations", "videos", "left_out")}
     lengths = {clip.id: clip.end - clip.start for clip in every}
-    return write_features(out, made.items(), {**told, "durations": lengths}, overwrite)
+    return write_features(out, cut.items(), {**metadata, "durations": lengths}, overwrite)

@@ -86,48 +86,48 @@ class Video:
             zero = Fraction(container.start_time or 0, av.time_base)
             rate = stream.average_rate or stream.guessed_rate or Fraction(25)
             self.ratio = stream.sample_aspect_ratio or Fraction(1)
-            told = stream.duration and stream.duration * stream.time_base
+            length = stream.duration and stream.duration * stream.time_base
             if container.format.name == "avi" and stream.frames:  # FFmpeg shortens an AVI's duration to what is there
-                told = stream.frames / rate
+                length = stream.frames / rate
             t = self.end = Fraction(0)
             try:
                 for frame in container.decode(stream):
                     t = frame.pts * frame.time_base - zero if frame.pts is not None else self.end
                     lasts = frame.duration * frame.time_base if frame.duration else 1 / rate
                     if (still := float(max(t - self.end, lasts))) > STILL:
-                        seen = f"one picture lasts {still:,.0f} s, at {float(self.end):.1f} s"
+                        fault = f"one picture lasts {still:,.0f} s, at {float(self.end):.1f} s"
                         hint = f"its times are damaged (at most {STILL} s): get the file again, or leave it out"
-                        raise InputError(seen, file=self.path, hint=hint)
+                        raise InputError(fault, file=self.path, hint=hint)
                     self.end = max(self.end, t + lasts)
                     self.decoded += 1
                     if frame.is_corrupt:
-                        seen = f"is damaged at {float(t):.1f} s: a picture had to be guessed"
-                        raise InputError(seen, file=self.path, hint="get the file again, or leave it out")
+                        fault = f"is damaged at {float(t):.1f} s: a picture had to be guessed"
+                        raise InputError(fault, file=self.path, hint="get the file again, or leave it out")
                     yield t, frame
             except av.FFmpegError as error:
                 problem = f"cannot be decoded at {float(self.end):.1f} s ({explain(error)})"
                 raise InputError(problem, file=self.path, hint="get the file again, or leave it out") from None
             if not self.decoded:
                 raise InputError("not one picture can be decoded", file=self.path, hint="leave the video out")
-            if told and self.end < min(SHORT * told, told - SLACK):
-                seen = f"breaks off at {float(self.end):.1f} s; its header tells of {float(told):.1f} s"
-                raise InputError(seen, file=self.path, hint="get the file again, or leave it out")
+            if length and self.end < min(SHORT * length, length - SLACK):
+                fault = f"breaks off at {float(self.end):.1f} s; its header tells of {float(length):.1f} s"
+                raise InputError(fault, file=self.path, hint="get the file again, or leave it out")
             if self.decoded < FEW * stream.frames:
-                self.check_count(stream.frames, told)
+                self.check_count(stream.frames, length)
 
-    def check_count(self, frames: int, told: Any) -> None:
+    def check_count(self, frames: int, declared: Any) -> None:
         """Fewer pictures than the header tells of: an edited file may hide some, a damaged one loses them."""
-        seen = f"{self.decoded:,} of {frames:,} pictures can be decoded"
-        if told and self.end > told / SHORT + SLACK:
-            seen += f", and they last {float(self.end):,.1f} s where its header tells of {float(told):,.1f} s"
-            raise InputError(seen, file=self.path, hint="its times are damaged: get the file again, or leave it out")
-        announce(f"{self.path.name}: {seen}; the others are not looked at")
+        problem = f"{self.decoded:,} of {frames:,} pictures can be decoded"
+        if declared and self.end > declared / SHORT + SLACK:
+            problem += f", and they last {float(self.end):,.1f} s where its header tells of {float(declared):,.1f} s"
+            raise InputError(problem, file=self.path, hint="its times are damaged: get the file again, or leave it out")
+        announce(f"{self.path.name}: {problem}; the others are not looked at")
 
     def convert(self, frame: Any) -> Pictures:
         """[H, W, 3]; the same picture asked for again is not made again."""
-        if (kept := getattr(self, "_last", None)) and kept[0] is frame:
-            made: Pictures = kept[1]
-            return made
+        if (cached := getattr(self, "_last", None)) and cached[0] is frame:
+            picture: Pictures = cached[1]
+            return picture
         turns = round((frame.rotation or 0) / 90) % 4  # quarters to the left
         width, height = max(1, round(frame.width * self.ratio)), frame.height
         self.shape = (height, width) if turns % 2 else (width, height)
@@ -140,9 +140,9 @@ class Video:
         if self.size:
             y, x = ((side - self.size) // 2 for side in full.shape[:2])
             full = full[y : y + self.size, x : x + self.size]
-        made = np.ascontiguousarray(full)
-        self._last = (frame, made)
-        return made
+        picture = np.ascontiguousarray(full)
+        self._last = (frame, picture)
+        return picture
 
 
 def import_av() -> Any:
@@ -155,8 +155,8 @@ def import_av() -> Any:
 
 def open_container(av: Any, path: Path) -> Any:
     if path.is_dir() or not path.exists():
-        seen = "is a folder" if path.is_dir() else "no such file"
-        raise InputError(seen, file=path, hint="name a video")
+        problem = "is a folder" if path.is_dir() else "no such file"
+        raise InputError(problem, file=path, hint="name a video")
     if not path.is_file():
         raise InputError("is a device or a pipe", file=path, hint="name a file: a video is read more than once")
     # `file:` so that no name is taken for an address

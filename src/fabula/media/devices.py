@@ -29,6 +29,6 @@ def find_device(device: str, library: Library) -> str:
 
 def place_adapter(adapter: T, library: Library | None = None) -> T:
     """The adapter (a Spec that has a `device` and a `library`) on a device that there is."""
-    some: Any = adapter
-    device = find_device(some.device, some.library if library is None else library)
-    return adapter if device == some.device else replace(some, device=device)
+    dynamic: Any = adapter
+    device = find_device(dynamic.device, dynamic.library if library is None else library)
+    return adapter if device == dynamic.device else replace(dynamic, device=device)

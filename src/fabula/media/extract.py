@@ -36,7 +36,7 @@ PARTS = "videos"
 
 
 @dataclass(frozen=True)
-class Looked:
+class ExtractedVideo:
     """What was made of one video, and how long it took."""
 
     features: Frames  # [T, C]
@@ -48,30 +48,30 @@ class Looked:
 def extract_one(video: str | Path, extractor: Extractor | str, watch: Progress = silent) -> tuple[Frames, float]:
     """The features [T, C] of a video and its duration: just what a store of this extractor would hold of it."""
     chosen = parse_extractor(extractor) if isinstance(extractor, str) else extractor
-    seen = look(check_path(video), chosen, watch)
-    return seen.features, seen.duration
+    result = extract_video(check_path(video), chosen, watch)
+    return result.features, result.duration
 
 
-def look(path: Path, extractor: Extractor, watch: Progress = silent) -> Looked:
+def extract_video(path: Path, extractor: Extractor, watch: Progress = silent) -> ExtractedVideo:
     """Decode, embed, check."""
     video = Video(path, extractor.fps, extractor.resize, extractor.size)
     clips = cut_clips((picture for _, picture in video), extractor.clip, extractor.stride)
     decode = embed = 0.0
-    made: list[NDArray[np.float32]] = []
+    vectors: list[NDArray[np.float32]] = []
     while True:
         began = time.perf_counter()
-        some: list[Clips] = list(islice(clips, extractor.batch))
+        batch: list[Clips] = list(islice(clips, extractor.batch))
         decode += time.perf_counter() - began
-        if not some:
+        if not batch:
             break
         began = time.perf_counter()
-        made.append(extractor.embed(np.stack(some)))
+        vectors.append(extractor.embed(np.stack(batch)))
         embed += time.perf_counter() - began
         watch(f"features of {path.name}", int(video.end), 0)
-    features = check_features(np.concatenate(made), path.stem, path, extractor.dim)
-    kept = check_features(features.astype(extractor.dtype), path.stem, path)
+    features = check_features(np.concatenate(vectors), path.stem, path, extractor.dim)
+    checked = check_features(features.astype(extractor.dtype), path.stem, path)
     about = {"frames": video.decoded, "width": video.shape[0], "height": video.shape[1]}
-    return Looked(kept, video.duration, about, {"decode": decode, "embed": embed})
+    return ExtractedVideo(checked, video.duration, about, {"decode": decode, "embed": embed})
 
 
 # ── many videos ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -118,7 +118,7 @@ class Work:
         id, path = job
         part = name_part(id, path)
         try:
-            seen = look(path, self.extractor)
+            result = extract_video(path, self.extractor)
         except InputError as error:
             if not self.skip_bad or error.file != path:
                 raise
@@ -126,17 +126,17 @@ class Work:
             return
         began = time.perf_counter()
         raw = io.BytesIO()
-        np.save(raw, seen.features.astype(self.extractor.dtype), allow_pickle=False)
+        np.save(raw, result.features.astype(self.extractor.dtype), allow_pickle=False)
         sealed = self.folder.put_large([raw.getvalue()], PARTS, f"{part}.npy")
         digest = hash_file(path, *stamp(path))
         write = time.perf_counter() - began
         about = {
             "id": id,
             "array": sealed,
-            "features": len(seen.features),
-            "duration": seen.duration,
-            "about": {"file": path.name, "sha256": digest, **seen.about},
-            "seconds": {**seen.seconds, "write": write},
+            "features": len(result.features),
+            "duration": result.duration,
+            "about": {"file": path.name, "sha256": digest, **result.about},
+            "seconds": {**result.seconds, "write": write},
         }
         self.folder.put(about, PARTS, f"{part}.json")
 
@@ -171,27 +171,27 @@ def extract(
 
 def collect(folder: Folder, extractor: Extractor, found: Mapping[str, Path], plan: Plan) -> Extracted:
     """The parts as a store."""
-    told = {id: folder.get(PARTS, f"{name_part(id, path)}.json") for id, path in sorted(found.items())}
-    left_out = {id: one["refused"] for id, one in told.items() if "refused" in one}
-    kept = {id: one for id, one in told.items() if "refused" not in one}
-    if not kept:
+    entries = {id: folder.get(PARTS, f"{name_part(id, path)}.json") for id, path in sorted(found.items())}
+    left_out = {id: one["refused"] for id, one in entries.items() if "refused" in one}
+    read = {id: one for id, one in entries.items() if "refused" not in one}
+    if not read:
         why = f"the first: {next(iter(left_out.values()))}"
         raise InputError(f"not one of {len(left_out)} videos can be used; {why}", file=plan.out, hint="give others")
     seconds: dict[str, float] = {}
-    for one in kept.values():
+    for one in read.values():
         for what, took in one["seconds"].items():
             seconds[what] = seconds.get(what, 0.0) + took
     metadata = describe(
         extractor,
-        {id: one["duration"] for id, one in kept.items()},
-        {id: one["about"] for id, one in kept.items()},
+        {id: one["duration"] for id, one in read.items()},
+        {id: one["about"] for id, one in read.items()},
         left_out,
     )
     if plan.licence is not None:
         metadata["licence"] = plan.licence
 
     def arrays() -> Iterator[tuple[str, NDArray[Any]]]:
-        for id in kept:
+        for id in read:
             path = folder.at(PARTS, f"{name_part(id, found[id])}.npy")
             yield id, np.load(path, allow_pickle=False)
 
@@ -199,10 +199,10 @@ def collect(folder: Folder, extractor: Extractor, found: Mapping[str, Path], pla
     write_features(plan.out, arrays(), metadata, plan.overwrite)
     seconds["write"] = seconds.get("write", 0.0) + time.perf_counter() - began
     return Extracted(
-        len(kept),
-        sum(one["features"] for one in kept.values()),
-        sum(one["about"]["frames"] for one in kept.values()),
-        sum(one["duration"] for one in kept.values()),
+        len(read),
+        sum(one["features"] for one in read.values()),
+        sum(one["about"]["frames"] for one in read.values()),
+        sum(one["duration"] for one in read.values()),
         seconds,
         left_out,
     )
@@ -213,16 +213,16 @@ def is_done(folder: Folder, id: str, path: Path, skip_bad: bool) -> bool:
     part = name_part(id, path)
     if not folder.holds(PARTS, f"{part}.json"):
         return False
-    told = folder.get(PARTS, f"{part}.json")
-    if "refused" in told:
+    entry = folder.get(PARTS, f"{part}.json")
+    if "refused" in entry:
         return skip_bad
-    return bool(folder.seal_of(PARTS, f"{part}.npy") == told["array"])
+    return bool(folder.seal_of(PARTS, f"{part}.npy") == entry["array"])
 
 
 def name_part(id: str, path: Path) -> str:
     """Of the video as it is: changed, it is another."""
-    told = "\0".join((id, *map(str, stamp(path))))
-    return hashlib.blake2b(told.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    text = "\0".join((id, *map(str, stamp(path))))
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def describe_refusal(error: InputError) -> str:
@@ -242,26 +242,26 @@ def find_videos(paths: Iterable[str | Path], warn: Callable[[str], None] = ignor
     """Id → file: the file's name without its ending. Of a folder those that end as videos do."""
     found: dict[str, Path] = {}
     passed: list[str] = []
-    for given in map(check_path, paths):
-        if given.is_dir():
+    for named in map(check_path, paths):
+        if named.is_dir():
             try:
-                inner = sorted(f for f in given.iterdir() if not f.name.startswith("."))
+                inner = sorted(f for f in named.iterdir() if not f.name.startswith("."))
             except OSError as error:
-                raise InputError(f"cannot be read ({error.strerror})", file=given, hint="check it") from None
-            some = [f for f in inner if f.suffix.lower() in ENDINGS and f.is_file()]
-            passed += [f.name for f in inner if f not in some]
-            if not some:
+                raise InputError(f"cannot be read ({error.strerror})", file=named, hint="check it") from None
+            videos = [f for f in inner if f.suffix.lower() in ENDINGS and f.is_file()]
+            passed += [f.name for f in inner if f not in videos]
+            if not videos:
                 hint = f"their names end in {', '.join(ENDINGS[:6])} …"
-                raise InputError("a folder without videos", file=given, hint=hint)
+                raise InputError("a folder without videos", file=named, hint=hint)
         else:
-            if not given.is_file():
-                seen = "no such video" if not given.exists() else "is a device or a pipe"
-                raise InputError(seen, file=given, hint="name a video, or a folder of videos")
-            some = [given]
-        for path in some:
+            if not named.is_file():
+                problem = "no such video" if not named.exists() else "is a device or a pipe"
+                raise InputError(problem, file=named, hint="name a video, or a folder of videos")
+            videos = [named]
+        for path in videos:
             if path.stem in found:
-                seen = f"two videos have the id {path.stem!r}: {found[path.stem].name} and {path.name}"
-                raise InputError(seen, file=path, hint="rename one; the id is the file's name without its ending")
+                problem = f"two videos have the id {path.stem!r}: {found[path.stem].name} and {path.name}"
+                raise InputError(problem, file=path, hint="rename one; the id is the file's name without its ending")
             found[path.stem] = path
     if passed:
         more = ", …" if len(passed) > 3 else ""

@@ -73,9 +73,9 @@ def rebuild(recipe: Mapping[str, Any], weights: str | None = None, device: str =
         raise SpecError(f"the extractor {name} has no setting {unknown[0]!r}; it was made by another version")
     if found.needs_weights and weights is None:
         raise SpecError(f"the features were made by {name} with weights of the user; name the file (--weights)")
-    made = found(weights=weights, device=device, **settings)
-    if made.weights_digest() != recipe.get("weights"):
-        seen = f"other weights than the recipe's (SHA-256 {shown(made.weights_digest())})"
+    built = found(weights=weights, device=device, **settings)
+    if built.weights_digest() != recipe.get("weights"):
+        problem = f"other weights than the recipe's (SHA-256 {shown(built.weights_digest())})"
         hint = f"it was {shown(recipe.get('weights'))}"
-        raise InputError(seen, file=made.weights_file(), hint=hint)
-    return made
+        raise InputError(problem, file=built.weights_file(), hint=hint)
+    return built

@@ -35,18 +35,18 @@ def find_shots(video: str | Path, detector: Detector = "content", shortest: floa
     """[S, 2] start and end of every shot, none shorter than `shortest` seconds; together they are the whole video."""
     if detector not in ("content", "transnetv2"):
         raise SpecError(f"no detector of shots is called {detector!r}; there are: content, transnetv2")
-    seen = Video(video, resize=SIDE)
-    cuts = find_content_cuts(seen, shortest) if detector == "content" else find_transnet_cuts(seen)
-    return build_spans(cuts, seen.duration, shortest)
+    film = Video(video, resize=SIDE)
+    cuts = find_content_cuts(film, shortest) if detector == "content" else find_transnet_cuts(film)
+    return build_spans(cuts, film.duration, shortest)
 
 
 def build_spans(cuts: Sequence[float], duration: float, shortest: float) -> Spans:
     """Cuts as the shots between them; one that would leave a shot too short is no cut."""
-    kept = [0.0]
+    starts = [0.0]
     for cut in sorted(cuts):
-        if cut - kept[-1] >= shortest and duration - cut >= shortest:
-            kept.append(cut)
-    return np.array(list(zip(kept, [*kept[1:], duration], strict=True)))
+        if cut - starts[-1] >= shortest and duration - cut >= shortest:
+            starts.append(cut)
+    return np.array(list(zip(starts, [*starts[1:], duration], strict=True)))
 
 
 def find_content_cuts(video: Video, shortest: float) -> list[float]:
@@ -82,8 +82,8 @@ def shrink(picture: Pictures) -> Pictures:
     y, x = np.arange(SMALL[0]) * H // SMALL[0], np.arange(SMALL[1]) * W // SMALL[1]
     sums = np.add.reduceat(np.add.reduceat(picture.astype(np.float32), y, axis=0), x, axis=1)
     areas = np.diff([*y, H])[:, None, None] * np.diff([*x, W])[None, :, None]
-    made: Pictures = np.rint(sums / areas).astype(np.uint8)
-    return made
+    small: Pictures = np.rint(sums / areas).astype(np.uint8)
+    return small
 
 
 @contextmanager

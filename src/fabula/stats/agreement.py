@@ -94,8 +94,8 @@ def alpha_interval(
     if len(o) < 2:
         return None
     found = [alpha_of(line.reshape(C, C), values, level) for W in draws(len(o), resamples, seed) for line in W @ o]
-    told = np.array([a for a in found if a == a])
-    return percentile(told, wide) if len(told) else None
+    defined = np.array([a for a in found if a == a])
+    return percentile(defined, wide) if len(defined) else None
 
 
 def kappa(a: Sequence[Hashable], b: Sequence[Hashable], weights: Weights = "none") -> float:

@@ -56,17 +56,17 @@ def count_draws_python(drawn: NDArray[np.int64], weights: Array) -> None:
     weights[:] = np.bincount(places.ravel(), minlength=B * V).reshape(B, V)
 
 
-def bootstrap(some: Sequence[Sample], resamples: int = 10_000, seed: int = 0) -> Array:
+def bootstrap(many: Sequence[Sample], resamples: int = 10_000, seed: int = 0) -> Array:
     """θ* of every sample under the same draws, so that differences are paired. [S, B]"""
-    check(some, resamples)
-    found = [[s.under(W) for s in some] for W in draws(len(some[0].videos), resamples, seed)]
+    check(many, resamples)
+    found = [[s.under(W) for s in many] for W in draws(len(many[0].videos), resamples, seed)]
     return np.concatenate([np.array(block) for block in found], axis=1)
 
 
-def check(some: Sequence[Sample], resamples: int) -> None:
+def check(many: Sequence[Sample], resamples: int) -> None:
     if resamples < 1:
         raise SpecError(f"{resamples} resamples; there must be at least 1")
-    if any(s.videos != some[0].videos for s in some):
+    if any(s.videos != many[0].videos for s in many):
         raise SpecError("these samples stand over different videos; make them with stats.samples")
 
 
@@ -114,12 +114,12 @@ def interval(
 
 
 def intervals(
-    some: Sequence[Sample], *, level: float = 0.95, method: Method = "bca", resamples: int = 10_000, seed: int = 0
+    many: Sequence[Sample], *, level: float = 0.95, method: Method = "bca", resamples: int = 10_000, seed: int = 0
 ) -> list[Interval]:
     """Of several scores over the same videos, with one set of draws."""
     check_level(level, method)
-    thetas = bootstrap(some, resamples, seed)
-    return [bounds(s, theta, level, method) for theta, s in zip(thetas, some, strict=True)]
+    thetas = bootstrap(many, resamples, seed)
+    return [bounds(s, theta, level, method) for theta, s in zip(thetas, many, strict=True)]
 
 
 def bounds(sample: Sample, theta: Array, level: float, method: Method) -> Interval:

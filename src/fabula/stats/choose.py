@@ -111,26 +111,26 @@ def choose_difference(a: Sample, b: Sample, deltas: Array, how: Resampling, wide
     return choose(y - x, ends, deltas, second - first, b.value - a.value, how, wide)
 
 
-def choose_intervals(some: Mapping[str, Sample], how: Resampling, wide: bool = False) -> dict[str, Chosen]:
+def choose_intervals(by_name: Mapping[str, Sample], how: Resampling, wide: bool = False) -> dict[str, Chosen]:
     """Of every score; scores over the same units share their draws."""
     found: dict[str, Chosen] = {}
-    for group in alike({name: [sample] for name, sample in some.items()}):
-        thetas = bootstrap([some[name] for name in group], how.resamples, how.seed)
+    for group in alike({name: [sample] for name, sample in by_name.items()}):
+        thetas = bootstrap([by_name[name] for name in group], how.resamples, how.seed)
         found |= {
-            name: choose_interval(some[name], theta, how, wide) for name, theta in zip(group, thetas, strict=True)
+            name: choose_interval(by_name[name], theta, how, wide) for name, theta in zip(group, thetas, strict=True)
         }
     return found
 
 
-def choose_apart(some: Sequence[Sample], how: Resampling) -> list[Chosen]:
+def choose_apart(many: Sequence[Sample], how: Resampling) -> list[Chosen]:
     """Of scores over units of their own. Equally many units are drawn alike: such samples share their draws."""
     found: dict[int, Chosen] = {}
-    for n in dict.fromkeys(len(sample.videos) for sample in some):
-        places = [k for k, sample in enumerate(some) if len(sample.videos) == n]
-        parts = [[some[k].under(W) for k in places] for W in draws(n, how.resamples, how.seed)]
+    for n in dict.fromkeys(len(sample.videos) for sample in many):
+        places = [k for k, sample in enumerate(many) if len(sample.videos) == n]
+        parts = [[many[k].under(W) for k in places] for W in draws(n, how.resamples, how.seed)]
         thetas = np.concatenate([np.array(part) for part in parts], axis=1)
-        found |= {k: choose_interval(some[k], theta, how) for k, theta in zip(places, thetas, strict=True)}
-    return [found[k] for k in range(len(some))]
+        found |= {k: choose_interval(many[k], theta, how) for k, theta in zip(places, thetas, strict=True)}
+    return [found[k] for k in range(len(many))]
 
 
 def tell_choices(chosen: Iterable[tuple[str, Chosen]], units: str) -> list[str]:

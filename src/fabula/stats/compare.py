@@ -95,24 +95,24 @@ def compare(
     how = how or PairedTest()
     systems = tuple(next(iter(tables.values())))
     pairs = list(combinations(range(len(systems)), 2))
-    some = {metric: samples(list(of_system.values())) for metric, of_system in tables.items()}
+    by_metric = {metric: samples(list(of_system.values())) for metric, of_system in tables.items()}
     lines: dict[str, Line] = {}
     choices: list[tuple[str, Chosen]] = []
     shared: list[str] = []  # metrics of hits of which several stand over one video
-    for group in alike(some):  # metrics over the same videos
-        flat = [s for metric in group for s in some[metric]]
+    for group in alike(by_metric):  # metrics over the same videos
+        flat = [s for metric in group for s in by_metric[metric]]
         thetas = iter(bootstrap(flat, how.resamples, how.seed))
         drawn = {metric: [next(thetas) for _ in systems] for metric in group}
         if how.test == "bootstrap":
-            p = [p_of(some[m][i], some[m][j], drawn[m][j] - drawn[m][i]) for m in group for i, j in pairs]
+            p = [p_of(by_metric[m][i], by_metric[m][j], drawn[m][j] - drawn[m][i]) for m in group for i, j in pairs]
         else:
-            both = [(some[m][i], some[m][j]) for m in group for i, j in pairs]
+            both = [(by_metric[m][i], by_metric[m][j]) for m in group for i, j in pairs]
             p = randomisations(both, trials=how.resamples, seed=how.seed) if both else []
         for k, m in enumerate(group):
             own = p[k * len(pairs) : (k + 1) * len(pairs)]
             duels = []
             for (i, j), p_own, p_holm in zip(pairs, own, holm(own), strict=True):
-                a, b = some[m][i], some[m][j]
+                a, b = by_metric[m][i], by_metric[m][j]
                 gap = choose_difference(a, b, drawn[m][j] - drawn[m][i], how, wide)
                 hits = mcnemar(a, b)
                 if hits and m not in shared and len(a.rows) > len(a.videos):
@@ -120,17 +120,17 @@ def compare(
                 found = gap.interval, p_own, p_holm, gap.method, hits
                 duels.append(Duel(systems[i], systems[j], b.value - a.value, *found))
                 choices.append((m, gap))
-            alone = [choose_interval(s, t, how, wide) for s, t in zip(some[m], drawn[m], strict=True)]
+            alone = [choose_interval(s, t, how, wide) for s, t in zip(by_metric[m], drawn[m], strict=True)]
             choices += [(m, c) for c in alone]
             lines[m] = Line(
                 m,
                 (scales or {}).get(m, 100.0),
-                {n: s.value for n, s in zip(systems, some[m], strict=True)},
+                {n: s.value for n, s in zip(systems, by_metric[m], strict=True)},
                 {n: c.interval for n, c in zip(systems, alone, strict=True)},
                 tuple(duels),
                 {n: c.method for n, c in zip(systems, alone, strict=True)},
             )
-    most = max(len(s.videos) for line in some.values() for s in line)
+    most = max(len(s.videos) for line in by_metric.values() for s in line)
     ordered = {m: lines[m] for m in tables}
     warnings = tell_choices(choices, "groups" if wide else "videos")
     if shared:

@@ -173,7 +173,7 @@ def weigh(
         lines.append(Agreed(name, segment, system, epsilon, calibrated, find_kappa(x[name], people, how)))
     contests = []
     if people.clusters > 1:
-        made = []
+        rows = []
         for a, b in combinations(x, 2):
             deltas = thetas[b][statistic] - thetas[a][statistic]
             delta = lines_value(lines, b, statistic) - lines_value(lines, a, statistic)
@@ -181,9 +181,9 @@ def weigh(
                 p = bootstrap_p(deltas[~np.isnan(deltas)], delta)
             else:
                 p = exchange(x[a], x[b], people, statistic, how, delta)
-            made.append((a, b, delta, bounds(deltas, how, people.clusters), p))
-        corrected = holm([p for *_, p in made])
-        contests = [Contest(*one, q) for one, q in zip(made, corrected, strict=True)]
+            rows.append((a, b, delta, bounds(deltas, how, people.clusters), p))
+        corrected = holm([p for *_, p in rows])
+        contests = [Contest(*one, q) for one, q in zip(rows, corrected, strict=True)]
     return Meta(
         statistic,
         tuple(lines),
@@ -380,13 +380,13 @@ def kappas(cells: Array, v: Array) -> Array:
 def exchange(a: Array, b: Array, people: People, statistic: str, how: PairedTest, delta: float) -> float:
     """p: how often exchanging the two metrics in half of the clusters gives a difference as large."""
     first, second = (standardise(v, statistic) for v in (a, b))
-    told = by_statistic(statistic, people)
+    by_people = by_statistic(statistic, people)
     rng = np.random.default_rng(how.seed)
     c = 0
     for _ in range(how.resamples):
         moved = (rng.random(people.clusters) < 0.5)[people.cluster]
         one, other = np.where(moved, second, first), np.where(moved, first, second)
-        c += abs(told(other) - told(one)) >= abs(delta) - SLACK
+        c += abs(by_people(other) - by_people(one)) >= abs(delta) - SLACK
     return (c + 1) / (how.resamples + 1)
 
 

@@ -112,9 +112,9 @@ def exchange_rows(a: Sample, b: Sample, moved: np.ndarray[tuple[int], np.dtype[n
     return float(b.folding.fold(new_b)[b.folding.primary] - a.folding.fold(new_a)[a.folding.primary])
 
 
-def split_rows(rows: Rows, some: set[str | int]) -> tuple[Rows, Rows]:
+def split_rows(rows: Rows, chosen: set[str | int]) -> tuple[Rows, Rows]:
     """The rows of the other videos, and those of these."""
-    inside = np.array([key in some for key in rows.drawn], dtype=bool)
+    inside = np.array([key in chosen for key in rows.drawn], dtype=bool)
     return rows.take(np.flatnonzero(~inside)), rows.take(np.flatnonzero(inside))
 
 

@@ -130,8 +130,8 @@ def group(W: Array, at: Index) -> Array:
 
 def midranks(W: Array, at: Index) -> Array:
     """The rank of each number among the draws, ties sharing the mean of theirs. [B, n]"""
-    held = group(W, at)
-    ranks = np.cumsum(held, axis=1) - held + (held + 1) / 2
+    members = group(W, at)
+    ranks = np.cumsum(members, axis=1) - members + (members + 1) / 2
     return ranks[:, at]
 
 
@@ -146,6 +146,6 @@ def pearson(x: Array, y: Array, W: Array) -> Array:
 def ratio(above: Array, below: Array) -> Array:
     """Not a number where nothing stands below: all values are the same."""
     found = np.full(len(above), np.nan)
-    some = below > 1e-300
-    found[some] = above[some] / below[some]
+    positive = below > 1e-300
+    found[positive] = above[positive] / below[positive]
     return found

@@ -127,9 +127,9 @@ def in_order(keys: Iterable[Key]) -> tuple[Key, ...]:
     return tuple(sorted(set(keys), key=repr))
 
 
-def alike(some: Mapping[str, list[Sample]]) -> list[list[str]]:
+def alike(by_name: Mapping[str, list[Sample]]) -> list[list[str]]:
     """Metrics grouped by the videos they stand over."""
     groups: dict[tuple[Key, ...], list[str]] = {}
-    for metric, line in some.items():
+    for metric, line in by_name.items():
         groups.setdefault(line[0].videos, []).append(metric)
     return list(groups.values())

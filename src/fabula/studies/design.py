@@ -84,8 +84,8 @@ def name_systems(plan: Plan, items: Sequence[Item]) -> tuple[str, ...]:
     systems = tuple(plan.systems) or tuple(items[0].descriptions)
     for item in items:
         if set(item.descriptions) != set(systems):
-            seen, wanted = ", ".join(item.descriptions), ", ".join(systems)
-            raise SpecError(f"item {item.id} has descriptions of {seen}; all items need those of {wanted}")
+            present, wanted = ", ".join(item.descriptions), ", ".join(systems)
+            raise SpecError(f"item {item.id} has descriptions of {present}; all items need those of {wanted}")
     if plan.target:
         if plan.target not in systems:
             raise SpecError(f"target {plan.target!r} is no system; there are: {', '.join(systems)}")
@@ -119,9 +119,9 @@ def draw_items(items: Sequence[Item], sample: int, seed: int) -> list[Item]:
 def list_questions(form: Form, items: Sequence[Item], systems: tuple[str, ...]) -> list[Question]:
     shown: list[tuple[str, ...]] = [systems] if not form.shown else list(combinations(systems, form.shown))
     return [
-        Question(item.id if len(shown) == 1 else f"{item.id} · {' / '.join(some)}", k, some)
+        Question(item.id if len(shown) == 1 else f"{item.id} · {' / '.join(order)}", k, order)
         for k, item in enumerate(items)
-        for some in shown
+        for order in shown
     ]
 
 
@@ -184,7 +184,7 @@ def draw_orders(
         pairs: dict[tuple[str, ...], list[tuple[int, int]]] = {}
         for edge in edges:
             pairs.setdefault(questions[edge[1]].systems, []).append(edge)
-        forth = {edge: side for some in pairs.values() for edge, side in split_evenly(some, rng).items()}
+        forth = {edge: side for edges in pairs.values() for edge, side in split_evenly(edges, rng).items()}
         return {edge: questions[edge[1]].systems[:: 1 if forth[edge] else -1] for edge in edges}
     found: dict[tuple[int, int], tuple[str, ...]] = {}
     base = rng.sample(questions[0].systems, len(questions[0].systems))

@@ -65,7 +65,7 @@ class Field:
         return {"name": self.name, "legend": self.legend, "help": self.help, "options": [list(o) for o in self.options]}
 
 
-class Told(NamedTuple):
+class SystemRating(NamedTuple):
     """What an answer says of one system."""
 
     measure: str
@@ -126,16 +126,16 @@ class Form:
             raise SpecError("each place is given once")
         return dict(answer)
 
-    def told(self, answer: Answer, order: Sequence[str]) -> Iterator[Told]:
+    def ratings(self, answer: Answer, order: Sequence[str]) -> Iterator[SystemRating]:
         """What an answer says of each system; `order`: the systems as they stood."""
         for f in self.fields(len(order)):
             value = answer[f.name]
             if f.position:
-                yield Told(f.measure, order[f.position - 1], f.position, float(value))
+                yield SystemRating(f.measure, order[f.position - 1], f.position, float(value))
                 continue
             for p, system in enumerate(order, 1):
                 tie = 0.5 if f.measure == "better" else 0.0
-                yield Told(f.measure, system, p, tie if value == 0 else float(value == p))
+                yield SystemRating(f.measure, system, p, tie if value == 0 else float(value == p))
 
     def code(self, name: str, answer: Answer, order: Sequence[str], systems: Sequence[str]) -> float:
         """A field's answer free of positions, for agreement: the chosen system's number, between them for neither."""

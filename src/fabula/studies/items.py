@@ -106,25 +106,25 @@ def wrong(path: Path, id: object, problem: str, hint: str | None = None) -> Inpu
 
 def read_lines(path: Path) -> Iterator[Item]:
     """Fabula's own lines."""
-    seen = set[str]()
+    ids = set[str]()
     for number, line in objects(path):
-        id = read_id(line.get("id", number), path, seen)
-        told = line.get("descriptions")
-        if not isinstance(told, dict) or not told:
-            raise wrong(path, id, f"descriptions: saw {shown(told)}", 'it is {"system": "text", …}')
+        id = read_id(line.get("id", number), path, ids)
+        descriptions = line.get("descriptions")
+        if not isinstance(descriptions, dict) or not descriptions:
+            raise wrong(path, id, f"descriptions: saw {shown(descriptions)}", 'it is {"system": "text", …}')
         start, end = read_span(line, path, id)
         expect = line.get("expect")
         if expect is not None and not isinstance(expect, dict):
             raise wrong(path, id, f"expect: saw {shown(expect)}", 'it is {"measure": …}')
-        texts = {str(name): read_text(text, path, id) for name, text in told.items()}
+        texts = {str(name): read_text(text, path, id) for name, text in descriptions.items()}
         yield Item(id, read_video(line, path, id), start, end, texts, str(line.get("kind", "")), expect)
 
 
 def read_benchmark(path: Path) -> Iterator[Item]:
     """VERIFIED's lines; `branch`, where somebody added it, is the kind."""
-    seen = set[str]()
+    ids = set[str]()
     for number, line in objects(path):
-        id = read_id(line.get("desc_id", number), path, seen)
+        id = read_id(line.get("desc_id", number), path, ids)
         start, end = read_span(line, path, id)
         texts = {
             name: read_text(line.get(key), path, id, key)
@@ -168,18 +168,18 @@ def read_system(path: Path) -> dict[str, Item]:
 
     found = {}
     for story in read(path)[0].values():
-        told = [e for e in story.events if (e.caption or "").strip()]
-        if not told:
+        captioned = [e for e in story.events if (e.caption or "").strip()]
+        if not captioned:
             raise wrong(path, story.id, "tells nothing", "a description needs words; leave the video out")
-        text = "\n".join(f"{clock(e.segment.start)} to {clock(e.segment.end)}  {e.caption}" for e in told)
+        text = "\n".join(f"{clock(e.segment.start)} to {clock(e.segment.end)}  {e.caption}" for e in captioned)
         found[str(story.id)] = Item(str(story.id), str(story.id), 0.0, story.duration or 0.0, {"": text[:LONGEST]})
     return found
 
 
 def read_captions(path: Path) -> Iterator[Item]:
-    seen = set[str]()
+    ids = set[str]()
     for number, line in objects(path):
-        id = read_id(line.get("id", line.get("desc_id", number)), path, seen)
+        id = read_id(line.get("id", line.get("desc_id", number)), path, ids)
         start, end = read_span(line, path, id)
         text = read_text(line.get("caption", line.get("fig_desc")), path, id, "caption")
         yield Item(id, read_video(line, path, id), start, end, {"": text}, str(line.get("kind", "")))
@@ -189,12 +189,12 @@ def clock(seconds: float) -> str:
     return f"{int(seconds // 60)}:{seconds % 60:04.1f}"
 
 
-def read_id(value: Any, path: Path, seen: set[str]) -> str:
+def read_id(value: Any, path: Path, known: set[str]) -> str:
     if not isinstance(value, str | int) or isinstance(value, bool) or not str(value).strip():
         raise wrong(path, value, "is no id", "an id is text or a whole number")
-    if str(value) in seen:
+    if str(value) in known:
         raise wrong(path, value, "stands twice", "ids are unique")
-    seen.add(str(value))
+    known.add(str(value))
     return str(value)
 
 
@@ -262,8 +262,8 @@ def find_clips(items: list[Item], clips: Path) -> list[Item]:
                     f"ends at {end:g} s; the clip has {length:.1f} s", file=clips / name, video=item.id, noun="item"
                 )
             end = length
-        told = item.to_dict() | {"end": end, "clip": name}
-        found.append(Item(**told))
+        entry = item.to_dict() | {"end": end, "clip": name}
+        found.append(Item(**entry))
     return found
 
 

@@ -117,8 +117,8 @@ class Plan:
             raise SpecError(f"return_url {shown(self.return_url)}; it begins with https://")
         sources = [name for name in ("items", "benchmark", "systems") if getattr(self, name)]
         if len(sources) != 1:
-            seen = " and ".join(sources) or "none of them"
-            raise SpecError(f"a plan names one of items, benchmark and [systems]; this one names {seen}")
+            named = " and ".join(sources) or "none of them"
+            raise SpecError(f"a plan names one of items, benchmark and [systems]; this one names {named}")
         primary = self.analysis.primary
         if primary and primary not in self.make_form().measures:
             known = ", ".join(self.make_form().measures)
@@ -156,11 +156,11 @@ def build(kind: type[T], document: dict[str, Any], where: str) -> T:
     for key in document:
         if key not in fields:
             raise SpecError(f"no setting is called {shown(where + key)}; {close_to(key, list(fields))}")
-    made = {key: read_value(value, hints[key], where + key) for key, value in document.items()}
+    values = {key: read_value(value, hints[key], where + key) for key, value in document.items()}
     for f in fields.values():
-        if f.name not in made and f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING:
+        if f.name not in values and f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING:
             raise SpecError(f"{where}{f.name} is missing; it must be given")
-    return kind(**made)
+    return kind(**values)
 
 
 def read_value(value: Any, hint: Any, where: str) -> Any:

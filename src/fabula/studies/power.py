@@ -59,11 +59,11 @@ class Reach:
 def reach(plan: Plan, design: Design) -> Reach:
     form = plan.make_form()
     k = len(design.systems)
-    asked = sum(slot.role == "question" for slot in design.slots)
+    questions = sum(slot.role == "question" for slot in design.slots)
     items = len({q.item for q in design.questions})
     together = form.shown != 1
     pairs = comb(k, 2) if form.shown == 2 else 1
-    answers = asked // pairs if together else asked // max(1, k)
+    answers = questions // pairs if together else questions // max(1, k)
     sigma = sqrt(k * (k + 1) / 6) if form.name == "rank" else 0.5 if form.name == "true" else 1.0
     R, I_, N = design.raters, items, answers
     rater, item = plan.power.rater, plan.power.item

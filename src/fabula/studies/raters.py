@@ -25,7 +25,7 @@ from fabula.studies.design import Design, Slot
 from fabula.studies.forms import Form
 from fabula.studies.plan import Plan
 from fabula.studies.results import Answers
-from fabula.studies.rules import Given
+from fabula.studies.rules import FinalAnswer
 
 KINDS = ("careful", "hasty", "random", "left")
 MISSES = {"careful": 0.02, "hasty": 0.3, "left": 0.02}
@@ -81,16 +81,16 @@ def simulate(
     kinds = deal_kinds(design.raters, mix, rng)
     people = [Person(kind, rng.gauss(0, world.rater**0.5)) for kind in kinds]
     leans = {q.id: rng.gauss(0, world.item**0.5) for q in design.questions}
-    given: dict[int, list[Given]] = {}
+    by_rater: dict[int, list[FinalAnswer]] = {}
     clock = 0.0
     for row, slot in enumerate(design.slots):
         person = people[slot.rater]
         answer = respond(person, slot, form, design.systems, Ahead(world, leans.get(slot.question, 0.0)), rng)
         seconds = SECONDS[person.kind] * exp(rng.gauss(0, 0.5))
         clock += seconds
-        given.setdefault(slot.rater, []).append(Given(slot, answer, seconds, clock, row))
+        by_rater.setdefault(slot.rater, []).append(FinalAnswer(slot, answer, seconds, clock, row))
     answers = Answers(
-        "simulated", plan, form, design.systems, design.items, given, 0.0, True, len(design.slots), len(design.slots)
+        "simulated", plan, form, design.systems, design.items, by_rater, 0.0, True, len(design.slots), len(design.slots)
     )
     return answers, kinds
 

@@ -24,7 +24,7 @@ from fabula.studies.design import Slot
 from fabula.studies.forms import Form
 from fabula.studies.items import Item
 from fabula.studies.plan import Plan
-from fabula.studies.rules import Conduct, Given, judge
+from fabula.studies.rules import Conduct, FinalAnswer, judge
 from fabula.studies.store import Row, Store
 
 NAMES = {"static": "R_s", "dynamic": "R_d", "accuracy": "S"}  # the seed's letters
@@ -76,7 +76,7 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class RatingRow:
     """One answer about one system: a line of the table that is written out."""
 
     study: str
@@ -103,14 +103,14 @@ class Results:
     plan: Plan
     systems: tuple[str, ...]
     simulated: bool
-    made: float
+    created: float
     first: float  # when the first answer came
     lines: tuple[Line, ...]
     duels: tuple[Duel, ...]
     agreement: tuple[Agreement, ...]
     sides: tuple[Side, ...]
     conduct: tuple[Conduct, ...]
-    table: tuple[Told, ...]
+    table: tuple[RatingRow, ...]
     counts: dict[str, int]
     seconds: float  # median, from the clip's end to the answer
     warnings: tuple[str, ...]
@@ -129,8 +129,8 @@ class Answers:
     form: Form
     systems: tuple[str, ...]
     items: Sequence[Item]
-    given: dict[int, list[Given]]  # by rater
-    made: float = 0.0
+    by_rater: dict[int, list[FinalAnswer]]  # by rater
+    created: float = 0.0
     simulated: bool = False
     booklet: int = 0  # places of all booklets
     rows: int = 0  # ever written
@@ -141,83 +141,83 @@ class Answers:
         slots = {(s.rater, s.place): s for s in store.slots()}
         rows = store.answers()
         return cls(
-            store.id, store.plan, store.form, store.systems, store.items, last_given(slots, rows),
-            store.made, store.simulated, len(slots), len(rows), len(store.events("skipped")),
+            store.id, store.plan, store.form, store.systems, store.items, last_answers(slots, rows),
+            store.created, store.simulated, len(slots), len(rows), len(store.events("skipped")),
         )  # fmt: skip
 
 
-def last_given(slots: dict[tuple[int, int], Slot], rows: Sequence[Row]) -> dict[int, list[Given]]:
+def last_answers(slots: dict[tuple[int, int], Slot], rows: Sequence[Row]) -> dict[int, list[FinalAnswer]]:
     """The last answer at each place, with the time that the first one took."""
     first: dict[tuple[int, int], float] = {}
     last: dict[tuple[int, int], Row] = {}
     for row in rows:
         first.setdefault((row.rater, row.place), row.seconds)
         last[row.rater, row.place] = row
-    given: dict[int, list[Given]] = {}
+    by_rater: dict[int, list[FinalAnswer]] = {}
     for key in sorted(last):
         row = last[key]
-        given.setdefault(row.rater, []).append(Given(slots[key], row.answer, first[key], row.at, row.row))
-    return given
+        by_rater.setdefault(row.rater, []).append(FinalAnswer(slots[key], row.answer, first[key], row.at, row.row))
+    return by_rater
 
 
 def find_results(answers: Answers) -> Results:
     """All that the plan's analysis says."""
     plan, form = answers.plan, answers.form
-    conduct = tuple(judge(plan, form, rater, given) for rater, given in sorted(answers.given.items()))
+    conduct = tuple(judge(plan, form, rater, rated) for rater, rated in sorted(answers.by_rater.items()))
     if not any(c.answers for c in conduct):
         raise InputError("has no answers yet", file=plan.title, hint="fabula study serve collects them")
     out = {c.rater for c in conduct if c.excluded}
-    kept = [g for rater, some in sorted(answers.given.items()) if rater not in out for g in some]
-    asked = [g for g in kept if g.slot.role == "question"]
-    if not asked:
+    accepted = [g for rater, rated in sorted(answers.by_rater.items()) if rater not in out for g in rated]
+    questions = [g for g in accepted if g.slot.role == "question"]
+    if not questions:
         raise InputError(
             f"all {len(out)} raters are left out by the plan's rule",
             file=plan.title,
             hint="ask others; the rule stands",
         )
-    table = tuple(tell(answers, out))
+    table = tuple(list_ratings(answers, out))
     used = [t for t in table if not t.excluded]
-    warnings = list(warn(answers, out, asked))
-    all_given = [g for some in answers.given.values() for g in some]
+    warnings = list(warn(answers, out, questions))
+    all_answers = [g for rated in answers.by_rater.values() for g in rated]
     return Results(
         id=answers.id,
         plan=plan,
         systems=answers.systems,
         simulated=answers.simulated,
-        made=answers.made,
-        first=min(g.at for g in all_given),
+        created=answers.created,
+        first=min(g.at for g in all_answers),
         lines=tuple(list_lines(form, answers.systems, used, plan.analysis.level)),
         duels=tuple(list_duels(form, answers.systems, used, plan)),
-        agreement=tuple(list_agreement(answers, asked)),
-        sides=tuple(list_sides(form, asked, plan.analysis.level)),
+        agreement=tuple(list_agreement(answers, questions)),
+        sides=tuple(list_sides(form, questions, plan.analysis.level)),
         conduct=conduct,
         table=table,
         counts={
-            "raters": len(answers.given),
+            "raters": len(answers.by_rater),
             "left out": len(out),
-            "questions": len({g.slot.question for g in asked}),
-            "answers": len(asked),
+            "questions": len({g.slot.question for g in questions}),
+            "answers": len(questions),
             "answers of raters left out": sum(c.answers for c in conduct if c.excluded),
             "rows written": answers.rows,
-            "places unanswered": answers.booklet - sum(map(len, answers.given.values())),
+            "places unanswered": answers.booklet - sum(map(len, answers.by_rater.values())),
             "clips passed over": answers.skipped,
         },
-        seconds=median(g.seconds for g in asked),
+        seconds=median(g.seconds for g in questions),
         warnings=tuple(warnings),
     )
 
 
-def tell(answers: Answers, out: set[int]) -> list[Told]:
+def list_ratings(answers: Answers, out: set[int]) -> list[RatingRow]:
     """One line an answer and system, checks left aside."""
     found = []
-    for rater, given in sorted(answers.given.items()):
-        for g in given:
+    for rater, rated in sorted(answers.by_rater.items()):
+        for g in rated:
             if g.slot.role != "question":
                 continue
             item = answers.items[g.slot.item]
-            for t in answers.form.told(g.answer, g.slot.order):
+            for t in answers.form.ratings(g.answer, g.slot.order):
                 found.append(
-                    Told(
+                    RatingRow(
                         answers.id, rater + 1, item.id, item.kind, g.slot.question, t.measure, t.system, t.position,
                         t.value, round(g.seconds, 3), g.at, rater in out, answers.simulated,
                     )
@@ -225,7 +225,7 @@ def tell(answers: Answers, out: set[int]) -> list[Told]:
     return found
 
 
-def list_lines(form: Form, systems: Sequence[str], used: Sequence[Told], level: float) -> list[Line]:
+def list_lines(form: Form, systems: Sequence[str], used: Sequence[RatingRow], level: float) -> list[Line]:
     """Each measure of each system, over all items and by kind; of two systems a choice says all by the target."""
     kinds = sorted({t.kind for t in used})
     found = []
@@ -233,32 +233,32 @@ def list_lines(form: Form, systems: Sequence[str], used: Sequence[Told], level: 
         pair = measure in form.choices and len(systems) == 2
         for system in systems[-1:] if pair else systems:
             for kind in ["", *(k for k in kinds if len(kinds) > 1)]:
-                some = [t for t in used if t.measure == measure and t.system == system and kind in ("", t.kind)]
-                if some:
+                values = [t for t in used if t.measure == measure and t.system == system and kind in ("", t.kind)]
+                if values:
                     share = form.is_share(measure)
-                    found.append(Line(measure, system, kind, share, estimate(some, level, share)))
+                    found.append(Line(measure, system, kind, share, estimate(values, level, share)))
     return found
 
 
-def estimate(some: Sequence[Told], level: float, share: bool) -> Estimate:
-    return mean_of([t.value for t in some], [t.rater for t in some], [t.item for t in some], level, share)
+def estimate(values: Sequence[RatingRow], level: float, share: bool) -> Estimate:
+    return mean_of([t.value for t in values], [t.rater for t in values], [t.item for t in values], level, share)
 
 
-def list_duels(form: Form, systems: Sequence[str], used: Sequence[Told], plan: Plan) -> list[Duel]:
+def list_duels(form: Form, systems: Sequence[str], used: Sequence[RatingRow], plan: Plan) -> list[Duel]:
     found = []
     for measure in form.measures:
         own = [t for t in used if t.measure == measure]
-        made = []
+        duels = []
         for a, b in combinations(systems, 2):
             e = differ([t for t in own if t.system == a], [t for t in own if t.system == b], plan.analysis.level)
             if e is not None:
-                made.append((a, b, e, e.p()))
-        corrected = iter(holm([p for *_, p in made if p is not None]))
-        found += [Duel(measure, a, b, e, p, None if p is None else next(corrected)) for a, b, e, p in made]
+                duels.append((a, b, e, e.p()))
+        corrected = iter(holm([p for *_, p in duels if p is not None]))
+        found += [Duel(measure, a, b, e, p, None if p is None else next(corrected)) for a, b, e, p in duels]
     return found
 
 
-def differ(a: Sequence[Told], b: Sequence[Told], level: float) -> Estimate | None:
+def differ(a: Sequence[RatingRow], b: Sequence[RatingRow], level: float) -> Estimate | None:
     """b − a: within an answer, within rater and item, or within an item."""
     if not a or not b:
         return None
@@ -270,28 +270,28 @@ def differ(a: Sequence[Told], b: Sequence[Told], level: float) -> Estimate | Non
             return mean_of(values, [y.rater for _, y in pairs], [y.item for _, y in pairs], level)
     # two means over other answers: the difference is the mean of ±2·value/share, centred within its system
     n, m = len(a), len(b)
-    means = [sum(t.value for t in some) / len(some) for some in (a, b)]
+    means = [sum(t.value for t in side) / len(side) for side in (a, b)]
     scaled = [-(t.value - means[0]) * (n + m) / n for t in a] + [(t.value - means[1]) * (n + m) / m for t in b]
     every = [*a, *b]
     delta = means[1] - means[0]
     return mean_of([delta + s for s in scaled], [t.rater for t in every], [t.item for t in every], level)
 
 
-def list_agreement(answers: Answers, asked: Sequence[Given]) -> list[Agreement]:
+def list_agreement(answers: Answers, questions: Sequence[FinalAnswer]) -> list[Agreement]:
     """α of each measure, over what was said of the same thing, whatever its position."""
     form, how = answers.form, answers.plan.analysis
     found = []
     for measure in form.measures:
         units: dict[tuple[str, str], list[float]] = {}
         raters = set[int]()
-        for g in asked:
+        for g in questions:
             for f in form.fields(len(g.slot.order)):
                 if f.measure == measure:
                     about = g.slot.order[f.position - 1] if f.position else ""
                     value = form.code(f.name, g.answer, g.slot.order, answers.systems)
                     units.setdefault((g.slot.question, about), []).append(value)
                     raters.add(g.slot.rater)
-        values = [some for some in units.values() if len(some) > 1]
+        values = [unit for unit in units.values() if len(unit) > 1]
         if not values:
             continue
         bounds = alpha_interval(values, "ordinal", how.resamples, answers.plan.seed, how.level)
@@ -301,12 +301,12 @@ def list_agreement(answers: Answers, asked: Sequence[Given]) -> list[Agreement]:
     return found
 
 
-def list_sides(form: Form, asked: Sequence[Given], level: float) -> list[Side]:
+def list_sides(form: Form, questions: Sequence[FinalAnswer], level: float) -> list[Side]:
     """The share of choices that fell on description 1, ties half; of marks, whether the first had the higher one."""
     found = []
     for measure in form.measures:
         values, raters, items = [], [], []
-        for g in asked:
+        for g in questions:
             if len(g.slot.order) < 2:
                 continue
             if measure in form.choices:
@@ -325,21 +325,23 @@ def list_sides(form: Form, asked: Sequence[Given], level: float) -> list[Side]:
     return found
 
 
-def warn(answers: Answers, out: set[int], asked: Sequence[Given]) -> list[str]:
-    told = []
+def warn(answers: Answers, out: set[int], questions: Sequence[FinalAnswer]) -> list[str]:
+    warnings = []
     plan = answers.plan
     if answers.simulated:
-        told.append("these raters are simulated: nothing here was said by people")
-    raters = len({g.slot.rater for g in asked})
+        warnings.append("these raters are simulated: nothing here was said by people")
+    raters = len({g.slot.rater for g in questions})
     if raters < 2:
-        told.append("one rater: no interval and no agreement can be told")
-    seen: dict[str, int] = {}
-    for g in asked:
-        seen[g.slot.question] = seen.get(g.slot.question, 0) + 1
-    few = sum(n < plan.raters_per_question for n in seen.values())
+        warnings.append("one rater: no interval and no agreement can be told")
+    counts: dict[str, int] = {}
+    for g in questions:
+        counts[g.slot.question] = counts.get(g.slot.question, 0) + 1
+    few = sum(n < plan.raters_per_question for n in counts.values())
     if few:
-        told.append(f"{few} of {len(seen)} questions have fewer than the planned {plan.raters_per_question} answers")
-    return told
+        warnings.append(
+            f"{few} of {len(counts)} questions have fewer than the planned {plan.raters_per_question} answers"
+        )
+    return warnings
 
 
 def to_dict(r: Results) -> dict[str, Any]:
@@ -348,21 +350,22 @@ def to_dict(r: Results) -> dict[str, Any]:
         "study": r.id,
         "simulated": r.simulated,
         "plan": r.plan.to_dict(),
-        "made": r.made,
+        "made": r.created,
         "first answer": r.first,
         "systems": list(r.systems),
         "target": r.target,
         "counts": r.counts,
         "median seconds": r.seconds,
         "measures": [
-            {"measure": x.measure, "letter": x.letter, "system": x.system, "kind": x.kind} | told(x.estimate)
+            {"measure": x.measure, "letter": x.letter, "system": x.system, "kind": x.kind} | describe(x.estimate)
             for x in r.lines
         ],
         "differences": [
-            {"measure": d.measure, "a": d.a, "b": d.b, "p": d.p, "p_holm": d.p_holm} | told(d.estimate) for d in r.duels
+            {"measure": d.measure, "a": d.a, "b": d.b, "p": d.p, "p_holm": d.p_holm} | describe(d.estimate)
+            for d in r.duels
         ],
         "agreement": [clean(asdict(a)) for a in r.agreement],
-        "first position": [{"measure": s.measure} | told(s.estimate) for s in r.sides],
+        "first position": [{"measure": s.measure} | describe(s.estimate) for s in r.sides],
         "raters": [
             {"rater": c.rater + 1, "answers": c.answers, "checks": c.checks, "passed": c.passed,
              "hurried": c.hurried, "same": c.same, "left out": list(c.why)}
@@ -372,7 +375,7 @@ def to_dict(r: Results) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def told(e: Estimate) -> dict[str, Any]:
+def describe(e: Estimate) -> dict[str, Any]:
     bounds = None if e.interval is None else [e.interval.low, e.interval.high]
     number = clean({"value": e.value, "se": e.se})
     return number | {"interval": bounds, "answers": e.answers, "raters": e.raters, "items": e.items}

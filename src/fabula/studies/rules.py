@@ -23,7 +23,7 @@ FEWEST = 10  # choices below which sameness says nothing
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class FinalAnswer:
     """The answer that counts at a place: the last one; `seconds` are those of the first."""
 
     slot: Slot
@@ -67,29 +67,29 @@ def passes(form: Form, slot: Slot, answer: Mapping[str, int]) -> bool:
     return True
 
 
-def sameness(form: Form, given: Sequence[Given]) -> float:
+def sameness(form: Form, answers: Sequence[FinalAnswer]) -> float:
     """The largest share that one side, or one ranking, has; of several fields the smallest: one may be an accident."""
-    if len(given) < FEWEST:
+    if len(answers) < FEWEST:
         return 0.0
     if form.name == "rank":
-        orders = Counter(tuple(sorted(g.answer.items())) for g in given)
-        return max(orders.values()) / len(given)
-    sides = [Counter(g.answer[measure] for g in given) for measure in form.choices]
-    return min((max(side[1], side[2]) / len(given) for side in sides), default=0.0)
+        orders = Counter(tuple(sorted(g.answer.items())) for g in answers)
+        return max(orders.values()) / len(answers)
+    sides = [Counter(g.answer[measure] for g in answers) for measure in form.choices]
+    return min((max(side[1], side[2]) / len(answers) for side in sides), default=0.0)
 
 
-def judge(plan: Plan, form: Form, rater: int, given: Sequence[Given]) -> Conduct:
+def judge(plan: Plan, form: Form, rater: int, answers: Sequence[FinalAnswer]) -> Conduct:
     """One rater under the plan's rule."""
-    asked = [g for g in given if g.slot.role == "question"]
-    tests = [g for g in given if g.slot.role != "question"]
+    questions = [g for g in answers if g.slot.role == "question"]
+    tests = [g for g in answers if g.slot.role != "question"]
     passed = sum(passes(form, g.slot, g.answer) for g in tests)
-    hurried = sum(g.seconds < plan.shortest for g in given) / max(1, len(given))
-    same = sameness(form, asked) if plan.balance else 0.0
+    hurried = sum(g.seconds < plan.shortest for g in answers) / max(1, len(answers))
+    same = sameness(form, questions) if plan.balance else 0.0
     why = []
     if tests and passed / len(tests) < plan.exclude.checks:
         why.append(f"passed {passed} of {len(tests)} checks, fewer than {plan.exclude.checks:.0%}")
-    if given and hurried > plan.exclude.hurried:
+    if answers and hurried > plan.exclude.hurried:
         why.append(f"{hurried:.0%} of answers within {plan.shortest:g} s, more than {plan.exclude.hurried:.0%}")
     if same > plan.exclude.same:
         why.append(f"{same:.0%} of choices on one side, more than {plan.exclude.same:.0%}")
-    return Conduct(rater, len(asked), len(tests), passed, hurried, same, tuple(why))
+    return Conduct(rater, len(questions), len(tests), passed, hurried, same, tuple(why))

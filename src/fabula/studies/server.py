@@ -95,7 +95,7 @@ class Desk:
     def state(self, rater: int) -> dict[str, Any]:
         plan, count = self.store.plan, len(self.booklets[rater])
         place = self.store.next_place(rater)
-        told = {
+        state = {
             "title": plan.title,
             "intro": plan.intro,
             "consent": plan.consent,
@@ -108,8 +108,8 @@ class Desk:
         }
         if place >= count:
             code = self.store.code(rater)
-            told |= {"code": code, "return_url": plan.return_url.replace("{code}", code)}
-        return told
+            state |= {"code": code, "return_url": plan.return_url.replace("{code}", code)}
+        return state
 
     def agree(self, rater: int) -> dict[str, Any]:
         self.store.note(rater, -1, "consent")
@@ -149,8 +149,8 @@ class Desk:
     def skip(self, rater: int, place: Any) -> dict[str, Any]:
         """A clip that does not play. So few may be passed over that nobody gets far by it."""
         slot = self.open_slot(rater, place)
-        made = [p for r, p in self.store.events("skipped") if r == rater and p != slot.place]
-        if len(made) >= max(SKIPS, int(SKIPPED * len(self.booklets[rater]))):
+        skipped = [p for r, p in self.store.events("skipped") if r == rater and p != slot.place]
+        if len(skipped) >= max(SKIPS, int(SKIPPED * len(self.booklets[rater]))):
             raise HTTPException(409, "too many clips were passed over; please write to whoever sent you the link")
         self.store.note(rater, slot.place, "skipped")
         return self.state(rater)
@@ -178,12 +178,12 @@ class Desk:
 
 def write_check(fields: Any, expect: dict[str, int], count: int) -> list[str]:
     """The words of an attention check: the first description says what to answer."""
-    asked = []
+    demands = []
     for f in fields:
         label = dict(f.options)[expect[f.name]]
-        asked.append(f"“{f.legend}”: {label.partition(':')[0]}")
-    told = "This is a check that descriptions are read. Whatever the clip shows, answer " + "; ".join(asked) + "."
-    return [told, *["Please answer as the first description says."] * (count - 1)]
+        demands.append(f"“{f.legend}”: {label.partition(':')[0]}")
+    sentence = "This is a check that descriptions are read. Whatever the clip shows, answer " + "; ".join(demands) + "."
+    return [sentence, *["Please answer as the first description says."] * (count - 1)]
 
 
 def make_app(store: Store, binding: Binding) -> App:

@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from fabula.core import whole
+from fabula.core import atomic
 from fabula.core.errors import InputError, SpecError, shown
 from fabula.io.files import name_write_failures
 from fabula.studies.design import Design, Question, Slot
@@ -92,20 +92,20 @@ def find_store(path: Path) -> Path:
 
 def describe(plan: Plan, design: Design) -> tuple[str, dict[str, str]]:
     """What is written once, and the study's id: the hash of all of it."""
-    told = {
+    document = {
         "plan": plan.to_dict(),
         "systems": list(design.systems),
         "items": [item.to_dict() for item in design.items],
         "questions": [[q.id, q.item, list(q.systems)] for q in design.questions],
     }
-    texts = {key: json.dumps(value, ensure_ascii=False, sort_keys=True) for key, value in told.items()}
+    texts = {key: json.dumps(value, ensure_ascii=False, sort_keys=True) for key, value in document.items()}
     booklets = json.dumps([[s.rater, s.place, s.role, s.question, s.item, s.order, s.expect] for s in design.slots])
     id = hashlib.sha256(json.dumps([texts, booklets], sort_keys=True).encode("utf-8", "replace")).hexdigest()[:12]
     return id, texts
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class NewStudy:
     """A new study: its id, and the token of each rater, which is kept nowhere else."""
 
     id: str
@@ -123,7 +123,7 @@ def exists_already(folder: Path) -> InputError:
 
 def make_study(
     folder: Path, plan: Plan, design: Design, clips: Path, simulated: Iterable[Sequence[Any]] | None = None
-) -> Made:
+) -> NewStudy:
     """The folder of a study, whole or not at all. `simulated`: the answers that simulated raters gave, as
     rows whose last number are the seconds since the study was made."""
     check_new(folder)
@@ -132,11 +132,11 @@ def make_study(
     codes = [plan.return_code or make_code() for _ in tokens]
     texts |= {"simulated": json.dumps(simulated is not None)}
     texts |= {"id": id, "clips": os.path.realpath(clips), "made": repr(now)}
-    with name_write_failures(folder), whole.beside(folder) as place:
-        made = place / "study"
-        made.mkdir()
-        (made / FILE).touch(mode=0o600)  # codes, expected answers, answers; SQLite's files beside it have its rights
-        db = sqlite3.connect(made / FILE, isolation_level=None)
+    with name_write_failures(folder), atomic.beside(folder) as place:
+        staged = place / "study"
+        staged.mkdir()
+        (staged / FILE).touch(mode=0o600)  # codes, expected answers, answers; SQLite's files beside it have its rights
+        db = sqlite3.connect(staged / FILE, isolation_level=None)
         with contextlib.closing(db):
             db.execute("PRAGMA journal_mode = WAL")
             db.executescript(f"BEGIN; {TABLES} PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION};")
@@ -146,15 +146,15 @@ def make_study(
             db.executemany("INSERT INTO slots VALUES (?, ?, ?, ?, ?, ?, ?)", map(pack_slot, design.slots))
             db.executemany(ANSWER, ((*row[:-1], now + row[-1]) for row in simulated or ()))
             db.execute("COMMIT")
-        links = made / LINKS
+        links = staged / LINKS
         links.touch(mode=0o600)
         lines = [f"{n + 1},/start?token={t}\n" for n, t in enumerate(tokens)]
         links.write_text("".join(["rater,link\n", *lines]), encoding="utf-8", newline="\n")
         try:
-            whole.take_new_folder_place(made, folder)
+            atomic.take_new_folder_place(staged, folder)
         except FileExistsError:
             raise exists_already(folder) from None
-    return Made(id, tokens)
+    return NewStudy(id, tokens)
 
 
 def pack_slot(s: Slot) -> tuple[Any, ...]:
@@ -175,7 +175,7 @@ class Store:
     def __init__(self, path: Path, work: bool = False, clock: Callable[[], float] | None = None) -> None:
         self.path, self.work = find_store(path), work
         self.lock = threading.RLock()
-        self.held = hold(self.path.with_name("serve.lock"), self.path) if work else None
+        self.lock_file = hold(self.path.with_name("serve.lock"), self.path) if work else None
         try:
             if work:
                 with contextlib.suppress(OSError):
@@ -191,8 +191,8 @@ class Store:
         address = self.path.absolute().as_uri() + ("" if self.work else "?mode=ro")
         try:
             db = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False, timeout=30)
-            made = [db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")]
-            if made != [APPLICATION, VERSION]:
+            pragmas = [db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")]
+            if pragmas != [APPLICATION, VERSION]:
                 db.close()
                 raise InputError(
                     "is no study, or of another version", file=self.path, hint="fabula study new makes one"
@@ -210,12 +210,12 @@ class Store:
             self.plan = Plan.of(json.loads(texts["plan"]))
             self.form = self.plan.make_form()
             self.systems: tuple[str, ...] = tuple(map(as_text, as_kind(json.loads(texts["systems"]), list)))
-            self.items = [read_item(told) for told in json.loads(texts["items"])]
+            self.items = [read_item(entry) for entry in json.loads(texts["items"])]
             if not all(set(item.descriptions) == set(self.systems) for item in self.items):
                 raise ValueError("items and systems differ")
             self.questions = {q[0]: Question(q[0], q[1], tuple(q[2])) for q in json.loads(texts["questions"])}
             self.simulated = as_kind(json.loads(texts["simulated"]), bool)
-            self.made = as_seconds(float(texts["made"]))
+            self.created = as_seconds(float(texts["made"]))
             self.booklet = {(slot.rater, slot.place): slot for slot in self.slots()}
             if set(self.tokens().values()) != {rater for rater, _ in self.booklet}:
                 raise ValueError("raters and booklets differ")
@@ -243,9 +243,9 @@ class Store:
     def close(self) -> None:
         if hasattr(self, "db"):
             self.db.close()
-        if self.held is not None:
-            os.close(self.held)
-            self.held = None
+        if self.lock_file is not None:
+            os.close(self.lock_file)
+            self.lock_file = None
 
     def rows(self, question: str, values: Sequence[Any] = ()) -> list[Any]:
         with self.lock:
@@ -317,9 +317,9 @@ class Store:
     def note(self, rater: int, place: int, kind: str) -> float:
         """When it first happened; now, if it never did."""
         with self.lock:
-            kept = self.when(rater, place, kind)
-            if kept is not None:
-                return kept
+            earlier = self.when(rater, place, kind)
+            if earlier is not None:
+                return earlier
             now = self.clock()
             with self.together(sure=False):
                 values = (rater, place, kind, now)
@@ -335,7 +335,7 @@ class Store:
 
     def latest_time(self) -> float:
         """Of all that was written."""
-        return max(self.made, *self.known.values(), *(row.at for row in self.answers()), 0.0)
+        return max(self.created, *self.known.values(), *(row.at for row in self.answers()), 0.0)
 
     # answers
 
@@ -354,9 +354,9 @@ class Store:
         """Write an answer; False where it is written already: the same nonce, or nothing changed."""
         text = json.dumps(answer, sort_keys=True)
         with self.lock:
-            kept = self.rows("SELECT place, answer FROM answers WHERE rater = ? AND nonce = ?", (rater, nonce))
-            if kept:
-                if tuple(kept[0]) != (place, text):
+            earlier = self.rows("SELECT place, answer FROM answers WHERE rater = ? AND nonce = ?", (rater, nonce))
+            if earlier:
+                if tuple(earlier[0]) != (place, text):
                     raise RefusedError("this page has sent another answer already")
                 return False
             if self.latest(rater, place) == answer:
@@ -387,18 +387,18 @@ class Store:
 
     def backup(self, target: Path) -> None:
         """A copy as of now, while others write; whole or not at all."""
-        with name_write_failures(target), whole.beside(target) as place:
-            made = place / "copy.sqlite"
-            made.touch(mode=0o600)
+        with name_write_failures(target), atomic.beside(target) as place:
+            staged = place / "copy.sqlite"
+            staged.touch(mode=0o600)
             try:
-                with contextlib.closing(sqlite3.connect(made)) as copy:
+                with contextlib.closing(sqlite3.connect(staged)) as copy:
                     self.db.backup(copy, pages=256, sleep=0.01)
                     copy.execute("PRAGMA journal_mode = DELETE")
                     if copy.execute("PRAGMA integrity_check").fetchone()[0] != "ok":
                         raise InputError("is damaged; the copy would be too", file=self.path)
             except sqlite3.Error as error:
                 raise InputError(f"cannot be copied ({error})", file=self.path, hint="try again") from None
-            whole.take_place(made, target, private=True)
+            atomic.take_place(staged, target, private=True)
 
 
 def as_kind(value: Any, kind: type[T]) -> T:
@@ -417,9 +417,9 @@ def as_seconds(value: Any) -> float:
     return float(value)
 
 
-def read_item(told: Any) -> Item:
+def read_item(entry: Any) -> Item:
     """An item as `Item.to_dict` wrote it."""
-    item = Item(**told)
+    item = Item(**entry)
     for text in (item.id, item.video, item.kind, item.clip, *item.descriptions, *item.descriptions.values()):
         as_text(text)
     if not 0 <= as_seconds(item.start) < as_seconds(item.end):
@@ -430,16 +430,16 @@ def read_item(told: Any) -> Item:
 def hold(path: Path, study: Path) -> int | None:
     """One server at a time works on a study."""
     try:
-        held = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
         raise InputError(f"cannot be written ({error.strerror})", file=path, hint="check the folder") from None
     try:
         import fcntl
 
-        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        os.close(held)
+        os.close(descriptor)
         raise InputError("another server is at work on it", file=shown(str(study)), hint="stop it first") from None
     except (ImportError, OSError):
         pass  # Windows, a disk without locks
-    return held
+    return descriptor

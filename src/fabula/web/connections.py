@@ -59,7 +59,7 @@ class Connections:
     def add(self, new: Connection) -> None:
         self.by_address[new.address] += 1
         if new.address not in HERE and self.by_address[new.address] > max(1, self.most // 4):
-            own = (c for some in (self.half, self.idle) for c in some if c.address == new.address)
+            own = (c for group in (self.half, self.idle) for c in group if c.address == new.address)
             next(own, new).drop()
         elif self.by_address.total() > self.most:
             next(iter(self.half or self.idle), new).drop()
@@ -102,11 +102,11 @@ class Connection(H11Protocol):
     def data_received(self, data: bytes) -> None:
         if self.is_open:
             super().data_received(data)
-            self.look()
+            self.update_phase()
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        self.look()
+        self.update_phase()
 
     def pause_writing(self) -> None:
         super().pause_writing()
@@ -116,9 +116,9 @@ class Connection(H11Protocol):
         super().resume_writing()
         if self.phase == "stalled":
             self.phase = ""
-            self.look()
+            self.update_phase()
 
-    def look(self) -> None:
+    def update_phase(self) -> None:
         """In which phase it is now."""
         theirs = self.conn.their_state
         if not self.is_open or self.phase == "stalled":
@@ -156,17 +156,17 @@ class Seldom(logging.Filter):
 
     def __init__(self) -> None:
         super().__init__()
-        self.told: OrderedDict[str, tuple[float, int]] = OrderedDict()  # message → when it was written, left out since
+        self.written: OrderedDict[str, tuple[float, int]] = OrderedDict()  # message → (time written, left out since)
 
     def filter(self, record: logging.LogRecord) -> bool:
         kind, now = str(record.msg)[:200], time.monotonic()
-        when, left_out = self.told.pop(kind, (-QUIET, 0))
+        when, left_out = self.written.pop(kind, (-QUIET, 0))
         if now - when < QUIET:
-            self.told[kind] = (when, left_out + 1)
+            self.written[kind] = (when, left_out + 1)
             return False
-        self.told[kind] = (now, 0)
-        if len(self.told) > 100:
-            self.told.popitem(last=False)
+        self.written[kind] = (now, 0)
+        if len(self.written) > 100:
+            self.written.popitem(last=False)
         if left_out:
             record.msg = f"{record.msg} ({left_out:,} more of these since the last one)"
         return True

@@ -30,8 +30,8 @@ def answer_failures(app: FastAPI) -> None:
         full = is_full(error)
         what = "the disk is full; make room" if full else f"a call could not be answered: {one_line(str(error))}"
         logging.getLogger("uvicorn.error").error("%s", what)
-        said = "the server has no room left; it tries again" if full else "the server cannot do this now"
-        return JSONResponse({"detail": said}, 507 if full else 503, AGAIN)
+        message = "the server has no room left; it tries again" if full else "the server cannot do this now"
+        return JSONResponse({"detail": message}, 507 if full else 503, AGAIN)
 
     for kind in (OSError, sqlite3.Error, FabulaError):
         app.add_exception_handler(kind, answer)

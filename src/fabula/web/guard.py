@@ -2,7 +2,7 @@
 
 framing         Content-Length or Transfer-Encoding, not both: two readers would see two requests (RFC 9112 §6.1)
 Host            must be a name of ours: no other site can point its own name here and read (DNS rebinding)
-Origin          of whatever changes something: our own page's, told by the browser: no page of another site forges it
+Origin          of whatever changes something: the browser sends our own page's: no page of another site forges it
 Sec-Fetch-Site  where a browser sends it: another site may link to our doors, and ask for nothing else
 Content-Type    of what is sent: JSON, which a form of another site cannot send
 size            of what is sent: small
@@ -29,7 +29,7 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; media-src 'self'; img-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-SAID: tuple[tuple[bytes, bytes], ...] = (
+HEADERS: tuple[tuple[bytes, bytes], ...] = (
     (b"content-security-policy", POLICY.encode()),
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
@@ -53,15 +53,15 @@ class Guard:
             return
         fault = self.judge(scope)
         if fault:
-            await refuse(self.saying(send), *fault)
+            await refuse(self.add_headers(send), *fault)
             return
         if scope["method"] not in READS:
             body = await read_all(receive)
             if body is None:
-                await refuse(self.saying(send), 413, f"more than {LARGEST:,} bytes")
+                await refuse(self.add_headers(send), 413, f"more than {LARGEST:,} bytes")
                 return
             receive = again(body, receive)
-        await self.app(scope, receive, self.saying(send))
+        await self.app(scope, receive, self.add_headers(send))
 
     def judge(self, scope: Scope) -> tuple[int, str] | None:
         """Why a request is refused; None where it may pass."""
@@ -89,19 +89,19 @@ class Guard:
             return 413, f"more than {LARGEST:,} bytes"
         return None
 
-    def saying(self, send: Send) -> Send:
-        async def told(message: Message) -> None:
+    def add_headers(self, send: Send) -> Send:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = list(message.get("headers", []))
                 have = {name.lower() for name, _ in headers}
-                more: Iterable[tuple[bytes, bytes]] = (*SAID, *([STRICT] if self.binding.secure else []))
+                more: Iterable[tuple[bytes, bytes]] = (*HEADERS, *([STRICT] if self.binding.secure else []))
                 headers += [pair for pair in more if pair[0] not in have]
                 if b"cache-control" not in have:
                     headers.append((b"cache-control", b"no-store"))
                 message = {**message, "headers": headers}
             await send(message)
 
-        return told
+        return send_with_headers
 
 
 def find_address(scope: Scope, binding: Binding) -> str:
@@ -112,8 +112,8 @@ def find_address(scope: Scope, binding: Binding) -> str:
     peer = scope["client"][0] if scope.get("client") else ""
     if binding.origin is None or peer not in LOOPBACK:
         return str(peer)
-    told = ",".join(values(scope, b"x-forwarded-for")).rpartition(",")[2].strip()
-    return told[:64] or str(peer)
+    forwarded = ",".join(values(scope, b"x-forwarded-for")).rpartition(",")[2].strip()
+    return forwarded[:64] or str(peer)
 
 
 def values(scope: Scope, name: bytes) -> list[str]:
@@ -136,13 +136,13 @@ async def read_all(receive: Receive) -> bytes | None:
 
 def again(body: bytes, receive: Receive) -> Receive:
     """The body once more, then whatever comes."""
-    told = False
+    replayed = False
 
     async def read() -> Message:
-        nonlocal told
-        if told:
+        nonlocal replayed
+        if replayed:
             return await receive()
-        told = True
+        replayed = True
         return {"type": "http.request", "body": body, "more_body": False}
 
     return read

@@ -42,9 +42,9 @@ class Part(NamedTuple):
         return self.last - self.first + 1
 
 
-def find_part(asked: str | None, size: int) -> Part | None:
+def find_part(header: str | None, size: int) -> Part | None:
     """The part that a Range header asks for; None where there is no such part. Several at once are answered whole."""
-    if asked is None or not (found := RANGE.fullmatch(asked.strip())):
+    if header is None or not (found := RANGE.fullmatch(header.strip())):
         return Part(0, size - 1, size, True)
     first, last = found.groups()
     if not first and not last:
@@ -60,9 +60,9 @@ def read_part(path: Path, part: Part) -> Iterator[bytes]:
     with path.open("rb") as file:
         file.seek(part.first)
         left = part.length
-        while left > 0 and (some := file.read(min(PIECE, left))):
-            left -= len(some)
-            yield some
+        while left > 0 and (piece := file.read(min(PIECE, left))):
+            left -= len(piece)
+            yield piece
 
 
 def describe(path: Path, part: Part) -> tuple[int, dict[str, str]]:

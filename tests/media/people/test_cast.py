@@ -18,7 +18,6 @@ import pytest
 from fabula.core.errors import InputError
 from fabula.jobs.processes import Processes
 from fabula.media.people import Cast, Clip, Faces, cut_cast, face_model, find_people, shots_as_clips, write_streams
-from fabula.media.people.cast import join_casts
 from fabula.media.people.find import Plan
 from tests.media.conftest import grey, write_sound, write_video
 from tests.media.people.conftest import MARKS, H, W, film
@@ -128,17 +127,6 @@ def test_further_videos_join_those_that_were_looked_at(cast_films, tmp_path, cas
     with pytest.raises(InputError, match="differs in: recipe"):
         other = replace(plan, resume=True, overwrite=True)
         find_people([cast_films], face_model(**MARKS, fps=2.0), "linked", other)
-
-
-def test_casts_side_by_side(cast_films, cast):
-    parts = [Cast.of(cast_films / f"{name}.mkv", **MARKS) for name in "ab"]
-    joined = join_casts(parts).cluster()
-    np.testing.assert_array_equal(joined.person, cast.person)
-    np.testing.assert_array_equal(joined.faces.track, cast.faces.track)
-    with pytest.raises(InputError, match="found in another way: look"):
-        join_casts([parts[0], Cast.of(cast_films / "b.mkv", **MARKS, fps=2.0)])
-    with pytest.raises(InputError, match="in two of the casts"):
-        join_casts([parts[0], parts[0]])
 
 
 # ── bad input ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -369,14 +357,16 @@ def test_ten_thousand_faces_in_a_set(tmp_path):
     x = rng.standard_normal((40, 64))[np.repeat(np.arange(40), 250)] + 0.2 * rng.standard_normal((n, 64))
     base = Faces.none(64)
     from fabula.media.people.base import unit
-    from fabula.media.people.cast import Seen
+    from fabula.media.people.cast import FilmedVideo
 
     faces = replace(
         base, video=np.zeros(n, np.int64), shot=np.zeros(n, np.int64), frame=np.arange(n), time=np.arange(n) / 5 + 0.1,
         track=np.arange(n) // 10, box=np.tile(np.array([[1, 2, 30, 40]], np.float32), (n, 1)),
         score=np.ones(n, np.float32), embedding=unit(x),
     )  # fmt: skip
-    cast = Cast((Seen("film", n / 5, 64, 48, np.array([[0, n / 5]])),), faces, np.full(n, -1), metadata={"recipe": {}})
+    cast = Cast(
+        (FilmedVideo("film", n / 5, 64, 48, np.array([[0, n / 5]])),), faces, np.full(n, -1), metadata={"recipe": {}}
+    )
     cast = cast.cluster()
     assert len(cast.people()) == 40
     write_streams(cast, shots_as_clips(cast), tmp_path / "s")

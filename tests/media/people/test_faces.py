@@ -11,7 +11,7 @@ import pytest
 
 from fabula.core.errors import InputError, MissingExtra, SpecError
 from fabula.media.people.align import PLACES, align, similarity
-from fabula.media.people.base import Found, Look
+from fabula.media.people.base import Detections, Look
 from fabula.media.people.detectors import detector
 from fabula.media.people.detectors.scrfd import MEAN, STD, decode, fit, suppress
 from fabula.media.people.embedders import embedder
@@ -60,7 +60,7 @@ def test_suppression_is_opencvs():
         corner = rng.uniform(0, 60, (40, 2)).astype(np.float32)
         box = np.concatenate([corner, corner + rng.uniform(5, 40, (40, 2)).astype(np.float32)], 1)
         score = rng.permutation(40).astype(np.float32) / 40 + 0.01
-        kept = suppress(Found(box, score, np.zeros((40, 5, 2), np.float32)), 0.4)
+        kept = suppress(Detections(box, score, np.zeros((40, 5, 2), np.float32)), 0.4)
         sides = np.concatenate([box[:, :2], box[:, 2:] - box[:, :2]], 1)
         want = cv2.dnn.NMSBoxes(sides.tolist(), score.tolist(), 0.0, 0.4)
         np.testing.assert_array_equal(kept.score, score[np.array(want).reshape(-1)])
@@ -125,7 +125,7 @@ def test_decoding_by_hand():
 
 def test_of_two_boxes_of_a_face_the_surest_stays():
     box = np.array([[0, 0, 10, 10], [1, 1, 11, 11], [30, 0, 40, 10]], np.float32)
-    kept = suppress(Found(box, np.array([0.6, 0.9, 0.7], np.float32), np.zeros((3, 5, 2), np.float32)), 0.4)
+    kept = suppress(Detections(box, np.array([0.6, 0.9, 0.7], np.float32), np.zeros((3, 5, 2), np.float32)), 0.4)
     assert kept.score.tolist() == pytest.approx([0.9, 0.7])
 
 
@@ -215,8 +215,8 @@ def test_sface_sees_red_first_and_gives_length_one(tmp_path):
 # ── tracks ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def seen(*boxes: tuple[float, ...]) -> Found:
-    return Found(
+def seen(*boxes: tuple[float, ...]) -> Detections:
+    return Detections(
         np.array(boxes, np.float32).reshape(-1, 4), np.ones(len(boxes), np.float32), np.zeros((len(boxes), 5, 2))
     )
 

@@ -13,7 +13,7 @@ from fabula.core.errors import InputError
 from fabula.core.questions import Response
 from fabula.core.rows import Rows
 from fabula.llm import EndpointOptions
-from fabula.llm.session import Spent, asking
+from fabula.llm.session import Usage, asking
 from fabula.metrics import metric
 from fabula.metrics.questions import Responses
 from fabula.metrics.questions._events import (
@@ -32,7 +32,7 @@ def judged(*classes: str) -> str:
     return json.dumps({"events": [{"event": "e", "relationship": c} for c in classes]})
 
 
-def score(responses: list[Response], answers: list[str], **params: Any) -> tuple[Rows, dict[str, float], Spent]:
+def score(responses: list[Response], answers: list[str], **params: Any) -> tuple[Rows, dict[str, float], Usage]:
     """Answers one after the other, whatever is asked; the last one stays."""
     left = list(answers)
     made = metric("AutoDQ", **params)

@@ -9,13 +9,13 @@ import pytest
 from fabula.core.errors import InputError
 from fabula.core.questions import Asked, Response
 from fabula.llm import EndpointOptions
-from fabula.llm.session import Spent, asking
+from fabula.llm.session import Usage, asking
 from fabula.metrics import metric
 from fabula.metrics.questions import Responses
 from fabula.metrics.questions._matches import LACKING, Agreement, read_fabula, read_json, read_literal
 
 
-def score(captions: dict[str, list[str]], **params: Any) -> tuple[list[Any], dict[str, float], Spent]:
+def score(captions: dict[str, list[str]], **params: Any) -> tuple[list[Any], dict[str, float], Usage]:
     """Captions with the judgement of each of their questions; a caption that begins with ! is not there."""
     responses, table = [], {}
     for k, (caption, some) in enumerate(captions.items()):

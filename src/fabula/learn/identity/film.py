@@ -146,7 +146,7 @@ def find_films(
 def shots_alone(paths: Sequence[Path]) -> Cast:
     """Films of which nobody is looked at."""
     from fabula.media.decode import Video
-    from fabula.media.people import Cast, Faces, Seen
+    from fabula.media.people import Cast, Faces, FilmedVideo
     from fabula.media.shots import find_shots
 
     seen = []
@@ -155,7 +155,7 @@ def shots_alone(paths: Sequence[Path]) -> Cast:
         video = Video(path)
         for _ in video.walk():
             pass
-        seen.append(Seen(path.stem, video.duration, *video.shape, shots))
+        seen.append(FilmedVideo(path.stem, video.duration, *video.shape, shots))
     return Cast(tuple(seen), Faces.none(1), np.zeros(0, np.int64))
 
 

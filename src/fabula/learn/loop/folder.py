@@ -110,7 +110,7 @@ def must_agree(kept: Mapping[str, Any], wanted: Mapping[str, Any], file: Path) -
         hint = f"resume with --model {was}, or choose another --out"
         raise InputError(f"a run of the model {was}, not {wanted['model']!r}", file=file, hint=hint)
     if "recipe" in kept:
-        must_match(kept["recipe"], wanted.get("recipe"), told=False)
+        must_match(kept["recipe"], wanted.get("recipe"), allowed=False)
     for part in ("config", "settings"):
         for name, value in wanted[part].items():
             if kept[part].get(name) != value and not (part == "settings" and name in FREE):

@@ -62,7 +62,7 @@ class Finder:
     def check_recipe(self, here: Features | Mapping[str, Any]) -> None:
         """Refuse features that were made in another way than the run's, where the run says how its own were."""
         if self.recipe is not None:
-            must_match(self.recipe, here, told=self.other_features, flag="other_features=True")
+            must_match(self.recipe, here, allowed=self.other_features, flag="other_features=True")
 
     def encode(
         self, video: ArrayLike | Tensor | str | Path, name: str | None = None, rate: float | None = None,

@@ -205,7 +205,7 @@ class Task(base.Task):
         if store.dim != config.feature_dim:
             seen = f"features of {store.dim} channels; the checkpoint takes {config.feature_dim}"
             raise InputError(seen, file=options.features, hint="use the features the model was trained on")
-        must_match(recipe, store, told=options.other_features, warn=notes.add)
+        must_match(recipe, store, allowed=options.other_features, warn=notes.add)
         warn_simulated(store, notes)
         if options.data is not None:
             if options.rate is not None:

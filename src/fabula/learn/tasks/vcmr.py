@@ -262,7 +262,7 @@ class Task(base.Task):
         self.clips_of(model, options, stores)  # refuses features of another width
         if "recipe" in about:  # runs of earlier versions do not say
             here = stores[0] if len(stores) == 1 and hasattr(stores[0], "recipe") else recipe_of(stores)
-            must_match(about["recipe"], here, told=options.other_features, warn=notes.add)
+            must_match(about["recipe"], here, allowed=options.other_features, warn=notes.add)
         granularity = granularity_of(about, "test", options.granularity, "--granularity", notes)
         queries = read_split(options.data, options.split, granularity, options.format, notes)
         return self.asked_of(model, stores, words, options, queries, notes)

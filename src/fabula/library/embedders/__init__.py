@@ -28,8 +28,8 @@ room = Room(__name__, "Embedder", "embedder", group=GROUP, check=check_embedder)
 
 def embedder(text: str, **params: Any) -> Embedder:
     """From its string: `offline`, `colours`, `openclip(act=quickgelu):clip.safetensors`."""
-    made: Embedder = build_adapter(room.get, text, params)
-    return made
+    built: Embedder = build_adapter(room.get, text, params)
+    return built
 
 
 def rebuild(recipe: Mapping[str, Any], weights: str | None = None, device: str = "cpu") -> Embedder:
@@ -46,8 +46,10 @@ def rebuild(recipe: Mapping[str, Any], weights: str | None = None, device: str =
     }
     if unknown := sorted(set(settings) - set(found.defaults())):
         raise SpecError(f"the embedder {name} has no setting {unknown[0]!r}; the store was made by another version")
-    made = found(weights=weights, device=device, **settings)
-    if made.digests() != recipe.get("weights"):
-        seen = f"other weights than those the store of {name} was made with"
-        raise InputError(seen, file=weights or name, hint="name the same file (--weights), or index into another store")
-    return made
+    built = found(weights=weights, device=device, **settings)
+    if built.digests() != recipe.get("weights"):
+        problem = f"other weights than those the store of {name} was made with"
+        raise InputError(
+            problem, file=weights or name, hint="name the same file (--weights), or index into another store"
+        )
+    return built

@@ -53,8 +53,8 @@ class Embedder(Spec, ABC):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not 1 <= self.size <= self.resize <= LARGEST:
-            seen = f"size={self.size} and resize={self.resize}"
-            raise SpecError(f"{self.name}: {seen}; the square fits into the resized picture, of at most {LARGEST}")
+            problem = f"size={self.size} and resize={self.resize}"
+            raise SpecError(f"{self.name}: {problem}; the square fits into the resized picture, of at most {LARGEST}")
         for name in ("batch", "threads"):
             if not 1 <= getattr(self, name) <= LARGEST:
                 raise SpecError(f"{self.name}: {name}={getattr(self, name)}; it lies between 1 and {LARGEST}")
@@ -89,11 +89,11 @@ class Embedder(Spec, ABC):
 
     def frames(self, pictures: Sequence[Pictures]) -> Vectors:
         """Pictures [H, W, 3] of any size → [N, D], each of length 1."""
-        made = [np.zeros((0, self.dims), np.float32)]
+        parts = [np.zeros((0, self.dims), np.float32)]
         for i in range(0, len(pictures), self.batch):
             squares = [cut_square(picture, self.resize, self.size) for picture in pictures[i : i + self.batch]]
-            made.append(self.embed(np.stack(squares)))
-        return unit(np.concatenate(made))
+            parts.append(self.embed(np.stack(squares)))
+        return unit(np.concatenate(parts))
 
     def texts(self, texts: Sequence[str]) -> Vectors:
         """Sentences → [N, D], each of length 1."""
@@ -101,8 +101,8 @@ class Embedder(Spec, ABC):
 
     def image(self, data: bytes) -> NDArray[np.float32]:
         """An image file's bytes → [D]."""
-        made: NDArray[np.float32] = self.frames([read_image(data)])[0]
-        return made
+        vector: NDArray[np.float32] = self.frames([read_image(data)])[0]
+        return vector
 
     def digests(self) -> dict[str, str]:
         """SHA-256 of every file by its name."""
@@ -110,8 +110,8 @@ class Embedder(Spec, ABC):
 
     def recipe(self) -> dict[str, Any]:
         """What makes its vectors what they are. Stores with equal recipes can stand for each other."""
-        told = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in self.aside}
-        plain = {name: list(value) if isinstance(value, tuple) else value for name, value in told.items()}
+        settings = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in self.aside}
+        plain = {name: list(value) if isinstance(value, tuple) else value for name, value in settings.items()}
         fixed = {"embedder": self.name, "dims": self.dims, "weights": self.digests(), "text": self.text_tower}
         return {**fixed, "rules": [RULES, DECODING], **plain}
 
@@ -123,5 +123,5 @@ def unit(x: NDArray[Any]) -> Vectors:
     """Each row of length 1; a row of zeros stays."""
     x = np.asarray(x, np.float32)
     long = np.sqrt((x.astype(np.float64) ** 2).sum(-1, keepdims=True))
-    made: Vectors = (x / np.where(long > 1e-12, long, 1.0)).astype(np.float32)
-    return made
+    vectors: Vectors = (x / np.where(long > 1e-12, long, 1.0)).astype(np.float32)
+    return vectors

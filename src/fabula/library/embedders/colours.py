@@ -54,18 +54,18 @@ class Embedder(base.Embedder):
         return len(NAMES)
 
     def embed(self, squares: NDArray[np.uint8]) -> Vectors:
-        points = np.array([point for some in ANCHORS.values() for point in some], np.float32)  # [A, 3]
-        whose = np.array([c for c, some in enumerate(ANCHORS.values()) for _ in some])
+        points = np.array([point for anchors in ANCHORS.values() for point in anchors], np.float32)  # [A, 3]
+        whose = np.array([c for c, anchors in enumerate(ANCHORS.values()) for _ in anchors])
         x = squares.reshape(-1, 3).astype(np.float32)
         far = (points**2).sum(1) - 2 * x @ points.T  # squared distance less that of x to 0
         nearest = whose[far.argmin(1)].reshape(len(squares), -1)  # [N, pixels]
-        made: Vectors = (nearest[..., None] == np.arange(len(NAMES))).mean(1, dtype=np.float32)
-        return made
+        shares: Vectors = (nearest[..., None] == np.arange(len(NAMES))).mean(1, dtype=np.float32)
+        return shares
 
     def embed_texts(self, texts: Sequence[str]) -> Vectors:
-        made = np.zeros((len(texts), len(NAMES)), np.float32)
-        for row, text in zip(made, texts, strict=True):
+        vectors = np.zeros((len(texts), len(NAMES)), np.float32)
+        for row, text in zip(vectors, texts, strict=True):
             for word in WORD.findall(text.lower()):
                 if (colour := SAME.get(word, word)) in ANCHORS:
                     row[NAMES.index(colour)] += 1
-        return made
+        return vectors

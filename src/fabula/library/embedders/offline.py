@@ -60,8 +60,8 @@ class Embedder(base.Embedder):
 
     def embed(self, squares: NDArray[np.uint8]) -> Vectors:
         p = self.network().embed(squares[:, None])  # [N, 1000]
-        made: Vectors = p @ class_vectors(*stamp(find_names()))
-        return made
+        vectors: Vectors = p @ class_vectors(*stamp(find_names()))
+        return vectors
 
     def embed_texts(self, texts: Sequence[str]) -> Vectors:
         return sentences().vectors(texts)
@@ -91,6 +91,6 @@ def read_names() -> list[list[str]]:
 def class_vectors(*stamped: int) -> Vectors:
     """e, made once a process. [1000, 384]"""
     words = read_names()
-    flat = sentences().vectors([word for some in words for word in some])
-    ends = np.cumsum([len(some) for some in words])
+    flat = sentences().vectors([word for synonyms in words for word in synonyms])
+    ends = np.cumsum([len(synonyms) for synonyms in words])
     return unit(np.stack([part.mean(0) for part in np.split(flat, ends[:-1])]))

@@ -72,13 +72,13 @@ class Embedder(base.Embedder):
         _, path, tokenizer = self.files()
         session = open_session(path, self.threads, self.device)
         ids = tokens(texts, tokenizer, context_of(session))
-        given = {one.name: prepare(one, ids) for one in session.get_inputs()}
+        inputs = {one.name: prepare(one, ids) for one in session.get_inputs()}
         names = [one.name for one in session.get_outputs()]
         try:
-            made = session.run([OUTPUTS[1] if OUTPUTS[1] in names else names[0]], given)[0]
+            vectors = session.run([OUTPUTS[1] if OUTPUTS[1] in names else names[0]], inputs)[0]
         except Exception as error:  # its own classes, one for each code
             raise InputError(f"the network refuses tokens of shape {ids.shape} ({say(error)})", file=path) from None
-        return pool(made, self.name)
+        return pool(vectors, self.name)
 
 
 def find(folder: Path, names: Sequence[str]) -> Path:
@@ -96,5 +96,5 @@ def context_of(session: Any) -> int:
 
 def prepare(wanted: Any, ids: NDArray[np.int64]) -> NDArray[Any]:
     """What an input takes: the tokens, or which of them are there."""
-    made = (np.arange(ids.shape[1]) <= ids.argmax(1)[:, None]) if "mask" in wanted.name else ids
-    return made.astype(KINDS.get(wanted.type, np.int64))
+    values = (np.arange(ids.shape[1]) <= ids.argmax(1)[:, None]) if "mask" in wanted.name else ids
+    return values.astype(KINDS.get(wanted.type, np.int64))

@@ -58,8 +58,8 @@ class Embedder(base.Embedder):
         return self.eyes().embed(squares[:, None])
 
     def embed_texts(self, texts: Sequence[str]) -> Vectors:
-        made = embed_texts(texts, self.files()[0], self.act, self.device, self.threads)
-        if made.shape[1] != self.dims:
-            seen = f"pictures have {self.dims} numbers and words {made.shape[1]}"
-            raise InputError(seen, file=self.weights, hint="weights of one model have both alike")
-        return made
+        vectors = embed_texts(texts, self.files()[0], self.act, self.device, self.threads)
+        if vectors.shape[1] != self.dims:
+            problem = f"pictures have {self.dims} numbers and words {vectors.shape[1]}"
+            raise InputError(problem, file=self.weights, hint="weights of one model have both alike")
+        return vectors

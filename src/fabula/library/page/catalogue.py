@@ -165,7 +165,7 @@ def seen_in(cast: Cast | None, video: str) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     for person in np.unique(cast.person[own & (cast.person >= 0)]).tolist():
         times = np.unique(cast.faces.time[own & (cast.person == person)])
-        some = np.split(times, np.flatnonzero(np.diff(times) > GAP / fps) + 1)
-        spans = [[float(part[0]), float(part[-1]) + 1 / fps] for part in some][:SPANS]
+        runs = np.split(times, np.flatnonzero(np.diff(times) > GAP / fps) + 1)
+        spans = [[float(part[0]), float(part[-1]) + 1 / fps] for part in runs][:SPANS]
         rows.append({"name": cast.name(person), "spans": spans})
     return sorted(rows, key=lambda row: -sum(b - a for a, b in row["spans"]))[:PEOPLE]

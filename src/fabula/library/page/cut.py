@@ -70,14 +70,14 @@ def seek(av: Any, container: Any, stream: Any, t: Fraction) -> None:
 
 
 def make_anew(av: Any, path: Path, start: float, end: float, out: Path) -> Cut:
-    with closing(open_container(av, path)) as source, closing(open_out(av, out)) as made:
+    with closing(open_container(av, path)) as source, closing(open_out(av, out)) as target:
         pictures, sound = find_pictures(av, source, path), find_sound(source)
         zero, begin, stop = zero_of(av, source), Fraction(start), Fraction(end)
         seek(av, source, pictures, begin - (EARLY if sound is not None else 0))
         writer: PictureWriter | None = None
         heard: list[Any] = []  # until the first picture has told what is made
         voice: SoundWriter | None = None
-        last = Fraction(0)
+        last = begin
         for frame in source.decode([pictures, *([sound] if sound is not None else [])]):
             if frame.pts is None:
                 continue
@@ -88,8 +88,8 @@ def make_anew(av: Any, path: Path, start: float, end: float, out: Path) -> Cut:
                     break
                 if begin < t + lasts and t < stop:
                     if writer is None:
-                        writer = PictureWriter(av, made, pictures, frame)
-                        voice = SoundWriter(av, made, sound) if sound is not None else None
+                        writer = PictureWriter(av, target, pictures, frame)
+                        voice = SoundWriter(av, target, sound) if sound is not None else None
                     writer.add(frame, max(Fraction(0), t - begin))
                     last = min(stop, t + lasts)
             elif begin <= t < stop:
@@ -109,14 +109,14 @@ class PictureWriter:
 
     BASE = Fraction(1, 90_000)
 
-    def __init__(self, av: Any, made: Any, like: Any, first: Any) -> None:
-        self.av, self.made, self.before = av, made, -1
+    def __init__(self, av: Any, target: Any, like: Any, first: Any) -> None:
+        self.av, self.target, self.before = av, target, -1
         rate = Fraction(like.average_rate or like.guessed_rate or 25).limit_denominator(1001)
         self.turns = round((first.rotation or 0) / 90) % 4  # quarters to the left
         width, height = round(first.width * Fraction(like.sample_aspect_ratio or 1)), first.height
         shrink = min(1.0, WIDEST / max(width, height))
         self.size = tuple(max(2, round(x * shrink) // 2 * 2) for x in (width, height))
-        self.stream = made.add_stream(ENCODER, rate=rate, options=SETTINGS)
+        self.stream = target.add_stream(ENCODER, rate=rate, options=SETTINGS)
         self.stream.width, self.stream.height = self.size[::-1] if self.turns % 2 else self.size
         self.stream.pix_fmt = "yuv420p"
         self.stream.codec_context.time_base = self.BASE
@@ -129,18 +129,18 @@ class PictureWriter:
         self.before = max(self.before + 1, round(t / self.BASE))  # times only grow
         fitting.pts, fitting.time_base = self.before, self.BASE
         fitting.pict_type = self.av.video.frame.PictureType.NONE
-        self.made.mux(self.stream.encode(fitting))
+        self.target.mux(self.stream.encode(fitting))
 
     def close(self) -> None:
-        self.made.mux(self.stream.encode())
+        self.target.mux(self.stream.encode())
 
 
 class SoundWriter:
     """Sound as AAC in stereo."""
 
-    def __init__(self, av: Any, made: Any, like: Any) -> None:
+    def __init__(self, av: Any, target: Any, like: Any) -> None:
         rate = min(like.codec_context.sample_rate or 44_100, 48_000)
-        self.made, self.stream = made, made.add_stream("aac", rate=rate)
+        self.target, self.stream = target, target.add_stream("aac", rate=rate)
         self.stream.layout = "stereo"
         self.resampler = av.AudioResampler(format="fltp", layout="stereo", rate=rate)
         self.heard = 0
@@ -153,25 +153,25 @@ class SoundWriter:
         for frame in frames:
             frame.pts, frame.time_base = self.heard, Fraction(1, self.stream.rate)
             self.heard += frame.samples
-            self.made.mux(self.stream.encode(frame))
+            self.target.mux(self.stream.encode(frame))
 
     def close(self, rest: list[Any]) -> None:
         for frame in rest:
             self.add(frame)
         if self.heard:
             self.put(self.resampler.resample(None))
-        self.made.mux(self.stream.encode())
+        self.target.mux(self.stream.encode())
 
 
 def copy_packets(av: Any, path: Path, start: float, end: float, out: Path) -> Cut:
     """Packets from the key picture before the start to the end, their times counted from there."""
-    with closing(open_container(av, path)) as source, closing(open_out(av, out)) as made:
+    with closing(open_container(av, path)) as source, closing(open_out(av, out)) as target:
         pictures, sound = find_pictures(av, source, path), find_sound(source)
         zero, stop = zero_of(av, source), Fraction(end)
         seek(av, source, pictures, Fraction(start))
-        targets = {pictures.index: made.add_stream_from_template(pictures)}
+        targets = {pictures.index: target.add_stream_from_template(pictures)}
         if sound is not None:
-            targets[sound.index] = made.add_stream_from_template(sound)
+            targets[sound.index] = target.add_stream_from_template(sound)
         begun: Fraction | None = None
         last = Fraction(0)
         for packet in packets(source, [pictures, *([sound] if sound is not None else [])], zero, stop):
@@ -184,7 +184,7 @@ def copy_packets(av: Any, path: Path, start: float, end: float, out: Path) -> Cu
             packet.pts, packet.dts = packet.pts - shift, packet.dts - shift
             packet.stream = targets[packet.stream.index]
             last = max(last, t)
-            made.mux(packet)
+            target.mux(packet)
         if begun is None:
             raise InputError(f"has no key picture before {end:.1f} s", file=path, hint="index it again")
     return Cut(float(begun), float(last), "copied")

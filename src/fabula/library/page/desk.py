@@ -64,7 +64,7 @@ class Desk:
             raise HTTPException(429, "too many tries", {"Retry-After": str(int(wait) + 1)})
         raise HTTPException(401, "open the link that fabula serve printed; it carries the token")
 
-    def look(self) -> Catalogue:
+    def refresh(self) -> Catalogue:
         """The store as it is now."""
         with self.lock:
             if time.monotonic() - self.looked >= LOOKED:
@@ -87,7 +87,7 @@ class Desk:
     # calls
 
     def store(self) -> dict[str, Any]:
-        now, embedder = self.look(), self.searcher.embedder
+        now, embedder = self.refresh(), self.searcher.embedder
         return {
             "name": name_of(now.store.where),
             "id": hashlib.sha256(place_of(now.store).encode()).hexdigest()[:16],
@@ -103,11 +103,11 @@ class Desk:
         }
 
     def videos(self, words: str, limit: int) -> dict[str, Any]:
-        now = self.look()
+        now = self.refresh()
         return {"videos": now.search(words, limit), "of": len(now.videos)}
 
     def video(self, key: str) -> dict[str, Any]:
-        now = self.look()
+        now = self.refresh()
         if (video := now.find(key)) is None:
             raise HTTPException(404, "no such video")
         gone = now.path(video) is None
@@ -115,24 +115,24 @@ class Desk:
         return {**now.describe(video), "gone": gone, "strip": now.strip(video), "people": people}
 
     def search(self, text: str, limit: int, where: dict[str, Any]) -> dict[str, Any]:
-        now, begun = self.look(), time.perf_counter()
+        now, begun = self.refresh(), time.perf_counter()
         query = parse(text, pictures=False)
         found = self.searcher.find(query, limit, **where)
         guesses: tuple[Moment, ...] = ()
         if found.nothing and where["min_probability"] is not None:
             guesses = self.searcher.find(query, GUESSES, **{**where, "min_probability": None}).moments
-        now = self.look()
+        now = self.refresh()
         moments = [m for m in (*found.moments, *guesses) if m.video in now.by_name]
-        told = found.document()
-        told["moments"] = [tell(m) for m in found.moments if m.video in now.by_name]
-        told["guesses"] = [tell(m) for m in guesses if m.video in now.by_name]
+        document = found.document()
+        document["moments"] = [tell(m) for m in found.moments if m.video in now.by_name]
+        document["guesses"] = [tell(m) for m in guesses if m.video in now.by_name]
         names = dict.fromkeys(m.video for m in moments)
-        told["videos"] = {v: now.describe(now.by_name[v]) for v in names}
-        told |= {"version": now.version, "clips": now.clips, "seconds": time.perf_counter() - begun}
-        return told
+        document["videos"] = {v: now.describe(now.by_name[v]) for v in names}
+        document |= {"version": now.version, "clips": now.clips, "seconds": time.perf_counter() - begun}
+        return document
 
     def film(self, key: str) -> Path:
-        now = self.look()
+        now = self.refresh()
         video = now.find(key)
         path = None if video is None else now.path(video)
         if path is None:
@@ -153,7 +153,7 @@ class Desk:
         return self.previews.get(path, start, end)
 
     def thumb(self, clip: int) -> bytes:
-        raw = self.look().thumb(clip)
+        raw = self.refresh().thumb(clip)
         if raw is None or not raw.startswith(JPEG):
             raise HTTPException(404, "no such picture")
         return bytes(raw)

@@ -32,7 +32,7 @@ SLACK = 0.5  # seconds that a moment may reach beyond its video: times are round
 PIECE = 1 << 16
 
 
-class Kept(NamedTuple):
+class ExportedMoment(NamedTuple):
     """One moment of a list."""
 
     query: Id
@@ -42,7 +42,7 @@ class Kept(NamedTuple):
     score: float | None
 
 
-def read_kept(sent: Any, catalogue: Catalogue) -> list[Kept]:
+def read_moments(sent: Any, catalogue: Catalogue) -> list[ExportedMoment]:
     """What a page sends, checked. A moment of a video that is no longer there is an error that says which."""
     rows = sent.get("moments") if isinstance(sent, dict) else None
     if not isinstance(rows, list) or not rows:
@@ -52,7 +52,7 @@ def read_kept(sent: Any, catalogue: Catalogue) -> list[Kept]:
     return [read_one(row, k + 1, catalogue) for k, row in enumerate(rows)]
 
 
-def read_one(row: Any, place: int, catalogue: Catalogue) -> Kept:
+def read_one(row: Any, place: int, catalogue: Catalogue) -> ExportedMoment:
     if not isinstance(row, dict):
         raise SpecError(f"moment {place} is {shown(row)}, no moment")
     query, key = row.get("query"), row.get("video")
@@ -63,9 +63,9 @@ def read_one(row: Any, place: int, catalogue: Catalogue) -> Kept:
         raise SpecError(f"moment {place} is of a video that the store no longer has; take it off the list")
     start, end = read_number(row.get("start")), read_number(row.get("end"))
     if start is None or end is None or not 0 <= start < end <= (video.duration or math.inf) + SLACK:
-        told = f"{shown(row.get('start'))} to {shown(row.get('end'))}"
-        raise SpecError(f"moment {place} lasts from {told}, which is no stretch of {shown(video.video)}")
-    return Kept(query, video, start, end, read_number(row.get("score")))
+        span = f"{shown(row.get('start'))} to {shown(row.get('end'))}"
+        raise SpecError(f"moment {place} lasts from {span}, which is no stretch of {shown(video.video)}")
+    return ExportedMoment(query, video, start, end, read_number(row.get("score")))
 
 
 def read_number(value: Any) -> float | None:
@@ -73,18 +73,18 @@ def read_number(value: Any) -> float | None:
     return float(value) if fits and math.isfinite(value) else None
 
 
-def write_submission(kept: Sequence[Kept]) -> str:
+def write_submission(marks: Sequence[ExportedMoment]) -> str:
     """A line a query, its moments best first (those without a score last, as they were kept)."""
-    numbers, groups = VideoNumbers(), dict[Id, list[Kept]]()
-    for one in kept:
+    numbers, groups = VideoNumbers(), dict[Id, list[ExportedMoment]]()
+    for one in marks:
         groups.setdefault(one.query, []).append(one)
 
     def rank() -> Iterator[Ranking]:
-        for query, some in groups.items():
-            some = sorted(some, key=lambda m: math.inf if m.score is None else -m.score)
-            spans = np.array([(m.start, m.end) for m in some])
-            scores = np.array([m.score for m in some], float) if all(m.score is not None for m in some) else None
-            yield Ranking(query, spans, scores, np.array([numbers[m.video.video] for m in some], np.int64))
+        for query, members in groups.items():
+            members = sorted(members, key=lambda m: math.inf if m.score is None else -m.score)
+            spans = np.array([(m.start, m.end) for m in members])
+            scores = np.array([m.score for m in members], float) if all(m.score is not None for m in members) else None
+            yield Ranking(query, spans, scores, np.array([numbers[m.video.video] for m in members], np.int64))
 
     return "".join(write_rankings(rank(), numbers, Source(Path("submission.jsonl"), noun="query")))
 
@@ -93,57 +93,57 @@ class Pipe(io.RawIOBase):
     """What a zip file is written into while it is read."""
 
     def __init__(self) -> None:
-        self.held = bytearray()
+        self.buffer = bytearray()
 
     def writable(self) -> bool:
         return True
 
     def write(self, data: Any) -> int:
-        self.held += data
+        self.buffer += data
         return len(data)
 
     def take(self) -> bytes:
-        some, self.held = bytes(self.held), bytearray()
-        return some
+        data, self.buffer = bytes(self.buffer), bytearray()
+        return data
 
 
-def check_length(kept: Iterable[Kept]) -> None:
-    total = sum(m.end - m.start for m in kept)
+def check_length(marks: Iterable[ExportedMoment]) -> None:
+    total = sum(m.end - m.start for m in marks)
     if total > LONGEST:
         raise SpecError(f"{total:,.0f} s of clips; at most {LONGEST:,.0f} s are cut at once: export a shorter list")
 
 
 def zip_clips(
-    kept: Sequence[Kept], catalogue: Catalogue, plain: Callable[[str], str] = str
+    marks: Sequence[ExportedMoment], catalogue: Catalogue, plain: Callable[[str], str] = str
 ) -> Generator[bytes, None, None]:
     """The bytes of a .zip, clip by clip as they are cut: the clips, list.jsonl, and the submission.
 
     What could not be cut stands in list.jsonl with its reason.
     """
-    pipe, told = Pipe(), list[str]()
+    pipe, failures = Pipe(), list[str]()
     with tempfile.TemporaryDirectory(prefix="fabula-clips-") as work, zipfile.ZipFile(pipe, "w") as out:
-        for k, one in enumerate(kept):
-            name, made = (
+        for k, one in enumerate(marks):
+            name, data = (
                 f"{k + 1:03d}-{tidy(one.video.video)}-{one.start:.1f}-{one.end:.1f}.mp4",
                 Path(work) / "clip.mp4",
             )
             about: dict[str, Any] = {"query": one.query, "video": one.video.video, "start": one.start, "end": one.end}
             try:
-                done = cut_one(one, catalogue, made)
-                out.write(made, name)
+                done = cut_one(one, catalogue, data)
+                out.write(data, name)
                 about |= {"clip": name, "begins": round(done.start, 3), "ends": round(done.end, 3), "how": done.how}
             except (FabulaError, OSError, ValueError) as error:
                 about |= {"clip": None, "problem": plain(str(error)).replace(str(work), "")}
             finally:
-                made.unlink(missing_ok=True)
-            told.append(json.dumps(about, ensure_ascii=False) + "\n")
+                data.unlink(missing_ok=True)
+            failures.append(json.dumps(about, ensure_ascii=False) + "\n")
             yield pipe.take()
-        out.writestr("list.jsonl", "".join(told))
-        out.writestr("submission.jsonl", write_submission(kept))
+        out.writestr("list.jsonl", "".join(failures))
+        out.writestr("submission.jsonl", write_submission(marks))
     yield pipe.take()
 
 
-def cut_one(one: Kept, catalogue: Catalogue, out: Path) -> Cut:
+def cut_one(one: ExportedMoment, catalogue: Catalogue, out: Path) -> Cut:
     path = catalogue.path(one.video)
     if path is None:
         raise SpecError(f"{shown(one.video.video)} is no longer where it was indexed")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from fabula.library.page.cut import cut
 
-HELD = 24  # files; the one that was asked for longest ago goes
+MOST_FILES = 24  # files; the one that was asked for longest ago goes
 LONGEST = 60.0  # seconds of a preview
 
 
@@ -18,24 +18,24 @@ class Previews:
 
     def __init__(self) -> None:
         self.folder = tempfile.TemporaryDirectory(prefix="fabula-previews-")
-        self.held: OrderedDict[tuple[str, int, float, float], Path] = OrderedDict()
-        self.lock, self.made = threading.Lock(), 0
+        self.files: OrderedDict[tuple[str, int, float, float], Path] = OrderedDict()
+        self.lock, self.count = threading.Lock(), 0
 
     def get(self, path: Path, start: float, end: float) -> Path:
         """The .mp4 of a stretch, its beginning where it is long; one is made at a time."""
         end = min(end, start + LONGEST)
         what = (str(path), path.stat().st_mtime_ns, round(start, 2), round(end, 2))
         with self.lock:
-            if what not in self.held:
-                self.made += 1
-                out = Path(self.folder.name) / f"{self.made}.mp4"
+            if what not in self.files:
+                self.count += 1
+                out = Path(self.folder.name) / f"{self.count}.mp4"
                 try:
                     cut(path, start, end, out)
                 except BaseException:
                     out.unlink(missing_ok=True)
                     raise
-                self.held[what] = out
-                while len(self.held) > HELD:
-                    self.held.popitem(last=False)[1].unlink(missing_ok=True)
-            self.held.move_to_end(what)
-            return self.held[what]
+                self.files[what] = out
+                while len(self.files) > MOST_FILES:
+                    self.files.popitem(last=False)[1].unlink(missing_ok=True)
+            self.files.move_to_end(what)
+            return self.files[what]

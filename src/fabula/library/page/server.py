@@ -32,7 +32,7 @@ from fabula.core.errors import FabulaError
 from fabula.library.find import Searcher
 from fabula.library.page.cut import can_cut
 from fabula.library.page.desk import FIRST, NO_CUT, Desk
-from fabula.library.page.export import check_length, read_kept, write_submission, zip_clips
+from fabula.library.page.export import check_length, read_moments, write_submission, zip_clips
 from fabula.library.query import LETTERS
 from fabula.web.binding import LOOPBACK, Binding
 from fabula.web.failures import answer_failures
@@ -75,18 +75,18 @@ def read_number(text: str | None, what: str, most: float) -> float | None:
 
 def read_where(request: Request) -> dict[str, Any]:
     """The filters of a search."""
-    asked = request.query_params
-    names = {kind: tuple(n for n in asked.getlist(kind) if n) for kind in ("video", "person")}
-    if any(len(some) > 20 or any(len(n) > LETTERS for n in some) for some in names.values()):
+    params = request.query_params
+    names = {kind: tuple(n for n in params.getlist(kind) if n) for kind in ("video", "person")}
+    if any(len(values) > 20 or any(len(n) > LETTERS for n in values) for values in names.values()):
         raise HTTPException(422, "at most 20 videos and 20 people can be named")
-    least, most = (read_number(asked.get(f"{end}_length"), f"{end}_length", 1e6) for end in ("min", "max"))
+    least, most = (read_number(params.get(f"{end}_length"), f"{end}_length", 1e6) for end in ("min", "max"))
     if least is not None and most is not None and least > most:
         raise HTTPException(422, "the least length is more than the most")
     return {
         "videos": names["video"] or None,
         "people": names["person"] or None,
         "length": (least, most) if (least, most) != (None, None) else None,
-        "min_probability": read_number(asked.get("min_probability"), "min_probability", 1.0),
+        "min_probability": read_number(params.get("min_probability"), "min_probability", 1.0),
     }
 
 
@@ -115,11 +115,11 @@ def make_app(reopen: Callable[[], Searcher], binding: Binding, token: str | None
     for path in assets:
         app.get(path)(send_asset(path))
 
-    async def ask(request: Request, call: Callable[..., Any], *given: Any) -> Any:
+    async def ask(request: Request, call: Callable[..., Any], *arguments: Any) -> Any:
         """A call for whoever may ask; what they can mend is said."""
         desk.enter(request, request.cookies.get(desk.cookie, ""))
         try:
-            return await run_in_threadpool(call, *given)
+            return await run_in_threadpool(call, *arguments)
         except FabulaError as error:
             raise HTTPException(422, desk.plain(str(error))) from None
 
@@ -179,26 +179,26 @@ def make_app(reopen: Callable[[], Searcher], binding: Binding, token: str | None
         except (ValueError, RecursionError):
             raise HTTPException(400, "not JSON") from None
         now = await ask(request, desk.look)
-        kept = await ask(request, read_kept, sent, now)
+        marks = await ask(request, read_moments, sent, now)
         if sent.get("as") == "submission":
-            body = await ask(request, write_submission, kept)
+            body = await ask(request, write_submission, marks)
             return Response(body, 200, attached("submission.jsonl"), "application/jsonl")
         if sent.get("as") != "clips":
             raise HTTPException(422, "a list is exported as submission or as clips")
         if not can_cut():
             raise HTTPException(501, NO_CUT)
-        await ask(request, check_length, kept)
+        await ask(request, check_length, marks)
         if desk.cutting.locked():
             raise HTTPException(503, "clips are being cut for somebody; try again in a minute", {"Retry-After": "30"})
 
         async def pieces() -> Any:
             async with desk.cutting:
-                some = zip_clips(kept, now, desk.plain)
+                chunks = zip_clips(marks, now, desk.plain)
                 try:
-                    while (piece := await run_in_threadpool(next, some, None)) is not None:
+                    while (piece := await run_in_threadpool(next, chunks, None)) is not None:
                         yield piece
                 finally:  # who asked may have gone
-                    some.close()
+                    chunks.close()
 
         return StreamingResponse(pieces(), 200, attached("clips.zip"), "application/zip")
 

@@ -25,21 +25,21 @@ room = Room(__name__, "Extractor", "extractor", group=GROUP, check=check_extract
 
 def extractor(text: str, **params: Any) -> Extractor:
     """From its string: `efficientnet_lite0`, `efficientnet_lite0(fps=2)`, `onnx(size=112):model.onnx`."""
-    made: Extractor = build_adapter(find_class, text, params)
-    return made
+    built: Extractor = build_adapter(find_class, text, params)
+    return built
 
 
 def build_adapter(find: Callable[[str], Any], text: str, params: dict[str, Any]) -> Any:
     """A spec with weights behind a colon, of the class that `find` knows by its name; an embedder is read so too."""
-    told, colon, weights = text.partition(":")
-    name, given = spec.parse(told)
+    call, colon, weights = text.partition(":")
+    name, settings = spec.parse(call)
     if colon and not weights:
         raise SpecError(f"{text!r} names no file behind the colon")
     found = find(name)
     for field in params:
         if field not in found.defaults():
             raise SpecError(f"{found.name} has no parameter {field!r}; {close_to(field, list(found.defaults()))}")
-    return found(**params | ({"weights": weights} if weights else {})).with_params(given)
+    return found(**params | ({"weights": weights} if weights else {})).with_params(settings)
 
 
 def find_class(name: str) -> type[Extractor]:

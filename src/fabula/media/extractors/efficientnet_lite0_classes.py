@@ -38,8 +38,8 @@ class Extractor(pooled.Extractor):
         W, b = load_last(path)
         z = super().embed(clips) @ W.T + b  # [N, 1000]
         e = np.exp(z - z.max(1, keepdims=True))
-        made: Vectors = (e / e.sum(1, keepdims=True)).astype(np.float32)
-        return made
+        shares: Vectors = (e / e.sum(1, keepdims=True)).astype(np.float32)
+        return shares
 
 
 @functools.lru_cache(maxsize=1)

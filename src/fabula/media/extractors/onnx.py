@@ -45,24 +45,24 @@ class Extractor(base.Extractor):
         path = self.weights_file()
         assert path is not None
         session = open_session(path, self.threads, self.device)
-        (given, *more) = session.get_inputs()
+        (declared, *more) = session.get_inputs()
         if more:
             raise SpecError(f"{path.name} has {len(more) + 1} inputs; an extractor has one")
         names = [one.name for one in session.get_outputs()]
         if self.output and self.output not in names:
             raise SpecError(f"{path.name} has no output {self.output!r}; there are: {', '.join(names[:8])}")
-        x = arrange(self.normalise(clips), find_layout(self.layout, given.shape, path))
-        if given.type == "tensor(float16)":
+        x = arrange(self.normalise(clips), find_layout(self.layout, declared.shape, path))
+        if declared.type == "tensor(float16)":
             x = x.astype(np.float16)
-        many = given.shape[0] if isinstance(given.shape[0], int) and given.shape[0] > 0 else len(x)
-        made = []
+        many = declared.shape[0] if isinstance(declared.shape[0], int) and declared.shape[0] > 0 else len(x)
+        parts = []
         for i in range(0, len(x), many):
-            some = x[i : i + many]
-            short = many - len(some)
+            batch = x[i : i + many]
+            short = many - len(batch)
             if short:  # a network of a fixed batch gets the last one again
-                some = np.concatenate([some, np.repeat(some[-1:], short, axis=0)])
-            made.append(run_session(session, self.output or names[0], given.name, some, path)[: many - short])
-        return pool(np.concatenate(made), self.name)
+                batch = np.concatenate([batch, np.repeat(batch[-1:], short, axis=0)])
+            parts.append(run_session(session, self.output or names[0], declared.name, batch, path)[: many - short])
+        return pool(np.concatenate(parts), self.name)
 
 
 def find_layout(declared: str, shape: list[Any], path: Path) -> str:
@@ -99,8 +99,8 @@ def run_session(session: Any, output: str, name: str, x: Any, path: Path) -> Any
     try:
         return session.run([output], {name: x})[0]
     except Exception as error:
-        seen = f"the network refuses pictures of shape {x.shape} ({say(error)})"
-        raise InputError(seen, file=path, hint="declare what it wants: size, clip, layout") from None
+        problem = f"the network refuses pictures of shape {x.shape} ({say(error)})"
+        raise InputError(problem, file=path, hint="declare what it wants: size, clip, layout") from None
 
 
 @functools.lru_cache(maxsize=8)

@@ -51,9 +51,9 @@ class Extractor(base.Extractor):
     def embed(self, clips: Clips) -> Vectors:
         network = self.network()
         if self.size != network.size:
-            seen = f"weights for pictures of {network.size} × {network.size}, size={self.size}"
+            problem = f"weights for pictures of {network.size} × {network.size}, size={self.size}"
             hint = f"say openclip(size={network.size},resize={network.size})"
-            raise InputError(seen, file=self.weights, hint=hint)
+            raise InputError(problem, file=self.weights, hint=hint)
         y = run_torch(network, self.normalise(clips[:, clips.shape[1] // 2]), self.device, self.threads)
         if self.unit:
             y /= (y**2).sum(1, keepdims=True) ** 0.5
@@ -67,13 +67,13 @@ def load_network(path: Path, act: str, device: str) -> Any:
     visual = {n.removeprefix("visual."): v.float() for n, v in state.items() if n.startswith("visual.")}
     lacking = [n for n in ("conv1.weight", "class_embedding", "positional_embedding", "proj") if n not in visual]
     if lacking:
-        seen = f"no vision transformer of CLIP: visual.{lacking[0]} is not there"
-        raise InputError(seen, file=path, hint="OpenCLIP's ViT checkpoints; export others to ONNX")
+        problem = f"no vision transformer of CLIP: visual.{lacking[0]} is not there"
+        raise InputError(problem, file=path, hint="OpenCLIP's ViT checkpoints; export others to ONNX")
     try:
         network = build_network(visual, act)
     except (KeyError, RuntimeError, ValueError) as error:
-        said = " ".join(str(error).split())[:120]
-        raise InputError(f"weights that do not fit together ({said})", file=path, hint="get them again") from None
+        reason = " ".join(str(error).split())[:120]
+        raise InputError(f"weights that do not fit together ({reason})", file=path, hint="get them again") from None
     return move(network, device)
 
 
@@ -85,9 +85,9 @@ def build_network(w: dict[str, Any], act: str) -> Any:
 
     D, _, patch, _ = w["conv1.weight"].shape
     side = round((len(w["positional_embedding"]) - 1) ** 0.5)
-    made: Any = encoder_base(w, Shape(D, HEADS.get(D, D // 64), act))
+    built: Any = encoder_base(w, Shape(D, HEADS.get(D, D // 64), act))
 
-    class Encoder(made):  # type: ignore[misc]
+    class Encoder(built):  # type: ignore[misc]
         size = side * patch
 
         def __init__(self) -> None:

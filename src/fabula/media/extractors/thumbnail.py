@@ -40,5 +40,5 @@ class Extractor(base.Extractor):
         for axis in (1, 2):
             widths = np.diff([*edge, self.size]).astype(np.float32).reshape([-1 if a == axis else 1 for a in range(4)])
             x = np.add.reduceat(x, edge, axis=axis) / widths
-        made: Vectors = x.reshape(len(x), -1).astype(np.float32)
-        return made
+        vectors: Vectors = x.reshape(len(x), -1).astype(np.float32)
+        return vectors

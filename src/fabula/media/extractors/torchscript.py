@@ -48,8 +48,8 @@ class Extractor(base.Extractor):
             y = run_torch(load_network(path, self.device), x, self.device, self.threads)
         except RuntimeError as error:
             lines = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
-            seen = f"the network refuses pictures of shape {x.shape} ({lines[-1][:120]})"
-            raise InputError(seen, file=path, hint="declare what it wants: size, clip, layout") from None
+            problem = f"the network refuses pictures of shape {x.shape} ({lines[-1][:120]})"
+            raise InputError(problem, file=path, hint="declare what it wants: size, clip, layout") from None
         return pool(y, self.name)
 
 
@@ -61,8 +61,8 @@ def load_network(path: Path, device: str) -> Any:
             warnings.simplefilter("ignore", DeprecationWarning)
             network = torch.jit.load(path, map_location="cpu")
     except (RuntimeError, ValueError, OSError) as error:
-        said = " ".join(str(error).split())[:100]
-        raise InputError(f"not a TorchScript file ({said})", file=path, hint="save it with torch.jit.save") from None
+        reason = " ".join(str(error).split())[:100]
+        raise InputError(f"not a TorchScript file ({reason})", file=path, hint="save it with torch.jit.save") from None
     return move(network, device)
 
 

@@ -16,8 +16,8 @@ __all__ = [
     "Cast",
     "Clip",
     "Faces",
+    "FilmedVideo",
     "Plan",
-    "Seen",
     "clusterer",
     "cut_cast",
     "face_model",
@@ -30,7 +30,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from fabula.media.extract import Plan
-    from fabula.media.people.cast import Cast, Faces, Seen
+    from fabula.media.people.cast import Cast, Faces, FilmedVideo
     from fabula.media.people.cluster import clusterer
     from fabula.media.people.find import find_cast, find_people
     from fabula.media.people.parse import face_model, rebuild_faces
@@ -43,7 +43,7 @@ lazy_room(
         "Clip": "streams",
         "Faces": "cast",
         "Plan": "find",
-        "Seen": "cast",
+        "FilmedVideo": "cast",
         "clusterer": "cluster",
         "cut_cast": "streams",
         "face_model": "parse",

@@ -32,5 +32,5 @@ def similarity(points: NDArray[np.floating], places: NDArray[np.floating] = PLAC
 def align(picture: Pictures, points: Floats) -> Pictures:
     """[k, 112, 112, 3]; what lies outside the picture is black."""
     cv2 = import_cv2()
-    made = [cv2.warpAffine(picture, similarity(p), (SIDE, SIDE), flags=cv2.INTER_LINEAR) for p in points]
-    return np.stack(made) if made else np.zeros((0, SIDE, SIDE, 3), np.uint8)
+    faces = [cv2.warpAffine(picture, similarity(p), (SIDE, SIDE), flags=cv2.INTER_LINEAR) for p in points]
+    return np.stack(faces) if faces else np.zeros((0, SIDE, SIDE, 3), np.uint8)

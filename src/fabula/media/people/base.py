@@ -37,7 +37,7 @@ INSIGHTFACE = (
 
 
 @dataclass(frozen=True)
-class Found:
+class Detections:
     """Faces of one picture, the surest first."""
 
     box: Floats  # [k, 4] x1, y1, x2, y2 in pixels
@@ -45,11 +45,11 @@ class Found:
     points: Floats  # [k, 5, 2]
 
     @classmethod
-    def none(cls) -> Found:
+    def none(cls) -> Detections:
         return cls(np.zeros((0, 4), np.float32), np.zeros(0, np.float32), np.zeros((0, 5, 2), np.float32))
 
-    def take(self, at: Any) -> Found:
-        return Found(self.box[at], self.score[at], self.points[at])
+    def take(self, at: Any) -> Detections:
+        return Detections(self.box[at], self.score[at], self.points[at])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,8 +87,8 @@ class Adapter(Spec, ABC):
         return self.licence if self.weights is None else Adapter.licence
 
     def recipe(self) -> dict[str, Any]:
-        told = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in self.aside}
-        return {"name": self.name, "weights": self.weights_digest(), **told}
+        settings = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in self.aside}
+        return {"name": self.name, "weights": self.weights_digest(), **settings}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,7 +110,7 @@ class Detector(Adapter):
             raise SpecError(f"{self.name}: size={self.size}; it lies between 32 and 4096")
 
     @abstractmethod
-    def detect(self, picture: Pictures) -> Found:
+    def detect(self, picture: Pictures) -> Detections:
         """Faces of a picture [H, W, 3] (red, green, blue), the surest first."""
 
 
@@ -219,5 +219,5 @@ def unit(x: NDArray[Any]) -> Floats:
     """Rows of length 1; a row of zeros stays. What is so already is not copied."""
     x = np.asarray(x, np.float32)
     length = np.sqrt(np.einsum("...c,...c->...", x, x))[..., None]
-    made: Floats = x if (np.abs(length - 1) < 1e-6).all() else x / np.maximum(length, 1e-12)
-    return made
+    units: Floats = x if (np.abs(length - 1) < 1e-6).all() else x / np.maximum(length, 1e-12)
+    return units

@@ -16,7 +16,7 @@ import math
 import os
 import warnings
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fabula.core import whole
+from fabula.core import atomic
 from fabula.core.errors import InputError, shown
 from fabula.core.memory import available
 from fabula.core.notes import Progress, silent
@@ -44,7 +44,7 @@ PARTS = (*COLUMNS, "person", "thumbs", "thumb_ends", "thumb_tracks", "manifest")
 
 
 @dataclass(frozen=True)
-class Seen:
+class FilmedVideo:
     """One video that was looked at."""
 
     id: str
@@ -91,7 +91,7 @@ class Faces:
 class Cast:
     """Faces and who they are. A value: corrections and other clusterings give another one."""
 
-    videos: tuple[Seen, ...]
+    videos: tuple[FilmedVideo, ...]
     faces: Faces
     person: Ints  # [n]
     names: Mapping[int, str] = field(default_factory=dict)
@@ -111,12 +111,12 @@ class Cast:
     @classmethod
     def load(cls, path: str | Path, corrected: bool = True) -> Cast:
         """From a store, with what people corrected in the file beside it."""
-        made = read_cast(check_path(path))
+        cast = read_cast(check_path(path))
         if corrected:
             from fabula.media.people.corrections import apply_file
 
-            made = apply_file(made, path)
-        return made
+            cast = apply_file(cast, path)
+        return cast
 
     def save(self, path: str | Path, overwrite: bool = False) -> None:
         """As one file, whole or not at all. Corrections are not part of it: they stay in their own file."""
@@ -125,10 +125,10 @@ class Cast:
         with name_write_failures(path):
             target = Path(os.path.realpath(path))
             target.parent.mkdir(parents=True, exist_ok=True)
-            with whole.beside(target) as folder:
-                made = folder / f"cast{ENDING}"
-                write_arrays(made, self.arrays())
-                whole.take_place(made, target)
+            with atomic.beside(target) as folder:
+                file = folder / f"cast{ENDING}"
+                write_arrays(file, self.arrays())
+                atomic.take_place(file, target)
 
     def arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
         yield from ((name, getattr(self.faces, name)) for name in COLUMNS)
@@ -148,8 +148,8 @@ class Cast:
             }
             for v in self.videos
         ]
-        told = json.dumps({"layout": LAYOUT, **self.metadata, "videos": videos}, ensure_ascii=True)
-        yield "manifest", np.frombuffer(told.encode("ascii"), np.uint8)
+        manifest = json.dumps({"layout": LAYOUT, **self.metadata, "videos": videos}, ensure_ascii=True)
+        yield "manifest", np.frombuffer(manifest.encode("ascii"), np.uint8)
 
     # -- asked --------------------------------------------------------------------------------------------------------
 
@@ -172,8 +172,8 @@ class Cast:
         for k, one in enumerate(self.videos):
             if one.id == id:
                 return k
-        told = f"there are {len(self.videos)}, the first is {self.videos[0].id!r}" if self.videos else "there is none"
-        raise InputError("no video of this id was looked at", video=id, hint=told)
+        known = f"there are {len(self.videos)}, the first is {self.videos[0].id!r}" if self.videos else "there is none"
+        raise InputError("no video of this id was looked at", video=id, hint=known)
 
     def people(self) -> list[int]:
         """Who there is, by number."""
@@ -205,8 +205,8 @@ class Cast:
         own = float(self.metadata.get("own_eps", 0.6))
         f = self.faces
         found = chosen.group(f.embedding, f.track, f.pictures(), own, progress)
-        told = {**self.metadata, "cluster": str(chosen), "clustering": found.told}
-        return replace(self, person=found.person, names={}, metadata=told, remarks=())
+        metadata = {**self.metadata, "cluster": str(chosen), "clustering": found.counts}
+        return replace(self, person=found.person, names={}, metadata=metadata, remarks=())
 
 
 # ── files ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -239,8 +239,8 @@ def read_cast(path: Path) -> Cast:
         raise InputError("no such store of people", file=path, hint="fabula people find VIDEOS -o people.npz makes one")
     wrong = "find the people again (fabula people find)"
     try:
-        with zipfile.ZipFile(path) as held:
-            sizes = {one.filename: one.file_size for one in held.infolist()}
+        with zipfile.ZipFile(path) as archive:
+            sizes = {one.filename: one.file_size for one in archive.infolist()}
             if {f"{name}.npy" for name in PARTS} - set(sizes):
                 raise InputError("not a store of people", file=path, hint=wrong)
             if 2 * sum(sizes.values()) > available():
@@ -249,27 +249,27 @@ def read_cast(path: Path) -> Cast:
                     file=path,
                     hint="find people in fewer videos at a time",
                 )
-            found = {name: read_part(held, f"{name}.npy") for name in PARTS}
+            found = {name: read_part(archive, f"{name}.npy") for name in PARTS}
     except InputError:
         raise
     except Exception as error:  # zipfile, its unpackers and numpy's header raise what they like where bytes are bad
-        seen = f"not a store of people, or damaged ({' '.join(str(error).split())[:100] or type(error).__name__})"
-        raise InputError(seen, file=path, hint=wrong) from None
+        problem = f"not a store of people, or damaged ({' '.join(str(error).split())[:100] or type(error).__name__})"
+        raise InputError(problem, file=path, hint=wrong) from None
     return build_cast(found, path)
 
 
-def read_part(held: zipfile.ZipFile, name: str) -> NDArray[Any]:
+def read_part(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
     """One array; ValueError where its header speaks of other bytes than follow it."""
-    info = held.getinfo(name)
-    with held.open(info) as stream, warnings.catch_warnings():
+    info = archive.getinfo(name)
+    with archive.open(info) as stream, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of escapes in headers that are none
         version = np.lib.format.read_magic(stream)
         if version not in ((1, 0), (2, 0)):
             raise ValueError(f"{name} is of version {version[0]}.{version[1]}, which plain numbers do not need")
         head = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
         shape, by_column, dtype = head(stream)
-        told = dtype.itemsize * math.prod(map(int, shape))
-        if dtype.kind not in "fiu" or told != info.file_size - stream.tell():
+        size = dtype.itemsize * math.prod(map(int, shape))
+        if dtype.kind not in "fiu" or size != info.file_size - stream.tell():
             raise ValueError(f"{name} is {dtype} of shape {shape}, {info.file_size - stream.tell()} bytes follow")
         return np.frombuffer(stream.read(), dtype).reshape(shape, order="F" if by_column else "C")
 
@@ -277,17 +277,21 @@ def read_part(held: zipfile.ZipFile, name: str) -> NDArray[Any]:
 def build_cast(found: Mapping[str, NDArray[Any]], path: Path) -> Cast:
     wrong = "find the people again (fabula people find)"
 
-    def refuse(seen: str) -> InputError:
-        return InputError(seen, file=path, hint=wrong)
+    def refuse(problem: str) -> InputError:
+        return InputError(problem, file=path, hint=wrong)
 
-    told = (
+    manifest = (
         parse_json(found["manifest"].tobytes().decode("utf-8", "replace"), path)
         if found["manifest"].dtype == np.uint8
         else None
     )
-    if not isinstance(told, dict) or told.get("layout") != LAYOUT or not isinstance(told.get("videos"), list):
+    if (
+        not isinstance(manifest, dict)
+        or manifest.get("layout") != LAYOUT
+        or not isinstance(manifest.get("videos"), list)
+    ):
         raise refuse(f"its manifest is not one of layout {LAYOUT}")
-    check_manifest(told, refuse)
+    check_manifest(manifest, refuse)
     n = len(found["video"]) if found["video"].ndim == 1 else -1
     for name, (kind, more) in {**COLUMNS, "person": ("i", ())}.items():
         array = found[name]
@@ -300,7 +304,7 @@ def build_cast(found: Mapping[str, NDArray[Any]], path: Path) -> Cast:
             raise refuse(f"{name} holds numbers that are not finite")
         if kind == "i" and n and not -1 <= array.min() <= array.max() <= MOST:
             raise refuse(f"{name} holds {array.min()} to {array.max()}; its numbers lie between -1 and {MOST}")
-    videos = tuple(read_seen(one, refuse) for one in told["videos"])
+    videos = tuple(read_video(one, refuse) for one in manifest["videos"])
     ids = [one.id for one in videos]
     if len(set(ids)) != len(ids) or (n and not 0 <= found["video"].min() <= found["video"].max() < len(videos)):
         raise refuse("faces of a video that the manifest does not tell of")
@@ -314,21 +318,21 @@ def build_cast(found: Mapping[str, NDArray[Any]], path: Path) -> Cast:
         raise refuse("its pictures of faces are not as they were written")
     blob = raw.tobytes()
     thumbs = {t: blob[a:b] for t, (a, b) in zip(tracks.tolist(), pairwise([0, *ends.tolist()]), strict=True)}
-    del told["layout"], told["videos"]
-    return Cast(videos, faces, found["person"].astype(np.int64), {}, thumbs, told)
+    del manifest["layout"], manifest["videos"]
+    return Cast(videos, faces, found["person"].astype(np.int64), {}, thumbs, manifest)
 
 
-def check_manifest(told: Mapping[str, Any], refuse: Any) -> None:
+def check_manifest(manifest: Mapping[str, Any], refuse: Any) -> None:
     """What later calls take for granted of a manifest."""
-    recipe = told.get("recipe", {})
+    recipe = manifest.get("recipe", {})
     look = recipe.get("look", {}) if isinstance(recipe, dict) else None
     if not isinstance(look, dict) or not is_amount(look.get("fps") or 0):
         raise refuse(f"its recipe is {shown(recipe)}, not an object that tells how videos were looked at")
-    if not is_amount(told.get("own_eps", 0)):
-        raise refuse(f"its own_eps is {shown(told['own_eps'])}, not a number")
-    if not isinstance(told.get("left_out") or {}, dict | list):
-        raise refuse(f"its left_out is {shown(told['left_out'])}, not a list")
-    licence = told.get("licence")
+    if not is_amount(manifest.get("own_eps", 0)):
+        raise refuse(f"its own_eps is {shown(manifest['own_eps'])}, not a number")
+    if not isinstance(manifest.get("left_out") or {}, dict | list):
+        raise refuse(f"its left_out is {shown(manifest['left_out'])}, not a list")
+    licence = manifest.get("licence")
     licences = licence.values() if isinstance(licence, dict) else [licence]
     if not all(one is None or isinstance(one, str) for one in licences):
         raise refuse(f"its licence is {shown(licence)}, not text")
@@ -339,7 +343,7 @@ def is_amount(value: Any) -> bool:
     return isinstance(value, int | float) and 0 <= value <= MOST
 
 
-def read_seen(one: Any, refuse: Any) -> Seen:
+def read_video(one: Any, refuse: Any) -> FilmedVideo:
     try:
         one = dict(one)
         shots = np.array(one.pop("shots"), np.float64).reshape(-1, 2)
@@ -349,36 +353,6 @@ def read_seen(one: Any, refuse: Any) -> Seen:
             raise TypeError
         if not np.isfinite(shots).all():
             raise ValueError
-        return Seen(id, float(numbers[0]), int(numbers[1]), int(numbers[2]), shots, one)
+        return FilmedVideo(id, float(numbers[0]), int(numbers[1]), int(numbers[2]), shots, one)
     except (TypeError, ValueError, KeyError, OverflowError):
         raise refuse(f"the manifest tells of a video as {shown(one)}") from None
-
-
-def join_casts(casts: Sequence[Cast]) -> Cast:
-    """Faces of several casts side by side, found in the same way; people are not yet those of all: cluster again."""
-    first, *others = casts
-    for other in others:
-        if other.recipe != first.recipe:
-            from fabula.media.stores.features import list_differences
-
-            told = ", ".join(list_differences(first.recipe, other.recipe))
-            raise InputError(
-                f"faces that were found in another way: {told}", hint="find the people of all videos in one way"
-            )
-    ids = [one.id for cast in casts for one in cast.videos]
-    if len(set(ids)) != len(ids):
-        raise InputError(
-            "a video stands in two of the casts", video=next(i for i in ids if ids.count(i) > 1), hint="leave one out"
-        )
-    columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
-    persons, thumbs, videos, tracks, people = list[Ints](), dict[int, bytes](), 0, 0, 0
-    for cast in casts:
-        for name in COLUMNS:
-            columns[name].append(getattr(cast.faces, name) + {"video": videos, "track": tracks}.get(name, 0))
-        persons.append(np.where(cast.person >= 0, cast.person + people, -1))
-        thumbs |= {t + tracks: raw for t, raw in cast.thumbs.items()}
-        videos += len(cast.videos)
-        tracks = max(tracks, int(columns["track"][-1].max(initial=-1)) + 1, max(thumbs, default=-1) + 1)
-        people = max(people, int(persons[-1].max(initial=-1)) + 1)
-    faces = Faces(*(np.concatenate(columns[name]) for name in COLUMNS))
-    return Cast(tuple(v for c in casts for v in c.videos), faces, np.concatenate(persons), {}, thumbs, first.metadata)

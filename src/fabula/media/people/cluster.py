@@ -50,7 +50,7 @@ class Grouping:
 
     person: Ints  # [n]; −1: nobody
     eps: float
-    told: dict[str, Any]  # for the manifest: what was counted and calibrated
+    counts: dict[str, Any]  # for the manifest: what was counted and calibrated
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,9 +80,9 @@ class Dbscan(Clusterer):
     def group(self, x: Floats, track: Ints, frame: Ints, eps: float, progress: Progress = silent) -> Grouping:
         person = dbscan(x, self.eps, self.min_samples, progress)
         lost = np.flatnonzero(person < 0)
-        person, told = place_noise(person, [np.array([i]) for i in lost], x, frame, self.noise)
-        told = {"eps": self.eps, "people": count_people(person), **told}
-        return Grouping(number(person), self.eps, told)
+        person, counts = place_noise(person, [np.array([i]) for i in lost], x, frame, self.noise)
+        counts = {"eps": self.eps, "people": count_people(person), **counts}
+        return Grouping(number(person), self.eps, counts)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,10 +105,10 @@ class Linked(Clusterer):
         check_tracks(of, frame)
         x = unit(x)
         means = unit(sum_by(of, x, len(tracks)))
-        told: dict[str, Any] = {"tracks": len(tracks)}
+        counts: dict[str, Any] = {"tracks": len(tracks)}
         if self.eps is None:
             eps, links = calibrate(x, of, frame, means, eps)
-            told |= links
+            counts |= links
         else:
             eps = self.eps
         who = link(means, list_frames(of, frame, len(tracks)), eps, self.neighbours, progress)[of]
@@ -116,7 +116,7 @@ class Linked(Clusterer):
         for one in groups:
             who[one] = -1
         who, noise = place_noise(who, groups, x, frame, self.noise)
-        return Grouping(number(who), float(eps), {"eps": float(eps), "people": count_people(who), **told, **noise})
+        return Grouping(number(who), float(eps), {"eps": float(eps), "people": count_people(who), **counts, **noise})
 
 
 CLUSTERERS: dict[str, type[Clusterer]] = {"linked": Linked, "dbscan": Dbscan}
@@ -124,11 +124,11 @@ CLUSTERERS: dict[str, type[Clusterer]] = {"linked": Linked, "dbscan": Dbscan}
 
 def clusterer(text: str) -> Clusterer:
     """From its string: `linked`, `linked(eps=0.6,noise=drop)`, `dbscan`."""
-    name, given = spec.parse(text)
+    name, settings = spec.parse(text)
     found = CLUSTERERS.get(name.lower())
     if found is None:
         raise SpecError(f"no way of clustering is called {name!r}; {close_to(name, list(CLUSTERERS))}")
-    return found().with_params(given)
+    return found().with_params(settings)
 
 
 def check_eps(name: str, eps: float) -> None:
@@ -194,12 +194,12 @@ def flatten(parent: Ints) -> Ints:
 
 def number(label: Ints, by_label: bool = False) -> Ints:
     """Labels as 0, 1, 2, … by first appearance (or in their own order); −1 stays."""
-    made = np.full(len(label), -1, np.int64)
+    numbers = np.full(len(label), -1, np.int64)
     real = label >= 0
     values, first, where = np.unique(label[real], return_index=True, return_inverse=True)
     order = np.arange(len(values)) if by_label else np.argsort(np.argsort(first))
-    made[real] = order[where]
-    return made
+    numbers[real] = order[where]
+    return numbers
 
 
 # ── linking ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -259,13 +259,13 @@ class Groups:
         self.near[a] = np.delete(near, never) if never else near
         return found
 
-    def roots(self, some: Ints) -> Ints:
+    def roots(self, items: Ints) -> Ints:
         """Whom these have become."""
         while True:
-            up = self.parent[some]
-            if np.array_equal(up, some):
-                return some
-            some = up
+            up = self.parent[items]
+            if np.array_equal(up, items):
+                return items
+            items = up
 
     def join(self, a: int, b: int) -> int:
         """The smaller goes into the larger; which that is."""
@@ -315,25 +315,25 @@ def check_tracks(track: Ints, frame: Ints) -> None:
 def list_frames(track: Ints, frame: Ints, count: int) -> list[set[int]]:
     """The pictures of each track; those of one face alone forbid nothing and are left out."""
     _, where, many = np.unique(frame, return_inverse=True, return_counts=True)
-    made: list[set[int]] = [set() for _ in range(count)]
-    some = many[where] > 1
-    for t, f in zip(track[some].tolist(), frame[some].tolist(), strict=True):
-        made[t].add(f)
-    return made
+    frames: list[set[int]] = [set() for _ in range(count)]
+    several = many[where] > 1
+    for t, f in zip(track[several].tolist(), frame[several].tolist(), strict=True):
+        frames[t].add(f)
+    return frames
 
 
 def sum_by(of: Ints, x: Floats, count: int) -> Floats:
     """Σ x of each group. [groups, C]"""
     order = np.argsort(of, kind="stable")
     starts = np.searchsorted(of[order], np.arange(count))
-    made = np.zeros((count, x.shape[1]), np.float32)
+    sums = np.zeros((count, x.shape[1]), np.float32)
     step = 4096
     for k in range(0, count, step):  # some groups at a time: rows are sorted by group without a copy of all
         last = starts[k + step] if k + step < count else len(x)
         rows = order[starts[k] : last]
         if len(rows):
-            made[k : k + step] = np.add.reduceat(x[rows].astype(np.float64), starts[k : k + step] - starts[k], axis=0)
-    return made
+            sums[k : k + step] = np.add.reduceat(x[rows].astype(np.float64), starts[k : k + step] - starts[k], axis=0)
+    return sums
 
 
 def split_by(who: Ints) -> list[Ints]:
@@ -356,15 +356,15 @@ def calibrate(x: Floats, of: Ints, frame: Ints, means: Floats, own: float) -> tu
     A track is one pose in one light, so that d⁺ alone would be far too strict: most of the word is d⁻'s.
     """
     alike, apart = must_links(x, of, len(means)), cannot_links(of, frame, means)
-    told: dict[str, Any] = {"must_links": len(alike), "cannot_links": len(apart), "own_eps": own}
+    counts: dict[str, Any] = {"must_links": len(alike), "cannot_links": len(apart), "own_eps": own}
     if len(alike):
-        told["must_q90"] = float(np.quantile(alike, ALIKE))
+        counts["must_q90"] = float(np.quantile(alike, ALIKE))
     if not len(apart):
-        return own, told
-    told["cannot_q05"] = low = float(np.quantile(apart, APART))
-    here = max(BELOW * low, min(told.get("must_q90", 0.0), low))
+        return own, counts
+    counts["cannot_q05"] = low = float(np.quantile(apart, APART))
+    here = max(BELOW * low, min(counts.get("must_q90", 0.0), low))
     m = len(apart)
-    return (m * here + WORTH * own) / (m + WORTH), told
+    return (m * here + WORTH * own) / (m + WORTH), counts
 
 
 def must_links(x: Floats, of: Ints, count: int, most: int = 20_000) -> NDArray[np.float64]:
@@ -372,13 +372,13 @@ def must_links(x: Floats, of: Ints, count: int, most: int = 20_000) -> NDArray[n
     starts = np.searchsorted(of[order], np.arange(count + 1))
     long = np.flatnonzero(np.diff(starts) >= THIRDS)
     long = long[:: max(1, len(long) // most)]
-    made = []
+    pairs = []
     for t in long.tolist():
         rows = order[starts[t] : starts[t + 1]]
         third = max(1, len(rows) // 3)
         a, b = unit(x[rows[:third]].mean(0)), unit(x[rows[-third:]].mean(0))
-        made.append(1 - float(a @ b))
-    return np.array(made)
+        pairs.append(1 - float(a @ b))
+    return np.array(pairs)
 
 
 def cannot_links(of: Ints, frame: Ints, means: Floats, most: int = 200_000) -> NDArray[np.float64]:
@@ -399,10 +399,10 @@ def cannot_links(of: Ints, frame: Ints, means: Floats, most: int = 200_000) -> N
 
 def place_noise(person: Ints, groups: list[Ints], x: Floats, frame: Ints, rule: str) -> tuple[Ints, dict[str, Any]]:
     """Groups of faces that are nobody yet, by the rule."""
-    told: dict[str, Any] = {"noise": sum(map(len, groups)), "noise_rule": rule}
+    counts: dict[str, Any] = {"noise": sum(map(len, groups)), "noise_rule": rule}
     person = person.copy()
     if not groups or rule == "drop":
-        return person, told
+        return person, counts
     new = int(person.max(initial=-1)) + 1
     if rule == "nearest" and new:
         real = np.flatnonzero(person >= 0)
@@ -413,18 +413,18 @@ def place_noise(person: Ints, groups: list[Ints], x: Floats, frame: Ints, rule: 
             frames[k].add(f)
         alone = 0
         for one in groups:
-            seen = set(frame[one].tolist())
+            taken = set(frame[one].tolist())
             order = np.argsort(-(centres @ unit(x[one].mean(0))), kind="stable")
-            best = next((int(k) for k in order if len(seen) == len(one) and frames[k].isdisjoint(seen)), None)
+            best = next((int(k) for k in order if len(taken) == len(one) and frames[k].isdisjoint(taken)), None)
             if best is None:
                 person[one], new, alone = new, new + 1, alone + 1
             else:
                 person[one] = labels[best]
-                frames[best] |= seen
-        return person, {**told, "noise_alone": alone}
+                frames[best] |= taken
+        return person, {**counts, "noise_alone": alone}
     for one in groups:
         person[one], new = new, new + 1
-    return person, told
+    return person, counts
 
 
 def count_people(person: Ints) -> int:

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from fabula.core import whole
+from fabula.core import atomic
 from fabula.core.errors import InputError, SpecError, shown
 from fabula.io.door import name_failures
 from fabula.io.files import check_path, dump_json, load_json
@@ -58,7 +58,7 @@ def taking_turns(store: str | Path) -> Iterator[None]:
     with ExitStack() as stack:
         if path.is_file():  # a store that is not there is refused by whoever loads it
             with name_failures(path):
-                stack.enter_context(whole.locked(path))
+                stack.enter_context(atomic.locked(path))
         yield
 
 
@@ -88,8 +88,8 @@ def split(store: str | Path, person: int, tracks: Sequence[int]) -> Cast:
             raise SpecError("a split takes the tracks that are somebody else; name them by number (fabula people show)")
         for one in wanted:
             if one not in own:
-                seen = f"{cast.name(person)} has no track {one}"
-                raise InputError(seen, file=store, hint=f"there are: {list_some(sorted(own))}")
+                problem = f"{cast.name(person)} has no track {one}"
+                raise InputError(problem, file=store, hint=f"there are: {list_some(sorted(own))}")
         if len(wanted) == len(own):
             raise InputError(f"these are all tracks of {cast.name(person)}", file=store, hint="leave at least one")
         rows = [int(np.flatnonzero(cast.faces.track == one)[0]) for one in wanted]
@@ -123,19 +123,19 @@ def undo(store: str | Path) -> Step:
 def add(store: str | Path, cast: Cast, step: Step) -> Cast:
     """Applied now, or refused; then written down."""
     try:
-        made = apply_step(cast, step)
+        corrected = apply_step(cast, step)
     except StaleError as error:
         raise InputError(str(error), file=store, hint="nothing was changed") from None
     path = file_beside(store)
     write_steps(path, [*read_steps(path), step])
-    return made
+    return corrected
 
 
 def check_person(cast: Cast, person: int, store: str | Path) -> None:
     people = cast.people()
     if person not in people:
-        told = f"there are {len(people)}: {list_some(people)}" if people else "there is nobody: no face was found"
-        raise InputError(f"there is no person {person}", file=store, hint=told)
+        known = f"there are {len(people)}: {list_some(people)}" if people else "there is nobody: no face was found"
+        raise InputError(f"there is no person {person}", file=store, hint=known)
 
 
 def check_name(called: str) -> None:
@@ -172,14 +172,18 @@ def remember(cast: Cast, person: int) -> list[Anchor]:
 def read_steps(path: Path) -> list[Step]:
     if not path.exists():
         return []
-    told = load_json(path)
+    document = load_json(path)
     hint = "mend the file, or put it aside: corrections are then made anew"
-    if not isinstance(told, dict) or told.get("corrections") != LAYOUT or not isinstance(told.get("steps"), list):
+    if (
+        not isinstance(document, dict)
+        or document.get("corrections") != LAYOUT
+        or not isinstance(document.get("steps"), list)
+    ):
         raise InputError(f"not a file of corrections of layout {LAYOUT}", file=path, hint=hint)
-    for k, step in enumerate(told["steps"], 1):
+    for k, step in enumerate(document["steps"], 1):
         if not is_step(step):
             raise InputError(f"not a correction: {shown(step)}", file=path, field=f"step {k}", hint=hint)
-    steps: list[Step] = told["steps"]
+    steps: list[Step] = document["steps"]
     return steps
 
 
@@ -188,8 +192,8 @@ def is_step(step: Any) -> bool:
         return False
     match step.get("do"):
         case "merge":
-            some = step.get("people")
-            return isinstance(some, list) and len(some) > 1 and all(map(are_anchors, some))
+            members = step.get("people")
+            return isinstance(members, list) and len(members) > 1 and all(map(are_anchors, members))
         case "split":
             return are_anchors(step.get("tracks"))
         case "name":
@@ -197,9 +201,9 @@ def is_step(step: Any) -> bool:
     return False
 
 
-def are_anchors(some: Any) -> bool:
+def are_anchors(values: Any) -> bool:
     """A list of faces, not empty."""
-    return isinstance(some, list) and bool(some) and all(map(is_anchor, some))
+    return isinstance(values, list) and bool(values) and all(map(is_anchor, values))
 
 
 def is_anchor(one: Any) -> bool:
@@ -251,8 +255,8 @@ def apply_merge(cast: Cast, sides: Sequence[Sequence[Anchor]]) -> Cast:
     person = np.where(np.isin(cast.person, who), who[0], cast.person)
     check_pictures(cast, person, who[0], " and ".join(cast.name(one) for one in who))
     names = {p: text for p, text in cast.names.items() if p not in who}
-    if said := [cast.names[p] for p in who if p in cast.names]:
-        names[who[0]] = said[0]
+    if own_names := [cast.names[p] for p in who if p in cast.names]:
+        names[who[0]] = own_names[0]
     return replace(cast, person=person, names=names)
 
 
@@ -272,7 +276,7 @@ def apply_split(cast: Cast, tracks: Sequence[Anchor]) -> Cast:
     return replace(cast, person=person, names={p: text for p, text in cast.names.items() if p in left})
 
 
-def check_pictures(cast: Cast, person: Any, who: int, said: str) -> None:
+def check_pictures(cast: Cast, person: Any, who: int, verb: str) -> None:
     """Nobody is in a picture twice."""
     own = np.flatnonzero(person == who)
     pictures = cast.faces.pictures()[own]
@@ -283,7 +287,7 @@ def check_pictures(cast: Cast, person: Any, who: int, said: str) -> None:
         video, t = cast.videos[int(cast.faces.video[row])].id, float(cast.faces.time[row])
         many = f"{int((count > 1).sum()):,} picture{'s' * (int((count > 1).sum()) != 1)}"
         raise StaleError(
-            f"{said} are seen together in {many}, first at {t:.1f} s of {video!r}: they cannot be one person"
+            f"{verb} are seen together in {many}, first at {t:.1f} s of {video!r}: they cannot be one person"
         )
 
 

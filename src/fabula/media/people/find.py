@@ -30,8 +30,8 @@ from fabula.media.decode import Video, import_av
 from fabula.media.extract import Plan, describe_refusal, find_videos, name_part
 from fabula.media.manifest import list_versions
 from fabula.media.people.align import align
-from fabula.media.people.base import FaceModel, Floats, Found, import_cv2
-from fabula.media.people.cast import COLUMNS, Cast, Faces, Seen, check_store
+from fabula.media.people.base import Detections, FaceModel, Floats, import_cv2
+from fabula.media.people.cast import COLUMNS, Cast, Faces, FilmedVideo, check_store
 from fabula.media.people.cluster import Clusterer, clusterer
 from fabula.media.people.parse import face_model
 from fabula.media.people.tracks import Tracker
@@ -72,13 +72,13 @@ def find_people(
     for path in (model.detector.weights, model.embedder.weights):
         if path is not None and Path(path).resolve() == plan.out.resolve():
             raise SpecError(f"{plan.out} is read and would be replaced; name another store")
-    made = run(videos, model, cluster, plan, progress, warn)
-    made.save(plan.out, plan.overwrite)
+    cast = run(videos, model, cluster, plan, progress, warn)
+    cast.save(plan.out, plan.overwrite)
     if plan.work is None:
         shutil.rmtree(plan.folder, ignore_errors=True)
     from fabula.media.people.corrections import apply_file
 
-    return apply_file(made, plan.out)
+    return apply_file(cast, plan.out)
 
 
 def run(
@@ -103,8 +103,8 @@ def run(
     watch = progress if isinstance(plan.runner, InProcess) else silent
     with plan.runner.ready():
         run_pass(Work(folder, model, plan.skip_bad, watch), "videos", todo, plan.runner, progress)
-    made = collect(folder, model, found, plan, warn)
-    return made.cluster(chosen, progress)
+    cast = collect(folder, model, found, plan, warn)
+    return cast.cluster(chosen, progress)
 
 
 # ── one video ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -123,13 +123,13 @@ class Work:
         id, path = job
         part = name_part(id, path)
         try:
-            self.look(id, path, part)
+            self.process(id, path, part)
         except InputError as error:
             if not self.skip_bad or error.file != path:
                 raise
             self.folder.put({"id": id, "refused": describe_refusal(error)}, PARTS, f"{part}.json")
 
-    def look(self, id: str, path: Path, part: str) -> None:
+    def process(self, id: str, path: Path, part: str) -> None:
         began = time.perf_counter()
         shots = self.shots(path, part)
         video = Video(path, self.model.look.fps)
@@ -140,8 +140,8 @@ class Work:
             if not self.has(name):
                 self.detect(name, path, frames)
             names.append(name)
-            told = self.folder.get(PARTS, f"{name}.json")
-            passed, pictures = passed + told["passed"], pictures + told["pictures"]
+            entry = self.folder.get(PARTS, f"{name}.json")
+            passed, pictures = passed + entry["passed"], pictures + entry["pictures"]
             self.watch(f"faces in {path.name}", int(video.end), 0)
         columns, thumbs = self.track(names, shots)
         raw = io.BytesIO()
@@ -196,14 +196,14 @@ class Work:
         dim = self.model.embedder.dim
         empty = {"box": np.zeros((0, 4), np.float32), "embedding": np.zeros((0, dim), np.float32)}
         columns: dict[str, Any] = {
-            key: np.concatenate(some)
-            if some
+            key: np.concatenate(arrays)
+            if arrays
             else empty.get(key, np.zeros(0, np.int64 if key == "frame" else np.float64))
-            for key, some in rows.items()
+            for key, arrays in rows.items()
         }
         if not np.isfinite(columns["embedding"]).all():
-            seen = "the embedder gives numbers that are not finite"
-            raise InputError(seen, file=self.model.embedder.weights_file(), hint="name other weights")
+            problem = "the embedder gives numbers that are not finite"
+            raise InputError(problem, file=self.model.embedder.weights_file(), hint="name other weights")
         raw = io.BytesIO()
         ends = np.cumsum([len(one) for one in small], dtype=np.int64)
         np.savez(raw, **columns, small=np.frombuffer(b"".join(small), np.uint8), ends=ends)
@@ -218,8 +218,8 @@ class Work:
         }
         best: dict[int, tuple[float, bytes]] = {}
         for name in names:
-            with np.load(self.folder.at(PARTS, f"{name}.npz"), allow_pickle=False) as held:
-                part = {key: held[key] for key in held.files}
+            with np.load(self.folder.at(PARTS, f"{name}.npz"), allow_pickle=False) as arrays:
+                part = {key: arrays[key] for key in arrays.files}
             small, ends = part["small"].tobytes(), part["ends"]
             frame = part["frame"]
             for at in np.split(np.arange(len(frame)), np.flatnonzero(np.diff(frame)) + 1):
@@ -227,7 +227,7 @@ class Work:
                     continue
                 t = float(part["time"][at[0]])
                 shot = max(0, int(np.searchsorted(shots[:, 0], t, side="right")) - 1)
-                found = Found(part["box"][at], part["score"][at], np.zeros((len(at), 5, 2), np.float32))
+                found = Detections(part["box"][at], part["score"][at], np.zeros((len(at), 5, 2), np.float32))
                 track = tracker(t, shot, found, part["embedding"][at])
                 rows["track"].append(track)
                 rows["shot"].append(np.full(len(at), shot))
@@ -240,7 +240,8 @@ class Work:
         dim = self.model.embedder.dim
         empty = {"box": np.zeros((0, 4), np.float32), "embedding": np.zeros((0, dim), np.float32)}
         columns = {
-            key: np.concatenate(some) if some else empty.get(key, np.zeros(0, np.int64)) for key, some in rows.items()
+            key: np.concatenate(arrays) if arrays else empty.get(key, np.zeros(0, np.int64))
+            for key, arrays in rows.items()
         }
         pieces = [best[t][1] for t in sorted(best)]
         ends = np.cumsum([len(one) for one in pieces], dtype=np.int64)
@@ -250,21 +251,21 @@ class Work:
 def stretches(video: Video) -> Iterator[tuple[int, Iterator[tuple[int, float, Pictures]]]]:
     """A video minute by minute: which one, and its pictures with number and time. What is not taken is not made."""
     frames = enumerate(video.sample())
-    held: list[Any] = [next(frames, None)]
+    pending: list[Any] = [next(frames, None)]
 
-    def some(k: int) -> Iterator[tuple[int, float, Pictures]]:
-        while held[0] is not None and int(held[0][1][0] // STRETCH) == k:
-            i, (t, frame) = held[0]
-            held[0] = None  # so that a fault in the next is not met twice
+    def pictures_of(k: int) -> Iterator[tuple[int, float, Pictures]]:
+        while pending[0] is not None and int(pending[0][1][0] // STRETCH) == k:
+            i, (t, frame) = pending[0]
+            pending[0] = None  # so that a fault in the next is not met twice
             yield i, float(t), video.convert(frame)
-            held[0] = next(frames, None)
+            pending[0] = next(frames, None)
 
-    while held[0] is not None:
-        k = int(held[0][1][0] // STRETCH)
-        yield k, some(k)
-        while held[0] is not None and int(held[0][1][0] // STRETCH) == k:  # finished before: passed over
-            video.shape = video.shape if any(video.shape) else measure(video, held[0][1][1])
-            held[0] = next(frames, None)
+    while pending[0] is not None:
+        k = int(pending[0][1][0] // STRETCH)
+        yield k, pictures_of(k)
+        while pending[0] is not None and int(pending[0][1][0] // STRETCH) == k:  # finished before: passed over
+            video.shape = video.shape if any(video.shape) else measure(video, pending[0][1][1])
+            pending[0] = next(frames, None)
 
 
 def measure(video: Video, frame: Any) -> tuple[int, int]:
@@ -302,28 +303,28 @@ def is_done(folder: Folder, id: str, path: Path, skip_bad: bool) -> bool:
     part = name_part(id, path)
     if not folder.holds(PARTS, f"{part}.json"):
         return False
-    told = folder.get(PARTS, f"{part}.json")
-    if "refused" in told:
+    entry = folder.get(PARTS, f"{part}.json")
+    if "refused" in entry:
         return skip_bad
-    return bool(folder.seal_of(PARTS, f"{part}.npz") == told["array"])
+    return bool(folder.seal_of(PARTS, f"{part}.npz") == entry["array"])
 
 
 def collect(
     folder: Folder, model: FaceModel, found: Mapping[str, Path], plan: Plan, warn: Callable[[str], None]
 ) -> Cast:
     """The videos' tables as one; nobody is anybody yet."""
-    told = {id: folder.get(PARTS, f"{name_part(id, path)}.json") for id, path in sorted(found.items())}
-    left_out = {id: one["refused"] for id, one in told.items() if "refused" in one}
-    kept = {id: one for id, one in told.items() if "refused" not in one}
-    if not kept:
+    entries = {id: folder.get(PARTS, f"{name_part(id, path)}.json") for id, path in sorted(found.items())}
+    left_out = {id: one["refused"] for id, one in entries.items() if "refused" in one}
+    read = {id: one for id, one in entries.items() if "refused" not in one}
+    if not read:
         why = f"the first: {next(iter(left_out.values()))}"
         raise InputError(f"not one of {len(left_out)} videos can be used; {why}", file=plan.out, hint="give others")
-    n, dim = sum(one["about"]["faces"] for one in kept.values()), model.embedder.dim
+    n, dim = sum(one["about"]["faces"] for one in read.values()), model.embedder.dim
     none = Faces.none(dim)
     columns = {name: np.zeros((n, *getattr(none, name).shape[1:]), getattr(none, name).dtype) for name in COLUMNS}
     thumbs: dict[int, bytes] = {}
     at = tracks = 0
-    for k, id in enumerate(kept):
+    for k, id in enumerate(read):
         with np.load(folder.at(PARTS, f"{name_part(id, found[id])}.npz"), allow_pickle=False) as part:
             rows = slice(at, at + len(part["time"]))
             for name in COLUMNS:
@@ -331,20 +332,20 @@ def collect(
             ends, raw = part["thumb_ends"].tolist(), part["thumbs"].tobytes()
         thumbs |= {tracks + t: raw[a:b] for t, (a, b) in enumerate(pairwise([0, *ends]))}
         at, tracks = rows.stop, tracks + len(ends)
-    seen = tuple(
-        Seen(
+    videos = tuple(
+        FilmedVideo(
             id,
             **{**one["seen"], "shots": np.array(one["seen"]["shots"], np.float64).reshape(-1, 2)},
             about=one["about"],
         )
-        for id, one in kept.items()
+        for id, one in read.items()
     )
     for id, why in list(left_out.items())[:3]:
         warn(f"{id!r} was left out: {why}")
-    empty = [one.id for one in seen if not one.about["faces"]]
+    empty = [one.id for one in videos if not one.about["faces"]]
     if empty:
         more = ", …" if len(empty) > 3 else ""
-        warn(f"no face was found in {len(empty)} of {len(seen)} videos: {', '.join(map(repr, empty[:3]))}{more}")
+        warn(f"no face was found in {len(empty)} of {len(videos)} videos: {', '.join(map(repr, empty[:3]))}{more}")
     metadata = {
         "recipe": model.recipe(),
         "spec": str(model),
@@ -353,4 +354,4 @@ def collect(
         "versions": list_versions(model.packages),
         "left_out": left_out,
     }
-    return Cast(seen, Faces(**columns), np.full(n, -1, np.int64), {}, thumbs, metadata)
+    return Cast(videos, Faces(**columns), np.full(n, -1, np.int64), {}, thumbs, metadata)

@@ -56,15 +56,15 @@ def agree(truth: ArrayLike, found: ArrayLike) -> Agreement:
 
 def set_apart(labels: ArrayLike) -> NDArray[np.int64]:
     """Labels as 0, 1, …; each −1 a label of its own."""
-    given = np.asarray(labels)
-    if given.ndim != 1 or given.dtype.kind not in "iu":
+    values = np.asarray(labels)
+    if values.ndim != 1 or values.dtype.kind not in "iu":
         raise InputError(
-            f"labels of type {given.dtype} and shape {list(given.shape)}", hint="whole numbers, one a face"
+            f"labels of type {values.dtype} and shape {list(values.shape)}", hint="whole numbers, one a face"
         )
-    made = np.array(given, np.int64)
-    nobody = np.flatnonzero(made < 0)
-    made[nobody] = made.max(initial=-1) + 1 + np.arange(len(nobody))
-    return np.asarray(np.unique(made, return_inverse=True)[1], np.int64).reshape(-1)
+    copy = np.array(values, np.int64)
+    nobody = np.flatnonzero(copy < 0)
+    copy[nobody] = copy.max(initial=-1) + 1 + np.arange(len(nobody))
+    return np.asarray(np.unique(copy, return_inverse=True)[1], np.int64).reshape(-1)
 
 
 def harmonic(a: float, b: float) -> float:

@@ -13,15 +13,15 @@ from fabula.media.people.base import RULES, Adapter, FaceModel, Look
 
 def build(room: Room, text: str, params: Mapping[str, Any]) -> Any:
     """`scrfd(score=0.6):det.onnx` as a value."""
-    told, colon, weights = text.partition(":")
-    name, given = spec.parse(told)
+    call, colon, weights = text.partition(":")
+    name, settings = spec.parse(call)
     if colon and not weights:
         raise SpecError(f"{text!r} names no file behind the colon")
     found = room.get(name)
     for field in params:
         if field not in found.defaults():
             raise SpecError(f"{found.name} has no parameter {field!r}; {close_to(field, list(found.defaults()))}")
-    return found(**{**params, **({"weights": weights} if weights else {})}).with_params(given)
+    return found(**{**params, **({"weights": weights} if weights else {})}).with_params(settings)
 
 
 def face_model(detector: str = "scrfd", embedder: str = "arcface", **look: Any) -> FaceModel:
@@ -46,22 +46,22 @@ def rebuild_faces(recipe: Mapping[str, Any], detector: str | None = None, embedd
     from fabula.media.people.detectors import room as detectors
     from fabula.media.people.embedders import room as embedders
 
-    made = FaceModel(
+    model = FaceModel(
         rebuild_adapter(detectors, recipe["detector"], detector),
         rebuild_adapter(embedders, recipe["embedder"], embedder),
         Look(**check_settings(Look, recipe["look"])),
     )
-    for one, part in ((made.detector, "detector"), (made.embedder, "embedder")):
+    for one, part in ((model.detector, "detector"), (model.embedder, "embedder")):
         if one.weights_digest() != recipe[part].get("weights"):
-            seen = f"other weights than the recipe's (SHA-256 {shown(one.weights_digest())})"
+            problem = f"other weights than the recipe's (SHA-256 {shown(one.weights_digest())})"
             hint = f"it was {shown(recipe[part].get('weights'))}; name that file with --{part} {one.name}:FILE"
-            raise InputError(seen, file=one.weights_file(), hint=hint)
-    return made
+            raise InputError(problem, file=one.weights_file(), hint=hint)
+    return model
 
 
-def rebuild_adapter(room: Room, told: Mapping[str, Any], weights: str | None) -> Any:
-    found: type[Adapter] = room.get(str(told.get("name")))
-    settings = {k: v for k, v in told.items() if k not in ("name", "weights")}
+def rebuild_adapter(room: Room, entry: Mapping[str, Any], weights: str | None) -> Any:
+    found: type[Adapter] = room.get(str(entry.get("name")))
+    settings = {k: v for k, v in entry.items() if k not in ("name", "weights")}
     return found(weights=weights, **check_settings(found, settings))
 
 

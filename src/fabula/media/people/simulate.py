@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 
 from fabula.media.people.base import Floats, Ints, unit
 
-RATE = 5  # pictures a second
-
 
 @dataclass(frozen=True)
 class Recipe:
@@ -56,8 +54,8 @@ def simulate(recipe: Recipe, seed: int) -> Simulated:
 
     def directions(*shape: int) -> NDArray[np.float64]:
         x = rng.standard_normal((*shape, r.dim))
-        made: NDArray[np.float64] = x / np.linalg.norm(x, axis=-1, keepdims=True)
-        return made
+        units: NDArray[np.float64] = x / np.linalg.norm(x, axis=-1, keepdims=True)
+        return units
 
     person = directions(r.people)
     for k in range(1, r.people):

@@ -49,7 +49,7 @@ class Cut:
 
 def shots_as_clips(cast: Cast, longest: float | None = None) -> list[Clip]:
     """Every shot as a clip, VIDEO-0000, VIDEO-0001, …; one longer than `longest` seconds in equal parts."""
-    made = []
+    clips = []
     for one in cast.videos:
         spans = [
             (a + (b - a) * k / parts, a + (b - a) * (k + 1) / parts)
@@ -57,8 +57,8 @@ def shots_as_clips(cast: Cast, longest: float | None = None) -> list[Clip]:
             for parts in [max(1, -int(-(b - a) // longest)) if longest else 1]
             for k in range(parts)
         ]
-        made += [Clip(f"{one.id}-{k:04d}", one.id, a, b) for k, (a, b) in enumerate(spans)]
-    return made
+        clips += [Clip(f"{one.id}-{k:04d}", one.id, a, b) for k, (a, b) in enumerate(spans)]
+    return clips
 
 
 def is_time(value: object) -> bool:
@@ -71,53 +71,53 @@ def read_clips(path: str | Path) -> list[Clip]:
     path = check_path(path)
     if not path.is_file():
         raise InputError("no such file of clips", file=path, hint='lines of {"id", "video", "start", "end"}')
-    made = []
+    clips = []
     for line, one in read_objects(path):
         texts = [one.get(k) for k in ("id", "video")] if isinstance(one, dict) else [None]
         times = [one.get(k) for k in ("start", "end")] if isinstance(one, dict) else [None]
         if not all(isinstance(t, str) and t for t in texts) or not all(map(is_time, times)):
             hint = 'a clip is {"id": "film-0012", "video": "film", "start": 3.0, "end": 7.5}'
             raise InputError(f"not a clip: {shown(one)}", file=path, field=f"line {line}", hint=hint)
-        made.append(Clip(str(texts[0]), str(texts[1]), float(times[0] or 0), float(times[1] or 0)))
-    if not made:
+        clips.append(Clip(str(texts[0]), str(texts[1]), float(times[0] or 0), float(times[1] or 0)))
+    if not clips:
         raise InputError("a file without clips", file=path, hint='lines of {"id", "video", "start", "end"}')
-    return made
+    return clips
 
 
 def cut_cast(
     cast: Cast, clips: Iterable[Clip], size: tuple[float, float] | None = SIZE, pictures: float = PICTURES
 ) -> Cut:
     """Faces by clip; `size` None keeps boxes in pixels of the video."""
-    made = Cut({}, {}, [], 0)
-    seen: set[str] = set()
+    cut = Cut({}, {}, [], 0)
+    ids: set[str] = set()
     nobody = 0
     faces = cast.faces
     rows = {k: np.flatnonzero(faces.video == k) for k in range(len(cast.videos))}  # times rise within a video
     for clip in clips:
-        check_clip(clip, seen)
+        check_clip(clip, ids)
         k = cast.video_index(clip.video)
         t = faces.time[rows[k]]
         at = rows[k][np.searchsorted(t, clip.start, "left") : np.searchsorted(t, clip.end, "left")]
         known = at[cast.person[at] >= 0]
         nobody += len(at) - len(known)
         if not len(known):
-            made.empty.append(clip.id)
+            cut.empty.append(clip.id)
             continue
         one = cast.videos[k]
         scale = np.tile([size[0] / max(one.width, 1), size[1] / max(one.height, 1)], 2) if size else np.ones(4)
         when = (faces.time[known] - clip.start) * pictures
-        made.face[clip.id] = faces.embedding[known]
-        made.box[clip.id] = np.column_stack([faces.box[known] * scale, when, cast.person[known]]).astype(np.float32)
-    return Cut(made.face, made.box, made.empty, nobody)
+        cut.face[clip.id] = faces.embedding[known]
+        cut.box[clip.id] = np.column_stack([faces.box[known] * scale, when, cast.person[known]]).astype(np.float32)
+    return Cut(cut.face, cut.box, cut.empty, nobody)
 
 
-def check_clip(clip: Clip, seen: set[str]) -> None:
+def check_clip(clip: Clip, ids: set[str]) -> None:
     if not (np.isfinite(clip.start) and np.isfinite(clip.end)) or clip.start < 0 or clip.end <= clip.start:
         problem = f"a clip from {clip.start:g} to {clip.end:g} s has no length"
         raise InputError(problem, video=clip.id, noun="clip", hint="give it an end behind its start")
-    if clip.id in seen:
+    if clip.id in ids:
         raise InputError("two clips have this id", video=clip.id, noun="clip", hint="give each its own")
-    seen.add(clip.id)
+    ids.add(clip.id)
 
 
 def write_streams(
@@ -130,13 +130,13 @@ def write_streams(
 ) -> Cut:
     """`face` and `box` in this folder, beside frame and action; what is in them."""
     folder = check_path(folder)
-    made = cut_cast(cast, clips, size)
-    if not made.face:
-        return made
-    told = describe(cast, size)
-    for name, arrays in (("face", made.face), ("box", made.box)):
-        write_features(folder / f"{name}{ending}", arrays.items(), {**told, "stream": name}, overwrite)
-    return made
+    cut = cut_cast(cast, clips, size)
+    if not cut.face:
+        return cut
+    metadata = describe(cast, size)
+    for name, arrays in (("face", cut.face), ("box", cut.box)):
+        write_features(folder / f"{name}{ending}", arrays.items(), {**metadata, "stream": name}, overwrite)
+    return cut
 
 
 def describe(cast: Cast, size: tuple[float, float] | None = SIZE) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fabula.match.greedy import greedy
-from fabula.media.people.base import Floats, Found, Ints, Look, unit
+from fabula.media.people.base import Detections, Floats, Ints, Look, unit
 from fabula.pair.box_iou import box_iou
 
 LAST = 5  # faces that a track is known by
@@ -27,11 +27,11 @@ class Open:
     number: int
     time: float
     box: Floats  # [4]
-    seen: list[Floats]  # the last embeddings
+    recent: list[Floats]  # the last embeddings
 
     @property
     def mean(self) -> Floats:
-        return unit(np.mean(self.seen, axis=0))
+        return unit(np.mean(self.recent, axis=0))
 
 
 class Tracker:
@@ -40,23 +40,23 @@ class Tracker:
     def __init__(self, look: Look) -> None:
         self.look, self.open, self.shot, self.count = look, list[Open](), -1, 0
 
-    def __call__(self, time: float, shot: int, found: Found, x: Floats) -> Ints:
+    def __call__(self, time: float, shot: int, found: Detections, x: Floats) -> Ints:
         if shot != self.shot:
             self.open, self.shot = [], shot
         self.open = [one for one in self.open if time - one.time <= self.look.gap + 1e-9]
-        made = np.full(len(x), -1, np.int64)
+        tracks = np.full(len(x), -1, np.int64)
         if self.open and len(x):
             for i, j in self.match(found, x):
                 one = self.open[i]
-                made[j], one.time, one.box = one.number, time, found.box[j]
-                one.seen = [*one.seen[1 - LAST :], x[j]]
-        for j in np.flatnonzero(made < 0).tolist():
-            made[j] = self.count
+                tracks[j], one.time, one.box = one.number, time, found.box[j]
+                one.recent = [*one.recent[1 - LAST :], x[j]]
+        for j in np.flatnonzero(tracks < 0).tolist():
+            tracks[j] = self.count
             self.open.append(Open(self.count, time, found.box[j], [x[j]]))
             self.count += 1
-        return made
+        return tracks
 
-    def match(self, found: Found, x: Floats) -> list[tuple[int, int]]:
+    def match(self, found: Detections, x: Floats) -> list[tuple[int, int]]:
         """Open tracks and faces that go on with one another."""
         iou = box_iou(np.stack([one.box for one in self.open]).astype(np.float64), found.box.astype(np.float64))
         cosine = (np.stack([one.mean for one in self.open]) @ x.T).astype(np.float64)  # [tracks, faces]

@@ -60,10 +60,10 @@ class Features(Mapping[str, Frames]):
                 raise InputError("the feature store has no videos", file=source, hint="check the path")
         self._ids = {id: None for id in first if all(spell(id, ids) is not None for ids in others)}
         if not self._ids:
-            seen = (
+            problem = (
                 f"the stores have no video in common; the first ones are {', '.join(map(shown, map(first_of, stores)))}"
             )
-            raise InputError(seen, file=self.path, hint="stores side by side hold the same videos")
+            raise InputError(problem, file=self.path, hint="stores side by side hold the same videos")
         self._spellings = [dict.fromkeys(store.ids) for store in stores]
         self.metadata: Mapping[str, Any] = join_metadata([store.metadata for store in stores])
         self._dims: tuple[int, ...] | None = None
@@ -102,8 +102,8 @@ class Features(Mapping[str, Frames]):
         for source, ids in zip(self.sources, self._spellings, strict=True):
             key = spell(video, ids)
             if key is None:
-                told = f"the store has {len(ids)} videos, the first is {next(iter(ids))!r}"
-                raise InputError("no features of this video", file=source, video=video, hint=told)
+                known = f"the store has {len(ids)} videos, the first is {next(iter(ids))!r}"
+                raise InputError("no features of this video", file=source, video=video, hint=known)
             store = source.store()
             try:
                 for name in store.streams(key):
@@ -115,8 +115,8 @@ class Features(Mapping[str, Frames]):
                 problem = f"unreadable features ({summarize(error)})"
                 raise InputError(problem, file=source, video=video, hint="extract its features again") from None
         if self._dims is not None and len(parts) != len(self._dims):
-            seen = f"features in {len(parts)} parts, the store's first video has {len(self._dims)}"
-            raise InputError(seen, file=self.path, video=video, hint="extract its features again")
+            fault = f"features in {len(parts)} parts, the store's first video has {len(self._dims)}"
+            raise InputError(fault, file=self.path, video=video, hint="extract its features again")
         return parts
 
     def count(self, video: str) -> int:
@@ -142,20 +142,20 @@ class Features(Mapping[str, Frames]):
 
     def describe(self) -> dict[str, Any]:
         """What the store says of itself, and how much there is; of videos their number."""
-        told = dict(self.metadata)
-        durations = told.pop("durations", {})
+        document = dict(self.metadata)
+        durations = document.pop("durations", {})
         known = [s for s in durations.values() if isinstance(s, int | float)]
-        told.pop("videos", None)
-        if left_out := told.pop("left_out", None):
-            told["left_out"] = left_out
-        made = "not told by the store" if self.recipe is None else None
+        document.pop("videos", None)
+        if left_out := document.pop("left_out", None):
+            document["left_out"] = left_out
+        origin = "not told by the store" if self.recipe is None else None
         return {
             "store": str(self.path),
             "videos": len(self),
             "channels": self.dim,
             "seconds": round(sum(known), 3) if known else None,
-            **({"how it was made": made} if made else {}),
-            **told,
+            **({"how it was made": origin} if origin else {}),
+            **document,
         }
 
 
@@ -187,38 +187,38 @@ def spell(video: str, ids: Mapping[str, None]) -> str | None:
     return next((id for id in (video, *respell_id(video)) if id in ids), None)
 
 
-def join_metadata(told: list[dict[str, Any]]) -> dict[str, Any]:
+def join_metadata(documents: list[dict[str, Any]]) -> dict[str, Any]:
     """Of stores side by side: durations of all, and each one's own under `parts`."""
-    if len(told) == 1:
-        return told[0]
-    durations = {video: seconds for one in reversed(told) for video, seconds in one.get("durations", {}).items()}
+    if len(documents) == 1:
+        return documents[0]
+    durations = {video: seconds for one in reversed(documents) for video, seconds in one.get("durations", {}).items()}
     return {
-        **({"simulated": True} if any(one.get("simulated") for one in told) else {}),
+        **({"simulated": True} if any(one.get("simulated") for one in documents) else {}),
         "durations": durations,
-        "parts": [{k: v for k, v in one.items() if k not in ("durations", "videos")} for one in told],
+        "parts": [{k: v for k, v in one.items() if k not in ("durations", "videos")} for one in documents],
     }
 
 
-def find_recipe(told: Mapping[str, Any]) -> dict[str, Any] | None:
+def find_recipe(metadata: Mapping[str, Any]) -> dict[str, Any] | None:
     """The recipe in a store's metadata; of stores side by side, each one's."""
-    if isinstance(parts := told.get("parts"), list):
+    if isinstance(parts := metadata.get("parts"), list):
         each = [find_recipe(part) if isinstance(part, dict) else None for part in parts]
         return {"parts": each} if any(each) else None
-    recipe = told.get("recipe")
+    recipe = metadata.get("recipe")
     if not isinstance(recipe, dict):
         return None
-    return {"simulated": True, "embedder": told.get("embedder"), **recipe} if told.get("simulated") else recipe
+    return {"simulated": True, "embedder": metadata.get("embedder"), **recipe} if metadata.get("simulated") else recipe
 
 
 def must_match(
     recipe: Mapping[str, Any] | None,
     store: Features | Mapping[str, Any] | None,
     *,
-    told: bool = False,
+    allowed: bool = False,
     flag: str = "--other-features",
     warn: Callable[[str], None] = ignore,
 ) -> None:
-    """Refuse features that were made in another way than those a run was trained on; `told` makes it a warning.
+    """Refuse features that were made in another way than those a run was trained on; `allowed` makes it a warning.
 
     `recipe` is the `Features.recipe` of the run, `store` the features at hand or their recipe. Where neither says how
     it was made there is nothing to compare; where one of the two does not, they are not known to agree.
@@ -229,20 +229,20 @@ def must_match(
         return
     if recipe is None or here is None:
         which = "the run" if recipe is None else "the store"
-        seen = f"features that cannot be compared: {which} does not say how its features were made"
+        problem = f"features that cannot be compared: {which} does not say how its features were made"
     else:
-        seen = f"features made in another way than the run's: {', '.join(list_differences(recipe, here))}"
-    if not told:
+        problem = f"features made in another way than the run's: {', '.join(list_differences(recipe, here))}"
+    if not allowed:
         hint = f"make them again as the run's were made (fabula features extract), or say {flag}"
-        raise InputError(seen, file=file, hint=hint)
-    warn(seen)
+        raise InputError(problem, file=file, hint=hint)
+    warn(problem)
 
 
 def list_differences(run: Mapping[str, Any], here: Mapping[str, Any], most: int = 4) -> list[str]:
     """`fps is 2, was 1`: what differs, the first few."""
     names = [n for n in dict.fromkeys((*run, *here)) if run.get(n) != here.get(n)]
-    said = [f"{n} is {shown(here.get(n), 40)}, was {shown(run.get(n), 40)}" for n in names[:most]]
-    return said + ([f"and {len(names) - most} more"] if len(names) > most else [])
+    lines = [f"{n} is {shown(here.get(n), 40)}, was {shown(run.get(n), 40)}" for n in names[:most]]
+    return lines + ([f"and {len(names) - most} more"] if len(names) > most else [])
 
 
 def check_shape(
@@ -251,24 +251,24 @@ def check_shape(
     """Whether numbers of this shape and type are features, and whether there is memory for them; before any is read."""
     wrong = "extract its features again"
     if shape is None or len(shape) != 2 or min(shape) < 0 or isinstance(dtype, str) or dtype.kind not in "fiu":
-        seen = f"features of shape {shown(shape)} and type {shown_type(dtype)}; expected numbers [frames, channels]"
-        raise InputError(seen, file=file, video=video, hint=wrong)
+        problem = f"features of shape {shown(shape)} and type {shown_type(dtype)}; expected numbers [frames, channels]"
+        raise InputError(problem, file=file, video=video, hint=wrong)
     frames, channels = map(int, shape)
     if not frames or not channels:
-        seen = "features of length 0: no frame" if not frames else "features of 0 channels"
-        raise InputError(seen, file=file, video=video, hint=wrong)
+        problem = "features of length 0: no frame" if not frames else "features of 0 channels"
+        raise InputError(problem, file=file, video=video, hint=wrong)
     if dim is not None and channels != dim:
-        seen = f"features have {channels} channels, the store's first video has {dim}"
-        raise InputError(seen, file=file, video=video, hint=wrong)
+        problem = f"features have {channels} channels, the store's first video has {dim}"
+        raise InputError(problem, file=file, video=video, hint=wrong)
     need = frames * channels * (dtype.itemsize + 5)  # as stored, as float32, and which are finite
     if need > LITTLE and need > (free := available()):
-        seen = f"features of shape {shown(shape)} take {need / 1e9:,.1f} GB of memory, {free / 1e9:,.1f} GB are free"
-        raise InputError(seen, file=file, video=video, hint="leave the video out, or extract fewer frames")
+        problem = f"features of shape {shown(shape)} take {need / 1e9:,.1f} GB of memory, {free / 1e9:,.1f} GB are free"
+        raise InputError(problem, file=file, video=video, hint="leave the video out, or extract fewer frames")
 
 
 def shown_type(dtype: np.dtype[Any] | str) -> str:
-    said = str(dtype)
-    return said if len(said) <= 60 else f"{said[:59]}…"
+    text = str(dtype)
+    return text if len(text) <= 60 else f"{text[:59]}…"
 
 
 def check_features(raw: Any, video: str, file: Path | None = None, dim: int | None = None) -> Frames:
@@ -276,14 +276,14 @@ def check_features(raw: Any, video: str, file: Path | None = None, dim: int | No
     array = np.asarray(raw)
     check_shape(array.shape, array.dtype, video, file, dim)
     with np.errstate(over="ignore"):
-        made = np.ascontiguousarray(array, dtype=np.float32)
-    bad = ~np.isfinite(made)
+        converted = np.ascontiguousarray(array, dtype=np.float32)
+    bad = ~np.isfinite(converted)
     if bad.any():
         t, c = np.argwhere(bad)[0]
         what = "not finite" if not np.isfinite(array[t, c]) else "beyond what float32 holds"
-        seen = f"features hold {array[t, c]} at frame {t}, channel {c} ({int(bad.sum())} of {array.size} are {what})"
-        raise InputError(seen, file=file, video=video, hint="extract its features again")
-    return made
+        problem = f"features hold {array[t, c]} at frame {t}, channel {c} ({int(bad.sum())} of {array.size} are {what})"
+        raise InputError(problem, file=file, video=video, hint="extract its features again")
+    return converted
 
 
 def resize(x: Frames, frames: int) -> Frames:
@@ -292,5 +292,5 @@ def resize(x: Frames, frames: int) -> Frames:
     if frames < 1:
         raise InputError(f"cannot resize features to {frames} frames", hint="200 for YouCook2, 150 for Tasty")
     at = np.arange(frames) * ((T - 1) / (frames - 1) if frames > 1 else 0.0)
-    kept: Frames = x[np.ceil(at - 0.5).astype(np.int64).clip(0, T - 1)]
-    return kept
+    resized: Frames = x[np.ceil(at - 0.5).astype(np.int64).clip(0, T - 1)]
+    return resized

@@ -99,11 +99,11 @@ class Source:
 def find_family(names: Collection[str]) -> tuple[str, ...]:
     """The endings that all names have, each video all of them; none where the names are ids."""
     for family in FAMILIES:
-        some = {name.removesuffix(end) for end in family for name in names if name.endswith(end)}
+        ids = {name.removesuffix(end) for end in family for name in names if name.endswith(end)}
         if (
-            some
+            ids
             and all(name.endswith(family) for name in names)
-            and any(all(id + end in names for end in family) for id in some)
+            and any(all(id + end in names for end in family) for id in ids)
         ):
             return family
     return ()
@@ -124,12 +124,16 @@ def find_strays(names: Collection[str]) -> tuple[str, ...]:
 def check_metadata(found: Any, file: Path) -> dict[str, Any]:
     """What a store says of itself: an object, in which `durations` is one, of seconds."""
     if not isinstance(found, dict) or not isinstance(found.get("durations", {}), dict):
-        seen = "the metadata is no object" if not isinstance(found, dict) else "the metadata's durations are no object"
-        raise InputError(seen, file=file, hint='it looks like {"durations": {"video": seconds}}; write the store again')
+        problem = (
+            "the metadata is no object" if not isinstance(found, dict) else "the metadata's durations are no object"
+        )
+        raise InputError(
+            problem, file=file, hint='it looks like {"durations": {"video": seconds}}; write the store again'
+        )
     for video, seconds in found.get("durations", {}).items():
         if not isinstance(seconds, int | float) or not 0 <= seconds <= LONGEST:
-            seen = f"the metadata's duration is {shown(seconds)}"
-            raise InputError(seen, file=file, video=video, hint="a duration is a number of seconds")
+            problem = f"the metadata's duration is {shown(seconds)}"
+            raise InputError(problem, file=file, video=video, hint="a duration is a number of seconds")
     return found
 
 
@@ -150,8 +154,8 @@ def parse_metadata(text: Any, file: Path) -> dict[str, Any]:
 
 def summarize(error: BaseException) -> str:
     """What somebody else's error says, in one short line."""
-    said = " ".join(str(error).split()) or type(error).__name__
-    return said if len(said) <= 120 else f"{said[:119]}…"
+    reason = " ".join(str(error).split()) or type(error).__name__
+    return reason if len(reason) <= 120 else f"{reason[:119]}…"
 
 
 # ── folders of .npy ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -166,9 +170,9 @@ def open_folder(path: Path, pattern: str | None = None) -> Store:
     metadata = check_metadata(load_json(path / METADATA), path / METADATA) if (path / METADATA).exists() else {}
     family = find_family(names) if pattern is None else ()
     if pattern is None and not family and (ends := find_strays(names)):
-        seen = f"several arrays of a video: {', '.join(f'ID{end}.npy' for end in ends)}"
+        problem = f"several arrays of a video: {', '.join(f'ID{end}.npy' for end in ends)}"
         meant = ",".join(f"{path}/{{id}}{end}.npy" for end in ends[:2])
-        raise InputError(seen, file=path, hint=f"say which are meant, as '{meant}'")
+        raise InputError(problem, file=path, hint=f"say which are meant, as '{meant}'")
     patterns = [f"{{id}}{end}" for end in family] or [pattern or "{id}"]
     ids = sorted({id for shape in patterns for id in strip_pattern(names, shape)})
     return Store(
@@ -202,11 +206,11 @@ def look_at_npy(path: Path) -> tuple[tuple[int, ...], np.dtype[Any]]:
         head = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
         shape, _, dtype = head(file)
         begin, size = file.tell(), path.stat().st_size
-    told = dtype.itemsize
+    declared = dtype.itemsize
     for n in shape:
-        told *= int(n)  # in Python, where no product is too large
-    if dtype.kind in "fiu" and begin + told != size:
-        raise ValueError(f"its header speaks of {told} bytes for shape {shape}, {size - begin} follow")
+        declared *= int(n)  # in Python, where no product is too large
+    if dtype.kind in "fiu" and begin + declared != size:
+        raise ValueError(f"its header speaks of {declared} bytes for shape {shape}, {size - begin} follow")
     return shape, dtype
 
 
@@ -250,8 +254,8 @@ def find_streams(h5py: Any, file: Any, key: str, inner: str) -> list[str]:
         ordered = [name for end in family for name in names if name.endswith(end[1:])]
         if len(names) == len(ordered) == len(family):
             return [f"{key}/{name}" for name in ordered]
-    some = ", ".join(map(shown, names[:3])) or "nothing"
-    raise ValueError(f"its group holds {some}; say which: FILE.h5/{{id}}/NAME")
+    names_found = ", ".join(map(shown, names[:3])) or "nothing"
+    raise ValueError(f"its group holds {names_found}; say which: FILE.h5/{{id}}/NAME")
 
 
 def read_attribute(h5py: Any, file: Any, path: Path) -> Any:
@@ -259,8 +263,8 @@ def read_attribute(h5py: Any, file: Any, path: Path) -> Any:
     try:
         if "fabula" not in file.attrs:
             return None
-        kept = file.attrs.get_id("fabula")
-        if kept.shape != () or h5py.check_string_dtype(kept.dtype) is None:
+        attribute = file.attrs.get_id("fabula")
+        if attribute.shape != () or h5py.check_string_dtype(attribute.dtype) is None:
             raise ValueError("its attribute `fabula` is no text")
         return file.attrs["fabula"]
     except NONSENSE as error:
@@ -319,7 +323,7 @@ def open_safetensors(path: Path) -> Store:
     try:
         file: Any = safe_open(path, "numpy")
         ids = list(file.keys())
-        told = (file.metadata() or {}).get("fabula")
+        text = (file.metadata() or {}).get("fabula")
     except (SafetensorError, *NONSENSE) as error:
         raise InputError(f"not a safetensors file ({summarize(error)})", file=path, hint="write it again") from None
 
@@ -328,4 +332,4 @@ def open_safetensors(path: Path) -> Store:
         kind = str(part.get_dtype())
         return tuple(part.get_shape()), np.dtype(TENSORS[kind]) if kind in TENSORS else kind
 
-    return Store(ids, look, file.get_tensor, parse_metadata(told, path))
+    return Store(ids, look, file.get_tensor, parse_metadata(text, path))

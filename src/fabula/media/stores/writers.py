@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fabula.core import whole
+from fabula.core import atomic
 from fabula.core.errors import InputError, MissingExtra, shown
 from fabula.core.memory import available
 from fabula.io.files import check_path, dump_json, name_write_failures
@@ -43,10 +43,10 @@ def write_features(
             write = _write_folder
             check_replaceable(target)
         target.parent.mkdir(parents=True, exist_ok=True)
-        with whole.beside(target) as folder:
-            made = folder / f"store{path.suffix if write is not _write_folder else ''}"
-            count = write(made, items, metadata)
-            (whole.take_folder_place if write is _write_folder else whole.take_place)(made, target)
+        with atomic.beside(target) as folder:
+            staged = folder / f"store{path.suffix if write is not _write_folder else ''}"
+            count = write(staged, items, metadata)
+            (atomic.take_folder_place if write is _write_folder else atomic.take_place)(staged, target)
     return count
 
 
@@ -59,8 +59,8 @@ def check_replaceable(target: Path) -> None:
         raise InputError("is a file", file=target, hint=hint)
     for file in target.iterdir():
         if file.is_dir() or not (file.suffix == ".npy" or file.name == METADATA):
-            seen = f"holds {shown(file.name)}, which is no features; nothing was replaced"
-            raise InputError(seen, file=target, hint="choose another folder, or move that away")
+            problem = f"holds {shown(file.name)}, which is no features; nothing was replaced"
+            raise InputError(problem, file=target, hint="choose another folder, or move that away")
 
 
 def refuse_id(video: str, other: str) -> InputError:
@@ -158,15 +158,17 @@ def _write_safetensors(path: Path, items: Iterable[tuple[str, NDArray[Any]]], me
     except ImportError:
         raise MissingExtra("writing .safetensors features", "learn") from None
     tensors: dict[str, NDArray[Any]] = {}
-    held = 0
+    written = 0
     for video, array in items:
         if video == "__metadata__":
             raise refuse_id(video, "a folder")
         tensors[video] = np.ascontiguousarray(array)
-        held += array.nbytes
-        if held > available():  # a second time, while it is written
+        written += array.nbytes
+        if written > available():  # a second time, while it is written
             hint = "write .h5 or a folder instead, which take a video at a time"
-            raise InputError(f"features of more than {held / 1e9:,.1f} GB; there is no memory to write them", hint=hint)
+            raise InputError(
+                f"features of more than {written / 1e9:,.1f} GB; there is no memory to write them", hint=hint
+            )
     path.touch()
     mode = path.stat().st_mode & 0o777  # the user's; safetensors makes files that nobody else can read
     try:

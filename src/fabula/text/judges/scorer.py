@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fabula.core.errors import InputError
 from fabula.llm.answer import Answer, CallError
-from fabula.llm.session import Session, asking, current, here
+from fabula.llm.session import Session, asking, current, session_in_use
 from fabula.text._scorer import Block, Scorer, Wanted
 from fabula.text.judges import judge
 from fabula.text.judges.attempts import speaks_to_judge
@@ -19,7 +19,7 @@ from fabula.text.judges.installed import reading_from
 from fabula.text.judges.options import JudgeOptions
 
 HEAD = "judge"
-latest: list[Session] = []  # the session that was asked last: pages draw pairs when a run is over
+last_session: list[Session] = []  # the session that was asked last: pages draw pairs when a run is over
 
 
 class JudgeScorer:
@@ -64,7 +64,7 @@ class JudgeScorer:
         session = find_session()
         model = self.model or session.options.model
         calls = {pair: self.judge.call(model, *pair) for pair in dict.fromkeys(pairs)}
-        if here.get() is None and any(call.key not in session.known for call in calls.values()):
+        if session_in_use.get() is None and any(call.key not in session.known for call in calls.values()):
             current()  # says that nobody can be asked
         answers = session.ask([calls[pair] for pair in pairs]) if pairs else []
         check_answered(answers)
@@ -79,7 +79,7 @@ class JudgeScorer:
 @contextmanager
 def session_of(ask: JudgeOptions) -> Iterator[Session]:
     """The session of the caller, where one is open; else that which the options name, for everything within."""
-    open_now = here.get()
+    open_now = session_in_use.get()
     if open_now is not None:
         yield open_now
         return
@@ -89,11 +89,11 @@ def session_of(ask: JudgeOptions) -> Iterator[Session]:
 
 def find_session() -> Session:
     """That of this run; when it is over, what it was told is still known."""
-    open_now = here.get()
+    open_now = session_in_use.get()
     if open_now is not None:
-        latest[:] = [open_now]
+        last_session[:] = [open_now]
         return open_now
-    return latest[0] if latest else current()
+    return last_session[0] if last_session else current()
 
 
 def check_answered(answers: Sequence[Answer | CallError]) -> None:
@@ -103,6 +103,6 @@ def check_answered(answers: Sequence[Answer | CallError]) -> None:
         return
     if failed[0].kind == "replay":
         problem = f"the record lacks {len(failed)} of {len(answers)} judgements that are needed here"
-        raise InputError(problem, hint=f"{failed[0].said}; was it made with this model, this judge and these files?")
-    problem = f"{len(failed)} of {len(answers)} judgements got no answer ({failed[0].said})"
+        raise InputError(problem, hint=f"{failed[0].message}; was it made with this model, this judge and these files?")
+    problem = f"{len(failed)} of {len(answers)} judgements got no answer ({failed[0].message})"
     raise InputError(problem, hint="run it again with the same --judge-record: what was answered is not asked again")

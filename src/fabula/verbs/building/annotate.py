@@ -19,7 +19,7 @@ from fabula.core.options import MUST, Options, option
 from fabula.llm.options import EndpointOptions
 
 if TYPE_CHECKING:
-    from fabula.annotation.keyframes import Looker
+    from fabula.annotation.keyframes import FrameSampler
     from fabula.annotation.moments import Moment
     from fabula.annotation.plan import Plan
     from fabula.annotation.recipe import Recipe
@@ -96,7 +96,7 @@ class Ran:
         return not self.left and not self.states.get("failed")
 
 
-def make_looker(videos: Path | None, blind: bool) -> Looker | None:
+def make_sampler(videos: Path | None, blind: bool) -> FrameSampler | None:
     """Whoever shows the frames."""
     from fabula.annotation.keyframes import Videos
 
@@ -160,12 +160,12 @@ def plan(
 
     endpoint, recipe, options = endpoint or EndpointOptions(), recipe or RecipeOptions(), options or PlanOptions()
     settled = Recipe.of(endpoint, recipe)
-    looker = make_looker(options.videos, recipe.blind) if options.probe else None
+    sampler = make_sampler(options.videos, recipe.blind) if options.probe else None
     some = read_moments(moments, options.format)
     if options.store is None or not options.store.exists():
-        return count_calls(some, settled, endpoint, None, looker, options.probe)
+        return count_calls(some, settled, endpoint, None, sampler, options.probe)
     with Store(options.store) as store:
-        return count_calls(some, settled, endpoint, store, looker, options.probe)
+        return count_calls(some, settled, endpoint, store, sampler, options.probe)
 
 
 def run(
@@ -187,7 +187,7 @@ def run(
 
     endpoint, recipe = endpoint or EndpointOptions(), recipe or RecipeOptions()
     settled, scorer = settle(endpoint, recipe)
-    looker = make_looker(options.videos, recipe.blind)
+    sampler = make_sampler(options.videos, recipe.blind)
     take_over_shards(options.store)
     with Store(options.store, work=True) as store:
         if moments is not None:
@@ -200,10 +200,10 @@ def run(
         store.forget_outcomes(settled.hash, ("failed",))
         wait = options.batch_wait * 3600
         batch = Batching(options.batch_moments, options.batch_pause, wait) if options.batch else None
-        work = Work(store, settled, endpoint, looker, options.budget, scorer=scorer, batch=batch, progress=progress)
+        work = Work(store, settled, endpoint, sampler, options.budget, scorer=scorer, batch=batch, progress=progress)
         if options.engine == "local":
             work.run()
-            return describe_run(store, settled.hash, work.made, work.failed, work.stopped)
+            return describe_run(store, settled.hash, work.answered, work.failed, work.stopped)
     if endpoint.record is not None:
         raise SpecError("--record writes one file, from one process; leave it out with --engine ray")
     from fabula.jobs.ray import Ray
@@ -211,7 +211,7 @@ def run(
     runner = Ray(options.address)
     with runner.ready() as ray:
         workers = max(1, int(ray.cluster_resources().get("CPU", 1)))
-        make = partial(make_looker, options.videos, recipe.blind)
+        make = partial(make_sampler, options.videos, recipe.blind)
         told = run_shards(options.store, work, runner, workers, make, progress, partial(make_scorer, recipe))
     with Store(options.store) as store:
         return describe_run(store, settled.hash, told["made"], told["failed"], told["stopped"])
@@ -288,7 +288,7 @@ def ab(
     from fabula.annotation.store import Store
 
     endpoint, recipe = endpoint or EndpointOptions(), recipe or RecipeOptions()
-    looker = make_looker(options.videos, recipe.blind)
+    sampler = make_sampler(options.videos, recipe.blind)
     first, scorer = settle(endpoint, recipe)
     other = Recipe.of(
         replace(endpoint, model=ab_options.model_b or endpoint.model),
@@ -305,7 +305,7 @@ def ab(
             store.add_moments(read_moments(moments, options.format))
         sample = draw_sample(store, ab_options.sample, ab_options.sample_seed)
         for one in (first, second):
-            work = Work(store, one, endpoint, looker, options.budget, scorer=scorer, progress=progress)
+            work = Work(store, one, endpoint, sampler, options.budget, scorer=scorer, progress=progress)
             work.run(store.without(one.hash, sample))
         return compare(store, [first, second], sample)
 

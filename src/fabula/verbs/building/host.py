@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Unpack
 
+from fabula.core.atomic import beside
 from fabula.core.errors import InputError
 from fabula.core.options import read_keywords, with_options
-from fabula.core.whole import beside
 from fabula.hosts.bundles import HostOptions, make_bundle
 from fabula.verbs.keywords import HostKeywords
 

@@ -139,14 +139,14 @@ def add_answers(found: Any, path: Path) -> Any:
     if more.id != found.id:
         problem = f"holds answers of another study ({more.id}, {shown(more.plan.title)}), not of {found.id}"
         raise InputError(problem, file=path, hint="name a copy of this study")
-    given = {rater: {g.slot.place: g for g in some} for rater, some in found.given.items()}
-    for rater, some in more.given.items():
+    given = {rater: {g.slot.place: g for g in some} for rater, some in found.by_rater.items()}
+    for rater, some in more.by_rater.items():
         own = given.setdefault(rater, {})
         for g in some:
             if g.slot.place not in own or g.at > own[g.slot.place].at:
                 own[g.slot.place] = g
     merged = {rater: [own[p] for p in sorted(own)] for rater, own in sorted(given.items())}
-    return replace(found, given=merged, rows=max(found.rows, more.rows))
+    return replace(found, by_rater=merged, rows=max(found.rows, more.rows))
 
 
 def backup(study: str | Path, target: str | Path) -> None:
@@ -243,7 +243,7 @@ def write_simulated(
     rng = random.Random(seed)
     rows = [
         (g.slot.rater, g.slot.place, f"{rng.getrandbits(128):032x}", json.dumps(dict(g.answer)), g.seconds, g.at)
-        for given in answers.given.values()
+        for given in answers.by_rater.values()
         for g in given
     ]
     make_study(out, plan, design, clips, rows)

@@ -21,7 +21,7 @@ from fabula.verbs.keywords import SearcherKeywords, SearchKeywords
 if TYPE_CHECKING:
     from fabula.library.ann import Plan
     from fabula.library.calibrate import Calibration
-    from fabula.library.find import Found, Searcher
+    from fabula.library.find import Searcher, SearchResult
     from fabula.library.store import Store
     from fabula.report.drawing.panels import Figure
 
@@ -33,7 +33,7 @@ def search(
     *,
     options: SearchOptions | None = None,
     **keywords: Unpack[SearchKeywords],
-) -> Found:
+) -> SearchResult:
     """The moments of a store that answer a query best: text, pictures, plus and minus, `A then B`.
 
     >>> fabula.search("blue", "search/store", limit=2).moments[0].video
@@ -100,9 +100,9 @@ def answer_queries(
     """Answer every query of a file, as `fabula score --task moments` reads it; how many, and how many with nothing."""
     from fabula.core.moments import VideoNumbers
     from fabula.io.moments import write_rankings
-    from fabula.library.asked import answer, as_ranking, read_asked
+    from fabula.library.queries import answer, as_ranking, read_queries_file
 
-    asked = read_asked(queries)
+    asked = read_queries_file(queries)
     searcher, numbers = open_searcher(options=options), VideoNumbers()
     counts = [0, 0]
 
@@ -135,9 +135,9 @@ def calibrate(queries: str | Path, options: SearchOptions, progress: Progress = 
     import numpy as np
 
     from fabula.library import calibrate as c
-    from fabula.library.asked import measure, read_asked
+    from fabula.library.queries import measure, read_queries_file
 
-    asked = read_asked(queries)
+    asked = read_queries_file(queries)
     searcher = open_searcher(options=options, calibrated=False)
     if searcher.store.folder is None:
         raise SpecError("a calibration is kept in the store's folder; calibrate a copy in a folder")
@@ -163,8 +163,8 @@ def calibrate(queries: str | Path, options: SearchOptions, progress: Progress = 
 def build_index(options: SearchOptions, queries: str | Path | None = None, say: Callable[[str], None] = ignore) -> Plan:
     """Build the index of a large store, and measure it with texts: those of a file, or plain ones of ours."""
     from fabula.library import ann
-    from fabula.library.asked import read_asked
+    from fabula.library.queries import read_queries_file
 
     searcher = open_searcher(options=options, calibrated=False)
-    texts = None if queries is None else [one.text for one in read_asked(queries)]
+    texts = None if queries is None else [one.text for one in read_queries_file(queries)]
     return ann.build(searcher.store, searcher.embedder, texts, say=say)

@@ -12,5 +12,5 @@ room = Room(__name__, "Detector", "face detector")
 
 
 def detector(text: str, **params: Any) -> Detector:
-    made: Detector = build(room, text, params)
-    return made
+    built: Detector = build(room, text, params)
+    return built

@@ -9,7 +9,7 @@ import numpy as np
 
 from fabula.media.base import Pictures
 from fabula.media.people import base
-from fabula.media.people.base import Found, import_cv2
+from fabula.media.people.base import Detections, import_cv2
 
 STRONG = 90  # difference of the channels of a coloured pixel
 FULL = 0.8  # of its box, that a mark fills
@@ -25,14 +25,14 @@ class Detector(base.Detector):
     def weights_digest(self) -> str | None:
         return None
 
-    def detect(self, picture: Pictures) -> Found:
+    def detect(self, picture: Pictures) -> Detections:
         cv2 = import_cv2()
         spread = picture.max(2).astype(np.int16) - picture.min(2)
         _, _, stats, _ = cv2.connectedComponentsWithStats((spread > STRONG).astype(np.uint8), connectivity=4)
         x, y, w, h, area = stats[1:].T.astype(np.float32)
         score = area / np.maximum(w * h, 1)
-        kept = np.flatnonzero((score >= max(FULL, self.score)) & (np.minimum(w, h) >= 4))
-        kept = kept[np.argsort(-score[kept], kind="stable")]
-        box = np.stack([x, y, x + w, y + h], 1)[kept]
+        at = np.flatnonzero((score >= max(FULL, self.score)) & (np.minimum(w, h) >= 4))
+        at = at[np.argsort(-score[at], kind="stable")]
+        box = np.stack([x, y, x + w, y + h], 1)[at]
         sides = (box[:, 2:] - box[:, :2])[:, None]
-        return Found(box, score[kept].astype(np.float32), box[:, None, :2] + POINTS * sides)
+        return Detections(box, score[at].astype(np.float32), box[:, None, :2] + POINTS * sides)

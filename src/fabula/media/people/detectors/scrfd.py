@@ -19,7 +19,7 @@ from fabula.core.errors import InputError, MissingExtra
 from fabula.media.base import Pictures
 from fabula.media.extractors.onnx import open_session, say
 from fabula.media.people import base
-from fabula.media.people.base import INSIGHTFACE, Found, find_in_wheel, import_cv2
+from fabula.media.people.base import INSIGHTFACE, Detections, find_in_wheel, import_cv2
 from fabula.pair.box_iou import box_iou
 
 FIRST = 8  # the finest stride; each further one is twice the last
@@ -39,14 +39,14 @@ class Detector(base.Detector):
             raise MissingExtra("scrfd without a file of weights (--detector scrfd:FILE.onnx)", "faces")
         return found
 
-    def detect(self, picture: Pictures) -> Found:
+    def detect(self, picture: Pictures) -> Detections:
         path = self.weights_file()
         session = open_session(path, self.threads, self.device)
-        given = session.get_inputs()[0]
-        full, scale = fit(picture, self.size, given.shape)
+        declared = session.get_inputs()[0]
+        full, scale = fit(picture, self.size, declared.shape)
         x = np.ascontiguousarray(((full - MEAN) / STD).transpose(2, 0, 1)[None])
-        kept = suppress(decode(ask(session, x, path), x.shape[2:], self.score, path), self.overlap)
-        return Found(kept.box / scale, kept.score, kept.points / scale)
+        faces = suppress(decode(ask(session, x, path), x.shape[2:], self.score, path), self.overlap)
+        return Detections(faces.box / scale, faces.score, faces.points / scale)
 
 
 def fit(picture: Pictures, size: int, shape: list[Any]) -> tuple[NDArray[np.float32], float]:
@@ -68,24 +68,24 @@ def fit(picture: Pictures, size: int, shape: list[Any]) -> tuple[NDArray[np.floa
 def ask(session: Any, x: NDArray[np.float32], path: Path) -> list[NDArray[Any]]:
     """All outputs of a network for [1, 3, H, W]."""
     try:
-        made: list[NDArray[Any]] = session.run(None, {session.get_inputs()[0].name: x})
+        outputs: list[NDArray[Any]] = session.run(None, {session.get_inputs()[0].name: x})
     except Exception as error:  # its own classes, one for each code
-        seen = f"the network refuses a picture of shape {x.shape} ({say(error)})"
-        raise InputError(seen, file=path, hint="a face detector takes [1, 3, H, W]") from None
-    return made
+        problem = f"the network refuses a picture of shape {x.shape} ({say(error)})"
+        raise InputError(problem, file=path, hint="a face detector takes [1, 3, H, W]") from None
+    return outputs
 
 
-def decode(outputs: list[NDArray[Any]], shape: tuple[int, ...], least: float, path: Path) -> Found:
+def decode(outputs: list[NDArray[Any]], shape: tuple[int, ...], least: float, path: Path) -> Detections:
     """Outputs of the network as faces in pixels of what it saw."""
     parts: dict[int, list[NDArray[np.float32]]] = {1: [], 4: [], 10: []}
     for y in outputs:
         if y.shape[-1] not in parts:
             raise refuse(outputs, path)
         parts[y.shape[-1]].append(y.reshape(-1, y.shape[-1]))
-    if not parts[1] or len({len(some) for some in parts.values()}) != 1:
+    if not parts[1] or len({len(group) for group in parts.values()}) != 1:
         raise refuse(outputs, path)
-    for some in parts.values():
-        some.sort(key=len, reverse=True)  # the finest first
+    for group in parts.values():
+        group.sort(key=len, reverse=True)  # the finest first
     boxes, scores, points = [], [], []
     for k, (score, side, offset) in enumerate(zip(*parts.values(), strict=True)):
         s = FIRST << k
@@ -100,22 +100,22 @@ def decode(outputs: list[NDArray[Any]], shape: tuple[int, ...], least: float, pa
         boxes.append(np.concatenate([x - d[:, :2], x + d[:, 2:]], 1))
         scores.append(score[at, 0])
         points.append(x[:, None] + offset[at].reshape(-1, 5, 2) * s)
-    return Found(*(np.concatenate(some).astype(np.float32) for some in (boxes, scores, points)))
+    return Detections(*(np.concatenate(arrays).astype(np.float32) for arrays in (boxes, scores, points)))
 
 
 def refuse(outputs: list[NDArray[Any]], path: Path) -> InputError:
-    seen = f"not the outputs of SCRFD with points: {', '.join(str(list(y.shape)) for y in outputs[:9])}"
+    problem = f"not the outputs of SCRFD with points: {', '.join(str(list(y.shape)) for y in outputs[:9])}"
     hint = "expected scores [.., 1], boxes [.., 4] and points [.., 10] for each stride (bnkps in its name)"
-    return InputError(seen, file=path, hint=hint)
+    return InputError(problem, file=path, hint=hint)
 
 
-def suppress(found: Found, overlap: float) -> Found:
+def suppress(found: Detections, overlap: float) -> Detections:
     """Of boxes that overlap by more, the surest; the surest first."""
     found = found.take(np.argsort(-found.score, kind="stable"))
     box = found.box.astype(np.float64)
-    left, kept = np.ones(len(box), bool), list[int]()
+    left, chosen = np.ones(len(box), bool), list[int]()
     for i in range(len(box)):
         if left[i]:
-            kept.append(i)
+            chosen.append(i)
             left &= box_iou(box[i : i + 1], box)[0] <= overlap
-    return found.take(kept)
+    return found.take(chosen)

@@ -15,7 +15,7 @@ import numpy as np
 from fabula.core.errors import InputError, SpecError
 from fabula.media.base import Pictures
 from fabula.media.people import base
-from fabula.media.people.base import Found, import_cv2, quiet_opencv
+from fabula.media.people.base import Detections, import_cv2, quiet_opencv
 
 MOST = 5000  # faces before suppression
 
@@ -28,7 +28,7 @@ class Detector(base.Detector):
     score: float = 0.7
     overlap: float = 0.3
 
-    def detect(self, picture: Pictures) -> Found:
+    def detect(self, picture: Pictures) -> Detections:
         cv2 = import_cv2()
         if self.device != "cpu":
             raise SpecError(f"yunet: device={self.device}; OpenCV's detector runs on the cpu here")
@@ -45,12 +45,12 @@ class Detector(base.Detector):
             raise InputError(f"not a YuNet that can be run ({' '.join(str(error).split())[:120]})", file=path,
                              hint="name OpenCV's face_detection_yunet_*.onnx") from None  # fmt: skip
         if rows is None:
-            return Found.none()
+            return Detections.none()
         rows = np.asarray(rows, np.float32)
         rows = rows[np.argsort(-rows[:, 14], kind="stable")]
         places = (rows[:, :14] / scale).astype(np.float32)
         box = np.concatenate([places[:, :2], places[:, :2] + places[:, 2:4]], 1)
-        return Found(box, rows[:, 14], places[:, 4:].reshape(-1, 5, 2))
+        return Detections(box, rows[:, 14], places[:, 4:].reshape(-1, 5, 2))
 
 
 @functools.lru_cache(maxsize=2)
@@ -59,5 +59,5 @@ def open_net(path: Path, score: float, overlap: float) -> Any:
         with quiet_opencv() as cv2:
             return cv2.FaceDetectorYN.create(str(path), "", (320, 320), score, overlap, MOST)
     except import_cv2().error as error:
-        seen = f"not a network that OpenCV reads ({' '.join(str(error).split())[:120]})"
-        raise InputError(seen, file=path, hint="name OpenCV's face_detection_yunet_*.onnx") from None
+        problem = f"not a network that OpenCV reads ({' '.join(str(error).split())[:120]})"
+        raise InputError(problem, file=path, hint="name OpenCV's face_detection_yunet_*.onnx") from None

@@ -12,5 +12,5 @@ room = Room(__name__, "Embedder", "face embedder")
 
 
 def embedder(text: str, **params: Any) -> Embedder:
-    made: Embedder = build(room, text, params)
-    return made
+    built: Embedder = build(room, text, params)
+    return built

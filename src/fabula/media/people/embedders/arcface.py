@@ -40,15 +40,15 @@ class Embedder(base.Embedder):
     def embed(self, faces: Pictures) -> Floats:
         path = self.weights_file()
         session = open_session(path, self.threads, self.device)
-        given, output = session.get_inputs()[0], session.get_outputs()[0].name
+        declared, output = session.get_inputs()[0], session.get_outputs()[0].name
         x = ((faces.astype(np.float32) - self.mean) / self.std).transpose(0, 3, 1, 2)
-        many = 1 if given.shape[0] == 1 else MOST
-        made = [
-            run_session(session, output, given.name, np.ascontiguousarray(x[i : i + many]), path)
+        many = 1 if declared.shape[0] == 1 else MOST
+        parts = [
+            run_session(session, output, declared.name, np.ascontiguousarray(x[i : i + many]), path)
             for i in range(0, len(x), many)
         ]
-        y = np.concatenate(made) if made else np.zeros((0, self.dim), np.float32)
+        y = np.concatenate(parts) if parts else np.zeros((0, self.dim), np.float32)
         if y.shape != (len(faces), self.dim):
-            seen = f"the network gives {list(y.shape)} for {len(faces)} faces; expected {self.dim} numbers a face"
-            raise InputError(seen, file=path, hint="name a network of ArcFace's kind: [k, 3, 112, 112] → [k, 512]")
+            problem = f"the network gives {list(y.shape)} for {len(faces)} faces; expected {self.dim} numbers a face"
+            raise InputError(problem, file=path, hint="name a network of ArcFace's kind: [k, 3, 112, 112] → [k, 512]")
         return unit(y)

@@ -114,12 +114,12 @@ def ask_one(query: str, outputs: Outputs, options: SearchOptions) -> None:
 
 def show_pictures(found: object, store: object) -> None:
     """A picture a moment, where the terminal can."""
-    from fabula.library.find import Found
+    from fabula.library.find import SearchResult
     from fabula.library.store import Store
     from fabula.library.terminal import show as picture
     from fabula.library.terminal import way_of
 
-    assert isinstance(found, Found) and isinstance(store, Store)
+    assert isinstance(found, SearchResult) and isinstance(store, Store)
     way = way_of(os.environ, sys.stdout.isatty())
     if way is None:
         return

@@ -45,8 +45,8 @@ class Cut:
             seconds = getattr(self, name)
             frames = round(seconds * self.fps) if 0 < seconds < 1e6 else 0
             if not 1 <= frames <= 4096 or abs(frames - seconds * self.fps) > 1e-6:
-                seen = f"--{name} {seconds:g} at {self.fps:g} frames per second"
-                raise SpecError(f"{seen}; it is a whole number of frames, from 1 to 4096")
+                problem = f"--{name} {seconds:g} at {self.fps:g} frames per second"
+                raise SpecError(f"{problem}; it is a whole number of frames, from 1 to 4096")
         if self.stride > self.clip:
             raise SpecError(
                 f"--stride {self.stride:g} is longer than --clip {self.clip:g}; frames would be lost between"
@@ -78,7 +78,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Seen:
+class Scanned:
     """What came of it: rows to be written; without clips where nothing changed but the time of change, or it is bad."""
 
     entry: Entry
@@ -88,7 +88,7 @@ class Seen:
 
 
 @dataclass(frozen=True)
-class Look:
+class Scanner:
     """The work on one video; a value that travels to whoever does it."""
 
     embedder: Embedder
@@ -96,52 +96,52 @@ class Look:
     thumbs: bool = True
     watch: Progress = silent  # heard where the work is done in this process
 
-    def __call__(self, job: Job) -> Seen | None:
+    def __call__(self, job: Job) -> Scanned | None:
         """None where the file went away, or changed while it was read: the next run sees it as it is then."""
         try:
             before = stamp(job.path)
-            seen = self.look(job, *before)
-            return seen if stamp(job.path) == before else None
+            result = self.scan(job, *before)
+            return result if stamp(job.path) == before else None
         except FileNotFoundError:
             return None
 
-    def look(self, job: Job, size: int, mtime_ns: int) -> Seen:
+    def scan(self, job: Job, size: int, mtime_ns: int) -> Scanned:
         try:
             if job.known and hash_file(job.path, size, mtime_ns) == job.known:
                 row = Video(job.video, 0, size, mtime_ns, job.known, 0, 0, 0)
-                return Seen(no_clips(row, self.embedder.dims), True)
-            return self.see(job, size, mtime_ns)
+                return Scanned(no_clips(row, self.embedder.dims), True)
+            return self.decode(job, size, mtime_ns)
         except InputError as error:
             if error.file != job.path:
                 raise
             why = " ".join(str(error.problem).split())
             row = Video(job.video, 0, size, mtime_ns, "", 0.0, 0.0, 0, why)
-            return Seen(no_clips(row, self.embedder.dims))
+            return Scanned(no_clips(row, self.embedder.dims))
 
-    def see(self, job: Job, size: int, mtime_ns: int) -> Seen:
+    def decode(self, job: Job, size: int, mtime_ns: int) -> Scanned:
         """Decode, embed, cut; then hash: of what is no video nobody reads all bytes."""
         film = Film(job.path, self.cut.fps, max(self.embedder.resize, SHORTER))
         clock = {"decode": 0.0, "embed": 0.0, "thumbs": 0.0}
         vectors: list[NDArray[np.float32]] = []
         thumbs: dict[int, bytes] = {}
-        held: list[Pictures] = []
+        buffer: list[Pictures] = []
         frames = 0
         began = time.perf_counter()
         for _, picture in film:
             began = lap(clock, "decode", began)
-            held.append(picture)
+            buffer.append(picture)
             k, rest = divmod(frames - self.cut.n // 2, self.cut.s)
             if self.thumbs and k >= 0 and not rest:  # the frame in the middle of a clip
                 thumbs[k] = make_jpeg(picture)
             frames += 1
             began = lap(clock, "thumbs", began)
-            if len(held) == self.embedder.batch:
-                vectors.append(self.embedder.frames(held))
-                held = []
+            if len(buffer) == self.embedder.batch:
+                vectors.append(self.embedder.frames(buffer))
+                buffer = []
                 self.watch(f"{job.path.name}", int(film.end), 0)
             last, began = picture, lap(clock, "embed", began)
-        if held:
-            vectors.append(self.embedder.frames(held))
+        if buffer:
+            vectors.append(self.embedder.frames(buffer))
         lap(clock, "embed", began)
         count = self.cut.count(frames)
         if count > MOST_CLIPS:
@@ -153,7 +153,7 @@ class Look:
         digest = hash_file(job.path, size, mtime_ns)
         rate = film.decoded / film.duration if film.duration else 0.0
         row = Video(job.video, 0, size, mtime_ns, digest, film.duration, rate, count)
-        return Seen(self.join(row, np.concatenate(vectors), thumbs.get), False, film.decoded, clock)
+        return Scanned(self.join(row, np.concatenate(vectors), thumbs.get), False, film.decoded, clock)
 
     def join(self, row: Video, f: NDArray[np.float32], thumb: Callable[[int], bytes | None]) -> Entry:
         """The clips of frames f [F, D]."""

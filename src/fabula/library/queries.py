@@ -20,7 +20,7 @@ from fabula.core.moments import Id, Ranking, VideoNumbers
 from fabula.core.notes import Progress, silent
 from fabula.io.files import check_path, read_objects
 from fabula.library.calibrate import Sample
-from fabula.library.find import Found, Searcher
+from fabula.library.find import Searcher, SearchResult
 from fabula.library.query import parse
 
 IDS = ("id", "qid", "desc_id")
@@ -29,7 +29,7 @@ WINDOWS = ("windows", "relevant_windows", "ts", "time")
 
 
 @dataclass(frozen=True)
-class Asked:
+class LabelledQuery:
     """One line."""
 
     id: Id
@@ -37,16 +37,16 @@ class Asked:
     present: bool | None = None  # None: the line does not say
 
 
-def read_asked(path: str | Path, pictures: bool = True) -> list[Asked]:
+def read_queries_file(path: str | Path, pictures: bool = True) -> list[LabelledQuery]:
     """The queries of a file; each is parsed before any is asked, so that a slip in the last costs no time."""
     source = check_path(path)
-    out: list[Asked] = []
-    seen: set[Id] = set()
+    out: list[LabelledQuery] = []
+    ids: set[Id] = set()
     for number, line in read_objects(source):
         one = read_line(line, source, number)
-        if one.id in seen:
+        if one.id in ids:
             raise InputError("stands twice", file=source, video=one.id, noun="query", hint="give each its own id")
-        seen.add(one.id)
+        ids.add(one.id)
         try:
             parse(one.text, pictures=pictures)
         except Exception as error:
@@ -57,7 +57,7 @@ def read_asked(path: str | Path, pictures: bool = True) -> list[Asked]:
     return out
 
 
-def read_line(line: Any, source: Path, number: int) -> Asked:
+def read_line(line: Any, source: Path, number: int) -> LabelledQuery:
     at = f"line {number}"
     hint = 'a line is {"id": 1, "text": "a dog jumps"}'
     if not isinstance(line, dict):
@@ -74,19 +74,19 @@ def read_line(line: Any, source: Path, number: int) -> Asked:
         present = None if windows is None else bool(windows)
     if not isinstance(present, bool | None):
         raise InputError(f"present is {present!r}", file=source, field=at, hint="it is true or false")
-    return Asked(id, text, present)
+    return LabelledQuery(id, text, present)
 
 
 def answer(
-    searcher: Searcher, asked: Sequence[Asked], progress: Progress = silent, **settings: Any
-) -> Iterator[tuple[Asked, Found]]:
+    searcher: Searcher, queries: Sequence[LabelledQuery], progress: Progress = silent, **settings: Any
+) -> Iterator[tuple[LabelledQuery, SearchResult]]:
     """Each query with its answer, in order."""
-    for n, one in enumerate(asked):
+    for n, one in enumerate(queries):
         yield one, searcher.find(parse(one.text), **settings)
-        progress("queries", n + 1, len(asked))
+        progress("queries", n + 1, len(queries))
 
 
-def as_ranking(id: Id, found: Found, numbers: VideoNumbers) -> Ranking:
+def as_ranking(id: Id, found: SearchResult, numbers: VideoNumbers) -> Ranking:
     """An answer as a line of predictions holds it; one of nothing has no windows."""
     spans = np.array([(m.start, m.end) for m in found.moments], dtype=np.float64).reshape(-1, 2)
     videos = np.array([numbers[m.video] for m in found.moments], dtype=np.int64)
@@ -94,11 +94,11 @@ def as_ranking(id: Id, found: Found, numbers: VideoNumbers) -> Ranking:
 
 
 def measure(
-    searcher: Searcher, asked: Sequence[Asked], source: object, progress: Progress = silent
+    searcher: Searcher, queries: Sequence[LabelledQuery], source: object, progress: Progress = silent
 ) -> tuple[Sample, int]:
     """The best moments' scores of queries that say whether they have an answer; and how many had no score at all,
     which are answered with nothing whatever a calibration says."""
-    for one in asked:
+    for one in queries:
         if one.present is None:
             hint = 'say "present": true or false, or give windows, [] where there is none'
             raise InputError("does not say if it has an answer", file=source, video=one.id, noun="query", hint=hint)
@@ -106,9 +106,9 @@ def measure(
             hint = "calibrate on plain texts; others are told that their probability is a guess"
             raise InputError("is not one text", file=source, video=one.id, noun="query", hint=hint)
     rows = []
-    for n, one in enumerate(asked):
+    for n, one in enumerate(queries):
         if (best := searcher.best_score(parse(one.text))) is not None:
             rows.append((*best, one.present))
-        progress("queries", n + 1, len(asked))
+        progress("queries", n + 1, len(queries))
     table = np.array(rows, dtype=np.float64).reshape(-1, 3)
-    return Sample(table[:, 0], table[:, 1], table[:, 2] > 0), len(asked) - len(rows)
+    return Sample(table[:, 0], table[:, 1], table[:, 2] > 0), len(queries) - len(rows)
