@@ -35,8 +35,8 @@ from fabula.learn.noise.draw import draw_reliability
 from fabula.learn.options import Run
 from fabula.learn.retrieval.data import read_moments
 from fabula.learn.retrieval.simulate import Captions, Recipe, simulate_moments
-from fabula.learn.run import ask
 from fabula.learn.run import fit as train
+from fabula.learn.run import predict
 from fabula.learn.tasks.noise import PredictOptions, Task, TrainOptions
 
 HERE = Path(__file__).resolve().parent.parent
@@ -123,7 +123,7 @@ def train_one(args: argparse.Namespace, variant: str, seed: int) -> None:
     train(task, options, again, VARIANTS[variant], {**LOOP, "epochs": args.epochs, "seed": 777 + seed})
 
     def judge(file: Path) -> Any:
-        return ask(task, run, PredictOptions(data=file, features=store, disturbed=3, batch_size=64))
+        return predict(task, run, PredictOptions(data=file, features=store, disturbed=3, batch_size=64))
 
     held, test = judge(data / "charades_fig_held.jsonl"), judge(data / "charades_fig_test.jsonl")
     other = judge(exchange(data / "charades_fig_test.jsonl", args.out / f"exchanged-{variant}-{seed}.jsonl"))

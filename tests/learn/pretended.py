@@ -186,7 +186,7 @@ def run_on_device(monkeypatch: pytest.MonkeyPatch) -> Iterator[PretendedDevice]:
         for module in (processes, run, spread):
             patch.setattr(module, "find_device", lambda name: DEVICE)
         patch.setattr(train, "make_fabric", make_fabric)
-        patch.setattr(spread, "HELD", spread.Held())  # a model that was opened before lies on the CPU
+        patch.setattr(spread, "OPEN_TOOLS", spread.OpenTools())  # a model that was opened before lies on the CPU
         patch.setattr(torch.cuda, "get_rng_state", lambda device: device and torch.get_rng_state())
         patch.setattr(torch.cuda, "set_rng_state", lambda state, device: torch.set_rng_state(state))
         patch.setattr(torch.backends.cudnn, "is_acceptable", lambda tensor: False)

@@ -120,13 +120,13 @@ def test_trained_asked_and_scored_as_a_task(published: Path) -> None:
     asked = PredictOptions(
         data=published / "val.jsonl", features=stores, words=published / "text", form="qvhighlights", set_="nms=0.7"
     )
-    found = run.ask(Task(), published / "run", asked)
+    found = run.predict(Task(), published / "run", asked)
     Task().write(found, published / "preds.jsonl")
     result = fabula.score(published / "preds.jsonl", published / "val.jsonl", task="highlights")
     assert "HL_mAP" in {name.partition("(")[0] for name in result.metrics}
     wrong = PredictOptions(data=published / "val.jsonl", features=stores[:1], words=published / "text")
     with pytest.raises(InputError, match="5 channels; the model takes 8"):
-        run.ask(Task(), published / "run", wrong)
+        run.predict(Task(), published / "run", wrong)
 
 
 def test_what_features_do_not_show_is_told(published: Path) -> None:

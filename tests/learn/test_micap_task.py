@@ -24,7 +24,7 @@ from fabula.core.notes import Notes  # noqa: E402
 from fabula.io.identity.captionsets import SetText  # noqa: E402
 from fabula.learn import checkpoint  # noqa: E402
 from fabula.learn.identity.clips import Streams, Videosets, link_faces, read_sets_of  # noqa: E402
-from fabula.learn.identity.windows import Film, People, pair_off, tell_film, tell_sets  # noqa: E402
+from fabula.learn.identity.windows import Film, People, answer_sets, caption_film, pair_off  # noqa: E402
 from fabula.learn.identity.wordpiece import Pieces, fill_blanks, mask_people, read_pieces, train_pieces  # noqa: E402
 from fabula.learn.models import micap  # noqa: E402
 from fabula.learn.options import Callbacks  # noqa: E402
@@ -299,7 +299,7 @@ def test_a_long_set_is_told_in_windows(run: Path, world: Path) -> None:
     long = SetText(tuple(s.caption for s in film.scenes), clips=tuple(film.clip(k) for k in range(len(film.scenes))))
     model, _ = checkpoint.load_model(run)
     data = Videosets({"film": long}, Streams(world), model.config, "both")
-    ((name, filled, told),) = tell_sets(model, data, [0])
+    ((name, filled, told),) = answer_sets(model, data, [0])
     blanks = sum(len(row) for row in mask_people(long.captions or ()))
     assert name == "film" and filled is not None and told is not None
     assert len(filled) == blanks and len(told) == len(film.scenes)
@@ -309,9 +309,9 @@ def test_a_long_set_is_told_in_windows(run: Path, world: Path) -> None:
         model.config,
         "both",
     )
-    ((_, first, _),) = tell_sets(model, short, [0])
+    ((_, first, _),) = answer_sets(model, short, [0])
     assert [filled.index(i) for i in filled[: len(first or ())]] == [(first or ()).index(i) for i in first or ()]
-    captions, people = tell_film(model, data, "film")
+    captions, people = caption_film(model, data, "film")
     named = {int(i[1:]) for caption in captions for i in ids(caption)}
     assert captions == told and named <= set(range(1, len(people.votes) + 1))
     trained = Videosets({"film": long}, Streams(world), model.config)
@@ -340,7 +340,7 @@ def test_captions_without_ids_and_clips_without_faces(run: Path, world: Path) ->
     model, _ = checkpoint.load_model(run)
     clips = next(iter(read_sets_of(world, "test", Notes()).values())).clips or ()
     data = Videosets({"a": SetText(("It rains.", "It snows."), clips=clips[:2])}, Streams(world), model.config, "both")
-    ((_, filled, told),) = tell_sets(model, data, [0])
+    ((_, filled, told),) = answer_sets(model, data, [0])
     assert filled == () and told is not None and len(told) == 2
 
 
@@ -361,7 +361,7 @@ def test_ten_thousand_faces(run: Path, tmp_path: Path) -> None:
         )
     data = Videosets({"a": SetText(("P1 runs.",), clips=("c",))}, Streams(tmp_path), config, "both")
     assert len(data[0].clips[0].face) == config.faces
-    assert tell_sets(model, data, [0])[0][1] is not None
+    assert answer_sets(model, data, [0])[0][1] is not None
     assert data.notes.lines() == [
         "1 captionsets have more than 40 faces in 5 clips, of which the first 40 are seen: 'a' (10,000)"
     ]
@@ -474,7 +474,7 @@ import sys, torch
 torch.set_num_threads(1)
 from fabula.learn import checkpoint
 from fabula.learn.identity.clips import Streams, Videosets
-from fabula.learn.identity.windows import tell_sets
+from fabula.learn.identity.windows import answer_sets
 from fabula.io.identity.captionsets import SetText
 from fabula.learn.worlds.films import Recipe, make_film
 film = make_film("sim-test-000", Recipe(train_films=1, val_films=1, test_films=1, clips=600))
@@ -482,7 +482,7 @@ n = int(sys.argv[3])
 one = SetText(tuple(s.caption for s in film.scenes[:n]), clips=tuple(film.clip(k) for k in range(n)))
 model, _ = checkpoint.load_model(sys.argv[1])
 data = Videosets({"film": one}, Streams(sys.argv[2]), model.config, "both")
-((_, filled, told),) = tell_sets(model, data, [0])
+((_, filled, told),) = answer_sets(model, data, [0])
 assert len(told) == n and len(filled) >= n
 print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))  # ours, not our parent's
 """

@@ -21,7 +21,7 @@ def configure(default: Any, changes: Mapping[str, Any]) -> Any:
     """A dataclass with some values changed; text is read as the field's type, an unknown name names its neighbour."""
     known = {f.name: getattr(default, f.name) for f in fields(default)}
     kinds = get_type_hints(type(default))
-    given = {}
+    values = {}
     for name, value in changes.items():
         if name not in known:
             raise SpecError(f"no setting is called {name!r}; {close_to(name, list(known))}")
@@ -31,8 +31,8 @@ def configure(default: Any, changes: Mapping[str, Any]) -> Any:
             value = tuple(value)
         if not fits(value, kinds[name], 1 << 62):
             raise SpecError(f"{name} is {shown(value)}; {expected(kinds[name], known[name])}")
-        given[name] = float(value) if is_float(kinds[name]) and isinstance(value, int) else value
-    return replace(default, **given)
+        values[name] = float(value) if is_float(kinds[name]) and isinstance(value, int) else value
+    return replace(default, **values)
 
 
 def configure_inference(model: Any, changes: Mapping[str, Any]) -> None:

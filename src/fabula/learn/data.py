@@ -87,8 +87,8 @@ class Steps(torch.utils.data.Dataset[Example]):
             return Example(video, frames, story.duration, torch.zeros(0, 2), [])
         events = list(story.events)
         if self.max_events is not None and len(events) > self.max_events:
-            kept = torch.randperm(len(events))[: self.max_events].sort().values.tolist()
-            events = [events[k] for k in kept]
+            sample = torch.randperm(len(events))[: self.max_events].sort().values.tolist()
+            events = [events[k] for k in sample]
         D = story.duration
         spans = torch.tensor([(min(e.segment.start, D), min(e.segment.end, D)) for e in events], dtype=torch.float64)
         tokens = [[0, 0] for _ in events]

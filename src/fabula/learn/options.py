@@ -139,17 +139,17 @@ class Changes(Options):
         return {o.name for o in self.options()} - {"set_"}
 
 
-def read_pairs(said: Any) -> dict[str, Any]:
+def read_pairs(texts: Any) -> dict[str, Any]:
     """`name=value` texts, or a mapping, as a mapping."""
-    if isinstance(said, Mapping):
-        return dict(said)
-    found = {}
-    for pair in [said] if isinstance(said, str) else said:
+    if isinstance(texts, Mapping):
+        return dict(texts)
+    pairs = {}
+    for pair in [texts] if isinstance(texts, str) else texts:
         name, equals, value = pair.partition("=")
         if not equals:
             raise SpecError(f"--set {pair!r}: say name=value")
-        found[name.strip()] = value.strip()
-    return found
+        pairs[name.strip()] = value.strip()
+    return pairs
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -30,23 +30,23 @@ class RawVideos(Mapping[str, Frames]):
         from fabula.media import extract_one, rebuild  # only where videos are looked at
 
         extractor = rebuild(recipe, None if weights is None else str(weights))
-        self.made: dict[str, Frames] = {}
+        self.features: dict[str, Frames] = {}
         stories: dict[str, Story] = {}
         for i, path in enumerate(paths):
             watch(f"looking at {path.name}", i, len(paths))
-            self.made[path.stem], duration = extract_one(path, extractor)
+            self.features[path.stem], duration = extract_one(path, extractor)
             stories[path.stem] = Story(path.stem, (), duration)
         self.corpus = Corpus(stories, name="raw videos")
 
     def __getitem__(self, video: str) -> Frames:
-        return self.made[video]
+        return self.features[video]
 
     def read(self, video: str, frames: int | None = None) -> Frames:
         """[T, C]; with `frames` brought to that length."""
-        return self.made[video] if frames is None else resize(self.made[video], frames)
+        return self.features[video] if frames is None else resize(self.features[video], frames)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.made)
+        return iter(self.features)
 
     def __len__(self) -> int:
-        return len(self.made)
+        return len(self.features)

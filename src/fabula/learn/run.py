@@ -58,7 +58,7 @@ def fit(
         fits = f"model{'s' * (len(preset.models) > 1)} {', '.join(preset.models)}"
         raise SpecError(f"--preset {options.preset or recipe.preset} is for the {fits}, not {Model.name}")
     source = task.read(options, notes)
-    tell_new(notes, callbacks)
+    report_notes(notes, callbacks)
 
     begin, weights = read_start(options, Model)
     chosen = configure(begin.config if begin else default_of(Model, options.tiny), preset.config_of(Model.name))
@@ -72,51 +72,51 @@ def fit(
     model = Model(chosen)
     if begin is not None:
         take_weights(model, weights(chosen), options, notes)
-    data, held = task.data(source, chosen), task.held(source, chosen)
-    for some in (data, held):
-        if (own := getattr(some, "notes", notes)) is not notes:
+    data, validation_data = task.training_data(source, chosen), task.validation_data(source, chosen)
+    for dataset in (data, validation_data):
+        if (own := getattr(dataset, "notes", notes)) is not notes:
             notes.extend(own)
-    tell_new(notes, callbacks)
+    report_notes(notes, callbacks)
     warn_shared(source, callbacks)
     validation = None
-    if held is not None:
+    if validation_data is not None:
         validation = Validation(
-            answer=lambda m, share: task.answer(m, held, share),
+            answer=lambda m, share: task.answer(m, validation_data, share),
             score=lambda answers: task.score(answers, source, chosen),
             best_by=task.best_by(chosen),
         )
-    about = {"task": task.name, **task.told(source)}
+    about = {"task": task.name, **task.metadata(source)}
     return train(model, data, looped, run, validation=validation, about=about, callbacks=callbacks)
 
 
-def ask(task: Task, path: str | Path, options: PredictOptions, callbacks: Callbacks | None = None) -> Any:
+def predict(task: Task, path: str | Path, options: PredictOptions, callbacks: Callbacks | None = None) -> Any:
     """What the model of a checkpoint or run says, as the task tells it."""
     callbacks, notes = callbacks or Callbacks(), Notes()
     model = open_model(task, path, options)
     if not hasattr(model, "predict"):
         raise InputError(f"the model {model.name!r} predicts nothing", file=path, hint="name another")
     task.watch = callbacks.watch
-    data = task.ask(model, options, notes)
+    data = task.prediction_data(model, options, notes)
     if (own := getattr(data, "notes", notes)) is not notes:
         notes.extend(own)
-    tell_new(notes, callbacks)
-    made = task.spread(Path(path), data, options, notes, callbacks.watch)
-    if made is None:
-        made = task.tell(task.answer(model, data, Share(), options.batch_size, callbacks.watch), data)
-        if said := warn_of_captions(task.captions(made, data)):
-            callbacks.warn(said)
-    tell_new(notes, callbacks)
-    return made
+    report_notes(notes, callbacks)
+    result = task.predict_in_parts(Path(path), data, options, notes, callbacks.watch)
+    if result is None:
+        result = task.postprocess(task.answer(model, data, Share(), options.batch_size, callbacks.watch), data)
+        if warning := warn_of_captions(task.captions(result, data)):
+            callbacks.warn(warning)
+    report_notes(notes, callbacks)
+    return result
 
 
-def look_into(task: Task, path: str | Path, options: PredictOptions, callbacks: Callbacks | None = None) -> Analysis:
+def analyse(task: Task, path: str | Path, options: PredictOptions, callbacks: Callbacks | None = None) -> Analysis:
     """The task's analysis of the model of a checkpoint or run."""
     callbacks, notes = callbacks or Callbacks(), Notes()
     task.watch = callbacks.watch
-    made = task.analyse(open_model(task, path, options), options, notes)
+    analysis = task.analyse(open_model(task, path, options), options, notes)
     for line in notes.lines():
         callbacks.warn(line)
-    return replace(made, notes=(*notes.lines(), *made.notes))
+    return replace(analysis, notes=(*notes.lines(), *analysis.notes))
 
 
 def open_model(task: Task, path: str | Path, options: PredictOptions) -> nn.Module:
@@ -140,11 +140,11 @@ def warn_shared(source: Any, callbacks: Callbacks) -> None:
         return
     shared = sum(1 for id in val if id in train and train[id] == val[id])
     if shared:
-        said = "all" if shared == len(val) else f"{shared:,} of"
-        callbacks.warn(f"{said} {len(val):,} validation entries are trained on, too: scores on them are too good")
+        share = "all" if shared == len(val) else f"{shared:,} of"
+        callbacks.warn(f"{share} {len(val):,} validation entries are trained on, too: scores on them are too good")
 
 
-def tell_new(notes: Notes, callbacks: Callbacks) -> None:
+def report_notes(notes: Notes, callbacks: Callbacks) -> None:
     """What has been noted since the last time."""
     for line in notes.lines():
         callbacks.warn(line)
@@ -174,21 +174,21 @@ def find_preset(task: Task, name: str | None) -> Preset:
 def fill(options: TrainOptions, values: Mapping[str, Any], whose: str) -> TrainOptions:
     """Options with those filled in that were not given."""
     known = {o.name: o for o in options.options()}
-    given = {}
+    missing = {}
     for name, value in values.items():
         if name not in known:
             raise SpecError(f"{whose}: no option is called {name!r}; {close_to(name, list(known))}")
         if getattr(options, name) in (None, False, ()):
-            given[name] = value
-    return configure_options(options, given) if given else options
+            missing[name] = value
+    return configure_options(options, missing) if missing else options
 
 
-def configure_options(options: TrainOptions, given: Mapping[str, Any]) -> TrainOptions:
+def configure_options(options: TrainOptions, values: Mapping[str, Any]) -> TrainOptions:
     """As `configure`, for options: paths are given as text."""
-    paths = {o.name: Path(str(given[o.name])) for o in options.options() if o.kind is Path and o.name in given}
-    rest = {n: v for n, v in given.items() if n not in paths}
-    made: TrainOptions = replace(configure(options, rest), **paths)
-    return made
+    paths = {o.name: Path(str(values[o.name])) for o in options.options() if o.kind is Path and o.name in values}
+    rest = {n: v for n, v in values.items() if n not in paths}
+    changed: TrainOptions = replace(configure(options, rest), **paths)
+    return changed
 
 
 @contextmanager
@@ -222,8 +222,8 @@ def read_start(options: TrainOptions, Model: Any) -> tuple[Start | None, Weights
         raise SpecError("--from-words is for official weights; a run knows its words")
     tensors, header = checkpoint.read(path, weights_only=True)
     if header["model"] != Model.name:
-        seen = f"weights of the model {shown(header['model'])}, not {Model.name!r}"
-        raise InputError(seen, file=path, hint=f"say --model {header['model']}, or name others")
+        problem = f"weights of the model {shown(header['model'])}, not {Model.name!r}"
+        raise InputError(problem, file=path, hint=f"say --model {header['model']}, or name others")
     config = checkpoint.config_of(Model.config_class, header["config"], path)
     return Start(config, options.from_part), lambda _: {n.removeprefix("model."): t for n, t in tensors.items()}
 

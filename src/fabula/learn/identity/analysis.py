@@ -13,7 +13,7 @@ import numpy as np
 from fabula.core.errors import InputError
 from fabula.core.notes import Progress, silent
 from fabula.learn.identity.attention import FaceShares, Shares, share_faces, share_streams
-from fabula.learn.identity.windows import tell_sets
+from fabula.learn.identity.windows import answer_sets
 from fabula.report.analysis import Analysis
 from fabula.report.figures import Boxes, Curves, Figure, Grid, Panel
 
@@ -35,8 +35,8 @@ def density(x: Shares) -> Shares:
     spread = min(s for s in (x.std(), np.subtract(*np.percentile(x, [75, 25])) / 1.34) if s > 0) if np.ptp(x) else 0.0
     h = max(0.9 * spread * len(x) ** -0.2, 0.01)
     every = np.concatenate([x, -x, 2 - x])
-    made: Shares = np.exp(-0.5 * ((GRID[:, None] - every) / h) ** 2).sum(1) / (len(x) * h * np.sqrt(2 * np.pi))
-    return made
+    values: Shares = np.exp(-0.5 * ((GRID[:, None] - every) / h) ** 2).sum(1) / (len(x) * h * np.sqrt(2 * np.pi))
+    return values
 
 
 def draw_streams(model: Any, data: Videosets, units: Sequence[int], batch_size: int) -> tuple[Figure, dict[str, Any]]:
@@ -110,14 +110,14 @@ def draw_eps(
     model: Any, data: Videosets, units: Sequence[int], eps: Sequence[float], batch_size: int, watch: Progress = silent
 ) -> tuple[Figure, dict[str, Any]]:
     """Fig. 6: class accuracy and number of clusters against the distance within which faces are one person's."""
-    from fabula.learn.tasks.micap import Told, score_blanks
+    from fabula.learn.tasks.micap import SetAnswer, score_blanks
 
     truth = {data.windows[i][0]: data.sets[data.windows[i][0]] for i in units}
     scores, boxes, numbers = list[tuple[float, float]](), {}, dict[str, Any]()
     for k, e in enumerate(eps):
         watch("clustering", k, len(eps))
         data.relink = e
-        filled = [Told(*one) for one in tell_sets(model, data, units, batch_size)]
+        filled = [SetAnswer(*one) for one in answer_sets(model, data, units, batch_size)]
         score = score_blanks(filled, truth)
         count = [len({p for clip in data[i].clips for p in clip.person.tolist()}) for i in units]
         five = tuple(float(q) for q in np.percentile(count, [0, 25, 50, 75, 100]))
@@ -158,8 +158,8 @@ def analyse(model: Any, data: Videosets, options: Any, watch: Progress = silent)
     if "fitb" in model.passes and "face" in model.inputs:
         watch("attention", 1, 3)
         chosen = choose_sets(data, units, options.sets, options.most)
-        some, numbers["faces"] = draw_faces(model, data, chosen)
-        figures += some
+        face_figures, numbers["faces"] = draw_faces(model, data, chosen)
+        figures += face_figures
         figure, numbers["eps"] = draw_eps(model, data, units, options.eps, options.batch_size, watch)
         figures.append(figure)
     else:

@@ -43,9 +43,9 @@ class FaceShares:
 
     def by_cluster(self) -> Shares:
         """[blanks, clusters]"""
-        made = np.zeros((len(self.faces), int(self.cluster.max(initial=-1)) + 1))
-        np.add.at(made.T, self.cluster, self.faces.T)
-        return made
+        shares = np.zeros((len(self.faces), int(self.cluster.max(initial=-1)) + 1))
+        np.add.at(shares.T, self.cluster, self.faces.T)
+        return shares
 
     def by_cluster_and_clip(self) -> tuple[list[tuple[int, int]], Shares]:
         """The pairs (cluster, clip) there are, and [blanks, pairs]."""
@@ -53,9 +53,9 @@ class FaceShares:
         place = np.array(
             [pairs.index(p) for p in zip(self.cluster.tolist(), self.clip.tolist(), strict=True)], np.int64
         )
-        made = np.zeros((len(self.faces), len(pairs)))
-        np.add.at(made.T, place, self.faces.T)
-        return pairs, made
+        shares = np.zeros((len(self.faces), len(pairs)))
+        np.add.at(shares.T, place, self.faces.T)
+        return pairs, shares
 
 
 def share_streams(model: Any, data: Videosets, units: Sequence[int], batch_size: int = 8) -> StreamShares:
@@ -64,20 +64,20 @@ def share_streams(model: Any, data: Videosets, units: Sequence[int], batch_size:
     people, others, streams = list[Shares](), list[Shares](), tuple[str, ...]()
     for i in range(0, len(units), batch_size):
         sets = [data[k] for k in units[i : i + batch_size]]
-        said = model.tell(data.collate(sets).to(device))
-        told = [Videoset(one.name, one.clips, row) for one, row in zip(sets, said, strict=True)]
-        batch = data.collate(told).to(device)
+        rows = model.generate(data.collate(sets).to(device))
+        captioned = [Videoset(one.name, one.clips, row) for one, row in zip(sets, rows, strict=True)]
+        batch = data.collate(captioned).to(device)
         A, memory = model.look(batch, "caption")
         streams = tuple(memory.streams)
         by_stream = torch.stack([A[:, :, place].sum(-1) for place in memory.streams.values()], -1)  # [B, L, streams]
         person = model.is_person(batch.tokens) & batch.token_mask
         other = batch.token_mask & ~person
         other[:, 0] = False  # START is not chosen
-        for kept, mask in ((people, person), (others, other)):
+        for columns, mask in ((people, person), (others, other)):
             for row, chosen in zip(by_stream, mask, strict=True):
                 if bool(chosen.any()):
                     share = row[chosen].sum(0).double().cpu().numpy()
-                    kept.append(share / share.sum())
+                    columns.append(share / share.sum())
     return StreamShares(streams, np.array(people).reshape(-1, len(streams)), np.array(others).reshape(-1, len(streams)))
 
 

@@ -51,7 +51,7 @@ class Streams:
         if not self.path.is_dir():
             hint = f"a folder with a store per stream: {', '.join(NAMES)} (.safetensors, .h5, or folders of .npy)"
             raise InputError("no such folder of streams", file=folder, hint=hint)
-        self.kept: dict[str, ClipFeatures] = {}
+        self.cache: dict[str, ClipFeatures] = {}
         self.size = 0  # bytes of what is kept
         self.files = {name: file for name in NAMES if (file := self.find(name)) is not None}
         if not self.files.keys() - {"text"}:
@@ -87,33 +87,33 @@ class Streams:
 
     def read(self, clip: str, most: int) -> ClipFeatures:
         """One clip; of its faces the first `most`. The last clips are kept: sets overlap."""
-        if clip in self.kept and len(self.kept[clip].face) <= most:
-            return self.kept[clip]
-        found = self.open(clip, most)
-        if len(found.face) < most:  # whole
-            self.kept[clip], self.size = found, self.size + size_of(found)
+        if clip in self.cache and len(self.cache[clip].face) <= most:
+            return self.cache[clip]
+        features = self.open(clip, most)
+        if len(features.face) < most:  # whole
+            self.cache[clip], self.size = features, self.size + size_of(features)
         while self.size > KEPT:
-            self.size -= size_of(self.kept.pop(next(iter(self.kept))))
-        return found
+            self.size -= size_of(self.cache.pop(next(iter(self.cache))))
+        return features
 
     def open(self, clip: str, most: int) -> ClipFeatures:
-        found: dict[str, Floats] = {}
+        arrays: dict[str, Floats] = {}
         for name in ("frame", "action"):
-            found[name] = self.stores[name][clip] if name in self.stores else np.zeros((0, 1), np.float32)
+            arrays[name] = self.stores[name][clip] if name in self.stores else np.zeros((0, 1), np.float32)
         if "face" not in self.stores or clip not in self.stores["face"]:
             none, dim = np.zeros(0), self.dim("face") or 1
             empty = np.zeros((0, dim), np.float32)
             box = np.zeros((0, 4), np.float32)
-            return ClipFeatures(clip, found["frame"], found["action"], empty, box, none, none.astype(np.int64))
+            return ClipFeatures(clip, arrays["frame"], arrays["action"], empty, box, none, none.astype(np.int64))
         face, box = self.stores["face"][clip], self.stores["box"][clip]
         if len(face) != len(box) or box.shape[1] not in (BOX, BOX + 1):
-            seen = f"{len(face)} faces and boxes of shape {list(box.shape)}"
+            problem = f"{len(face)} faces and boxes of shape {list(box.shape)}"
             hint = "a row a face: x1, y1, x2, y2, video frame, and maybe who it is"
-            raise InputError(seen, file=self.files["box"], video=clip, noun="clip", hint=hint)
+            raise InputError(problem, file=self.files["box"], video=clip, noun="clip", hint=hint)
         face, box = face[:most], box[:most]
         person = box[:, BOX].astype(np.int64) if box.shape[1] > BOX else np.full(len(face), -1, np.int64)
         at = box[:, 4].astype(np.float64)
-        return ClipFeatures(clip, found["frame"], found["action"], face, box[:, :4], at, person)
+        return ClipFeatures(clip, arrays["frame"], arrays["action"], face, box[:, :4], at, person)
 
 
 def size_of(clip: ClipFeatures) -> int:
@@ -176,7 +176,7 @@ class Videosets:
         """Of more faces in a window than the model looks at, the first ones count, as published."""
         most = self.config.faces
         store = self.streams.stores.get("face")
-        if "face" not in self.config.seen or store is None:
+        if "face" not in self.config.stream_names or store is None:
             return
         count = cache(lambda clip: store.count(clip) if clip in store else 0)
         for name in self.sets:
@@ -204,26 +204,26 @@ class Videosets:
         """Some clips of a set, in this order."""
         one = self.sets[name]
         assert one.clips is not None
-        seen, numbered = self.look([one.clips[k] for k in clips])
+        features, numbered = self.look([one.clips[k] for k in clips])
         if one.captions is None or self.use == "caption":
-            return Videoset(name, seen, numbered=numbered)
+            return Videoset(name, features, numbered=numbered)
         captions = [one.captions[k] for k in clips]
         tokens = self.pieces.encode(captions, name, blank=self.use != "train")
-        text = self.describe(name, one.captions, clips) if "text" in self.config.seen else None
-        return Videoset(name, seen, tokens, text, numbered)
+        text = self.describe(name, one.captions, clips) if "text" in self.config.stream_names else None
+        return Videoset(name, features, tokens, text, numbered)
 
     def look(self, clips: Sequence[str]) -> tuple[tuple[ClipFeatures, ...], bool]:
         """Features of clips, with people where the data do not say them; and whether they do."""
-        left, seen = self.config.faces, list[ClipFeatures]()
+        left, features = self.config.faces, list[ClipFeatures]()
         for clip in clips:
-            seen.append(self.streams.read(clip, left))
-            left -= len(seen[-1].face)
+            features.append(self.streams.read(clip, left))
+            left -= len(features[-1].face)
         eps = self.config.face_eps if self.relink is None else self.relink
-        numbered = self.relink is None and not any((one.person < 0).any() for one in seen)
+        numbered = self.relink is None and not any((one.person < 0).any() for one in features)
         if not numbered:
-            who = iter(link_faces(np.concatenate([one.face for one in seen]), eps))
-            seen = [replace(one, person=np.array([next(who) for _ in one.person], np.int64)) for one in seen]
-        return tuple(seen), numbered
+            who = iter(link_faces(np.concatenate([one.face for one in features]), eps))
+            features = [replace(one, person=np.array([next(who) for _ in one.person], np.int64)) for one in features]
+        return tuple(features), numbered
 
     def describe(self, name: str, captions: Sequence[str], clips: Sequence[int]) -> Floats | None:
         """The text features of the blanks of some clips. [blanks, C]"""
@@ -236,9 +236,9 @@ class Videosets:
         if self.embed is None:
             rows = self.streams.stores["text"][name]
             if len(rows) != sum(map(len, masked)):
-                seen = f"{len(rows)} rows for {sum(map(len, masked))} blanks"
+                problem = f"{len(rows)} rows for {sum(map(len, masked))} blanks"
                 hint = "a row a blank, in the order of the captions"
-                raise InputError(seen, file=self.streams.files["text"], video=name, noun="captionset", hint=hint)
+                raise InputError(problem, file=self.streams.files["text"], video=name, noun="captionset", hint=hint)
             ends = np.cumsum([0, *map(len, masked)])
             return np.concatenate([rows[ends[k] : ends[k + 1]] for k in clips])
         both = [text for k in clips for pair in masked[k] for text in pair]
@@ -265,18 +265,18 @@ def check_set(name: str, one: SetText, captions: bool) -> SetText:
         hint = 'say which clips it is about: "clips": ["film-0012", …]'
         raise InputError("no clips are named", video=name, noun="captionset", hint=hint)
     if captions and (one.captions is None or len(one.captions) != len(one.clips)):
-        seen = f"{len(one.captions or ())} captions for {len(one.clips)} clips"
-        raise InputError(seen, video=name, noun="captionset", hint="a caption a clip")
+        problem = f"{len(one.captions or ())} captions for {len(one.clips)} clips"
+        raise InputError(problem, video=name, noun="captionset", hint="a caption a clip")
     return one
 
 
-def only_seen(sets: Mapping[str, SetText], streams: Streams, skip: bool, notes: Notes) -> dict[str, SetText]:
+def only_complete(sets: Mapping[str, SetText], streams: Streams, skip: bool, notes: Notes) -> dict[str, SetText]:
     """The sets whose clips all have features; others are an error, or with `skip` left out and counted."""
-    kept: dict[str, SetText] = {}
+    complete: dict[str, SetText] = {}
     for name, one in sets.items():
         missing = next(((c, s) for c in one.clips or () if (s := streams.lacks(c)) is not None), None)
         if missing is None:
-            kept[name] = one
+            complete[name] = one
         elif not skip:
             file = streams.files[missing[1]]
             hint = "extract its features, or say --skip-missing"
@@ -285,9 +285,9 @@ def only_seen(sets: Mapping[str, SetText], streams: Streams, skip: bool, notes: 
             notes.add(
                 "{n} captionsets have clips without features and are left out, as --skip-missing says", name_id(name)
             )
-    if not kept:
+    if not complete:
         raise SpecError(f"none of the {len(sets)} captionsets has features in {streams.path}")
-    return kept
+    return complete
 
 
 def read_sets_of(path: str | Path, split: str, notes: Notes) -> dict[str, SetText]:

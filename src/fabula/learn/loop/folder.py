@@ -40,16 +40,16 @@ class Place:
         return {n: v / max(self.count, 1) for n, v in self.sums.items()}
 
 
-def place_of(told: Any, path: Path) -> Place:
+def place_of(saved: Any, path: Path) -> Place:
     """Where training stood, as the header tells it."""
-    whole = isinstance(told, dict) and told.keys() == {f.name for f in fields(Place)}
+    whole = isinstance(saved, dict) and saved.keys() == {f.name for f in fields(Place)}
     counts = ("epoch", "batch", "step", "count", "stale")
-    whole = whole and all(type(told[n]) is int and 0 <= told[n] < 1 << 53 for n in counts)
+    whole = whole and all(type(saved[n]) is int and 0 <= saved[n] < 1 << 53 for n in counts)
     tables = ("sums", "line", "best")
-    whole = whole and all(isinstance(told[n], dict) and all(map(is_number, told[n].values())) for n in tables)
+    whole = whole and all(isinstance(saved[n], dict) and all(map(is_number, saved[n].values())) for n in tables)
     if not whole:
         raise InputError("its header does not say where training stood", file=path, hint=checkpoint.AGAIN)
-    return Place(**told)
+    return Place(**saved)
 
 
 def is_number(value: Any) -> bool:
@@ -58,33 +58,33 @@ def is_number(value: Any) -> bool:
 
 def describe_run(model: nn.Module, settings: Settings, about: Mapping[str, Any]) -> dict[str, Any]:
     """config.json."""
-    told = {
+    description = {
         "fabula": fabula.__version__,
         "model": model.name,
         "config": asdict(model.config),  # type: ignore[call-overload]
         "settings": asdict(settings),
         **about,
     }
-    made: dict[str, Any] = json.loads(json.dumps(told))  # tuples as the file has them
-    return made
+    as_read: dict[str, Any] = json.loads(json.dumps(description))  # tuples as the file has them
+    return as_read
 
 
 def prepare_folder(run: Run, model: nn.Module, settings: Settings, about: Mapping[str, Any], first: bool) -> None:
     """The run's folder. A run that is there is continued when asked to, replaced when told to, never by accident."""
-    asked = describe_run(model, settings, about)
+    wanted = describe_run(model, settings, about)
     out = run.out
     there = out / "config.json"
     if run.resume:
         if not there.exists():
             raise InputError("no run to resume here", file=out, hint="leave --resume out to begin one")
-        must_agree(load_json(there), asked, there)
+        must_agree(load_json(there), wanted, there)
         return
     if not first:
         return
     with name_write_failures(out):
         clear_folder(run)
         out.mkdir(parents=True, exist_ok=True)
-    dump_json(there, asked, indent=1)
+    dump_json(there, wanted, indent=1)
 
 
 def clear_folder(run: Run) -> None:
@@ -100,25 +100,27 @@ def clear_folder(run: Run) -> None:
             file.unlink(missing_ok=True)
 
 
-def must_agree(kept: Mapping[str, Any], wanted: Mapping[str, Any], file: Path) -> None:
+def must_agree(saved: Mapping[str, Any], wanted: Mapping[str, Any], file: Path) -> None:
     """A run is resumed with what it was begun with. `epochs` may grow; what does not change the curve is free."""
-    if not isinstance(kept, dict) or not all(isinstance(kept.get(part), dict) for part in ("config", "settings")):
+    if not isinstance(saved, dict) or not all(isinstance(saved.get(part), dict) for part in ("config", "settings")):
         hint = "say --overwrite to begin the run anew, or choose another --out"
         raise InputError("is damaged: it does not say what the run was begun with", file=file, hint=hint)
-    if kept.get("model") != wanted["model"]:
-        was = shown(kept.get("model"))
+    if saved.get("model") != wanted["model"]:
+        was = shown(saved.get("model"))
         hint = f"resume with --model {was}, or choose another --out"
         raise InputError(f"a run of the model {was}, not {wanted['model']!r}", file=file, hint=hint)
-    if "recipe" in kept:
-        must_match(kept["recipe"], wanted.get("recipe"), told=False)
+    if "recipe" in saved:
+        must_match(saved["recipe"], wanted.get("recipe"), told=False)
     for part in ("config", "settings"):
         for name, value in wanted[part].items():
-            if kept[part].get(name) != value and not (part == "settings" and name in FREE):
-                seen = f"{name} {tell_difference(kept[part].get(name), value)}"
-                raise InputError(seen, file=file, hint="resume with the settings and data of the run, or begin another")
+            if saved[part].get(name) != value and not (part == "settings" and name in FREE):
+                problem = f"{name} {describe_difference(saved[part].get(name), value)}"
+                raise InputError(
+                    problem, file=file, hint="resume with the settings and data of the run, or begin another"
+                )
 
 
-def tell_difference(then: Any, now: Any) -> str:
+def describe_difference(then: Any, now: Any) -> str:
     """How a value differs from what it was; of long lists where."""
     if isinstance(then, list) and isinstance(now, list) and max(len(then), len(now)) > 8:
         first = next((i for i, (a, b) in enumerate(zip(then, now, strict=False)) if a != b), None)

@@ -34,8 +34,8 @@ def batches(n: int, settings: Settings, epoch: int, rank: int = 0, world: int = 
 
 def seed_of(seed: int, epoch: int, item: int) -> int:
     """63 bits that no other (seed, epoch, item) has."""
-    made = hashlib.blake2b(f"{seed} {epoch} {item}".encode(), digest_size=8).digest()
-    return int.from_bytes(made, "little") >> 1
+    digest = hashlib.blake2b(f"{seed} {epoch} {item}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little") >> 1
 
 
 class Seeded(Dataset[Any]):

@@ -46,14 +46,14 @@ def is_installed(module: str) -> bool:
 
 def open_trackers(run: Run, config: Mapping[str, Any], step: int) -> list[Tracker]:
     """Those that were asked for. What they were told after `step` is told again."""
-    made: list[Tracker] = []
+    trackers: list[Tracker] = []
     if run.tensorboard:
-        made.append(TensorBoard(run.out / "tensorboard", step))
+        trackers.append(TensorBoard(run.out / "tensorboard", step))
     if run.wandb is not None:
-        made.append(Wandb(run, run.wandb, config))
+        trackers.append(Wandb(run, run.wandb, config))
     if run.mlflow is not None:
-        made.append(Mlflow(run, run.mlflow, config))
-    return made
+        trackers.append(Mlflow(run, run.mlflow, config))
+    return trackers
 
 
 class TensorBoard:
@@ -112,15 +112,15 @@ class Mlflow:
 def recall_id(run: Run, tracker: str) -> str | None:
     """The name that a tracker gave to the run that is resumed."""
     path = run.out / TRACKING
-    kept = load_json(path) if run.resume and path.exists() else {}
-    found = kept.get(tracker) if isinstance(kept, dict) else None
-    return found if isinstance(found, str) else None
+    ids = load_json(path) if run.resume and path.exists() else {}
+    id = ids.get(tracker) if isinstance(ids, dict) else None
+    return id if isinstance(id, str) else None
 
 
 def keep_id(run: Run, tracker: str, id: str) -> None:
     path = run.out / TRACKING
-    kept = load_json(path) if path.exists() else {}
-    dump_json(path, {**(kept if isinstance(kept, dict) else {}), tracker: id})
+    ids = load_json(path) if path.exists() else {}
+    dump_json(path, {**(ids if isinstance(ids, dict) else {}), tracker: id})
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -58,8 +58,8 @@ def seed_of_process(seed: int, rank: int) -> int:
     rank) has, so that a run with the next seed does not draw what this one's second process draws."""
     if rank == 0:
         return seed
-    made = hashlib.blake2b(f"{seed} process {rank}".encode(), digest_size=8).digest()
-    return int.from_bytes(made, "little") >> 1
+    digest = hashlib.blake2b(f"{seed} process {rank}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little") >> 1
 
 
 def leave_group() -> None:
@@ -79,10 +79,10 @@ def gather(mine: Any) -> list[Any]:
 
 def deal_back(shares: list[list[Any]]) -> list[Any]:
     """Units rank, rank + world, … of each process, put back into their order."""
-    made: list[Any] = [None] * sum(map(len, shares))
+    answers: list[Any] = [None] * sum(map(len, shares))
     for rank, share in enumerate(shares):
-        made[rank :: len(shares)] = share
-    return made
+        answers[rank :: len(shares)] = share
+    return answers
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -88,10 +88,10 @@ def make_optimizer(model: nn.Module, settings: Settings) -> torch.optim.Optimize
     if s.optimizer == "bertadam":
         return BertAdam(groups_of(model, s), s.lr, s.betas, s.eps, s.weight_decay, s.clip_norm)
     kind: Any = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "bert": BertAdamW}[s.optimizer]
-    made: torch.optim.Optimizer = kind(
+    optimizer: torch.optim.Optimizer = kind(
         groups_of(model, s), lr=s.lr, betas=s.betas, eps=s.eps, weight_decay=s.weight_decay
     )
-    return made
+    return optimizer
 
 
 def groups_of(model: nn.Module, settings: Settings) -> list[dict[str, Any]]:
@@ -99,8 +99,8 @@ def groups_of(model: nn.Module, settings: Settings) -> list[dict[str, Any]]:
     own = getattr(model, "parameter_groups", None)
     if own is not None:
         groups: list[dict[str, Any]] = own(settings)
-        told = [id(p) for group in groups for p in group["params"]]
-        if sorted(told) != sorted(id(p) for p in model.parameters() if p.requires_grad):
+        grouped = [id(p) for group in groups for p in group["params"]]
+        if sorted(grouped) != sorted(id(p) for p in model.parameters() if p.requires_grad):
             raise SpecError("the model's parameter_groups leave parameters out, or name one twice")
         return groups
     every = [p for p in model.parameters() if p.requires_grad]

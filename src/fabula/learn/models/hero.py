@@ -41,8 +41,8 @@ from torch import Tensor, nn
 
 from fabula.core.errors import SpecError
 from fabula.core.moments import Ranking
-from fabula.learn.retrieval.asked import predict_own
 from fabula.learn.retrieval.contract import Batch, Ends, Labels, Queries, Videos, best_clip
+from fabula.learn.retrieval.queries import predict_own
 
 CLS, PAD = 0, 1  # RoBERTa's <s> and <pad>
 NOTHING = -1e4  # logit of a frame that is not there, and what attention adds where nothing may be seen
@@ -320,9 +320,9 @@ class Model(nn.Module):
         if c.ids <= PAD + 1:
             raise SpecError(f"a vocabulary of {c.ids} words; ids 0 and 1 are no words")
         if c.max_clips > min(c.frame_positions, c.positions) or c.max_words + 1 > c.positions:
-            seen = f"{c.max_clips} clips or {c.max_words} words and CLS"
+            limits = f"{c.max_clips} clips or {c.max_words} words and CLS"
             hint = "set frame_positions and positions larger"
-            raise SpecError(f"{seen} do not fit into {c.frame_positions} and {c.positions} positions; {hint}")
+            raise SpecError(f"{limits} do not fit into {c.frame_positions} and {c.positions} positions; {hint}")
         self.cross = CrossModal(c)
         self.raw = Projection(c.feature_dim, c)
         self.time_positions, self.time = Positions(c.positions, c), Stack(c, c.time_layers)
@@ -349,19 +349,19 @@ class Model(nn.Module):
     def parameter_groups(self, settings: Any) -> list[dict[str, Any]]:
         """No decay of biases and norms."""
         norms = {id(p) for m in self.modules() if isinstance(m, nn.LayerNorm) for p in m.parameters()}
-        some: list[Tensor] = []
+        group: list[Tensor] = []
         none: list[Tensor] = []
         for name, p in self.named_parameters():
-            (none if id(p) in norms or name.endswith("bias") else some).append(p)
-        return [{"params": some, "weight_decay": settings.weight_decay}, {"params": none, "weight_decay": 0.0}]
+            (none if id(p) in norms or name.endswith("bias") else group).append(p)
+        return [{"params": group, "weight_decay": settings.weight_decay}, {"params": none, "weight_decay": 0.0}]
 
     # -- what a retriever does ----------------------------------------------------------------------------------------
 
     def encode_query(self, query: Tensor, mask: Tensor) -> Queries:
         """Ids of words, without the CLS that is put before them here. [Q, L], [Q, L]"""
         ids = F.pad(query.masked_fill(~mask, PAD), (1, 0), value=CLS)  # [Q, 1 + L]
-        seen = F.pad(mask, (1, 0), value=True)
-        q = self.pool(self.cross.read_words(ids, seen), seen)  # [Q, H]
+        padded_mask = F.pad(mask, (1, 0), value=True)
+        q = self.pool(self.cross.read_words(ids, padded_mask), padded_mask)  # [Q, H]
         return Queries(F.normalize(q, dim=-1, eps=1e-5), self.span_query(q))
 
     def encode_video(self, features: Tensor, mask: Tensor) -> Videos:

@@ -96,11 +96,11 @@ class Config:
     compat_all_seps: bool = False  # END after `clips` [SEP] even in a set with fewer clips
 
     def __post_init__(self) -> None:
-        seen = self.seen
-        unknown = [name for name in seen if name not in STREAMS]
-        if unknown or not seen:
+        names = self.stream_names
+        unknown = [name for name in names if name not in STREAMS]
+        if unknown or not names:
             raise SpecError(f"streams is {self.streams!r}; say some of {', '.join(STREAMS)}, with commas")
-        if self.task != "fitb" and not set(seen) - {"text"}:
+        if self.task != "fitb" and not set(names) - {"text"}:
             raise SpecError("captions are told from what is seen, and streams is text alone; say task=fitb")
         if self.vocabulary and len(self.vocabulary) != self.words:
             raise SpecError(f"words is {self.words}, the vocabulary has {len(self.vocabulary)}")
@@ -117,10 +117,10 @@ class Config:
         return replace(small, **changes)
 
     @property
-    def seen(self) -> tuple[str, ...]:
+    def stream_names(self) -> tuple[str, ...]:
         """The streams by name, in the order of the memory."""
-        given = [name.strip() for name in self.streams.split(",") if name.strip()]
-        return tuple(sorted(set(given), key=lambda name: STREAMS.index(name) if name in STREAMS else -1))
+        names = [name.strip() for name in self.streams.split(",") if name.strip()]
+        return tuple(sorted(set(names), key=lambda name: STREAMS.index(name) if name in STREAMS else -1))
 
     @property
     def blank(self) -> int:
@@ -182,8 +182,8 @@ class Attention(nn.Module):
             a = a.masked_fill(~allowed, -math.inf) if allowed is not None else a
             A.append(a.softmax(-1).mean(1))
         y = F.scaled_dot_product_attention(q, *kv, attn_mask=allowed, dropout_p=self.dropout if self.training else 0.0)
-        made: Tensor = self.out(y.transpose(1, 2).flatten(2))
-        return made
+        projected: Tensor = self.out(y.transpose(1, 2).flatten(2))
+        return projected
 
 
 class FeedForward(nn.Module):
@@ -251,7 +251,7 @@ class Answer:
 
     name: str
     filled: tuple[int, ...] | None = None  # a token per blank
-    said: tuple[int, ...] | None = None  # a captionset, START and END included
+    caption_tokens: tuple[int, ...] | None = None  # a captionset, START and END included
 
 
 class Model(nn.Module):
@@ -277,7 +277,7 @@ class Model(nn.Module):
             "face": config.face_dim,
             "frame": config.frame_dim,
         }
-        streams = [s for s in config.seen if config.task != "caption" or s != "text"]
+        streams = [s for s in config.stream_names if config.task != "caption" or s != "text"]
         self.inputs = nn.ModuleDict({stream: nn.Linear(dims[stream], D) for stream in streams})
         self.kind = nn.Embedding(len(STREAMS) - (config.task == "caption"), D)
         self.clip = nn.Embedding(config.clips + 1, D)
@@ -393,8 +393,8 @@ class Model(nn.Module):
     def predict(self, batch: Batch) -> list[Answer]:
         """What the model is trained for: blanks filled in, captions told, or both."""
         filled = self.fill(batch) if "fitb" in self.passes else [None] * len(batch.names)
-        said = self.tell(batch) if "caption" in self.passes else [None] * len(batch.names)
-        return [Answer(*one) for one in zip(batch.names, filled, said, strict=True)]
+        rows = self.generate(batch) if "caption" in self.passes else [None] * len(batch.names)
+        return [Answer(*one) for one in zip(batch.names, filled, rows, strict=True)]
 
     @torch.no_grad()
     def fill(self, batch: Batch, known: Tensor | None = None) -> list[tuple[int, ...]]:
@@ -412,14 +412,14 @@ class Model(nn.Module):
             rows = torch.tensor([b for b, at in enumerate(place) if k < len(at)], device=tokens.device)
             at = torch.tensor([at[k] for at in place if k < len(at)], device=tokens.device)
             until = int(at.max())  # what is read: tokens before the blank
-            some = Memory(memory.x[rows], memory.real[rows], memory.streams, memory.raw[rows])
-            h = self.decode(tokens[rows, :until], batch.token_clip[rows, :until], some)
+            chosen = Memory(memory.x[rows], memory.real[rows], memory.streams, memory.raw[rows])
+            h = self.decode(tokens[rows, :until], batch.token_clip[rows, :until], chosen)
             best = self.person_logits(h[torch.arange(len(rows), device=at.device), at - 1]).argmax(-1)
             tokens[rows, at] = self.person_tokens(best)
         return [tuple(tokens[b, at].tolist()) for b, at in enumerate(place)]
 
     @torch.no_grad()
-    def tell(self, batch: Batch, begin: Sequence[Sequence[int]] | None = None) -> list[tuple[int, ...]]:
+    def generate(self, batch: Batch, begin: Sequence[Sequence[int]] | None = None) -> list[tuple[int, ...]]:
         """A captionset for every videoset, greedily or by beams (eq. 14): START … END, or as long as it may be.
 
         `begin` is how each begins, START included, where that is known.
@@ -439,8 +439,8 @@ class Model(nn.Module):
         for t in range(G, self.config.tokens):
             best = tape.read(tokens[:, -1:], clip[:, None]).argmax(-1)
             best = torch.where(clip >= last, self.config.end, best)  # every caption is told
-            given = torch.tensor([row[t] if t < len(row) else -1 for row in begin], device=best.device)
-            best = torch.where(given >= 0, given, best)
+            forced = torch.tensor([row[t] if t < len(row) else -1 for row in begin], device=best.device)
+            best = torch.where(forced >= 0, forced, best)
             best = torch.where(ended, 0, best)
             tokens = torch.cat([tokens, best[:, None]], 1)
             clip = (clip + (best == self.config.sep)).clamp(max=self.config.clips)
@@ -457,10 +457,10 @@ class Model(nn.Module):
         K, end = self.config.beam, self.config.end
         one = Memory(memory.x[[b]], memory.real[[b]], memory.streams, memory.raw[[b]])
         tape = Tape(self, one)
-        given = torch.tensor([list(begin)], device=memory.x.device)
-        clips = (given == self.config.sep).cumsum(1).clamp(max=self.config.clips)
+        prefix = torch.tensor([list(begin)], device=memory.x.device)
+        clips = (prefix == self.config.sep).cumsum(1).clamp(max=self.config.clips)
         if len(begin) > 1:
-            tape.read(given[:, :-1], clips[:, :-1])
+            tape.read(prefix[:, :-1], clips[:, :-1])
         seps = list(begin).count(self.config.sep)
         beams: list[tuple[float, tuple[int, ...], int]] = [(0.0, tuple(begin), seps)]  # log-probability, tokens, [SEP]s
         done: list[tuple[float, tuple[int, ...]]] = []
@@ -568,8 +568,8 @@ READS = ("inputs.", "kind.", "clip.", "segment.", "cluster.", "box.", "encoder."
 def official_name(theirs: str) -> str | None:
     """Our name of a tensor of the published state dict; None for one that the published program never reads."""
     for pattern, ours in OFFICIAL:
-        if found := re.fullmatch(pattern, theirs):
-            return found.expand(ours)
+        if match := re.fullmatch(pattern, theirs):
+            return match.expand(ours)
     if any(re.fullmatch(pattern, theirs) for pattern in UNUSED):
         return None
     raise SpecError(f"the state has a tensor {theirs!r}, which is none of MICap's; is it a checkpoint of its code?")
@@ -589,9 +589,9 @@ def read_sizes(state: Mapping[str, Tensor], people: int = 11) -> dict[str, Any]:
     def count(stack: str) -> int:
         return len({name.split(".")[1] for name in state if name.startswith(f"{stack}.")})
 
-    words, told = size("word.weight"), size("head.weight")
-    task = "fitb" if told != words else "caption" if size("kind.weight") < len(STREAMS) else "joint"
-    people = told - 1 if task == "fitb" else people
+    words, outputs = size("word.weight"), size("head.weight")
+    task = "fitb" if outputs != words else "caption" if size("kind.weight") < len(STREAMS) else "joint"
+    people = outputs - 1 if task == "fitb" else people
     return {
         "task": task, "hidden": size("word.weight", 1), "people": people, "words": words - SPECIALS - people - 2,
         "text_dim": size("inputs.text.weight", 1), "action_dim": size("inputs.action.weight", 1),
@@ -605,8 +605,10 @@ def read_sizes(state: Mapping[str, Tensor], people: int = 11) -> dict[str, Any]:
 
 def idle_weights(config: Config) -> tuple[str, ...]:
     """How the names of published weights begin that a model of this config has no place for."""
-    unseen = [f"inputs.{s}." for s in STREAMS if s not in config.seen or (s == "text" and config.task == "caption")]
-    faces = () if "face" in config.seen else ("cluster.", "box.")
+    unseen = [
+        f"inputs.{s}." for s in STREAMS if s not in config.stream_names or (s == "text" and config.task == "caption")
+    ]
+    faces = () if "face" in config.stream_names else ("cluster.", "box.")
     return (*unseen, *faces, *(() if config.encoder else ("encoder.",)))
 
 

@@ -50,8 +50,8 @@ from fabula.learn.models.xml import (
     span_loss,
     weigh,
 )
-from fabula.learn.retrieval.asked import predict_own
 from fabula.learn.retrieval.contract import Batch, Queries, Videos, best_clip, hide
+from fabula.learn.retrieval.queries import predict_own
 
 
 @dataclass(frozen=True)
@@ -155,8 +155,8 @@ class Model(nn.Module):
 
     def span_logits(self, query: Tensor, clips: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         z = (clips @ query[..., None])[..., 0]  # [..., T]
-        found: tuple[Tensor, Tensor] = self.boundaries(z, mask.expand(z.shape))
-        return found
+        logits: tuple[Tensor, Tensor] = self.boundaries(z, mask.expand(z.shape))
+        return logits
 
     def predict(self, batch: Batch) -> list[Ranking]:
         """Moments of each query's own video; a corpus is searched by retrieval/search.py."""

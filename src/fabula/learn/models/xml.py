@@ -33,8 +33,8 @@ from torch import Tensor, nn
 
 from fabula.core.errors import SpecError
 from fabula.core.moments import Ranking
-from fabula.learn.retrieval.asked import predict_own
 from fabula.learn.retrieval.contract import Batch, Ends, Labels, Queries, Videos, best_clip, hide
+from fabula.learn.retrieval.queries import predict_own
 
 
 @dataclass(frozen=True)
@@ -115,13 +115,13 @@ class Attention(nn.Module):
         self.query, self.key, self.value = (nn.Linear(hidden, hidden) for _ in range(3))
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self, x: Tensor, memory: Tensor, seen: Tensor) -> Tensor:
+    def forward(self, x: Tensor, memory: Tensor, mask: Tensor) -> Tensor:
         def split(y: Tensor) -> Tensor:
             return y.view(*y.shape[:2], self.heads, -1).transpose(1, 2)  # [B, heads, T, d]
 
         q, k, v = split(self.query(x)), split(self.key(memory)), split(self.value(memory))
         scores = q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])  # [B, heads, T, T]
-        scores = scores + (1.0 - seen[:, None].to(scores.dtype)) * -10_000.0
+        scores = scores + (1.0 - mask[:, None].to(scores.dtype)) * -10_000.0
         y: Tensor = (self.dropout(scores.softmax(-1)) @ v).transpose(1, 2).flatten(-2)
         return y
 
@@ -214,13 +214,13 @@ def retrieval_losses(scores: Tensor, batch: Batch, config: Any, hard: bool) -> d
     rivals = find_rivals(batch.videos, len(scores), config.rivals, scores.device)
     positive, rows = scores.diagonal(), torch.arange(len(scores), device=scores.device)
     if batch.negatives is None:
-        video, some = draw_negatives(scores, rivals, pool)
+        video, drawn = draw_negatives(scores, rivals, pool)
         query, any_ = draw_negatives(scores.T, rivals.T, pool)
     else:
         video, query = batch.negatives
-        some = any_ = torch.ones_like(positive, dtype=torch.bool)
+        drawn = any_ = torch.ones_like(positive, dtype=torch.bool)
     return {
-        "videos": ranking_loss(positive, scores[rows, video], some, config),
+        "videos": ranking_loss(positive, scores[rows, video], drawn, config),
         "queries": ranking_loss(positive, scores[query, rows], any_, config),
     }
 
@@ -278,8 +278,8 @@ class Model(nn.Module):
 
     def span_logits(self, query: Tensor, clips: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         z = (clips @ query[..., None])[..., 0]  # [..., T]
-        found: tuple[Tensor, Tensor] = self.boundaries(z, mask.expand(z.shape))
-        return found
+        logits: tuple[Tensor, Tensor] = self.boundaries(z, mask.expand(z.shape))
+        return logits
 
     def predict(self, batch: Batch) -> list[Ranking]:
         """Moments of each query's own video; a corpus is searched by retrieval/search.py."""
@@ -307,11 +307,11 @@ def weigh(parts: Mapping[str, Tensor], weights: Mapping[str, float]) -> Tensor:
 def group_by_decay(model: nn.Module, settings: Any) -> list[dict[str, Any]]:
     """Weights that decay, and biases and norms, which do not."""
     norms = {id(p) for m in model.modules() if isinstance(m, nn.LayerNorm) for p in m.parameters()}
-    some: list[nn.Parameter] = []
+    decayed: list[nn.Parameter] = []
     none: list[nn.Parameter] = []
     for name, p in model.named_parameters():
-        (none if id(p) in norms or name.endswith("bias") else some).append(p)
-    return [{"params": some, "weight_decay": settings.weight_decay}, {"params": none, "weight_decay": 0.0}]
+        (none if id(p) in norms or name.endswith("bias") else decayed).append(p)
+    return [{"params": decayed, "weight_decay": settings.weight_decay}, {"params": none, "weight_decay": 0.0}]
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -105,17 +105,17 @@ def ece(bins: Sequence[Bin]) -> float:
     return math.fsum(b.captions * abs(b.probability - b.true) for b in bins) / max(1, n)
 
 
-def write_calibration(path: Path, made: Calibration) -> None:
-    write_text(path, [json.dumps(asdict(made), indent=2) + "\n"])
+def write_calibration(path: Path, calibration: Calibration) -> None:
+    write_text(path, [json.dumps(asdict(calibration), indent=2) + "\n"])
 
 
 def read_calibration(path: Path, weights: str) -> Calibration:
     """A calibration of these weights; one of others is refused."""
     source = Source(check_path(path), noun="calibration")
-    told: dict[str, Any] = source.mapping(load_json(source.path), "the file", hint=HINT)
-    numbers = {name: source.number(source.entry(told, name), name) for name in ("a", "b", "captions")}
-    if told.get("kind") not in KINDS:
+    fields: dict[str, Any] = source.mapping(load_json(source.path), "the file", hint=HINT)
+    numbers = {name: source.number(source.entry(fields, name), name) for name in ("a", "b", "captions")}
+    if fields.get("kind") not in KINDS:
         raise InputError("no calibration", file=path, hint=HINT)
-    if told.get("weights") != weights:
+    if fields.get("weights") != weights:
         raise InputError("a calibration of another model", file=path, hint="fit one with this model: --fit FILE")
-    return Calibration(str(told["kind"]), numbers["a"], numbers["b"], int(numbers["captions"]), weights)
+    return Calibration(str(fields["kind"]), numbers["a"], numbers["b"], int(numbers["captions"]), weights)

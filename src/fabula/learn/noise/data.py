@@ -31,7 +31,7 @@ class Example:
     video: str
     clips: Tensor  # [T, C]
     texts: list[Tensor]  # [L, E] each
-    said: str  # the first caption, normalised
+    caption: str  # the first caption, normalised
 
 
 class Shown:
@@ -46,8 +46,8 @@ class Shown:
         every = self.clips[query.video]
         window = cut_windows_of(query)[0]
         if window[0] >= len(every) * self.config.clip:
-            seen = f"begins at {window[0]:g} s, after the last of its {len(every)} clips"
-            raise InputError(seen, video=query.id, noun="moment", hint="use features of the same video")
+            problem = f"begins at {window[0]:g} s, after the last of its {len(every)} clips"
+            raise InputError(problem, video=query.id, noun="moment", hint="use features of the same video")
         first, last = label_spans(window, self.config.clip, len(every), "inside")
         part = every[first : last + 1]
         if len(part) > self.config.max_clips:
@@ -75,10 +75,10 @@ class Pairs:
     def __getitem__(self, i: int) -> Example:
         query = self.queries[i]
         texts = self.texts[query.id]
-        said = texts.true[int(torch.randint(len(texts.true), ()))]
+        caption = texts.true[int(torch.randint(len(texts.true), ()))]
         wrong = [w for kind in KINDS for w in draw([w.text for w in texts.wrong if w.kind == kind], self.hard)]
-        read = [self.shown.read(text, query.id) for text in (said, *wrong)]
-        return Example(str(query.id), query.video, self.shown.show(query), read, normalise(said))
+        read = [self.shown.read(text, query.id) for text in (caption, *wrong)]
+        return Example(str(query.id), query.video, self.shown.show(query), read, normalise(caption))
 
     @property
     def hard(self) -> int:
@@ -111,14 +111,14 @@ class Judged:
         return gather(examples, [e.texts for e in examples])
 
 
-def draw(some: Sequence[str], n: int) -> list[str]:
+def draw(texts: Sequence[str], n: int) -> list[str]:
     """n of them by chance, all where there are fewer."""
-    return [some[k] for k in torch.randperm(len(some))[:n].tolist()]
+    return [texts[k] for k in torch.randperm(len(texts))[:n].tolist()]
 
 
 def gather(examples: Sequence[Example], *groups: Sequence[Sequence[Tensor]]) -> Batch:
     """A batch of clips, with the captions of one group after those of another."""
-    every: list[Any] = [(i, text) for group in groups for i, some in enumerate(group) for text in some]
+    every: list[Any] = [(i, text) for group in groups for i, captions in enumerate(group) for text in captions]
     video, video_mask = pad_rows([e.clips for e in examples])
     texts, texts_mask = pad_rows([text for _, text in every])
     owner = torch.tensor([i for i, _ in every])
@@ -127,11 +127,11 @@ def gather(examples: Sequence[Example], *groups: Sequence[Sequence[Tensor]]) -> 
 
 def find_rivals(examples: Sequence[Example]) -> Tensor:
     """Who may be a negative of whom: another video, other words. [B, B]"""
-    videos, said = ({name: i for i, name in enumerate(dict.fromkeys(names))} for names in columns(examples))
+    videos, captions = ({name: i for i, name in enumerate(dict.fromkeys(names))} for names in columns(examples))
     a = torch.tensor([videos[e.video] for e in examples])
-    b = torch.tensor([said[e.said] for e in examples])
+    b = torch.tensor([captions[e.caption] for e in examples])
     return (a[:, None] != a) & (b[:, None] != b)
 
 
 def columns(examples: Sequence[Example]) -> tuple[list[str], list[str]]:
-    return [e.video for e in examples], [e.said for e in examples]
+    return [e.video for e in examples], [e.caption for e in examples]

@@ -42,8 +42,8 @@ def draw_reliability(curves: Mapping[str, Sequence[Bin]], title: str) -> str:
         parts.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="1.5"/>')
         for b in bins:
             cx, cy = at(b.probability, b.true).split(",")
-            told = f"probability {b.probability:.3f}: {b.true:.1%} of {b.captions:,} captions are true"
-            parts.append(f'<circle cx="{cx}" cy="{cy}" r="3" fill="{colour}"><title>{told}</title></circle>')
+            label = f"probability {b.probability:.3f}: {b.true:.1%} of {b.captions:,} captions are true"
+            parts.append(f'<circle cx="{cx}" cy="{cy}" r="3" fill="{colour}"><title>{label}</title></circle>')
         low = EDGE + SIDE + 52 + 18 * n
         parts.append(f'<rect x="{EDGE}" y="{low - 9}" width="10" height="10" fill="{colour}"/>')
         parts.append(f'<text x="{EDGE + 16}" y="{low}">{escape(name)}: ECE {ece(bins):.3f}</text>')

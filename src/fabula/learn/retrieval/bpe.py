@@ -48,14 +48,14 @@ def open_bpe(vocabulary: Path, merges: Path) -> Callable[[str], list[int]]:
     except ImportError:
         raise MissingExtra("RoBERTa's tokens", "learn") from None
     try:
-        made = Tokenizer(models.BPE.from_file(str(vocabulary), str(merges), unk_token="<unk>"))
+        tokenizer = Tokenizer(models.BPE.from_file(str(vocabulary), str(merges), unk_token="<unk>"))
     except Exception as error:  # the library raises its own kind of nothing in particular
-        said = " ".join(str(error).split())[:120]
-        raise InputError(f"no merges of this vocabulary ({said})", file=merges, hint="use RoBERTa's own") from None
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        reason = " ".join(str(error).split())[:120]
+        raise InputError(f"no merges of this vocabulary ({reason})", file=merges, hint="use RoBERTa's own") from None
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
 
     def encode(text: str) -> list[int]:
-        ids: list[int] = made.encode(text, add_special_tokens=False).ids
+        ids: list[int] = tokenizer.encode(text, add_special_tokens=False).ids
         return ids
 
     return encode

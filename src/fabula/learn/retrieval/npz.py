@@ -49,14 +49,14 @@ class NpzFeatures(Mapping[str, Frames]):
         try:
             with (self.path / f"{name}.npz").open("rb") as file, np.load(file, allow_pickle=False) as archive:
                 wanted = (self._array,) if self._array else ARRAYS
-                found = next((a for a in wanted if a in archive), None)
-                if found is None:
+                key = next((a for a in wanted if a in archive), None)
+                if key is None:
                     raise ValueError(f"it holds {', '.join(archive) or 'nothing'}, not {' or '.join(map(str, wanted))}")
-                raw = archive[found]
+                raw = archive[key]
         except Exception as error:  # zipfile, its unpackers and numpy's header raise what they like
-            said = " ".join(str(error).split())[:120] or type(error).__name__
+            reason = " ".join(str(error).split())[:120] or type(error).__name__
             hint = "extract its features again"
-            raise InputError(f"unreadable features ({said})", file=self.path, video=id, hint=hint) from None
+            raise InputError(f"unreadable features ({reason})", file=self.path, video=id, hint=hint) from None
         return check_features(raw, id, self.path, self._dim)
 
     def count(self, id: str) -> int:

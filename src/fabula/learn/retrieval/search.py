@@ -16,7 +16,7 @@ from torch import Tensor
 
 from fabula.core.errors import SpecError
 from fabula.learn.retrieval.contract import Queries, Retriever, Videos, pad_rows
-from fabula.learn.retrieval.decode import Decoding, Found, rank_moments, score_spans, to_seconds
+from fabula.learn.retrieval.decode import Decoding, RankedMoments, rank_moments, score_spans, to_seconds
 
 ROOM = 16_000_000  # numbers of one block: 64 MB
 
@@ -86,7 +86,7 @@ def encode_corpus(
     durations: list[float] = []
     owner: list[int] = []
     offset: list[int] = []
-    made: list[Videos] = []
+    parts: list[Videos] = []
 
     def windows() -> Iterator[Window]:
         for i, (name, clips, duration) in enumerate(videos):
@@ -96,28 +96,28 @@ def encode_corpus(
                 yield Window(i, start, clips[start:end])
             watch(i + 1)
 
-    for some in batch_rows(windows(), batch_size):
-        features, mask = pad_rows([w.clips for w in some], pad_to)
+    for window_batch in batch_rows(windows(), batch_size):
+        features, mask = pad_rows([w.clips for w in window_batch], pad_to)
         device = next(model.parameters()).device  # type: ignore[attr-defined]
         with torch.inference_mode():
-            made.append(model.encode_video(features.to(device), mask.to(device)))
-        owner += [w.video for w in some]
-        offset += [w.offset for w in some]
-    if not made:
+            parts.append(model.encode_video(features.to(device), mask.to(device)))
+        owner += [w.video for w in window_batch]
+        offset += [w.offset for w in window_batch]
+    if not parts:
         raise SpecError("no video to search")
-    T = max(v.mask.shape[1] for v in made)
-    return Corpus(names, torch.tensor(durations), join_videos(made, T), torch.tensor(owner), torch.tensor(offset))
+    T = max(v.mask.shape[1] for v in parts)
+    return Corpus(names, torch.tensor(durations), join_videos(parts, T), torch.tensor(owner), torch.tensor(offset))
 
 
 def batch_rows(windows: Iterable[Window], size: int) -> Iterator[list[Window]]:
-    some: list[Window] = []
+    pending: list[Window] = []
     for window in windows:
-        some.append(window)
-        if len(some) == size:
-            yield some
-            some = []
-    if some:
-        yield some
+        pending.append(window)
+        if len(pending) == size:
+            yield pending
+            pending = []
+    if pending:
+        yield pending
 
 
 def join_videos(parts: Sequence[Videos], T: int) -> Videos:
@@ -156,10 +156,10 @@ def best_rows(scores: Tensor, corpus: Corpus) -> Tensor:
 class Answers(NamedTuple):
     """What the search has found for Q queries."""
 
-    vcmr: Found | None  # moments of all videos, after NMS …
-    vcmr_listed: Found | None  # … and before
-    svmr: Found | None  # moments of the query's own video, where it is told …
-    svmr_listed: Found | None
+    vcmr: RankedMoments | None  # moments of all videos, after NMS …
+    vcmr_listed: RankedMoments | None  # … and before
+    svmr: RankedMoments | None  # moments of the query's own video, where it is told …
+    svmr_listed: RankedMoments | None
     vr_videos: Tensor | None  # [Q, V] the best videos …
     vr_weights: Tensor | None  # … and exp(α · score)
 
@@ -235,11 +235,11 @@ def compare_clips(query: Tensor, clips: Tensor, at: Tensor) -> Tensor:
     Q, K = at.shape
     T, H = clips.shape[1:]
     out = clips.new_empty(Q, K * T)
-    held = clips.new_empty(K, T, H)
+    buffer = clips.new_empty(K, T, H)
     query = query.to(clips.dtype)  # under autocast it may have another
     for q, rows in enumerate(at.to(clips.device)):
-        torch.index_select(clips, 0, rows, out=held)
-        torch.mv(held.view(K * T, H), query[q], out=out[q])
+        torch.index_select(clips, 0, rows, out=buffer)
+        torch.mv(buffer.view(K * T, H), query[q], out=out[q])
     return out.view(Q, K, T)
 
 
@@ -250,7 +250,7 @@ def find_spans(
     videos: Tensor,
     scores: tuple[Tensor | None, Tensor | None],
     d: Decoding,
-) -> tuple[Found, Found]:
+) -> tuple[RankedMoments, RankedMoments]:
     """The moments of these videos [Q, V], before and after NMS. Scores of all rows [Q, R], or of just these [Q, V·W]:
     then the video is known, and its best row has weight 1."""
     at, there = rows_of(videos, corpus)  # [Q, K]
@@ -267,4 +267,4 @@ def find_spans(
     where = at.gather(1, spans.row.cpu())
     video = corpus.owner[where]
     seconds = to_seconds(spans, corpus.offset[where].to(spans.first.device), corpus.durations[video], d)
-    return rank_moments(Found(video, seconds, spans.score.cpu()), d, known=every is None)
+    return rank_moments(RankedMoments(video, seconds, spans.score.cpu()), d, known=every is None)

@@ -75,11 +75,11 @@ class Task:
         """The model's config with what the data say of it."""
         return config
 
-    def data(self, source: Any, config: Any) -> Data:
+    def training_data(self, source: Any, config: Any) -> Data:
         """What is trained on."""
         raise NotImplementedError
 
-    def held(self, source: Any, config: Any) -> Data | None:
+    def validation_data(self, source: Any, config: Any) -> Data | None:
         """What is validated on."""
         return None
 
@@ -99,19 +99,19 @@ class Task:
         """Scores that choose checkpoints, the most important first; (): the first score there is."""
         return ()
 
-    def told(self, source: Any) -> dict[str, Any]:
+    def metadata(self, source: Any) -> dict[str, Any]:
         """What config.json should say of the data."""
         return {}
 
-    def ask(self, model: nn.Module, options: Any, notes: Notes) -> Data:
+    def prediction_data(self, model: nn.Module, options: Any, notes: Notes) -> Data:
         """What is to be predicted."""
         raise NotImplementedError
 
-    def spread(self, path: Path, data: Data, options: Any, notes: Notes, watch: Progress) -> Any:
+    def predict_in_parts(self, path: Path, data: Data, options: Any, notes: Notes, watch: Progress) -> Any:
         """The result, where the options have several workers answer part by part; None: here and at once."""
         return None
 
-    def tell(self, answers: list[Any], data: Data) -> Any:
+    def postprocess(self, answers: list[Any], data: Data) -> Any:
         """Answers as the library call returns them."""
         return answers
 
@@ -137,7 +137,7 @@ class Task:
         """Writes a simulated world, as a user's own data would lie there; returns what is in it, in words."""
         raise NotImplementedError
 
-    def show(self, result: Any, options: Any) -> None:
+    def write_page(self, result: Any, options: Any) -> None:
         """Further files that the options ask for: a page."""
 
 

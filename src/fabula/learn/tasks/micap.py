@@ -102,12 +102,12 @@ class AnalyseOptions(shared.PredictOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         for name, kind in (("sets", str), ("eps", float)):
-            given = getattr(self, name)
-            some = [given] if isinstance(given, str | float | int) else given
+            value = getattr(self, name)
+            values = [value] if isinstance(value, str | float | int) else value
             try:
-                object.__setattr__(self, name, tuple(kind(one) for one in some))
+                object.__setattr__(self, name, tuple(kind(one) for one in values))
             except (TypeError, ValueError):
-                raise SpecError(f"{name} is {given!r}; say numbers with commas") from None
+                raise SpecError(f"{name} is {value!r}; say numbers with commas") from None
         if not self.eps:
             object.__setattr__(self, "eps", EPS)
         if not all(0 <= e <= 2 for e in self.eps):
@@ -147,7 +147,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Told:
+class SetAnswer:
     """What was said of one videoset; None where it was not asked."""
 
     name: str
@@ -183,14 +183,14 @@ class Task(base.Task):
     # -- training -----------------------------------------------------------------------------------------------------
 
     def read(self, options: Any, notes: Notes) -> Source:
-        from fabula.learn.identity.clips import Streams, only_seen, read_sets_of
+        from fabula.learn.identity.clips import Streams, only_complete, read_sets_of
 
         streams = Streams(find_streams(options))
-        train = only_seen(read_sets_of(options.data, "train", notes), streams, options.skip_missing, notes)
+        train = only_complete(read_sets_of(options.data, "train", notes), streams, options.skip_missing, notes)
         val: Sets | None = None
         if options.val is not None or Path(options.data).is_dir():
             val = read_sets_of(options.val or options.data, "val", notes)
-            val = only_seen(val, streams, options.skip_missing, notes)
+            val = only_complete(val, streams, options.skip_missing, notes)
         warn_simulated(streams, notes)
         return Source(options, streams, train, val)
 
@@ -199,23 +199,23 @@ class Task(base.Task):
         from fabula.learn.identity.wordpiece import read_pieces, train_pieces
 
         streams, options = source.streams, source.options
-        missing = [s for s in config.seen if s != "text" and streams.dim(s) is None]
+        missing = [s for s in config.stream_names if s != "text" and streams.dim(s) is None]
         if missing:
-            there = ",".join(s for s in config.seen if s == "text" or streams.dim(s) is not None)
-            seen = f"no store of the stream {missing[0]}"
-            raise InputError(seen, file=streams.path, hint=f"say --streams {there}, or write that store")
-        kept = getattr(start.config, "vocabulary", ()) if start is not None and start.whole else ()
-        words = kept or (
+            there = ",".join(s for s in config.stream_names if s == "text" or streams.dim(s) is not None)
+            problem = f"no store of the stream {missing[0]}"
+            raise InputError(problem, file=streams.path, hint=f"say --streams {there}, or write that store")
+        known_words = getattr(start.config, "vocabulary", ()) if start is not None and start.whole else ()
+        words = known_words or (
             read_pieces(options.wordpiece)
             if options.wordpiece
             else train_pieces(texts_of(source.train), options.pieces, options.min_count)
         )
         if start is not None and start.whole and start.config.words != len(words):
-            seen = f"weights for {start.config.words:,} word pieces; the vocabulary has {len(words):,}"
-            raise InputError(seen, file=options.from_, hint="give theirs (BERT's vocab.txt): --wordpiece vocab.txt")
-        told = streams.metadata.get("face_eps")
+            problem = f"weights for {start.config.words:,} word pieces; the vocabulary has {len(words):,}"
+            raise InputError(problem, file=options.from_, hint="give theirs (BERT's vocab.txt): --wordpiece vocab.txt")
+        face_eps = streams.metadata.get("face_eps")
         default = type(config)().face_eps
-        eps = float(told) if isinstance(told, int | float) and config.face_eps == default else config.face_eps
+        eps = float(face_eps) if isinstance(face_eps, int | float) and config.face_eps == default else config.face_eps
         return replace(
             config,
             text_dim=streams.dim("text") or TEXT_DIM,
@@ -228,12 +228,12 @@ class Task(base.Task):
             face_eps=eps,
         )
 
-    def data(self, source: Source, config: Any) -> Videosets:
+    def training_data(self, source: Source, config: Any) -> Videosets:
         from fabula.learn.identity.clips import Videosets
 
         return Videosets(source.train, source.streams, config)
 
-    def held(self, source: Source, config: Any) -> Videosets | None:
+    def validation_data(self, source: Source, config: Any) -> Videosets | None:
         from fabula.learn.identity.clips import Videosets
 
         if source.val is None:
@@ -242,26 +242,26 @@ class Task(base.Task):
 
     def answer(
         self, model: nn.Module, data: Any, share: Share, batch_size: int = 8, watch: Progress = silent
-    ) -> list[Told]:
-        from fabula.learn.identity.windows import tell_film, tell_sets
+    ) -> list[SetAnswer]:
+        from fabula.learn.identity.windows import answer_sets, caption_film
 
         if getattr(data, "films", None) is not None:
-            made = []
+            answers = []
             for name in data.sets:
-                captions, people = tell_film(model, data, name, watch)
+                captions, people = caption_film(model, data, name, watch)
                 faces = {k + 1: people.numbers_of(k) for k in range(len(people.votes))}
-                made.append(Told(name, None, captions, faces))
-            return made
-        return [Told(*one) for one in tell_sets(model, data, list(share.of(len(data))), batch_size, watch)]
+                answers.append(SetAnswer(name, None, captions, faces))
+            return answers
+        return [SetAnswer(*one) for one in answer_sets(model, data, list(share.of(len(data))), batch_size, watch)]
 
-    def score(self, answers: list[Told], source: Source, config: Any) -> Scores:
+    def score(self, answers: list[SetAnswer], source: Source, config: Any) -> Scores:
         assert source.val is not None
         scores: dict[str, float] = {}
-        if any(told.filled is not None for told in answers):
+        if any(answer.filled is not None for answer in answers):
             scores |= score_blanks(answers, source.val)
-        if any(told.captions is not None for told in answers):
+        if any(answer.captions is not None for answer in answers):
             names = (*QUICK, *SLOW) if source.options.slow_scores else QUICK
-            scores |= score_captions({told.name: told.captions or () for told in answers}, source.val, names)
+            scores |= score_captions({answer.name: answer.captions or () for answer in answers}, source.val, names)
         return scores
 
     def best_by(self, config: Any) -> tuple[str, ...]:
@@ -269,7 +269,7 @@ class Task(base.Task):
         blanks = ("class",) if config.task != "caption" else ()
         return (*blanks, *(("CIDEr", "METEOR") if config.task != "fitb" else ()))
 
-    def told(self, source: Source) -> dict[str, Any]:
+    def metadata(self, source: Source) -> dict[str, Any]:
         return {
             "data": str(source.options.data),
             "features": source.streams.path.name,
@@ -279,7 +279,7 @@ class Task(base.Task):
 
     # -- predicting ---------------------------------------------------------------------------------------------------
 
-    def ask(self, model: nn.Module, options: Any, notes: Notes) -> Videosets:
+    def prediction_data(self, model: nn.Module, options: Any, notes: Notes) -> Videosets:
         config: Any = model.config
         if bool(options.videos) == (options.data is not None):
             raise SpecError("name raw films, or --data: one of the two")
@@ -289,7 +289,7 @@ class Task(base.Task):
         if task not in model.passes:  # type: ignore[operator]
             raise SpecError(f"the model was trained for {config.task} alone; --task {task} needs another")
         if options.videos:
-            return self.ask_films(model, options, notes)
+            return self.film_data(model, options, notes)
         for name in ("cast", "page"):
             if getattr(options, name) is not None:
                 raise SpecError(f"--{name} is for raw films")
@@ -297,10 +297,10 @@ class Task(base.Task):
         data.people = options.people
         return data
 
-    def ask_films(self, model: nn.Module, options: Any, notes: Notes) -> Videosets:
+    def film_data(self, model: nn.Module, options: Any, notes: Notes) -> Videosets:
         """Raw films, seen as the clips were that the run learnt from."""
         from fabula.learn.identity.clips import Videosets
-        from fabula.learn.identity.film import look_at_films
+        from fabula.learn.identity.film import read_films
 
         if options.task == "fitb":
             raise SpecError("a raw film has no captions whose blanks could be filled; say --task caption")
@@ -308,10 +308,10 @@ class Task(base.Task):
             raise SpecError("--features says nothing about raw films: theirs are made now")
         config: Any = model.config
         about: Any = model.about
-        films = look_at_films(
+        films = read_films(
             options.videos,
             about.get("recipes") or {},
-            config.seen,
+            config.stream_names,
             people=options.cast,
             longest=options.longest,
             weights=read_weights(options.weights),
@@ -324,17 +324,17 @@ class Task(base.Task):
 
     def open(self, config: Any, options: Any, use: str, notes: Notes) -> Videosets:
         """Videosets to be asked about, with features as the model takes them."""
-        from fabula.learn.identity.clips import Streams, Videosets, only_seen, read_sets_of
+        from fabula.learn.identity.clips import Streams, Videosets, only_complete, read_sets_of
 
         streams = Streams(find_streams(options))
-        for stream in config.seen:
+        for stream in config.stream_names:
             have, want = streams.dim(stream), getattr(config, f"{stream}_dim")
             if stream == "text":
                 have = have or TEXT_DIM
             if have != want and not (stream == "text" and use == "caption"):
-                seen = f"{stream} features of {have or 'no'} channels; the checkpoint takes {want}"
-                raise InputError(seen, file=streams.path, hint="use the features the model was trained on")
-        sets = only_seen(read_sets_of(options.data, options.split, notes), streams, options.skip_missing, notes)
+                problem = f"{stream} features of {have or 'no'} channels; the checkpoint takes {want}"
+                raise InputError(problem, file=streams.path, hint="use the features the model was trained on")
+        sets = only_complete(read_sets_of(options.data, options.split, notes), streams, options.skip_missing, notes)
         warn_simulated(streams, notes)
         return Videosets(sets, streams, config, use)
 
@@ -349,21 +349,21 @@ class Task(base.Task):
     def simulate(self, options: Any, folder: Path, overwrite: bool) -> str:
         from fabula.learn.worlds.films import DIFFICULTIES, Recipe, write_world
 
-        given = {o.name: getattr(options, o.name) for o in options.options() if o.name != "difficulty"}
-        said = {name: value for name, value in given.items() if value is not None}
-        count = write_world(folder, Recipe(**{**DIFFICULTIES[options.difficulty], **said}), overwrite)
+        values = {o.name: getattr(options, o.name) for o in options.options() if o.name != "difficulty"}
+        changes = {name: value for name, value in values.items() if value is not None}
+        count = write_world(folder, Recipe(**{**DIFFICULTIES[options.difficulty], **changes}), overwrite)
         return f"{count:,} captionsets of simulated films"
 
-    def tell(self, answers: list[Told], data: Any) -> Sets:
+    def postprocess(self, answers: list[SetAnswer], data: Any) -> Sets:
         """Captionsets: filled in, or told; of films with what a page shows of them."""
         if data.films is not None:
             from fabula.learn.identity.clips import FilmSets
 
-            made = FilmSets({told.name: as_set(told, data.sets[told.name], data.people) for told in answers})
-            made.films, made.recipes = data.films, data.films.recipes
-            made.faces = {told.name: told.faces or {} for told in answers}
-            return made
-        return {told.name: as_set(told, data.sets[told.name], data.people) for told in answers}
+            films = FilmSets({answer.name: as_set(answer, data.sets[answer.name], data.people) for answer in answers})
+            films.films, films.recipes = data.films, data.films.recipes
+            films.faces = {answer.name: answer.faces or {} for answer in answers}
+            return films
+        return {answer.name: as_set(answer, data.sets[answer.name], data.people) for answer in answers}
 
     def captions(self, result: Sets, data: Any) -> Iterable[str | None]:
         """Blanks are filled into captions of somebody else."""
@@ -379,7 +379,7 @@ class Task(base.Task):
     def count(self, result: Sets) -> str:
         return f"{len(result):,} captionsets"
 
-    def show(self, result: Any, options: Any) -> None:
+    def write_page(self, result: Any, options: Any) -> None:
         if options.page is None:
             return
         from fabula.io.files import write_text
@@ -388,13 +388,15 @@ class Task(base.Task):
 
         shown = []
         for name, one in result.items():
-            seen, _ = people_of_film(result.films, name, result.faces[name] if options.people == "model" else {})
-            people = [Person(who["who"], who["name"], who["number"], who["pictures"], who["spans"]) for who in seen]
+            cast_people, _ = people_of_film(result.films, name, result.faces[name] if options.people == "model" else {})
+            people = [
+                Person(who["who"], who["name"], who["number"], who["pictures"], who["spans"]) for who in cast_people
+            ]
             clips = result.films.clips[name]
-            told = [(c.start, c.end, text) for c, text in zip(clips, one.captions or (), strict=True)]
+            captions = [(c.start, c.end, text) for c, text in zip(clips, one.captions or (), strict=True)]
             cast = result.films.cast
             duration = cast.videos[cast.video_index(name)].duration
-            shown.append(Film(name, duration, told, people, result.films.paths[name]))
+            shown.append(Film(name, duration, captions, people, result.films.paths[name]))
         title = "A film, told with its people" if len(shown) == 1 else "Films, told with their people"
         notes = describe_films(result.films, result.recipes)
         write_text(options.page, [film_page(shown, title, folder=options.page.parent, notes=notes)])
@@ -403,13 +405,13 @@ class Task(base.Task):
 TEXT_DIM = 256  # of blanks that are described by the words around them: learn/identity/clips.py
 
 
-def read_weights(said: tuple[str, ...]) -> dict[str, str]:
+def read_weights(texts: tuple[str, ...]) -> dict[str, str]:
     """frame=FILE, action=FILE."""
-    found = shared.read_pairs(said)
-    unknown = [name for name in found if name not in ("frame", "action")]
+    files = shared.read_pairs(texts)
+    unknown = [name for name in files if name not in ("frame", "action")]
     if unknown:
         raise SpecError(f"--weights {unknown[0]}=…: weights are of frame or action")
-    return found
+    return files
 
 
 def find_streams(options: Any) -> Path:
@@ -424,14 +426,14 @@ def warn_simulated(streams: Streams, notes: Notes) -> None:
         notes.add(f"{streams.path.name} holds simulated features: scores say nothing about real films")
 
 
-def as_set(told: Told, asked: SetText, people: str) -> SetText:
+def as_set(answer: SetAnswer, truth: SetText, people: str) -> SetText:
     from fabula.io.identity.captionsets import SetText
     from fabula.learn.identity.wordpiece import fill_blanks
 
-    if told.filled is not None and told.captions is None:
-        captions, blanks = fill_blanks(asked.captions or (), rename(told.filled, people))
-        return SetText(tuple(captions), tuple(map(tuple, blanks)), asked.clips)
-    return SetText(overwrite_people(told.captions or (), people), None, asked.clips)
+    if answer.filled is not None and answer.captions is None:
+        captions, blanks = fill_blanks(truth.captions or (), rename(answer.filled, people))
+        return SetText(tuple(captions), tuple(map(tuple, blanks)), truth.clips)
+    return SetText(overwrite_people(answer.captions or (), people), None, truth.clips)
 
 
 def rename(ids: tuple[str, ...], people: str) -> tuple[str, ...]:
@@ -454,15 +456,15 @@ def overwrite_people(captions: tuple[str, ...], people: str) -> tuple[str, ...]:
 # --- scores ----------------------------------------------------------------------------------------------------------
 
 
-def score_blanks(answers: list[Told], truth: Sets) -> dict[str, float]:
+def score_blanks(answers: list[SetAnswer], truth: Sets) -> dict[str, float]:
     """FITB of filled blanks, by `fabula.score`."""
     from fabula.io.identity.captionsets import SetText
     from fabula.learn.identity.wordpiece import fill_blanks
 
     filled: Sets = {}
-    for told in answers:
-        captions, blanks = fill_blanks(truth[told.name].captions or (), told.filled or ())
-        filled[told.name] = SetText(tuple(captions), tuple(map(tuple, blanks)))
+    for answer in answers:
+        captions, blanks = fill_blanks(truth[answer.name].captions or (), answer.filled or ())
+        filled[answer.name] = SetText(tuple(captions), tuple(map(tuple, blanks)))
     try:
         result = score_sets(filled, truth, ("FITB",))
     except InputError as error:
@@ -472,15 +474,15 @@ def score_blanks(answers: list[Told], truth: Sets) -> dict[str, float]:
     return {name: result["FITB"].values[name] for name in FITB}
 
 
-def score_captions(told: Mapping[str, tuple[str, ...]], truth: Sets, names: tuple[str, ...]) -> dict[str, float]:
+def score_captions(captions_of: Mapping[str, tuple[str, ...]], truth: Sets, names: tuple[str, ...]) -> dict[str, float]:
     """Metrics of captions, by `fabula.score`."""
     from fabula.io.identity.captionsets import SetText
 
-    result = score_sets({name: SetText(captions) for name, captions in told.items()}, truth, names)
+    result = score_sets({name: SetText(captions) for name, captions in captions_of.items()}, truth, names)
     return {name: result[name].value for name in (spec.partition("(")[0] for spec in names)}
 
 
-def score_sets(told: Sets, truth: Sets, names: tuple[str, ...]) -> Any:
+def score_sets(predictions: Sets, truth: Sets, names: tuple[str, ...]) -> Any:
     """`fabula.score` reads files, so these are written."""
     from fabula.evaluate.options import ScoreOptions
     from fabula.evaluate.request import score
@@ -490,7 +492,7 @@ def score_sets(told: Sets, truth: Sets, names: tuple[str, ...]) -> Any:
 
     with tempfile.TemporaryDirectory(prefix="fabula-") as folder:
         files = []
-        for name, sets in (("told", told), ("truth", truth)):
+        for name, sets in (("told", predictions), ("truth", truth)):
             files.append(Path(folder) / f"{name}.jsonl")
             write_text(files[-1], write_sets(sets, Target(files[-1], Notes(), noun="captionset")))
         return score(files[0], files[1], ScoreOptions(task="identity", metrics=",".join(names)))

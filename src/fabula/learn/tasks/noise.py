@@ -138,7 +138,7 @@ class Scored:
 
         scores, true = self.pairs()
         kinds = {"σ(c)": Calibration()} | ({self.calibration.kind: self.calibration} if self.calibration else {})
-        return {name: cut_bins(made(scores), true) for name, made in kinds.items()}
+        return {name: cut_bins(probability_of(scores), true) for name, probability_of in kinds.items()}
 
     def summary(self) -> dict[str, Any]:
         from fabula.learn.noise.calibrate import ece
@@ -179,24 +179,24 @@ class Task(base.Task):
         train = with_words(read_split(options.data, "train", options.captions, options.format, notes), notes)
         train = only_inside(train, options.data, options.skip_bad, notes)
         val = read_validation(options, notes)
-        given = None if options.rewrites is None else read_rewrites(options.rewrites)
-        texts = texts_of(train.values(), given, notes)
-        held = {} if val is None else texts_of(val.values(), given, Notes())
-        return Source(options, stores, train, val, texts, held, notes)
+        rewrites = None if options.rewrites is None else read_rewrites(options.rewrites)
+        texts = texts_of(train.values(), rewrites, notes)
+        validation_texts = {} if val is None else texts_of(val.values(), rewrites, Notes())
+        return Source(options, stores, train, val, texts, validation_texts, notes)
 
     def config(self, config: Any, source: Source, start: base.Start | None) -> Any:
         if not hasattr(config, "hard"):
             raise SpecError(f"this model judges no captions; there is: {', '.join(self.models)}")
         return replace(config, feature_dim=sum(store.dim for store in source.stores))
 
-    def data(self, source: Source, config: Any) -> Any:
+    def training_data(self, source: Source, config: Any) -> Any:
         from fabula.learn.noise.data import Pairs
 
         shown = shown_by(source.stores, config, source.options.rate)
         train = only_shown(source.train, shown.clips, source.options.skip_bad, source.notes)
         return Pairs(list(train.values()), source.texts, shown)
 
-    def held(self, source: Source, config: Any) -> Any:
+    def validation_data(self, source: Source, config: Any) -> Any:
         if source.val is None:
             return None
         from fabula.learn.noise.data import Judged
@@ -219,7 +219,7 @@ class Task(base.Task):
     def best_by(self, config: Any) -> tuple[str, ...]:
         return ("static+dynamic",)
 
-    def told(self, source: Source) -> dict[str, Any]:
+    def metadata(self, source: Source) -> dict[str, Any]:
         o = source.options
         return {
             "data": str(o.data),
@@ -231,7 +231,7 @@ class Task(base.Task):
 
     # -- predicting ---------------------------------------------------------------------------------------------------
 
-    def ask(self, model: nn.Module, options: Any, notes: Notes) -> Any:
+    def prediction_data(self, model: nn.Module, options: Any, notes: Notes) -> Any:
         from fabula.learn.noise.calibrate import read_calibration
         from fabula.learn.noise.data import Judged
         from fabula.learn.noise.scorer import digest_weights
@@ -246,8 +246,8 @@ class Task(base.Task):
         listed = None if options.candidates is None else read_candidates(options.candidates)
         if listed is None:
             queries = with_words(queries, notes)
-        given = read_rewrites(options.rewrites) if options.rewrites is not None else {}
-        units, asked = [], []
+        rewrites = read_rewrites(options.rewrites) if options.rewrites is not None else {}
+        units, examples = [], []
         for id, query in queries.items():
             captions = ({"text": query.text},) if listed is None else listed.get(id, ())
             if not captions:
@@ -255,25 +255,25 @@ class Task(base.Task):
                 continue
             wrong: tuple[Wrong, ...] = ()
             if options.disturbed:
-                wrong = make_texts(str(captions[0]["text"]), given.get(id), options.disturbed).wrong
+                wrong = make_texts(str(captions[0]["text"]), rewrites.get(id), options.disturbed).wrong
             units.append(Judgement(query, captions, (), wrong))
-            asked.append([*(str(c["text"]) for c in captions), *(w.text for w in wrong)])
+            examples.append([*(str(c["text"]) for c in captions), *(w.text for w in wrong)])
         if not units:
             raise InputError("no moment has candidates", file=options.candidates, hint=HINT)
-        data: Any = Judged([u.query for u in units], asked, shown)
+        data: Any = Judged([u.query for u in units], examples, shown)
         weights = digest_weights(model)
         known = None if options.calibration is None else read_calibration(options.calibration, weights)
         simulated = bool(about.get("simulated")) or data.shown.clips.simulated
         data.asked, data.made = units, Scored((), known, weights, simulated)
         return data
 
-    def tell(self, answers: list[Any], data: Any) -> Scored:
+    def postprocess(self, answers: list[Any], data: Any) -> Scored:
         rows = [
             replace(u, scores=tuple(scores[: len(u.captions)]), wrong_scores=tuple(scores[len(u.captions) :]))
             for u, scores in zip(data.asked, answers, strict=True)
         ]
-        made: Scored = replace(data.made, rows=rows)
-        return made
+        scored: Scored = replace(data.made, rows=rows)
+        return scored
 
     def write(self, result: Scored, path: Path) -> None:
         from fabula.io.files import write_text
@@ -283,16 +283,16 @@ class Task(base.Task):
     def count(self, result: Scored) -> str:
         return f"{len(result.rows):,} moments, {sum(len(r.scores) for r in result.rows):,} captions"
 
-    def show(self, result: Scored, options: Any) -> None:
+    def write_page(self, result: Scored, options: Any) -> None:
         from fabula.io.files import dump_json, write_text
         from fabula.learn.noise.calibrate import fit, write_calibration
         from fabula.learn.noise.draw import draw_reliability
 
         if options.fit is not None:
             scores, true = result.pairs()
-            made = replace(fit(scores, true, options.fit_kind), weights=result.weights)
-            write_calibration(options.fit, made)
-            result = replace(result, calibration=result.calibration or made)
+            calibration = replace(fit(scores, true, options.fit_kind), weights=result.weights)
+            write_calibration(options.fit, calibration)
+            result = replace(result, calibration=result.calibration or calibration)
         if options.diagram is not None:
             title = "Captions that are true, by probability" + (" (simulated features)" if result.simulated else "")
             write_text(options.diagram, [draw_reliability(result.reliability(), title)])
@@ -309,23 +309,23 @@ def shown_by(stores: Sequence[Features], config: Any, rate: float | None, notes:
 
 def with_words(queries: Mapping[Id, Query], notes: Notes) -> dict[Id, Query]:
     """Those that say something; the others are counted."""
-    kept = {}
+    worded = {}
     for id, query in queries.items():
         if query.text and any(c.isalnum() for c in query.text):
-            kept[id] = query
+            worded[id] = query
         else:
             notes.add("{n} moments have no words and are left out", name_id(id))
-    if not kept:
+    if not worded:
         raise SpecError("no moment has a caption")
-    return kept
+    return worded
 
 
 def read_validation(options: TrainOptions, notes: Notes) -> dict[Id, Query] | None:
     path = options.val or options.data
     if options.val is None and not (path.is_dir() and any("val" in part_name(f) for f in path.iterdir())):
         return None
-    found = with_words(read_split(path, "val", options.captions, options.format, notes), notes)
-    return only_inside(found, path, options.skip_bad, notes)
+    queries = with_words(read_split(path, "val", options.captions, options.format, notes), notes)
+    return only_inside(queries, path, options.skip_bad, notes)
 
 
 def part_name(file: Path) -> list[str]:
@@ -338,38 +338,38 @@ def read_candidates(path: Path) -> dict[Id, tuple[Mapping[str, Any], ...]]:
     from fabula.io.files import check_path, read_objects
 
     source = Fields(check_path(path), noun="moment")
-    found: dict[Id, tuple[Mapping[str, Any], ...]] = {}
+    candidates: dict[Id, tuple[Mapping[str, Any], ...]] = {}
     for number, entry in read_objects(source.path):
         at = f"line {number}"
         entry = source.mapping(entry, at, hint=HINT)
         id = source.identity(source.entry(entry, "desc_id", None, at), f"{at} desc_id")
-        if id in found:
+        if id in candidates:
             raise source.wrong("this id stands twice", id, "desc_id", "ids are unique")
         listed = source.listing(source.entry(entry, "candidates", id, at), "candidates", id, HINT)
-        found[id] = tuple(read_candidate(one, source, id) for one in listed)
-    return found
+        candidates[id] = tuple(read_candidate(one, source, id) for one in listed)
+    return candidates
 
 
 def read_candidate(one: Any, source: Any, id: Id) -> Mapping[str, Any]:
-    told = {"text": one} if isinstance(one, str) else source.mapping(one, "candidates", id, HINT)
-    text = source.caption(source.entry(told, "text", id, "candidates"), "candidates.text", id)
+    entry = {"text": one} if isinstance(one, str) else source.mapping(one, "candidates", id, HINT)
+    text = source.caption(source.entry(entry, "text", id, "candidates"), "candidates.text", id)
     if not any(c.isalnum() for c in text):
         raise source.wrong("a caption without words", id, "candidates", "leave it out")
-    return {"text": text, **{k: v for k, v in told.items() if k == "branch" and isinstance(v, str)}}
+    return {"text": text, **{k: v for k, v in entry.items() if k == "branch" and isinstance(v, str)}}
 
 
 def as_lines(result: Scored) -> Iterable[dict[str, Any]]:
     """A line for each moment: what is chosen, and every score."""
     p = result.calibration
 
-    def told(score: float) -> dict[str, float]:
+    def score_fields(score: float) -> dict[str, float]:
         return {"score": score, **({"probability": float(p(score))} if p else {})}
 
     for r in result.rows:
-        captions = [{**c, **told(s)} for c, s in zip(r.captions, r.scores, strict=True)]
+        captions = [{**c, **score_fields(s)} for c, s in zip(r.captions, r.scores, strict=True)]
         line: dict[str, Any] = {"desc_id": r.query.id, "video": r.query.video, "time": list(r.query.windows[0])}
         line |= {"chosen": captions[r.best], "candidates": captions}
         if r.wrong:
             wrong = zip(r.wrong, r.wrong_scores, strict=True)
-            line["disturbed"] = [{"text": w.text, "kind": w.kind, "rule": w.rule, **told(s)} for w, s in wrong]
+            line["disturbed"] = [{"text": w.text, "kind": w.kind, "rule": w.rule, **score_fields(s)} for w, s in wrong]
         yield line

@@ -131,8 +131,8 @@ class Task(base.Task):
         from fabula.media.stores.features import Features
 
         features = Features(options.features)
-        train, seen = read_split(options.data, "train", options.format)
-        notes.extend(seen)
+        train, files = read_split(options.data, "train", options.format)
+        notes.extend(files)
         train = only_sound(train, True, options.skip_bad, notes)
         val = read_validation(options, notes)
         val = only_sound(val, False, options.skip_bad, notes) if val else None
@@ -147,10 +147,10 @@ class Task(base.Task):
         config = replace(config, feature_dim=source.features.dim)
         if not has_captions(config):
             return config
-        kept = getattr(start.config, "vocabulary", ()) if start is not None and start.whole else ()
-        return replace(config, vocabulary=kept or words_of(source))
+        known_words = getattr(start.config, "vocabulary", ()) if start is not None and start.whole else ()
+        return replace(config, vocabulary=known_words or words_of(source))
 
-    def data(self, source: Source, config: Any) -> Steps:
+    def training_data(self, source: Source, config: Any) -> Steps:
         from fabula.learn.data import Steps
         from fabula.learn.words import Vocabulary
 
@@ -158,7 +158,7 @@ class Task(base.Task):
         words = getattr(config, "max_words", 2)
         return Steps(source.train, source.features, config.frames, vocabulary, words, source.options.max_events)
 
-    def held(self, source: Source, config: Any) -> Steps | None:
+    def validation_data(self, source: Source, config: Any) -> Steps | None:
         from fabula.learn.data import Steps
 
         if source.val is None:
@@ -178,7 +178,7 @@ class Task(base.Task):
     def best_by(self, config: Any) -> tuple[str, ...]:
         return ("METEOR+SODA_c", "SODA_d") if has_captions(config) else ("SODA_d",)
 
-    def told(self, source: Source) -> dict[str, Any]:
+    def metadata(self, source: Source) -> dict[str, Any]:
         return {
             "data": str(source.options.data),
             "features": source.features.path.name,
@@ -188,7 +188,7 @@ class Task(base.Task):
 
     # -- predicting ---------------------------------------------------------------------------------------------------
 
-    def ask(self, model: nn.Module, options: Any, notes: Notes) -> Steps:
+    def prediction_data(self, model: nn.Module, options: Any, notes: Notes) -> Steps:
         """Raw videos; or every video of `data`, or else of the store; durations from `data`, the store, or `rate`."""
         from fabula.learn.data import Steps
         from fabula.learn.splits import compare_durations, durations_as_corpus, only_sound, read_split
@@ -200,11 +200,11 @@ class Task(base.Task):
         if bool(options.videos) == (options.features is not None):
             raise SpecError("name raw videos, or --features: one of the two")
         if options.videos:
-            return self.ask_videos(config, recipe, options)
+            return self.video_data(config, recipe, options)
         store = Features(options.features)
         if store.dim != config.feature_dim:
-            seen = f"features of {store.dim} channels; the checkpoint takes {config.feature_dim}"
-            raise InputError(seen, file=options.features, hint="use the features the model was trained on")
+            problem = f"features of {store.dim} channels; the checkpoint takes {config.feature_dim}"
+            raise InputError(problem, file=options.features, hint="use the features the model was trained on")
         must_match(recipe, store, told=options.other_features, warn=notes.add)
         warn_simulated(store, notes)
         if options.data is not None:
@@ -222,7 +222,7 @@ class Task(base.Task):
             corpus = durations_as_corpus(dict(store.metadata.get("durations", {})), store)
         return Steps(corpus, store, config.frames, targets=needs_steps(config))
 
-    def ask_videos(self, config: Any, recipe: Any, options: PredictOptions) -> Steps:
+    def video_data(self, config: Any, recipe: Any, options: PredictOptions) -> Steps:
         """Raw videos, their features made as those were that the run learnt from."""
         from fabula.learn.data import Steps
         from fabula.learn.raw import RawVideos
@@ -235,7 +235,7 @@ class Task(base.Task):
         raw = RawVideos(options.videos, recipe, options.weights, self.watch)
         return Steps(raw.corpus, raw, config.frames, targets=False)
 
-    def tell(self, answers: list[Story], data: Any) -> Corpus:
+    def postprocess(self, answers: list[Story], data: Any) -> Corpus:
         return as_corpus(answers)
 
     def captions(self, result: Corpus, data: Any) -> Iterable[str | None]:
@@ -249,7 +249,7 @@ class Task(base.Task):
     def count(self, result: Corpus) -> str:
         return f"{len(result):,} videos, {result.events:,} segments"
 
-    def show(self, result: Corpus, options: Any) -> None:
+    def write_page(self, result: Corpus, options: Any) -> None:
         if options.page is None:
             return
         from fabula.io.files import write_text
@@ -290,15 +290,15 @@ def read_validation(options: TrainOptions, notes: Notes) -> Corpus | None:
     from fabula.learn.splits import read_split
 
     if options.val is not None:
-        corpus, seen = read_split(options.val, "val", options.format)
+        corpus, files = read_split(options.val, "val", options.format)
     else:
         try:
-            corpus, seen = read_split(options.data, "val", options.format)
+            corpus, files = read_split(options.data, "val", options.format)
         except (InputError, SpecError):
             return None
         if corpus.name == str(options.data) and ":" not in corpus.format:
             return None  # one plain file is all training
-    notes.extend(seen)
+    notes.extend(files)
     return corpus
 
 
@@ -316,5 +316,5 @@ def score_predictions(predicted: Corpus, refs: Corpus, captions: bool = False) -
     options = ScoreOptions(task="dense" if captions else "procedure", metrics=[*SEGMENTS, *words])
     result = score(predicted, refs, options)
     d = result["SODA_d"].values
-    found = {"SODA_d": d["f1"], "precision": d["precision"], "recall": d["recall"], "mIoU": result["mIoU"].value}
-    return found | {name: result[name].value for name in CAPTIONS if captions}
+    scores = {"SODA_d": d["f1"], "precision": d["precision"], "recall": d["recall"], "mIoU": result["mIoU"].value}
+    return scores | {name: result[name].value for name in CAPTIONS if captions}

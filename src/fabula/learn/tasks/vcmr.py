@@ -132,7 +132,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Found:
+class MomentPredictions:
     """Predictions, ready to be written and scored."""
 
     answers: list[Any]  # learn.retrieval.answers.Answer
@@ -197,13 +197,13 @@ class Task(base.Task):
                 raise SpecError("--tokenizer is for a model that reads ids of tokens: hero")
             return replace(config, vocabulary=(), vocab_size=max(config.vocab_size, source.tokens.size))
         if hasattr(config, "vocabulary"):
-            kept = getattr(start.config, "vocabulary", ()) if start is not None and start.whole else ()
-            return replace(config, vocabulary=kept or words_of(source.train))
+            known_words = getattr(start.config, "vocabulary", ()) if start is not None and start.whole else ()
+            return replace(config, vocabulary=known_words or words_of(source.train))
         if source.words is not None:
             return replace(config, words="store", query_dim=source.words.dim)
         return replace(config, words="hashing")
 
-    def data(self, source: Source, config: Any) -> Any:
+    def training_data(self, source: Source, config: Any) -> Any:
         from fabula.learn.retrieval.data import Moments
 
         clips, words = readers_of(source, config)
@@ -216,18 +216,18 @@ class Task(base.Task):
             return Highlights(train.values(), clips, words, notes=source.notes)
         return Moments(list(train.values()), clips, words)
 
-    def held(self, source: Source, config: Any) -> Any:
+    def validation_data(self, source: Source, config: Any) -> Any:
         if source.val is None:
             return None
-        return held_of(source.val, *readers_of(source, config))
+        return make_query_data(source.val, *readers_of(source, config))
 
     def answer(
         self, model: nn.Module, data: Any, share: Share, batch_size: int = 64, watch: Progress = silent
     ) -> list[Any]:
-        from fabula.learn.retrieval.asked import Asked, answer_asked
+        from fabula.learn.retrieval.queries import CorpusQueries, answer_queries
 
-        if isinstance(data, Asked):
-            return answer_asked(model, data, share.of(len(data)), max(batch_size, 32), watch)
+        if isinstance(data, CorpusQueries):
+            return answer_queries(model, data, share.of(len(data)), max(batch_size, 32), watch)
         return answer_single(model, data, share, batch_size, watch)
 
     def score(self, answers: list[Any], source: Source, config: Any) -> Scores:
@@ -241,7 +241,7 @@ class Task(base.Task):
         name = "SVMR" if is_single(config) else "VCMR"
         return (f"{name}_r1@0.5+{name}_r1@0.7",)
 
-    def told(self, source: Source) -> dict[str, Any]:
+    def metadata(self, source: Source) -> dict[str, Any]:
         return {
             "data": str(source.options.data),
             "features": [store.path.name for store in source.stores],
@@ -254,7 +254,7 @@ class Task(base.Task):
 
     # -- predicting ---------------------------------------------------------------------------------------------------
 
-    def ask(self, model: nn.Module, options: Any, notes: Notes) -> Any:
+    def prediction_data(self, model: nn.Module, options: Any, notes: Notes) -> Any:
         from fabula.media.stores.features import must_match
 
         stores, words = self.open_all(options, notes)
@@ -265,7 +265,7 @@ class Task(base.Task):
             must_match(about["recipe"], here, told=options.other_features, warn=notes.add)
         granularity = granularity_of(about, "test", options.granularity, "--granularity", notes)
         queries = read_split(options.data, options.split, granularity, options.format, notes)
-        return self.asked_of(model, stores, words, options, queries, notes)
+        return self.prepare_queries(model, stores, words, options, queries, notes)
 
     def open_all(self, options: Any, notes: Notes) -> tuple[Sequence[Features], Features | None]:
         """The stores of clips, and that of words."""
@@ -279,7 +279,7 @@ class Task(base.Task):
         pad_to = model.config.max_clips if options.protocol == "reloclnet" else None
         return Clips(stores, model.config, options.rate, keep=False), pad_to
 
-    def asked_of(
+    def prepare_queries(
         self, model: Any, stores: Sequence[Features], words: Any, options: Any, queries: Mapping[Id, Query],
         notes: Notes,
     ) -> Any:  # fmt: skip
@@ -299,7 +299,7 @@ class Task(base.Task):
         if tokens is not None and made_with not in (None, tokens.mark):
             hint = "name the files that the run was trained with"
             raise InputError("other tokens than the run's", file=options.tokenizer, hint=hint)
-        data = held_of(queries, clips, Words(config, words, notes, tokens))
+        data = make_query_data(queries, clips, Words(config, words, notes, tokens))
         data.form = options.form
         if not is_single(config):
             changes = DECODED[options.protocol] if options.protocol else {}
@@ -309,7 +309,7 @@ class Task(base.Task):
                 data.names = list(dict.fromkeys([*data.names, *data.clips]))
         return data
 
-    def spread(self, path: Path, data: Any, options: Any, notes: Notes, watch: Progress) -> Any:
+    def predict_in_parts(self, path: Path, data: Any, options: Any, notes: Notes, watch: Progress) -> Any:
         """Part by part in a folder, where the options name one."""
         if options.work is None:
             return None
@@ -324,13 +324,13 @@ class Task(base.Task):
         """Windows of each query's own video."""
         return answer_single(model, data, Share(), batch_size, silent, names)
 
-    def tell(self, answers: list[Any], data: Any) -> Found:
+    def postprocess(self, answers: list[Any], data: Any) -> MomentPredictions:
         queries = {q.id: q for q in data.queries}
         names = getattr(data, "names", None) or list(dict.fromkeys(q.video for q in data.queries))
-        return Found(answers, queries, names, data.form)
+        return MomentPredictions(answers, queries, names, data.form)
 
     def write(self, result: Any, path: Path) -> None:
-        if not isinstance(result, Found):
+        if not isinstance(result, MomentPredictions):
             result.write(path)
             return
         from fabula.learn.retrieval.answers import write_answers
@@ -338,19 +338,19 @@ class Task(base.Task):
         write_answers(path, result.form, result.answers, result.queries, result.names)
 
     def count(self, result: Any) -> str:
-        queries = len(result.answers) if isinstance(result, Found) else result.queries
+        queries = len(result.answers) if isinstance(result, MomentPredictions) else result.queries
         return f"{queries:,} queries, {len(result.names):,} videos"
 
 
 def granularity_of(
-    about: Mapping[str, Any], name: str, given: Granularity | None, flag: str, notes: Notes
+    about: Mapping[str, Any], name: str, chosen: Granularity | None, flag: str, notes: Notes
 ) -> Granularity:
     """Which captions of VERIFIED are read: those that the run was made for, under this name; others are noted."""
     run = about.get(name)
     known: Granularity | None = run if run in ("fig", "cog") else None  # runs of other programs do not say
-    if given is not None and known is not None and given != known:
-        notes.add(f"{flag} {given}: the run was made for {known} captions")
-    return given or known or "fig"
+    if chosen is not None and known is not None and chosen != known:
+        notes.add(f"{flag} {chosen}: the run was made for {known} captions")
+    return chosen or known or "fig"
 
 
 def is_single(config: Any) -> bool:
@@ -371,10 +371,10 @@ def open_stores(paths: Sequence[str], notes: Notes) -> list[Features]:
 
 def recipe_of(stores: Sequence[Features]) -> dict[str, Any] | None:
     """How features were made, as far as their stores say; of several stores one by one."""
-    told = [getattr(store, "recipe", None) for store in stores]
-    if len(told) == 1 or not any(told):
-        return told[0]
-    return {f"store {i + 1}": recipe for i, recipe in enumerate(told)}
+    recipes = [getattr(store, "recipe", None) for store in stores]
+    if len(recipes) == 1 or not any(recipes):
+        return recipes[0]
+    return {f"store {i + 1}": recipe for i, recipe in enumerate(recipes)}
 
 
 def readers_of(source: Source, config: Any) -> tuple[Any, Any]:
@@ -394,15 +394,15 @@ def open_tokens(folder: Path | None) -> Tokens | None:
     return Tokens(folder)
 
 
-def held_of(queries: Mapping[Id, Query], clips: Any, words: Any) -> Any:
+def make_query_data(queries: Mapping[Id, Query], clips: Any, words: Any) -> Any:
     """What is asked of a model: all queries over all their videos, or each in its own."""
-    from fabula.learn.retrieval.asked import Asked
+    from fabula.learn.retrieval.queries import CorpusQueries
 
     if is_single(clips.config):
         from fabula.learn.retrieval.highlights import Highlights
 
         return Highlights(queries.values(), clips, words, learn=False)
-    return Asked(queries, clips, words)
+    return CorpusQueries(queries, clips, words)
 
 
 def answer_single(
@@ -416,8 +416,8 @@ def answer_single(
     number = {name: i for i, name in enumerate(names)}
     mine = [data.queries[i] for i in share.of(len(data))]
     part = Highlights(mine, data.clips, data.words, learn=False)
-    found = find_highlights(model, part, batch_size, lambda done: watch("predicting", done, len(part)))  # type: ignore[arg-type]
-    return [Answer(q.id, svmr=place_ranking(r, number[q.video])) for q, r in zip(mine, found, strict=True)]
+    rankings = find_highlights(model, part, batch_size, lambda done: watch("predicting", done, len(part)))  # type: ignore[arg-type]
+    return [Answer(q.id, svmr=place_ranking(r, number[q.video])) for q, r in zip(mine, rankings, strict=True)]
 
 
 def read_split(path: Path, split: str, granularity: Granularity, format: str | None, notes: Notes) -> dict[Id, Query]:
@@ -443,15 +443,15 @@ def read_validation(options: TrainOptions, notes: Notes) -> dict[Id, Query] | No
 
 
 def only_with(queries: Mapping[Id, Query], stores: Sequence[Features], notes: Notes) -> dict[Id, Query]:
-    kept = {}
+    covered = {}
     for id, query in queries.items():
         if all(query.video in store for store in stores):
-            kept[id] = query
+            covered[id] = query
         else:
             notes.add("{n} queries are left out, as --skip-missing says: their videos have no features", name_id(id))
-    if not kept:
+    if not covered:
         raise SpecError(f"none of the {len(queries)} queries is about a video with features")
-    return kept
+    return covered
 
 
 def only_inside(queries: Mapping[Id, Query], file: Path, skip_bad: bool, notes: Notes) -> dict[Id, Query]:

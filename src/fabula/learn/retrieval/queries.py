@@ -13,11 +13,11 @@ from fabula.core.notes import Progress, silent
 from fabula.learn.retrieval.answers import Answer, list_answers
 from fabula.learn.retrieval.contract import Batch, Queries, pad_rows
 from fabula.learn.retrieval.data import Clips, Moments, Words, durations_of
-from fabula.learn.retrieval.decode import Decoding, Found, rank_moments, score_spans, to_seconds
+from fabula.learn.retrieval.decode import Decoding, RankedMoments, rank_moments, score_spans, to_seconds
 from fabula.learn.retrieval.search import Corpus, encode_corpus, search_corpus
 
 
-class Asked(Moments):
+class CorpusQueries(Moments):
     """Queries with the videos among which they are looked for: those that any of them is about, unless told."""
 
     def __init__(
@@ -37,8 +37,8 @@ class Asked(Moments):
 
     def encode(self, model: Any, batch_size: int, watch: Progress = silent) -> Corpus:
         """The corpus, encoded by a model."""
-        c, told = self.clips.config, durations_of(self.by_id, self.clips)
-        every = ((v, self.clips[v], told.get(v) or len(self.clips[v]) * c.clip) for v in self.names)
+        c, durations = self.clips.config, durations_of(self.by_id, self.clips)
+        every = ((v, self.clips[v], durations.get(v) or len(self.clips[v]) * c.clip) for v in self.names)
         return encode_corpus(
             model, every, batch_size, self.pad_to, lambda done: watch("encoding videos", done, len(self.names))
         )
@@ -55,31 +55,36 @@ def encode_queries(model: Any, queries: Sequence[Query], words: Words, batch_siz
     return Queries(torch.cat([p.search for p in parts]), torch.cat([p.spans for p in parts]))
 
 
-def answer_asked(
-    model: Any, asked: Asked, units: Iterable[int], batch_size: int = 64, watch: Progress = silent
+def answer_queries(
+    model: Any, data: CorpusQueries, units: Iterable[int], batch_size: int = 64, watch: Progress = silent
 ) -> list[Answer]:
     """An answer for each of these queries: moments of the corpus, moments of the query's own video, videos."""
     training = model.training
     model.eval()
     try:
-        some = [asked.queries[i] for i in units]
-        if not some:
+        queries = [data.queries[i] for i in units]
+        if not queries:
             return []
-        return search_asked(model, some, asked.encode(model, batch_size, watch), asked.words, asked.decoding, watch)
+        return search_queries(model, queries, data.encode(model, batch_size, watch), data.words, data.decoding, watch)
     finally:
         model.train(training)
 
 
-def search_asked(
-    model: Any, some: Sequence[Query], corpus: Corpus, words: Words, decoding: Decoding | None, watch: Progress = silent
+def search_queries(
+    model: Any,
+    queries: Sequence[Query],
+    corpus: Corpus,
+    words: Words,
+    decoding: Decoding | None,
+    watch: Progress = silent,
 ) -> list[Answer]:
     """An answer for each query, of a corpus that is encoded; the model is not training."""
-    queries = encode_queries(model, some, words)
-    own = torch.tensor([corpus.number[q.video] for q in some]) if corpus_has(corpus, some) else None
+    encoded = encode_queries(model, queries, words)
+    own = torch.tensor([corpus.number[q.video] for q in queries]) if corpus_has(corpus, queries) else None
     answers: list[Answer] = []
-    for part, found in search_corpus(model, queries, corpus, decoding or Decoding.of(model.config), own):
-        answers += list_answers([q.id for q in some[part]], found)
-        watch("searching", len(answers), len(some))
+    for part, results in search_corpus(model, encoded, corpus, decoding or Decoding.of(model.config), own):
+        answers += list_answers([q.id for q in queries[part]], results)
+        watch("searching", len(answers), len(queries))
     return answers
 
 
@@ -99,9 +104,11 @@ def predict_own(model: Any, batch: Batch) -> list[Ranking]:
     spans = score_spans(start.softmax(-1)[:, None], end.softmax(-1)[:, None], start.new_ones(B, 1), d)
     duration = batch.durations[:, None].expand(spans.score.shape)
     seconds = to_seconds(spans, torch.zeros_like(spans.first), duration, d)
-    _, found = rank_moments(Found(torch.zeros_like(spans.first).cpu(), seconds, spans.score.cpu()), d, known=True)
+    _, ranked = rank_moments(
+        RankedMoments(torch.zeros_like(spans.first).cpu(), seconds, spans.score.cpu()), d, known=True
+    )
     rankings = []
-    for name, span, score in zip(batch.names, found.span, found.score.double(), strict=True):
+    for name, span, score in zip(batch.names, ranked.span, ranked.score.double(), strict=True):
         n = int((score > 0).sum())
         rankings.append(Ranking(name, span[:n].numpy().copy(), score[:n].numpy().copy()))
     return rankings
