@@ -28,7 +28,7 @@ from fabula.learn.identity.windows import Film, People, answer_sets, caption_fil
 from fabula.learn.identity.wordpiece import Pieces, fill_blanks, mask_people, read_pieces, train_pieces  # noqa: E402
 from fabula.learn.models import micap  # noqa: E402
 from fabula.learn.options import Callbacks  # noqa: E402
-from fabula.learn.tasks.micap import overwrite_people  # noqa: E402
+from fabula.learn.tasks.micap import SetAnswer, overwrite_people, score_blanks, score_captions  # noqa: E402
 from fabula.learn.worlds.films import Recipe, features_of, make_film, write_world  # noqa: E402
 from fabula.media.stores.features import Features, write_features  # noqa: E402
 from fabula.text.identity import ids  # noqa: E402
@@ -191,6 +191,37 @@ def test_predictions_are_scored(run: Path, world: Path, tmp_path: Path) -> None:
     told = ask(run, world, "caption", out=tmp_path / "told.jsonl")
     assert all(len(one.captions or ()) == 5 for one in told.values())
     fabula.score(tmp_path / "told.jsonl", world / "test.jsonl", task="identity", metrics="METEOR,CIDEr")
+
+
+def test_scores_in_memory_are_those_of_files(tmp_path: Path) -> None:
+    truth = {
+        "a": SetText(("P1 runs to the door.", "P2 waits for P1."), (("P1",), ("P2", "P1"))),
+        "b": SetText(("P1 sits.", "P1 reads a book."), (("P1",), ("P1",))),
+    }
+    filled = [SetAnswer("a", ("P1", "P2", "P2")), SetAnswer("b", ("P1", "P1"))]
+    captions = {"a": ("P1 walks.", "P2 waits for a man."), "b": ("P1 sits down.", "")}
+    lines = [{"id": id, "captions": s.captions, "blanks": s.blanks} for id, s in truth.items()]
+    (tmp_path / "truth.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    blanks = [{"id": "a", "blanks": [["P1"], ["P2", "P2"]]}, {"id": "b", "blanks": [["P1"], ["P1"]]}]
+    (tmp_path / "filled.jsonl").write_text("".join(json.dumps(line) + "\n" for line in blanks))
+    own = [{"id": id, "captions": texts} for id, texts in captions.items()]
+    (tmp_path / "captions.jsonl").write_text("".join(json.dumps(line) + "\n" for line in own))
+    fitb = fabula.score(tmp_path / "filled.jsonl", tmp_path / "truth.jsonl", task="identity", metrics="FITB")["FITB"]
+    assert score_blanks(filled, truth) == {
+        name: fitb.values[name] for name in ("class", "instance", "same", "different")
+    }
+    assert 0 < fitb.values["class"] < 1
+    names = ("METEOR", "CIDEr")
+    scores = fabula.score(
+        tmp_path / "captions.jsonl", tmp_path / "truth.jsonl", task="identity", metrics=",".join(names)
+    )
+    assert score_captions(captions, truth, names) == {name: scores[name].value for name in names}
+
+
+def test_one_blank_a_set_is_scored_zero() -> None:
+    truth = {"a": SetText(("P1 runs.",), (("P1",),)), "b": SetText(("P1 sits.",), (("P1",),))}
+    zero = dict.fromkeys(("class", "instance", "same", "different"), 0.0)
+    assert score_blanks([SetAnswer("a", ("P1",)), SetAnswer("b", ("P1",))], truth) == zero
 
 
 def test_no_id_of_the_question_is_looked_at(run: Path, world: Path, tmp_path: Path) -> None:

@@ -56,6 +56,12 @@ def digest(tensors: Mapping[str, Tensor], part: str) -> str:
     return hasher.hexdigest()
 
 
+def metadata_of(header: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What the run's task wrote about its data; {} for weights that no run of ours wrote."""
+    about = header.get("about")
+    return about if isinstance(about, dict) else {}
+
+
 def seal_of(header: Mapping[str, Any]) -> str:
     text = json.dumps({n: v for n, v in header.items() if n != "seal"}, sort_keys=True)
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

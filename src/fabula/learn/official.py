@@ -24,7 +24,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from pickle import UnpicklingError
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -159,9 +159,7 @@ TABLES = {"pdvc": PDVC, "hero": HERO, "qd_detr": QD_DETR, "xml": XML, "reloclnet
 # Reading
 
 
-def load_official(
-    path: str | Path, config: Any, part: Literal["all", "encoder"] = "all", model: str = "pdvc"
-) -> tuple[State, LoadedWeights]:
+def load_official(path: str | Path, config: Any, part: str = "all", model: str = "pdvc") -> tuple[State, LoadedWeights]:
     """The weights of a published file under our names, for a model of this config; the model need not be built.
 
     A table that the model lets grow (`Model.grows`) has the rows of the file, also where the config asks for more.

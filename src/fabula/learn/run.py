@@ -6,7 +6,6 @@ config file, the command line; and last from the data, which alone know widths a
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields, replace
@@ -19,7 +18,7 @@ from torch import Tensor, nn
 from fabula.core.errors import InputError, SpecError, shown
 from fabula.core.notes import Notes
 from fabula.core.registry import close_to
-from fabula.learn import checkpoint
+from fabula.learn import checkpoint, official
 from fabula.learn.config import configure, configure_inference, read_recipe
 from fabula.learn.loop.processes import find_device
 from fabula.learn.models import room as models
@@ -92,11 +91,10 @@ def fit(
 def predict(task: Task, path: str | Path, options: PredictOptions, callbacks: Callbacks | None = None) -> Any:
     """What the model of a checkpoint or run says, as the task tells it."""
     callbacks, notes = callbacks or Callbacks(), Notes()
-    model = open_model(task, path, options)
+    model, metadata = open_model(task, path, options)
     if not hasattr(model, "predict"):
         raise InputError(f"the model {model.name!r} predicts nothing", file=path, hint="name another")
-    task.watch = callbacks.watch
-    data = task.prediction_data(model, options, notes)
+    data = task.prediction_data(model, metadata, options, notes, callbacks.watch)
     if (own := getattr(data, "notes", notes)) is not notes:
         notes.extend(own)
     report_notes(notes, callbacks)
@@ -112,25 +110,27 @@ def predict(task: Task, path: str | Path, options: PredictOptions, callbacks: Ca
 def analyse(task: Task, path: str | Path, options: PredictOptions, callbacks: Callbacks | None = None) -> Analysis:
     """The task's analysis of the model of a checkpoint or run."""
     callbacks, notes = callbacks or Callbacks(), Notes()
-    task.watch = callbacks.watch
-    analysis = task.analyse(open_model(task, path, options), options, notes)
+    model, _ = open_model(task, path, options)
+    analysis = task.analyse(model, options, notes, callbacks.watch)
     for line in notes.lines():
         callbacks.warn(line)
     return replace(analysis, notes=(*notes.lines(), *analysis.notes))
 
 
-def open_model(task: Task, path: str | Path, options: PredictOptions) -> nn.Module:
-    """The model of a checkpoint or run, which must be the task's, where and as the options say; `about` is its run."""
+def open_model(task: Task, path: str | Path, options: PredictOptions) -> tuple[nn.Module, Mapping[str, Any]]:
+    """The model of a checkpoint or run, on the device and with the changes of the options, and the run's metadata.
+
+    A model that was trained for another task is refused.
+    """
     device = find_device(options.device)
     model, header = checkpoint.load_model(path)
-    about = header["about"] if isinstance(header.get("about"), dict) else {}
-    model.about = about  # type: ignore[assignment]
-    made_for = about.get("task", task.name)
-    if made_for != task.name:
-        hint = f"say fabula predict {made_for}" if isinstance(made_for, str) else checkpoint.AGAIN
-        raise InputError(f"a model of the task {shown(made_for)}, not {task.name!r}", file=path, hint=hint)
+    metadata = checkpoint.metadata_of(header)
+    trained_for = metadata.get("task", task.name)
+    if trained_for != task.name:
+        hint = f"say fabula predict {trained_for}" if isinstance(trained_for, str) else checkpoint.AGAIN
+        raise InputError(f"a model of the task {shown(trained_for)}, not {task.name!r}", file=path, hint=hint)
     configure_inference(model, options.changes())
-    return model.to(device).eval()
+    return model.to(device).eval(), metadata
 
 
 def warn_shared(source: Any, callbacks: Callbacks) -> None:
@@ -230,10 +230,6 @@ def read_start(options: TrainOptions, Model: Any) -> tuple[Start | None, Weights
 
 def read_official(path: Path, options: TrainOptions, Model: Any) -> tuple[Start, Weights]:
     """Weights as the authors' code saved them, under our names; of their config what their shapes tell."""
-    official = find_official()
-    if official is None:
-        hint = "name a run, or a .safetensors of one"
-        raise InputError("official weights cannot be read by this version", file=path, hint=hint)
     known = {f.name for f in fields(Model.config_class)}
     sizes = {n: v for n, v in official.read_sizes(path, Model.name).items() if n in known}
     if "outside" in known:
@@ -243,14 +239,6 @@ def read_official(path: Path, options: TrainOptions, Model: Any) -> tuple[Start,
     config = configure(default_of(Model, options.tiny), sizes)
     part = "all" if options.from_part == "whole" else options.from_part
     return Start(config, options.from_part), lambda c: dict(official.load_official(path, c, part, Model.name)[0])
-
-
-def find_official() -> Any:
-    """The reader of published weights, or None where there is none."""
-    try:
-        return importlib.import_module("fabula.learn.official")
-    except ModuleNotFoundError:
-        return None
 
 
 def take_weights(model: nn.Module, weights: Mapping[str, Tensor], options: TrainOptions, notes: Notes) -> None:
@@ -272,9 +260,8 @@ def take_weights(model: nn.Module, weights: Mapping[str, Tensor], options: Train
 def find_part(model: nn.Module, part: str) -> tuple[str, ...]:
     """How the names of a part's weights begin."""
     parts: dict[str, tuple[str, ...]] = dict(getattr(model, "parts", {}))
-    official = find_official()
-    if official is not None and model.name in official.TABLES:
-        parts.setdefault("encoder", tuple(official.TABLES[model.name].encoder))
+    if (name := str(model.name)) in official.TABLES:
+        parts.setdefault("encoder", tuple(official.TABLES[name].encoder))
     if part not in parts:
         there = ", ".join(("whole", *parts))
         raise SpecError(f"--from-part {part}: the model {model.name} has no such part; there are: {there}")

@@ -65,7 +65,7 @@ class Task(base.Task):
     def best_by(self, config: Any) -> tuple[str, ...]:
         return ("near", "near+far")
 
-    def prediction_data(self, model: Any, options: Any, notes: Any) -> Any:
+    def prediction_data(self, model: Any, metadata: Any, options: Any, notes: Any, watch: Any) -> Any:
         from fabula_toy.model import Numbers
 
         return Numbers(read_numbers(options.numbers), 0.0)

@@ -52,6 +52,7 @@ NOTHING = -1e4  # logit of a frame that is not there, and what attention adds wh
 class Config:
     """HERO as published, lengths and NMS as VERIFIED sets them for Charades-FIG; `Config.tiny()` is for a laptop."""
 
+    scope = "corpus"  # a query is searched in all videos
     feature_dim: int = 2048  # C: ResNet-152 (published: ResNet-152 + SlowFast, 4352)
     query_dim: int = 0  # the model reads ids of words
     vocabulary: tuple[str, ...] = ()  # words by id, the last is the unknown word; 0 is CLS, 1 is padding

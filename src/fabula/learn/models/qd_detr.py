@@ -55,6 +55,7 @@ Rounding = Literal["no", "clips", "published"]
 class Config:
     """QD-DETR for QVHighlights as published (SlowFast + CLIP); `Config.tiny()` runs on a laptop."""
 
+    scope = "video"  # a query is searched in its own video only
     feature_dim: int = 2816  # C: SlowFast 2304 + CLIP 512
     query_dim: int = 512  # E: CLIP's words
     ends: bool = True  # a clip is told where it begins and ends, as fractions of the video: two channels more (`tef`)

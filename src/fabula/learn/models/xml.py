@@ -22,7 +22,6 @@ Decided where the published code (github.com/jayleicn/TVRetrieval) is broken or 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
@@ -31,7 +30,6 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
-from fabula.core.errors import SpecError
 from fabula.core.moments import Ranking
 from fabula.learn.retrieval.contract import Batch, Ends, Labels, Queries, Videos, best_clip, hide
 from fabula.learn.retrieval.queries import predict_own
@@ -41,6 +39,7 @@ from fabula.learn.retrieval.queries import predict_own
 class Config:
     """XML without subtitles, lengths and NMS as VERIFIED sets them for Charades-FIG; `tiny()` is for a laptop."""
 
+    scope = "corpus"  # a query is searched in all videos
     feature_dim: int = 2048  # C: ResNet-152, the maximum of 4 frames a second
     query_dim: int = 768  # E: RoBERTa
     max_words: int = 30  # L: longer queries are cut
@@ -351,11 +350,3 @@ def read_sizes(state: Mapping[str, Tensor]) -> dict[str, Any]:
         "max_words": len(state["query_positions.table.weight"]), "kernel": state["boundaries.start.weight"].shape[-1],
         "max_clips": len(state["video_positions.table.weight"]),
     }  # fmt: skip
-
-
-def rename_published(name: str, names: Sequence[tuple[str, str]] = OFFICIAL) -> str:
-    """The name here of a weight of the published state."""
-    for theirs, ours in names:
-        if re.fullmatch(theirs, name):
-            return re.sub(theirs, ours, name)
-    raise SpecError(f"{name!r} is no weight of this model; is it of another, or of one with subtitles?")

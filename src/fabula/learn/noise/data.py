@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -21,6 +21,9 @@ from fabula.learn.models.noise_scorer import Batch
 from fabula.learn.noise.texts import KINDS, Texts
 from fabula.learn.retrieval.contract import pad_rows
 from fabula.learn.retrieval.data import Clips, Words, average_down, cut_windows_of, label_spans, split_words
+
+if TYPE_CHECKING:
+    from fabula.learn.tasks.noise import Scored
 
 
 @dataclass
@@ -92,10 +95,17 @@ class Pairs:
 
 
 class Judged:
-    """Moments and the captions that are asked about."""
+    """Moments with the captions to score. In a prediction, `unscored` is its result before the scores are known."""
 
-    def __init__(self, queries: Sequence[Query], captions: Sequence[Sequence[str]], shown: Shown) -> None:
+    def __init__(
+        self,
+        queries: Sequence[Query],
+        captions: Sequence[Sequence[str]],
+        shown: Shown,
+        unscored: Scored | None = None,
+    ) -> None:
         self.queries, self.captions, self.shown, self.notes = list(queries), captions, shown, Notes()
+        self.unscored = unscored
         shown.clips.check([q for q in self.queries if q.video in shown.clips], self.notes)
 
     def __len__(self) -> int:

@@ -44,7 +44,7 @@ class Finder:
         """`extract` makes features of a video file; `read` of words, for models that take them from a store;
         `tokenizer` is the folder of RoBERTa's tokens, for a HERO that reads them."""
         model, header = checkpoint.load_model(run)
-        if not hasattr(model, "span_logits"):
+        if getattr(model.config, "scope", None) != "corpus":
             hint = "name a run of fabula train vcmr: xml, reloclnet, hero"
             raise InputError(f"the model {shown(header['model'])} searches no corpus", file=run, hint=hint)
         self.model: Any = model.to(device).eval()

@@ -12,10 +12,8 @@ of a clip that several saw is its mean. A video of one window is answered as the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -24,9 +22,8 @@ from torch import Tensor
 from fabula.core.errors import InputError
 from fabula.core.moments import Id, Query, Ranking
 from fabula.core.notes import Notes, name_id
-from fabula.io.files import write_text
 from fabula.learn.models.qd_detr import Config, HighlightBatch, Model
-from fabula.learn.retrieval.answers import Answer, qvhighlights_line
+from fabula.learn.retrieval.answers import Form
 from fabula.learn.retrieval.contract import pad_rows
 from fabula.learn.retrieval.data import Clips, Words, best_window
 from fabula.learn.retrieval.search import cut_windows
@@ -55,6 +52,8 @@ class Highlights:
     ) -> None:
         self.queries, self.clips, self.words, self.learn = list(queries), clips, words, learn
         self.config: Config = clips.config
+        self.names = list(dict.fromkeys(q.video for q in self.queries))
+        self.form: Form = "tvr"  # of the file that a prediction is written to
         self.notes = Notes() if notes is None else notes
         for query in self.queries:
             if query.video not in clips:
@@ -221,15 +220,3 @@ def join_windows(id: Id, rankings: Sequence[Ranking], offsets: Sequence[int], co
         total[b : b + len(m)] += m
         count[b : b + len(m)] += 1
     return Ranking(id, spans[order], scores[order], saliency=total / np.maximum(count, 1))
-
-
-def write_highlights(path: Path, rankings: Iterable[Ranking], queries: Mapping[Id, Query]) -> None:
-    """QVHighlights' submission: {qid, query, vid, pred_relevant_windows, pred_saliency_scores}, a line each."""
-    write_text(path, (qvhighlights_line(Answer(r.id, svmr=r), queries[r.id]) for r in rankings))
-
-
-def open_clips(paths: Sequence[str | Path], config: Any) -> Clips:
-    """The clips of stores side by side: SlowFast's and CLIP's folders, as published, or any other."""
-    from fabula.learn.retrieval.npz import open_store
-
-    return Clips([open_store(path) for path in paths], config)

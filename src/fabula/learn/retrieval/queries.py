@@ -10,7 +10,7 @@ import torch
 from fabula.core.errors import SpecError
 from fabula.core.moments import Id, Query, Ranking
 from fabula.core.notes import Progress, silent
-from fabula.learn.retrieval.answers import Answer, list_answers
+from fabula.learn.retrieval.answers import Answer, Form, list_answers
 from fabula.learn.retrieval.contract import Batch, Queries, pad_rows
 from fabula.learn.retrieval.data import Clips, Moments, Words, durations_of
 from fabula.learn.retrieval.decode import Decoding, RankedMoments, rank_moments, score_spans, to_seconds
@@ -33,7 +33,8 @@ class CorpusQueries(Moments):
         super().__init__(list(queries.values()), clips, words)
         self.by_id, self.decoding = dict(queries), decoding
         self.names = list(dict.fromkeys(q.video for q in self.queries)) if names is None else list(names)
-        self.pad_to: int | None = None
+        self.pad_to: int | None = None  # clips of every row; None: as many as its batch needs
+        self.form: Form = "tvr"  # of the file that a prediction is written to
 
     def encode(self, model: Any, batch_size: int, watch: Progress = silent) -> Corpus:
         """The corpus, encoded by a model."""

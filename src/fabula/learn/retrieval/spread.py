@@ -36,6 +36,7 @@ from fabula.learn.retrieval.answers import LISTS, fragments, tvr_head
 from fabula.learn.retrieval.contract import Videos
 from fabula.learn.retrieval.queries import CorpusQueries, search_queries
 from fabula.learn.retrieval.search import Corpus, encode_corpus
+from fabula.media.stores.features import Features
 
 VIDEOS = 1024  # of a part, to be encoded; a multiple of every batch size that is a power of 2
 WHERE = ("processes", "engine", "address", "work", "resume", "device")  # what changes no answer
@@ -88,8 +89,9 @@ class Tools(NamedTuple):
     """What a worker has opened."""
 
     model: Any
-    stores: Any
-    words: Any
+    metadata: Mapping[str, Any]
+    stores: Sequence[Features]
+    words: Features | None
 
 
 class EncodeVideos(Asking):
@@ -97,7 +99,7 @@ class EncodeVideos(Asking):
 
     def __call__(self, job: tuple[int, list[tuple[str, float | None]]]) -> None:
         number, videos = job
-        model, stores, _ = open_tools(self)
+        model, _, stores, _ = open_tools(self)
         clips, pad_to = self.task.clips_of(model, self.options, stores)
         read = ((name, clips[name], seconds) for name, seconds in videos)
         every = ((name, frames, seconds or len(frames) * model.config.clip) for name, frames, seconds in read)
@@ -144,7 +146,7 @@ def spread(
     if not folder.holds("names.json"):
         folder.put({"names": list(names)}, "names.json")
     with taken_away_if_refused(folder), runner.ready():
-        if hasattr(open_tools(Asking(folder, run, options, task)).model, "span_logits"):  # it searches a corpus
+        if open_tools(Asking(folder, run, options, task)).model.config.scope == "corpus":
             step = plan["videos_a_part"]
             cut = [[(v, seconds.get(v)) for v in names[i : i + step]] for i in range(0, len(names), step)]
             todo = [(i, part) for i, part in enumerate(cut) if not is_done(folder, "videos", i)]
@@ -212,10 +214,9 @@ def open_tools(asking: Asking) -> Tools:
             torch.set_num_threads(int(os.environ["FABULA_THREADS"]))
         model, header = checkpoint.load_model(asking.run)
         configure_inference(model, asking.options.changes())
-        model.about = header.get("about", {})
         ready = model.to(find_device(asking.options.device)).eval()
         OPEN_TOOLS.mark, OPEN_TOOLS.corpus, OPEN_TOOLS.names = asking.folder.mark, None, None
-        OPEN_TOOLS.tools = Tools(ready, *asking.task.open_all(asking.options, Notes()))
+        OPEN_TOOLS.tools = Tools(ready, checkpoint.metadata_of(header), *asking.task.open_all(asking.options, Notes()))
     return OPEN_TOOLS.tools
 
 

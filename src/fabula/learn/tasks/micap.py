@@ -7,7 +7,6 @@ checkpoint.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,6 +22,8 @@ from fabula.learn.tasks import base
 if TYPE_CHECKING:
     from torch import nn
 
+    from fabula.core.result import Result
+    from fabula.evaluate.captionsets import Gathered
     from fabula.io.identity.captionsets import Sets, SetText
     from fabula.learn.identity.clips import Streams, Videosets
     from fabula.report.analysis import Analysis
@@ -245,7 +246,7 @@ class Task(base.Task):
     ) -> list[SetAnswer]:
         from fabula.learn.identity.windows import answer_sets, caption_film
 
-        if getattr(data, "films", None) is not None:
+        if data.films is not None:
             answers = []
             for name in data.sets:
                 captions, people = caption_film(model, data, name, watch)
@@ -279,7 +280,9 @@ class Task(base.Task):
 
     # -- predicting ---------------------------------------------------------------------------------------------------
 
-    def prediction_data(self, model: nn.Module, options: Any, notes: Notes) -> Videosets:
+    def prediction_data(
+        self, model: nn.Module, metadata: Mapping[str, Any], options: Any, notes: Notes, watch: Progress
+    ) -> Videosets:
         config: Any = model.config
         if bool(options.videos) == (options.data is not None):
             raise SpecError("name raw films, or --data: one of the two")
@@ -289,7 +292,7 @@ class Task(base.Task):
         if task not in model.passes:  # type: ignore[operator]
             raise SpecError(f"the model was trained for {config.task} alone; --task {task} needs another")
         if options.videos:
-            return self.film_data(model, options, notes)
+            return self.film_data(model, metadata, options, notes, watch)
         for name in ("cast", "page"):
             if getattr(options, name) is not None:
                 raise SpecError(f"--{name} is for raw films")
@@ -297,8 +300,10 @@ class Task(base.Task):
         data.people = options.people
         return data
 
-    def film_data(self, model: nn.Module, options: Any, notes: Notes) -> Videosets:
-        """Raw films, seen as the clips were that the run learnt from."""
+    def film_data(
+        self, model: nn.Module, metadata: Mapping[str, Any], options: Any, notes: Notes, watch: Progress
+    ) -> Videosets:
+        """Raw films, with features made like those that the model was trained on."""
         from fabula.learn.identity.clips import Videosets
         from fabula.learn.identity.film import read_films
 
@@ -307,16 +312,15 @@ class Task(base.Task):
         if options.features is not None:
             raise SpecError("--features says nothing about raw films: theirs are made now")
         config: Any = model.config
-        about: Any = model.about
         films = read_films(
             options.videos,
-            about.get("recipes") or {},
+            metadata.get("recipes") or {},
             config.stream_names,
             people=options.cast,
             longest=options.longest,
             weights=read_weights(options.weights),
             notes=notes,
-            watch=self.watch,
+            watch=watch,
         )
         data = Videosets(films.sets(), films.streams, config, "caption")
         data.people, data.films = options.people, films
@@ -338,13 +342,13 @@ class Task(base.Task):
         warn_simulated(streams, notes)
         return Videosets(sets, streams, config, use)
 
-    def analyse(self, model: nn.Module, options: Any, notes: Notes) -> Analysis:
+    def analyse(self, model: nn.Module, options: Any, notes: Notes, watch: Progress) -> Analysis:
         """Fig. 4, 5 and 6."""
         from fabula.learn.identity.analysis import analyse
 
         config: Any = model.config
         use = {"joint": "both", "fitb": "fitb", "caption": "caption"}[config.task]
-        return analyse(model, self.open(config, options, use, notes), options, self.watch)
+        return analyse(model, self.open(config, options, use, notes), options, watch)
 
     def simulate(self, options: Any, folder: Path, overwrite: bool) -> str:
         from fabula.learn.worlds.films import DIFFICULTIES, Recipe, write_world
@@ -457,7 +461,7 @@ def overwrite_people(captions: tuple[str, ...], people: str) -> tuple[str, ...]:
 
 
 def score_blanks(answers: list[SetAnswer], truth: Sets) -> dict[str, float]:
-    """FITB of filled blanks, by `fabula.score`."""
+    """FITB of filled blanks; 0 where no set has two blanks to compare."""
     from fabula.io.identity.captionsets import SetText
     from fabula.learn.identity.wordpiece import fill_blanks
 
@@ -465,34 +469,36 @@ def score_blanks(answers: list[SetAnswer], truth: Sets) -> dict[str, float]:
     for answer in answers:
         captions, blanks = fill_blanks(truth[answer.name].captions or (), answer.filled or ())
         filled[answer.name] = SetText(tuple(captions), tuple(map(tuple, blanks)))
-    try:
-        result = score_sets(filled, truth, ("FITB",))
-    except InputError as error:
-        if "no set has two blanks" in error.problem:
-            return dict.fromkeys(FITB, 0.0)
-        raise
+    paired = pair_sets(filled, truth)
+    if all(s.blanks < 2 for s in paired.sets):
+        return dict.fromkeys(FITB, 0.0)
+    result = score_sets(paired, ("FITB",))
     return {name: result["FITB"].values[name] for name in FITB}
 
 
 def score_captions(captions_of: Mapping[str, tuple[str, ...]], truth: Sets, names: tuple[str, ...]) -> dict[str, float]:
-    """Metrics of captions, by `fabula.score`."""
+    """Scores of captions by the metrics named."""
     from fabula.io.identity.captionsets import SetText
 
-    result = score_sets({name: SetText(captions) for name, captions in captions_of.items()}, truth, names)
+    result = score_sets(pair_sets({name: SetText(texts) for name, texts in captions_of.items()}, truth), names)
     return {name: result[name].value for name in (spec.partition("(")[0] for spec in names)}
 
 
-def score_sets(predictions: Sets, truth: Sets, names: tuple[str, ...]) -> Any:
-    """`fabula.score` reads files, so these are written."""
-    from fabula.evaluate.options import ScoreOptions
-    from fabula.evaluate.request import score
-    from fabula.io.fields import Source as Target
-    from fabula.io.files import write_text
-    from fabula.io.identity.captionsets import write_sets
+def pair_sets(predictions: Sets, truth: Sets) -> Gathered:
+    """Predicted captionsets with their references, in memory."""
+    from fabula.evaluate.captionsets import Gathered, join_sets
 
-    with tempfile.TemporaryDirectory(prefix="fabula-") as folder:
-        files = []
-        for name, sets in (("told", predictions), ("truth", truth)):
-            files.append(Path(folder) / f"{name}.jsonl")
-            write_text(files[-1], write_sets(sets, Target(files[-1], Notes(), noun="captionset")))
-        return score(files[0], files[1], ScoreOptions(task="identity", metrics=",".join(names)))
+    name = Path("predictions")  # what an error calls them
+    return Gathered(join_sets(truth, predictions, None, name, Notes()), 0, name, name)
+
+
+def score_sets(paired: Gathered, names: tuple[str, ...]) -> Result:
+    """Score captionsets as `fabula.score` does with those of two files."""
+    from fabula.evaluate.base import Request
+    from fabula.evaluate.identity import score_gathered
+    from fabula.evaluate.options import ScoreOptions
+    from fabula.metrics import metric
+
+    chosen = [metric(name, "identity") for name in names]
+    request = Request(predictions=paired.predictions, options=ScoreOptions(task="identity"), metrics=chosen)
+    return score_gathered(request, paired, Notes())

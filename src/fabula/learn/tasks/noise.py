@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from fabula.core.errors import InputError, SpecError
 from fabula.core.moments import Id, Query
-from fabula.core.notes import Notes, name_id
+from fabula.core.notes import Notes, Progress, name_id
 from fabula.core.options import MUST, option, same_as
 from fabula.learn import options as shared
 from fabula.learn.options import Scores
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from torch import nn
 
     from fabula.learn.noise.calibrate import Bin, Calibration
+    from fabula.learn.noise.data import Judged
     from fabula.learn.noise.texts import Texts, Wrong
     from fabula.media.stores.features import Features
 
@@ -231,14 +232,15 @@ class Task(base.Task):
 
     # -- predicting ---------------------------------------------------------------------------------------------------
 
-    def prediction_data(self, model: nn.Module, options: Any, notes: Notes) -> Any:
+    def prediction_data(
+        self, model: nn.Module, metadata: Mapping[str, Any], options: Any, notes: Notes, watch: Progress
+    ) -> Judged:
         from fabula.learn.noise.calibrate import read_calibration
         from fabula.learn.noise.data import Judged
         from fabula.learn.noise.scorer import digest_weights
         from fabula.learn.noise.texts import make_texts, read_rewrites
 
-        about: Any = getattr(model, "about", {})
-        granularity = granularity_of(about, "captions", options.captions, "--captions", notes)
+        granularity = granularity_of(metadata, "captions", options.captions, "--captions", notes)
         queries = read_split(options.data, options.split, granularity, options.format, notes)
         queries = only_inside(queries, options.data, options.skip_bad, notes)
         shown = shown_by(open_stores(options.features, notes), model.config, options.rate, notes)
@@ -260,20 +262,18 @@ class Task(base.Task):
             examples.append([*(str(c["text"]) for c in captions), *(w.text for w in wrong)])
         if not units:
             raise InputError("no moment has candidates", file=options.candidates, hint=HINT)
-        data: Any = Judged([u.query for u in units], examples, shown)
         weights = digest_weights(model)
         known = None if options.calibration is None else read_calibration(options.calibration, weights)
-        simulated = bool(about.get("simulated")) or data.shown.clips.simulated
-        data.asked, data.made = units, Scored((), known, weights, simulated)
-        return data
+        simulated = bool(metadata.get("simulated")) or shown.clips.simulated
+        return Judged([u.query for u in units], examples, shown, Scored(units, known, weights, simulated))
 
-    def postprocess(self, answers: list[Any], data: Any) -> Scored:
+    def postprocess(self, answers: list[list[float]], data: Any) -> Scored:
+        unscored: Scored = data.unscored
         rows = [
             replace(u, scores=tuple(scores[: len(u.captions)]), wrong_scores=tuple(scores[len(u.captions) :]))
-            for u, scores in zip(data.asked, answers, strict=True)
+            for u, scores in zip(unscored.rows, answers, strict=True)
         ]
-        scored: Scored = replace(data.made, rows=rows)
-        return scored
+        return replace(unscored, rows=rows)
 
     def write(self, result: Scored, path: Path) -> None:
         from fabula.io.files import write_text

@@ -188,19 +188,20 @@ class Task(base.Task):
 
     # -- predicting ---------------------------------------------------------------------------------------------------
 
-    def prediction_data(self, model: nn.Module, options: Any, notes: Notes) -> Steps:
+    def prediction_data(
+        self, model: nn.Module, metadata: Mapping[str, Any], options: Any, notes: Notes, watch: Progress
+    ) -> Steps:
         """Raw videos; or every video of `data`, or else of the store; durations from `data`, the store, or `rate`."""
         from fabula.learn.data import Steps
         from fabula.learn.splits import compare_durations, durations_as_corpus, only_sound, read_split
         from fabula.media.stores.features import Features, must_match
 
         config: Any = model.config
-        about: Any = model.about
-        recipe = about.get("recipe")
+        recipe = metadata.get("recipe")
         if bool(options.videos) == (options.features is not None):
             raise SpecError("name raw videos, or --features: one of the two")
         if options.videos:
-            return self.video_data(config, recipe, options)
+            return self.video_data(config, recipe, options, watch)
         store = Features(options.features)
         if store.dim != config.feature_dim:
             problem = f"features of {store.dim} channels; the checkpoint takes {config.feature_dim}"
@@ -222,8 +223,8 @@ class Task(base.Task):
             corpus = durations_as_corpus(dict(store.metadata.get("durations", {})), store)
         return Steps(corpus, store, config.frames, targets=needs_steps(config))
 
-    def video_data(self, config: Any, recipe: Any, options: PredictOptions) -> Steps:
-        """Raw videos, their features made as those were that the run learnt from."""
+    def video_data(self, config: Any, recipe: Any, options: PredictOptions, watch: Progress) -> Steps:
+        """Raw videos, with features made like those that the model was trained on."""
         from fabula.learn.data import Steps
         from fabula.learn.raw import RawVideos
 
@@ -232,7 +233,7 @@ class Task(base.Task):
         for name in ("data", "rate", "format"):
             if getattr(options, name) is not None:
                 raise SpecError(f"--{name} says nothing about raw videos: they know how long they are")
-        raw = RawVideos(options.videos, recipe, options.weights, self.watch)
+        raw = RawVideos(options.videos, recipe, options.weights, watch)
         return Steps(raw.corpus, raw, config.frames, targets=False)
 
     def postprocess(self, answers: list[Story], data: Any) -> Corpus:

@@ -23,7 +23,11 @@ from fabula.learn.tasks import base
 if TYPE_CHECKING:
     from torch import nn
 
+    from fabula.learn.retrieval.answers import Answer, Form
     from fabula.learn.retrieval.bpe import Tokens
+    from fabula.learn.retrieval.data import Clips, Moments, Words
+    from fabula.learn.retrieval.highlights import Highlights
+    from fabula.learn.retrieval.queries import CorpusQueries
     from fabula.media.stores.features import Features
 
 Granularity = Literal["fig", "cog"]
@@ -135,10 +139,10 @@ class Source:
 class MomentPredictions:
     """Predictions, ready to be written and scored."""
 
-    answers: list[Any]  # learn.retrieval.answers.Answer
+    answers: list[Answer]
     queries: Mapping[Id, Query]
     names: Sequence[str]  # of the videos, by number
-    form: Literal["tvr", "qvhighlights", "lines"] = "tvr"
+    form: Form = "tvr"
 
     def scores(self) -> dict[str, float]:
         """VCMR, SVMR and VR by the windows of the queries."""
@@ -189,7 +193,7 @@ class Task(base.Task):
         return Source(options, stores, words, train, val, notes, open_tokens(options.tokenizer))
 
     def config(self, config: Any, source: Source, start: base.Start | None) -> Any:
-        if not all(hasattr(config, name) for name in ("clip", "max_clips", "max_words")):
+        if getattr(config, "scope", None) not in ("corpus", "video"):
             raise SpecError(f"this model finds no moments; there are: {', '.join(self.models)}")
         config = replace(config, feature_dim=sum(store.dim for store in source.stores))
         if source.tokens is not None:
@@ -203,7 +207,7 @@ class Task(base.Task):
             return replace(config, words="store", query_dim=source.words.dim)
         return replace(config, words="hashing")
 
-    def training_data(self, source: Source, config: Any) -> Any:
+    def training_data(self, source: Source, config: Any) -> Moments | Highlights:
         from fabula.learn.retrieval.data import Moments
 
         clips, words = readers_of(source, config)
@@ -216,21 +220,21 @@ class Task(base.Task):
             return Highlights(train.values(), clips, words, notes=source.notes)
         return Moments(list(train.values()), clips, words)
 
-    def validation_data(self, source: Source, config: Any) -> Any:
+    def validation_data(self, source: Source, config: Any) -> CorpusQueries | Highlights | None:
         if source.val is None:
             return None
         return make_query_data(source.val, *readers_of(source, config))
 
     def answer(
         self, model: nn.Module, data: Any, share: Share, batch_size: int = 64, watch: Progress = silent
-    ) -> list[Any]:
+    ) -> list[Answer]:
         from fabula.learn.retrieval.queries import CorpusQueries, answer_queries
 
         if isinstance(data, CorpusQueries):
             return answer_queries(model, data, share.of(len(data)), max(batch_size, 32), watch)
         return answer_single(model, data, share, batch_size, watch)
 
-    def score(self, answers: list[Any], source: Source, config: Any) -> Scores:
+    def score(self, answers: list[Answer], source: Source, config: Any) -> Scores:
         from fabula.learn.retrieval.answers import score_answers
 
         assert source.val is not None
@@ -254,25 +258,26 @@ class Task(base.Task):
 
     # -- predicting ---------------------------------------------------------------------------------------------------
 
-    def prediction_data(self, model: nn.Module, options: Any, notes: Notes) -> Any:
+    def prediction_data(
+        self, model: nn.Module, metadata: Mapping[str, Any], options: Any, notes: Notes, watch: Progress
+    ) -> CorpusQueries | Highlights:
         from fabula.media.stores.features import must_match
 
         stores, words = self.open_all(options, notes)
-        about: Any = getattr(model, "about", {})
         self.clips_of(model, options, stores)  # refuses features of another width
-        if "recipe" in about:  # runs of earlier versions do not say
+        if "recipe" in metadata:  # runs of earlier versions do not say
             here = stores[0] if len(stores) == 1 and hasattr(stores[0], "recipe") else recipe_of(stores)
-            must_match(about["recipe"], here, told=options.other_features, warn=notes.add)
-        granularity = granularity_of(about, "test", options.granularity, "--granularity", notes)
+            must_match(metadata["recipe"], here, told=options.other_features, warn=notes.add)
+        granularity = granularity_of(metadata, "test", options.granularity, "--granularity", notes)
         queries = read_split(options.data, options.split, granularity, options.format, notes)
-        return self.prepare_queries(model, stores, words, options, queries, notes)
+        return self.prepare_queries(model, metadata, stores, words, options, queries, notes)
 
     def open_all(self, options: Any, notes: Notes) -> tuple[Sequence[Features], Features | None]:
         """The stores of clips, and that of words."""
         stores = open_stores(options.features, notes)
         return stores, None if options.words is None else open_stores((str(options.words),), notes)[0]
 
-    def clips_of(self, model: Any, options: Any, stores: Sequence[Features]) -> tuple[Any, int | None]:
+    def clips_of(self, model: Any, options: Any, stores: Sequence[Features]) -> tuple[Clips, int | None]:
         """The clips of a corpus, and how many each row is padded to; None: no more than its batch needs."""
         from fabula.learn.retrieval.data import Clips
 
@@ -280,13 +285,14 @@ class Task(base.Task):
         return Clips(stores, model.config, options.rate, keep=False), pad_to
 
     def prepare_queries(
-        self, model: Any, stores: Sequence[Features], words: Any, options: Any, queries: Mapping[Id, Query],
-        notes: Notes,
-    ) -> Any:  # fmt: skip
-        """Queries as this model is asked them."""
+        self, model: Any, metadata: Mapping[str, Any], stores: Sequence[Features], words: Features | None,
+        options: Any, queries: Mapping[Id, Query], notes: Notes,
+    ) -> CorpusQueries | Highlights:  # fmt: skip
+        """The data set of these queries for this model."""
         from fabula.learn.retrieval.data import Words
         from fabula.learn.retrieval.decode import PUBLISHED as DECODED
         from fabula.learn.retrieval.decode import Decoding
+        from fabula.learn.retrieval.queries import CorpusQueries
 
         if is_single(model.config) and options.protocol is not None:
             if options.protocol != "qvhighlights":
@@ -295,13 +301,12 @@ class Task(base.Task):
         config: Any = model.config
         clips, pad_to = self.clips_of(model, options, stores)
         tokens = open_tokens(options.tokenizer)
-        made_with = getattr(model, "about", {}).get("tokenizer")
-        if tokens is not None and made_with not in (None, tokens.mark):
+        if tokens is not None and metadata.get("tokenizer") not in (None, tokens.mark):
             hint = "name the files that the run was trained with"
             raise InputError("other tokens than the run's", file=options.tokenizer, hint=hint)
         data = make_query_data(queries, clips, Words(config, words, notes, tokens))
         data.form = options.form
-        if not is_single(config):
+        if isinstance(data, CorpusQueries):
             changes = DECODED[options.protocol] if options.protocol else {}
             data.decoding = Decoding.of(config, **{"after_nms": options.top, **changes})
             data.pad_to = pad_to
@@ -316,18 +321,16 @@ class Task(base.Task):
         from fabula.learn.retrieval.data import durations_of
         from fabula.learn.retrieval.spread import spread
 
-        names = getattr(data, "names", None) or list(dict.fromkeys(q.video for q in data.queries))
         seconds = durations_of({q.id: q for q in data.queries}, data.clips)
-        return spread(Task(), path, options, data.queries, names, seconds, notes, watch)
+        return spread(Task(), path, options, data.queries, data.names, seconds, notes, watch)
 
-    def answer_own(self, model: Any, data: Any, names: Sequence[str], batch_size: int) -> list[Any]:
+    def answer_own(self, model: nn.Module, data: Highlights, names: Sequence[str], batch_size: int) -> list[Answer]:
         """Windows of each query's own video."""
         return answer_single(model, data, Share(), batch_size, silent, names)
 
-    def postprocess(self, answers: list[Any], data: Any) -> MomentPredictions:
+    def postprocess(self, answers: list[Answer], data: Any) -> MomentPredictions:
         queries = {q.id: q for q in data.queries}
-        names = getattr(data, "names", None) or list(dict.fromkeys(q.video for q in data.queries))
-        return MomentPredictions(answers, queries, names, data.form)
+        return MomentPredictions(answers, queries, data.names, data.form)
 
     def write(self, result: Any, path: Path) -> None:
         if not isinstance(result, MomentPredictions):
@@ -354,8 +357,8 @@ def granularity_of(
 
 
 def is_single(config: Any) -> bool:
-    """A model that looks into the query's own video alone."""
-    return not hasattr(config, "alpha")
+    """Whether the model searches only the query's own video."""
+    return bool(config.scope == "video")
 
 
 def open_stores(paths: Sequence[str], notes: Notes) -> list[Features]:
@@ -377,7 +380,7 @@ def recipe_of(stores: Sequence[Features]) -> dict[str, Any] | None:
     return {f"store {i + 1}": recipe for i, recipe in enumerate(recipes)}
 
 
-def readers_of(source: Source, config: Any) -> tuple[Any, Any]:
+def readers_of(source: Source, config: Any) -> tuple[Clips, Words]:
     """Clips and words as a model reads them, to be learnt."""
     from fabula.learn.retrieval.data import Clips, Words
 
@@ -394,8 +397,8 @@ def open_tokens(folder: Path | None) -> Tokens | None:
     return Tokens(folder)
 
 
-def make_query_data(queries: Mapping[Id, Query], clips: Any, words: Any) -> Any:
-    """What is asked of a model: all queries over all their videos, or each in its own."""
+def make_query_data(queries: Mapping[Id, Query], clips: Clips, words: Words) -> CorpusQueries | Highlights:
+    """The data set of queries: all over all their videos, or each in its own video."""
     from fabula.learn.retrieval.queries import CorpusQueries
 
     if is_single(clips.config):
@@ -406,14 +409,18 @@ def make_query_data(queries: Mapping[Id, Query], clips: Any, words: Any) -> Any:
 
 
 def answer_single(
-    model: nn.Module, data: Any, share: Share, batch_size: int, watch: Progress, names: Sequence[str] | None = None
-) -> list[Any]:
+    model: nn.Module,
+    data: Highlights,
+    share: Share,
+    batch_size: int,
+    watch: Progress,
+    names: Sequence[str] | None = None,
+) -> list[Answer]:
     """Windows of each query's own video, by QD-DETR; numbers of videos are those of all queries."""
     from fabula.learn.retrieval.answers import Answer, place_ranking
     from fabula.learn.retrieval.highlights import Highlights, find_highlights
 
-    names = names or list(dict.fromkeys(q.video for q in data.queries))
-    number = {name: i for i, name in enumerate(names)}
+    number = {name: i for i, name in enumerate(names or data.names)}
     mine = [data.queries[i] for i in share.of(len(data))]
     part = Highlights(mine, data.clips, data.words, learn=False)
     rankings = find_highlights(model, part, batch_size, lambda done: watch("predicting", done, len(part)))  # type: ignore[arg-type]
@@ -467,7 +474,7 @@ def only_inside(queries: Mapping[Id, Query], file: Path, skip_bad: bool, notes: 
 
 
 def only_shown(
-    queries: Mapping[Id, Query], clips: Any, skip_bad: bool | None, notes: Notes, slack: float = 0
+    queries: Mapping[Id, Query], clips: Clips, skip_bad: bool | None, notes: Notes, slack: float = 0
 ) -> dict[Id, Query]:
     """The queries that have a moment before their features end, `slack` seconds later at most; others as above."""
     from fabula.learn.splits import leave_out
